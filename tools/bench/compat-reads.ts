@@ -43,18 +43,17 @@ async function fill(platform: Installation): Promise<Record<string, Pair>> {
   await platform.send('POST', '/usage-events', { events });
   const { id } = team;
   const bill = `/team-billing/${id}/${october}/monthly`;
-  const region = '/all';
   return {
     'GET /team/{id}': { old: `/team/${id}`, main: [`/team/${id}`] },
     'GET /team/{id}/members': { old: `/team/${id}/members?itemsPerPage=20`, main: [`/team/${id}/members?limit=20`] },
     'GET /workspace': { old: `/workspace?teamId=${id}`, main: [`/workspace?team_id=${id}`] },
     'GET /team-billing/gpuaas-pool': {
       old: `/team-billing/gpuaas-pool/${id}/${october}/daily`,
-      main: [`/team-billing/gpuaas-pool/${id}/${october}/daily${region}`],
+      main: [`/team-billing/gpuaas-pool/${id}/${october}/daily/all`],
     },
     'GET /team-billing/shared-storage': {
       old: `/team-billing/shared-storage/${id}/${october}/daily`,
-      main: [`/team-billing/shared-storage/${id}/${october}/daily${region}`],
+      main: [`/team-billing/shared-storage/${id}/${october}/daily/all`],
     },
     'GET /team-billing': {
       old: `/team-billing/${id}/${october}/daily`,

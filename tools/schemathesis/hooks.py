@@ -1,8 +1,8 @@
 """Makes the values of a valid request agree with each other and with the platform under test.
 
 A schema says what each value looks like. It cannot say that an end is later than its start, that an instant lies in the
-future, that a workspace belongs to the team beside it, or that an idempotency key is used for one request only. Requests
-that are invalid on purpose stay as they are.
+future, that a workspace belongs to the team beside it, or that an idempotency key is used for one request only.
+Requests that are invalid on purpose stay as they are.
 """
 
 import json

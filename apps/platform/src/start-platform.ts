@@ -16,6 +16,7 @@ import {
   type FirstStart,
   type RunningService,
   type ServiceDefinition,
+  type Transport,
 } from '@atoll/service';
 import { createGateway, GatewayEnv, listenCompat, optionsFrom } from '../../gateway/src/create-gateway.js';
 import { settingsSource, type PlatformEnv } from './env.js';
@@ -59,14 +60,7 @@ export async function startPlatform(env: PlatformEnv, logger: Logger, stopping: 
     const gatewayEnv = loadEnv(GatewayEnv, source);
     const databaseUrl = env.DATABASE_URL ?? (await startDatabase(dataDir, logger, undo));
     const transport = inProcessTransport(services.map(({ name }) => name));
-    const running: RunningService[] = [];
-    for (const { service, settings } of configured) {
-      stopping.throwIfAborted();
-      const module = moduleOf(service, { settings, databaseUrl, deadlineMs: env.ATOLL_DEADLINE_MS, stopping, transport });
-      const started = await startService({ name: service.name, module, transport, logger });
-      running.push(started);
-      undo.push(() => started.stop());
-    }
+    const running = await startServices({ configured, deadlineMs: env.ATOLL_DEADLINE_MS, databaseUrl, transport, logger, stopping, undo });
     stopping.throwIfAborted();
     const metrics = createMetrics('atoll');
     observeEvents(metrics, running);
@@ -99,6 +93,29 @@ export async function startPlatform(env: PlatformEnv, logger: Logger, stopping: 
 /** Before anything is started: a start that is refused says why, and nothing else. */
 function readAllSettings(source: NodeJS.ProcessEnv): Promise<readonly Configured[]> {
   return Promise.all(services.map(async (service) => ({ service, settings: await readSettings(service, source) })));
+}
+
+interface Start {
+  configured: readonly Configured[];
+  deadlineMs: number;
+  databaseUrl: string;
+  transport: Transport;
+  logger: Logger;
+  stopping: AbortSignal;
+  undo: Undo[];
+}
+
+/** Starts one service after the other, each as an application of its own. Throws where `stopping` was aborted meanwhile. */
+async function startServices({ configured, transport, logger, undo, ...shared }: Start): Promise<RunningService[]> {
+  const running: RunningService[] = [];
+  for (const { service, settings } of configured) {
+    shared.stopping.throwIfAborted();
+    const module = moduleOf(service, { settings, transport, ...shared });
+    const started = await startService({ name: service.name, module, transport, logger });
+    running.push(started);
+    undo.push(() => started.stop());
+  }
+  return running;
 }
 
 /** What the services do once they take requests. Gives back what is to be shown to the operator. */

@@ -87,8 +87,14 @@ interface LabelledProps extends Omit<FieldProps, 'placeholder'> {
 function Labelled({ label, hint, error: refusal, input, autoFocus = false, ...props }: LabelledProps) {
   const error = refusal !== undefined && props.isRequired && props.value.trim() === '' ? whatIsMissing(label) : refusal;
   return (
-    // oxlint-disable-next-line jsx-a11y/no-autofocus -- where a dialog begins with it
-    <TextField {...props} autoFocus={autoFocus} className="field" isInvalid={error !== undefined} validationBehavior="aria">
+    <TextField
+      {...props}
+      // oxlint-disable-next-line jsx-a11y/no-autofocus -- where a dialog begins with it
+      autoFocus={autoFocus}
+      className="field"
+      isInvalid={error !== undefined}
+      validationBehavior="aria"
+    >
       <Label>{label}</Label>
       {input}
       {hint !== undefined && (

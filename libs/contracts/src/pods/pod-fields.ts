@@ -22,7 +22,7 @@ export function CommandLine(options: FieldOptions & { max: number }): PropertyDe
     holdsAtMost(max),
     IsString({ each: true, message: 'each entry of $property must be a text' }),
     MaxLength(4_096, { each: true, message: 'each entry of $property must be at most 4096 characters long' }),
-    // oxlint-disable-next-line no-control-regex -- NUL ends an argument for the kernel: what follows would be lost in silence.
+    // oxlint-disable-next-line no-control-regex -- The kernel would drop what follows a NUL.
     Matches(/^[^\u0000]*$/, { each: true, message: 'each entry of $property must not contain the character U+0000' }),
   );
 }
