@@ -21,6 +21,7 @@ const checks: readonly Check[] = [
   { name: 'projects', command: 'node tools/check/projects.ts' },
   { name: 'file names', command: 'node tools/check/file-names.ts' },
   { name: 'folders', command: 'node tools/check/folders.ts' },
+  { name: 'line width', command: 'node tools/check/line-width.ts' },
   { name: 'bundle sizes', command: 'node tools/check/bundle-sizes.ts' },
 ];
 
