@@ -35,6 +35,7 @@ export function decimalOf(nano: bigint): string {
  * of hours that are shown, and never for money.
  */
 export function numberOf(nano: bigint): number {
+  const isSafe = nano <= Number.MAX_SAFE_INTEGER && nano >= Number.MIN_SAFE_INTEGER;
   // Exact as a number: below 2^53 both are whole, and a quotient of such is rounded once.
-  return nano <= Number.MAX_SAFE_INTEGER && nano >= Number.MIN_SAFE_INTEGER ? Number(nano) / Number(nanoPerUnit) : Number(decimalOf(nano));
+  return isSafe ? Number(nano) / Number(nanoPerUnit) : Number(decimalOf(nano));
 }
