@@ -11,7 +11,7 @@ import { leftMsOf, type Held, type Result } from './held-claim.js';
 import { Lanes } from './lanes.js';
 import type { MachineRow } from './machine-row.js';
 import { deadlineExceeded, OutcomeWriter, wasTouched } from './outcome-writer.js';
-import { isAnswer, isCutShort, isTimeout, runStep, stepTimeoutMs, type Found, type StepLimits } from './run-step.js';
+import { inLine, isAnswer, isCutShort, isTimeout, runStep, stepTimeoutMs, type Found, type StepLimits } from './run-step.js';
 import type { WorkerOptions } from './worker-options.js';
 
 /** Rows past their deadline that one worker gives up at a time. */
@@ -275,10 +275,7 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
 
   /** Applies results in one transaction, those whose claims still hold. */
   private async apply(results: readonly Result<Row, Event>[]): Promise<void> {
-    if (results.length === 0) return;
-    const queued = new QueueTime(this.machine.table);
-    this.lanes.queues.add(queued);
-    await inBackground(() => this.write(results), queued).finally(() => this.lanes.queues.delete(queued));
+    if (results.length > 0) await inLine(this.lanes.queues, this.machine.table, () => this.write(results));
   }
 
   private async write(results: readonly Result<Row, Event>[]): Promise<void> {

@@ -70,6 +70,13 @@ export async function runStep<Row extends MachineRow, State extends string, Even
   }
 }
 
+/** Writes a result: while it waits for a connection, it counts as a step of its machine that does. */
+export async function inLine(queues: StepLimits['queues'], owner: string, write: () => Promise<void>): Promise<void> {
+  const queued = new QueueTime(owner);
+  queues.add(queued);
+  await inBackground(write, queued).finally(() => queues.delete(queued));
+}
+
 /** Whether a step got so far that its lane does not hang. One that only waits or looks may not have needed its lane. */
 export function isAnswer(found: Found<MachineRow, string>): boolean {
   if (found === undefined || found === 'rest' || found === 'other lanes' || isTimeout(found) || isCutShort(found)) return false;
