@@ -68,7 +68,7 @@ describeWhere(browserLack(), 'the console', () => {
     const { page } = tab;
     await logInWithKey(page, key, `/teams/${tenant.teamId}/pools`);
     await page.getByRole('heading', { name: poolName }).waitFor();
-    await page.getByText('$1.25', { exact: true }).waitFor();
+    await page.getByRole('region', { name: `What ${poolName}` }).getByText('$1.25', { exact: true }).waitFor();
     expect(tab.faults).toEqual([]);
     await tab.close();
   });
