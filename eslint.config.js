@@ -11,7 +11,9 @@ await createProjectGraphAsync();
 
 const specs = ['**/*.spec.ts', '**/*.e2e-spec.ts', '**/*-fixture.ts'];
 const apps = readdirSync(new URL('apps', import.meta.url));
-/** By these apps/platform enters the other apps: a service by its definition, the gateway by what makes its HTTP server. */
+/**
+ * By these apps/platform enters the other apps: a service by its definition, the gateway by what makes its HTTP server.
+ */
 const doors = `^(\\.\\./)+(gateway/src/create-gateway|(${apps.join('|')})/src/service)\\.js$`;
 
 /**
@@ -22,7 +24,8 @@ const doors = `^(\\.\\./)+(gateway/src/create-gateway|(${apps.join('|')})/src/se
  */
 const boundaries = (specsToo = [], packagesToo = []) => ({
   allow: [],
-  // Specs of a lib use libs/testing, which starts its servers by means of that same lib. No source file is in such a circle.
+  // Specs of a lib use libs/testing, which starts its servers by means of that same lib. No source file is in such a
+  // circle.
   ignoredCircularDependencies: [['testing', '*']],
   // Nothing here is a lazy bundle: who imports late is a spec.
   checkDynamicDependenciesExceptions: ['.*'],
@@ -41,7 +44,10 @@ const boundaries = (specsToo = [], packagesToo = []) => ({
       sourceTag: `scope:${app}`,
       onlyDependOnLibsWithTags: [`scope:${app}`, 'scope:house'],
     })),
-    { sourceTag: 'platform:any', onlyDependOnLibsWithTags: ['platform:any', ...(specsToo.length ? ['platform:node'] : [])] },
+    {
+      sourceTag: 'platform:any',
+      onlyDependOnLibsWithTags: ['platform:any', ...(specsToo.length ? ['platform:node'] : [])],
+    },
     { sourceTag: 'platform:node', onlyDependOnLibsWithTags: ['platform:node', 'platform:any'] },
     { sourceTag: 'platform:web', onlyDependOnLibsWithTags: ['platform:web', 'platform:any'] },
   ],
@@ -77,7 +83,10 @@ const homes = [
 const homeRules = [...new Set(homes.flatMap((home) => home.folders))].map((folder) => ({
   files: [`${folder}/**/*.ts`],
   rules: {
-    '@typescript-eslint/no-restricted-imports': ['error', { paths: restricted(homes.filter((home) => !home.folders.includes(folder))) }],
+    '@typescript-eslint/no-restricted-imports': [
+      'error',
+      { paths: restricted(homes.filter((home) => !home.folders.includes(folder))) },
+    ],
   },
 }));
 
@@ -93,20 +102,36 @@ const bans = [
     selector: 'CallExpression[callee.object.name=/^(it|test|describe)$/][callee.property.name=/^(only|skip|todo)$/]',
     message: 'A test runs, or is deleted.',
   },
-  { selector: 'CallExpression[callee.name=/^(xit|xtest|xdescribe|fit|fdescribe)$/]', message: 'A test runs, or is deleted.' },
+  {
+    selector: 'CallExpression[callee.name=/^(xit|xtest|xdescribe|fit|fdescribe)$/]',
+    message: 'A test runs, or is deleted.',
+  },
 ];
-const defaultExport = { selector: 'ExportDefaultDeclaration, ExportSpecifier[exported.name="default"]', message: 'Give it a name.' };
+const defaultExport = {
+  selector: 'ExportDefaultDeclaration, ExportSpecifier[exported.name="default"]',
+  message: 'Give it a name.',
+};
 
-/** The rules of this code: who imports whom, and what has a form of its own. The rules of the language are in .oxlintrc.json. */
+/**
+ * The rules of this code: who imports whom, and what has a form of its own. The rules of the language are in
+ * .oxlintrc.json.
+ */
 export default defineConfig(
   { ignores: ['node_modules/', 'dist/', 'coverage/', '.nx/', '.atoll/', '.tools/', 'apps/console/src/api/generated/'] },
   { linterOptions: { reportUnusedDisableDirectives: 'error' } },
-  { files: ['**/*.js'], extends: [js.configs.recommended], languageOptions: { globals: { process: 'readonly', URL: 'readonly' } } },
+  {
+    files: ['**/*.js'],
+    extends: [js.configs.recommended],
+    languageOptions: { globals: { process: 'readonly', URL: 'readonly' } },
+  },
   {
     files: ['**/*.{ts,tsx}'],
     plugins: { '@typescript-eslint': tseslint.plugin, '@nx': nx },
     // What a decorator's class names in its types is imported as a value.
-    languageOptions: { parser: tseslint.parser, parserOptions: { emitDecoratorMetadata: true, experimentalDecorators: true } },
+    languageOptions: {
+      parser: tseslint.parser,
+      parserOptions: { emitDecoratorMetadata: true, experimentalDecorators: true },
+    },
     rules: {
       'no-restricted-syntax': ['error', ...bans, defaultExport],
       '@typescript-eslint/consistent-type-imports': 'error',
@@ -118,12 +143,20 @@ export default defineConfig(
   {
     files: ['libs/errors/src/**/*.ts'],
     ignores: specs,
-    rules: { 'no-restricted-imports': ['error', { patterns: [{ regex: '^(?!\\./)', message: 'libs/errors imports nothing.' }] }] },
+    rules: {
+      'no-restricted-imports': [
+        'error',
+        { patterns: [{ regex: '^(?!\\./)', message: 'libs/errors imports nothing.' }] },
+      ],
+    },
   },
   {
     files: specs,
     rules: {
-      '@nx/enforce-module-boundaries': ['error', boundaries(['type:testing'], ['@jest/globals', 'fast-check', 'reflect-metadata'])],
+      '@nx/enforce-module-boundaries': [
+        'error',
+        boundaries(['type:testing'], ['@jest/globals', 'fast-check', 'reflect-metadata']),
+      ],
     },
   },
   {

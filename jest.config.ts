@@ -2,7 +2,10 @@ import type { Config } from 'jest';
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 
-const swc = JSON.parse(readFileSync(new URL('./.swcrc', import.meta.url), 'utf8')) as { jsc: { paths?: object }; exclude?: string[] };
+const swc = JSON.parse(readFileSync(new URL('./.swcrc', import.meta.url), 'utf8')) as {
+  jsc: { paths?: object };
+  exclude?: string[];
+};
 // Jest resolves the aliases itself, so that it can tell which specs a change touches.
 delete swc.jsc.paths;
 delete swc.exclude;

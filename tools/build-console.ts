@@ -40,7 +40,10 @@ function stampOf(inputs: readonly string[]): string {
   return hash.digest('hex');
 }
 
-/** Builds the console into `dist/apps/console/web`, and the types of the API for it, each unless what is there was made of these same files. */
+/**
+ * Builds the console into `dist/apps/console/web`, and the types of the API for it, each unless what is there was made
+ * of these same files.
+ */
 for (const { output, inputs, make } of made) {
   const stampFile = `dist/apps/console/${createHash('sha256').update(output).digest('hex').slice(0, 8)}.stamp`;
   const stamp = stampOf(inputs);

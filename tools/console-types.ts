@@ -28,8 +28,9 @@ async function documentOfBuild(): Promise<OpenAPI3> {
 }
 
 /**
- * Writes the types of the API, as the console uses them, to `apps/console/src/api/generated/`: types only, none of it reaches the browser. They are made
- * of the document that the gateway serves and are in no commit, so a page that uses what the API does not have does not compile.
+ * Writes the types of the API, as the console uses them, to `apps/console/src/api/generated/`: types only, none of it
+ * reaches the browser. They are made of the document that the gateway serves and are in no commit, so a page that uses
+ * what the API does not have does not compile.
  */
 const target = new URL('../../apps/console/src/api/generated/openapi.ts', import.meta.url);
 const types = astToString(await openapiTypes(await documentOfBuild(), { alphabetize: true, rootTypes: false }));

@@ -4,8 +4,9 @@ export const topologies = ['one-process', 'services'] as const;
 export type Topology = (typeof topologies)[number];
 
 /**
- * The networks of containers come and go with them, and Chromium drops whatever it is loading when the networks of its machine
- * change. So stories on containers run apart from those in a browser, and those in a network of their own: others on the machine have containers too.
+ * The networks of containers come and go with them, and Chromium drops whatever it is loading when the networks of its
+ * machine change. So stories on containers run apart from those in a browser, and those in a network of their own:
+ * others on the machine have containers too.
  */
 const parts = ['others', 'on-containers'] as const;
 export type Part = (typeof parts)[number];

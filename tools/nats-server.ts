@@ -1,6 +1,7 @@
 import { findNatsServer } from '@atoll/testing';
 
-// Finds or fetches the broker that specs and `npm run start:services` start, so that what lacks is said once and plainly.
+// Finds or fetches the broker that specs and `npm run start:services` start, so that what lacks is said once and
+// plainly.
 try {
   console.log(`nats-server: ${await findNatsServer()}`);
 } catch (error) {

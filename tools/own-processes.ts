@@ -7,8 +7,9 @@ const patienceMs = 5_000;
 const pollMs = 20;
 
 /**
- * The processes that a supervisor started, in a file of its data folder: each with its id and the instant of its start, since ids are
- * used again. A supervisor that was killed leaves them running, and the next one ends them; nobody else's are touched.
+ * The processes that a supervisor started, in a file of its data folder: each with its id and the instant of its start,
+ * since ids are used again. A supervisor that was killed leaves them running, and the next one ends them; nobody else's
+ * are touched.
  */
 export class OwnProcesses {
   readonly #pids = new Set<number>();
@@ -16,8 +17,8 @@ export class OwnProcesses {
   private constructor(private readonly file: string) {}
 
   /**
-   * Takes the folder for this process, and ends what an earlier supervisor of it left. Throws DataFolderInUseError while another
-   * supervisor of the folder lives.
+   * Takes the folder for this process, and ends what an earlier supervisor of it left. Throws DataFolderInUseError
+   * while another supervisor of the folder lives.
    */
   static async takeOver(dataDir: string, onEnd: (pid: number) => void = () => undefined): Promise<OwnProcesses> {
     const folder = join(dataDir, 'processes');

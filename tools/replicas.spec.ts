@@ -28,5 +28,7 @@ describe('how many processes of a service there are', () => {
     'gateway=2',
     'teams=2 billing=2',
     '=2',
-  ])('is not said by %s', (text) => expect(() => readReplicas(text, services)).toThrow(`of teams, billing, 1 to 16. This is not: ${text}`));
+  ])('is not said by %s', (text) =>
+    expect(() => readReplicas(text, services)).toThrow(`of teams, billing, 1 to 16. This is not: ${text}`),
+  );
 });

@@ -1,6 +1,9 @@
 const most = 16;
 
-/** `teams=2,billing=3`: how many processes of a service there are; one where it is not named. Throws for what names no service and no number. */
+/**
+ * `teams=2,billing=3`: how many processes of a service there are; one where it is not named. Throws for what names no
+ * service and no number.
+ */
 export function readReplicas(text: string, services: readonly string[]): Map<string, number> {
   const replicas = new Map(services.map((service) => [service, 1]));
   for (const entry of text.split(',').filter((each) => each.trim() !== '')) {

@@ -44,7 +44,11 @@ export function run(command: string, options: RunOptions = {}): Promise<Outcome>
   const [file = '', ...args] = command.split(' ');
   const startedAtMs = performance.now();
   const stdio = options.capture ? 'pipe' : 'inherit';
-  const child = spawn(file, args, { cwd: root, env: { ...process.env, ...options.env }, stdio: ['ignore', stdio, stdio] });
+  const child = spawn(file, args, {
+    cwd: root,
+    env: { ...process.env, ...options.env },
+    stdio: ['ignore', stdio, stdio],
+  });
   running.add(child);
   // One that could not start has no pid.
   if (options.background && child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL);

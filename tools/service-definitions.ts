@@ -2,8 +2,8 @@ import { existsSync, globSync } from 'node:fs';
 import type { ServiceDefinition } from '@atoll/service';
 
 /**
- * The services that were built: what each `apps/<name>/src/service.ts` exports as `service`, in the order of their names. Beside the
- * sources, only those that still have one: a build leaves what an earlier one wrote.
+ * The services that were built: what each `apps/<name>/src/service.ts` exports as `service`, in the order of their
+ * names. Beside the sources, only those that still have one: a build leaves what an earlier one wrote.
  */
 export async function serviceDefinitions(): Promise<ServiceDefinition[]> {
   const dist = new URL('..', import.meta.url);
@@ -12,6 +12,8 @@ export async function serviceDefinitions(): Promise<ServiceDefinition[]> {
   const files = globSync('apps/*/src/service.js', { cwd: dist })
     .filter((file) => !hasSources || existsSync(new URL(file.replace(/\.js$/, '.ts'), sources)))
     .toSorted();
-  const modules = (await Promise.all(files.map((file) => import(new URL(file, dist).href)))) as { service: ServiceDefinition }[];
+  const modules = (await Promise.all(files.map((file) => import(new URL(file, dist).href)))) as {
+    service: ServiceDefinition;
+  }[];
   return modules.map(({ service }) => service);
 }

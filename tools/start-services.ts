@@ -4,7 +4,15 @@ import { once } from 'node:events';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startEmbeddedPostgres } from '@atoll/database';
-import { HttpEnv, loadEnv, loadLocalSecrets, natsAuthorization, natsUsers, readSettings, requireFreePort } from '@atoll/service';
+import {
+  HttpEnv,
+  loadEnv,
+  loadLocalSecrets,
+  natsAuthorization,
+  natsUsers,
+  readSettings,
+  requireFreePort,
+} from '@atoll/service';
 import { freePort, startNats } from '@atoll/testing';
 import { OwnProcesses } from './own-processes.js';
 import { readReplicas } from './replicas.js';
@@ -12,8 +20,8 @@ import { serviceDefinitions } from './service-definitions.js';
 import { untilReady } from './until-ready.js';
 
 /**
- * `npm run start:services`: the platform as an operator runs it, on one machine. A process for each service and one for the gateway, over NATS.
- * What is not given (`NATS_URL`, `DATABASE_URL`) is started here, on loopback.
+ * `npm run start:services`: the platform as an operator runs it, on one machine. A process for each service and one for
+ * the gateway, over NATS. What is not given (`NATS_URL`, `DATABASE_URL`) is started here, on loopback.
  */
 const definitions = await serviceDefinitions();
 const services = definitions.map(({ name }) => name);
@@ -97,7 +105,9 @@ function passwordOf(name: string): string {
   return password;
 }
 
-const postgres = process.env.DATABASE_URL ? null : await orRefuse(() => startEmbeddedPostgres({ dataDir, onExit: endWithout }));
+const postgres = process.env.DATABASE_URL
+  ? null
+  : await orRefuse(() => startEmbeddedPostgres({ dataDir, onExit: endWithout }));
 // What is under way between services outlives a restart, as their databases do.
 const nats = process.env.NATS_URL
   ? null
@@ -135,7 +145,10 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => vo
 
 async function announce(): Promise<void> {
   const url = `http://127.0.0.1:${port}`;
-  await untilReady(new Map([...addresses, ['gateway', url]]), { signal: stopping.signal, tell: (line) => console.error(line) });
+  await untilReady(new Map([...addresses, ['gateway', url]]), {
+    signal: stopping.signal,
+    tell: (line) => console.error(line),
+  });
   console.log(`
 Atoll is ready, in ${addresses.size + 1} processes over ${process.env.NATS_URL ?? nats?.url}
 

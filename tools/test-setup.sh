@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# `npm run test:setup`: installs what some specs need of the machine and npm cannot bring. On Debian and Ubuntu, as root. What is already there is left as it is;
-# what is built is kept by version in ATOLL_CACHE_DIR (~/.cache/atoll unless given). Without any of it `npm test` runs the other specs, and says what did not run.
+# `npm run test:setup`: installs what some specs need of the machine and npm cannot bring. On Debian and Ubuntu, as
+# root. What is already there is left as it is; what is built is kept by version in ATOLL_CACHE_DIR (~/.cache/atoll
+# unless given). Without any of it `npm test` runs the other specs, and says what did not run.
 set -euo pipefail
 
 cache=${ATOLL_CACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/atoll}
@@ -84,8 +85,8 @@ build_loki() (
   mv "$cache/loki-$loki_version.new" "$cache/loki-$loki_version"
 )
 
-# By its requirements. An environment of Python cannot be moved once it is made, so one set-up at a time makes it, and it is whole when the marker is there.
-# That of a former Python finds its packages no more.
+# By its requirements. An environment of Python cannot be moved once it is made, so one set-up at a time makes it, and
+# it is whole when the marker is there. That of a former Python finds its packages no more.
 install_schemathesis() (
   environment=$cache/schemathesis-$(sha256sum tools/schemathesis/requirements.txt | cut -c1-16)
   exec 9>"$environment.lock"

@@ -18,7 +18,13 @@ describe('the tally of a run', () => {
   it('counts what passed', () => expect(tallyOf(report({}))).toEqual({ passed: 7, failed: 0, skipped: 0 }));
 
   it('counts as failed what failed, is yet to be written, or did not start, and apart what was skipped', () => {
-    const mixed = report({ success: false, numFailedTests: 1, numPendingTests: 2, numTodoTests: 1, numRuntimeErrorTestSuites: 1 });
+    const mixed = report({
+      success: false,
+      numFailedTests: 1,
+      numPendingTests: 2,
+      numTodoTests: 1,
+      numRuntimeErrorTestSuites: 1,
+    });
     expect(tallyOf(mixed)).toEqual({ passed: 7, failed: 3, skipped: 2 });
   });
 
@@ -33,11 +39,15 @@ describe('the tally of a run', () => {
   });
 
   it('names each group that did not run once, with the number of its specs', () => {
-    const pending = { status: 'pending', ancestorTitles: ['pods in Podman (not run: Podman was not found)'], title: 'starts' };
+    const pending = {
+      status: 'pending',
+      ancestorTitles: ['pods in Podman (not run: Podman was not found)'],
+      title: 'starts',
+    };
     const assertionResults = [pending, { status: 'passed', ancestorTitles: ['pods'], title: 'ends' }, pending];
-    expect(skippedGroups(report({ testResults: [{ name: fileOf('pods'), status: 'passed', assertionResults }] }))).toEqual([
-      'NOT RUN, 2 specs: pods in Podman (not run: Podman was not found)',
-    ]);
+    expect(
+      skippedGroups(report({ testResults: [{ name: fileOf('pods'), status: 'passed', assertionResults }] })),
+    ).toEqual(['NOT RUN, 2 specs: pods in Podman (not run: Podman was not found)']);
   });
 
   it('names each spec that failed, and each file that did not start', () => {

@@ -25,7 +25,10 @@ export interface JestReport {
 /** `ATOLL_TEST_ALL=1`, as CI sets it: what was skipped has failed. */
 const mustRunAll = process.env.ATOLL_TEST_ALL === '1';
 
-/** A suite that does not even start and a run that found no test count as failures; one whose tests this machine cannot run does not. */
+/**
+ * A suite that does not even start and a run that found no test count as failures; one whose tests this machine cannot
+ * run does not.
+ */
 export function tallyOf(report: JestReport | undefined): Tally {
   if (!report) return { passed: 0, failed: 1, skipped: 0 };
   const { numPassedTests: passed, numPendingTests: skipped } = report;
@@ -36,9 +39,13 @@ export function tallyOf(report: JestReport | undefined): Tally {
 /** A line a group that did not run, with the reason that stands in its title. */
 export function skippedGroups({ testResults }: JestReport): string[] {
   const titles = testResults.flatMap(({ assertionResults }) =>
-    assertionResults.flatMap(({ status, ancestorTitles }) => (status === 'pending' ? [ancestorTitles.join(' › ')] : [])),
+    assertionResults.flatMap(({ status, ancestorTitles }) =>
+      status === 'pending' ? [ancestorTitles.join(' › ')] : [],
+    ),
   );
-  return [...new Set(titles)].map((title) => `NOT RUN, ${titles.filter((other) => other === title).length} specs: ${title}`);
+  return [...new Set(titles)].map(
+    (title) => `NOT RUN, ${titles.filter((other) => other === title).length} specs: ${title}`,
+  );
 }
 
 /** A line a spec that failed, and one a file that did not even start: what a reader of a long log looks for first. */
@@ -46,7 +53,9 @@ export function failedSpecs({ testResults }: JestReport): string[] {
   return testResults.flatMap(({ name, status, assertionResults }) => {
     const file = relative(fileURLToPath(root), name);
     const failed = assertionResults.filter((each) => each.status === 'failed');
-    const lines = failed.map(({ ancestorTitles, title }) => `FAILED: ${file}: ${[...ancestorTitles, title].join(' › ')}`);
+    const lines = failed.map(
+      ({ ancestorTitles, title }) => `FAILED: ${file}: ${[...ancestorTitles, title].join(' › ')}`,
+    );
     return status === 'failed' && lines.length === 0 ? [`FAILED: ${file}`] : lines;
   });
 }
@@ -87,8 +96,8 @@ async function schemathesis(): Promise<Tally> {
 }
 
 /**
- * Everything there is to prove; stops where nothing after it could run. Specs and stories wait for a part of their time, and checks, which only compute, have the
- * processors meanwhile.
+ * Everything there is to prove; stops where nothing after it could run. Specs and stories wait for a part of their
+ * time, and checks, which only compute, have the processors meanwhile.
  */
 async function* everything(): AsyncGenerator<Tally> {
   for (const preparation of ['npm run --silent build', 'node dist/tools/nats-server.js']) {

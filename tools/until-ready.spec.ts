@@ -14,7 +14,10 @@ const unready = (response: ServerResponse): unknown =>
   response.writeHead(503).end('{"status":"not_ready","reasons":[{"name":"nats","reason":"NATS is not connected"}]}');
 
 beforeEach(async () => {
-  server = createServer((_, response) => (answers.length > 1 ? answers.shift() : answers[0])?.(response)).listen(0, '127.0.0.1');
+  server = createServer((_, response) => (answers.length > 1 ? answers.shift() : answers[0])?.(response)).listen(
+    0,
+    '127.0.0.1',
+  );
   await once(server, 'listening');
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 });
@@ -57,7 +60,9 @@ it('says that nobody listens, and ends when it is told to', async () => {
     told.push(line);
     aborting.abort();
   };
-  await expect(untilReady(new Map([['gateway', url]]), { signal: aborting.signal, tell, tellEveryMs: 0 })).rejects.toThrow(/abort/);
+  await expect(
+    untilReady(new Map([['gateway', url]]), { signal: aborting.signal, tell, tellEveryMs: 0 }),
+  ).rejects.toThrow(/abort/);
   expect(told).toEqual([expect.stringContaining('Still waiting for gateway: connect ECONNREFUSED')]);
 });
 

@@ -19,7 +19,10 @@ function precompress(): Plugin {
         const content = readFileSync(join(assets, file));
         if (content.length < 1024) continue;
         writeFileSync(join(assets, `${file}.gz`), gzipSync(content, { level: 9 }));
-        writeFileSync(join(assets, `${file}.br`), brotliCompressSync(content, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } }));
+        writeFileSync(
+          join(assets, `${file}.br`),
+          brotliCompressSync(content, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } }),
+        );
       }
     },
   };

@@ -12,7 +12,10 @@ export default {
   roots: ['<rootDir>/apps/e2e'],
   testMatch: [part === 'on-containers' ? '**/on-containers/*.e2e-spec.ts' : '**/*.e2e-spec.ts'],
   // Stories of one topology alone: what needs a bus between processes, and what one process does by itself.
-  testPathIgnorePatterns: [topology === 'services' ? '/in-one-process/' : '/over-nats/', ...(part === 'others' ? ['/on-containers/'] : [])],
+  testPathIgnorePatterns: [
+    topology === 'services' ? '/in-one-process/' : '/over-nats/',
+    ...(part === 'others' ? ['/on-containers/'] : []),
+  ],
   globalSetup: '<rootDir>/dist/apps/e2e/src/set-up.js',
   globalTeardown: '<rootDir>/dist/apps/e2e/src/tear-down.js',
   testSequencer: '<rootDir>/dist/apps/e2e/src/sequencer.js',

@@ -42,10 +42,17 @@ export async function makeTeams(platform: Installation, client: pg.Client, other
   const startMs = endMs - 365 * dayMs;
   const attacker = await makeTeam(platform, client, 'Attacker', skus, startMs, endMs);
   const teams: string[] = [];
-  for (let n = 0; n < others; n++) teams.push(await makeTeam(platform, client, `Other ${n}`, 2, endMs - 31 * dayMs, endMs));
+  for (let n = 0; n < others; n++)
+    teams.push(await makeTeam(platform, client, `Other ${n}`, 2, endMs - 31 * dayMs, endMs));
   for (let n = 0; n < skus; n++) {
     const valid_from = new Date(startMs).toISOString();
-    await platform.send('POST', '/price', { sku: `${skuStem}${n}`, unit: 'unit', unit_price: `1.${n}7`, valid_from, force: true });
+    await platform.send('POST', '/price', {
+      sku: `${skuStem}${n}`,
+      unit: 'unit',
+      unit_price: `1.${n}7`,
+      valid_from,
+      force: true,
+    });
   }
   const [start, month, end] = [startMs, endMs - 31 * dayMs, endMs].map((ms) => new Date(ms).toISOString().slice(0, 19));
   return {
@@ -94,7 +101,14 @@ function monthStarts(startMs: number, endMs: number): number[] {
 
 /** Asks at the rates of `load`, whatever the answers take, as callers do who do not know of each other. */
 export async function underLoad(platform: Installation, paths: Paths, load: Load): Promise<LoadFigures> {
-  const figures: LoadFigures = { teams: [], reports: [], failed: 0, attacker: new Map(), attackerMiB: 0, residentMiB: 0 };
+  const figures: LoadFigures = {
+    teams: [],
+    reports: [],
+    failed: 0,
+    attacker: new Map(),
+    attackerMiB: 0,
+    residentMiB: 0,
+  };
   const ofOthers = async (path: string, durationsMs: number[]) => {
     const startedAt = performance.now();
     const { status } = await platform.ask('GET', path);

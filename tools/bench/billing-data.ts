@@ -38,15 +38,18 @@ export function startOfMonth(ms: number, monthsBack = 0): number {
 }
 
 /**
- * Fills billing's tables up to `endMs`, the start of a UTC month, with the segments that facts would have come to: each timeline without a gap but where
- * nothing is held, cut at the ends of UTC months, the last of it open. The same numbers at each run. Reports read no facts, so there are none. Rows are
- * written month after month over all teams, which is the order in which they would have come.
+ * Fills billing's tables up to `endMs`, the start of a UTC month, with the segments that facts would have come to: each
+ * timeline without a gap but where nothing is held, cut at the ends of UTC months, the last of it open. The same
+ * numbers at each run. Reports read no facts, so there are none. Rows are written month after month over all teams,
+ * which is the order in which they would have come.
  */
 export async function generate(client: pg.Client, size: DataSize, asked: AskedTeams, endMs: number): Promise<void> {
   await client.query(`SET search_path TO billing; SET maintenance_work_mem TO '1GB'`);
   await addTeams(client, size.teams);
-  const changes = Math.round(((size.segmentsPerTeam / timelinesPerTeam) * pauseEvery) / (pauseEvery - 1)) - (historyMonths - 2);
-  if (changes < 2) throw new Error(`${size.segmentsPerTeam} segments a team are too few: each month end makes ${timelinesPerTeam}.`);
+  const changes =
+    Math.round(((size.segmentsPerTeam / timelinesPerTeam) * pauseEvery) / (pauseEvery - 1)) - (historyMonths - 2);
+  if (changes < 2)
+    throw new Error(`${size.segmentsPerTeam} segments a team are too few: each month end makes ${timelinesPerTeam}.`);
   const startMs = startOfMonth(endMs, historyMonths);
   const stepMs = Math.floor((endMs - startMs) / changes);
   const restoreIndexes = await dropIndexes(client, 'segment');
@@ -72,7 +75,10 @@ export async function generate(client: pg.Client, size: DataSize, asked: AskedTe
     await client.query(`VACUUM (ANALYZE) ${table}`);
 }
 
-/** What each timeline in `held` has from one change of its quantity to the next: 0 to 7 units, from a moment somewhere in the change's step. */
+/**
+ * What each timeline in `held` has from one change of its quantity to the next: 0 to 7 units, from a moment somewhere
+ * in the change's step.
+ */
 function heldBetween(startMs: number, stepMs: number): string {
   const draw = (change: string, seed: number) =>
     `(hashint8extended(timeline_no * 1000000::bigint + ${change}, ${seed}) & 9007199254740991)`;
@@ -81,7 +87,10 @@ function heldBetween(startMs: number, stepMs: number): string {
     CASE WHEN ${draw('change', 2)} % ${pauseEvery} = 0 THEN 0 ELSE 1 + ${draw('change', 3)} % 7 END AS units, team_no, series_no, timeline_no`;
 }
 
-/** The teams that are asked about are there; the others are rows of billing's own. Leaves the temporary table `held`: the timelines of all teams. */
+/**
+ * The teams that are asked about are there; the others are rows of billing's own. Leaves the temporary table `held`:
+ * the timelines of all teams.
+ */
 async function addTeams(client: pg.Client, teams: number): Promise<void> {
   const { rows } = await client.query<{ count: number }>(`SELECT count(*)::int AS count FROM team`);
   const others = teams - (rows[0]?.count ?? 0);
@@ -90,7 +99,9 @@ async function addTeams(client: pg.Client, teams: number): Promise<void> {
     INSERT INTO team (id) SELECT md5('team ' || n)::uuid FROM generate_series(1, ${others}) n;
     INSERT INTO workspace (id, team_id, name) SELECT md5('workspace ' || n)::uuid, md5('team ' || n)::uuid, 'default' FROM generate_series(1, ${others}) n;
     INSERT INTO region (region_id) VALUES (1);`);
-  const values = holdings.map(({ kind, sku, poolId }, place) => `(${place}, '${kind}', '${sku}', ${poolId ?? 'NULL::bigint'})`).join();
+  const values = holdings
+    .map(({ kind, sku, poolId }, place) => `(${place}, '${kind}', '${sku}', ${poolId ?? 'NULL::bigint'})`)
+    .join();
   await client.query(`
     INSERT INTO series (team_no, workspace_id, kind, sku, region_id, pool_id)
       SELECT team.no, workspace.id, kind, sku, 1, pool_id
@@ -116,7 +127,8 @@ async function dropIndexes(client: pg.Client, table: string): Promise<() => Prom
   for (const { name } of constraints) await client.query(`ALTER TABLE ${table} DROP CONSTRAINT ${name}`);
   for (const { name } of indexes) await client.query(`DROP INDEX ${name}`);
   return async () => {
-    for (const { name, definition } of constraints) await client.query(`ALTER TABLE ${table} ADD CONSTRAINT ${name} ${definition}`);
+    for (const { name, definition } of constraints)
+      await client.query(`ALTER TABLE ${table} ADD CONSTRAINT ${name} ${definition}`);
     for (const { definition } of indexes) await client.query(definition);
   };
 }

@@ -13,7 +13,12 @@ import { withClient } from './with-client.js';
 type Kept = DataSize & Omit<BillingDatabase, 'url'>;
 
 /** A database with its data, made now or kept from an earlier run with the same flags. */
-export async function openBillingDatabase(serverUrl: string, name: string, folder: string, size: DataSize): Promise<BillingDatabase> {
+export async function openBillingDatabase(
+  serverUrl: string,
+  name: string,
+  folder: string,
+  size: DataSize,
+): Promise<BillingDatabase> {
   const url = urlOf(serverUrl, name);
   const record = join(folder, `${name}.json`);
   if (!existsSync(record)) {
@@ -23,13 +28,19 @@ export async function openBillingDatabase(serverUrl: string, name: string, folde
   }
   const { teams, segmentsPerTeam, ...kept } = JSON.parse(readFileSync(record, 'utf8')) as Kept;
   if (teams !== size.teams || segmentsPerTeam !== size.segmentsPerTeam) {
-    throw new Error(`The data in ${folder} is of ${teams} teams of ${segmentsPerTeam} segments: run with those, or keep it elsewhere.`);
+    throw new Error(
+      `The data in ${folder} is of ${teams} teams of ${segmentsPerTeam} segments: run with those, or keep it elsewhere.`,
+    );
   }
   return { url, ...kept };
 }
 
 /** Works on a copy, so that data which is kept stays as it was made. */
-export async function withCopy<T>(serverUrl: string, original: BillingDatabase, work: (copy: BillingDatabase) => Promise<T>): Promise<T> {
+export async function withCopy<T>(
+  serverUrl: string,
+  original: BillingDatabase,
+  work: (copy: BillingDatabase) => Promise<T>,
+): Promise<T> {
   const name = `${nameOf(original.url)}_copy`;
   const url = await createDatabase(serverUrl, name, nameOf(original.url));
   try {
@@ -40,7 +51,12 @@ export async function withCopy<T>(serverUrl: string, original: BillingDatabase, 
 }
 
 /** Teams and prices come in by the API, all else by SQL. */
-async function make(serverUrl: string, url: string, dataDir: string, size: DataSize): Promise<Omit<BillingDatabase, 'url'>> {
+async function make(
+  serverUrl: string,
+  url: string,
+  dataDir: string,
+  size: DataSize,
+): Promise<Omit<BillingDatabase, 'url'>> {
   await createDatabase(serverUrl, nameOf(url));
   const adminKey = createApiKey();
   const endMs = startOfMonth(Date.now());
@@ -57,14 +73,18 @@ async function make(serverUrl: string, url: string, dataDir: string, size: DataS
 async function makeTeam(platform: Installation, client: pg.Client, name: string): Promise<AskedTeam> {
   const { id } = await platform.send<{ id: string }>('POST', '/team', { name });
   for (let attempt = 0; attempt < 200; attempt++) {
-    const { rows } = await client.query<{ no: number }>(`SELECT no FROM billing.team WHERE id = $1 AND revision > 0`, [id]);
+    const { rows } = await client.query<{ no: number }>(`SELECT no FROM billing.team WHERE id = $1 AND revision > 0`, [
+      id,
+    ]);
     if (rows[0]) return { id, no: rows[0].no };
     await delay(50);
   }
   throw new Error('Billing was not told of a team.');
 }
 
-/** Every SKU has a price from the start, another one every half year, and the old team one of its own in the last month. */
+/**
+ * Every SKU has a price from the start, another one every half year, and the old team one of its own in the last month.
+ */
 async function makePrices(platform: Installation, endMs: number, old: AskedTeam): Promise<void> {
   const price = (body: object) => platform.send('POST', '/price', { ...body, force: true });
   for (const { sku, unit } of holdings) {

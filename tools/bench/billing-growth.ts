@@ -26,7 +26,9 @@ const postgres = await startEmbeddedPostgres({ dataDir: folder });
 async function showResources(): Promise<void> {
   const url = await createDatabase(postgres.url, 'bench_resources');
   // What PostgreSQL may choose after five calls: a plan that is made for few rows.
-  await withClient(url, (client) => client.query('ALTER DATABASE bench_resources SET plan_cache_mode = force_generic_plan'));
+  await withClient(url, (client) =>
+    client.query('ALTER DATABASE bench_resources SET plan_cache_mode = force_generic_plan'),
+  );
   const platform = await Installation.start(url, join(folder, 'resources'), createApiKey());
   const figures = await withClient(url, (client) => measureResources(platform, client, sizes, Number(values.rounds)));
   await platform.stop();
@@ -35,7 +37,9 @@ async function showResources(): Promise<void> {
   for (const shape of shapeNames) {
     const durations = figures.durationsMs.get(shape)?.map((ms) => `${ms.toFixed(1)} ms`.padStart(10)) ?? [];
     const exponent = figures.exponents.get(shape) ?? NaN;
-    console.log(`  ${shape.padEnd(30)} ${durations.join(' ')}   n^${exponent.toFixed(2)}   ${exponent <= goal ? 'met' : 'MISSED'}`);
+    console.log(
+      `  ${shape.padEnd(30)} ${durations.join(' ')}   n^${exponent.toFixed(2)}   ${exponent <= goal ? 'met' : 'MISSED'}`,
+    );
   }
 }
 

@@ -45,7 +45,10 @@ interface Round {
   copied: number;
 }
 
-/** Posts batches of facts, and copies what became of them into a table of the same form, in turn. The first round does not count. */
+/**
+ * Posts batches of facts, and copies what became of them into a table of the same form, in turn. The first round does
+ * not count.
+ */
 export async function measureIngest(platform: Installation, client: pg.Client, load: Load): Promise<IngestFigures> {
   await client.query('CREATE SCHEMA bench; CREATE TABLE bench.usage_fact (LIKE billing.usage_fact INCLUDING ALL)');
   const meter = new Meter(await makeResources(platform), (load.rounds + 1) * load.batches);
@@ -63,13 +66,22 @@ export async function measureIngest(platform: Installation, client: pg.Client, l
   };
 }
 
-async function measureRound(platform: Installation, client: pg.Client, meter: Meter, { batches, connections }: Load): Promise<Round> {
+async function measureRound(
+  platform: Installation,
+  client: pg.Client,
+  meter: Meter,
+  { batches, connections }: Load,
+): Promise<Round> {
   const source = `bench ${Date.now()}`;
   const bodies = Array.from({ length: batches }, () => meter.batch(source));
   const [told, postS] = await timed(() => postAll(platform, bodies, connections));
-  if (told.accepted + told.duplicates !== batches * batchSize) throw new Error(`Not all facts were taken: ${JSON.stringify(told)}`);
+  if (told.accepted + told.duplicates !== batches * batchSize)
+    throw new Error(`Not all facts were taken: ${JSON.stringify(told)}`);
   // In the order in which they were told.
-  const rows = await copyOut(client, `COPY (SELECT * FROM billing.usage_fact WHERE source = '${source}' ORDER BY ctid) TO STDOUT`);
+  const rows = await copyOut(
+    client,
+    `COPY (SELECT * FROM billing.usage_fact WHERE source = '${source}' ORDER BY ctid) TO STDOUT`,
+  );
   const [, copyS] = await timed(() => copyIn(client, 'COPY bench.usage_fact FROM STDIN', rows));
   for (const table of segmentTables) await client.query(`VACUUM billing.${table}`);
   return { told: (batches * batchSize) / postS, added: told.accepted / postS, copied: told.accepted / copyS };
@@ -110,7 +122,10 @@ async function makeResources(platform: Installation): Promise<Resource[]> {
   return resources;
 }
 
-/** A meter that reads each resource in turn, once an hour: mostly in order, some of it late, some of it told a second time. */
+/**
+ * A meter that reads each resource in turn, once an hour: mostly in order, some of it late, some of it told a second
+ * time.
+ */
 class Meter {
   private readonly told: object[] = [];
   private readonly startMs: number;
@@ -165,7 +180,9 @@ async function postAll(platform: Installation, bodies: readonly string[], connec
   const waiting = bodies.values();
   const work = async () => {
     for (const body of waiting) {
-      const { accepted, duplicates } = JSON.parse((await platform.call('POST', '/usage-events', body)).toString()) as Told;
+      const { accepted, duplicates } = JSON.parse(
+        (await platform.call('POST', '/usage-events', body)).toString(),
+      ) as Told;
       sum.accepted += accepted;
       sum.duplicates += duplicates;
     }

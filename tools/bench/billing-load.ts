@@ -13,8 +13,8 @@ import { stopAll } from './processes.js';
 import { withClient } from './with-client.js';
 
 /**
- * `npm run bench:billing-load`: what others notice of a team that asks for reports of 20 MB at the rate that one key may, in one process and over
- * NATS.
+ * `npm run bench:billing-load`: what others notice of a team that asks for reports of 20 MB at the rate that one key
+ * may, in one process and over NATS.
  */
 const { values } = parseArgs({
   options: {
@@ -34,7 +34,8 @@ const folder = mkdtempSync(join(tmpdir(), 'atoll-bench-'));
 const postgres = await startEmbeddedPostgres({ dataDir: folder });
 
 const topologies = {
-  'one process': (url: string, adminKey: string) => Installation.start(url, join(folder, 'platform'), adminKey, connections),
+  'one process': (url: string, adminKey: string) =>
+    Installation.start(url, join(folder, 'platform'), adminKey, connections),
   'over NATS': async (url: string, adminKey: string) => {
     const nats = await startNats({ storeDir: join(folder, 'jetstream') });
     return Installation.startServices(url, nats.url, adminKey, connections);
@@ -42,7 +43,8 @@ const topologies = {
 };
 
 function show(name: string, { teams, reports, failed, attacker, attackerMiB, residentMiB }: LoadFigures): void {
-  const ms = (durations: readonly number[], share: number) => `${percentile(durations, share).toFixed(1).padStart(8)} ms`;
+  const ms = (durations: readonly number[], share: number) =>
+    `${percentile(durations, share).toFixed(1).padStart(8)} ms`;
   const both = (durations: readonly number[]) => `p50 ${ms(durations, 0.5)} p99 ${ms(durations, 0.99)}`;
   const answers = [...attacker].map(([status, count]) => `${count} × ${status}`).join(', ');
   console.log(
@@ -55,7 +57,9 @@ async function measure(name: string, start: (url: string, adminKey: string) => P
   const url = await createDatabase(postgres.url, 'bench_load');
   const platform = await start(url, createApiKey());
   const paths = await withClient(url, (client) => makeTeams(platform, client, otherTeams));
-  console.log(`${name}: ${load.others} requests a second of others, and ${load.attacks} reports a second of the attacker`);
+  console.log(
+    `${name}: ${load.others} requests a second of others, and ${load.attacks} reports a second of the attacker`,
+  );
   await underLoad(platform, paths, { ...load, seconds: 3 });
   show('alone', await underLoad(platform, paths, { ...load, attacks: 0 }));
   show('under attack', await underLoad(platform, paths, load));
@@ -64,7 +68,8 @@ async function measure(name: string, start: (url: string, adminKey: string) => P
 
 try {
   console.log(`${cpus().length} cores, ${cpus()[0]?.model}, Node.js ${process.version}`);
-  for (const [name, start] of Object.entries(topologies)) if (values.only === undefined || values.only === name) await measure(name, start);
+  for (const [name, start] of Object.entries(topologies))
+    if (values.only === undefined || values.only === name) await measure(name, start);
 } finally {
   await stopAll();
   await postgres.stop();

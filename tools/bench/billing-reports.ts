@@ -59,7 +59,10 @@ function pathOf(team: AskedTeam, question: Question, zone: Zone, endMs: number):
   return `/team-billing/${team.id}/${start}/${end}/${interval}/${zones[zone]}`;
 }
 
-/** Every question in both zones, over HTTP and as the SQL that the product runs for it, and beside it what should make no difference; all in turn. */
+/**
+ * Every question in both zones, over HTTP and as the SQL that the product runs for it, and beside it what should make
+ * no difference; all in turn.
+ */
 export async function measureReports(
   large: BillingDatabase,
   small: BillingDatabase,
@@ -71,7 +74,9 @@ export async function measureReports(
   const smallPlatform = await Installation.start(small.url, join(folder, 'small'), small.adminKey);
   await useKathmandu(platform);
 
-  const reports = zoneNames.flatMap((zone) => questions.map((question) => ({ question, zone, key: `${question}, ${zone}` })));
+  const reports = zoneNames.flatMap((zone) =>
+    questions.map((question) => ({ question, zone, key: `${question}, ${zone}` })),
+  );
   const bytes = new Map<string, number>();
   const medians = await withClient(large.url, async (client) => {
     await client.query('SET search_path TO billing, public');
@@ -83,10 +88,12 @@ export async function measureReports(
       candidates[`sql ${key}`] = () => replay(client, recorded.get(key) ?? []);
     }
     for (const question of questions) {
-      candidates[`small ${question}`] = () => smallPlatform.call('GET', pathOf(small.asked.old, question, 'UTC', small.endMs));
+      candidates[`small ${question}`] = () =>
+        smallPlatform.call('GET', pathOf(small.asked.old, question, 'UTC', small.endMs));
     }
     for (const question of monthQuestions) {
-      candidates[`young ${question}`] = () => platform.call('GET', pathOf(large.asked.young, question, 'UTC', large.endMs));
+      candidates[`young ${question}`] = () =>
+        platform.call('GET', pathOf(large.asked.young, question, 'UTC', large.endMs));
     }
     return mediansInTurn(candidates, rounds);
   });
@@ -139,7 +146,10 @@ async function replay(client: pg.Client, statements: readonly RecordedStatement[
   for (const { name, text, values } of statements) await client.query({ text, values, ...(name && { name }) });
 }
 
-/** A figure for a wrong answer is none: what was held is counted in another way, and the finer report costs as much as the coarser one. */
+/**
+ * A figure for a wrong answer is none: what was held is counted in another way, and the finer report costs as much as
+ * the coarser one.
+ */
 async function requireRightAnswers(
   platform: Installation,
   client: pg.Client,
@@ -158,9 +168,12 @@ async function requireRightAnswers(
       [startOfMonth(endMs, 1), endMs, team.no],
     );
     const counted = Number(rows[0]?.hours);
-    const shown = day?.intervals.flatMap(({ items }) => items).reduce((sum, { unit_hours }) => sum + unit_hours, 0) ?? 0;
+    const shown =
+      day?.intervals.flatMap(({ items }) => items).reduce((sum, { unit_hours }) => sum + unit_hours, 0) ?? 0;
     if (day?.total_cost !== hour?.total_cost || Number(day?.total_cost) === 0 || Math.abs(shown / counted - 1) > 1e-9) {
-      throw new Error(`The reports are wrong: ${shown} unit hours for ${counted}; ${day?.total_cost} by day, ${hour?.total_cost} by hour.`);
+      throw new Error(
+        `The reports are wrong: ${shown} unit hours for ${counted}; ${day?.total_cost} by day, ${hour?.total_cost} by hour.`,
+      );
     }
   }
 }

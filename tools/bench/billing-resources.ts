@@ -44,15 +44,26 @@ export async function measureResources(
     }
   }
   const medians = await mediansInTurn(candidates, rounds);
-  const durationsMs = new Map(shapeNames.map((shape) => [shape, sizes.map((size) => medians[`${shape} ${size}`] ?? NaN)]));
+  const durationsMs = new Map(
+    shapeNames.map((shape) => [shape, sizes.map((size) => medians[`${shape} ${size}`] ?? NaN)]),
+  );
   const exponents = [...durationsMs].map(
     ([shape, all]) => [shape, exponentOf(all.map((ms, n) => ({ size: sizes[n] ?? NaN, ms })))] as const,
   );
   return { durationsMs, exponents: new Map(exponents) };
 }
 
-/** A team with `size` resources, each held for a day or more of the month before `endMs`. Returns the path of its report. */
-async function makeTeam(platform: Installation, client: pg.Client, shape: Shape, size: number, endMs: number): Promise<string> {
+/**
+ * A team with `size` resources, each held for a day or more of the month before `endMs`. Returns the path of its
+ * report.
+ */
+async function makeTeam(
+  platform: Installation,
+  client: pg.Client,
+  shape: Shape,
+  size: number,
+  endMs: number,
+): Promise<string> {
   const { kind, poolId, report } = shapes[shape];
   const startMs = startOfMonth(endMs, 1);
   const { id } = await platform.send<{ id: string }>('POST', '/team', { name: `${shape} ${size}` });
@@ -92,5 +103,6 @@ async function makeTeam(platform: Installation, client: pg.Client, shape: Shape,
 async function requireAll(platform: Installation, path: string, size: number): Promise<void> {
   const { total_cost, pools, volumes } = await platform.send<Report>('GET', path);
   const shown = volumes?.length ?? pools?.reduce((sum, { subscriptions }) => sum + subscriptions.length, 0);
-  if (shown !== size || !(Number(total_cost) > 0)) throw new Error(`${path} shows ${shown} of ${size} resources, for ${total_cost}.`);
+  if (shown !== size || !(Number(total_cost) > 0))
+    throw new Error(`${path} shows ${shown} of ${size} resources, for ${total_cost}.`);
 }

@@ -14,8 +14,8 @@ import { stopAll } from './processes.js';
 import { withClient } from './with-client.js';
 
 /**
- * `npm run bench:billing`: what reports and ingest take, each figure beside its floor, on generated data, in one run. Smaller by its flags;
- * `--keep <folder>` keeps the data for the next run with the same flags.
+ * `npm run bench:billing`: what reports and ingest take, each figure beside its floor, on generated data, in one run.
+ * Smaller by its flags; `--keep <folder>` keeps the data for the next run with the same flags.
  */
 const { values } = parseArgs({
   options: {
@@ -67,9 +67,11 @@ function showReports({ reports, small, young }: ReportFigures): void {
   console.log(
     `\n${segments.toLocaleString('en')} segments beside ${(smallSize.teams * smallSize.segmentsPerTeam).toLocaleString('en')}; goal 1.5`,
   );
-  for (const [question, smallMs] of small) beside(question, inZone(question, 'UTC'), smallMs, inZone(question, 'UTC') <= 1.5 * smallMs);
+  for (const [question, smallMs] of small)
+    beside(question, inZone(question, 'UTC'), smallMs, inZone(question, 'UTC') <= 1.5 * smallMs);
   console.log(`\nA team of ${historyMonths} months beside one of a single month, for that month; goal 1.3`);
-  for (const [question, youngMs] of young) beside(question, inZone(question, 'UTC'), youngMs, inZone(question, 'UTC') <= 1.3 * youngMs);
+  for (const [question, youngMs] of young)
+    beside(question, inZone(question, 'UTC'), youngMs, inZone(question, 'UTC') <= 1.3 * youngMs);
 }
 
 async function showIngest({ url, adminKey }: BillingDatabase): Promise<void> {
@@ -96,7 +98,9 @@ async function showIngest({ url, adminKey }: BillingDatabase): Promise<void> {
 async function showSize({ url }: BillingDatabase): Promise<void> {
   const { bytes, rows } = await withClient(url, (client) => sizeOf(client, segmentTables));
   const each = bytes / rows;
-  console.log(`${rows.toLocaleString('en')} segments, ${each.toFixed(0)} bytes each with indexes; goal 200: ${met(each <= 200)}\n`);
+  console.log(
+    `${rows.toLocaleString('en')} segments, ${each.toFixed(0)} bytes each with indexes; goal 200: ${met(each <= 200)}\n`,
+  );
 }
 
 const folder = values.keep === undefined ? mkdtempSync(join(tmpdir(), 'atoll-bench-')) : resolve(values.keep);

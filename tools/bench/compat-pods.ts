@@ -36,7 +36,11 @@ export async function makeWritesAndListings(
   await inTurn(1, Math.ceil(members / perPage), async (at) => {
     // The owner is the first of them.
     const length = Math.min(perPage, members - 1 - at * perPage);
-    const people = Array.from({ length }, (_, one) => ({ email: `p${at}-${one}@example.com`, name: `P ${one}`, role: 'viewer' }));
+    const people = Array.from({ length }, (_, one) => ({
+      email: `p${at}-${one}@example.com`,
+      name: `P ${one}`,
+      role: 'viewer',
+    }));
     await mount.call('POST', `/team/${owner.team_id}/invite`, JSON.stringify(people));
   });
   return [
@@ -49,7 +53,10 @@ export async function makeWritesAndListings(
 /** Their policy names one image. */
 async function allowImage(platform: Installation, teams: readonly Subscriber[]): Promise<Image> {
   const objects = [{ name: 'Python', reference: 'python:3.13' }];
-  const policy = await platform.send<{ id: string; objects: Image[] }>('POST', '/policy/image', { name: 'bench', objects });
+  const policy = await platform.send<{ id: string; objects: Image[] }>('POST', '/policy/image', {
+    name: 'bench',
+    objects,
+  });
   await inTurn(atOnce, teams.length, (at) =>
     platform.call('POST', `/policy/image/${policy.id}/assign-team`, JSON.stringify({ team_id: teams[at]?.team_id })),
   );
@@ -91,11 +98,16 @@ function subscribing(
   return {
     name: 'POST /gpuaas/pool/subscribe, image',
     share: 0.2,
-    old: () => mount.send('POST', '/gpuaas/pool/subscribe', { team_id: next(), pool_id, vgpus: 1, image_uuid: image.id }),
+    old: () =>
+      mount.send('POST', '/gpuaas/pool/subscribe', { team_id: next(), pool_id, vgpus: 1, image_uuid: image.id }),
     main: async () => {
       const team_id = next();
       const asked = { team_id, pool_id, vgpus: 1, unique: true };
-      const { subscription_id } = await platform.send<{ subscription_id: string }>('POST', '/gpuaas/pool/subscribe', asked);
+      const { subscription_id } = await platform.send<{ subscription_id: string }>(
+        'POST',
+        '/gpuaas/pool/subscribe',
+        asked,
+      );
       await platform.send('POST', '/pods', { team_id, subscription_id, name: 'gpu', image: image.reference });
     },
   };

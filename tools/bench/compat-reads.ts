@@ -24,7 +24,10 @@ async function fill(platform: Installation): Promise<Record<string, Pair>> {
     name: `M ${at}`,
     role: at === 0 ? 'team_owner' : 'member',
   }));
-  const team = await platform.send<{ id: string; workspaces: { id: string }[] }>('POST', '/team', { name: 'Bench', members });
+  const team = await platform.send<{ id: string; workspaces: { id: string }[] }>('POST', '/team', {
+    name: 'Bench',
+    members,
+  });
   const events = Array.from({ length: 600 }, (_, at) => {
     const kind = ['gpuaas_pool', 'shared_storage', 'vm'][at % 3] ?? 'vm';
     return {

@@ -36,7 +36,9 @@ try {
   const reads = await makeReads(platform, mount);
   // Both sides of each round, and of those that do not count.
   const subscriptions = 2 * (Math.ceil(0.2 * calls) + Math.ceil((0.2 * calls) / 6) + 1);
-  const others = await withClient(database, (client) => makeWritesAndListings(platform, mount, client, { pods, members, subscriptions }));
+  const others = await withClient(database, (client) =>
+    makeWritesAndListings(platform, mount, client, { pods, members, subscriptions }),
+  );
   const [load] = loadavg();
   console.log(
     `${cpus().length} cores, ${cpus()[0]?.model}, Node.js ${process.version}, load average ${load?.toFixed(1)}; p50 of ${calls} calls, of fewer where a case takes long\n`,

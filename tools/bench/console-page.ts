@@ -32,7 +32,9 @@ export async function firstLoad(browser: Browser, url: string): Promise<FirstLoa
     await page.locator('h1').first().waitFor();
     const interactiveMs = await page.evaluate(() => {
       const { performance, requestAnimationFrame } = globalThis as unknown as InPage;
-      return new Promise<number>((resolve) => requestAnimationFrame(() => setTimeout(() => resolve(performance.now()))));
+      return new Promise<number>((resolve) =>
+        requestAnimationFrame(() => setTimeout(() => resolve(performance.now()))),
+      );
     });
     return { interactiveMs, scriptKb: bytes() / 1024 };
   } finally {
@@ -44,16 +46,26 @@ async function countScripts(session: CDPSession): Promise<() => number> {
   const scripts = new Set<string>();
   let total = 0;
   session.on('Network.responseReceived', ({ requestId, type }) => type === 'Script' && scripts.add(requestId));
-  session.on('Network.loadingFinished', ({ requestId, encodedDataLength }) => (total += scripts.has(requestId) ? encodedDataLength : 0));
+  session.on(
+    'Network.loadingFinished',
+    ({ requestId, encodedDataLength }) => (total += scripts.has(requestId) ? encodedDataLength : 0),
+  );
   await session.send('Network.enable');
   return () => total;
 }
 
-/** Milliseconds between the end of the answer to a request like `request` and the first frame in which `drawn` is there. */
-export async function drawnAfterData(page: Page, to: string, { request, drawn }: { request: string; drawn: string }): Promise<number> {
+/**
+ * Milliseconds between the end of the answer to a request like `request` and the first frame in which `drawn` is there.
+ */
+export async function drawnAfterData(
+  page: Page,
+  to: string,
+  { request, drawn }: { request: string; drawn: string },
+): Promise<number> {
   return page.evaluate(
     ([path = '', part = '', selector = '']) => {
-      const { performance, requestAnimationFrame, document, history, dispatchEvent, PopStateEvent } = globalThis as unknown as InPage;
+      const { performance, requestAnimationFrame, document, history, dispatchEvent, PopStateEvent } =
+        globalThis as unknown as InPage;
       history.pushState({}, '', path);
       dispatchEvent(new PopStateEvent('popstate'));
       const beganMs = performance.now();
@@ -74,7 +86,11 @@ export async function drawnAfterData(page: Page, to: string, { request, drawn }:
 }
 
 /** Lengths of frames, in milliseconds, while a box is scrolled from its end to its beginning. */
-export async function framesOfScrolling(page: Page, box: string, stepPx: number): Promise<{ p50: number; p95: number; frames: number }> {
+export async function framesOfScrolling(
+  page: Page,
+  box: string,
+  stepPx: number,
+): Promise<{ p50: number; p95: number; frames: number }> {
   const frames = await page.evaluate(
     ([selector = '', step = '0']) => {
       const { requestAnimationFrame, document } = globalThis as unknown as InPage;

@@ -13,10 +13,12 @@ import { median } from './measure.js';
 import { firstLine, start, stopAll, untilReady } from './processes.js';
 
 /**
- * `npm run bench:console`: the console in headless Chromium over a platform with the demo. An hour of polling is an hour of the page's clock, which is put
- * forward; its calls are real.
+ * `npm run bench:console`: the console in headless Chromium over a platform with the demo. An hour of polling is an
+ * hour of the page's clock, which is put forward; its calls are real.
  */
-const { values } = parseArgs({ options: { loads: { type: 'string', default: '7' }, minutes: { type: 'string', default: '60' } } });
+const { values } = parseArgs({
+  options: { loads: { type: 'string', default: '7' }, minutes: { type: 'string', default: '60' } },
+});
 const pollMs = 10_000;
 const settleMs = 60;
 const logLines = 10_000;
@@ -24,7 +26,10 @@ const logLines = 10_000;
 async function loadsOf(browser: Browser, url: string): Promise<FirstLoad> {
   const loads: FirstLoad[] = [];
   for (let at = 0; at < Number(values.loads); at += 1) loads.push(await firstLoad(browser, url));
-  return { interactiveMs: median(loads.map((load) => load.interactiveMs)), scriptKb: median(loads.map((load) => load.scriptKb)) };
+  return {
+    interactiveMs: median(loads.map((load) => load.interactiveMs)),
+    scriptKb: median(loads.map((load) => load.scriptKb)),
+  };
 }
 
 /** A page that is logged in by a key, at a path. */
@@ -78,7 +83,9 @@ async function reportLog(browser: Browser, demo: Demo): Promise<void> {
   }
   const lines = (await count()) - 1;
   const { p50, p95, frames } = await framesOfScrolling(page, '.log-box', 600);
-  console.log(`scrolling ${lines} lines of a log: frames of ${p50.toFixed(1)} ms p50, ${p95.toFixed(1)} ms p95 (${frames} frames)`);
+  console.log(
+    `scrolling ${lines} lines of a log: frames of ${p50.toFixed(1)} ms p50, ${p95.toFixed(1)} ms p95 (${frames} frames)`,
+  );
   await page.context().close();
 }
 
@@ -91,7 +98,13 @@ interface Demo {
 /** A platform with the demo, and the id of its first team. */
 async function startDemo(folder: string): Promise<Demo> {
   const [port, adminKey] = [await freePort(), createApiKey()];
-  const env = { PORT: String(port), ATOLL_DATA_DIR: folder, ATOLL_ADMIN_KEY: adminKey, ATOLL_LIMITS: 'off', ATOLL_SSH_PORT: '0' };
+  const env = {
+    PORT: String(port),
+    ATOLL_DATA_DIR: folder,
+    ATOLL_ADMIN_KEY: adminKey,
+    ATOLL_LIMITS: 'off',
+    ATOLL_SSH_PORT: '0',
+  };
   const url = `http://127.0.0.1:${port}`;
   await firstLine(start('apps/platform/src/main.js', [], env));
   await untilReady(`${url}/readyz`);
@@ -112,7 +125,9 @@ async function reportLoads(browser: Browser, { url }: Demo): Promise<void> {
       ['empty page', empty.url],
     ] as const) {
       const { interactiveMs, scriptKb } = await loadsOf(browser, at);
-      console.log(`first load of ${name}: ${interactiveMs.toFixed(0)} ms, ${scriptKb.toFixed(1)} KB of script (median of ${values.loads})`);
+      console.log(
+        `first load of ${name}: ${interactiveMs.toFixed(0)} ms, ${scriptKb.toFixed(1)} KB of script (median of ${values.loads})`,
+      );
     }
   } finally {
     await empty.stop();
@@ -148,7 +163,9 @@ async function reportHeap(browser: Browser, demo: Demo): Promise<void> {
     // For the answers, which take real time.
     await delay(settleMs);
   }
-  console.log(`heap over ${values.minutes} minutes of polling with ${calls} calls, at each sixth: ${heaps.join(', ')} MB`);
+  console.log(
+    `heap over ${values.minutes} minutes of polling with ${calls} calls, at each sixth: ${heaps.join(', ')} MB`,
+  );
   await page.context().close();
 }
 

@@ -26,7 +26,8 @@ class Copy {
   }
 
   handleCopyInResponse(connection: CopyConnection): void {
-    for (let at = 0; at < this.rows.length; at += chunkBytes) connection.sendCopyFromChunk(this.rows.subarray(at, at + chunkBytes));
+    for (let at = 0; at < this.rows.length; at += chunkBytes)
+      connection.sendCopyFromChunk(this.rows.subarray(at, at + chunkBytes));
     connection.endCopyFrom();
   }
 

@@ -1,6 +1,9 @@
 import { withClient } from './with-client.js';
 
-/** An empty database on the same server, or a copy of the one named; one of that name is dropped before. Gives back its URL. */
+/**
+ * An empty database on the same server, or a copy of the one named; one of that name is dropped before. Gives back its
+ * URL.
+ */
 export async function createDatabase(serverUrl: string, name: string, original?: string): Promise<string> {
   const like = original === undefined ? '' : ` TEMPLATE ${original} STRATEGY file_copy`;
   await runOn(serverUrl, `DROP DATABASE IF EXISTS ${name}`, `CREATE DATABASE ${name}${like}`);

@@ -15,14 +15,19 @@ export async function serveEmptyPage(): Promise<{ url: string; stop: () => Promi
     join(root, 'index.html'),
     '<!doctype html><html lang="en"><title>x</title><script type="module" src="./main.js"></script></html>',
   );
-  writeFileSync(join(root, 'main.js'), `document.body.append(Object.assign(document.createElement('h1'), { textContent: 'Empty' }));`);
+  writeFileSync(
+    join(root, 'main.js'),
+    `document.body.append(Object.assign(document.createElement('h1'), { textContent: 'Empty' }));`,
+  );
   const { build } = await import('vite');
   await build({ root, configFile: false, logLevel: 'error' });
   const server = createServer((request, response) => {
     const path = request.url === '/' ? '/index.html' : (request.url ?? '');
     const type = types[extname(path)];
     if (type === undefined) return void response.writeHead(404).end();
-    response.writeHead(200, { 'content-type': type, 'content-encoding': 'gzip' }).end(gzipSync(readFileSync(join(root, 'dist', path))));
+    response
+      .writeHead(200, { 'content-type': type, 'content-encoding': 'gzip' })
+      .end(gzipSync(readFileSync(join(root, 'dist', path))));
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -23,11 +23,18 @@ export interface CommitFigures {
   withNone: Comparison;
 }
 
-/** Commits a second of transactions with an event, in turn with both floors. The courier delivers the events to nobody. */
-export async function measureCommits({ databaseUrl, relay, rows }: Setting, load: Load, rounds: number): Promise<CommitFigures> {
+/**
+ * Commits a second of transactions with an event, in turn with both floors. The courier delivers the events to nobody.
+ */
+export async function measureCommits(
+  { databaseUrl, relay, rows }: Setting,
+  load: Load,
+  rounds: number,
+): Promise<CommitFigures> {
   const poolSize = load.connections + 2;
   // The replica is started first, so that it leads.
-  const replica = relay === 'elsewhere' ? start('tools/bench/events-replica.js', [], { DATABASE_URL: databaseUrl }) : undefined;
+  const replica =
+    relay === 'elsewhere' ? start('tools/bench/events-replica.js', [], { DATABASE_URL: databaseUrl }) : undefined;
   if (replica) await firstLine(replica);
   const app = await startBenchService('notes', carriesNothing, databaseUrl, poolSize);
   try {

@@ -1,6 +1,14 @@
 import { event, WholeNumber } from '@atoll/contracts';
 import { createCallNonceTable, createIdempotencyTable, DatabaseModule, newId, Transactions } from '@atoll/database';
-import { createEventTables, eventEntities, EventsModule, OnEvent, Outbox, type Courier, type EventDelivery } from '@atoll/events';
+import {
+  createEventTables,
+  eventEntities,
+  EventsModule,
+  OnEvent,
+  Outbox,
+  type Courier,
+  type EventDelivery,
+} from '@atoll/events';
 import { Injectable, Module, type DynamicModule, type INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
@@ -52,7 +60,9 @@ class Reader1790000000000 implements MigrationInterface {
     await createIdempotencyTable(runner, 'reader');
     await createCallNonceTable(runner, 'reader');
     await createEventTables(runner, 'reader');
-    await runner.query('CREATE TABLE reader.note_read (number bigint PRIMARY KEY, read_at timestamptz NOT NULL DEFAULT clock_timestamp())');
+    await runner.query(
+      'CREATE TABLE reader.note_read (number bigint PRIMARY KEY, read_at timestamptz NOT NULL DEFAULT clock_timestamp())',
+    );
   }
   async down(): Promise<void> {}
 }
@@ -81,7 +91,10 @@ export class Notes {
   async write({ rows, event: kind }: Writing): Promise<number> {
     return this.transactions.run(async (manager) => {
       const bookId = 1 + Math.floor(Math.random() * books);
-      const [book] = await manager.query<{ revision: number }[]>('SELECT revision FROM book WHERE id = $1 FOR NO KEY UPDATE', [bookId]);
+      const [book] = await manager.query<{ revision: number }[]>(
+        'SELECT revision FROM book WHERE id = $1 FOR NO KEY UPDATE',
+        [bookId],
+      );
       const revision = (book?.revision ?? 0) + 1;
       await manager.query('UPDATE book SET revision = $2 WHERE id = $1', [bookId, revision]);
       let number = 0;

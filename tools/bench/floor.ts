@@ -3,13 +3,16 @@ import { fastify, type FastifyInstance } from 'fastify';
 import pg from 'pg';
 
 /**
- * The floor under the figures: the same Team by the barest code, no authentication, no validation, no errors, nothing but the product's query.
- * Run as `floor.js http`, `floor.js gateway` or `floor.js responder`; prints its port, or `ready`.
+ * The floor under the figures: the same Team by the barest code, no authentication, no validation, no errors, nothing
+ * but the product's query. Run as `floor.js http`, `floor.js gateway` or `floor.js responder`; prints its port, or
+ * `ready`.
  */
 interface BuiltTeams {
   readonly teamQuery: string;
 }
-const { teamQuery } = (await import(new URL('../../apps/teams/src/teams/team-query.js', import.meta.url).href)) as BuiltTeams;
+const { teamQuery } = (await import(
+  new URL('../../apps/teams/src/teams/team-query.js', import.meta.url).href
+)) as BuiltTeams;
 const prepared = { name: 'team', text: teamQuery };
 
 function teamReader(): (id: string) => Promise<unknown> {
@@ -32,7 +35,9 @@ async function serveHttp(): Promise<void> {
 async function serveGateway(): Promise<void> {
   const nats = await connect({ servers: process.env.NATS_URL ?? '', noAsyncTraces: true });
   const server = fastify();
-  server.get<{ Params: { id: string } }>('/api/team/:id', async (request) => (await nats.request('floor.team', request.params.id)).json());
+  server.get<{ Params: { id: string } }>('/api/team/:id', async (request) =>
+    (await nats.request('floor.team', request.params.id)).json(),
+  );
   await listen(server);
 }
 

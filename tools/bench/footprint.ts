@@ -21,7 +21,11 @@ export async function measureFootprint(): Promise<Footprint> {
   const port = await freePort();
   const startOnce = async () => {
     const startedAt = performance.now();
-    const child = start('apps/platform/src/main.js', [], { PORT: String(port), ATOLL_DATA_DIR: folder, DATABASE_URL: '' });
+    const child = start('apps/platform/src/main.js', [], {
+      PORT: String(port),
+      ATOLL_DATA_DIR: folder,
+      DATABASE_URL: '',
+    });
     await untilReady(`http://127.0.0.1:${port}/readyz`);
     return { child, readyMs: performance.now() - startedAt };
   };

@@ -23,7 +23,9 @@ export interface CrowdFigures {
   perSecond: number;
   medianMs: number;
   longestMs: number;
-  /** How often a request was told to come again, in all rounds. It does so at once, and has waited since it came first. */
+  /**
+   * How often a request was told to come again, in all rounds. It does so at once, and has waited since it came first.
+   */
   refused: number;
 }
 
@@ -34,7 +36,10 @@ interface Kind {
   ask: (at: number) => Promise<Answer>;
 }
 
-/** Teams that each have some requests at once under way for one pool: of one kind after the other. The first round does not count. */
+/**
+ * Teams that each have some requests at once under way for one pool: of one kind after the other. The first round does
+ * not count.
+ */
 export async function measureCrowd(url: string, folder: string, load: CrowdLoad): Promise<CrowdFigures[]> {
   const { teams, atOnce, held } = load;
   const platform = await Installation.start(url, join(folder, 'crowd'), createApiKey(), teams * atOnce);
@@ -66,7 +71,8 @@ async function measureRound(
   subscribers: readonly Subscriber[],
 ): Promise<CrowdFigures[]> {
   const ids: string[] = [];
-  const resized = (vgpus: number) => (at: number) => platform.ask('PUT', `/gpuaas/pool-subscription/${ids[at]}`, JSON.stringify({ vgpus }));
+  const resized = (vgpus: number) => (at: number) =>
+    platform.ask('PUT', `/gpuaas/pool-subscription/${ids[at]}`, JSON.stringify({ vgpus }));
   const kinds: Kind[] = [
     {
       name: 'subscriptions',
@@ -108,11 +114,18 @@ async function measureKind({ teams, atOnce, held }: CrowdLoad, { name, status, a
         const askedAt = performance.now();
         let answer = await ask(number * teams + team);
         for (; answer.status === 503; answer = await ask(number * teams + team)) refused += 1;
-        if (answer.status !== status) throw new Error(`${name}: ${answer.status} ${answer.body.toString('utf8', 0, 500)}`);
+        if (answer.status !== status)
+          throw new Error(`${name}: ${answer.status} ${answer.body.toString('utf8', 0, 500)}`);
         tookMs.push(performance.now() - askedAt);
       }),
     ),
   );
   const wholeMs = performance.now() - startedAt;
-  return { kind: name, perSecond: (1000 * tookMs.length) / wholeMs, medianMs: median(tookMs), longestMs: Math.max(...tookMs), refused };
+  return {
+    kind: name,
+    perSecond: (1000 * tookMs.length) / wholeMs,
+    medianMs: median(tookMs),
+    longestMs: Math.max(...tookMs),
+    refused,
+  };
 }

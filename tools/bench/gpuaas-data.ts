@@ -15,8 +15,9 @@ const gpusPerNode = 8;
 const minutesApart = 5;
 
 /**
- * Fills the tables of GPU pools with nodes that are ready, GPUs at rest, pools, and active subscriptions to 1 or 2 slices each, in turn to each pool, one
- * every five minutes up to now. What is leased is packed. The same numbers at each run.
+ * Fills the tables of GPU pools with nodes that are ready, GPUs at rest, pools, and active subscriptions to 1 or 2
+ * slices each, in turn to each pool, one every five minutes up to now. What is leased is packed. The same numbers at
+ * each run.
  */
 export async function generateSubscriptions(client: pg.Client, { subscriptions, teams }: ListingSize): Promise<void> {
   await client.query(`SET search_path TO gpuaas, public; SET maintenance_work_mem TO '1GB'`);
@@ -74,7 +75,13 @@ export async function addPools(client: pg.Client, pools: number, gpus: number): 
   await client.query(`
     INSERT INTO pool (gpuaas_id, pool_name, board, sharing_mode, mechanism, profiles, overcommit, allow_fallback)
       SELECT gpuaas_id, 'offered ' || n, 'A100-80GB', 'Spatial', 'mig', '{1g.10gb,3g.40gb}', 1, false FROM gpuaas, generate_series(1, ${pools}) n ORDER BY n`);
-  await addReadyGpus(client, 'offered', gpus, `(SELECT min(pool_id) FROM pool WHERE pool_name LIKE 'offered %') + n % ${pools}`, 'spatial');
+  await addReadyGpus(
+    client,
+    'offered',
+    gpus,
+    `(SELECT min(pool_id) FROM pool WHERE pool_name LIKE 'offered %') + n % ${pools}`,
+    'spatial',
+  );
 }
 
 /** So many GPUs in no pool, on nodes of eight that are ready. Gives back their ids. */
@@ -82,7 +89,13 @@ export async function addIdleGpus(client: pg.Client, gpus: number): Promise<stri
   return addReadyGpus(client, 'idle', gpus, 'NULL', 'unpooled');
 }
 
-async function addReadyGpus(client: pg.Client, name: string, gpus: number, poolId: string, state: string): Promise<string[]> {
+async function addReadyGpus(
+  client: pg.Client,
+  name: string,
+  gpus: number,
+  poolId: string,
+  state: string,
+): Promise<string[]> {
   await client.query(`
     INSERT INTO node (gpuaas_id, node_name, state)
       SELECT gpuaas_id, '${name}-' || n, 'ready' FROM gpuaas, generate_series(0, ${Math.ceil(gpus / gpusPerNode) - 1}) n ORDER BY n`);
@@ -91,7 +104,9 @@ async function addReadyGpus(client: pg.Client, name: string, gpus: number, poolI
       SELECT node_id, 'GPU-' || md5('${name} ' || n)::uuid, 'A100-80GB', ${poolId}, '${state}'
       FROM generate_series(0, ${gpus - 1}) n JOIN node ON node_name = '${name}-' || n / ${gpusPerNode} ORDER BY n
     RETURNING gpu_id`);
-  await client.query(`INSERT INTO simulated_device (uuid) SELECT uuid FROM gpu JOIN node USING (node_id) WHERE node_name LIKE '${name}-%'`);
+  await client.query(
+    `INSERT INTO simulated_device (uuid) SELECT uuid FROM gpu JOIN node USING (node_id) WHERE node_name LIKE '${name}-%'`,
+  );
   return rows.map(({ gpu_id }) => gpu_id);
 }
 
@@ -104,7 +119,11 @@ export interface Ending {
 }
 
 /** So many workloads of one subscription that have ended, and as many subscriptions of its team. */
-export async function addEnded(client: pg.Client, { teamId, workspaceId, poolId, subscriptionId }: Ending, count: number): Promise<void> {
+export async function addEnded(
+  client: pg.Client,
+  { teamId, workspaceId, poolId, subscriptionId }: Ending,
+  count: number,
+): Promise<void> {
   await client.query(`
     INSERT INTO gpuaas.workload (subscription_id, team_id, name, vgpus, created_at, state)
       SELECT ${subscriptionId}, '${teamId}', 'ended', 1, now() - n * interval '1 minute', 'stopped' FROM generate_series(1, ${count}) n;

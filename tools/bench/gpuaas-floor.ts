@@ -28,7 +28,10 @@ const tables = [
 const inventory = ['region', 'gpuaas', 'node', 'pool', 'gpu'];
 const filled = ['lease', 'workload', 'subscription', 'machine_history', 'capacity_change', 'outbox'];
 
-/** Tables of the same form in a schema of their own, with all indexes and constraints, and what is there to be subscribed to. */
+/**
+ * Tables of the same form in a schema of their own, with all indexes and constraints, and what is there to be
+ * subscribed to.
+ */
 export async function makeFloor(client: pg.Client): Promise<void> {
   await client.query('CREATE SCHEMA floor');
   await client.query('SET search_path TO gpuaas');
@@ -38,7 +41,8 @@ export async function makeFloor(client: pg.Client): Promise<void> {
     [tables],
   );
   for (const table of tables) await client.query(`CREATE TABLE floor.${table} (LIKE gpuaas.${table} INCLUDING ALL)`);
-  for (const table of inventory) await client.query(`INSERT INTO floor.${table} OVERRIDING SYSTEM VALUE SELECT * FROM gpuaas.${table}`);
+  for (const table of inventory)
+    await client.query(`INSERT INTO floor.${table} OVERRIDING SYSTEM VALUE SELECT * FROM gpuaas.${table}`);
   await client.query('SET search_path TO floor');
   for (const { name, definition } of rows) await client.query(`ALTER TABLE ${name} ADD ${definition}`);
   await client.query('RESET search_path');
@@ -52,9 +56,19 @@ export async function clear(client: pg.Client, schema: 'gpuaas' | 'floor'): Prom
   for (const table of [...inventory, ...filled]) await client.query(`VACUUM (ANALYZE) ${schema}.${table}`);
 }
 
-/** Subscriptions a second: each connection writes the rows of the next one in a transaction when its last has committed. */
-export async function fillFloor(url: string, rows: readonly HeldRow[], connections: number, isWhole: boolean): Promise<number> {
-  const clients = Array.from({ length: connections }, () => new pg.Client({ connectionString: url, options: '-c search_path=floor' }));
+/**
+ * Subscriptions a second: each connection writes the rows of the next one in a transaction when its last has committed.
+ */
+export async function fillFloor(
+  url: string,
+  rows: readonly HeldRow[],
+  connections: number,
+  isWhole: boolean,
+): Promise<number> {
+  const clients = Array.from(
+    { length: connections },
+    () => new pg.Client({ connectionString: url, options: '-c search_path=floor' }),
+  );
   await Promise.all(clients.map((client) => client.connect()));
   const waiting = rows.values();
   const startedAt = performance.now();
@@ -69,14 +83,20 @@ export async function fillFloor(url: string, rows: readonly HeldRow[], connectio
 }
 
 /**
- * What accepting a subscription writes: itself, its leases, its history, and that its team holds something new. With `isWhole` besides what is added until
- * it is active: more history, the team once more, and the fact for billing.
+ * What accepting a subscription writes: itself, its leases, its history, and that its team holds something new. With
+ * `isWhole` besides what is added until it is active: more history, the team once more, and the fact for billing.
  */
 async function writeOne(client: pg.Client, row: HeldRow, isWhole: boolean): Promise<void> {
   const { team_id, workspace_id, pool_id, request_id, gpu_ids, starts } = row;
   const write = (name: string, text: string, values: unknown[]) => client.query<{ id: string }>({ name, text, values });
   await client.query('BEGIN');
-  const { rows } = await write('subscription', subscription, [team_id, workspace_id, pool_id, gpu_ids.length, request_id]);
+  const { rows } = await write('subscription', subscription, [
+    team_id,
+    workspace_id,
+    pool_id,
+    gpu_ids.length,
+    request_id,
+  ]);
   const id = rows[0]?.id ?? '';
   await write('lease', lease, [gpu_ids, starts, id]);
   await write('history', history, [id, null, 'subscribing', null, request_id]);

@@ -19,7 +19,12 @@ export interface Growth {
 const callers = 50;
 
 /** What each operation takes with ever more of what it works on. Each size has a database of its own. */
-export async function measureGrowth(serverUrl: string, folder: string, sizes: readonly number[], calls: number): Promise<Growth[]> {
+export async function measureGrowth(
+  serverUrl: string,
+  folder: string,
+  sizes: readonly number[],
+  calls: number,
+): Promise<Growth[]> {
   const points = new Map<string, { size: number; ms: number }[]>();
   for (const size of sizes) {
     const url = await createDatabase(serverUrl, 'bench_growth');
@@ -49,10 +54,15 @@ async function measureSize(
   const gpuIds = await addIdleGpus(client, gpus);
   await client.query('VACUUM ANALYZE');
   const create = await timed(() => platform.send('POST', '/gpuaas/pool/create', poolOf(gpuIds)));
-  const atRest = await timed(() => until(client, `SELECT NOT EXISTS (SELECT FROM gpuaas.gpu WHERE state <> 'spatial') AS done`));
+  const atRest = await timed(() =>
+    until(client, `SELECT NOT EXISTS (SELECT FROM gpuaas.gpu WHERE state <> 'spatial') AS done`),
+  );
   const list = `/gpuaas/pool-subscription?team_id=${teamId}&metric_window=last_1h`;
   const offers = `/gpuaas/available-pools?team_id=${teamId}&limit=100`;
-  const medians = await mediansInTurn({ list: () => platform.call('GET', list), offers: () => platform.call('GET', offers) }, calls);
+  const medians = await mediansInTurn(
+    { list: () => platform.call('GET', list), offers: () => platform.call('GET', offers) },
+    calls,
+  );
   const crowd = await timed(() => inTurn(callers, callers, () => platform.call('GET', offers)));
   return new Map([
     ['list all subscriptions of a team', { size, ms: medians.list }],
@@ -70,7 +80,12 @@ export interface EndedFigure {
 }
 
 /** What the same operations take beside no ended workload and subscription, and beside so many of each. */
-export async function measureBesideEnded(serverUrl: string, folder: string, ended: number, calls: number): Promise<EndedFigure[]> {
+export async function measureBesideEnded(
+  serverUrl: string,
+  folder: string,
+  ended: number,
+  calls: number,
+): Promise<EndedFigure[]> {
   const url = await createDatabase(serverUrl, 'bench_ended');
   const platform = await Installation.start(url, join(folder, 'ended'), createApiKey(), 1);
   const figures = await withClient(url, async (client) => {
@@ -79,7 +94,8 @@ export async function measureBesideEnded(serverUrl: string, folder: string, ende
       'list the live workloads of a team': () => platform.call('GET', `/gpuaas/workload?team_id=${held.teamId}`),
       'list the live workloads of a subscription': () =>
         platform.call('GET', `/gpuaas/workload?team_id=${held.teamId}&subscription_id=${held.subscriptionId}`),
-      'list the live subscriptions of a team': () => platform.call('GET', `/gpuaas/pool-subscription?team_id=${held.teamId}`),
+      'list the live subscriptions of a team': () =>
+        platform.call('GET', `/gpuaas/pool-subscription?team_id=${held.teamId}`),
       'offers of a pool with overcommit': () => platform.call('GET', `/gpuaas/available-pools?team_id=${held.teamId}`),
       'start and stop a workload': () => startAndStop(platform, client, held.subscriptionId),
       'subscribe with overcommit, and give back': () => subscribeAndGiveBack(platform, client, held),
@@ -95,25 +111,48 @@ export async function measureBesideEnded(serverUrl: string, folder: string, ende
 
 /** A subscription to a pool with overcommit, which has room for more. */
 async function makeOvercommitted(platform: Installation, client: pg.Client): Promise<Ending> {
-  const poolId = await makePool(platform, client, 2, { sharing_mode: 'Spatial', mechanism: 'mps', replicas: 2, overcommit: 4 });
-  const [{ team_id: teamId, workspace_id: workspaceId } = { team_id: '', workspace_id: '' }] = await makeSubscribers(platform, client, 1);
+  const poolId = await makePool(platform, client, 2, {
+    sharing_mode: 'Spatial',
+    mechanism: 'mps',
+    replicas: 2,
+    overcommit: 4,
+  });
+  const [{ team_id: teamId, workspace_id: workspaceId } = { team_id: '', workspace_id: '' }] = await makeSubscribers(
+    platform,
+    client,
+    1,
+  );
   const asked = { team_id: teamId, pool_id: poolId, vgpus: 4 };
   const { subscription_id } = await platform.send<{ subscription_id: string }>('POST', '/gpuaas/pool/subscribe', asked);
-  await until(client, `SELECT state = 'active' AS done FROM gpuaas.subscription WHERE subscription_id = ${subscription_id}`);
+  await until(
+    client,
+    `SELECT state = 'active' AS done FROM gpuaas.subscription WHERE subscription_id = ${subscription_id}`,
+  );
   return { teamId, workspaceId, poolId, subscriptionId: subscription_id };
 }
 
 async function startAndStop(platform: Installation, client: pg.Client, subscription_id: string): Promise<void> {
-  const { workload_id } = await platform.send<{ workload_id: string }>('POST', '/gpuaas/workload', { subscription_id, name: 'job' });
+  const { workload_id } = await platform.send<{ workload_id: string }>('POST', '/gpuaas/workload', {
+    subscription_id,
+    name: 'job',
+  });
   await platform.call('DELETE', `/gpuaas/workload/${workload_id}`);
   await until(client, `SELECT state = 'stopped' AS done FROM gpuaas.workload WHERE workload_id = ${workload_id}`, 2);
 }
 
-async function subscribeAndGiveBack(platform: Installation, client: pg.Client, held: { teamId: string; poolId: string }): Promise<void> {
+async function subscribeAndGiveBack(
+  platform: Installation,
+  client: pg.Client,
+  held: { teamId: string; poolId: string },
+): Promise<void> {
   const asked = { team_id: held.teamId, pool_id: held.poolId, vgpus: 1 };
   const { subscription_id } = await platform.send<{ subscription_id: string }>('POST', '/gpuaas/pool/subscribe', asked);
   await platform.send('POST', '/gpuaas/pool/unsubscribe', { subscription_id });
-  await until(client, `SELECT state = 'unsubscribed' AS done FROM gpuaas.subscription WHERE subscription_id = ${subscription_id}`, 2);
+  await until(
+    client,
+    `SELECT state = 'unsubscribed' AS done FROM gpuaas.subscription WHERE subscription_id = ${subscription_id}`,
+    2,
+  );
 }
 
 function poolOf(gpu_ids: string[]): object {

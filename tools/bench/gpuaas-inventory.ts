@@ -18,8 +18,16 @@ interface Made {
 
 const cutInSeven = { sharing_mode: 'Spatial', mechanism: 'mig', profiles: ['1g.10gb'] };
 
-/** A pool of so many A100, cut into seven each unless other terms are given, at rest, all made through the API. Gives back its id. */
-export async function makePool(platform: Installation, client: pg.Client, gpus: number, terms: object = cutInSeven): Promise<string> {
+/**
+ * A pool of so many A100, cut into seven each unless other terms are given, at rest, all made through the API. Gives
+ * back its id.
+ */
+export async function makePool(
+  platform: Installation,
+  client: pg.Client,
+  gpus: number,
+  terms: object = cutInSeven,
+): Promise<string> {
   const { region_id } = await platform.send<{ region_id: string }>('POST', '/region', { region_name: 'bench' });
   const { gpuaas_id } = await platform.send<{ gpuaas_id: string }>('POST', '/gpuaas', { region_id, name: 'bench' });
   const made = await inTurn(atOnce, Math.ceil(gpus / gpusPerNode), async (at) => {
@@ -62,7 +70,10 @@ export async function until(client: pg.Client, question: string, everyMs = 10): 
   throw new Error(`It does not come about: ${question}`);
 }
 
-/** Does `work` for each number up to `count`, so many at one time; gives back what came of it, in the order of the numbers. */
+/**
+ * Does `work` for each number up to `count`, so many at one time; gives back what came of it, in the order of the
+ * numbers.
+ */
 export async function inTurn<T>(workers: number, count: number, work: (at: number) => Promise<T>): Promise<T[]> {
   const results: T[] = [];
   const numbers = Array.from({ length: count }, (_, at) => at).values();

@@ -25,7 +25,10 @@ interface Listed {
 
 const pathOf = (page: number) => `/gpuaas/pool-subscriptions/all?limit=${limit}&page=${page}`;
 
-/** Pages of the listing of all subscriptions, with metrics, over HTTP, and beside them the SQL that the product runs for them; all in turn. */
+/**
+ * Pages of the listing of all subscriptions, with metrics, over HTTP, and beside them the SQL that the product runs for
+ * them; all in turn.
+ */
 export async function measureListing(
   url: string,
   folder: string,
@@ -87,7 +90,12 @@ async function replay(client: pg.Client, statements: readonly RecordedStatement[
 }
 
 /** A figure for a wrong answer is none. */
-async function requireRightPages(platform: Installation, client: pg.Client, size: ListingSize, pages: readonly number[]): Promise<void> {
+async function requireRightPages(
+  platform: Installation,
+  client: pg.Client,
+  size: ListingSize,
+  pages: readonly number[],
+): Promise<void> {
   for (const page of pages) {
     const { data, pagination } = await platform.send<Listed>('GET', pathOf(page));
     const { rows } = await client.query<{ id: string }>(

@@ -40,8 +40,15 @@ interface Round {
   whole: number;
 }
 
-/** Everybody subscribes at once until nothing is left, and the same rows are written by the barest code, in turn. The first round does not count. */
-export async function measureSubscribing(url: string, folder: string, load: SubscribeLoad): Promise<SubscribeFigures[]> {
+/**
+ * Everybody subscribes at once until nothing is left, and the same rows are written by the barest code, in turn. The
+ * first round does not count.
+ */
+export async function measureSubscribing(
+  url: string,
+  folder: string,
+  load: SubscribeLoad,
+): Promise<SubscribeFigures[]> {
   const platform = await Installation.start(url, join(folder, 'subscribe'), createApiKey(), load.callers);
   const figures = await withClient(url, async (client) => {
     const poolId = await makePool(platform, client, load.gpus);
@@ -68,7 +75,13 @@ interface Asked {
   vgpus: number;
 }
 
-async function measureRound(platform: Installation, client: pg.Client, url: string, load: SubscribeLoad, asked: Asked): Promise<Round> {
+async function measureRound(
+  platform: Installation,
+  client: pg.Client,
+  url: string,
+  load: SubscribeLoad,
+  asked: Asked,
+): Promise<Round> {
   await clear(client, 'gpuaas');
   const fill = await fillPool(platform, client, load, asked);
   await requireRight(platform, client, load, asked, fill.ids);
@@ -93,7 +106,12 @@ function figuresOf(vgpus: number, rounds: readonly Round[]): SubscribeFigures {
 }
 
 /** Each caller asks for the next one when it has the last, until it is refused. Any other answer is a fault. */
-async function fillPool(platform: Installation, client: pg.Client, { callers }: SubscribeLoad, asked: Asked): Promise<Fill> {
+async function fillPool(
+  platform: Installation,
+  client: pg.Client,
+  { callers }: SubscribeLoad,
+  asked: Asked,
+): Promise<Fill> {
   const ids: string[] = [];
   const startedAt = performance.now();
   let fullMs = 0;
@@ -110,7 +128,11 @@ async function fillPool(platform: Installation, client: pg.Client, { callers }: 
 }
 
 /** Its id; undefined where the pool has no room. */
-async function subscribe(platform: Installation, { poolId, subscribers, vgpus }: Asked, caller: number): Promise<string | undefined> {
+async function subscribe(
+  platform: Installation,
+  { poolId, subscribers, vgpus }: Asked,
+  caller: number,
+): Promise<string | undefined> {
   const subscriber = subscribers[caller % subscribers.length];
   const json = JSON.stringify({ ...subscriber, pool_id: poolId, vgpus, name: 'training' });
   const { status, body } = await platform.ask('POST', '/gpuaas/pool/subscribe', json);
@@ -138,10 +160,19 @@ async function requireRight(
     [ids, asked.vgpus],
   );
   const leases = fitting * asked.vgpus;
-  const right = { subscriptions: fitting, all_subscriptions: fitting, leases, places: leases, slots_used: leases, whole: fitting };
+  const right = {
+    subscriptions: fitting,
+    all_subscriptions: fitting,
+    leases,
+    places: leases,
+    slots_used: leases,
+    whole: fitting,
+  };
   const refused = await inTurn(callers, callers, (caller) => subscribe(platform, asked, caller));
   if (JSON.stringify(rows[0]) !== JSON.stringify(right) || refused.some((id) => id !== undefined)) {
-    throw new Error(`The pool is not as it should be: ${JSON.stringify({ found: rows[0], right, later: refused.filter(Boolean) })}`);
+    throw new Error(
+      `The pool is not as it should be: ${JSON.stringify({ found: rows[0], right, later: refused.filter(Boolean) })}`,
+    );
   }
 }
 
@@ -155,5 +186,8 @@ async function heldRows(client: pg.Client): Promise<HeldRow[]> {
 
 /** What was told has been heard: the platform leaves the machine to the floor. */
 async function quiet(client: pg.Client): Promise<void> {
-  await until(client, 'SELECT NOT EXISTS (SELECT FROM gpuaas.outbox) AND NOT EXISTS (SELECT FROM gpuaas.capacity_change) AS done');
+  await until(
+    client,
+    'SELECT NOT EXISTS (SELECT FROM gpuaas.outbox) AND NOT EXISTS (SELECT FROM gpuaas.capacity_change) AS done',
+  );
 }

@@ -10,7 +10,10 @@ import { measureListing } from './gpuaas-listing.js';
 import { measureSubscribing } from './gpuaas-subscribe.js';
 import { stopAll } from './processes.js';
 
-/** `npm run bench:gpuaas`: listing, subscribing, many teams at one pool, and how each operation grows, each figure beside its floor, in one run, on a database of its own. Smaller by its flags. */
+/**
+ * `npm run bench:gpuaas`: listing, subscribing, many teams at one pool, and how each operation grows, each figure
+ * beside its floor, in one run, on a database of its own. Smaller by its flags.
+ */
 const { values } = parseArgs({
   options: {
     only: { type: 'string' },
@@ -53,7 +56,9 @@ async function showListing(url: string, folder: string): Promise<void> {
   }
   const [first, late] = figures.map(({ httpMs }) => httpMs);
   const ratio = (late ?? NaN) / (first ?? NaN);
-  console.log(`  late page to first: ratio ${ratio.toFixed(2)}   (goal 1.5 either way: ${met(ratio <= 1.5 && ratio >= 1 / 1.5)})\n`);
+  console.log(
+    `  late page to first: ratio ${ratio.toFixed(2)}   (goal 1.5 either way: ${met(ratio <= 1.5 && ratio >= 1 / 1.5)})\n`,
+  );
 }
 
 async function showSubscribing(url: string, folder: string): Promise<void> {
@@ -97,7 +102,9 @@ async function showGrowth(folder: string): Promise<void> {
     const all = points.map(({ size, ms }) => `${size}: ${ms.toFixed(1)}`).join('   ');
     console.log(`  ${name.padEnd(46)} ${all}   k ${exponent.toFixed(2)}   (goal 1.1: ${met(exponent <= 1.1)})`);
   }
-  console.log(`\nBeside ${Number(values.ended).toLocaleString('en')} workloads and as many subscriptions that have ended`);
+  console.log(
+    `\nBeside ${Number(values.ended).toLocaleString('en')} workloads and as many subscriptions that have ended`,
+  );
   for (const { name, fewMs, manyMs } of await measureBesideEnded(postgres.url, folder, Number(values.ended), 30)) {
     const ratio = manyMs / fewMs;
     console.log(

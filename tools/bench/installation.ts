@@ -48,7 +48,12 @@ export class Installation {
   }
 
   /** A process for each service, over NATS. */
-  static async startServices(databaseUrl: string, natsUrl: string, adminKey: string, connections = 1): Promise<Installation> {
+  static async startServices(
+    databaseUrl: string,
+    natsUrl: string,
+    adminKey: string,
+    connections = 1,
+  ): Promise<Installation> {
     const port = await freePort();
     const env = { ...envOf(databaseUrl, adminKey), NATS_URL: natsUrl, ATOLL_BUS_SECRET: busSecret };
     const children: ChildProcess[] = [];

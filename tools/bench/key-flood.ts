@@ -10,9 +10,9 @@ import { openLoop, percentile, type OpenLoopResult, type Shot } from './open-loo
 import { firstLine, start, stopAll, untilReady } from './processes.js';
 
 /**
- * `npm run bench:key-flood`: what callers with good keys notice of a flood of well-formed keys that nobody has. The good
- * callers send a steady load from addresses of their own, first alone and then beside the flood; some of them come for
- * the first time during the flood. Every run uses the default limits.
+ * `npm run bench:key-flood`: what callers with good keys notice of a flood of well-formed keys that nobody has. The
+ * good callers send a steady load from addresses of their own, first alone and then beside the flood; some of them come
+ * for the first time during the flood. Every run uses the default limits.
  */
 const { values } = parseArgs({
   options: {
@@ -42,7 +42,11 @@ async function createTeam(port: number, adminKey: string, name: string, members:
     headers: { authorization: `Bearer ${adminKey}`, 'content-type': 'application/json' },
     body: JSON.stringify({
       name,
-      members: Array.from({ length: members }, (_, at) => ({ email: `${name}.${at}@example.com`, name, role: 'member' })),
+      members: Array.from({ length: members }, (_, at) => ({
+        email: `${name}.${at}@example.com`,
+        name,
+        role: 'member',
+      })),
     }),
   });
   if (!response.ok) throw new Error(`POST /api/team answered ${response.status}: ${await response.text()}`);
@@ -60,7 +64,11 @@ async function createGood(port: number, adminKey: string): Promise<Good> {
 }
 
 async function ask(port: number, { regulars }: Good): Promise<OpenLoopResult> {
-  return openLoop(port, { perSecond: goodPerSecond, seconds }, (index) => regulars[index % regulars.length] ?? { path: '/', headers: {} });
+  return openLoop(
+    port,
+    { perSecond: goodPerSecond, seconds },
+    (index) => regulars[index % regulars.length] ?? { path: '/', headers: {} },
+  );
 }
 
 async function flood(port: number, good: Good, addresses: number) {
@@ -70,7 +78,11 @@ async function flood(port: number, good: Good, addresses: number) {
   const shots = good.newcomers.splice(0, newcomers / 2);
   const [regulars, late] = await Promise.all([
     ask(port, good),
-    openLoop(port, { perSecond: shots.length / seconds, seconds }, (index) => shots[index] ?? { path: '/', headers: {} }),
+    openLoop(
+      port,
+      { perSecond: shots.length / seconds, seconds },
+      (index) => shots[index] ?? { path: '/', headers: {} },
+    ),
   ]);
   return { regulars, late, invented: JSON.parse(await flooding) as Record<string, number> };
 }
@@ -126,7 +138,9 @@ const topologies: [string, () => Promise<void>][] = [
 ];
 
 try {
-  console.log(`${cpus().length} cores, ${cpus()[0]?.model}, Node.js ${process.version}; ${goodPerSecond} good requests a second`);
+  console.log(
+    `${cpus().length} cores, ${cpus()[0]?.model}, Node.js ${process.version}; ${goodPerSecond} good requests a second`,
+  );
   for (const [name, run] of topologies) {
     if (values.only !== undefined && !name.includes(values.only)) continue;
     console.log(`\n${name}`);

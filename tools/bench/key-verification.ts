@@ -24,7 +24,10 @@ function urlOf(server: string, database: string): string {
   return url.href;
 }
 
-/** A database with this many keys, made by the service's own migrations and filled in SQL. Returns the digests to ask for. */
+/**
+ * A database with this many keys, made by the service's own migrations and filled in SQL. Returns the digests to ask
+ * for.
+ */
 async function fill(databaseUrl: string, keys: number): Promise<string[]> {
   const digests = Array.from({ length: Math.min(askedKeys, keys) }, () => digestApiKey(createApiKey(), keyPepper));
   const client = new pg.Client({ connectionString: databaseUrl });
@@ -65,10 +68,14 @@ async function askAll(rpc: Rpc, { digests, durationsMs }: Candidate): Promise<vo
 }
 
 /**
- * How long the teams service takes to answer for a key that no gateway has cached, with few and with many keys: a database and a service process for each,
- * asked in turn, one call at a time.
+ * How long the teams service takes to answer for a key that no gateway has cached, with few and with many keys: a
+ * database and a service process for each, asked in turn, one call at a time.
  */
-export async function measureKeyVerification(serverUrl: string, natsUrl: string, sizes: readonly number[]): Promise<VerificationFigure[]> {
+export async function measureKeyVerification(
+  serverUrl: string,
+  natsUrl: string,
+  sizes: readonly number[],
+): Promise<VerificationFigure[]> {
   const candidates: Candidate[] = [];
   const ask = async (candidate: Candidate) => {
     const databaseUrl = urlOf(serverUrl, `bench_${candidate.keys}`);
@@ -82,9 +89,12 @@ export async function measureKeyVerification(serverUrl: string, natsUrl: string,
     });
     await untilReady(`http://127.0.0.1:${healthPort}/readyz`);
     if (candidate.digests.length === 0) candidate.digests = await fill(databaseUrl, candidate.keys);
-    const client = await NestFactory.createApplicationContext(RpcModule.forNats({ servers: natsUrl, secret: busSecret }), {
-      logger: false,
-    });
+    const client = await NestFactory.createApplicationContext(
+      RpcModule.forNats({ servers: natsUrl, secret: busSecret }),
+      {
+        logger: false,
+      },
+    );
     const warmUp = { ...candidate, durationsMs: [] };
     await askAll(client.get(Rpc), warmUp);
     await askAll(client.get(Rpc), candidate);

@@ -8,7 +8,10 @@ import { median } from './measure.js';
 
 Logger.overrideLogger(['error', 'warn']);
 
-/** `npm run bench:machines`: what workers cost beside ever more nodes of which nothing is to be done, and what they do a second. */
+/**
+ * `npm run bench:machines`: what workers cost beside ever more nodes of which nothing is to be done, and what they do a
+ * second.
+ */
 const { values } = parseArgs({
   options: {
     sizes: { type: 'string', default: '100,300,1000,3000,10000' },
@@ -62,7 +65,9 @@ async function until(service: BareServiceUnderTest, sql: string): Promise<void> 
 async function measureSize(count: number): Promise<Record<string, number>> {
   const definition = (await serviceDefinitions()).find(({ name }) => name === 'gpuaas');
   if (!definition) throw new Error('The gpuaas service was not built.');
-  const service = new BareServiceUnderTest(await startServiceUnderTest(definition, { settings: { workers: { isIdle: true } } }));
+  const service = new BareServiceUnderTest(
+    await startServiceUnderTest(definition, { settings: { workers: { isIdle: true } } }),
+  );
   const workers = service.get(MachineWorkers).workers;
   const nodes = workers[1] as Worker;
   await addNodes(service, count);
@@ -71,13 +76,17 @@ async function measureSize(count: number): Promise<Record<string, number>> {
   });
   const sweep = await medianOf(() => nodes.settle());
   const found = await medianOf(async () => {
-    await service.query(`UPDATE node SET lane = node_id, due_at = clock_timestamp() WHERE node_id = (SELECT max(node_id) FROM node)`);
+    await service.query(
+      `UPDATE node SET lane = node_id, due_at = clock_timestamp() WHERE node_id = (SELECT max(node_id) FROM node)`,
+    );
     await nodes.doNext();
   });
   // Every node is touched: one lane each.
   await service.query('UPDATE node SET lane = node_id, due_at = clock_timestamp()');
   nodes.start();
-  const all = await timed(() => until(service, 'SELECT NOT EXISTS (SELECT FROM node WHERE due_at IS NOT NULL) AS done'));
+  const all = await timed(() =>
+    until(service, 'SELECT NOT EXISTS (SELECT FROM node WHERE due_at IS NOT NULL) AS done'),
+  );
   // As many in one lane, and one in another.
   await service.query(`UPDATE node SET lane = 'full', due_at = clock_timestamp() WHERE node_name <> 'node-1'`);
   nodes.wake();
@@ -86,7 +95,9 @@ async function measureSize(count: number): Promise<Record<string, number>> {
     nodes.wake();
     await until(service, `SELECT due_at IS NULL AS done FROM node WHERE node_name = 'node-1'`);
   });
-  const drained = beside + (await timed(() => until(service, 'SELECT NOT EXISTS (SELECT FROM node WHERE due_at IS NOT NULL) AS done')));
+  const drained =
+    beside +
+    (await timed(() => until(service, 'SELECT NOT EXISTS (SELECT FROM node WHERE due_at IS NOT NULL) AS done')));
   await nodes.stop();
   await service.stop();
   return {
@@ -101,10 +112,15 @@ async function measureSize(count: number): Promise<Record<string, number>> {
 
 const points = new Map<string, { size: number; ms: number }[]>();
 for (const size of sizes) {
-  for (const [name, ms] of Object.entries(await measureSize(size))) points.set(name, [...(points.get(name) ?? []), { size, ms }]);
+  for (const [name, ms] of Object.entries(await measureSize(size)))
+    points.set(name, [...(points.get(name) ?? []), { size, ms }]);
 }
-console.log(`${''.padEnd(46)}${sizes.map((size) => `${size.toLocaleString('en')} nodes`.padStart(15)).join('')}   exponent`);
+console.log(
+  `${''.padEnd(46)}${sizes.map((size) => `${size.toLocaleString('en')} nodes`.padStart(15)).join('')}   exponent`,
+);
 for (const [name, all] of points) {
-  console.log(`${name.padEnd(46)}${all.map(({ ms }) => `${ms.toFixed(2)} ms`.padStart(15)).join('')}   ${exponentOf(all).toFixed(2)}`);
+  console.log(
+    `${name.padEnd(46)}${all.map(({ ms }) => `${ms.toFixed(2)} ms`.padStart(15)).join('')}   ${exponentOf(all).toFixed(2)}`,
+  );
 }
 process.exit(0);

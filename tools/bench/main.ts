@@ -10,7 +10,10 @@ import { type Comparison } from './measure.js';
 import { stopAll } from './processes.js';
 import { measureTeamRead } from './team-read.js';
 
-/** `npm run bench`: each figure beside its floor, in one run, on a database and a broker of its own. Smaller by its flags. */
+/**
+ * `npm run bench`: each figure beside its floor, in one run, on a database and a broker of its own. Smaller by its
+ * flags.
+ */
 const { values } = parseArgs({
   options: {
     only: { type: 'string' },
@@ -39,7 +42,13 @@ try {
   );
   if (wanted('team-read')) {
     console.log('GET /api/team/{id} with a key, limits off');
-    const { oneProcess, overNats } = await measureTeamRead(postgres.url, nats.url, join(folder, 'platform'), load, rounds);
+    const { oneProcess, overNats } = await measureTeamRead(
+      postgres.url,
+      nats.url,
+      join(folder, 'platform'),
+      load,
+      rounds,
+    );
     row('  one process', oneProcess, 0.5);
     row('  over NATS', overNats, 0.8);
   }

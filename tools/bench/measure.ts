@@ -21,7 +21,9 @@ export async function throughput(target: Target, load: Load): Promise<number> {
     ...(target.headers && { headers: target.headers }),
   });
   if (result.non2xx > 0 || result.errors > 0 || result['2xx'] === 0) {
-    throw new Error(`${target.name}: ${result.non2xx} refusals and ${result.errors} errors beside ${result['2xx']} answers`);
+    throw new Error(
+      `${target.name}: ${result.non2xx} refusals and ${result.errors} errors beside ${result['2xx']} answers`,
+    );
   }
   return result['2xx'] / result.duration;
 }
@@ -51,7 +53,8 @@ export async function compare(product: Target, floor: Target, load: Load, rounds
   await throughput(product, warmUp);
   await throughput(floor, warmUp);
   const pairs: [number, number][] = [];
-  for (let round = 0; round < rounds; round++) pairs.push([await throughput(product, load), await throughput(floor, load)]);
+  for (let round = 0; round < rounds; round++)
+    pairs.push([await throughput(product, load), await throughput(floor, load)]);
   return comparisonOf(pairs);
 }
 
@@ -64,7 +67,10 @@ export function comparisonOf(pairs: readonly (readonly [product: number, floor: 
   };
 }
 
-/** Median duration in ms of each candidate: all of them once a round, in another order each time, after some rounds that do not count. */
+/**
+ * Median duration in ms of each candidate: all of them once a round, in another order each time, after some rounds that
+ * do not count.
+ */
 export async function mediansInTurn<Name extends string>(
   candidates: Readonly<Record<Name, () => Promise<unknown>>>,
   rounds: number,
@@ -78,7 +84,10 @@ export async function mediansInTurn<Name extends string>(
       if (round >= 0) durationsMs.get(name)?.push(performance.now() - startedAt);
     }
   }
-  return Object.fromEntries([...durationsMs].map(([name, durations]) => [name, median(durations)])) as Record<Name, number>;
+  return Object.fromEntries([...durationsMs].map(([name, durations]) => [name, median(durations)])) as Record<
+    Name,
+    number
+  >;
 }
 
 function shuffled<T>(values: readonly T[]): T[] {

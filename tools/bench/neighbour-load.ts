@@ -18,7 +18,10 @@ const callsPerSecond = 5;
 /** What a member may ask for at once. */
 const burstOfOne = 60;
 
-/** For so many seconds, every caller reads its team five times a second and changes it once in two; `writers` of the busy team do what they may. */
+/**
+ * For so many seconds, every caller reads its team five times a second and changes it once in two; `writers` of the
+ * busy team do what they may.
+ */
 export async function runPhase(
   url: string,
   { callers, writers }: Neighbours,
@@ -40,13 +43,19 @@ export async function runPhase(
   const burst = async (readers: readonly Member[]) => {
     await delay((load.seconds * 1000) / 2);
     await Promise.all(
-      readers.flatMap((reader) => Array.from({ length: burstOfOne }, async () => count(await send(agent, url, 'GET', reader)))),
+      readers.flatMap((reader) =>
+        Array.from({ length: burstOfOne }, async () => count(await send(agent, url, 'GET', reader))),
+      ),
     );
   };
   await Promise.all([
-    ...callers.map((caller, at) => paced(callsPerSecond, at / callers.length, endAtMs, (round) => call(caller, round + at))),
+    ...callers.map((caller, at) =>
+      paced(callsPerSecond, at / callers.length, endAtMs, (round) => call(caller, round + at)),
+    ),
     burst(writers.slice(0, load.burst ?? 0)),
-    ...writers.slice(0, load.writers).map((writer, at) => paced(updatesPerSecond, at / load.writers, endAtMs, () => write(writer))),
+    ...writers
+      .slice(0, load.writers)
+      .map((writer, at) => paced(updatesPerSecond, at / load.writers, endAtMs, () => write(writer))),
   ]);
   agent.destroy();
   return phase;
@@ -58,8 +67,16 @@ export function percentile(values: readonly number[], at: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor((sorted.length * at) / 100))] ?? NaN;
 }
 
-/** Calls `work` so often a second until the end, whether or not earlier calls have been answered; resolves when all have been. */
-async function paced(perSecond: number, phase: number, endAtMs: number, work: (round: number) => Promise<void>): Promise<void> {
+/**
+ * Calls `work` so often a second until the end, whether or not earlier calls have been answered; resolves when all have
+ * been.
+ */
+async function paced(
+  perSecond: number,
+  phase: number,
+  endAtMs: number,
+  work: (round: number) => Promise<void>,
+): Promise<void> {
   const running: Promise<void>[] = [];
   const beganMs = performance.now() + (phase * 1000) / perSecond;
   for (let round = 0; ; round++) {

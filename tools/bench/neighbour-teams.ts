@@ -17,7 +17,9 @@ interface CreatedTeam {
   members: { api_key: string; email: string }[];
 }
 
-/** Teams made through the API; the workspaces of the large one by SQL, since its limits would make that take minutes. */
+/**
+ * Teams made through the API; the workspaces of the large one by SQL, since its limits would make that take minutes.
+ */
 export async function makeNeighbours(
   url: string,
   databaseUrl: string,
@@ -25,7 +27,11 @@ export async function makeNeighbours(
   counts: { callers: number; writers: number; workspaces: number },
 ): Promise<Neighbours> {
   const create = async (name: string, members: number): Promise<Member[]> => {
-    const people = Array.from({ length: members }, (_, at) => ({ email: `${name}-${at}@example.com`, name, role: 'team_admin' }));
+    const people = Array.from({ length: members }, (_, at) => ({
+      email: `${name}-${at}@example.com`,
+      name,
+      role: 'team_admin',
+    }));
     const response = await fetch(`${url}/api/team`, {
       method: 'POST',
       headers: { authorization: `Bearer ${adminKey}`, 'content-type': 'application/json' },
@@ -33,7 +39,9 @@ export async function makeNeighbours(
     });
     if (!response.ok) throw new Error(`POST /team answered ${response.status}: ${await response.text()}`);
     const team = (await response.json()) as CreatedTeam;
-    return team.members.filter(({ email }) => email.startsWith(name)).map(({ api_key }) => ({ teamId: team.id, key: api_key }));
+    return team.members
+      .filter(({ email }) => email.startsWith(name))
+      .map(({ api_key }) => ({ teamId: team.id, key: api_key }));
   };
   const callers: Member[] = [];
   for (let at = 0; at < counts.callers; at++) callers.push(...(await create(`caller-${at}`, 1)));

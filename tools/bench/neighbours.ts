@@ -13,8 +13,8 @@ import { withClient } from './with-client.js';
 
 /**
  * `npm run bench:neighbours`: how long others wait beside one team that does what its rate limits allow, with the
- * limits of production. The team has 991 workspaces, and each of its writers changes the team's description ten times a second. With
- * `--burst 50` so many of its members read the team 60 times each, all at once.
+ * limits of production. The team has 991 workspaces, and each of its writers changes the team's description ten times a
+ * second. With `--burst 50` so many of its members read the team 60 times each, all at once.
  */
 const { values } = parseArgs({
   options: {
@@ -38,7 +38,12 @@ const environment = {
 
 async function startOneProcess(databaseUrl: string, dataDir: string): Promise<string> {
   const port = await freePort();
-  start('apps/platform/src/main.js', [], { ...environment, DATABASE_URL: databaseUrl, ATOLL_DATA_DIR: dataDir, PORT: String(port) });
+  start('apps/platform/src/main.js', [], {
+    ...environment,
+    DATABASE_URL: databaseUrl,
+    ATOLL_DATA_DIR: dataDir,
+    PORT: String(port),
+  });
   return `http://127.0.0.1:${port}`;
 }
 
@@ -60,7 +65,13 @@ async function written(databaseUrl: string): Promise<{ events: number; walMb: nu
   });
 }
 
-function show(name: string, { latenciesMs, refusals, busy }: Phase, quietMs: number, events: number, walMb: number): void {
+function show(
+  name: string,
+  { latenciesMs, refusals, busy }: Phase,
+  quietMs: number,
+  events: number,
+  walMb: number,
+): void {
   const [p50, p95, p99] = [50, 95, 99].map((at) => percentile(latenciesMs, at)) as [number, number, number];
   const statuses = Object.entries(busy).map(([status, count]) => `${count} × ${status}`);
   console.log(
@@ -100,7 +111,9 @@ const folder = mkdtempSync(join(tmpdir(), 'atoll-bench-'));
 const postgres = await startEmbeddedPostgres({ dataDir: folder });
 const nats = await startNats();
 try {
-  console.log(`${cpus().length} cores, ${cpus()[0]?.model}, Node.js ${process.version}; ${values.callers} callers, ${seconds} s a phase\n`);
+  console.log(
+    `${cpus().length} cores, ${cpus()[0]?.model}, Node.js ${process.version}; ${values.callers} callers, ${seconds} s a phase\n`,
+  );
   if (wanted('one-process')) {
     const database = await createDatabase(postgres.url, 'bench_one_process');
     await measure('one process', database, await startOneProcess(database, join(folder, 'platform')));

@@ -17,7 +17,10 @@ const perBatch = 500;
 const message = (number: number) =>
   `epoch ${number % 90} step ${number} loss=${(1 / (1 + (number % 1000))).toFixed(4)} lr=0.0003 tokens/s=18423`;
 
-/** Lines a second from the engines of so many pods to their rows, beside COPY of the same rows into a table of the same form. */
+/**
+ * Lines a second from the engines of so many pods to their rows, beside COPY of the same rows into a table of the same
+ * form.
+ */
 export async function measureIngest(load: { pods: number; lines: number; rounds: number }): Promise<Comparison> {
   const built = (path: string) => new URL(`../../apps/pods/src/${path}`, import.meta.url).href;
   const { service } = (await import(built('service.js'))) as { service: ServiceDefinition };
@@ -29,7 +32,11 @@ export async function measureIngest(load: { pods: number; lines: number; rounds:
   const settings = { sealKeys: `bench:${randomBytes(32).toString('base64')}`, workers: { isIdle: true }, ...limits };
   const driver = { readLogs: () => linesOf(Math.ceil(load.lines / load.pods)) };
   const clusters = { driverOf: () => Promise.resolve(driver) };
-  const started = await startServiceUnderTest(service, { bus, settings, providers: [{ provide: Clusters, useValue: clusters }] });
+  const started = await startServiceUnderTest(service, {
+    bus,
+    settings,
+    providers: [{ provide: Clusters, useValue: clusters }],
+  });
   const pods = new BareServiceUnderTest(started);
   const collector = pods.get(LogCollector);
   const rounds = await withClient(started.database.url, async (client) => {
@@ -45,7 +52,11 @@ export async function measureIngest(load: { pods: number; lines: number; rounds:
   return comparisonOf(rounds);
 }
 
-async function measureRound(client: pg.Client, collector: Collector, { pods }: { pods: number }): Promise<[number, number]> {
+async function measureRound(
+  client: pg.Client,
+  collector: Collector,
+  { pods }: { pods: number },
+): Promise<[number, number]> {
   await client.query('TRUNCATE copied');
   const { rows } = await client.query<{ count: number }>('SELECT count(*)::integer AS count FROM log_line');
   const before = rows[0]?.count ?? 0;

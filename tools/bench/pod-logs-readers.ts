@@ -48,9 +48,17 @@ export async function measureReaders({ pods: count, seconds }: ReadersLoad): Pro
   const { LogCollector } = (await import(built('logs/log-collector.js'))) as { LogCollector: Class<Collector> };
   const bus = new InProcessBus();
   new OwnerOfTeams(bus);
-  const settings = { sealKeys: `bench:${randomBytes(32).toString('base64')}`, workers: { isIdle: true }, sshPort: 'off' };
+  const settings = {
+    sealKeys: `bench:${randomBytes(32).toString('base64')}`,
+    workers: { isIdle: true },
+    sshPort: 'off',
+  };
   const clusters = { driverOf: () => Promise.resolve(world.cluster('bench')) };
-  const started = await startServiceUnderTest(service, { bus, settings, providers: [{ provide: Clusters, useValue: clusters }] });
+  const started = await startServiceUnderTest(service, {
+    bus,
+    settings,
+    providers: [{ provide: Clusters, useValue: clusters }],
+  });
   const pods = new BareServiceUnderTest(started);
   const world = new SimulatedWorld({
     store: rowsOf(pods.get(DataSource)),
@@ -114,17 +122,27 @@ async function counted(client: pg.Client): Promise<{ transactions: number; lines
      FROM pg_stat_database WHERE datname = current_database()`,
   );
   const [row] = rows;
-  return { transactions: Number(row?.transactions), lines: Number(row?.lines), databaseCpu: secondsOfSiblings(row?.pid ?? 0) };
+  return {
+    transactions: Number(row?.transactions),
+    lines: Number(row?.lines),
+    databaseCpu: secondsOfSiblings(row?.pid ?? 0),
+  };
 }
 
 /** Seconds of CPU of all processes that have the parent of this one (Linux). */
 function secondsOfSiblings(pid: number): number {
-  // After the name in parentheses: state, parent, …, and as the 12th and 13th user and system time in hundredths of a second.
+  // After the name in parentheses: state, parent, …, and as the 12th and 13th user and system time in hundredths of a
+  // second.
   const stats = readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
     .flatMap((name) => {
       try {
-        return [{ pid: Number(name), fields: (readFileSync(`/proc/${name}/stat`, 'utf8').split(') ').at(-1) ?? '').split(' ') }];
+        return [
+          {
+            pid: Number(name),
+            fields: (readFileSync(`/proc/${name}/stat`, 'utf8').split(') ').at(-1) ?? '').split(' '),
+          },
+        ];
       } catch {
         return [];
       }

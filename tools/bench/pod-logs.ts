@@ -14,7 +14,10 @@ import { measureReaders } from './pod-logs-readers.js';
 import { stopAll } from './processes.js';
 import { withClient } from './with-client.js';
 
-/** `npm run bench:pod-logs`: the last page of a team's logs among many lines beside one among few, how fast lines are stored beside COPY, and what many readers cost. */
+/**
+ * `npm run bench:pod-logs`: the last page of a team's logs among many lines beside one among few, how fast lines are
+ * stored beside COPY, and what many readers cost.
+ */
 const { values } = parseArgs({
   options: {
     only: { type: 'string' },
@@ -58,7 +61,9 @@ async function write(client: pg.Client, teamId: string, lines: number): Promise<
     const name = `log_line_${new Date(Number(day) * 86_400_000).toISOString().slice(0, 10).replaceAll('-', '')}`;
     const { rows } = await client.query<{ known: boolean }>('SELECT to_regclass($1) IS NOT NULL AS known', [name]);
     if (!rows[0]?.known) {
-      await client.query(`CREATE TABLE ${name} PARTITION OF log_line FOR VALUES FROM (${day * dayNs}) TO (${(day + 1n) * dayNs})`);
+      await client.query(
+        `CREATE TABLE ${name} PARTITION OF log_line FOR VALUES FROM (${day * dayNs}) TO (${(day + 1n) * dayNs})`,
+      );
     }
   }
   await client.query('INSERT INTO log_scope (team_id, gpuaas_id) VALUES ($1, 1)', [teamId]);
@@ -89,7 +94,8 @@ async function showReading(serverUrl: string, folder: string): Promise<void> {
   const pages = {
     'last page of a team': ({ teamId }: Written) => `/logs/pods?team_id=${teamId}`,
     'last page of a pod': ({ podName }: Written) => `/logs/pods?pod_name=${podName}`,
-    'a search that 1 line in 90 matches': ({ teamId }: Written) => `/logs/pods?team_id=${teamId}&search=epoch%207%20&limit=20`,
+    'a search that 1 line in 90 matches': ({ teamId }: Written) =>
+      `/logs/pods?team_id=${teamId}&search=epoch%207%20&limit=20`,
   };
   console.log(
     `GET /logs/pods, 100 lines, p50 of ${values.calls} calls, ${many.toLocaleString('en')} lines beside ${few.toLocaleString('en')}; goal 1.5`,

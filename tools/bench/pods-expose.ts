@@ -30,12 +30,19 @@ interface Exposed {
 }
 
 /** Services exposed one after the other, with the floor in turn, and then many at once for too few ports. */
-export async function measureExposing(url: string, folder: string, services: number, ports: number): Promise<ExposeFigures> {
+export async function measureExposing(
+  url: string,
+  folder: string,
+  services: number,
+  ports: number,
+): Promise<ExposeFigures> {
   const platform = await Installation.start(url, join(folder, 'pods'), createApiKey(), callers);
   const figures = await withClient(url, async (client) => {
     const podNames = await makePods(platform, client);
     await client.query('CREATE SCHEMA floor');
-    await client.query('CREATE TABLE floor.step (id bigint GENERATED ALWAYS AS IDENTITY, at timestamptz NOT NULL DEFAULT now())');
+    await client.query(
+      'CREATE TABLE floor.step (id bigint GENERATED ALWAYS AS IDENTITY, at timestamptz NOT NULL DEFAULT now())',
+    );
     const [product, floor]: [number[], number[]] = [[], []];
     for (let round = -5; round < services; round += 1) {
       const [activeMs, floorMs] = [await exposeOne(platform, podNames[0] ?? '', round), await floorOnce(client)];
@@ -72,7 +79,10 @@ async function exposeOne(platform: Installation, pod_name: string, round: number
   const startMs = performance.now();
   const terms = { pod_name, service_name: `web-${round + 5}`, port: 8080, protocol: 'TCP' };
   const { service_id } = await platform.send<Exposed>('POST', '/pods/expose-service', terms);
-  await untilStatus(() => platform.send<Exposed>('GET', `/pods/expose-service/status?service_id=${service_id}`), 'active');
+  await untilStatus(
+    () => platform.send<Exposed>('GET', `/pods/expose-service/status?service_id=${service_id}`),
+    'active',
+  );
   const tookMs = performance.now() - startMs;
   await platform.send('DELETE', `/pods/delete-exposed-service/${service_id}`);
   return tookMs;
@@ -90,11 +100,21 @@ async function floorOnce(client: pg.Client): Promise<number> {
 }
 
 /** Each port is asked for twice. */
-async function contend(platform: Installation, podNames: readonly string[], ports: number): Promise<ExposeFigures['contention']> {
+async function contend(
+  platform: Installation,
+  podNames: readonly string[],
+  ports: number,
+): Promise<ExposeFigures['contention']> {
   const startMs = performance.now();
   const statuses = await inTurn(callers, 2 * ports, async (at) => {
     const pod_name = podNames[at % podNames.length];
-    const terms = { pod_name, service_name: `many-${at}`, port: 8080, protocol: 'TCP', external_port: firstPort + (at % ports) };
+    const terms = {
+      pod_name,
+      service_name: `many-${at}`,
+      port: 8080,
+      protocol: 'TCP',
+      external_port: firstPort + (at % ports),
+    };
     return (await platform.ask('POST', '/pods/expose-service', JSON.stringify(terms))).status;
   });
   const ms = performance.now() - startMs;

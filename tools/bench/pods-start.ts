@@ -28,7 +28,10 @@ export interface StartFigures {
 /** Why `measureStarts` cannot run here, a sentence; undefined where it can. */
 export const startsLack = podmanLacks;
 
-/** Pods of the container driver, started one after the other on an engine that has the image, each beside `podman run` on the same engine. */
+/**
+ * Pods of the container driver, started one after the other on an engine that has the image, each beside `podman run`
+ * on the same engine.
+ */
 export async function measureStarts(url: string, folder: string, starts: number): Promise<StartFigures> {
   const podman = await startPodman();
   try {
@@ -42,14 +45,20 @@ export async function measureStarts(url: string, folder: string, starts: number)
   }
 }
 
-async function inTurn(platform: Installation, client: pg.Client, podman: Podman, starts: number): Promise<StartFigures> {
+async function inTurn(
+  platform: Installation,
+  client: pg.Client,
+  podman: Podman,
+  starts: number,
+): Promise<StartFigures> {
   const pool_id = await makePool(platform, client, 1);
   const [{ team_id } = { team_id: '' }] = await makeSubscribers(platform, client, 1);
   const { subscription_id } = await platform.send<{ subscription_id: string }>('POST', '/gpuaas/pool/subscribe', {
     ...{ team_id, pool_id, vgpus: 1 },
   });
   const path = `/gpuaas/pool-subscription?team_id=${team_id}&subscription_id=${subscription_id}`;
-  const isActive = async () => (await platform.send<{ data: { status: string }[] }>('GET', path)).data[0]?.status === 'active';
+  const isActive = async () =>
+    (await platform.send<{ data: { status: string }[] }>('GET', path)).data[0]?.status === 'active';
   await until(isActive);
   const [pods, floor]: [number[], number[]] = [[], []];
   for (let round = -warmUps; round < starts; round += 1) {
@@ -74,7 +83,9 @@ async function startPod(platform: Installation, owner: { team_id: string; subscr
 
 async function runByHand(podman: Podman): Promise<number> {
   const startMs = performance.now();
-  const id = (await podman.cli('run', '--detach', '--security-opt', 'no-new-privileges', podmanImage, ...command)).trim();
+  const id = (
+    await podman.cli('run', '--detach', '--security-opt', 'no-new-privileges', podmanImage, ...command)
+  ).trim();
   const tookMs = performance.now() - startMs;
   await podman.cli('rm', '--force', '--time', '0', id);
   return tookMs;

@@ -8,7 +8,10 @@ import { measureExposing } from './pods-expose.js';
 import { measureStarts, startsLack } from './pods-start.js';
 import { stopAll } from './processes.js';
 
-/** `npm run bench:pods`: exposing services of simulated pods, and starting pods on a container engine, beside their floors, in one run, on databases of their own. Smaller by its flags. */
+/**
+ * `npm run bench:pods`: exposing services of simulated pods, and starting pods on a container engine, beside their
+ * floors, in one run, on databases of their own. Smaller by its flags.
+ */
 const { values } = parseArgs({
   options: {
     /** Exposed one after the other. */
@@ -25,9 +28,16 @@ const milliseconds = (value: number) => `${value.toFixed(1).padStart(6)} ms`;
 const folder = mkdtempSync(join(tmpdir(), 'atoll-bench-'));
 const postgres = await startEmbeddedPostgres({ dataDir: folder });
 try {
-  console.log(`${cpus().length} cores, ${cpus()[0]?.model}, load ${loadavg()[0]?.toFixed(1)}, Node.js ${process.version}\n`);
+  console.log(
+    `${cpus().length} cores, ${cpus()[0]?.model}, load ${loadavg()[0]?.toFixed(1)}, Node.js ${process.version}\n`,
+  );
   const url = await createDatabase(postgres.url, 'bench_pods');
-  const { activeMs, contention, floorMs } = await measureExposing(url, folder, Number(values.services), Number(values.ports));
+  const { activeMs, contention, floorMs } = await measureExposing(
+    url,
+    folder,
+    Number(values.services),
+    Number(values.ports),
+  );
   console.log(`POST /pods/expose-service until active, ${values.services} one after the other`);
   console.log(
     `  Atoll   p50 ${milliseconds(activeMs.p50)}   p99 ${milliseconds(activeMs.p99)}   (goal 100 ms: ${met(activeMs.p50 < 100)})`,
@@ -44,7 +54,11 @@ try {
   if (lack) console.log(`POST /pods on a container engine: NOT MEASURED, ${lack}`);
   else {
     const starts = Number(values.starts);
-    const { podMs, podmanMs } = await measureStarts(await createDatabase(postgres.url, 'bench_pod_starts'), folder, starts);
+    const { podMs, podmanMs } = await measureStarts(
+      await createDatabase(postgres.url, 'bench_pod_starts'),
+      folder,
+      starts,
+    );
     const goalMs = 1.5 * podmanMs.p50 + 200;
     console.log(`POST /pods until running, container engine, image present, ${starts} one after the other`);
     console.log(

@@ -9,8 +9,8 @@ import { openLoop, percentile } from './open-loop.js';
 import { start, stop, stopAll, untilReady } from './processes.js';
 
 /**
- * `npm run bench:sessions`: what a call with a session costs beside one with a cached key of the same user, and what others notice of 50 log-ins a
- * second, in one process and over NATS.
+ * `npm run bench:sessions`: what a call with a session costs beside one with a cached key of the same user, and what
+ * others notice of 50 log-ins a second, in one process and over NATS.
  */
 const password = 'correct horse battery staple';
 const email = 'bench@example.com';
@@ -44,22 +44,36 @@ async function measure(name: string, entry: string): Promise<void> {
   const dataDir = mkdtempSync(join(tmpdir(), 'atoll-bench-'));
   const [port, adminKey] = [await freePort(), createApiKey()];
   const url = `http://127.0.0.1:${port}`;
-  const platform = start(entry, [], { PORT: String(port), ATOLL_DATA_DIR: dataDir, ATOLL_ADMIN_KEY: adminKey, ATOLL_LIMITS: 'off' });
+  const platform = start(entry, [], {
+    PORT: String(port),
+    ATOLL_DATA_DIR: dataDir,
+    ATOLL_ADMIN_KEY: adminKey,
+    ATOLL_LIMITS: 'off',
+  });
   await untilReady(`${url}/readyz`);
   // The gateway may be ready before the service that knows the key.
-  while (!(await fetch(`${url}/api/user/profile`, { headers: { authorization: `Bearer ${adminKey}` } })).ok) await delay(100);
+  while (!(await fetch(`${url}/api/user/profile`, { headers: { authorization: `Bearer ${adminKey}` } })).ok)
+    await delay(100);
   const team = { name: 'Bench', members: [{ email, name: 'Bench', role: 'team_owner' }] };
   await post(`${url}/api/team`, adminKey, team);
   const link = await post<{ url: string }>(`${url}/api/user/login-link`, adminKey, { email });
   await post(`${url}/api/user/link`, undefined, { token: link.url.split('#')[1], password });
-  const { access_token } = await post<{ access_token: string }>(`${url}/api/user/login`, undefined, { email, password });
+  const { access_token } = await post<{ access_token: string }>(`${url}/api/user/login`, undefined, {
+    email,
+    password,
+  });
   const { api_key } = await post<{ api_key: string }>(`${url}/api/user/api-key`, access_token, {});
   const target = (of: string, credential: string) => ({
     name: of,
     url: `${url}/api/user/profile`,
     headers: { authorization: `Bearer ${credential}` },
   });
-  const cost = await compare(target('session', access_token), target('key', api_key), { connections: 16, seconds: 4 }, 6);
+  const cost = await compare(
+    target('session', access_token),
+    target('key', api_key),
+    { connections: 16, seconds: 4 },
+    6,
+  );
   console.log(
     `${name}: ${cost.product.toFixed(0)} calls a second by session, ${cost.floor.toFixed(0)} by key, ratio ${cost.ratio.toFixed(3)}`,
   );

@@ -10,8 +10,9 @@ export interface RecordedStatement {
 }
 
 /**
- * Stands between one service and PostgreSQL and notes which statements pass, with their values, so that a benchmark runs what the product
- * runs and no copy of it that goes stale. It is in the way only while it is asked to note: figures are taken without it.
+ * Stands between one service and PostgreSQL and notes which statements pass, with their values, so that a benchmark
+ * runs what the product runs and no copy of it that goes stale. It is in the way only while it is asked to note:
+ * figures are taken without it.
  */
 export class StatementRecorder {
   private recorded: RecordedStatement[] = [];
@@ -39,7 +40,10 @@ export class StatementRecorder {
     return recorder;
   }
 
-  /** The statements of each of three calls of `work`, as the last one ran them; what only some of the calls saw is the service's upkeep. */
+  /**
+   * The statements of each of three calls of `work`, as the last one ran them; what only some of the calls saw is the
+   * service's upkeep.
+   */
   async statementsOf(work: () => Promise<unknown>): Promise<RecordedStatement[]> {
     const runs: RecordedStatement[][] = [];
     for (let run = 0; run < 3; run++) {
@@ -64,7 +68,10 @@ function join(client: Socket, upstream: Socket): void {
   upstream.on('error', () => client.destroy());
 }
 
-/** Reads what a client sends in PostgreSQL's protocol, version 3: https://www.postgresql.org/docs/current/protocol-message-formats.html */
+/**
+ * Reads what a client sends in PostgreSQL's protocol, version 3:
+ * https://www.postgresql.org/docs/current/protocol-message-formats.html
+ */
 class FrontendReader {
   private pending: Buffer = Buffer.alloc(0);
   private isStarted = false;
@@ -79,12 +86,16 @@ class FrontendReader {
   read(chunk: Buffer): void {
     this.pending = Buffer.concat([this.pending, chunk]);
     for (;;) {
-      // A message is its type, a byte, then its length, which counts itself and not the type. The first message has no type.
+      // A message is its type, a byte, then its length, which counts itself and not the type. The first message has no
+      // type.
       const head = this.isStarted ? 1 : 0;
       if (this.pending.length < head + 4) return;
       const end = head + this.pending.readInt32BE(head);
       if (this.pending.length < end) return;
-      this.take(this.isStarted ? String.fromCharCode(this.pending[0] ?? 0) : 'startup', new Fields(this.pending.subarray(head + 4, end)));
+      this.take(
+        this.isStarted ? String.fromCharCode(this.pending[0] ?? 0) : 'startup',
+        new Fields(this.pending.subarray(head + 4, end)),
+      );
       this.pending = this.pending.subarray(end);
     }
   }

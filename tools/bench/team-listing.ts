@@ -54,7 +54,9 @@ async function addTeams(databaseUrl: string, teams: number): Promise<void> {
 const folder = mkdtempSync(join(tmpdir(), 'atoll-bench-'));
 const postgres = await startEmbeddedPostgres({ dataDir: folder });
 try {
-  console.log(`${cpus().length} cores, ${cpus()[0]?.model}, Node.js ${process.version}; p50 of ${values.calls} calls, limit 10\n`);
+  console.log(
+    `${cpus().length} cores, ${cpus()[0]?.model}, Node.js ${process.version}; p50 of ${values.calls} calls, limit 10\n`,
+  );
   const points = new Map<string, { size: number; ms: number }[]>();
   for (const size of values.teams.split(',').map(Number)) {
     const url = await createDatabase(postgres.url, `bench_listing_${size}`);
@@ -68,7 +70,10 @@ try {
       'last page': size / 10 - 1,
     };
     const candidates = Object.fromEntries(
-      Object.entries(pages).map(([name, page]) => [name, () => platform.call('GET', `/team?page=${Math.floor(page)}&limit=10`)]),
+      Object.entries(pages).map(([name, page]) => [
+        name,
+        () => platform.call('GET', `/team?page=${Math.floor(page)}&limit=10`),
+      ]),
     );
     const medians = await mediansInTurn(candidates, Number(values.calls));
     for (const [name, ms] of Object.entries(medians)) points.set(name, [...(points.get(name) ?? []), { size, ms }]);

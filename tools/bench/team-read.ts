@@ -19,7 +19,11 @@ interface Created {
 
 /** A team of five with a key, made through the API. */
 async function createTeam(url: string, adminKey: string): Promise<{ id: string; key: string }> {
-  const members = ['ada', 'grace', 'alan', 'edsger'].map((name) => ({ email: `${name}@example.com`, name, role: 'member' }));
+  const members = ['ada', 'grace', 'alan', 'edsger'].map((name) => ({
+    email: `${name}@example.com`,
+    name,
+    role: 'member',
+  }));
   const response = await fetch(`${url}/api/team`, {
     method: 'POST',
     headers: { authorization: `Bearer ${adminKey}`, 'content-type': 'application/json' },
@@ -37,7 +41,10 @@ async function requireSameAnswer(product: Target, floor: Target): Promise<void> 
     throw new Error(`The floor answers something else than the product: ${JSON.stringify({ one, other })}`);
 }
 
-/** `GET /api/team/{id}` with a key, limits off, beside a bare Fastify route of the same query; in one process, and over NATS. */
+/**
+ * `GET /api/team/{id}` with a key, limits off, beside a bare Fastify route of the same query; in one process, and over
+ * NATS.
+ */
 export async function measureTeamRead(
   databaseUrl: string,
   natsUrl: string,
@@ -59,7 +66,11 @@ export async function measureTeamRead(
     await untilReady(`${product}/readyz`);
     await untilOperator(product, adminKey);
     const { id, key } = await createTeam(product, adminKey);
-    const productTarget = { name: 'product', url: `${product}/api/team/${id}`, headers: { authorization: `Bearer ${key}` } };
+    const productTarget = {
+      name: 'product',
+      url: `${product}/api/team/${id}`,
+      headers: { authorization: `Bearer ${key}` },
+    };
     const floorTarget = { name: 'floor', url: `http://127.0.0.1:${floorPort}/api/team/${id}` };
     await requireSameAnswer(productTarget, floorTarget);
     const comparison = await compare(productTarget, floorTarget, load, rounds);

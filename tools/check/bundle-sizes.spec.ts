@@ -10,7 +10,13 @@ it('a page is counted with all that it imports and the first load does not bring
     'src/terminal.tsx': { file: 'terminal.js', isDynamicEntry: true, imports: ['_react.js'] },
     'src/icon.svg': { file: 'icon.svg' },
   };
-  const sizes: Record<string, number> = { 'index.js': 10, 'react.js': 60, 'chart.js': 5, 'bill.js': 2, 'terminal.js': 80 };
+  const sizes: Record<string, number> = {
+    'index.js': 10,
+    'react.js': 60,
+    'chart.js': 5,
+    'bill.js': 2,
+    'terminal.js': 80,
+  };
   expect(loadsOf(manifest, (file) => (sizes[file] ?? 0) * 1024)).toEqual([
     { name: 'first load', kilobytes: 70, budget: 200 },
     { name: 'src/bill.tsx', kilobytes: 7, budget: 40 },

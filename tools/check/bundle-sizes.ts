@@ -12,7 +12,10 @@ export interface Chunk {
 
 export type Manifest = Readonly<Record<string, Chunk>>;
 
-/** Kilobytes (1024 bytes) of script, compressed by gzip: what a browser loads before the first page works, and with a page after it. */
+/**
+ * Kilobytes (1024 bytes) of script, compressed by gzip: what a browser loads before the first page works, and with a
+ * page after it.
+ */
 export const budgets = { firstLoad: 200, page: 40, terminal: 90 } as const;
 
 /** What a browser loads for an entry: its chunk and all that it imports statically. */
@@ -32,7 +35,9 @@ export interface Load {
 /** What is loaded first, and what each page loads besides. `sizeOf` gives the compressed bytes of a file. */
 export function loadsOf(manifest: Manifest, sizeOf: (file: string) => number): Load[] {
   const names = Object.keys(manifest);
-  const first = new Set(names.filter((name) => manifest[name]?.isEntry).flatMap((name) => [...closureOf(manifest, name)]));
+  const first = new Set(
+    names.filter((name) => manifest[name]?.isEntry).flatMap((name) => [...closureOf(manifest, name)]),
+  );
   const kilobytes = (chunks: Iterable<string>) =>
     [...chunks].reduce((all, name) => {
       const file = manifest[name]?.file ?? '';

@@ -4,7 +4,12 @@ import { moneyFaults } from './exact-money.js';
 
 function faultsOf(code: string): { line: number; fault: string }[] {
   const file = ts.createSourceFile('/case.ts', code, ts.ScriptTarget.Latest, true);
-  const library = ts.createSourceFile('/lib.d.ts', 'declare function Number(value: unknown): number;', ts.ScriptTarget.Latest, true);
+  const library = ts.createSourceFile(
+    '/lib.d.ts',
+    'declare function Number(value: unknown): number;',
+    ts.ScriptTarget.Latest,
+    true,
+  );
   const host: ts.CompilerHost = {
     ...ts.createCompilerHost({}),
     getSourceFile: (name) => [file, library].find(({ fileName }) => fileName === name),
@@ -32,7 +37,9 @@ describe('the rule that no float touches money', () => {
     ['in SQL', 'export const query = (name: string) => `SELECT sum(quantity)::double precision FROM ${name}`;'],
     ['in SQL', 'export const query = (name: string) => `SELECT ${name}::float8`;'],
     ['in SQL', 'export const table = "CREATE TABLE price (unit_price real NOT NULL)";'],
-  ])('finds a fault (%s) in: %s', (fault, code) => expect(faultsOf(code)).toEqual([{ line: 1, fault: expect.stringContaining(fault) }]));
+  ])('finds a fault (%s) in: %s', (fault, code) =>
+    expect(faultsOf(code)).toEqual([{ line: 1, fault: expect.stringContaining(fault) }]),
+  );
 
   it.each([
     'export const cost = 1n;',
@@ -43,7 +50,8 @@ describe('the rule that no float touches money', () => {
   ])('finds none in: %s', (code) => expect(faultsOf(code)).toEqual([]));
 
   it('excuses the line under a comment that says why, and no other', () => {
-    const code = 'export const count = (nano: bigint) =>\n  // Exact as a number: a count.\n  Number(nano)\n  + Number(nano);';
+    const code =
+      'export const count = (nano: bigint) =>\n  // Exact as a number: a count.\n  Number(nano)\n  + Number(nano);';
     expect(faultsOf(code)).toEqual([{ line: 4, fault: expect.stringContaining('makes a float') }]);
   });
 

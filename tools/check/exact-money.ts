@@ -13,14 +13,16 @@ export interface MoneyFault {
 }
 
 /**
- * No float touches money: what is named as money is a bigint or decimal text, nothing exact is turned into a number, and no SQL names a
- * floating-point type. Where a quantity becomes a JSON number at the very edge, a comment in the line above says so. One that excuses nothing is a fault too.
+ * No float touches money: what is named as money is a bigint or decimal text, nothing exact is turned into a number,
+ * and no SQL names a floating-point type. Where a quantity becomes a JSON number at the very edge, a comment in the
+ * line above says so. One that excuses nothing is a fault too.
  */
 export function moneyFaults(source: ts.SourceFile, checker: ts.TypeChecker): MoneyFault[] {
   const found: MoneyFault[] = [];
   const visit = (node: ts.Node): void => {
     const fault = faultOf(node, checker);
-    if (fault !== undefined) found.push({ line: source.getLineAndCharacterOfPosition(node.getStart(source)).line + 1, fault });
+    if (fault !== undefined)
+      found.push({ line: source.getLineAndCharacterOfPosition(node.getStart(source)).line + 1, fault });
     ts.forEachChild(node, visit);
   };
   visit(source);
@@ -38,7 +40,9 @@ export function moneyFaults(source: ts.SourceFile, checker: ts.TypeChecker): Mon
 function faultOf(node: ts.Node, checker: ts.TypeChecker): string | undefined {
   if (ts.isCallExpression(node)) return conversionOf(node, checker);
   if (ts.isStringLiteral(node) || ts.isTemplateLiteralToken(node)) {
-    return floatInSql.test(node.text) ? 'Money and quantities are bigint or numeric in SQL, never a floating-point type.' : undefined;
+    return floatInSql.test(node.text)
+      ? 'Money and quantities are bigint or numeric in SQL, never a floating-point type.'
+      : undefined;
   }
   const name = namedBy(node);
   if (name === undefined || !money.test(name.text) || !holdsNumber(checker.getTypeAtLocation(name))) return undefined;
@@ -60,7 +64,8 @@ function namedBy(node: ts.Node): ts.Identifier | ts.PrivateIdentifier | undefine
 
 function conversionOf(call: ts.CallExpression, checker: ts.TypeChecker): string | undefined {
   const [argument] = call.arguments;
-  if (!argument || !ts.isIdentifier(call.expression) || !/^(Number|parseFloat)$/.test(call.expression.text)) return undefined;
+  if (!argument || !ts.isIdentifier(call.expression) || !/^(Number|parseFloat)$/.test(call.expression.text))
+    return undefined;
   const isExact = (checker.getTypeAtLocation(argument).flags & ts.TypeFlags.BigIntLike) !== 0;
   return isExact ? 'A bigint is exact, and this makes a float of it.' : undefined;
 }

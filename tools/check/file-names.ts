@@ -15,8 +15,10 @@ export function nameProblems(path: string): string[] {
   const problems: string[] = [];
   if (!source.test(file) && !configuration.test(file))
     problems.push(`is not kebab-case, or has a suffix beyond .${suffixes.join(' .')} .spec .e2e-spec`);
-  for (const folder of folders) if (!new RegExp(`^${words}$`).test(folder)) problems.push(`the folder ${folder} is not kebab-case`);
-  for (const name of [...folders, stem]) if (junk.test(name)) problems.push(`${name} says nothing: name it by what it does`);
+  for (const folder of folders)
+    if (!new RegExp(`^${words}$`).test(folder)) problems.push(`the folder ${folder} is not kebab-case`);
+  for (const name of [...folders, stem])
+    if (junk.test(name)) problems.push(`${name} says nothing: name it by what it does`);
   if (stem === 'index' && !/^libs\/(?:[^/]+\/src|contracts\/src\/[^/]+)\/index\.ts$/.test(path))
     problems.push('index.ts is the one door of a lib: libs/<lib>/src/index.ts, or of the contracts of a service');
   return problems.map((problem) => `${path}: ${problem}`);

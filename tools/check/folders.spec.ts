@@ -3,7 +3,10 @@ import { circleIn, folderImports } from './folders.js';
 
 const project = (files: Record<string, string[]>) =>
   folderImports(
-    Object.entries(files).map(([path, imports]) => ({ path, text: imports.map((of) => `import { x } from '${of}';`).join('\n') })),
+    Object.entries(files).map(([path, imports]) => ({
+      path,
+      text: imports.map((of) => `import { x } from '${of}';`).join('\n'),
+    })),
   );
 
 describe('the folders of a project', () => {

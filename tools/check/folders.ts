@@ -7,7 +7,10 @@ export type FolderImports = ReadonlyMap<string, ReadonlyMap<string, string>>;
 const isProof = /(?:\.spec|-fixture)\.tsx?$|(?:^|\/)(?:laws|testing|contract)\//;
 const relativeImport = /\bfrom '(\.[^']+)'|\bimport\('(\.[^']+)'\)/g;
 
-/** The imports among the folders of a project, of what ships. What stands beside the folders puts them together, so it is left out. */
+/**
+ * The imports among the folders of a project, of what ships. What stands beside the folders puts them together, so it
+ * is left out.
+ */
 export function folderImports(files: readonly { readonly path: string; readonly text: string }[]): FolderImports {
   const imports = new Map<string, Map<string, string>>();
   for (const { path, text } of files.filter((file) => !isProof.test(file.path))) {
@@ -29,7 +32,9 @@ function folderOf(path: string): string | undefined {
 
 /** A shortest circle, as a line that names a file for each of its imports; undefined where all imports go downwards. */
 export function circleIn(imports: FolderImports): string | undefined {
-  const circles = [...imports.keys()].map((folder) => pathBack(imports, folder)).filter((circle) => circle !== undefined);
+  const circles = [...imports.keys()]
+    .map((folder) => pathBack(imports, folder))
+    .filter((circle) => circle !== undefined);
   const [shortest] = circles.toSorted((one, other) => one.length - other.length);
   return shortest?.map(([folder, file]) => `${folder} (${file})`).join(' → ');
 }
@@ -54,7 +59,10 @@ function pathBack(imports: FolderImports, start: string): Step[] | undefined {
 
 if (import.meta.main) {
   for (const project of globSync('{apps,libs}/*/src').toSorted()) {
-    const files = globSync('**/*.{ts,tsx}', { cwd: project }).map((path) => ({ path, text: readFileSync(join(project, path), 'utf8') }));
+    const files = globSync('**/*.{ts,tsx}', { cwd: project }).map((path) => ({
+      path,
+      text: readFileSync(join(project, path), 'utf8'),
+    }));
     const circle = circleIn(folderImports(files));
     if (circle === undefined) continue;
     console.log(`${project}: folders that import each other: ${circle}`);

@@ -14,7 +14,9 @@ const unwrapped = /^\s*(?:#{1,6} |\||\[[^\]]+\]: |<)/;
 const marker = /^[\s*/#>-]*(?:\d+\. )?/;
 const oneWord = /`[^`]*`|\]\([^)]*\)|\{@[^}]*\}/g;
 
-/** The numbers of the lines of comments, in Markdown of prose, that are wider than 120 columns and have a place to wrap. */
+/**
+ * The numbers of the lines of comments, in Markdown of prose, that are wider than 120 columns and have a place to wrap.
+ */
 export function wideLines(path: string, text: string): number[] {
   const isMarkdown = path.endsWith('.md');
   const comment = /\.(?:ts|tsx|js|css|jsonc)$/.test(path) ? commentOf.slashes : commentOf.hash;
@@ -29,7 +31,10 @@ export function wideLines(path: string, text: string): number[] {
 }
 
 if (import.meta.main) {
-  const paths = globSync(['*.{md,ts,js,jsonc,yml}', '{apps,libs,tools,docs,deploy}/**/{*.{md,ts,tsx,css,yml,sh,py,toml},Dockerfile}']);
+  const paths = globSync([
+    '*.{md,ts,js,jsonc,yml}',
+    '{apps,libs,tools,docs,deploy}/**/{*.{md,ts,tsx,css,yml,sh,py,toml},Dockerfile}',
+  ]);
   for (const path of paths.filter((each) => !each.includes('/generated/')).toSorted()) {
     for (const line of wideLines(path, readFileSync(path, 'utf8'))) {
       console.log(`${path}:${line}: comments and prose wrap at ${columns} columns`);

@@ -47,11 +47,16 @@ async function findingsOfRedocly(document: string): Promise<Finding[]> {
   }));
 }
 
-type RulesetFunction = (target: unknown, options: unknown, context: { path: (string | number)[] }) => unknown[] | undefined;
+type RulesetFunction = (
+  target: unknown,
+  options: unknown,
+  context: { path: (string | number)[] },
+) => unknown[] | undefined;
 
 /**
- * Spectral's rules of examples, each of which compiles the schema beside the example. The same error stands in hundreds of answers: what is right once
- * is right wherever it stands again, among requests or among answers (the two differ in what is required of read-only properties).
+ * Spectral's rules of examples, each of which compiles the schema beside the example. The same error stands in hundreds
+ * of answers: what is right once is right wherever it stands again, among requests or among answers (the two differ in
+ * what is required of read-only properties).
  */
 function exampleRules(): Record<string, unknown> {
   const right = new Set<string>();
@@ -77,7 +82,9 @@ function exampleRules(): Record<string, unknown> {
 
 async function findingsOfSpectral(document: string): Promise<Finding[]> {
   const linter = new spectralCore.Spectral();
-  linter.setRuleset({ extends: [spectralRulesets.oas], rules: exampleRules() } as Parameters<typeof linter.setRuleset>[0]);
+  linter.setRuleset({ extends: [spectralRulesets.oas], rules: exampleRules() } as Parameters<
+    typeof linter.setRuleset
+  >[0]);
   const problems = await linter.run(document);
   return problems.map(({ code, message, path }) => ({ rule: `spectral ${code}`, message, place: path.map(String) }));
 }
@@ -89,17 +96,28 @@ function removedPathsOf(document: string): ReadonlySet<string> {
 }
 
 /**
- * Paths whose first parameter cannot be the word that stands in its place in another path: a UUID, a number, and the name of a pod, which ends in a
- * hyphen and five letters.
+ * Paths whose first parameter cannot be the word that stands in its place in another path: a UUID, a number, and the
+ * name of a pod, which ends in a hyphen and five letters.
  */
-const unambiguous = ['/api/baremetal/{instance_id}/credentials', '/api/gpuaas/{gpuaas_id}/cluster', '/api/pods/{pod_name}/terminal'];
+const unambiguous = [
+  '/api/baremetal/{instance_id}/credentials',
+  '/api/gpuaas/{gpuaas_id}/cluster',
+  '/api/pods/{pod_name}/terminal',
+];
 
 const document = await servedDocument();
 const removed = removedPathsOf(document);
-for (const { rule, message, place } of [...(await findingsOfRedocly(document)), ...(await findingsOfSpectral(document))]) {
+for (const { rule, message, place } of [
+  ...(await findingsOfRedocly(document)),
+  ...(await findingsOfSpectral(document)),
+]) {
   const [section, path = ''] = place;
   if (section === 'paths' && removed.has(path)) continue;
-  if (rule === 'redocly no-ambiguous-paths' && unambiguous.some((known) => path === known || message.includes(`\`${known}\``))) continue;
+  if (
+    rule === 'redocly no-ambiguous-paths' &&
+    unambiguous.some((known) => path === known || message.includes(`\`${known}\``))
+  )
+    continue;
   console.log(`${rule}: ${message} (${place.join(' > ')})`);
   process.exitCode = 1;
 }

@@ -3,7 +3,9 @@ import ts from 'typescript';
 
 const isSpec = /(spec|fixture)\.ts$/;
 
-/** The sources that a `tsconfig.json` includes, with their types; without specs, and without the components of pages. */
+/**
+ * The sources that a `tsconfig.json` includes, with their types; without specs, and without the components of pages.
+ */
 export function readProgram(configFile: string): ts.Program {
   const host: ts.ParseConfigFileHost = {
     ...ts.sys,

@@ -13,7 +13,9 @@ describe('a project', () => {
   });
 
   it('is refused where a tag lacks, is unknown, or stands twice', () => {
-    expect(projectProblems({ ...rpc, tags: ['type:lib', 'scope:house'] })).toEqual([expect.stringContaining('platform:any')]);
+    expect(projectProblems({ ...rpc, tags: ['type:lib', 'scope:house'] })).toEqual([
+      expect.stringContaining('platform:any'),
+    ]);
     expect(projectProblems({ ...rpc, tags: ['type:library', 'scope:house', 'platform:node'] })).toEqual([
       expect.stringContaining('type:app'),
     ]);
@@ -34,11 +36,15 @@ describe('the aliases', () => {
     const door = { '@atoll/contracts': ['./libs/contracts/src/index.ts'] };
     const doors = { '@atoll/contracts/*': ['./libs/contracts/src/*/index.ts'] };
     expect(aliasProblems(['contracts'], { '.swcrc': { ...door, ...doors } })).toEqual([]);
-    expect(aliasProblems(['contracts'], { '.swcrc': door })).toEqual([expect.stringContaining('@atoll/contracts/* is missing')]);
+    expect(aliasProblems(['contracts'], { '.swcrc': door })).toEqual([
+      expect.stringContaining('@atoll/contracts/* is missing'),
+    ]);
   });
 
   it('are refused where one lacks, points elsewhere, or has no lib', () => {
-    expect(aliasProblems(['rpc', 'gpu'], { '.swcrc': paths })).toEqual([expect.stringContaining('@atoll/gpu is missing')]);
+    expect(aliasProblems(['rpc', 'gpu'], { '.swcrc': paths })).toEqual([
+      expect.stringContaining('@atoll/gpu is missing'),
+    ]);
     expect(aliasProblems(['rpc'], { '.swcrc': { '@atoll/rpc': ['./libs/rpc/index.ts'] } })).toHaveLength(1);
     expect(aliasProblems([], { '.swcrc': paths })).toEqual([expect.stringContaining('no such lib')]);
   });

@@ -59,16 +59,24 @@ function foldersIn(parent: string): string[] {
 }
 
 function problems(): string[] {
-  const roots = [...['apps', 'libs'].flatMap((parent) => foldersIn(parent).map((folder) => `${parent}/${folder}`)), 'tools'];
+  const roots = [
+    ...['apps', 'libs'].flatMap((parent) => foldersIn(parent).map((folder) => `${parent}/${folder}`)),
+    'tools',
+  ];
   const projects = roots.map((root) => {
-    const description = existsSync(`${root}/project.json`) ? readJson<Omit<Project, 'root'>>(`${root}/project.json`) : {};
+    const description = existsSync(`${root}/project.json`)
+      ? readJson<Omit<Project, 'root'>>(`${root}/project.json`)
+      : {};
     return { ...description, root, hasTsconfig: existsSync(`${root}/tsconfig.json`) };
   });
   const typescript = readJson<{ compilerOptions: { paths: Record<string, string[]> } }>('tsconfig.base.json');
   const swc = readJson<{ jsc: { paths: Record<string, string[]> } }>('.swcrc');
   return [
     ...projects.flatMap(projectProblems),
-    ...aliasProblems(foldersIn('libs'), { 'tsconfig.base.json': typescript.compilerOptions.paths, '.swcrc': swc.jsc.paths }),
+    ...aliasProblems(foldersIn('libs'), {
+      'tsconfig.base.json': typescript.compilerOptions.paths,
+      '.swcrc': swc.jsc.paths,
+    }),
   ];
 }
 

@@ -6,7 +6,9 @@ import { parse } from 'yaml';
 import { natsConfiguration } from '../nats-users.js';
 import { serviceDefinitions } from '../service-definitions.js';
 
-/** What differs between a laptop and a container, and the image sets: nothing an operator would pass through compose. */
+/**
+ * What differs between a laptop and a container, and the image sets: nothing an operator would pass through compose.
+ */
 const ofTheImage = ['HOST', 'PORT', 'HEALTH_PORT'];
 
 export interface Container {
@@ -14,7 +16,10 @@ export interface Container {
   environment?: Record<string, string | null>;
 }
 
-/** What is missing where one of these processes is to be found: their stanza, their command, each of their variables there and in the documentation. */
+/**
+ * What is missing where one of these processes is to be found: their stanza, their command, each of their variables
+ * there and in the documentation.
+ */
 export function missingPieces(
   processes: readonly { name: string; variables: readonly string[] }[],
   containers: Record<string, Container>,
@@ -37,7 +42,10 @@ export function missingPieces(
   });
 }
 
-/** Processes whose password the container of NATS is not given, or that the commands at the top of the file, which make one for each, leave out. */
+/**
+ * Processes whose password the container of NATS is not given, or that the commands at the top of the file, which make
+ * one for each, leave out.
+ */
 export function missingPasswords(names: readonly string[], nats: Container | undefined, compose: string): string[] {
   const given = Object.keys(nats?.environment ?? {});
   const made = /ATOLL_NATS_PASSWORD_\{([A-Z_,]+)\}/.exec(compose)?.[1]?.split(',') ?? [];
@@ -45,13 +53,20 @@ export function missingPasswords(names: readonly string[], nats: Container | und
   return names
     .map(variable)
     .flatMap((name) => [
-      ...(given.includes(`ATOLL_NATS_PASSWORD_${name}`) ? [] : [`docker-compose.yml: nats is not passed ATOLL_NATS_PASSWORD_${name}`]),
-      ...(made.includes(name) ? [] : [`docker-compose.yml: the commands at the top make no ATOLL_NATS_PASSWORD_${name}`]),
+      ...(given.includes(`ATOLL_NATS_PASSWORD_${name}`)
+        ? []
+        : [`docker-compose.yml: nats is not passed ATOLL_NATS_PASSWORD_${name}`]),
+      ...(made.includes(name)
+        ? []
+        : [`docker-compose.yml: the commands at the top make no ATOLL_NATS_PASSWORD_${name}`]),
     ]);
 }
 
 /** A service that one process does not run. */
-export function missingFromPlatform(services: readonly ServiceDefinition[], platform: readonly ServiceDefinition[]): string[] {
+export function missingFromPlatform(
+  services: readonly ServiceDefinition[],
+  platform: readonly ServiceDefinition[],
+): string[] {
   return services
     .filter(({ name }) => !platform.some((other) => other.name === name))
     .map(({ name }) => `apps/platform/src/services.ts: ${name} is missing`);
@@ -69,14 +84,17 @@ async function problems(): Promise<string[]> {
   const { services: containers } = parse(compose, { merge: true }) as {
     services: Record<string, Container>;
   };
-  const variables = (...classes: readonly (new () => object)[]) => classes.flatMap((type) => [...variablesOf(type).values()]);
+  const variables = (...classes: readonly (new () => object)[]) =>
+    classes.flatMap((type) => [...variablesOf(type).values()]);
   const processes = [
     { name: 'gateway', variables: variables(gateway.GatewayProcessEnv, gateway.GatewayEnv) },
     ...services.map(({ name, settings }) => ({ name, variables: variables(ServiceEnv, settings) })),
   ];
   const isNatsStale = readFileSync('deploy/nats.conf', 'utf8') !== (await natsConfiguration());
   return [
-    ...(isNatsStale ? ['deploy/nats.conf: not what the contracts say; run npm run --silent nats-users > deploy/nats.conf'] : []),
+    ...(isNatsStale
+      ? ['deploy/nats.conf: not what the contracts say; run npm run --silent nats-users > deploy/nats.conf']
+      : []),
     ...missingFromPlatform(services, platform),
     ...missingPasswords(
       processes.map(({ name }) => name),

@@ -18,7 +18,10 @@ function checkMoney(program: ts.Program): void {
   }
 }
 
-/** What needs the types of sources, with one program for those of the platform; and all checks of tables, with one server and one run of the migrations. */
+/**
+ * What needs the types of sources, with one program for those of the platform; and all checks of tables, with one
+ * server and one run of the migrations.
+ */
 const program = readProgram('tsconfig.json');
 checkMoney(program);
 checkMoney(readProgram('apps/console/tsconfig.json'));

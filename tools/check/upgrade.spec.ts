@@ -69,7 +69,9 @@ describe('the check of upgrades', () => {
         await runner.query('DROP INDEX berth_name');
       }),
     ).toEqual([created, dropped]);
-    expect(await faultsOf((runner) => createIndex(runner, 'CREATE INDEX berth_both ON berth (id, name)'))).toEqual([created]);
+    expect(await faultsOf((runner) => createIndex(runner, 'CREATE INDEX berth_both ON berth (id, name)'))).toEqual([
+      created,
+    ]);
     expect(await faultsOf((runner) => dropIndex(runner, 'berth_name'))).toEqual([dropped]);
   });
 
@@ -78,7 +80,9 @@ describe('the check of upgrades', () => {
       await runner.query('ALTER TABLE berth ADD depth integer');
       await runner.query('ALTER TABLE harbour ADD depth integer');
     };
-    expect(await faultsOf(up)).toEqual([expect.stringMatching(/^port: Newer1890000000000: locks berth, harbour together/)]);
+    expect(await faultsOf(up)).toEqual([
+      expect.stringMatching(/^port: Newer1890000000000: locks berth, harbour together/),
+    ]);
   });
 
   it('names what does not run again after a crash', async () => {

@@ -17,7 +17,9 @@ const instead = '@atoll/database, in a migration with transaction = false';
 /** What of a statement of a migration stops those who use a table that the migration did not create. */
 export function lockFaults(statement: string, { tables, indexes }: Existing): string[] {
   const created = [
-    ...statement.matchAll(/\bCREATE\s+(?:UNIQUE\s+)?INDEX\s+(?!CONCURRENTLY)(?:.*?\s)?ON\s+(?:ONLY\s+)?(?:"?\w+"?\.)?"?(\w+)/gis),
+    ...statement.matchAll(
+      /\bCREATE\s+(?:UNIQUE\s+)?INDEX\s+(?!CONCURRENTLY)(?:.*?\s)?ON\s+(?:ONLY\s+)?(?:"?\w+"?\.)?"?(\w+)/gis,
+    ),
   ]
     .map(([, table = '']) => table)
     .filter((table) => tables.has(table))
@@ -57,7 +59,12 @@ class Upgrade {
     else await this.inTransaction(migration, runner(), existing, tell);
   }
 
-  private async inTransaction(migration: MigrationInterface, runner: QueryRunner, existing: Existing, tell: (fault: string) => void) {
+  private async inTransaction(
+    migration: MigrationInterface,
+    runner: QueryRunner,
+    existing: Existing,
+    tell: (fault: string) => void,
+  ) {
     await this.runner.startTransaction();
     await migration.up(runner);
     const locked = (await this.runner.query(
@@ -76,8 +83,15 @@ class Upgrade {
     await this.runner.commitTransaction();
   }
 
-  /** Breaks it off before each of its statements, and runs it again after each of these crashes and after its last statement. */
-  private async inPieces(migration: MigrationInterface, runner: (crashAt?: number) => QueryRunner, tell: (fault: string) => void) {
+  /**
+   * Breaks it off before each of its statements, and runs it again after each of these crashes and after its last
+   * statement.
+   */
+  private async inPieces(
+    migration: MigrationInterface,
+    runner: (crashAt?: number) => QueryRunner,
+    tell: (fault: string) => void,
+  ) {
     let last = 'its first statement';
     try {
       for (let crashAt = 0, hasCrashed = true; hasCrashed; crashAt += 1) {
@@ -97,13 +111,19 @@ class Upgrade {
   }
 
   private async existing(): Promise<Existing> {
-    const tables = (await this.runner.query('SELECT tablename AS name FROM pg_tables WHERE schemaname = $1', [this.schema])) as {
+    const tables = (await this.runner.query('SELECT tablename AS name FROM pg_tables WHERE schemaname = $1', [
+      this.schema,
+    ])) as {
       name: string;
     }[];
-    const indexes = (await this.runner.query('SELECT indexname AS name, tablename AS "table" FROM pg_indexes WHERE schemaname = $1', [
-      this.schema,
-    ])) as { name: string; table: string }[];
-    return { tables: new Set(tables.map(({ name }) => name)), indexes: new Map(indexes.map(({ name, table }) => [name, table])) };
+    const indexes = (await this.runner.query(
+      'SELECT indexname AS name, tablename AS "table" FROM pg_indexes WHERE schemaname = $1',
+      [this.schema],
+    )) as { name: string; table: string }[];
+    return {
+      tables: new Set(tables.map(({ name }) => name)),
+      indexes: new Map(indexes.map(({ name, table }) => [name, table])),
+    };
   }
 }
 
@@ -124,13 +144,18 @@ async function shapeOf(dataSource: DataSource, schema: string): Promise<string[]
 
 /**
  * Runs the newer migrations of a service one by one on the empty database at `url`, after the older ones, as an upgrade
- * does beside replicas of the release before: none may stop them, those without a transaction may be run again after any
- * crash, and all end in the tables of `fresh`, which a first start has made.
+ * does beside replicas of the release before: none may stop them, those without a transaction may be run again after
+ * any crash, and all end in the tables of `fresh`, which a first start has made.
  */
-export async function upgradeFaults(options: Pick<DatabaseOptions, 'schema' | 'url'>, fresh: DataSource): Promise<string[]> {
+export async function upgradeFaults(
+  options: Pick<DatabaseOptions, 'schema' | 'url'>,
+  fresh: DataSource,
+): Promise<string[]> {
   const timeOf = ({ name = '' }: MigrationInterface) => Number(name.slice(-13));
   const all = fresh.migrations.toSorted((one, other) => timeOf(one) - timeOf(other));
-  const older = all.filter((each) => timeOf(each) < since).map(({ constructor }) => constructor as new () => MigrationInterface);
+  const older = all
+    .filter((each) => timeOf(each) < since)
+    .map(({ constructor }) => constructor as new () => MigrationInterface);
   const dataSource = await openDataSource({ ...options, entities: [], migrations: older, poolSize: 2 });
   try {
     const runner = dataSource.createQueryRunner();
@@ -141,8 +166,12 @@ export async function upgradeFaults(options: Pick<DatabaseOptions, 'schema' | 'u
     const first = await shapeOf(fresh, options.schema);
     return [
       ...upgrade.faults,
-      ...first.filter((line) => !upgraded.includes(line)).map((line) => `${options.schema}: an upgrade does not end in ${line}`),
-      ...upgraded.filter((line) => !first.includes(line)).map((line) => `${options.schema}: a first start does not end in ${line}`),
+      ...first
+        .filter((line) => !upgraded.includes(line))
+        .map((line) => `${options.schema}: an upgrade does not end in ${line}`),
+      ...upgraded
+        .filter((line) => !first.includes(line))
+        .map((line) => `${options.schema}: a first start does not end in ${line}`),
     ];
   } finally {
     await dataSource.destroy();

@@ -29,7 +29,9 @@ describe('the steps of a document', () => {
 
   it('are refused where a block belongs to no file', () => {
     expect(() => stepsOf(document('Somewhere:', '```ts\nexport {};\n```'), 'Sail')).toThrow('Which file is this?');
-    expect(() => stepsOf(document('Not said to be new, `a.ts`:', '```ts\nexport {};\n```'), 'Sail')).toThrow('Which file is this?');
+    expect(() => stepsOf(document('Not said to be new, `a.ts`:', '```ts\nexport {};\n```'), 'Sail')).toThrow(
+      'Which file is this?',
+    );
     expect(() => stepsOf(document(), 'Fly')).toThrow('no chapter "Fly"');
   });
 });
@@ -54,7 +56,14 @@ describe('a diff', () => {
 describe('an answer', () => {
   it('is the last line that was printed, with any text where the document has …', () => {
     expect(answerProblem('x\n{"id":"7","n":[1]}\n', '{"id": "…", "n": [1]}')).toBeUndefined();
-    for (const other of ['{"id":"7","n":[2]}', '{"id":7,"n":[1]}', '{"id":"7","n":[1],"more":1}', '{"id":"7"}', 'Not found', '']) {
+    for (const other of [
+      '{"id":"7","n":[2]}',
+      '{"id":7,"n":[1]}',
+      '{"id":"7","n":[1],"more":1}',
+      '{"id":"7"}',
+      'Not found',
+      '',
+    ]) {
       expect(answerProblem(other, '{"id": "…", "n": [1]}')).toContain('the answer is');
     }
   });

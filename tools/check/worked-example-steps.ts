@@ -9,8 +9,9 @@ export type Step =
 const block = /^```(\w+)\n([\s\S]*?)^```$/gm;
 
 /**
- * The steps of a chapter (`## …`) of a Markdown document: a diff edits the file that the paragraph before it names last, a script (`sh`) is run, JSON is its answer, and
- * any other block is the text of a new file, which the paragraph introduces by ``New, `path`:``. Throws for a block that says none of these.
+ * The steps of a chapter (`## …`) of a Markdown document: a diff edits the file that the paragraph before it names
+ * last, a script (`sh`) is run, JSON is its answer, and any other block is the text of a new file, which the paragraph
+ * introduces by ``New, `path`:``. Throws for a block that says none of these.
  */
 export function stepsOf(markdown: string, chapter: string): Step[] {
   const [, text] = new RegExp(`^## ${chapter}\n([\\s\\S]*?)(?=^## |$(?![\\s\\S]))`, 'm').exec(markdown) ?? [];
@@ -29,13 +30,14 @@ export function stepsOf(markdown: string, chapter: string): Step[] {
 }
 
 /**
- * The text with the diff applied. Its hunks, which `@@` divides, come in any order; the lines that each keeps or removes must stand in the text
- * exactly once. Throws where they do not.
+ * The text with the diff applied. Its hunks, which `@@` divides, come in any order; the lines that each keeps or
+ * removes must stand in the text exactly once. Throws where they do not.
  */
 export function applyDiff(path: string, text: string, diff: string): string {
   return diff.split(/^@@\n/m).reduce((current, hunk) => {
     const lines = hunk.split('\n').slice(0, -1);
-    const without = (sign: string) => lines.flatMap((line) => (line.startsWith(sign) ? [] : [`${line.slice(1)}\n`])).join('');
+    const without = (sign: string) =>
+      lines.flatMap((line) => (line.startsWith(sign) ? [] : [`${line.slice(1)}\n`])).join('');
     const old = without('+');
     const [place, ...others] = placesOf(old, current);
     if (place === undefined || others.length > 0) throw new Error(`${path} must have these lines once:\n${old}`);
@@ -49,7 +51,10 @@ function placesOf(lines: string, text: string): number[] {
   return beginnings.filter((beginning) => text.startsWith(lines, beginning));
 }
 
-/** What is wrong with the last line that was printed, beside JSON in which `…` stands for any text; undefined where they are alike. */
+/**
+ * What is wrong with the last line that was printed, beside JSON in which `…` stands for any text; undefined where they
+ * are alike.
+ */
 export function answerProblem(printed: string, json: string): string | undefined {
   const last = printed.trimEnd().split('\n').at(-1) ?? '';
   const expected = JSON.parse(json) as unknown;
@@ -57,7 +62,9 @@ export function answerProblem(printed: string, json: string): string | undefined
     if (shown === '…') return typeof real === 'string';
     if (typeof shown !== 'object' || shown === null || typeof real !== 'object' || real === null) return shown === real;
     const names = new Set([...Object.keys(shown), ...Object.keys(real)]);
-    return [...names].every((name) => isLike((shown as Record<string, unknown>)[name], (real as Record<string, unknown>)[name]));
+    return [...names].every((name) =>
+      isLike((shown as Record<string, unknown>)[name], (real as Record<string, unknown>)[name]),
+    );
   };
   return isLike(expected, parsed(last)) ? undefined : `the answer is\n${last}\nand not\n${json}`;
 }

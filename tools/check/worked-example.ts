@@ -1,14 +1,24 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { answerProblem, applyDiff, stepsOf, type Step } from './worked-example-steps.ts';
 
 /**
- * Follows "How to add a service" of CONTRIBUTING.md in a copy of the repository: creates and edits files as its blocks say, runs its commands, starts the
- * platform and calls the new service. Fails where the document does not hold.
+ * Follows "How to add a service" of CONTRIBUTING.md in a copy of the repository: creates and edits files as its blocks
+ * say, runs its commands, starts the platform and calls the new service. Fails where the document does not hold.
  */
 const chapter = 'How to add a service';
 /** The section that ends with a service which has no feature yet, and the most files that it may take. */
@@ -19,7 +29,11 @@ const exec = promisify(execFile);
 const maxBuffer = 64 * 2 ** 20;
 
 /** The checks that find in seconds what a new service lacks. */
-const ofSkeleton = ['node tools/check/projects.ts', 'node tools/check/file-names.ts', 'node dist/tools/check/services.js'];
+const ofSkeleton = [
+  'node tools/check/projects.ts',
+  'node tools/check/file-names.ts',
+  'node dist/tools/check/services.js',
+];
 const ofService = [
   'tsc --noEmit -p dist/worked-example.json',
   'knip',
@@ -43,7 +57,10 @@ async function copyRepository(): Promise<string> {
     }
   }
   symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
-  await runScript(`git init -q && git add -A && git -c user.name=atoll -c user.email=atoll@localhost commit -qm copy`, copy);
+  await runScript(
+    `git init -q && git add -A && git -c user.name=atoll -c user.email=atoll@localhost commit -qm copy`,
+    copy,
+  );
   return copy;
 }
 
@@ -69,9 +86,14 @@ interface Platform {
 async function startPlatform(cwd: string): Promise<Platform> {
   await runScript('npm run --silent build', cwd);
   const env = { ...process.env, PORT: '0', ATOLL_DATA_DIR: join(cwd, '.atoll') };
-  const started = spawn(process.execPath, ['dist/apps/platform/src/main.js'], { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const started = spawn(process.execPath, ['dist/apps/platform/src/main.js'], {
+    cwd,
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   let output = '';
-  for (const stream of [started.stdout, started.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  for (const stream of [started.stdout, started.stderr])
+    stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
   for (;;) {
     const [, url] = /^ +Console +(http\S+)\/$/m.exec(output) ?? [];
     const [, key] = /^ +Admin key +(atl_\w+)$/m.exec(output) ?? [];
@@ -93,7 +115,8 @@ class Follower {
 
   async follow(step: Step): Promise<void> {
     if (step.kind === 'create') this.create(step.path, step.text);
-    else if (step.kind === 'edit') this.write(step.path, applyDiff(step.path, readFileSync(join(this.cwd, step.path), 'utf8'), step.diff));
+    else if (step.kind === 'edit')
+      this.write(step.path, applyDiff(step.path, readFileSync(join(this.cwd, step.path), 'utf8'), step.diff));
     else if (step.kind === 'run') await this.run(step.script);
     else {
       const problem = answerProblem(this.printed, step.json);
@@ -147,9 +170,14 @@ async function followAll(steps: readonly Step[], copy: string): Promise<void> {
   } finally {
     await follower.stop();
   }
-  const sources = steps.flatMap((step) => (step.kind === 'create' && step.path.endsWith('.ts') ? [join('..', step.path)] : []));
+  const sources = steps.flatMap((step) =>
+    step.kind === 'create' && step.path.endsWith('.ts') ? [join('..', step.path)] : [],
+  );
   // What the gateway adds to a request is declared where it is made.
-  const types = { extends: '../tsconfig.base.json', files: [...sources, '../apps/gateway/src/requests/request-state.ts'] };
+  const types = {
+    extends: '../tsconfig.base.json',
+    files: [...sources, '../apps/gateway/src/requests/request-state.ts'],
+  };
   writeFileSync(join(copy, 'dist/worked-example.json'), JSON.stringify(types));
   for (const command of ofService) await runScript(command, copy);
 }

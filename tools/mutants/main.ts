@@ -11,9 +11,9 @@ import { targets, type Target } from './targets.js';
 const enough = 0.9;
 
 /**
- * `npm run mutants -- --seed 7 --count 20 events apps/teams`: plants so many mutants in each target (all, unless some are named; a path takes
- * the part of each target below it, `path:line` that line), each by itself, and runs the specs of the same project that run its function: those
- * beside it first.
+ * `npm run mutants -- --seed 7 --count 20 events apps/teams`: plants so many mutants in each target (all, unless some
+ * are named; a path takes the part of each target below it, `path:line` that line), each by itself, and runs the specs
+ * of the same project that run its function: those beside it first.
  */
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -36,7 +36,10 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 const tallies: string[] = [];
 let isEnough = true;
 try {
-  const drawn = targets.map((target) => ({ target, mutants: choose(mutationsIn(target), Number(values.count), Number(values.seed)) }));
+  const drawn = targets.map((target) => ({
+    target,
+    mutants: choose(mutationsIn(target), Number(values.count), Number(values.seed)),
+  }));
   const failing = await runs.learn(drawn.flatMap(({ mutants }) => mutants));
   for (const spec of failing) console.log(`LEFT OUT, it fails without a mutant: ${spec}`);
   for (const { target, mutants } of drawn) await plantAll(target, mutants);
@@ -54,7 +57,9 @@ async function plantAll(target: Target, mutants: readonly Mutation[]): Promise<v
     if (!verdict.lives) killed += 1;
     const { path, line, what } = mutant;
     const how = verdict.lives ? `SURVIVED ${verdict.specs} spec files` : 'killed';
-    console.log(`${target.name} ${at + 1}/${mutants.length} ${how} ${path}:${line} ${what}${verdict.lives ? '' : `\n  by ${verdict.by}`}`);
+    console.log(
+      `${target.name} ${at + 1}/${mutants.length} ${how} ${path}:${line} ${what}${verdict.lives ? '' : `\n  by ${verdict.by}`}`,
+    );
   }
   const share = killed / mutants.length;
   tallies.push(`${target.name}: ${killed} of ${mutants.length} killed (${(100 * share).toFixed(0)} %)`);

@@ -44,7 +44,9 @@ describe('the mutations of a file', () => {
       `m.findOneBy(A, { teamId: team });`,
       `m.findOneBy(A, { id });`,
     ]);
-    expect(changed(`m.findOne(A, { where: { id, teamId }, order: { id: 'ASC' }, lock: { mode } });`).map(([, text]) => text)).toEqual([
+    expect(
+      changed(`m.findOne(A, { where: { id, teamId }, order: { id: 'ASC' }, lock: { mode } });`).map(([, text]) => text),
+    ).toEqual([
       `m.findOne(A, { where: { teamId }, order: { id: 'ASC' }, lock: { mode } });`,
       `m.findOne(A, { where: { id }, order: { id: 'ASC' }, lock: { mode } });`,
       `m.findOne(A, { where: { id, teamId }, order: { id: 'ASC' } });`,

@@ -38,11 +38,13 @@ const operators = new Map<ts.SyntaxKind, string>([
 const statements = /\b(?:SELECT|INSERT|UPDATE|DELETE)\b|\b[a-z_.]+ (?:=|<>|<=?|>=?) (?:ANY )?\(?\$\d/;
 const inStatements: readonly { readonly pattern: RegExp; readonly replace: (found: string) => string }[] = [
   {
-    pattern: / AND (?:NOT )?[a-z_.]+ (?:=|<>|<=?|>=?|IN|IS(?: NOT)?) (?:ANY )?(?:\$\d+|\([^()]*\)|'[^']*'|NULL|[a-z_.()]+)/g,
+    pattern:
+      / AND (?:NOT )?[a-z_.]+ (?:=|<>|<=?|>=?|IN|IS(?: NOT)?) (?:ANY )?(?:\$\d+|\([^()]*\)|'[^']*'|NULL|[a-z_.()]+)/g,
     replace: () => '',
   },
   {
-    pattern: /(?<=WHERE |['`])(?:[a-z_]+\.)?[a-z_]+ (?:=|<>|<=?|>=?) (?:ANY )?(?:\$\d+|\([^()]*\)|'[^']*'|[a-z_.()]+) AND /g,
+    pattern:
+      /(?<=WHERE |['`])(?:[a-z_]+\.)?[a-z_]+ (?:=|<>|<=?|>=?) (?:ANY )?(?:\$\d+|\([^()]*\)|'[^']*'|[a-z_.()]+) AND /g,
     replace: () => '',
   },
   { pattern: / FOR (?:NO KEY )?UPDATE(?: SKIP LOCKED)?/g, replace: () => '' },
@@ -51,10 +53,15 @@ const inStatements: readonly { readonly pattern: RegExp; readonly replace: (foun
   { pattern: / ORDER BY [a-z_.]+(?=[ )`]|$)/g, replace: (found) => `${found} DESC` },
 ];
 
-/** Calls of TypeORM's entity manager; with `where` among their options, or the criteria themselves, behind the entity. */
-const repositoryCalls = /\.(?:find|findOne|findOneOrFail|exists|count|(?:find|findOne|exists|count)By|findOneByOrFail|update|delete)$/;
+/**
+ * Calls of TypeORM's entity manager; with `where` among their options, or the criteria themselves, behind the entity.
+ */
+const repositoryCalls =
+  /\.(?:find|findOne|findOneOrFail|exists|count|(?:find|findOne|exists|count)By|findOneByOrFail|update|delete)$/;
 
-/** All mutations of a file, in the order of its lines. What only words of a message or a log line differ in is left out. */
+/**
+ * All mutations of a file, in the order of its lines. What only words of a message or a log line differ in is left out.
+ */
 export function mutationsOf(path: string, text: string): Mutation[] {
   const file = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
   const changes: Change[] = [];
@@ -95,18 +102,23 @@ function changesOf(node: ts.Node, file: ts.SourceFile): Change[] {
     return [change(`${is} becomes ${becomes} in ${firstLine(node, file)}`, node.operatorToken, becomes)];
   }
   if (ts.isCallExpression(node)) return criteriaOf(node).flatMap((criteria) => dropped(criteria, file));
-  if (ts.isIfStatement(node)) return [change(`${firstLine(node.expression, file)} never holds`, node.expression, 'false')];
+  if (ts.isIfStatement(node))
+    return [change(`${firstLine(node.expression, file)} never holds`, node.expression, 'false')];
   if (ts.isPrefixUnaryExpression(node) && node.operator === ts.SyntaxKind.ExclamationToken) {
     return [change('! is dropped', node, `(${node.operand.getText(file)})`)];
   }
-  if (ts.isExpressionStatement(node) && isStep(node.expression)) return [change(`${firstLine(node, file)} is dropped`, node, ';')];
+  if (ts.isExpressionStatement(node) && isStep(node.expression))
+    return [change(`${firstLine(node, file)} is dropped`, node, ';')];
   if (ts.isStringLiteralLike(node) || ts.isTemplateLiteralToken(node)) return statementChanges(node, file);
   return [];
 }
 
 /** What is waited for, and what throws where a caller may not do this: `requirePermission(…)`. */
 function isStep(expression: ts.Expression): boolean {
-  return ts.isAwaitExpression(expression) || (ts.isCallExpression(expression) && /^(?:this\.)?require[A-Z]/.test(expression.getText()));
+  return (
+    ts.isAwaitExpression(expression) ||
+    (ts.isCallExpression(expression) && /^(?:this\.)?require[A-Z]/.test(expression.getText()))
+  );
 }
 
 /** The options and the criteria of a call such as `manager.findOne(Row, { where: { id, teamId }, lock })`. */
@@ -114,7 +126,9 @@ function criteriaOf({ expression, arguments: [, options] }: ts.CallExpression): 
   if (!repositoryCalls.test(expression.getText()) || !options || !ts.isObjectLiteralExpression(options)) return [];
   const where = options.properties.find((property) => property.name?.getText() === 'where');
   if (!where) return [options];
-  return ts.isPropertyAssignment(where) && ts.isObjectLiteralExpression(where.initializer) ? [where.initializer, options] : [options];
+  return ts.isPropertyAssignment(where) && ts.isObjectLiteralExpression(where.initializer)
+    ? [where.initializer, options]
+    : [options];
 }
 
 /** Each property of criteria that have another one, and `lock` of options. */
@@ -123,7 +137,9 @@ function dropped({ properties }: ts.ObjectLiteralExpression, file: ts.SourceFile
   return properties.flatMap((property, at) => {
     if (properties.length < 2 || (areOptions && property.name?.getText() !== 'lock')) return [];
     const [start, end] =
-      at > 0 ? [properties[at - 1]?.getEnd() ?? 0, property.getEnd()] : [property.getStart(file), properties[1]?.getStart(file) ?? 0];
+      at > 0
+        ? [properties[at - 1]?.getEnd() ?? 0, property.getEnd()]
+        : [property.getStart(file), properties[1]?.getStart(file) ?? 0];
     return [
       {
         what: `${firstLine(property, file)} is dropped of the criteria of ${firstLine(property.parent.parent, file)}`,
@@ -161,5 +177,6 @@ function statementChanges(node: ts.Node, file: ts.SourceFile): Change[] {
 }
 
 function templateOf(node: ts.Node): ts.Node {
-  for (let at = node; ; at = at.parent) if (ts.isTemplateExpression(at) || ts.isNoSubstitutionTemplateLiteral(at)) return at;
+  for (let at = node; ; at = at.parent)
+    if (ts.isTemplateExpression(at) || ts.isNoSubstitutionTemplateLiteral(at)) return at;
 }

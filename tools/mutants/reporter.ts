@@ -17,11 +17,20 @@ interface TestResult {
   readonly testExecError?: object;
 }
 
-/** Writes a line of JSON per spec file to `ATOLL_MUTANTS_REPORT`: Jest's own report is not written when a run ends early. */
+/**
+ * Writes a line of JSON per spec file to `ATOLL_MUTANTS_REPORT`: Jest's own report is not written when a run ends
+ * early.
+ */
 class Reporter {
   onTestResult(_: unknown, { testFilePath: path, perfStats, testResults, testExecError }: TestResult): void {
-    const first = testExecError ? 'it cannot be loaded' : testResults.find(({ status }) => status === 'failed')?.fullName;
-    const result: SpecResult = { path, tookMs: perfStats.end - perfStats.start, ...(first !== undefined && { failed: first }) };
+    const first = testExecError
+      ? 'it cannot be loaded'
+      : testResults.find(({ status }) => status === 'failed')?.fullName;
+    const result: SpecResult = {
+      path,
+      tookMs: perfStats.end - perfStats.start,
+      ...(first !== undefined && { failed: first }),
+    };
     appendFileSync(process.env.ATOLL_MUTANTS_REPORT ?? '', `${JSON.stringify(result)}\n`);
   }
 }

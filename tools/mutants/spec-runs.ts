@@ -10,7 +10,10 @@ import type { SpecResult } from './reporter.js';
 
 /** A spec that starts another process may run there what no probe sees. */
 const startsProcesses = /spawnTypescript/;
-/** How much longer than the slowest of its specs took without it a mutant may end none, before it is taken for one that hangs. */
+/**
+ * How much longer than the slowest of its specs took without it a mutant may end none, before it is taken for one that
+ * hangs.
+ */
 const patience = { atLeastMs: 60_000, times: 4 };
 
 const lookMs = 1_000;
@@ -40,7 +43,10 @@ export class SpecRuns {
     rmSync(this.folder, { recursive: true, force: true });
   }
 
-  /** Runs the specs that reach the files of these mutants once as they are, and notes what each runs. Returns those that fail. */
+  /**
+   * Runs the specs that reach the files of these mutants once as they are, and notes what each runs. Returns those that
+   * fail.
+   */
   async learn(mutants: readonly Mutation[]): Promise<string[]> {
     const probes = Map.groupBy(mutants, ({ path }) => path);
     const roots = [...new Set([...probes.keys()].map(projectOf))];
@@ -51,12 +57,19 @@ export class SpecRuns {
       const all = probes.get(path)?.map(({ probe }) => probe) ?? [];
       writeFileSync(join(this.copy, path), withProbes(path, text, all));
     }
-    const setUp = ['libs/testing/src/jest-error-log.ts', 'tools/mutants/recorder.ts'].map((path) => join(this.copy, path));
+    const setUp = ['libs/testing/src/jest-error-log.ts', 'tools/mutants/recorder.ts'].map((path) =>
+      join(this.copy, path),
+    );
     const which = ['--roots', ...roots.map((root) => join(this.copy, root)), '--findRelatedTests', ...probes.keys()];
     // Isolated: what a module does while it is loaded is of each spec file that loads it.
-    const results = await this.jest(['--setupFilesAfterEnv', ...setUp, ...which], { ATOLL_MUTANTS_RAN: ran, ATOLL_TEST_ISOLATED: '1' });
+    const results = await this.jest(['--setupFilesAfterEnv', ...setUp, ...which], {
+      ATOLL_MUTANTS_RAN: ran,
+      ATOLL_TEST_ISOLATED: '1',
+    });
     for (const [path, text] of before) writeFileSync(join(this.copy, path), text);
-    const passed = new Map(results.flatMap(({ path, tookMs, failed }) => (failed === undefined ? [[path, tookMs]] : [])));
+    const passed = new Map(
+      results.flatMap(({ path, tookMs, failed }) => (failed === undefined ? [[path, tookMs]] : [])),
+    );
     for (const [spec, tookMs] of passed) {
       this.tookMs.set(spec, tookMs);
       if (!startsProcesses.test(readFileSync(spec, 'utf8'))) continue;
@@ -72,7 +85,10 @@ export class SpecRuns {
       .map((spec) => relative(this.copy, spec));
   }
 
-  /** Runs the specs of the same project that run the function of a mutant: those beside it first, and quick ones before slow ones. */
+  /**
+   * Runs the specs of the same project that run the function of a mutant: those beside it first, and quick ones before
+   * slow ones.
+   */
   async judge({ path, probe, text }: Mutation): Promise<Verdict> {
     const beside = (spec: string) => (dirname(relative(this.copy, spec)) === dirname(path) ? 0 : 1);
     const tookMs = (spec: string) => this.tookMs.get(spec) ?? 0;
@@ -106,9 +122,10 @@ export class SpecRuns {
   private async dropDatabases(kind = ''): Promise<void> {
     const client = new pg.Client(this.postgres.url);
     await client.connect();
-    const { rows } = await client.query<{ name: string }>(`SELECT datname AS name FROM pg_database WHERE starts_with(datname, $1)`, [
-      `atoll_${kind}`,
-    ]);
+    const { rows } = await client.query<{ name: string }>(
+      `SELECT datname AS name FROM pg_database WHERE starts_with(datname, $1)`,
+      [`atoll_${kind}`],
+    );
     for (const { name } of rows) await client.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
     await client.end();
   }
@@ -117,7 +134,11 @@ export class SpecRuns {
   private jest(words: readonly string[], variables: Record<string, string>, limitMs?: number): Promise<SpecResult[]> {
     const report = join(this.folder, 'report');
     writeFileSync(report, '');
-    const node = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', 'node_modules/jest/bin/jest.js'];
+    const node = [
+      '--experimental-vm-modules',
+      '--disable-warning=ExperimentalWarning',
+      'node_modules/jest/bin/jest.js',
+    ];
     const [reporter, sequencer] = ['reporter.js', 'sequencer.js'].map((name) => join(import.meta.dirname, name));
     const options = ['--silent', `--reporters=${reporter}`, `--testSequencer=${sequencer}`];
     const shared = { ATOLL_TEST_RUN_DIR: this.folder, ATOLL_MUTANTS_REPORT: report };

@@ -19,7 +19,11 @@ export const targets: readonly Target[] = [
   { name: 'allocation', files: ['apps/gpuaas/src/{allocation,sharing}/**/*.ts'] },
   {
     name: 'authorisation',
-    files: ['libs/contracts/src/access.ts', 'libs/team-directory/src/**/*.ts', 'apps/{billing,gpuaas,pods,teams}/src/**/*.ts'],
+    files: [
+      'libs/contracts/src/access.ts',
+      'libs/team-directory/src/**/*.ts',
+      'apps/{billing,gpuaas,pods,teams}/src/**/*.ts',
+    ],
     isOne: ({ what, path }) => path === 'libs/contracts/src/access.ts' || ofAccess.test(what),
   },
 ];

@@ -12,8 +12,9 @@ import { createDatabase } from '../bench/databases.js';
 import { Installation } from '../bench/installation.js';
 
 /**
- * `npm run schemathesis`: holds the platform against its OpenAPI document with generated requests, valid and invalid ones.
- * `npm run test:setup` keeps Schemathesis; where it did not, it comes from PyPI into the checkout's `.tools`, and where it cannot be had, one line says so.
+ * `npm run schemathesis`: holds the platform against its OpenAPI document with generated requests, valid and invalid
+ * ones. `npm run test:setup` keeps Schemathesis; where it did not, it comes from PyPI into the checkout's `.tools`, and
+ * where it cannot be had, one line says so.
  */
 const { values } = parseArgs({ options: { 'max-examples': { type: 'string', default: '25' } } });
 const sources = resolve('tools/schemathesis');
@@ -35,7 +36,14 @@ function install(): string | undefined {
   if (made.error ?? made.status) return 'python3 with venv is not there (on Debian: apt-get install python3-venv)';
   const pip = spawnSync(
     join(environment, 'bin/pip'),
-    ['install', '--quiet', '--no-cache-dir', '--disable-pip-version-check', '--requirement', join(sources, 'requirements.txt')],
+    [
+      'install',
+      '--quiet',
+      '--no-cache-dir',
+      '--disable-pip-version-check',
+      '--requirement',
+      join(sources, 'requirements.txt'),
+    ],
     { encoding: 'utf8' },
   );
   if (pip.error ?? pip.status) return `pip cannot install it: ${pip.stderr.trim().split('\n').at(-1)}`;
@@ -56,7 +64,11 @@ async function createWorld(platform: Installation): Promise<World> {
   const { region_id } = await platform.send<{ region_id: string }>('POST', '/region', { region_name: 'world' });
   const { gpuaas_id } = await platform.send<{ gpuaas_id: string }>('POST', '/gpuaas', { region_id, name: 'world' });
   const gpus = [{ board: 'A100-80GB', count: 8 }];
-  const { node_id } = await platform.send<{ node_id: string }>('POST', '/gpuaas/node', { gpuaas_id, node_name: 'world', gpus });
+  const { node_id } = await platform.send<{ node_id: string }>('POST', '/gpuaas/node', {
+    gpuaas_id,
+    node_name: 'world',
+    gpus,
+  });
   await platform.send('POST', `/gpuaas/node/${node_id}/initialise`);
   let node = await platform.send<{ status: string; gpus: { gpu_id: string }[] }>('GET', `/gpuaas/node/${node_id}`);
   while (node.status !== 'ready') {
@@ -64,7 +76,14 @@ async function createWorld(platform: Installation): Promise<World> {
     node = await platform.send('GET', `/gpuaas/node/${node_id}`);
   }
   const [first, second] = node.gpus.map(({ gpu_id }) => gpu_id);
-  const terms = { gpuaas_id, pool_name: 'world', gpu_ids: [first], sharing_mode: 'Spatial', mechanism: 'mig', profiles: ['1g.10gb'] };
+  const terms = {
+    gpuaas_id,
+    pool_name: 'world',
+    gpu_ids: [first],
+    sharing_mode: 'Spatial',
+    mechanism: 'mig',
+    profiles: ['1g.10gb'],
+  };
   const { pool_id } = await platform.send<{ pool_id: string }>('POST', '/gpuaas/pool/create', terms);
   const team = await platform.send<{ id: string; workspaces: { id: string }[] }>('POST', '/team', { name: 'World' });
   return { team_id: team.id, workspace_id: team.workspaces[0]?.id ?? '', gpuaas_id, gpu_id: second ?? '', pool_id };
@@ -83,8 +102,17 @@ const shares = [
   ],
 ];
 
-/** Runs Schemathesis, and shows its output when it is over, so that nobody else's stands between; false where it found something. */
-async function run(url: string, key: string, world: World, options: readonly string[], folder: string): Promise<boolean> {
+/**
+ * Runs Schemathesis, and shows its output when it is over, so that nobody else's stands between; false where it found
+ * something.
+ */
+async function run(
+  url: string,
+  key: string,
+  world: World,
+  options: readonly string[],
+  folder: string,
+): Promise<boolean> {
   const args = [
     ...['--config-file', join(sources, 'schemathesis.toml'), 'run', `${url}/api/openapi.json`],
     ...['--max-examples', values['max-examples'], ...options],
@@ -117,7 +145,8 @@ async function runShare(databaseUrl: string, name: string, share: readonly (read
     try {
       const world = await createWorld(platform);
       let isGood = true;
-      for (const options of share) isGood = (await run(platform.url, key, world, options, join(runFolder, name))) && isGood;
+      for (const options of share)
+        isGood = (await run(platform.url, key, world, options, join(runFolder, name))) && isGood;
       return isGood;
     } finally {
       await platform.stop();

@@ -23,7 +23,9 @@ export class BillingFixture extends ServiceUnderTest {
   }
 
   /** `teams`: what their owner has. */
-  static async start(options: Partial<BillingSettings> & { teams?: TeamChanged[]; isOwnerAway?: boolean } = {}): Promise<BillingFixture> {
+  static async start(
+    options: Partial<BillingSettings> & { teams?: TeamChanged[]; isOwnerAway?: boolean } = {},
+  ): Promise<BillingFixture> {
     const { teams = [], isOwnerAway = false, ...settings } = options;
     const bus = new InProcessBus();
     const owner = new OwnerOfTeams(bus);

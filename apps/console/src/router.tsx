@@ -3,7 +3,10 @@ import { inRoute, ownRoutes, publicRoutes, rootRoute } from './routes/frame.js';
 import { operatorRoutes } from './routes/operator-routes.js';
 import { teamRoutes } from './routes/team-routes.js';
 
-const routeTree = rootRoute.addChildren([...publicRoutes, inRoute.addChildren([...ownRoutes, teamRoutes, operatorRoutes])]);
+const routeTree = rootRoute.addChildren([
+  ...publicRoutes,
+  inRoute.addChildren([...ownRoutes, teamRoutes, operatorRoutes]),
+]);
 
 export const router = createRouter({
   routeTree,
@@ -11,7 +14,9 @@ export const router = createRouter({
   scrollRestoration: true,
   parseSearch: (search) => Object.fromEntries(new URLSearchParams(search)),
   stringifySearch: (search) => {
-    const entries = Object.entries(search).filter((entry): entry is [string, string] => typeof entry[1] === 'string' && entry[1] !== '');
+    const entries = Object.entries(search).filter(
+      (entry): entry is [string, string] => typeof entry[1] === 'string' && entry[1] !== '',
+    );
     const written = new URLSearchParams(entries).toString();
     return written && `?${written}`;
   },

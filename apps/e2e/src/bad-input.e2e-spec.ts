@@ -61,8 +61,16 @@ describe('bad credentials are 401, before anything else is looked at', () => {
 
   it('two different ones, in two headers or in one header twice', async () => {
     const other = (await createTeam('Other')).keys.team_owner ?? '';
-    expectProblem(await call<Problem>('GET', `/team/${team}`, { key, headers: { 'x-api-key': other } }), 401, 'unauthenticated');
-    expectProblem(await call<Problem>('GET', `/team/${team}`, { headers: { 'x-api-key': [key, other] } }), 401, 'unauthenticated');
+    expectProblem(
+      await call<Problem>('GET', `/team/${team}`, { key, headers: { 'x-api-key': other } }),
+      401,
+      'unauthenticated',
+    );
+    expectProblem(
+      await call<Problem>('GET', `/team/${team}`, { headers: { 'x-api-key': [key, other] } }),
+      401,
+      'unauthenticated',
+    );
     expect((await call('GET', `/team/${team}`, { headers: { 'x-api-key': [key, key] } })).status).toBe(200);
   });
 
@@ -72,9 +80,9 @@ describe('bad credentials are 401, before anything else is looked at', () => {
   });
 
   it('1 MB of header is refused at the door', async () => {
-    const answer = await call<Problem>('GET', `/team/${team}`, { headers: { authorization: `Bearer ${'a'.repeat(1_000_000)}` } }).catch(
-      () => null,
-    );
+    const answer = await call<Problem>('GET', `/team/${team}`, {
+      headers: { authorization: `Bearer ${'a'.repeat(1_000_000)}` },
+    }).catch(() => null);
     if (answer) expect([400, 401, 431]).toContain(answer.status);
     expect((await fetch(`${platformUrl}/livez`)).status).toBe(200);
   });
@@ -150,7 +158,11 @@ describe('bad bodies', () => {
     ['members that are no list', { name: unwanted, members: {} }, 'members'],
     ['a list among the members', { name: unwanted, members: [[]] }, 'members'],
     ['a member without e-mail', { name: unwanted, members: [{ name: 'A', role: 'member' }] }, 'members.0.email'],
-    ['a member with an unknown role', { name: unwanted, members: [{ name: 'A', email: 'a@example.com', role: 'king' }] }, 'members.0.role'],
+    [
+      'a member with an unknown role',
+      { name: unwanted, members: [{ name: 'A', email: 'a@example.com', role: 'king' }] },
+      'members.0.role',
+    ],
     [
       'a member with an api_key',
       { name: unwanted, members: [{ name: 'A', email: 'a@example.com', role: 'member', api_key: 'x' }] },
@@ -158,7 +170,10 @@ describe('bad bodies', () => {
     ],
     [
       'a member twice',
-      { name: unwanted, members: ['a@example.com', 'A@example.com'].map((email) => ({ name: 'A', email, role: 'member' })) },
+      {
+        name: unwanted,
+        members: ['a@example.com', 'A@example.com'].map((email) => ({ name: 'A', email, role: 'member' })),
+      },
       'members.1.email',
     ],
   ];
@@ -183,9 +198,13 @@ describe('bad bodies', () => {
   it('wrote nothing, any of them', async () => {
     const names: string[] = [];
     for (let page = 0, total = 1; names.length < total; page++) {
-      const { body } = await call<{ data: { name: string }[]; pagination: { total: number } }>('GET', `/team?page=${page}&limit=100`, {
-        key: adminKey,
-      });
+      const { body } = await call<{ data: { name: string }[]; pagination: { total: number } }>(
+        'GET',
+        `/team?page=${page}&limit=100`,
+        {
+          key: adminKey,
+        },
+      );
       names.push(...body.data.map(({ name }) => name));
       total = body.data.length === 0 ? 0 : body.pagination.total;
     }
@@ -229,13 +248,21 @@ describe('bad terms of a key', () => {
   ])('%s: %s', async (field, value) => {
     const { body } = await call<{ members: { user_id: string }[] }>('GET', `/team/${team}`, { key });
     const path = `/team/${team}/members/${body.members[0]?.user_id}/api-key`;
-    const problem = expectProblem(await call<Problem>('POST', path, { key, body: { [field]: value } }), 400, 'invalid_input');
+    const problem = expectProblem(
+      await call<Problem>('POST', path, { key, body: { [field]: value } }),
+      400,
+      'invalid_input',
+    );
     expect(problem.errors?.map((fault) => fault.path)).toEqual([field]);
     expect((await call('GET', `/team/${team}`, { key })).status).toBe(200);
   });
 
   it.each(['+05:45', 'UTC+5', 'Mars/Olympus', 'asia/kathmandu', ''])('the time zone "%s"', async (timezone) => {
-    const problem = expectProblem(await call<Problem>('PUT', '/user/profile', { key: adminKey, body: { timezone } }), 400, 'invalid_input');
+    const problem = expectProblem(
+      await call<Problem>('PUT', '/user/profile', { key: adminKey, body: { timezone } }),
+      400,
+      'invalid_input',
+    );
     expect(problem.errors?.[0]?.path).toBe('timezone');
   });
 });

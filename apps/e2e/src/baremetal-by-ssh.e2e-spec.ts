@@ -81,8 +81,15 @@ describeWhere(lacking, 'bare metal on a real sshd, by OpenSSH’s client', () =>
       'LogLevel=ERROR',
     ];
     const args = ['-p', String(port), ...options.flatMap((option) => ['-o', option]), `${username}@${name}`, command];
-    const env = { ...process.env, SSH_ASKPASS: helper, SSH_ASKPASS_REQUIRE: 'force', ATOLL_TEST_PASSWORD: ssh_password };
-    return new Promise((resolve) => execFile('ssh', args, { env }, (error, stdout, stderr) => resolve(error ? stderr : stdout)));
+    const env = {
+      ...process.env,
+      SSH_ASKPASS: helper,
+      SSH_ASKPASS_REQUIRE: 'force',
+      ATOLL_TEST_PASSWORD: ssh_password,
+    };
+    return new Promise((resolve) =>
+      execFile('ssh', args, { env }, (error, stdout, stderr) => resolve(error ? stderr : stdout)),
+    );
   }
 
   it('is registered, accepted, requested, entered by password, and shut when it is released', async () => {
@@ -119,7 +126,9 @@ describeWhere(lacking, 'bare metal on a real sshd, by OpenSSH’s client', () =>
 
   it('whose password step fails ends the request with its reason, and is free again by itself, with nothing left on it', async () => {
     const fake = '/usr/local/sbin/chpasswd';
-    await host.inside(`printf '#!/bin/sh\\ncat >/dev/null; echo "PAM: no entropy" >&2; exit 1\\n' > ${fake}; chmod +x ${fake}`);
+    await host.inside(
+      `printf '#!/bin/sh\\ncat >/dev/null; echo "PAM: no entropy" >&2; exit 1\\n' > ${fake}; chmod +x ${fake}`,
+    );
     const { instance_id: id } = await request();
     const failed = await instanceIs(id, 'Failed');
     expect(failed.error).toMatchObject({

@@ -2,7 +2,11 @@ import { beforeAll, describe, expect, it } from '@jest/globals';
 import ssh2 from 'ssh2';
 import { adminKey, call, createTeam, fresh, succeed, until, type Refusal } from './client.js';
 
-const encryptedKey = ssh2.utils.generateKeyPairSync('ed25519', { passphrase: 'secret', cipher: 'aes256-cbc', rounds: 16 }).private;
+const encryptedKey = ssh2.utils.generateKeyPairSync('ed25519', {
+  passphrase: 'secret',
+  cipher: 'aes256-cbc',
+  rounds: 16,
+}).private;
 
 interface NodeView {
   node_id: string;
@@ -33,7 +37,9 @@ beforeAll(async () => {
 });
 
 /** A simulated host of a model of its own; its name says what goes wrong. */
-async function register(faults = ''): Promise<{ nodeId: string; model: string; node: (status: string) => Promise<NodeView> }> {
+async function register(
+  faults = '',
+): Promise<{ nodeId: string; model: string; node: (status: string) => Promise<NodeView> }> {
   const model = fresh('model').slice(0, 60);
   const body = {
     name: `${fresh('metal')}.${faults}`,
@@ -76,15 +82,19 @@ describe('a bare-metal host', () => {
     await instance(id, 'Active');
     expect((await node('In service')).instance_id).toBe(id);
     const credentials = await read<{ ssh_password: string; port: number }>(`/baremetal/${id}/credentials`);
-    expect([credentials.status, credentials.headers['cache-control'], credentials.body.port]).toEqual([200, 'no-store', 22]);
+    expect([credentials.status, credentials.headers['cache-control'], credentials.body.port]).toEqual([
+      200,
+      'no-store',
+      22,
+    ]);
     expect((await read(`/baremetal/${id}/credentials`, tenant.keys.viewer)).status).toBe(403);
     for (const path of [`/baremetal/${id}`, `/baremetal/${id}/credentials`, `/baremetal?team_id=${tenant.team.id}`]) {
       expect((await read(path, other.keys.member)).status).toBe(404);
     }
     expect((await call('DELETE', `/baremetal/${id}`, { key: other.keys.team_owner ?? '' })).status).toBe(404);
-    expect((await read<{ data: InstanceView[] }>(`/baremetal?team_id=${tenant.team.id}`, tenant.keys.viewer)).body.data).toMatchObject([
-      { instance_id: id },
-    ]);
+    expect(
+      (await read<{ data: InstanceView[] }>(`/baremetal?team_id=${tenant.team.id}`, tenant.keys.viewer)).body.data,
+    ).toMatchObject([{ instance_id: id }]);
     expect((await call('DELETE', `/baremetal/node/${nodeId}`, { key: adminKey })).status).toBe(409);
     const day = new Date().toISOString().slice(0, 10);
     const sku = `baremetal.${model.toLowerCase()}-x8`;
@@ -120,12 +130,18 @@ describe('a bare-metal host', () => {
   it('that no specs match is refused at once, with what is not met', async () => {
     const { model } = await register();
     const { status, body } = await ask({ gpu_model: model, gpu_count: 9 });
-    expect([status, body.code, body.detail]).toEqual([422, 'spec_mismatch', expect.stringContaining('gpu_count at least 9 (it has 8)')]);
+    expect([status, body.code, body.detail]).toEqual([
+      422,
+      'spec_mismatch',
+      expect.stringContaining('gpu_count at least 9 (it has 8)'),
+    ]);
   });
 
   it('is not registered with what is no host, or twice', async () => {
     const { nodeId } = await register();
-    const known = await succeed<{ name: string; host: string; specs: object }>('GET', `/baremetal/node/${nodeId}`, { key: adminKey });
+    const known = await succeed<{ name: string; host: string; specs: object }>('GET', `/baremetal/node/${nodeId}`, {
+      key: adminKey,
+    });
     const post = (body: object) =>
       call<Refusal>('POST', '/baremetal/node', {
         key: adminKey,

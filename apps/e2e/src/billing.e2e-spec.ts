@@ -58,7 +58,9 @@ describe('the bill of a team', () => {
       pool_id: 7,
       attributes: { pool_name: 'a100', profile: '1g.10gb', v_ram_gb: 10 },
     };
-    expect((await setPrice({ sku, unit_price: '1.5', valid_from: '2025-01-01T00:00:00Z', force: true })).status).toBe(201);
+    expect((await setPrice({ sku, unit_price: '1.5', valid_from: '2025-01-01T00:00:00Z', force: true })).status).toBe(
+      201,
+    );
     // 18:15 UTC is midnight in Kathmandu.
     facts = [
       { ...slice, id: fresh('a'), time: '2025-10-01T18:15:00.000Z', quantity: 2 },
@@ -82,7 +84,9 @@ describe('the bill of a team', () => {
       ['2025-10-03T00:00:00+05:45', '0'],
     ]);
     expect([report.start, report.total_cost, report.unpriced]).toEqual(['2025-10-01T00:00:00+05:45', '45', []]);
-    expect(report.intervals[1]?.items).toEqual([{ kind: 'gpuaas_pool', sku, unit: 'vgpu', unit_hours: 30, cost: '45' }]);
+    expect(report.intervals[1]?.items).toEqual([
+      { kind: 'gpuaas_pool', sku, unit: 'vgpu', unit_hours: 30, cost: '45' },
+    ]);
   });
 
   it('is the same without a zone, with an empty one and in utc, and for each of its groupings', async () => {
@@ -127,13 +131,23 @@ describe('the bill of a team', () => {
   });
 
   it('stores nothing of a batch with a bad fact, and names each fault by its index', async () => {
-    const volume = { ...slice, kind: 'shared_storage', resource_id: 'shared_storage:9', sku: 'storage.shared', pool_id: undefined };
+    const volume = {
+      ...slice,
+      kind: 'shared_storage',
+      resource_id: 'shared_storage:9',
+      sku: 'storage.shared',
+      pool_id: undefined,
+    };
     const { status, body } = await record(
       { ...volume, id: fresh('fine'), time: '2025-10-05T00:00:00Z', quantity: 100 },
       { ...volume, id: fresh('bad'), time: '2025-02-30T00:00:00Z', quantity: -1, colour: 'blue' },
     );
     expect(status).toBe(400);
-    expect(body.errors.map(({ path }) => path).sort()).toEqual(['events.1.colour', 'events.1.quantity', 'events.1.time']);
+    expect(body.errors.map(({ path }) => path).sort()).toEqual([
+      'events.1.colour',
+      'events.1.quantity',
+      'events.1.time',
+    ]);
     expect((await read(`/team-billing/shared-storage/${team.id}/${october}/monthly/all/utc`)).body.volumes).toEqual([]);
   });
 
@@ -147,7 +161,14 @@ describe('the bill of a team', () => {
 
   it('names what has no price, and compares two months', async () => {
     const other = fresh('vm.small');
-    const machine = { ...slice, kind: 'vm', resource_id: 'vm:1', sku: other, pool_id: undefined, attributes: undefined };
+    const machine = {
+      ...slice,
+      kind: 'vm',
+      resource_id: 'vm:1',
+      sku: other,
+      pool_id: undefined,
+      attributes: undefined,
+    };
     await record(
       { ...machine, id: fresh('d'), time: '2025-08-01T00:00:00Z', quantity: 1 },
       { ...machine, id: fresh('e'), time: '2025-08-01T10:00:00Z', quantity: 2 },
@@ -155,20 +176,39 @@ describe('the bill of a team', () => {
     );
     const months = `/team-billing/monthly-comparison/${team.id}/2025-08/2025-09`;
     const august = await read(`/team-billing/${team.id}/2025-08-01T00:00:00/2025-09-01T00:00:00/monthly/utc`);
-    expect(august.body).toMatchObject({ total_cost: '0', unpriced: [{ resource_id: 'vm:1', kind: 'vm', sku: other, unit_hours: 1478 }] });
+    expect(august.body).toMatchObject({
+      total_cost: '0',
+      unpriced: [{ resource_id: 'vm:1', kind: 'vm', sku: other, unit_hours: 1478 }],
+    });
     await setPrice({ sku: other, unit: 'vm', unit_price: '0.5', valid_from: '2025-01-01T00:00:00Z', force: true });
     expect((await read(months)).body).toMatchObject({
       start_month: { month: '2025-08', total_cost: '739' },
       end_month: { month: '2025-09', total_cost: '10' },
       change: { amount: '-729', percent: -98.65 },
-      items: [{ kind: 'vm', sku: other, start_cost: '739', end_cost: '10', change: '-729', price_effect: '0', quantity_effect: '-729' }],
+      items: [
+        {
+          kind: 'vm',
+          sku: other,
+          start_cost: '739',
+          end_cost: '10',
+          change: '-729',
+          price_effect: '0',
+          quantity_effect: '-729',
+        },
+      ],
     });
   });
 
   it('is for owners, admins and billing viewers, and counts what runs up to now', async () => {
     expect((await read(`/team-billing/${team.id}/${october}/daily/utc`, keys.member)).status).toBe(403);
     const now = Date.now();
-    await record({ ...slice, id: fresh('g'), resource_id: 'gpuaas_pool:43', time: new Date(now - 3_600_000).toISOString(), quantity: 1 });
+    await record({
+      ...slice,
+      id: fresh('g'),
+      resource_id: 'gpuaas_pool:43',
+      time: new Date(now - 3_600_000).toISOString(),
+      quantity: 1,
+    });
     const day = (offset: number) => new Date(now + offset * 86_400_000).toISOString().slice(0, 10);
     const { body } = await read(`/team-billing/${team.id}/${day(-1)}T00:00:00/${day(2)}T00:00:00/daily/utc`);
     expect(Date.parse(body.as_of)).toBeGreaterThanOrEqual(now);

@@ -51,7 +51,10 @@ describeWhere(chromiumLacking, 'in a browser', () => {
   async function loggedIn(): Promise<{ tab: Page; member: MemberView }> {
     const { team } = await createTeam('Browsers');
     const [member] = team.members as [MemberView];
-    const { url } = await succeed<{ url: string }>('POST', '/user/login-link', { key: adminKey, body: { email: member.email } });
+    const { url } = await succeed<{ url: string }>('POST', '/user/login-link', {
+      key: adminKey,
+      body: { email: member.email },
+    });
     return { tab: await enterBy(url, member.email), member };
   }
 
@@ -148,7 +151,9 @@ describeWhere(chromiumLacking, 'in a browser', () => {
     const [cookie] = (await person.context.cookies()).filter(({ name }) => name === 'atoll-session');
     expect(cookie).toMatchObject({ httpOnly: true, sameSite: 'Strict', path: '/' });
     const foreign = await person.context.newPage();
-    await foreign.route('http://elsewhere.example.com/', (route) => route.fulfill({ contentType: 'text/html', body: '<p>elsewhere' }));
+    await foreign.route('http://elsewhere.example.com/', (route) =>
+      route.fulfill({ contentType: 'text/html', body: '<p>elsewhere' }),
+    );
     await foreign.goto('http://elsewhere.example.com/');
     for (const path of ['login', 'refresh', 'logout']) {
       await foreign.evaluate(

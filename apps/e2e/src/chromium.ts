@@ -6,7 +6,9 @@ import { platformUrl } from './client.js';
 const executablePath = chromiumPath();
 
 /** What this machine lacks for stories in a browser; undefined for nothing. */
-export const chromiumLacking = existsSync(executablePath) ? undefined : 'Chromium is not installed; run: npm run test:setup';
+export const chromiumLacking = existsSync(executablePath)
+  ? undefined
+  : 'Chromium is not installed; run: npm run test:setup';
 
 /** The platform under test as people open it. */
 export const pageUrl = platformUrl.replace('127.0.0.1', 'localhost');
@@ -40,7 +42,8 @@ export class Person {
     );
     person.context.on('response', (response) => {
       const { pathname } = new URL(response.url());
-      if (pathname.startsWith('/api/')) person.calls.push(`${response.request().method()} ${pathname.slice(4)} ${response.status()}`);
+      if (pathname.startsWith('/api/'))
+        person.calls.push(`${response.request().method()} ${pathname.slice(4)} ${response.status()}`);
     });
     return person;
   }
@@ -57,7 +60,9 @@ export class Person {
   }
 }
 
-/** Puts a tab to sleep as a laptop does: no script of it runs, what it holds it holds on to, and messages pass it by. */
+/**
+ * Puts a tab to sleep as a laptop does: no script of it runs, what it holds it holds on to, and messages pass it by.
+ */
 export async function sleep(page: Page): Promise<() => Promise<void>> {
   const session: CDPSession = await page.context().newCDPSession(page);
   await session.send('Debugger.enable');

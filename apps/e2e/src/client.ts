@@ -39,19 +39,26 @@ export async function query<Row extends object>(sql: string, values: unknown[] =
 export const compatUrl = process.env.ATOLL_E2E_COMPAT_URL ?? '';
 
 /**
- * What waits for something else answers 503 after a while that is fixed, and on a machine that is said to be slow that may be too short: what does
- * no harm when it is done twice is asked again there.
+ * What waits for something else answers 503 after a while that is fixed, and on a machine that is said to be slow that
+ * may be too short: what does no harm when it is done twice is asked again there.
  */
 const mostTries = timeoutFactor > 1 ? 5 : 1;
 
 /** Said before anything is done. */
-const notBegun = new Set(['Too many people are logging in at the moment.', 'Credentials cannot be checked at the moment.']);
+const notBegun = new Set([
+  'Too many people are logging in at the moment.',
+  'Credentials cannot be checked at the moment.',
+]);
 
 /**
  * A call, byte for byte as written: no client normalises the path, joins headers or leaves out the body of a GET.
  * `path` is appended to `/api`, as the reference writes it.
  */
-export async function call<Body = Record<string, unknown>>(method: string, path: string, options: CallOptions = {}): Promise<Answer<Body>> {
+export async function call<Body = Record<string, unknown>>(
+  method: string,
+  path: string,
+  options: CallOptions = {},
+): Promise<Answer<Body>> {
   for (let tries = 1; ; tries += 1) {
     const answer = await send<Body>(method, path, options);
     const retryAfterS = Number(answer.headers['retry-after'] ?? 0);
@@ -69,20 +76,30 @@ function send<Body>(method: string, path: string, options: CallOptions): Promise
   const payload = raw ?? (body === undefined ? undefined : JSON.stringify(body));
   const sent: Record<string, string | string[]> = {
     ...(key !== undefined && { authorization: `Bearer ${key}` }),
-    ...(payload !== undefined && { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(payload)) }),
+    ...(payload !== undefined && {
+      'content-type': 'application/json',
+      'content-length': String(Buffer.byteLength(payload)),
+    }),
     ...headers,
   };
   return new Promise((resolve, reject) => {
-    const outgoing = request({ host: url.hostname, port: url.port, method, path: `/api${path}`, headers: sent }, (incoming) => {
-      const chunks: Buffer[] = [];
-      incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
-      incoming.on('error', reject);
-      incoming.on('end', () => {
-        const text = Buffer.concat(chunks).toString('utf8');
-        const json = /json/.test(incoming.headers['content-type'] ?? '');
-        resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, body: (json ? JSON.parse(text) : text) as Body });
-      });
-    });
+    const outgoing = request(
+      { host: url.hostname, port: url.port, method, path: `/api${path}`, headers: sent },
+      (incoming) => {
+        const chunks: Buffer[] = [];
+        incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+        incoming.on('error', reject);
+        incoming.on('end', () => {
+          const text = Buffer.concat(chunks).toString('utf8');
+          const json = /json/.test(incoming.headers['content-type'] ?? '');
+          resolve({
+            status: incoming.statusCode ?? 0,
+            headers: incoming.headers,
+            body: (json ? JSON.parse(text) : text) as Body,
+          });
+        });
+      },
+    );
     outgoing.on('error', reject);
     outgoing.end(payload);
   });
@@ -129,7 +146,11 @@ export function freshEmail(name: string): string {
 }
 
 /** Asks again until what is read is as it should be; throws after the deadline, with what was read last. */
-export async function until<T>(read: () => Promise<T>, isAsItShould: (found: T) => boolean, deadlineMs = 90_000): Promise<T> {
+export async function until<T>(
+  read: () => Promise<T>,
+  isAsItShould: (found: T) => boolean,
+  deadlineMs = 90_000,
+): Promise<T> {
   const deadline = Date.now() + deadlineMs * timeoutFactor;
   for (;;) {
     const found = await read();
@@ -147,7 +168,10 @@ export interface Operated {
 
 export const underTest: Operated = { url: platformUrl, adminKey };
 
-/** What the call answers, which must be a success. One that waited too long for its turn, on a machine that is busy, is made again, as its answer says. */
+/**
+ * What the call answers, which must be a success. One that waited too long for its turn, on a machine that is busy, is
+ * made again, as its answer says.
+ */
 export async function succeed<Body>(method: string, path: string, options: CallOptions = {}): Promise<Body> {
   const { status, body } = await until(
     () => call<Body>(method, path, options),
@@ -164,7 +188,11 @@ export async function createTeam(
   platform: Operated = underTest,
 ): Promise<{ team: TeamView; keys: Record<string, string>; ids: Record<string, string> }> {
   const members = roles.map((role) => ({ email: freshEmail(role), name: role, role }));
-  const body = await succeed<TeamView>('POST', '/team', { url: platform.url, key: platform.adminKey, body: { name, members } });
+  const body = await succeed<TeamView>('POST', '/team', {
+    url: platform.url,
+    key: platform.adminKey,
+    body: { name, members },
+  });
   const added = body.members.filter((member) => members.some(({ email }) => email === member.email));
   const keys = Object.fromEntries(added.map((member) => [member.role, member.api_key ?? '']));
   const ids = Object.fromEntries(added.map((member) => [member.role, member.user_id]));
@@ -177,14 +205,21 @@ export async function userKeyOf(email: string): Promise<string> {
   const { url } = await succeed<{ url: string }>('POST', '/user/login-link', { key: adminKey, body: { email } });
   await succeed('POST', '/user/link', { body: { token: url.split('#')[1], password } });
   const headers = { origin: platformUrl, 'sec-fetch-site': 'same-origin' };
-  const { access_token: key } = await succeed<{ access_token: string }>('POST', '/user/login', { body: { email, password }, headers });
+  const { access_token: key } = await succeed<{ access_token: string }>('POST', '/user/login', {
+    body: { email, password },
+    headers,
+  });
   return (await succeed<{ api_key: string }>('POST', '/user/api-key', { key, body: {} })).api_key;
 }
 
-/** Deletes a team with all that it holds, and waits until it is gone: a busy machine may take longer than the answer waits. */
+/**
+ * Deletes a team with all that it holds, and waits until it is gone: a busy machine may take longer than the answer
+ * waits.
+ */
 export async function endTeam(teamId: string, key: string): Promise<void> {
   const { status, body } = await call('DELETE', `/team/${teamId}?force=true`, { key });
-  if (status !== 202 && status !== 204) throw new Error(`The deletion of the team answered ${status}: ${JSON.stringify(body)}`);
+  if (status !== 202 && status !== 204)
+    throw new Error(`The deletion of the team answered ${status}: ${JSON.stringify(body)}`);
   await until(
     () => call('GET', `/team/${teamId}`, { key: adminKey }),
     (found) => found.status === 404,

@@ -2,10 +2,21 @@ import { describe, expect, it } from '@jest/globals';
 import { array, assert, asyncProperty, constantFrom, integer, nat, record, sample } from 'fast-check';
 import { adminKey, call, compatUrl, createTeam, fresh, succeed, until, userKeyOf, type TeamView } from './client.js';
 
-const zones = ['UTC', 'Asia/Kathmandu', 'Africa/Cairo', 'Australia/Lord_Howe', 'America/St_Johns', 'Pacific/Chatham', 'Asia/Beirut'];
+const zones = [
+  'UTC',
+  'Asia/Kathmandu',
+  'Africa/Cairo',
+  'Australia/Lord_Howe',
+  'America/St_Johns',
+  'Pacific/Chatham',
+  'Asia/Beirut',
+];
 const kinds = ['gpuaas_pool', 'shared_storage', 'vm', 'pod', 'baremetal'] as const;
 
-/** Each report is rounded by itself, at 9 decimals: so far may a sum of a few dozen be from the whole, thousands of times less than a cent. */
+/**
+ * Each report is rounded by itself, at 9 decimals: so far may a sum of a few dozen be from the whole, thousands of
+ * times less than a cent.
+ */
 const roundings = 0.000_001;
 
 interface Bill {
@@ -19,13 +30,19 @@ interface Drawn {
 }
 
 const drawn = record({
-  facts: array(record({ kind: nat(4), hour: integer({ min: -24, max: 40 * 24 }), quantity: integer({ min: 0, max: 9 }) }), {
-    minLength: 3,
-    maxLength: 20,
-  }),
-  prices: array(record({ kind: nat(4), day: integer({ min: -1, max: 35 }), price: integer({ min: 1, max: 999_999_999 }) }), {
-    maxLength: 8,
-  }),
+  facts: array(
+    record({ kind: nat(4), hour: integer({ min: -24, max: 40 * 24 }), quantity: integer({ min: 0, max: 9 }) }),
+    {
+      minLength: 3,
+      maxLength: 20,
+    },
+  ),
+  prices: array(
+    record({ kind: nat(4), day: integer({ min: -1, max: 35 }), price: integer({ min: 1, max: 999_999_999 }) }),
+    {
+      maxLength: 8,
+    },
+  ),
 });
 
 const april = Date.UTC(2025, 3, 1);
@@ -74,11 +91,15 @@ async function sumOfReports(team: TeamView, key: string, range: string): Promise
   return instances + pools.total_cost + storage.total_cost;
 }
 
-/** What a range cost by the call that wallets are charged by. An hour that the clocks skip is refused, and costs nothing. */
+/**
+ * What a range cost by the call that wallets are charged by. An hour that the clocks skip is refused, and costs
+ * nothing.
+ */
 async function costOf(team: TeamView, key: string, start: string, end: string): Promise<number> {
   const path = `/team-billing/group-by-workspace/${team.id}/${start}/${end}/hourly?timezone=local`;
   const ask = () => call<{ current_month_total_cost: number; message?: string }>('GET', path, { url: compatUrl, key });
-  // A team that asks for many reports at once waits for its turn, and on a busy machine too long: it is told to come again.
+  // A team that asks for many reports at once waits for its turn, and on a busy machine too long: it is told to come
+  // again.
   const { status, body } = await until(ask, (answer) => answer.status !== 429 && answer.status !== 503);
   if (status === 400) expect(body.message).toMatch(/clocks in .* skip/);
   else expect(status).toBe(200);
@@ -88,24 +109,34 @@ async function costOf(team: TeamView, key: string, start: string, end: string): 
 describe('the money of an old shop', () => {
   it('adds up to the bill of the main API in every zone: by kind for the month, by hour for the day, with late facts and prices', async () => {
     await assert(
-      asyncProperty(drawn, drawn, constantFrom(...zones), integer({ min: 0, max: 29 }), async (first, late, zone, day) => {
-        const { team } = await createTeam(fresh('Billed'), ['team_owner']);
-        const skus = kinds.map((kind) => fresh(kind));
-        const key = await userKeyOf(team.members[0]?.email ?? '');
-        await succeed('PUT', '/user/profile', { key, body: { timezone: zone } });
-        for (const told of [first, late]) {
-          await tell(team, skus, told);
-          const main = await succeed<Bill>('GET', `/team-billing/${team.id}/2025-04-01T00:00:00/2025-05-01T00:00:00/daily/local`, { key });
-          expect(main.timezone).toBe(zone);
-          expect(Math.abs((await sumOfReports(team, key, '2025-04-01T00:00/2025-04-30T23:59')) - Number(main.total_cost))).toBeLessThan(
-            roundings,
-          );
-          const hours = Array.from({ length: 24 }, (_, hour) => day * 24 + hour);
-          const costs = await Promise.all(hours.map((hour) => costOf(team, key, wall(hour), wall(hour + 1))));
-          const ofDay = await costOf(team, key, wall(day * 24), wall(day * 24 + 24));
-          expect(Math.abs(costs.reduce((sum, cost) => sum + cost, 0) - ofDay)).toBeLessThan(roundings);
-        }
-      }),
+      asyncProperty(
+        drawn,
+        drawn,
+        constantFrom(...zones),
+        integer({ min: 0, max: 29 }),
+        async (first, late, zone, day) => {
+          const { team } = await createTeam(fresh('Billed'), ['team_owner']);
+          const skus = kinds.map((kind) => fresh(kind));
+          const key = await userKeyOf(team.members[0]?.email ?? '');
+          await succeed('PUT', '/user/profile', { key, body: { timezone: zone } });
+          for (const told of [first, late]) {
+            await tell(team, skus, told);
+            const main = await succeed<Bill>(
+              'GET',
+              `/team-billing/${team.id}/2025-04-01T00:00:00/2025-05-01T00:00:00/daily/local`,
+              { key },
+            );
+            expect(main.timezone).toBe(zone);
+            expect(
+              Math.abs((await sumOfReports(team, key, '2025-04-01T00:00/2025-04-30T23:59')) - Number(main.total_cost)),
+            ).toBeLessThan(roundings);
+            const hours = Array.from({ length: 24 }, (_, hour) => day * 24 + hour);
+            const costs = await Promise.all(hours.map((hour) => costOf(team, key, wall(hour), wall(hour + 1))));
+            const ofDay = await costOf(team, key, wall(day * 24), wall(day * 24 + 24));
+            expect(Math.abs(costs.reduce((sum, cost) => sum + cost, 0) - ofDay)).toBeLessThan(roundings);
+          }
+        },
+      ),
       // To make a failure smaller would take minutes.
       { numRuns: 5, endOnFailure: true },
     );
@@ -127,7 +158,11 @@ describe('the money of an old shop', () => {
       `/gpuaas/${id}/metrics-graph?start_timestamp=2025-04-01T00:00&end_timestamp=2025-05-01T00:00&granularity=1w`,
     ];
     const statuses = async (team: TeamView, key = ''): Promise<number[]> =>
-      Promise.all(paths(team.id, team.workspaces[0]?.id).map(async (path) => (await call('GET', path, { url: compatUrl, key })).status));
+      Promise.all(
+        paths(team.id, team.workspaces[0]?.id).map(
+          async (path) => (await call('GET', path, { url: compatUrl, key })).status,
+        ),
+      );
     const all = (status: number) => paths('').map(() => status);
     expect(await statuses(theirs.team, ours.keys.team_owner)).toEqual(all(404));
     expect(await statuses(theirs.team, theirs.keys.team_owner)).toEqual(all(200));

@@ -19,7 +19,8 @@ const old = <Body = { code: number; message: string }>(method: string, path: str
   call<Body>(method, path, { url: compatUrl, body, headers: { 'x-api-key': by } });
 const ok = <Body>(method: string, path: string, body?: unknown): Promise<Body> =>
   succeed<Body>(method, path, { url: compatUrl, body, headers: { 'x-api-key': key } });
-const list = () => ok<{ items: Unified[]; total_items: number }>('GET', `/instances/unified?team_id=${team.id}&page=0&per_page=50`);
+const list = () =>
+  ok<{ items: Unified[]; total_items: number }>('GET', `/instances/unified?team_id=${team.id}&page=0&per_page=50`);
 const first = async (): Promise<Unified> => {
   const [item] = (await list()).items;
   if (!item) throw new Error('The team has no instance.');
@@ -37,7 +38,11 @@ beforeAll(async () => {
   });
   image_uuid = policy.objects[0]?.id;
   const members = [{ email: freshEmail('renter'), name: 'Renter', role: 'team_admin' }];
-  const order = { url: compatUrl, key: adminKey, body: { name: fresh('Renters'), members, image_policy_id: policy.id } };
+  const order = {
+    url: compatUrl,
+    key: adminKey,
+    body: { name: fresh('Renters'), members, image_policy_id: policy.id },
+  };
   team = await succeed<TeamView>('POST', '/team', order);
   key = team.members[0]?.api_key ?? '';
   ({ subscription_id } = await ok<{ subscription_id: number }>('POST', '/gpuaas/pool/subscribe', {
@@ -82,10 +87,16 @@ describe('what a team rents, by the old calls', () => {
     ]);
     const ssh_info = { cmd: expect.stringMatching(`^ssh -p \\d+ ${pod_name}@127.0.0.1$`), pass: '' };
     const discovered_services = [expect.objectContaining({ id: exposed.id, status: 'active' })];
-    expect(await ok('GET', `/gpuaas/connection-info?team_id=${team.id}&subscription_id=${subscription_id}`)).toMatchObject([
+    expect(
+      await ok('GET', `/gpuaas/connection-info?team_id=${team.id}&subscription_id=${subscription_id}`),
+    ).toMatchObject([
       { id: subscription_id, pods: [{ pod_name, pod_status: 'running', ssh_info, discovered_services }] },
     ]);
-    expect(await ok('GET', `/instance/${id}/credentials`)).toMatchObject({ ip: '127.0.0.1', username: pod_name, password: '' });
+    expect(await ok('GET', `/instance/${id}/credentials`)).toMatchObject({
+      ip: '127.0.0.1',
+      username: pod_name,
+      password: '',
+    });
     expect(await ok('DELETE', `/pods/delete-exposed-service/${exposed.id}`)).toMatchObject({ id: exposed.id });
 
     await ok('POST', '/gpuaas/pool/reimage', { subscription_id, team_id: team.id, image_uuid });
@@ -113,7 +124,11 @@ describe('what a team rents, by the old calls', () => {
         (vm) => vm.status === status,
         30_000,
       );
-    expect(await comesTo('running')).toMatchObject({ nature: 'vm', instance_type: { name: flavour, cpu_cores: 4 }, shared_volumes: [] });
+    expect(await comesTo('running')).toMatchObject({
+      nature: 'vm',
+      instance_type: { name: flavour, cpu_cores: 4 },
+      shared_volumes: [],
+    });
     const { items } = await list();
     expect(items.map(({ id }) => id)).toContain(`i-${instance_id}`);
     await ok('PUT', `/instance/i-${instance_id}/stop`);
@@ -172,7 +187,11 @@ describe('what a team rents, by the old calls', () => {
       ['DELETE', `/instance/${id}`],
       ['POST', '/pods/action', { pod_name, pod_action: 'stop' }],
       ['POST', '/pods/volume-action', { pod_name, action: 'attach_volume', volumes: [1] }],
-      ['POST', '/pods/expose-service', { pod_name, port: 80, service_name: 'spy', protocol: 'TCP', service_type: 'http' }],
+      [
+        'POST',
+        '/pods/expose-service',
+        { pod_name, port: 80, service_name: 'spy', protocol: 'TCP', service_type: 'http' },
+      ],
       ['GET', `/pods/expose-service/status?service_name=web&pool_subscription_id=${held}`],
       ['POST', '/gpuaas/pool/reimage', { subscription_id: held, team_id: team.id, image_uuid }],
       ['GET', `/shared-volumes?team_id=${team.id}`],
@@ -182,7 +201,9 @@ describe('what a team rents, by the old calls', () => {
       expect([method, path, (await old(method, path, body, ours.keys.team_owner)).status]).toEqual([method, path, 404]);
     }
     expect((await old('GET', '/instances/unified', undefined, ours.keys.team_owner)).status).toBe(403);
-    expect((await old<{ total_items: number }>('GET', '/instances/unified', undefined, adminKey)).body.total_items).toBeGreaterThan(0);
+    expect(
+      (await old<{ total_items: number }>('GET', '/instances/unified', undefined, adminKey)).body.total_items,
+    ).toBeGreaterThan(0);
     expect((await first()).status).toBe('running');
     await ok('POST', '/gpuaas/pool/unsubscribe', { subscription_id: held });
   });

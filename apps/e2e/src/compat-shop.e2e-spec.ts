@@ -24,8 +24,12 @@ let pool: { poolId: string; poolName: string };
 let gpuaasId: string;
 let policyId: string;
 
-const old = <Body = Refusal & { code: number }>(method: string, path: string, key = adminKey, options: CallOptions = {}) =>
-  call<Body>(method, path, { url: compatUrl, ...options, headers: { 'x-API-key': key } });
+const old = <Body = Refusal & { code: number }>(
+  method: string,
+  path: string,
+  key = adminKey,
+  options: CallOptions = {},
+) => call<Body>(method, path, { url: compatUrl, ...options, headers: { 'x-API-key': key } });
 const ok = <Body>(method: string, path: string, key = adminKey, options: CallOptions = {}): Promise<Body> =>
   succeed<Body>(method, path, { url: compatUrl, ...options, headers: { 'x-api-key': key } });
 
@@ -34,13 +38,17 @@ beforeAll(async () => {
   gpuaasId = node.gpuaasId;
   pool = await createPool(node, { sharing_mode: 'Spatial', mechanism: 'mps', replicas: 8 });
   const objects = [{ name: 'python', reference: image }];
-  policyId = (await succeed<{ id: string }>('POST', '/policy/image', { key: adminKey, body: { name: fresh('policy'), objects } })).id;
+  policyId = (
+    await succeed<{ id: string }>('POST', '/policy/image', { key: adminKey, body: { name: fresh('policy'), objects } })
+  ).id;
 });
 
 /** A team as the shop makes it for a customer, and what the customer's pages ask. */
 async function aCustomer() {
   const members = [{ email: freshEmail('buyer'), name: 'Buyer', role: 'team_admin' }];
-  const team = await ok<TeamView>('POST', '/team', adminKey, { body: { name: fresh('Customer'), members, image_policy_id: policyId } });
+  const team = await ok<TeamView>('POST', '/team', adminKey, {
+    body: { name: fresh('Customer'), members, image_policy_id: policyId },
+  });
   const price = {
     sku: 'gpu.A100-80GB.mps-8',
     unit: 'vgpu',
@@ -57,7 +65,9 @@ async function aCustomer() {
       body: { team_id: team.id, pool_id: Number(pool.poolId), vgpus, ...more },
     });
   const end = (subscription_id: number) =>
-    old('POST', '/gpuaas/pool/unsubscribe', adminKey, { body: { subscription_id, team_id: team.id, pool_id: pool.poolId } });
+    old('POST', '/gpuaas/pool/unsubscribe', adminKey, {
+      body: { subscription_id, team_id: team.id, pool_id: pool.poolId },
+    });
   return { team, key: team.members[0]?.api_key ?? '', list, order, end };
 }
 
@@ -76,7 +86,10 @@ describe('a service of a shop', () => {
     const ordered = await order(2, { image_uuid });
     expect(ordered).toMatchObject({ status: 200, body: { subscription_id: expect.any(Number) } });
     const { subscription_id } = ordered.body;
-    expect(await order(1)).toMatchObject({ status: 409, body: { code: 409, message: 'Already subscribed to this pool.' } });
+    expect(await order(1)).toMatchObject({
+      status: 409,
+      body: { code: 409, message: 'Already subscribed to this pool.' },
+    });
     const [running] = (
       await until(
         list,
@@ -93,7 +106,10 @@ describe('a service of a shop', () => {
 
     // By the hour, for a day: what the wallet is charged, and what is in it.
     const now = Date.now();
-    const paths = Array.from({ length: 24 }, (_, at) => `${hour(now - (22 - at) * 3_600_000)}/${hour(now - (21 - at) * 3_600_000)}/hourly`);
+    const paths = Array.from(
+      { length: 24 },
+      (_, at) => `${hour(now - (22 - at) * 3_600_000)}/${hour(now - (21 - at) * 3_600_000)}/hourly`,
+    );
     // One after the other: a team that asks for many reports at once is told to wait.
     const charge = async (hours: string[]) => {
       let sum = 0;
@@ -129,7 +145,9 @@ describe('a service of a shop', () => {
       () => order(3),
       ({ status }) => status === 200,
     );
-    await until(list, ({ items }) => items.some(({ id, status }) => id === larger.body.subscription_id && status === 'subscribed'));
+    await until(list, ({ items }) =>
+      items.some(({ id, status }) => id === larger.body.subscription_id && status === 'subscribed'),
+    );
     expect((await end(larger.body.subscription_id)).status).toBe(200);
     expect((await until(list, ({ total_items }) => total_items === 0)).items).toEqual([]);
     // 409 while it is still being deleted after 8 s.
@@ -167,7 +185,11 @@ describe('a service of a shop', () => {
       ['GET', `/gpuaas/pool-subscription?team_id=${team.id}`],
       ['GET', `/gpuaas/connection-info?team_id=${team.id}&subscription_id=${subscription_id}`],
       ['GET', `/gpuaas/compatible-instances/${team.id}`],
-      ['POST', '/gpuaas/calculate-pool-subscription', { pool_id: pool.poolId, vgpus: 1, duration_hours: 1, team_id: team.id }],
+      [
+        'POST',
+        '/gpuaas/calculate-pool-subscription',
+        { pool_id: pool.poolId, vgpus: 1, duration_hours: 1, team_id: team.id },
+      ],
       ['POST', '/gpuaas/pool/subscribe', { pool_id: pool.poolId, vgpus: 1, team_id: team.id }],
       ['POST', '/gpuaas/pool/unsubscribe', { subscription_id }],
       ['POST', '/gpuaas/pool/unsubscribe', { subscription_id, team_id: ours.team.id }],
@@ -177,9 +199,10 @@ describe('a service of a shop', () => {
     }
     expect((await old('GET', '/gpuaas/all-pools', key)).status).toBe(403);
     expect((await list()).items[0]).toMatchObject({ id: subscription_id });
-    expect((await old('POST', '/gpuaas/pool/unsubscribe', adminKey, { body: { subscription_id, team_id: ours.team.id } })).status).toBe(
-      404,
-    );
+    expect(
+      (await old('POST', '/gpuaas/pool/unsubscribe', adminKey, { body: { subscription_id, team_id: ours.team.id } }))
+        .status,
+    ).toBe(404);
     expect((await end(subscription_id)).status).toBe(200);
   });
 });
@@ -202,7 +225,10 @@ describe('the page of a portal', () => {
       `/gpuaas/compatible-instances/${team.id}`,
       `/gpuaas/${team.id}/metrics?page=0&itemsPerPage=10`,
       `/gpuaas/${team.id}/metrics-graph?granularity=1d`,
-      `/team-billing/summary/${team.id}/${month}/2100-01-01T00:00?timezone=local`.replace('2100', String(new Date().getUTCFullYear() + 1)),
+      `/team-billing/summary/${team.id}/${month}/2100-01-01T00:00?timezone=local`.replace(
+        '2100',
+        String(new Date().getUTCFullYear() + 1),
+      ),
     ];
     const answers = await Promise.all(paths.map((path) => old<object>('GET', path, key)));
     expect(answers.map(({ status }, at) => [paths[at], status])).toEqual(paths.map((path) => [path, 200]));

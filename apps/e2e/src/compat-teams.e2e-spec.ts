@@ -20,7 +20,9 @@ interface OldMember {
   user: { email: string };
 }
 
-/** A call as an old client makes it: with its key in a header of its own, and whatever comes to its mind in the body. */
+/**
+ * A call as an old client makes it: with its key in a header of its own, and whatever comes to its mind in the body.
+ */
 function old<Body = { code?: number; message?: string }>(
   method: string,
   path: string,
@@ -46,28 +48,45 @@ describe('a shop of an older form of the API', () => {
     const defaults = await body(old<{ type: string; id: string }[]>('GET', '/policy/defaults'));
     const policy = (type: string) => defaults.find((one) => one.type === type)?.id;
     const members = [{ email: freshEmail('customer'), name: 'Customer', role: roleId('team_admin'), phone: '1' }];
-    const request = { name: fresh('Customer'), color: '#fff', members, general: { image_policy_id: policy('image') }, two_factor: false };
+    const request = {
+      name: fresh('Customer'),
+      color: '#fff',
+      members,
+      general: { image_policy_id: policy('image') },
+      two_factor: false,
+    };
     const team = await body(old<TeamView & { suspended: boolean }>('POST', '/team', adminKey, { body: request }));
-    expect(team.members).toMatchObject([{ name: 'Customer', role: 'team_owner', api_key: expect.stringMatching(/^atl_/) }]);
+    expect(team.members).toMatchObject([
+      { name: 'Customer', role: 'team_owner', api_key: expect.stringMatching(/^atl_/) },
+    ]);
     const customerKey = team.members[0]?.api_key ?? '';
 
     const { id } = team;
     await body(old('POST', `/pricing-policy/${policy('pricing')}/assign-team`, adminKey, { body: { team_id: id } }));
-    await body(old('POST', '/resource-policy/assign-team', adminKey, { body: { policy_id: policy('resource'), team_id: id } }));
+    await body(
+      old('POST', '/resource-policy/assign-team', adminKey, { body: { policy_id: policy('resource'), team_id: id } }),
+    );
     await body(old('PUT', `/team/${id}`, adminKey, { body: { description: 'Paid' } }));
     expect(await body(old('POST', `/team/${id}/suspend`, adminKey, { raw: '""' }))).toMatchObject({
       suspended: true,
       team: { is_suspended: true },
     });
     expect((await old('PUT', `/team/${id}`, customerKey, { body: { name: 'x' } })).status).toBe(403);
-    expect(await body(old('POST', `/team/${id}/unsuspend`, adminKey, { raw: '""' }))).toMatchObject({ suspended: false });
+    expect(await body(old('POST', `/team/${id}/unsuspend`, adminKey, { raw: '""' }))).toMatchObject({
+      suspended: false,
+    });
 
     const people = [
       { email: freshEmail('one'), role: roleId('team_member') },
       { email: freshEmail('two'), role: roleId('finance_manager'), name: 'Two' },
     ];
-    expect(await old('POST', `/team/${id}/invite`, customerKey, { body: people })).toMatchObject({ status: 200, body: {} });
-    const again = await old('POST', `/team/${id}/invite`, customerKey, { body: [{ ...people[0], email: freshEmail('three') }, people[1]] });
+    expect(await old('POST', `/team/${id}/invite`, customerKey, { body: people })).toMatchObject({
+      status: 200,
+      body: {},
+    });
+    const again = await old('POST', `/team/${id}/invite`, customerKey, {
+      body: [{ ...people[0], email: freshEmail('three') }, people[1]],
+    });
     expect(again).toMatchObject({ status: 409, body: { code: 409 } });
     const found = await membersOf(id, '&page=4&search=ONE');
     expect(found).toMatchObject({
@@ -75,13 +94,19 @@ describe('a shop of an older form of the API', () => {
       members: [{ status: 'invited', role: { name: 'team_member' }, user: { email: people[0]?.email } }],
     });
     const userId = found.members[0]?.user_id ?? '';
-    await body(old('POST', `/team/${id}/member/${userId}/role`, customerKey, { body: { role_id: roleId('read_only_member') } }));
+    await body(
+      old('POST', `/team/${id}/member/${userId}/role`, customerKey, { body: { role_id: roleId('read_only_member') } }),
+    );
     expect((await membersOf(id, '&search=one')).members[0]?.role.name).toBe('read_only_member');
     await body(old('POST', `/team/${id}/member/${userId}/status`, customerKey, { body: { status: 'removed' } }));
     expect((await membersOf(id)).count).toBe(2);
 
-    expect(await body(old('GET', `/team/${id}/resource-overview`, customerKey))).toMatchObject({ gpus: { used: 0, available: -1 } });
-    expect(await body(old('GET', `/workspace?teamId=${id}&page=1`, customerKey))).toMatchObject({ workspaces: [{ name: 'default' }] });
+    expect(await body(old('GET', `/team/${id}/resource-overview`, customerKey))).toMatchObject({
+      gpus: { used: 0, available: -1 },
+    });
+    expect(await body(old('GET', `/workspace?teamId=${id}&page=1`, customerKey))).toMatchObject({
+      workspaces: [{ name: 'default' }],
+    });
     // 409 while it is still being deleted after 8 s.
     const gone = await until(
       () => old('DELETE', `/team/${id}`),
@@ -95,8 +120,12 @@ describe('a shop of an older form of the API', () => {
   it('gives people accounts: by a one-time link, with a password at once, and with another in its place', async () => {
     const { team, keys } = await createTeam(fresh('Customer'));
     const logIn = async (email: string, password: string) =>
-      (await call('POST', '/user/login', { body: { email, password }, headers: { origin: platformUrl, 'sec-fetch-site': 'same-origin' } }))
-        .status;
+      (
+        await call('POST', '/user/login', {
+          body: { email, password },
+          headers: { origin: platformUrl, 'sec-fetch-site': 'same-origin' },
+        })
+      ).status;
     const [first, second] = ['correct horse battery staple', 'another good phrase'];
     const linked = { email: freshEmail('linked'), team_id: team.id, role_id: 'read_only_member' };
     const link = await old<{ url: string; should_onboard: boolean }>('POST', '/create-otl', adminKey, { body: linked });
@@ -104,7 +133,9 @@ describe('a shop of an older form of the API', () => {
     const token = link.body.url.slice(link.body.url.indexOf('#') + 1);
     expect((await call('POST', '/user/link', { body: { token, password: first } })).status).toBe(200);
     const found = await membersOf(team.id, `&search=${encodeURIComponent(linked.email)}`);
-    expect(found.members).toMatchObject([{ status: 'active', role: { name: 'read_only_member' }, user: { onboarded: true } }]);
+    expect(found.members).toMatchObject([
+      { status: 'active', role: { name: 'read_only_member' }, user: { onboarded: true } },
+    ]);
     expect(await logIn(linked.email, first)).toBe(200);
 
     const email = freshEmail('shop');
@@ -112,11 +143,15 @@ describe('a shop of an older form of the API', () => {
     const made = await old('POST', '/create-otl', adminKey, { body: { email, user_details } });
     expect(made).toMatchObject({ status: 201, body: { should_onboard: false } });
     expect(await logIn(email, first)).toBe(200);
-    expect((await old('POST', '/onboard', adminKey, { body: { email, name: 'Shop', password: second } })).status).toBe(409);
+    expect((await old('POST', '/onboard', adminKey, { body: { email, name: 'Shop', password: second } })).status).toBe(
+      409,
+    );
 
     const key = keys.team_owner ?? '';
     for (const who of [email, freshEmail('nobody')]) {
-      expect((await old('POST', '/onboard', key, { body: { email: who, name: 'x', password: second } })).status).toBe(401);
+      expect((await old('POST', '/onboard', key, { body: { email: who, name: 'x', password: second } })).status).toBe(
+        401,
+      );
       const change = { email: who, name: 'x', old_password: first, new_password: second };
       expect((await old('POST', '/onboard', key, { body: change })).status).toBe(401);
     }

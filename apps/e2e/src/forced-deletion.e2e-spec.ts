@@ -4,9 +4,13 @@ import { createNode, createPool, createTenant } from './gpu-inventory.js';
 
 const quarters = { sharing_mode: 'Spatial', mechanism: 'mps', replicas: 4 };
 const force = (teamId: string, key: string) =>
-  call<{ id?: string; status?: string; remaining?: { kind: string; count: number | null }[] }>('DELETE', `/team/${teamId}?force=true`, {
-    key,
-  });
+  call<{ id?: string; status?: string; remaining?: { kind: string; count: number | null }[] }>(
+    'DELETE',
+    `/team/${teamId}?force=true`,
+    {
+      key,
+    },
+  );
 
 describe('a team that is deleted with what it holds', () => {
   it('is gone with its subscriptions and workloads, and gives their capacity back', async () => {
@@ -44,7 +48,9 @@ describe('a team that is deleted with what it holds', () => {
     const stranger = await createTeam('Stranger');
     expect((await force(team.id, keys.team_admin ?? '')).status).toBe(403);
     expect((await force(team.id, stranger.keys.team_owner ?? '')).status).toBe(404);
-    const wrong = await call<{ errors: { path: string }[] }>('DELETE', `/team/${team.id}?force=yes`, { key: keys.team_owner ?? '' });
+    const wrong = await call<{ errors: { path: string }[] }>('DELETE', `/team/${team.id}?force=yes`, {
+      key: keys.team_owner ?? '',
+    });
     expect([wrong.status, wrong.body.errors.map(({ path }) => path)]).toEqual([400, ['force']]);
     await endTeam(team.id, adminKey);
   });

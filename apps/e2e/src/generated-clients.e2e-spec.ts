@@ -37,7 +37,9 @@ interface Told {
   refusal: string;
 }
 
-/** Generates, compiles and runs the same story with one of the clients; what it prints is what the platform answered. */
+/**
+ * Generates, compiles and runs the same story with one of the clients; what it prints is what the platform answered.
+ */
 async function storyOf(client: 'openapi-fetch' | 'hey-api'): Promise<Told> {
   const env = { ...process.env, ATOLL_URL: platformUrl, ATOLL_KEY: adminKey, ATOLL_NAME: fresh('generated') };
   const { stdout } = await run(process.execPath, [`built/${client}.js`], { cwd: folder, env });
@@ -63,15 +65,21 @@ async function build(draft: string, files: Record<string, string>): Promise<void
   mkdirSync(draft, { recursive: true });
   for (const [name, text] of Object.entries(files)) writeFileSync(resolve(draft, name), text);
   await run(bin('openapi-typescript'), ['openapi.json', '--output', 'schema.ts'], { cwd: draft });
-  await run(bin('openapi-ts'), ['--input', 'openapi.json', '--output', 'hey', '--client', '@hey-api/client-fetch', '--silent'], {
-    cwd: draft,
-  });
+  await run(
+    bin('openapi-ts'),
+    ['--input', 'openapi.json', '--output', 'hey', '--client', '@hey-api/client-fetch', '--silent'],
+    {
+      cwd: draft,
+    },
+  );
   await run(bin('tsc'), ['-p', 'tsconfig.json'], { cwd: draft }).catch(({ stdout }: { stdout: string }) => {
     throw new Error(stdout);
   });
 }
 
-/** Both topologies have the same document, whose clients are built for the first that is proven; then they call either. */
+/**
+ * Both topologies have the same document, whose clients are built for the first that is proven; then they call either.
+ */
 beforeAll(async () => {
   const files = await sources();
   const made = createHash('sha256').update(JSON.stringify(files)).update(readFileSync('package-lock.json'));

@@ -25,7 +25,10 @@ beforeAll(async () => {
   const terms = { sharing_mode: 'Spatial', mechanism: 'mig', profiles: ['1g.10gb', '3g.40gb'] };
   ({ poolId, poolName } = await createPool(node, { ...terms, gpu_ids: node.gpuIds.slice(0, 1) }));
   tenant = await createTenant('Careless', ['team_owner', 'member']);
-  const [first, second] = [await tenant.subscribe({ pool_id: poolId, vgpus: 2 }), await tenant.subscribe({ pool_id: poolId, vgpus: 1 })];
+  const [first, second] = [
+    await tenant.subscribe({ pool_id: poolId, vgpus: 2 }),
+    await tenant.subscribe({ pool_id: poolId, vgpus: 1 }),
+  ];
   held = first.body.subscription_id;
   ended = second.body.subscription_id;
   await tenant.subscribed(held);
@@ -42,11 +45,13 @@ async function everything(): Promise<object> {
     pools: await read(`/gpuaas/all-pools?gpuaas_id=${node.gpuaasId}`),
     offers: await read(`/gpuaas/available-pools?team_id=${tenant.teamId}&gpuaas_id=${node.gpuaasId}`),
     workloads: await read(`/gpuaas/workload?team_id=${tenant.teamId}&include_ended=true&limit=100`),
-    subscriptions: (await read(`/gpuaas/pool-subscription?team_id=${tenant.teamId}&include_ended=true`)).map((found) => ({
-      ...found,
-      metrics: null,
-      metrics_status: null,
-    })),
+    subscriptions: (await read(`/gpuaas/pool-subscription?team_id=${tenant.teamId}&include_ended=true`)).map(
+      (found) => ({
+        ...found,
+        metrics: null,
+        metrics_status: null,
+      }),
+    ),
   };
 }
 
@@ -126,10 +131,19 @@ describe('what is held', () => {
 
   it('must be there, and must not have ended', async () => {
     expect(await refusal('PUT', `/gpuaas/pool-subscription/${unknown}`, tenant.key, { vgpus: 1 })).toEqual([404, '']);
-    expect(await refusal('PUT', '/gpuaas/pool-subscription/x', tenant.key, { vgpus: 1 })).toEqual([400, 'subscription_id']);
+    expect(await refusal('PUT', '/gpuaas/pool-subscription/x', tenant.key, { vgpus: 1 })).toEqual([
+      400,
+      'subscription_id',
+    ]);
     expect(await refusal('PUT', `/gpuaas/pool-subscription/${ended}`, tenant.key, { vgpus: 1 })).toEqual([409, '']);
-    expect(await refusal('POST', '/gpuaas/workload', tenant.key, { subscription_id: unknown, name: 'job' })).toEqual([404, '']);
-    expect(await refusal('POST', '/gpuaas/workload', tenant.key, { subscription_id: ended, name: 'job' })).toEqual([409, '']);
+    expect(await refusal('POST', '/gpuaas/workload', tenant.key, { subscription_id: unknown, name: 'job' })).toEqual([
+      404,
+      '',
+    ]);
+    expect(await refusal('POST', '/gpuaas/workload', tenant.key, { subscription_id: ended, name: 'job' })).toEqual([
+      409,
+      '',
+    ]);
     expect(await refusal('DELETE', `/gpuaas/workload/${unknown}`, tenant.key)).toEqual([404, '']);
     expect(await refusal('DELETE', '/gpuaas/workload/0', tenant.key)).toEqual([400, 'workload_id']);
   });
@@ -192,7 +206,11 @@ describe('a pool', () => {
     [{ pool_name: '{taken}' }, 409, ''],
     [{ pool_name: '' }, 400, 'pool_name'],
     [{ replicas: 4 }, 400, 'replicas'],
-    ...[1, 0, -2, 49, 2.5].map((replicas): Attempt => [{ mechanism: 'mps', profiles: undefined, replicas }, 400, 'replicas']),
+    ...[1, 0, -2, 49, 2.5].map((replicas): Attempt => [
+      { mechanism: 'mps', profiles: undefined, replicas },
+      400,
+      'replicas',
+    ]),
     [{ mechanism: 'mps', profiles: undefined }, 400, 'replicas'],
     [{ mechanism: 'mps', replicas: 4 }, 400, 'profiles'],
     [{ mechanism: 'time_slicing', profiles: undefined, replicas: 4 }, 400, 'mechanism'],
@@ -201,7 +219,11 @@ describe('a pool', () => {
     [{ sharing_mode: 'Sideways' }, 400, 'sharing_mode'],
     ...[0, -1, 17, 1.5].map((overcommit): Attempt => [{ overcommit }, 400, 'overcommit']),
     [{ temporal_replicas: 12 }, 400, 'temporal_replicas'],
-    ...[1, 7, 49].map((temporal_replicas): Attempt => [{ allow_fallback: true, temporal_replicas }, 400, 'temporal_replicas']),
+    ...[1, 7, 49].map((temporal_replicas): Attempt => [
+      { allow_fallback: true, temporal_replicas },
+      400,
+      'temporal_replicas',
+    ]),
     [
       { sharing_mode: 'Temporal', mechanism: 'time_slicing', profiles: undefined, replicas: 4, allow_fallback: true },
       400,
@@ -211,7 +233,13 @@ describe('a pool', () => {
   ];
   it.each(attempts)('with %j is a %i', async (wrong, status, named) => {
     const [pooled = '', free = '', other = ''] = node.gpuIds;
-    const asked = { gpuaas_id: node.gpuaasId, pool_name: fresh('pool'), gpu_ids: ['{free}'], sharing_mode: 'Spatial', mechanism: 'mig' };
+    const asked = {
+      gpuaas_id: node.gpuaasId,
+      pool_name: fresh('pool'),
+      gpu_ids: ['{free}'],
+      sharing_mode: 'Spatial',
+      mechanism: 'mig',
+    };
     const text = JSON.stringify({ ...asked, profiles: ['1g.10gb'], ...wrong })
       .replaceAll('{pooled}', pooled)
       .replaceAll('{free}', free)
@@ -256,7 +284,12 @@ describe('the inventory', () => {
     [{ node_name: 'gpu-01' }, 409, ''],
     [{ gpuaas_id: unknown }, 404, ''],
   ] as Attempt[])('of nodes refuses %j by a %i', async (wrong, status, named) => {
-    const body = { gpuaas_id: node.gpuaasId, node_name: fresh('gpu'), gpus: [{ board: 'L4-24GB', count: 1 }], ...wrong };
+    const body = {
+      gpuaas_id: node.gpuaasId,
+      node_name: fresh('gpu'),
+      gpus: [{ board: 'L4-24GB', count: 1 }],
+      ...wrong,
+    };
     expect(await refusal('POST', '/gpuaas/node', adminKey, body)).toEqual([status, named]);
   });
 
@@ -270,7 +303,10 @@ describe('the inventory', () => {
 
   it('of regions and GPU services knows no name twice, and no service without its region', async () => {
     const [region_name, name] = [fresh('region'), fresh('service')];
-    const { region_id } = await succeed<{ region_id: string }>('POST', '/region', { key: adminKey, body: { region_name } });
+    const { region_id } = await succeed<{ region_id: string }>('POST', '/region', {
+      key: adminKey,
+      body: { region_name },
+    });
     expect(await refusal('POST', '/region', adminKey, { region_name })).toEqual([409, '']);
     expect(await refusal('POST', '/region', adminKey, { region_name: '' })).toEqual([400, 'region_name']);
     expect(await refusal('POST', '/gpuaas', adminKey, { region_id: unknown, name })).toEqual([404, '']);

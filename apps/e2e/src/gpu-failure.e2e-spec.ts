@@ -27,7 +27,9 @@ describe('a node that fails', () => {
     await createPool(node, halves);
     const failed = await until(node.read, ({ status }) => status === 'init_failed');
     expect(failed.reason).toMatch(/^GPU-\S+: The device could not be switched\.$/);
-    expect(failed.gpus).toMatchObject([{ mode: 'Spatial', transition: null, reason: 'The device could not be switched.' }]);
+    expect(failed.gpus).toMatchObject([
+      { mode: 'Spatial', transition: null, reason: 'The device could not be switched.' },
+    ]);
     expect(await (await createTenant('Waiting')).offers(node.gpuaasId)).toMatchObject([{ available_vgpus: 0 }]);
   });
 
@@ -83,7 +85,10 @@ describe('a device that fails once', () => {
     await inject('switch', 'fail', 1);
     const unlucky = await subscribe();
     const failed = await tenant.subscribed(unlucky, 'failed');
-    expect(failed).toMatchObject({ vgpus_allocated: 0, reason: expect.stringContaining('The device could not be switched.') });
+    expect(failed).toMatchObject({
+      vgpus_allocated: 0,
+      reason: expect.stringContaining('The device could not be switched.'),
+    });
     const gpu = await firstGpu(node);
     expect(gpu).toMatchObject({ mode: 'Spatial', origin: 'configured', transition: null, tenants: [] });
     expect(gpu.slices.map(({ subscription_id }) => subscription_id).toSorted()).toEqual(held.toSorted());

@@ -155,9 +155,13 @@ describe('a GPU that MIG cuts', () => {
   it('falls back only while nothing of it is held, and returns when the last one has gone', async () => {
     const pool = await poolOf({ mechanism: 'mig', profiles: ['1g.10gb', '3g.40gb'], overcommit: 2 });
     const tenant = await createTenant('Fallback of MIG');
-    const { subscription_id: large } = (await tenant.subscribe({ pool_id: pool.poolId, vgpus: 3, profile: '3g.40gb' })).body;
+    const { subscription_id: large } = (await tenant.subscribe({ pool_id: pool.poolId, vgpus: 3, profile: '3g.40gb' }))
+      .body;
     const tooMany = await tenant.subscribe({ pool_id: pool.poolId, vgpus: 2, profile: '3g.40gb' });
-    expect([tooMany.status, tooMany.body.detail]).toEqual([422, expect.stringContaining('3 of 1g.10gb, or 1 of 3g.40gb')]);
+    expect([tooMany.status, tooMany.body.detail]).toEqual([
+      422,
+      expect.stringContaining('3 of 1g.10gb, or 1 of 3g.40gb'),
+    ]);
     const { subscription_id: small } = (await tenant.subscribe({ pool_id: pool.poolId, vgpus: 1 })).body;
     await tenant.subscribed(large);
     expect(await tenant.subscribed(small)).toMatchObject({ profile: '1g.10gb', v_ram_gb: 10 });
@@ -176,11 +180,16 @@ describe('a GPU that MIG cuts', () => {
     await tenant.runs(narrow.workload_id);
     const lent = await pool.atRestIn('Temporal');
     expect(lent).toMatchObject(temporal);
-    expect(workloadsOf(lent.tenants)).toEqual([wide, wide, wide, narrow].map(({ workload_id }) => workload_id).toSorted());
+    expect(workloadsOf(lent.tenants)).toEqual(
+      [wide, wide, wide, narrow].map(({ workload_id }) => workload_id).toSorted(),
+    );
 
     await tenant.stop(wide.workload_id);
     await tenant.runs(wide.workload_id, 'stopped');
-    expect(await pool.gpu()).toMatchObject({ ...temporal, tenants: [{ subscription_id: small, workload_id: narrow.workload_id }] });
+    expect(await pool.gpu()).toMatchObject({
+      ...temporal,
+      tenants: [{ subscription_id: small, workload_id: narrow.workload_id }],
+    });
     await tenant.stop(narrow.workload_id);
     expect(await pool.atRestIn('Spatial')).toMatchObject({ ...spatial, slices: [] });
 

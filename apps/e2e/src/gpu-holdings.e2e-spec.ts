@@ -51,7 +51,10 @@ describe('what a team holds in two pools', () => {
 
   it('is shown by region to its members, and to nobody of another team', async () => {
     const path = `/team/${tenant.teamId}/resource-overview`;
-    const overview = await read<{ team_id: string; total: object; regions: object[] }>(path, tenant.keys.billing_viewer);
+    const overview = await read<{ team_id: string; total: object; regions: object[] }>(
+      path,
+      tenant.keys.billing_viewer,
+    );
     const none = { vgpus_in_use: 0, gpu_workloads: 0, baremetal_instances: 0, baremetal_gpus: 0 };
     expect(overview).toMatchObject({
       team_id: tenant.teamId,
@@ -63,7 +66,9 @@ describe('what a team holds in two pools', () => {
     });
     const stranger = await createTenant('Strangers');
     const [foreign, missing] = await Promise.all(
-      [path, '/team/01890000-0000-7000-8000-000000000000/resource-overview'].map((asked) => call('GET', asked, { key: stranger.key })),
+      [path, '/team/01890000-0000-7000-8000-000000000000/resource-overview'].map((asked) =>
+        call('GET', asked, { key: stranger.key }),
+      ),
     );
     expect([foreign?.status, foreign?.body.detail]).toEqual([404, missing?.body.detail]);
   });
@@ -101,26 +106,34 @@ describe('what a team holds in two pools', () => {
     const ours = async () => {
       const seen: string[] = [];
       for (let page = 1; ; page += 1) {
-        const found = await read<Page>(`/gpuaas/pool-subscriptions/all?metric_window=last_7d&page=${page}&limit=2`, adminKey);
+        const found = await read<Page>(
+          `/gpuaas/pool-subscriptions/all?metric_window=last_7d&page=${page}&limit=2`,
+          adminKey,
+        );
         expect(found.pagination).toMatchObject({ page, limit: 2 });
         if (found.data.length === 0) return seen.filter((id) => held.includes(id));
         seen.push(...idsOf(found));
       }
     };
-    // Where a subscription of another story ends meanwhile, those after it move up, and one may be on no page that is read.
+    // Where a subscription of another story ends meanwhile, those after it move up, and one may be on no page that is
+    // read.
     await until(ours, (seen) => seen.join() === held.join());
   });
 
   it('is shown where connections are asked for, each subscription once, by its pool’s name and no wildcard', async () => {
     const connections = (query = '') =>
-      read<{ data: { subscription_id: string; pool_name: string }[] }>(`/gpuaas/connection-info?team_id=${tenant.teamId}${query}`);
+      read<{ data: { subscription_id: string; pool_name: string }[] }>(
+        `/gpuaas/connection-info?team_id=${tenant.teamId}${query}`,
+      );
     const { data } = await connections();
     expect(data.map(({ subscription_id }) => subscription_id)).toEqual(held);
     expect((await connections(`&gpuaas_id=${there.gpuaasId}`)).data.length).toBe(1);
     expect((await connections(`&search=${data[2]?.pool_name}`)).data).toEqual(data.slice(2));
     for (const wildcard of ['%25', '_', 'p%25l']) expect((await connections(`&search=${wildcard}`)).data).toEqual([]);
     const refreshes = await Promise.all(
-      Array.from({ length: 5 }, () => call('POST', `/gpuaas/refresh-connections?team_id=${tenant.teamId}`, { key: tenant.key })),
+      Array.from({ length: 5 }, () =>
+        call('POST', `/gpuaas/refresh-connections?team_id=${tenant.teamId}`, { key: tenant.key }),
+      ),
     );
     expect(refreshes.map(({ status }) => status)).toEqual([202, 202, 202, 202, 202]);
   });
@@ -143,16 +156,18 @@ describe('what a team holds in two pools', () => {
     const day = (offset: number) => new Date(Date.now() + offset * 86_400_000).toISOString().slice(0, 10);
     const range = `${day(-1)}T00:00:00/${day(2)}T00:00:00/daily`;
     const bill = (region: string) =>
-      read<{ total_cost: string; pools: { pool_name: string; subscriptions: { subscription_id: string; total_cost: string }[] }[] }>(
-        `/team-billing/gpuaas-pool/${tenant.teamId}/${range}/${region}/utc`,
-        tenant.keys.billing_viewer,
-      );
+      read<{
+        total_cost: string;
+        pools: { pool_name: string; subscriptions: { subscription_id: string; total_cost: string }[] }[];
+      }>(`/team-billing/gpuaas-pool/${tenant.teamId}/${range}/${region}/utc`, tenant.keys.billing_viewer);
     const running = await until(
       () => bill(here.regionId),
       ({ total_cost }) => Number(total_cost) > 0,
     );
     expect(running.pools.length).toBe(1);
-    expect(running.pools[0]?.subscriptions.map(({ subscription_id }) => subscription_id).toSorted()).toEqual(held.slice(0, 2).toSorted());
+    expect(running.pools[0]?.subscriptions.map(({ subscription_id }) => subscription_id).toSorted()).toEqual(
+      held.slice(0, 2).toSorted(),
+    );
     expect((await bill(here.regionId)).total_cost).not.toBe(running.total_cost);
     expect(await bill(there.regionId)).toMatchObject({ total_cost: '0', unpriced: [{ sku: 'gpu.L4-24GB.mps-4' }] });
 
@@ -213,7 +228,9 @@ describe('a subscription that is hardly asked for', () => {
     const node = await createNode();
     const { poolId } = await createPool(node, quarters);
     const [one, other] = [await createTenant('One'), await createTenant('Other')];
-    const asked = Array.from({ length: 12 }, (_, at) => (at % 2 === 0 ? one : other).subscribe({ pool_id: poolId, vgpus: 1 }));
+    const asked = Array.from({ length: 12 }, (_, at) =>
+      (at % 2 === 0 ? one : other).subscribe({ pool_id: poolId, vgpus: 1 }),
+    );
     const answers = await Promise.all(asked);
     expect(answers.map(({ status }) => status).toSorted()).toEqual([...Array(4).fill(202), ...Array(8).fill(422)]);
     const gpu = await until(

@@ -35,8 +35,14 @@ export async function createNode(
     () => call('GET', '/region', access()),
     ({ status }) => status === 200,
   );
-  const region = await succeed<{ region_id: string }>('POST', '/region', { ...access(), body: { region_name: fresh('region') } });
-  const gpuaas = await succeed<{ gpuaas_id: string }>('POST', '/gpuaas', { ...access(), body: { region_id: region.region_id, name: 'a' } });
+  const region = await succeed<{ region_id: string }>('POST', '/region', {
+    ...access(),
+    body: { region_name: fresh('region') },
+  });
+  const gpuaas = await succeed<{ gpuaas_id: string }>('POST', '/gpuaas', {
+    ...access(),
+    body: { region_id: region.region_id, name: 'a' },
+  });
   const body = { gpuaas_id: gpuaas.gpuaas_id, node_name: name, gpus };
   const node = await succeed<NodeView>('POST', '/gpuaas/node', { ...access(), body });
   await succeed('POST', `/gpuaas/node/${node.node_id}/initialise`, access());
@@ -97,7 +103,8 @@ export async function createTenant(name: string, roles: string[] = ['member'], p
   const created = await createTeam(name, roles, platform);
   const teamId = created.team.id;
   const access = () => ({ url: platform.url, key: created.keys.member ?? '' });
-  const ask = <Body>(method: string, path: string, body?: object) => call<Body & Refusal>(method, path, { ...access(), body });
+  const ask = <Body>(method: string, path: string, body?: object) =>
+    call<Body & Refusal>(method, path, { ...access(), body });
   const subscription = async (id: string) => {
     const path = `/gpuaas/pool-subscription?team_id=${teamId}&subscription_id=${id}`;
     const [found] = (await succeed<{ data: SubscriptionView[] }>('GET', path, access())).data;
@@ -106,7 +113,9 @@ export async function createTenant(name: string, roles: string[] = ['member'], p
   };
   const workload = async (id: string) => {
     const path = `/gpuaas/workload?team_id=${teamId}&include_ended=true&limit=100`;
-    const found = (await succeed<{ data: WorkloadView[] }>('GET', path, access())).data.find(({ workload_id }) => workload_id === id);
+    const found = (await succeed<{ data: WorkloadView[] }>('GET', path, access())).data.find(
+      ({ workload_id }) => workload_id === id,
+    );
     if (!found) throw new Error(`${path} does not name ${id}`);
     return found;
   };
@@ -120,7 +129,8 @@ export async function createTenant(name: string, roles: string[] = ['member'], p
     unsubscribe: (id: string, body: object = {}) =>
       ask<SubscriptionView>('POST', '/gpuaas/pool/unsubscribe', { subscription_id: id, ...body }),
     resize: (id: string, vgpus: number) => ask<SubscriptionView>('PUT', `/gpuaas/pool-subscription/${id}`, { vgpus }),
-    start: (id: string, body: object = {}) => ask<WorkloadView>('POST', '/gpuaas/workload', { subscription_id: id, name: 'job', ...body }),
+    start: (id: string, body: object = {}) =>
+      ask<WorkloadView>('POST', '/gpuaas/workload', { subscription_id: id, name: 'job', ...body }),
     stop: (id: string) => ask<WorkloadView>('DELETE', `/gpuaas/workload/${id}`),
     /** The subscription when it has come to this status. */
     subscribed: (id: string, status = 'active', deadlineMs?: number) =>
@@ -151,4 +161,10 @@ export async function firstGpu(node: { read: () => Promise<NodeView> }) {
 }
 
 /** A pool whose GPUs are lent to more tenants than they have slices. */
-export const halves = { sharing_mode: 'Spatial', mechanism: 'mps', replicas: 2, allow_fallback: true, temporal_replicas: 4 };
+export const halves = {
+  sharing_mode: 'Spatial',
+  mechanism: 'mps',
+  replicas: 2,
+  allow_fallback: true,
+  temporal_replicas: 4,
+};

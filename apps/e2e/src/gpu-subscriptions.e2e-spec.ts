@@ -22,7 +22,13 @@ beforeAll(async () => {
 
 describe('a subscription', () => {
   it('is taken once for one Idempotency-Key, at the price that the pool shows', async () => {
-    const body = { sku: 'gpu.A100-40GB.1g.5gb', unit: 'vgpu', unit_price: '3600', valid_from: '2026-01-01T00:00:00Z', force: true };
+    const body = {
+      sku: 'gpu.A100-40GB.1g.5gb',
+      unit: 'vgpu',
+      unit_price: '3600',
+      valid_from: '2026-01-01T00:00:00Z',
+      force: true,
+    };
     await succeed('POST', '/price', { key: adminKey, body: { ...body, team_id: tenant.teamId } });
     const offers = await until(
       () => tenant.offers(node.gpuaasId),
@@ -89,7 +95,10 @@ describe('a subscription', () => {
     expect((await tenant.resize(id, 1)).status).toBe(409);
     expect([(await tenant.resize(id, 2)).status, (await tenant.subscription(id)).vgpus_allocated]).toEqual([202, 2]);
     const refused = await tenant.unsubscribe(id);
-    expect([refused.status, refused.body.detail]).toEqual([409, expect.stringContaining(`${workload.body.workload_id} (job)`)]);
+    expect([refused.status, refused.body.detail]).toEqual([
+      409,
+      expect.stringContaining(`${workload.body.workload_id} (job)`),
+    ]);
   });
 
   it('is on the bill from the moment it is active', async () => {
@@ -125,13 +134,16 @@ describe('a subscription', () => {
       },
       ({ data: [first] }) => typeof first?.refreshed_at === 'string' && !first.stale,
     );
-    expect(found.data).toEqual([expect.objectContaining({ subscription_id: held.subscription_id, pods: [], stale: false })]);
+    expect(found.data).toEqual([
+      expect.objectContaining({ subscription_id: held.subscription_id, pods: [], stale: false }),
+    ]);
     expect((await connections('%25')).data).toEqual([]);
     expect(await read(`/gpuaas/compatible-instances/${tenant.teamId}`)).toEqual({ data: [] });
   });
 
   it('keeps its team from being deleted, ends when it is given back, and leaves no trace of capacity', async () => {
-    const remove = async () => (await call('DELETE', `/team/${tenant.teamId}`, { key: tenant.keys.team_owner ?? '' })).status;
+    const remove = async () =>
+      (await call('DELETE', `/team/${tenant.teamId}`, { key: tenant.keys.team_owner ?? '' })).status;
     expect(await remove()).toBe(409);
     const give = () => tenant.unsubscribe(held.subscription_id, { force: true });
     expect([(await give()).status, (await give()).status]).toEqual([200, 200]);

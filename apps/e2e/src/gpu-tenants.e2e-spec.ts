@@ -27,7 +27,14 @@ const operations: { operation: string; who: Who; query?: string; body?: object }
   {
     operation: 'POST /gpuaas/pool/create',
     who: 'platform_admin',
-    body: { gpuaas_id: '{gpuaas_id}', pool_name: '{fresh}', gpu_ids: ['{gpu_id}'], sharing_mode: 'Spatial', mechanism: 'mps', replicas: 2 },
+    body: {
+      gpuaas_id: '{gpuaas_id}',
+      pool_name: '{fresh}',
+      gpu_ids: ['{gpu_id}'],
+      sharing_mode: 'Spatial',
+      mechanism: 'mps',
+      replicas: 2,
+    },
   },
   { operation: 'GET /gpuaas/all-pools', who: 'platform_admin' },
   { operation: 'GET /gpuaas/pool-subscriptions/all', who: 'platform_admin' },
@@ -40,11 +47,23 @@ const operations: { operation: string; who: Who; query?: string; body?: object }
   { operation: 'GET /gpuaas/compatible-instances/{team_id}', who: 'viewer' },
   { operation: 'GET /gpuaas/connection-info', who: 'member', query: 'team_id={team_id}' },
   { operation: 'POST /gpuaas/refresh-connections', who: 'member', query: 'team_id={team_id}' },
-  { operation: 'POST /gpuaas/pool/subscribe', who: 'member', body: { team_id: '{team_id}', pool_id: '{pool_id}', vgpus: 1 } },
+  {
+    operation: 'POST /gpuaas/pool/subscribe',
+    who: 'member',
+    body: { team_id: '{team_id}', pool_id: '{pool_id}', vgpus: 1 },
+  },
   { operation: 'PUT /gpuaas/pool-subscription/{subscription_id}', who: 'member', body: { vgpus: 3 } },
-  { operation: 'POST /gpuaas/workload', who: 'member', body: { subscription_id: '{subscription_id}', name: '{fresh}' } },
+  {
+    operation: 'POST /gpuaas/workload',
+    who: 'member',
+    body: { subscription_id: '{subscription_id}', name: '{fresh}' },
+  },
   { operation: 'DELETE /gpuaas/workload/{workload_id}', who: 'member' },
-  { operation: 'POST /gpuaas/pool/unsubscribe', who: 'member', body: { subscription_id: '{subscription_id}', force: true } },
+  {
+    operation: 'POST /gpuaas/pool/unsubscribe',
+    who: 'member',
+    body: { subscription_id: '{subscription_id}', force: true },
+  },
 ];
 const ofTeams = operations.filter(({ who }) => who !== 'platform_admin');
 
@@ -63,7 +82,12 @@ const missing: Record<string, string> = {
 beforeAll(async () => {
   const node = await createNode({ gpus: [{ board: 'A100-80GB', count: 2 }] });
   const [pooled = '', gpu_id = ''] = node.gpuIds;
-  const { poolId } = await createPool(node, { gpu_ids: [pooled], sharing_mode: 'Spatial', mechanism: 'mps', replicas: 8 });
+  const { poolId } = await createPool(node, {
+    gpu_ids: [pooled],
+    sharing_mode: 'Spatial',
+    mechanism: 'mps',
+    replicas: 8,
+  });
   ours = await createTenant('Ours', ['team_owner', 'member', 'viewer', 'billing_viewer']);
   theirs = await createTenant('Theirs', ['team_owner', 'member']);
   const { subscription_id } = (await ours.subscribe({ pool_id: poolId, vgpus: 2 })).body;
@@ -91,19 +115,25 @@ async function everything(): Promise<object[]> {
     await read(`/gpuaas/all-pools?gpuaas_id=${ids.gpuaas_id}`),
     await read(`/gpuaas/available-pools?team_id=${ours.teamId}&gpuaas_id=${ids.gpuaas_id}`),
     await read(`/gpuaas/workload?team_id=${ours.teamId}&include_ended=true&limit=100`),
-    ...((await read(`/gpuaas/pool-subscription?team_id=${ours.teamId}&include_ended=true`)).data ?? []).map((found) => ({
-      ...found,
-      metrics: null,
-      metrics_status: null,
-    })),
+    ...((await read(`/gpuaas/pool-subscription?team_id=${ours.teamId}&include_ended=true`)).data ?? []).map(
+      (found) => ({
+        ...found,
+        metrics: null,
+        metrics_status: null,
+      }),
+    ),
     (await read(`/gpuaas/pool-subscription?team_id=${theirs.teamId}&include_ended=true`)).data ?? [],
   ];
 }
 
 function ask({ operation, query, body }: (typeof operations)[number], key: string | undefined, named = ids) {
   const [method = '', path = ''] = operation.split(' ');
-  const fill = (text: string) => text.replace(/\{(\w+)\}/g, (_, name: string) => (name === 'fresh' ? fresh('x') : (named[name] ?? '')));
-  return call<Refusal>(method, fill(query ? `${path}?${query}` : path), { key, ...(body && { raw: fill(JSON.stringify(body)) }) });
+  const fill = (text: string) =>
+    text.replace(/\{(\w+)\}/g, (_, name: string) => (name === 'fresh' ? fresh('x') : (named[name] ?? '')));
+  return call<Refusal>(method, fill(query ? `${path}?${query}` : path), {
+    key,
+    ...(body && { raw: fill(JSON.stringify(body)) }),
+  });
 }
 const comparable = (body: object) => ({ ...body, instance: '', request_id: '' });
 
@@ -112,7 +142,9 @@ describe('nobody comes near the GPUs of a team but its own people and the operat
     const { paths } = await succeed<{ paths: Record<string, object> }>('GET', '/openapi.json');
     const described = Object.entries(paths)
       .filter(([path]) => /^(?:\/api)?\/(?:gpuaas|region)(?:\/|$)/.test(path))
-      .flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method.toUpperCase()} ${path.replace(/^\/api/, '')}`));
+      .flatMap(([path, methods]) =>
+        Object.keys(methods).map((method) => `${method.toUpperCase()} ${path.replace(/^\/api/, '')}`),
+      );
     expect(described.toSorted()).toEqual([...removed, ...operations.map(({ operation }) => operation)].toSorted());
   });
 
@@ -152,17 +184,21 @@ describe('nobody comes near the GPUs of a team but its own people and the operat
   });
 
   it.each(ofTeams.filter(({ who }) => who === 'viewer'))('$operation is for everybody of the team', async (row) => {
-    for (const key of [ours.keys.viewer, ours.keys.billing_viewer, ours.key, adminKey]) expect((await ask(row, key)).status).toBe(200);
+    for (const key of [ours.keys.viewer, ours.keys.billing_viewer, ours.key, adminKey])
+      expect((await ask(row, key)).status).toBe(200);
   });
 
-  it.each(['pool-subscription', 'workload'])('%s shows a subscription under its own team alone, whoever asks', async (listing) => {
-    const path = `/gpuaas/${listing}?team_id=${theirs.teamId}&subscription_id=`;
-    for (const key of [theirs.key, adminKey]) {
-      const foreign = await call<Refusal>('GET', `${path}${ids.subscription_id}`, { key });
-      const unknown = await call<Refusal>('GET', `${path}${missing.subscription_id}`, { key });
-      expect([foreign.status, comparable(foreign.body)]).toEqual([404, comparable(unknown.body)]);
-    }
-  });
+  it.each(['pool-subscription', 'workload'])(
+    '%s shows a subscription under its own team alone, whoever asks',
+    async (listing) => {
+      const path = `/gpuaas/${listing}?team_id=${theirs.teamId}&subscription_id=`;
+      for (const key of [theirs.key, adminKey]) {
+        const foreign = await call<Refusal>('GET', `${path}${ids.subscription_id}`, { key });
+        const unknown = await call<Refusal>('GET', `${path}${missing.subscription_id}`, { key });
+        expect([foreign.status, comparable(foreign.body)]).toEqual([404, comparable(unknown.body)]);
+      }
+    },
+  );
 
   it('and a team does not put what it takes into the workspace of another', async () => {
     const [workspace] = ours.team.workspaces;
@@ -186,13 +222,19 @@ describe('a suspended team', () => {
       () => ours.resize(ids.subscription_id ?? '', 10_000),
       ({ status }) => status !== 422,
     );
-    const growing = ['POST /gpuaas/pool/subscribe', 'PUT /gpuaas/pool-subscription/{subscription_id}', 'POST /gpuaas/workload'].flatMap(
-      row,
-    );
+    const growing = [
+      'POST /gpuaas/pool/subscribe',
+      'PUT /gpuaas/pool-subscription/{subscription_id}',
+      'POST /gpuaas/workload',
+    ].flatMap(row);
     for (const operation of growing) {
       for (const key of [ours.key, ours.keys.team_owner]) {
         const answer = await ask(operation, key);
-        expect([operation.operation, answer.status, answer.body.code]).toEqual([operation.operation, 403, 'team_suspended']);
+        expect([operation.operation, answer.status, answer.body.code]).toEqual([
+          operation.operation,
+          403,
+          'team_suspended',
+        ]);
       }
     }
     for (const operation of ofTeams.filter(({ operation: name }) => name.startsWith('GET'))) {

@@ -21,19 +21,24 @@ describe('an Idempotency-Key', () => {
     const headers = { 'idempotency-key': fresh() };
     const body = { team_id: team.id, name: 'training' };
     const answers = await Promise.all(
-      Array.from({ length: 20 }, () => call<{ id: string }>('POST', '/workspace', { key: keys.team_owner, body, headers })),
+      Array.from({ length: 20 }, () =>
+        call<{ id: string }>('POST', '/workspace', { key: keys.team_owner, body, headers }),
+      ),
     );
     const made = answers.filter(({ status }) => status === 201);
     expect(new Set(made.map((answer) => answer.body.id)).size).toBe(1);
     expect(answers.every(({ status }) => status === 201 || status === 409)).toBe(true);
-    const listed = await call<{ data: { name: string }[] }>('GET', `/workspace?team_id=${team.id}`, { key: keys.team_owner });
+    const listed = await call<{ data: { name: string }[] }>('GET', `/workspace?team_id=${team.id}`, {
+      key: keys.team_owner,
+    });
     expect(listed.body.data.map(({ name }) => name).sort()).toEqual(['default', 'training']);
   });
 
   it('with another body is a mistake, and belongs to its caller alone', async () => {
     const { team, keys } = await createTeam('Mismatch', ['team_owner', 'team_admin']);
     const headers = { 'idempotency-key': fresh() };
-    const post = (key: string | undefined, name: string) => call('POST', '/workspace', { key, body: { team_id: team.id, name }, headers });
+    const post = (key: string | undefined, name: string) =>
+      call('POST', '/workspace', { key, body: { team_id: team.id, name }, headers });
     expect((await post(keys.team_owner, 'one')).status).toBe(201);
     const mismatch = await post(keys.team_owner, 'two');
     expect([mismatch.status, mismatch.body.code]).toEqual([422, 'idempotency_mismatch']);
@@ -43,7 +48,8 @@ describe('an Idempotency-Key', () => {
   it('of a refused call is not kept', async () => {
     const { team, keys } = await createTeam('Refused');
     const headers = { 'idempotency-key': fresh() };
-    const post = (name: string) => call('POST', '/workspace', { key: keys.team_owner, body: { team_id: team.id, name }, headers });
+    const post = (name: string) =>
+      call('POST', '/workspace', { key: keys.team_owner, body: { team_id: team.id, name }, headers });
     expect((await post('default')).status).toBe(409);
     expect((await post('lab')).status).toBe(201);
   });

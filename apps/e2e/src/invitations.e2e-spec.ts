@@ -1,7 +1,10 @@
 import { expect, it } from '@jest/globals';
 import { adminKey, call, createTeam, freshEmail, type Answer, type MemberView } from './client.js';
 
-/** An answer without what differs between any two calls, or was sent by the caller: ids, keys, instants, addresses, limits left. */
+/**
+ * An answer without what differs between any two calls, or was sent by the caller: ids, keys, instants, addresses,
+ * limits left.
+ */
 function comparable({ status, headers, body }: Answer<unknown>, email: string): object {
   const { date: _date, 'x-request-id': _id, ratelimit: _left, ...rest } = headers;
   const text = JSON.stringify(body)
@@ -18,7 +21,10 @@ it('whoever adds a member by their address learns nothing of the account it may 
   const key = keys.team_owner ?? '';
   const known = freshEmail('known');
   await createTeam('Elsewhere', ['viewer']);
-  await call('POST', '/team', { key: adminKey, body: { name: 'Theirs', members: [{ email: known, name: 'Real Name', role: 'viewer' }] } });
+  await call('POST', '/team', {
+    key: adminKey,
+    body: { name: 'Theirs', members: [{ email: known, name: 'Real Name', role: 'viewer' }] },
+  });
 
   const everything = async (email: string): Promise<object[]> => {
     const path = `/team/${team.id}/members`;

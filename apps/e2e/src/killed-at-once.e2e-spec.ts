@@ -46,20 +46,25 @@ async function query(sql: string, values: unknown[] = []): Promise<void> {
   }
 }
 
-/** A team that is being deleted with what it holds, which a node does not let go of: said after 8 s, with what is left. */
+/**
+ * A team that is being deleted with what it holds, which a node does not let go of: said after 8 s, with what is left.
+ */
 async function deletion() {
   const node = await createNode({ name: 'gpu-that-holds', platform: operated });
   const { poolId } = await createPool(node, { sharing_mode: 'Spatial', mechanism: 'mps', replicas: 4 }, operated);
   const tenant = await createTenant('Slow', ['member'], operated);
   const { body } = await tenant.subscribe({ pool_id: poolId, vgpus: 2 });
   await tenant.subscribed(body.subscription_id);
-  await query(`INSERT INTO gpuaas.simulated_fault (node_name, operation, kind, times) VALUES ('gpu-that-holds', 'vacate', 'hang', 1000)`);
+  await query(
+    `INSERT INTO gpuaas.simulated_fault (node_name, operation, kind, times) VALUES ('gpu-that-holds', 'vacate', 'hang', 1000)`,
+  );
   const path = `/team/${tenant.teamId}`;
   const access = () => ({ url: operated.url, key: adminKey });
   // Workers that are busy may have more left after 8 s, or not have told of it.
   const slow = await until(
     () => call<{ remaining?: { kind: string; count: number | null }[] }>('DELETE', `${path}?force=true`, access()),
-    ({ body: { remaining = [] } }) => remaining.map(({ kind, count }) => `${count} ${kind}`).join() === '1 gpu_pool_subscription',
+    ({ body: { remaining = [] } }) =>
+      remaining.map(({ kind, count }) => `${count} ${kind}`).join() === '1 gpu_pool_subscription',
   );
   expect([slow.status, slow.body]).toEqual([
     202,
@@ -130,7 +135,9 @@ it('everything comes back and goes on where all processes are killed at once, Po
   const readyMs = performance.now() - startMs;
   await begun.comeBack();
   const doneMs = performance.now() - startMs;
-  process.stdout.write(`Killed at once: ready after ${Math.round(readyMs)} ms, all work done after ${Math.round(doneMs)} ms.\n`);
+  process.stdout.write(
+    `Killed at once: ready after ${Math.round(readyMs)} ms, all work done after ${Math.round(doneMs)} ms.\n`,
+  );
   await begun.areAsBefore();
   await team.ends();
 });

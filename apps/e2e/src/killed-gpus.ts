@@ -14,8 +14,14 @@ async function start({ operated }: MortalPlatform, name: string) {
     const day = (offset: number) => new Date(Date.now() + offset * 86_400_000).toISOString().slice(0, 10);
     const path = `/team-billing/gpuaas-pool/${tenant.teamId}/${day(-1)}T00:00:00/${day(2)}T00:00:00/daily/all/utc`;
     const access = { url: operated.url, key: tenant.keys.billing_viewer ?? '' };
-    const { pools } = await succeed<{ pools: { subscriptions: { subscription_id: string; vgpu_hours: number }[] }[] }>('GET', path, access);
-    const found = pools.flatMap(({ subscriptions }) => subscriptions).find(({ subscription_id }) => subscription_id === id);
+    const { pools } = await succeed<{ pools: { subscriptions: { subscription_id: string; vgpu_hours: number }[] }[] }>(
+      'GET',
+      path,
+      access,
+    );
+    const found = pools
+      .flatMap(({ subscriptions }) => subscriptions)
+      .find(({ subscription_id }) => subscription_id === id);
     return 3_600 * (found?.vgpu_hours ?? 0);
   };
   return { node, poolId, tenant, secondsOf };

@@ -10,7 +10,10 @@ const mortal = new MortalPlatform();
 const { operated } = mortal;
 
 /** The next call of this kind to the cluster hangs until its caller gives up, or dies. */
-async function hang(gpuaasId: string, operation: 'start' | 'stop' | 'door'): Promise<{ untilItDoes: () => Promise<unknown> }> {
+async function hang(
+  gpuaasId: string,
+  operation: 'start' | 'stop' | 'door',
+): Promise<{ untilItDoes: () => Promise<unknown> }> {
   const cluster = `gpuaas-${gpuaasId}`;
   await mortal.query(
     `INSERT INTO simulated_cluster.fault (cluster, operation, kind, times) VALUES ($1, $2, 'hang', 1)
@@ -34,13 +37,21 @@ async function priceBySecond(sku: string, unit: string, team_id: string): Promis
 }
 
 /** What the bill says in milliseconds of the SKU, once it is what the transitions say. */
-async function untilBilledExactly(sku: string, teamId: string, key: string, intervals: { ms: string }[]): Promise<void> {
+async function untilBilledExactly(
+  sku: string,
+  teamId: string,
+  key: string,
+  intervals: { ms: string }[],
+): Promise<void> {
   const exactMs = intervals.reduce((sum, { ms }) => sum + Number(ms), 0);
   expect(exactMs).toBeGreaterThan(0);
   const day = (offset: number) => new Date(Date.now() + offset * 86_400_000).toISOString().slice(0, 10);
   const path = `/team-billing/${teamId}/${day(-1)}T00:00:00/${day(2)}T00:00:00/daily/utc`;
   const billedMs = async () => {
-    const bill = await succeed<{ intervals: { items: { sku: string; cost: string }[] }[] }>('GET', path, { url: operated.url, key });
+    const bill = await succeed<{ intervals: { items: { sku: string; cost: string }[] }[] }>('GET', path, {
+      url: operated.url,
+      key,
+    });
     const items = bill.intervals.flatMap((interval) => interval.items).filter((item) => item.sku === sku);
     return items.reduce((sum, { cost }) => sum + Math.round(Number(cost) * 1e6), 0) / 1_000;
   };
@@ -86,9 +97,13 @@ async function aPod(dies: Dies): Promise<void> {
   await tenant.subscribed(subscription_id, 'unsubscribed', recoveryMs);
   expect(await team.free()).toBe(4);
   expect((await node.read()).gpus.flatMap(({ slices, tenants }) => [...slices, ...tenants])).toEqual([]);
-  const left = 'SELECT FROM simulated_cluster.run WHERE cluster = $1 AND (ends_at IS NULL OR ends_at > clock_timestamp())';
+  const left =
+    'SELECT FROM simulated_cluster.run WHERE cluster = $1 AND (ends_at IS NULL OR ends_at > clock_timestamp())';
   expect(await mortal.query(left, [`gpuaas-${node.gpuaasId}`])).toEqual([]);
-  const intervals = await mortal.query<{ ms: string }>(intervalsQuery('pods', `'running'`), ['pod', [pod.pod_id, other.pod_id]]);
+  const intervals = await mortal.query<{ ms: string }>(intervalsQuery('pods', `'running'`), [
+    'pod',
+    [pod.pod_id, other.pod_id],
+  ]);
   expect(intervals).toHaveLength(2);
   await untilBilledExactly('pod', tenant.teamId, tenant.keys.billing_viewer ?? '', intervals);
 }
@@ -134,7 +149,10 @@ async function anExposedService(dies: Dies): Promise<void> {
 /** A bare-metal host is provisioned and released as it was to, and keeps no user. */
 async function aHost(dies: Dies): Promise<void> {
   const access = () => ({ url: operated.url, key: operated.adminKey });
-  const { region_id } = await succeed<{ region_id: string }>('POST', '/region', { ...access(), body: { region_name: fresh('region') } });
+  const { region_id } = await succeed<{ region_id: string }>('POST', '/region', {
+    ...access(),
+    body: { region_name: fresh('region') },
+  });
   const { team, keys } = await createTeam('Metal', ['team_owner', 'billing_viewer'], operated);
   const model = fresh('model').slice(0, 60);
   const host = {
@@ -175,7 +193,10 @@ async function aHost(dies: Dies): Promise<void> {
   await instance(instance_id, 'Released');
   expect((await node('Available')).instance_id).toBeNull();
   expect(await mortal.query('SELECT users FROM gpuaas.simulated_host')).toEqual([{ users: {} }]);
-  const intervals = await mortal.query<{ ms: string }>(intervalsQuery('gpuaas', `'active'`), ['baremetal_instance', [instance_id]]);
+  const intervals = await mortal.query<{ ms: string }>(intervalsQuery('gpuaas', `'active'`), [
+    'baremetal_instance',
+    [instance_id],
+  ]);
   expect(intervals).toHaveLength(1);
   await untilBilledExactly(sku, team.id, keys.billing_viewer ?? '', intervals);
 }
@@ -189,7 +210,10 @@ async function aVm(dies: Dies): Promise<void> {
   await succeed('POST', '/vm/flavour', { ...access(), body: { name: 'small', vcpus: 4, memory_gb: 16 } });
   const addKey = async () => {
     const { publicKey: public_key } = generateKeyPair();
-    return succeed<{ ssh_key_id: string; public_key: string }>('POST', '/user/ssh-key', { ...access(), body: { public_key } });
+    return succeed<{ ssh_key_id: string; public_key: string }>('POST', '/user/ssh-key', {
+      ...access(),
+      body: { public_key },
+    });
   };
   const first = await addKey();
   const { instance_id } = await succeed<{ instance_id: string }>('POST', '/vm', {
@@ -202,7 +226,12 @@ async function aVm(dies: Dies): Promise<void> {
     recoveryMs,
   );
   const letsIn = async () =>
-    (await mortal.query<{ keys: string[] }>(`SELECT spec->'sshKeys' AS keys FROM simulated_cluster.run WHERE id = $1`, [instance_id]))
+    (
+      await mortal.query<{ keys: string[] }>(
+        `SELECT spec->'sshKeys' AS keys FROM simulated_cluster.run WHERE id = $1`,
+        [instance_id],
+      )
+    )
       .flatMap((run) => run.keys)
       .toSorted();
   const comesTo = async (wanted: { public_key: string }[]) => {

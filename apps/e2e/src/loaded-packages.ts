@@ -4,7 +4,10 @@ import { registerHooks } from 'node:module';
 /** The package that a module under node_modules belongs to. */
 const packageOf = /node_modules\/((?:@[^/]+\/)?[^/]+)\/(?!.*node_modules\/)/;
 
-/** What a process needs in its environment to write into a file, as it ends, the packages that it has loaded from node_modules. */
+/**
+ * What a process needs in its environment to write into a file, as it ends, the packages that it has loaded from
+ * node_modules.
+ */
 export function tellingLoadedPackages(file: string): Record<string, string> {
   return { NODE_OPTIONS: `--import ${import.meta.url}`, ATOLL_E2E_LOADED_PACKAGES: file };
 }

@@ -13,17 +13,24 @@ describe('a team and its people', () => {
     expect(added.status).toBe(201);
     const grace = added.body.api_key ?? '';
     expect((await call('GET', `/team/${team.id}`, { key: grace })).status).toBe(200);
-    expect((await call('POST', '/workspace', { key: grace, body: { team_id: team.id, name: 'lab' } })).status).toBe(403);
+    expect((await call('POST', '/workspace', { key: grace, body: { team_id: team.id, name: 'lab' } })).status).toBe(
+      403,
+    );
 
     const path = `/team/${team.id}/members/${added.body.user_id}`;
-    expect((await call('PUT', path, { key: owner, body: { role: 'team_admin' } })).body).toMatchObject({ role: 'team_admin' });
-    expect((await call('POST', '/workspace', { key: grace, body: { team_id: team.id, name: 'lab' } })).status).toBe(201);
+    expect((await call('PUT', path, { key: owner, body: { role: 'team_admin' } })).body).toMatchObject({
+      role: 'team_admin',
+    });
+    expect((await call('POST', '/workspace', { key: grace, body: { team_id: team.id, name: 'lab' } })).status).toBe(
+      201,
+    );
 
     expect((await call('DELETE', path, { key: owner })).status).toBe(204);
     expect((await call('GET', `/team/${team.id}`, { key: grace })).status).toBe(401);
-    expect((await call('POST', `/team/${team.id}/members`, { key: owner, body: { email, name: 'Grace', role: 'viewer' } })).status).toBe(
-      201,
-    );
+    expect(
+      (await call('POST', `/team/${team.id}/members`, { key: owner, body: { email, name: 'Grace', role: 'viewer' } }))
+        .status,
+    ).toBe(201);
   });
 
   it('keeps its last owner', async () => {
@@ -46,7 +53,8 @@ describe('a team and its people', () => {
     });
     expect(second.status).toBe(201);
     expect(second.body.ip_whitelist).toBe('127.0.0.0/8,::1');
-    for (const key of [first, second.body.api_key ?? '']) expect((await call('GET', `/team/${team.id}`, { key })).status).toBe(200);
+    for (const key of [first, second.body.api_key ?? ''])
+      expect((await call('GET', `/team/${team.id}`, { key })).status).toBe(200);
 
     const third = await call<MemberView>('POST', path, { key: second.body.api_key ?? '' });
     expect(third.status).toBe(201);
@@ -68,7 +76,10 @@ describe('a team and its people', () => {
   it('refuses a key from an address outside its whitelist, whatever the caller says of itself', async () => {
     const { team, keys, ids } = await createTeam('Addresses', ['team_owner', 'member']);
     const path = `/team/${team.id}/members/${ids.member}/api-key`;
-    const issued = await call<MemberView>('POST', path, { key: keys.team_owner, body: { ip_whitelist: '203.0.113.0/24' } });
+    const issued = await call<MemberView>('POST', path, {
+      key: keys.team_owner,
+      body: { ip_whitelist: '203.0.113.0/24' },
+    });
     const spoofed: Record<string, string>[] = [
       {},
       { 'x-forwarded-for': '203.0.113.9' },
@@ -90,10 +101,17 @@ describe('a team and its people', () => {
     });
     const refused = await call('PUT', `/team/${team.id}`, { key: keys.team_owner, body: { name: 'x' } });
     expect([refused.status, refused.body.code]).toEqual([403, 'team_suspended']);
-    expect((await call('GET', `/team/${team.id}`, { key: keys.member })).body).toMatchObject({ is_suspended: true, name: 'Suspended' });
+    expect((await call('GET', `/team/${team.id}`, { key: keys.member })).body).toMatchObject({
+      is_suspended: true,
+      name: 'Suspended',
+    });
     expect((await call('DELETE', `/team/${team.id}/members/${ids.member}`, { key: keys.team_owner })).status).toBe(204);
-    expect((await call('POST', `/team/${team.id}/unsuspend`, { key: adminKey })).body).toMatchObject({ is_suspended: false });
-    expect((await call('PUT', `/team/${team.id}`, { key: keys.team_owner, body: { name: 'Back' } })).body).toMatchObject({
+    expect((await call('POST', `/team/${team.id}/unsuspend`, { key: adminKey })).body).toMatchObject({
+      is_suspended: false,
+    });
+    expect(
+      (await call('PUT', `/team/${team.id}`, { key: keys.team_owner, body: { name: 'Back' } })).body,
+    ).toMatchObject({
       id: team.id,
       name: 'Back',
     });

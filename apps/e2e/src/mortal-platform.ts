@@ -16,7 +16,10 @@ interface Kept {
   client: pg.Client;
 }
 
-/** The platform of stories that kill its processes outright: one for all of a file, on data that outlives it, gone with the last of them. */
+/**
+ * The platform of stories that kill its processes outright: one for all of a file, on data that outlives it, gone with
+ * the last of them.
+ */
 export class MortalPlatform {
   readonly topology = (process.env.ATOLL_TOPOLOGY ?? 'one-process') as Topology;
   /** Good after each start again. */
@@ -61,9 +64,12 @@ export class MortalPlatform {
     return (await this.#kept.client.query<Row>(sql, values)).rows;
   }
 
-  /** Kills what runs a service, over NATS its process alone, otherwise the platform, and waits until that answers again. */
+  /**
+   * Kills what runs a service, over NATS its process alone, otherwise the platform, and waits until that answers again.
+   */
   async kill(service: 'pods' | 'gpuaas'): Promise<void> {
-    const latest = () => Number([...this.running.output().matchAll(new RegExp(`^${service}: process (\\d+)$`, 'gm'))].at(-1)?.[1]);
+    const latest = () =>
+      Number([...this.running.output().matchAll(new RegExp(`^${service}: process (\\d+)$`, 'gm'))].at(-1)?.[1]);
     if (this.topology === 'services') {
       const killed = latest();
       process.kill(killed, 'SIGKILL');
@@ -97,7 +103,10 @@ export class MortalPlatform {
   }
 }
 
-/** Where so many stories wait for each other. What `act` does, or throws, when all are there is done once, for all of them. */
+/**
+ * Where so many stories wait for each other. What `act` does, or throws, when all are there is done once, for all of
+ * them.
+ */
 function meeting(stories: number, act: () => Promise<void> = () => Promise.resolve()): () => Promise<void> {
   let arrived = 0;
   let all = Promise.withResolvers<void>();
@@ -112,10 +121,15 @@ function meeting(stories: number, act: () => Promise<void> = () => Promise.resol
   };
 }
 
-/** Begins something, and is killed in the middle of it: what hangs until then, or what passes by itself after a while. */
+/**
+ * Begins something, and is killed in the middle of it: what hangs until then, or what passes by itself after a while.
+ */
 export type Dies = <T>(lasts: 'hangs' | 'passes', begin: () => Promise<T>) => Promise<T>;
 
-/** One kill for all of the stories that run together. What passes is begun once all that hangs does, so that everybody is in the middle. */
+/**
+ * One kill for all of the stories that run together. What passes is begun once all that hangs does, so that everybody
+ * is in the middle.
+ */
 export function killedTogether(stories: number, kill: () => Promise<void>): Dies {
   const [ready, hanging, killed] = [meeting(stories), meeting(stories), meeting(stories, kill)];
   return async (lasts, begin) => {
@@ -134,7 +148,8 @@ export async function killEverything({ process: root }: RunningPlatform): Promis
     .trim()
     .split('\n')
     .map((line) => line.trim().split(/\s+/).map(Number));
-  const below = (parent: number): number[] => pairs.flatMap(([pid = 0, of]) => (of === parent ? [pid, ...below(pid)] : []));
+  const below = (parent: number): number[] =>
+    pairs.flatMap(([pid = 0, of]) => (of === parent ? [pid, ...below(pid)] : []));
   const ended = once(root, 'exit');
   for (const pid of [root.pid ?? 0, ...below(root.pid ?? 0)]) {
     try {

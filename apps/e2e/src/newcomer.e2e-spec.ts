@@ -1,5 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
-import { adminKey, call, createTeam, freshEmail, platformUrl, until, type MemberView, type TeamView } from './client.js';
+import {
+  adminKey,
+  call,
+  createTeam,
+  freshEmail,
+  platformUrl,
+  until,
+  type MemberView,
+  type TeamView,
+} from './client.js';
 
 /** That of a user tells no age. */
 const randomUuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
@@ -50,7 +59,10 @@ describe('a newcomer', () => {
     expect(read.status).toBe(200);
     expect(read.body).toEqual({
       ...created.body,
-      members: created.body.members.map(({ invitation: _once, ...member }) => ({ ...member, api_key: expect.stringMatching(masked) })),
+      members: created.body.members.map(({ invitation: _once, ...member }) => ({
+        ...member,
+        api_key: expect.stringMatching(masked),
+      })),
     });
     expect(JSON.stringify(read.body)).not.toContain(ada);
   });
@@ -58,9 +70,13 @@ describe('a newcomer', () => {
   it("lists the team's members with a member's key, and is refused with another team's", async () => {
     const { team, keys } = await createTeam('Ours', ['team_owner', 'viewer', 'member']);
     const other = await createTeam('Theirs');
-    const listed = await call<{ data: MemberView[]; pagination: object }>('GET', `/team/${team.id}/members?page=0&limit=2`, {
-      key: keys.viewer,
-    });
+    const listed = await call<{ data: MemberView[]; pagination: object }>(
+      'GET',
+      `/team/${team.id}/members?page=0&limit=2`,
+      {
+        key: keys.viewer,
+      },
+    );
     expect(listed.status).toBe(200);
     expect(listed.body.data).toHaveLength(2);
     expect(listed.body.pagination).toEqual({ page: 0, limit: 2, total: 3 });
@@ -69,7 +85,12 @@ describe('a newcomer', () => {
     const refused = await call('GET', `/team/${team.id}/members`, { key: other.keys.team_owner });
     expect(refused.status).toBe(404);
     expect(refused.headers['content-type']).toContain('application/problem+json');
-    expect(refused.body).toMatchObject({ code: 'not_found', status: 404, statusCode: 404, instance: `/api/team/${team.id}/members` });
+    expect(refused.body).toMatchObject({
+      code: 'not_found',
+      status: 404,
+      statusCode: 404,
+      instance: `/api/team/${team.id}/members`,
+    });
     expect(refused.body.message).toBe(refused.body.detail);
   });
 

@@ -10,7 +10,10 @@ import { createNode } from './gpu-inventory.js';
 import { startPlatform, type RunningPlatform, type Topology } from './running-platform.js';
 
 const topology = (process.env.ATOLL_TOPOLOGY ?? 'one-process') as Topology;
-/** Longer than PostgreSQL leaves a transaction idle (20 s), and between processes than JetStream waits for an acknowledgement (30 s). */
+/**
+ * Longer than PostgreSQL leaves a transaction idle (20 s), and between processes than JetStream waits for an
+ * acknowledgement (30 s).
+ */
 const frozenForMs = topology === 'services' ? 40_000 : 25_000;
 
 interface Letter {
@@ -46,14 +49,17 @@ afterAll(async () => {
 const access = () => ({ url: platform.url, key: platform.adminKey });
 /** Of all services: one that answers too late is left out, and said to be. */
 const areAllOk = ({ services }: Pick<Letters, 'services'>) => services.every(({ status }) => status === 'ok');
-const letters = (query = '') => until(() => succeed<Letters>('GET', `/operator/dead-letters${query}`, access()), areAllOk);
+const letters = (query = '') =>
+  until(() => succeed<Letters>('GET', `/operator/dead-letters${query}`, access()), areAllOk);
 
-const count = async (from: string) => (await client.query<{ count: number }>(`SELECT count(*)::int AS count FROM ${from}`)).rows[0]?.count;
+const count = async (from: string) =>
+  (await client.query<{ count: number }>(`SELECT count(*)::int AS count FROM ${from}`)).rows[0]?.count;
 
 /** The first of these stories: no service has a dead letter yet. */
 it('a service whose process is frozen for longer than anything waits for it takes every event once it goes on, and none becomes a dead letter', async () => {
   // All of the platform where it is one process, else the service that consumes.
-  const pid = topology === 'services' ? Number(/billing: process (\d+)/.exec(platform.output())?.[1]) : platform.process.pid!;
+  const pid =
+    topology === 'services' ? Number(/billing: process (\d+)/.exec(platform.output())?.[1]) : platform.process.pid!;
   const createTeams = async (name: string) => {
     for (let at = 0; at < 40; at += 1) await succeed('POST', '/team', { ...access(), body: { name: `${name} ${at}` } });
   };
@@ -78,16 +84,17 @@ it('a service whose process is frozen for longer than anything waits for it take
 /** What other services tell: here a line in the outbox stands for them. */
 describe('what others tell of a team', () => {
   const tell = (payload: object) =>
-    client.query(`INSERT INTO gpuaas.outbox (id, event_name, payload) VALUES ($1, 'gpuaas.team_capacity_changed', $2)`, [
-      randomUUID(),
-      JSON.stringify(payload),
-    ]);
+    client.query(
+      `INSERT INTO gpuaas.outbox (id, event_name, payload) VALUES ($1, 'gpuaas.team_capacity_changed', $2)`,
+      [randomUUID(), JSON.stringify(payload)],
+    );
 
   async function run(...args: string[]): Promise<{ code: number; output: string }> {
     const env = { ...process.env, DATABASE_URL: database.url, ATOLL_KEY_PEPPER: 'a pepper of the spec' };
     const child = spawn(process.execPath, ['dist/apps/platform/src/dead-letters.js', ...args], { env });
     let output = '';
-    for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
     const [code] = (await once(child, 'close')) as [number];
     return { code, output };
   }
@@ -113,7 +120,10 @@ describe('what others tell of a team', () => {
       await until(figures, (text) => text.includes('atoll_dead_letters{service="teams"} 1'));
       const { output } = await run();
       const [, letter = ''] = /^teams (\S+) gpuaas\.team_capacity_changed → .*revision/m.exec(output) ?? [];
-      expect(await run('retry', 'teams', letter)).toMatchObject({ code: 1, output: expect.stringContaining('failed again') });
+      expect(await run('retry', 'teams', letter)).toMatchObject({
+        code: 1,
+        output: expect.stringContaining('failed again'),
+      });
 
       await client.query(`UPDATE teams.dead_letter SET payload = payload || '{"revision": 1}'`);
       expect(await run('retry', 'teams', letter)).toEqual({ code: 0, output: 'Handled.\n' });
@@ -145,7 +155,14 @@ async function bury(service: string, payload: object): Promise<string> {
   return id;
 }
 
-const aTeam = () => ({ team_id: randomUUID(), revision: 1, name: 'Buried', is_suspended: false, status: 'active', workspaces: [] });
+const aTeam = () => ({
+  team_id: randomUUID(),
+  revision: 1,
+  name: 'Buried',
+  is_suspended: false,
+  status: 'active',
+  workspaces: [],
+});
 
 describe('what the operator sees of all services', () => {
   it('dead letters are listed with their reason, handled when they are replayed, kept when they fail again, and dropped', async () => {
@@ -154,9 +171,19 @@ describe('what the operator sees of all services', () => {
     const broken = await bury('gpuaas', { nonsense: true });
     const dropped = await bury('teams', aTeam());
     const all = await letters();
-    expect(all.services.map(({ service, status }) => `${service} ${status}`)).toEqual(['teams ok', 'billing ok', 'gpuaas ok', 'pods ok']);
+    expect(all.services.map(({ service, status }) => `${service} ${status}`)).toEqual([
+      'teams ok',
+      'billing ok',
+      'gpuaas ok',
+      'pods ok',
+    ]);
     expect(all.data.map(({ dead_letter_id }) => dead_letter_id)).toEqual([dropped, broken, mended]);
-    expect(all.data[0]).toMatchObject({ service: 'teams', event_name: 'teams.team_changed', error: 'Error: the disk was full', tries: 5 });
+    expect(all.data[0]).toMatchObject({
+      service: 'teams',
+      event_name: 'teams.team_changed',
+      error: 'Error: the disk was full',
+      tries: 5,
+    });
     const paged: string[] = [];
     for (let next: string | null = ''; next !== null;) {
       const page = await letters(`?limit=1${next && `&cursor=${next}`}`);
@@ -165,15 +192,23 @@ describe('what the operator sees of all services', () => {
     }
     expect(paged).toEqual([dropped, broken, mended]);
 
-    const replay = (service: string, id: string) => call<Letter>('POST', `/operator/dead-letters/${service}/${id}/replay`, access());
+    const replay = (service: string, id: string) =>
+      call<Letter>('POST', `/operator/dead-letters/${service}/${id}/replay`, access());
     expect((await replay('billing', mended)).status).toBe(202);
     expect((await replay('gpuaas', broken)).status).toBe(202);
     await until(
       () => letters(),
-      ({ data }) => !data.some(({ dead_letter_id, tries }) => dead_letter_id === mended || (dead_letter_id === broken && tries === 5)),
+      ({ data }) =>
+        !data.some(
+          ({ dead_letter_id, tries }) => dead_letter_id === mended || (dead_letter_id === broken && tries === 5),
+        ),
     );
-    expect((await client.query('SELECT name FROM billing.team WHERE id = $1', [team.team_id])).rows).toEqual([{ name: 'Buried' }]);
-    expect((await letters('?service=gpuaas')).data).toMatchObject([{ dead_letter_id: broken, tries: 6, replay_requested_at: null }]);
+    expect((await client.query('SELECT name FROM billing.team WHERE id = $1', [team.team_id])).rows).toEqual([
+      { name: 'Buried' },
+    ]);
+    expect((await letters('?service=gpuaas')).data).toMatchObject([
+      { dead_letter_id: broken, tries: 6, replay_requested_at: null },
+    ]);
 
     expect((await call('DELETE', `/operator/dead-letters/teams/${dropped}`, access())).status).toBe(204);
     expect((await call('DELETE', `/operator/dead-letters/teams/${dropped}`, access())).status).toBe(404);
@@ -192,15 +227,24 @@ describe('what the operator sees of all services', () => {
     expect(data).toContainEqual(
       expect.objectContaining({ service: 'gpuaas', machine: 'node', state: 'init_failed', kind: 'failed', count: 1 }),
     );
-    const listed = await succeed<{ data: object[]; pagination: object }>('GET', '/operator/machines/gpuaas/node?kind=failed', access());
-    expect(listed.data).toMatchObject([{ key: node.nodeId, state: 'init_failed', error: { message: expect.stringMatching(/\w/) } }]);
+    const listed = await succeed<{ data: object[]; pagination: object }>(
+      'GET',
+      '/operator/machines/gpuaas/node?kind=failed',
+      access(),
+    );
+    expect(listed.data).toMatchObject([
+      { key: node.nodeId, state: 'init_failed', error: { message: expect.stringMatching(/\w/) } },
+    ]);
     expect((await call('GET', '/operator/machines/gpuaas/lighthouse?kind=failed', access())).status).toBe(404);
     expect((await call('GET', '/operator/machines/gpuaas/node', access())).status).toBe(400);
   });
 
   it('is nobody else’s, whatever their role is in a team', async () => {
     const id = await bury('billing', aTeam());
-    const team = await createTeam('Curious', ['team_owner', 'viewer'], { url: platform.url, adminKey: platform.adminKey });
+    const team = await createTeam('Curious', ['team_owner', 'viewer'], {
+      url: platform.url,
+      adminKey: platform.adminKey,
+    });
     const paths = [
       'GET /operator/machines',
       'GET /operator/machines/gpuaas/node?kind=failed',

@@ -2,7 +2,10 @@ import { afterAll, afterEach } from '@jest/globals';
 import { rmSync } from 'node:fs';
 import { startPlatform, type RunningPlatform, type Topology } from './running-platform.js';
 
-/** The platform of stories that kill what it runs on: one at a time, stopped after each or with the last of a file. Its data folder goes with it where one is named. */
+/**
+ * The platform of stories that kill what it runs on: one at a time, stopped after each or with the last of a file. Its
+ * data folder goes with it where one is named.
+ */
 export class OwnPlatform {
   #running: RunningPlatform | undefined;
   folder: string | undefined;
@@ -15,7 +18,11 @@ export class OwnPlatform {
     });
   }
 
-  async start(topology: Topology, env: Record<string, string> = {}, options: { ownGroup?: boolean } = {}): Promise<RunningPlatform> {
+  async start(
+    topology: Topology,
+    env: Record<string, string> = {},
+    options: { ownGroup?: boolean } = {},
+  ): Promise<RunningPlatform> {
     this.#running = await startPlatform(topology, env, options);
     return this.#running;
   }
@@ -26,7 +33,9 @@ export class OwnPlatform {
   }
 
   get(path: string): Promise<Response> {
-    return fetch(`${this.#running?.url}/api${path}`, { headers: { authorization: `Bearer ${this.#running?.adminKey}` } });
+    return fetch(`${this.#running?.url}/api${path}`, {
+      headers: { authorization: `Bearer ${this.#running?.adminKey}` },
+    });
   }
 
   post(path: string, body: string): Promise<Response> {

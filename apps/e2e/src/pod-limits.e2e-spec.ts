@@ -9,7 +9,12 @@ interface PodView {
   idle_stop: { minutes: number } | null;
 }
 
-const noLimits = { default_duration_minutes: null, longest_duration_minutes: null, default_idle_stop: null, longest_idle_minutes: null };
+const noLimits = {
+  default_duration_minutes: null,
+  longest_duration_minutes: null,
+  default_idle_stop: null,
+  longest_idle_minutes: null,
+};
 
 it('a team limits how long its pods run and idle; the log of a pod says that it is stopped soon', async () => {
   const tenant = await createTenant('Thrifty', ['team_owner', 'member', 'viewer']);
@@ -32,15 +37,22 @@ it('a team limits how long its pods run and idle; the log of a pod says that it 
       body: { team_id: tenant.teamId, subscription_id, name: 'job', image: 'python:3.13', ...body },
     });
   const refused = await create({ max_duration_minutes: 61 });
-  expect([refused.status, refused.body.detail]).toEqual([400, 'max_duration_minutes must be at most 60, the upper bound.']);
+  expect([refused.status, refused.body.detail]).toEqual([
+    400,
+    'max_duration_minutes must be at most 60, the upper bound.',
+  ]);
   const { status, body: pod } = await create({});
   expect([status, pod]).toMatchObject([202, { max_duration_minutes: 5, idle_stop: { minutes: 30 } }]);
   const read = () => succeed<PodView>('GET', `/pods/${pod.pod_name}`, { key: tenant.key });
   const { stops_at } = await until(read, (found) => found.stops_at !== null);
   const logs = () =>
-    succeed<{ data: { stream: string; message: string }[] }>('GET', `/logs/pods?pod_name=${pod.pod_name}&search=longest%20duration`, {
-      key: tenant.key,
-    });
+    succeed<{ data: { stream: string; message: string }[] }>(
+      'GET',
+      `/logs/pods?pod_name=${pod.pod_name}&search=longest%20duration`,
+      {
+        key: tenant.key,
+      },
+    );
   const { data } = await until(logs, (found) => found.data.length > 0);
   const message = `The pod is stopped at ${stops_at}, when its longest duration of 5 minutes ends.`;
   expect(data).toMatchObject([{ stream: 'platform', message }]);

@@ -3,7 +3,14 @@ import { adminKey, call, createTeam, until, type Refusal } from './client.js';
 import { createNode, createPool, createTenant } from './gpu-inventory.js';
 
 interface LogPage {
-  data: { timestamp: string; pod_name: string; container: string; stream: string; message: string; gpuaas_id: string }[];
+  data: {
+    timestamp: string;
+    pod_name: string;
+    container: string;
+    stream: string;
+    message: string;
+    gpuaas_id: string;
+  }[];
   next_cursor: string | null;
 }
 
@@ -17,7 +24,12 @@ beforeAll(async () => {
   ({ gpuaasId } = node);
   const { poolId } = await createPool(node, { sharing_mode: 'Spatial', mechanism: 'mps', replicas: 4 });
   const { body: subscription } = await tenant.subscribe({ pool_id: poolId, vgpus: 1 });
-  const body = { team_id: tenant.teamId, subscription_id: subscription.subscription_id, name: 'trainer', image: 'python:3.13' };
+  const body = {
+    team_id: tenant.teamId,
+    subscription_id: subscription.subscription_id,
+    name: 'trainer',
+    image: 'python:3.13',
+  };
   podName = (await call<{ pod_name: string }>('POST', '/pods', { key: tenant.key, body })).body.pod_name;
 });
 

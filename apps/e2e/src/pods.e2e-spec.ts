@@ -44,14 +44,24 @@ const comesTo = async (name: string, status: string) =>
   ).body;
 const workloads = async () =>
   (
-    await succeed<{ data: { workload_id: string; name: string; status: string }[] }>('GET', `/gpuaas/workload?team_id=${tenant.teamId}`, {
-      key: tenant.key,
-    })
+    await succeed<{ data: { workload_id: string; name: string; status: string }[] }>(
+      'GET',
+      `/gpuaas/workload?team_id=${tenant.teamId}`,
+      {
+        key: tenant.key,
+      },
+    )
   ).data;
 
 describe('a pod', () => {
   it('waits for its subscription, runs as its workload, which only the pod ends, and is billed where pods have a price', async () => {
-    const price = { sku: 'pod', unit: 'pod', unit_price: '3600', valid_from: '2026-01-01T00:00:00Z', team_id: tenant.teamId };
+    const price = {
+      sku: 'pod',
+      unit: 'pod',
+      unit_price: '3600',
+      valid_from: '2026-01-01T00:00:00Z',
+      team_id: tenant.teamId,
+    };
     await succeed('POST', '/price', { key: adminKey, body: { ...price, force: true } });
     const { status, body: pod } = await create({ env: { TOKEN: 'secret' } });
     expect([status, pod.status]).toEqual([202, 'pending']);
@@ -59,7 +69,10 @@ describe('a pod', () => {
     const [workload] = await workloads();
     expect(workload).toMatchObject({ name: pod.pod_name, status: 'running' });
     const stopped = await tenant.stop(workload?.workload_id ?? '');
-    expect([stopped.status, stopped.body.detail]).toEqual([409, `The workload is that of the pod ${pod.pod_name}: stop the pod.`]);
+    expect([stopped.status, stopped.body.detail]).toEqual([
+      409,
+      `The workload is that of the pod ${pod.pod_name}: stop the pod.`,
+    ]);
     expect((await create({ vgpus: 2 })).status).toBe(422);
     expect((await act(pod.pod_name, 'stop')).status).toBe(202);
     await comesTo(pod.pod_name, 'stopped');
@@ -75,9 +88,9 @@ describe('a pod', () => {
     const day = (offset: number) => new Date(Date.now() + offset * 86_400_000).toISOString().slice(0, 10);
     const path = `/team-billing/${tenant.teamId}/${day(-1)}T00:00:00/${day(2)}T00:00:00/daily/utc`;
     const items = () =>
-      succeed<{ intervals: { items: { sku: string; cost: string }[] }[] }>('GET', path, { key: tenant.keys.billing_viewer }).then(
-        ({ intervals }) => intervals.flatMap((interval) => interval.items).filter(({ sku }) => sku === 'pod'),
-      );
+      succeed<{ intervals: { items: { sku: string; cost: string }[] }[] }>('GET', path, {
+        key: tenant.keys.billing_viewer,
+      }).then(({ intervals }) => intervals.flatMap((interval) => interval.items).filter(({ sku }) => sku === 'pod'));
     expect(Number((await until(items, ([item]) => Number(item?.cost) > 0))[0]?.cost)).toBeGreaterThan(0);
   });
 
@@ -90,7 +103,10 @@ describe('a pod', () => {
     const { service_id } = made.body;
     const named = { service_id, pod_name: pod.pod_name };
     const status = (query = '', sent?: object) =>
-      call<ServiceView & Refusal>('GET', `/pods/expose-service/status${query}`, { key: tenant.key, ...(sent && { body: sent }) });
+      call<ServiceView & Refusal>('GET', `/pods/expose-service/status${query}`, {
+        key: tenant.key,
+        ...(sent && { body: sent }),
+      });
     const isActive = ({ body: found }: { body: ServiceView }) => found.status === 'active';
     const { body: service } = await until(() => status('', named), isActive);
     expect((await status(`?service_id=${service_id}&pod_name=${pod.pod_name}`)).body).toEqual(service);
@@ -110,11 +126,17 @@ describe('a pod', () => {
       ssh: expect.objectContaining({ username: pod.pod_name, command: expect.stringMatching(/^ssh -p \d+ web-/) }),
       services: [{ service_id, service_name: 'web', url: service.url }],
     });
-    const instances = await succeed<{ data: object[] }>('GET', `/instance?team_id=${tenant.teamId}`, { key: tenant.keys.viewer });
-    expect(instances.data).toContainEqual(expect.objectContaining({ id: pod.pod_id, name: pod.pod_name, kind: 'pod', status: 'running' }));
+    const instances = await succeed<{ data: object[] }>('GET', `/instance?team_id=${tenant.teamId}`, {
+      key: tenant.keys.viewer,
+    });
+    expect(instances.data).toContainEqual(
+      expect.objectContaining({ id: pod.pod_id, name: pod.pod_name, kind: 'pod', status: 'running' }),
+    );
     const path = `/gpuaas/compatible-instances/${tenant.teamId}`;
     expect(await succeed('GET', path, { key: tenant.key })).toEqual({ data: [] });
-    const overview = await succeed<{ total: object }>('GET', `/team/${tenant.teamId}/resource-overview`, { key: tenant.key });
+    const overview = await succeed<{ total: object }>('GET', `/team/${tenant.teamId}/resource-overview`, {
+      key: tenant.key,
+    });
     expect(overview.total).toMatchObject({ pods: 1, pods_in_use: 1, gpu_workloads: 1 });
     const twice = await call('POST', '/pods/expose-service', {
       key: tenant.key,
@@ -143,13 +165,16 @@ describe('a pod', () => {
     const { body: steady } = await create({ name: 'steady' });
     await comesTo(steady.pod_name, 'running');
     expect((await tenant.unsubscribe(subscriptionId, { force: true })).status).toBe(200);
-    for (const { pod_name } of [pod, steady]) expect((await comesTo(pod_name, 'stopped')).reason).toBe('Its subscription ended.');
+    for (const { pod_name } of [pod, steady])
+      expect((await comesTo(pod_name, 'stopped')).reason).toBe('Its subscription ended.');
     await tenant.subscribed(subscriptionId, 'unsubscribed', 30_000);
     expect((await act(steady.pod_name, 'start')).status).toBe(409);
   });
 
   it('is for its team: read by a viewer, changed by a member, and not found by anybody else', async () => {
-    const list = await succeed<{ data: PodView[] }>('GET', `/pods?team_id=${tenant.teamId}`, { key: tenant.keys.viewer });
+    const list = await succeed<{ data: PodView[] }>('GET', `/pods?team_id=${tenant.teamId}`, {
+      key: tenant.keys.viewer,
+    });
     const name = list.data[0]?.pod_name ?? '';
     expect((await read(name, tenant.keys.viewer)).status).toBe(200);
     expect((await call('DELETE', `/pods/${name}`, { key: tenant.keys.viewer })).status).toBe(403);

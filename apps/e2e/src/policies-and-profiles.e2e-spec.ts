@@ -22,9 +22,10 @@ describe('image policies', () => {
 
     const path = `/policy/image/team/${team.id}/objects`;
     expect((await call(`GET`, path, { key: keys.viewer })).body).toEqual({ data: [] });
-    expect((await call('POST', `/policy/image/${made.body.id}/assign-team`, { key: adminKey, body: { team_id: team.id } })).status).toBe(
-      200,
-    );
+    expect(
+      (await call('POST', `/policy/image/${made.body.id}/assign-team`, { key: adminKey, body: { team_id: team.id } }))
+        .status,
+    ).toBe(200);
     for (const key of [keys.viewer, keys.team_owner, adminKey]) {
       const listed = await call<{ data: { name: string }[] }>('GET', path, { key });
       expect(listed.body.data.map((image) => image.name)).toEqual(['nginx', 'cuda']);
@@ -41,14 +42,23 @@ describe('a profile', () => {
     const key = await userKeyOf(team.members[0]?.email ?? '');
     for (const timezone of ['Asia/Kathmandu', 'Asia/Katmandu', 'UTC']) {
       expect((await call('PUT', '/user/profile', { key, body: { timezone } })).body).toMatchObject({ timezone });
-      expect((await call('GET', '/user/profile', { key })).body).toMatchObject({ timezone, role: 'user', card_count: expect.any(Number) });
+      expect((await call('GET', '/user/profile', { key })).body).toMatchObject({
+        timezone,
+        role: 'user',
+        card_count: expect.any(Number),
+      });
     }
   });
 
   it('has keys of its own, which act for the user as a whole', async () => {
-    const issued = await call<{ api_key: string }>('POST', '/user/api-key', { key: adminKey, body: { grace_seconds: 604_800 } });
+    const issued = await call<{ api_key: string }>('POST', '/user/api-key', {
+      key: adminKey,
+      body: { grace_seconds: 604_800 },
+    });
     expect(issued.status).toBe(201);
-    expect((await call('GET', '/user/profile', { key: issued.body.api_key })).body).toMatchObject({ role: 'platform_admin' });
+    expect((await call('GET', '/user/profile', { key: issued.body.api_key })).body).toMatchObject({
+      role: 'platform_admin',
+    });
     expect((await call('GET', '/user/profile', { key: adminKey })).status).toBe(200);
   });
 });

@@ -26,10 +26,14 @@ beforeAll(async () => {
 });
 afterAll(() => platform?.stop());
 
-/** While NATS does not answer in time, as on a busy machine, a gateway counts by itself: then that bucket may be used up beside the shared one. */
+/**
+ * While NATS does not answer in time, as on a busy machine, a gateway counts by itself: then that bucket may be used up
+ * beside the shared one.
+ */
 const buckets = () => (platform.output().includes('limits are local') ? 2 : 1);
 
-const statusOf = async (path: string, key: string): Promise<number> => (await call('GET', path, { url: platform.url, key })).status;
+const statusOf = async (path: string, key: string): Promise<number> =>
+  (await call('GET', path, { url: platform.url, key })).status;
 
 it('a member who rotates the key six times gets no more calls than without', async () => {
   const { team, keys, ids } = await createTeam('Rotating', ['team_owner'], platform);
@@ -40,7 +44,8 @@ it('a member who rotates the key six times gets no more calls than without', asy
     for (const status of statuses) answered.set(status, (answered.get(status) ?? 0) + 1);
     // By the operator: a member whose bucket is empty cannot rotate either.
     const path = `/team/${team.id}/members/${ids.team_owner}/api-key`;
-    key = (await succeed<MemberView>('POST', path, { url: platform.url, key: platform.adminKey, body: {} })).api_key ?? '';
+    key =
+      (await succeed<MemberView>('POST', path, { url: platform.url, key: platform.adminKey, body: {} })).api_key ?? '';
   }
   expect([...answered.keys()].sort()).toEqual([200, 429]);
   expect(answered.get(200)).toBeGreaterThanOrEqual(memberLimit);
@@ -51,12 +56,16 @@ it('an operator bills 60 customers in a row, and looks at 100 teams 20 at a time
   const teams: string[] = [];
   for (let at = 0; at < 60; at++) {
     const body = { name: `Customer ${at}` };
-    teams.push((await succeed<{ id: string }>('POST', '/team', { url: platform.url, key: platform.adminKey, body })).id);
+    teams.push(
+      (await succeed<{ id: string }>('POST', '/team', { url: platform.url, key: platform.adminKey, body })).id,
+    );
   }
   const month = '2026-10-01T00:00:00/2026-11-01T00:00:00/monthly';
   for (const id of teams) expect(await statusOf(`/team-billing/${id}/${month}`, platform.adminKey)).toBe(200);
   for (let round = 0; round < 5; round++) {
-    const together = Array.from({ length: 20 }, (_, at) => statusOf(`/team/${teams[(20 * round + at) % teams.length]}`, platform.adminKey));
+    const together = Array.from({ length: 20 }, (_, at) =>
+      statusOf(`/team/${teams[(20 * round + at) % teams.length]}`, platform.adminKey),
+    );
     expect(new Set(await Promise.all(together))).toEqual(new Set([200]));
   }
 });
@@ -82,7 +91,9 @@ it('keys that nobody has lock nobody out, not even at their own address', async 
 
 const compatUrl = () => `http://127.0.0.1:${compatPort}`;
 
-/** What waits for other services answers 503 after 2 s: a machine that is too busy is asked again, as the answer says. */
+/**
+ * What waits for other services answers 503 after 2 s: a machine that is too busy is asked again, as the answer says.
+ */
 async function old(method: string, path: string, body?: object): Promise<number> {
   for (let tries = 1; ; tries += 1) {
     const { status, headers } = await call(method, path, { url: compatUrl(), key: platform.adminKey, body });
@@ -93,7 +104,11 @@ async function old(method: string, path: string, body?: object): Promise<number>
 }
 
 /** As many at once as a shop's queue has workers. */
-async function inTurn<T>(all: readonly T[], workers: number, work: (one: T) => Promise<number[]>): Promise<Map<number, number>> {
+async function inTurn<T>(
+  all: readonly T[],
+  workers: number,
+  work: (one: T) => Promise<number[]>,
+): Promise<Map<number, number>> {
   const waiting = [...all];
   const statuses = new Map<number, number>();
   const worker = async (): Promise<void> => {

@@ -47,8 +47,8 @@ async function untilReady(platform: RunningPlatform): Promise<void> {
 }
 
 /**
- * Starts the built platform on a free port, or that of `env`, from the project's root. `env` adds to the environment or overrides it; with `ownGroup` signals can be
- * sent to all of its process group, as a terminal does.
+ * Starts the built platform on a free port, or that of `env`, from the project's root. `env` adds to the environment or
+ * overrides it; with `ownGroup` signals can be sent to all of its process group, as a terminal does.
  */
 export async function startPlatform(
   topology: Topology,
@@ -83,7 +83,8 @@ export async function startPlatform(
       child.kill('SIGTERM');
       await ended;
       if (!env.ATOLL_DATA_DIR) rmSync(dataDir, { recursive: true, force: true });
-      if (child.exitCode !== 0) throw new Error(`The platform ended with code ${child.exitCode}, signal ${child.signalCode}:\n${output}`);
+      if (child.exitCode !== 0)
+        throw new Error(`The platform ended with code ${child.exitCode}, signal ${child.signalCode}:\n${output}`);
     },
   };
   try {

@@ -85,11 +85,20 @@ async function makePod(platform: Operated): Promise<Pick<Secrets, 'podName' | 'e
   const node = await createNode({ platform });
   const { poolId } = await createPool(node, { sharing_mode: 'Spatial', mechanism: 'mps', replicas: 4 }, platform);
   const { subscription_id } = (await tenant.subscribe({ pool_id: poolId, vgpus: 1 })).body;
-  const terms = { team_id: tenant.teamId, subscription_id, name: 'web', image: 'python:3.13', env: { TOKEN: 'secret' } };
+  const terms = {
+    team_id: tenant.teamId,
+    subscription_id,
+    name: 'web',
+    image: 'python:3.13',
+    env: { TOKEN: 'secret' },
+  };
   const { pod_name: podName } = await succeed<{ pod_name: string }>('POST', '/pods', { ...access, body: terms });
   await untilStatus(platform, `/pods/${podName}`, 'running');
   const service = { pod_name: podName, service_name: 'web', port: 8080, protocol: 'HTTP', ssl_enabled: true };
-  const { service_id } = await succeed<{ service_id: string }>('POST', '/pods/expose-service', { ...access, body: service });
+  const { service_id } = await succeed<{ service_id: string }>('POST', '/pods/expose-service', {
+    ...access,
+    body: service,
+  });
   const path = `/pods/expose-service/status?service_id=${service_id}`;
   await untilStatus(platform, path, 'active');
   const { external_port: externalPort } = await succeed<{ external_port: number }>('GET', path, access);
@@ -102,13 +111,21 @@ async function makeHost(platform: Operated, region_id: string, gpu_model: string
   const place = { name: gpu_model, region_id, host: `${gpu_model}.example` };
   const body = { ...place, driver: 'simulated', credential: { password: 'operator' }, specs };
   const access = { url: platform.url, key: platform.adminKey };
-  const { node_id } = await succeed<{ node_id: string }>('POST', '/baremetal/node', { ...access, body: { ...body, ...terms } });
+  const { node_id } = await succeed<{ node_id: string }>('POST', '/baremetal/node', {
+    ...access,
+    body: { ...body, ...terms },
+  });
   await untilStatus(platform, `/baremetal/node/${node_id}`, 'Available');
   return node_id;
 }
 
 /** An instance that is Active, on a host of its own. */
-async function makeInstance(platform: Operated, region_id: string, gpu_model: string, terms: object = {}): Promise<string> {
+async function makeInstance(
+  platform: Operated,
+  region_id: string,
+  gpu_model: string,
+  terms: object = {},
+): Promise<string> {
   await makeHost(platform, region_id, gpu_model, terms);
   const { team } = await createTeam('Tenant of a host', ['team_owner'], platform);
   const body = { team_id: team.id, region_id, name: 'training', specs: { gpu_model } };
@@ -118,7 +135,12 @@ async function makeInstance(platform: Operated, region_id: string, gpu_model: st
   return instance_id;
 }
 
-async function makeReinstall(platform: Operated, regionId: string, hook: IdleHook, url: string): Promise<Secrets['reinstall']> {
+async function makeReinstall(
+  platform: Operated,
+  regionId: string,
+  hook: IdleHook,
+  url: string,
+): Promise<Secrets['reinstall']> {
   const terms = { tenant_sudo: true, reinstall: { url } };
   const instanceId = await makeInstance(platform, regionId, 'A100-80GB', terms);
   await succeed('DELETE', `/baremetal/${instanceId}`, { url: platform.url, key: platform.adminKey });
@@ -128,9 +150,16 @@ async function makeReinstall(platform: Operated, regionId: string, hook: IdleHoo
 
 async function beginSecondFactor({ url: platformUrl, adminKey }: Operated): Promise<string> {
   const email = 'admin@atoll.local';
-  const { url } = await succeed<{ url: string }>('POST', '/user/login-link', { url: platformUrl, key: adminKey, body: { email } });
+  const { url } = await succeed<{ url: string }>('POST', '/user/login-link', {
+    url: platformUrl,
+    key: adminKey,
+    body: { email },
+  });
   await succeed('POST', '/user/link', { url: platformUrl, body: { token: url.split('#')[1], password } });
-  const { access_token } = await succeed<{ access_token: string }>('POST', '/user/login', { url: platformUrl, body: { email, password } });
+  const { access_token } = await succeed<{ access_token: string }>('POST', '/user/login', {
+    url: platformUrl,
+    body: { email, password },
+  });
   await succeed('POST', '/user/second-factor/begin', { url: platformUrl, key: access_token });
   return access_token;
 }

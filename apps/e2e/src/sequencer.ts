@@ -1,6 +1,9 @@
 import { existsSync } from 'node:fs';
 
-/** Stories of more than some 5 s on an idle machine, the longest first. Most of that is waiting, so they had better not be the last to start. */
+/**
+ * Stories of more than some 5 s on an idle machine, the longest first. Most of that is waiting, so they had better not
+ * be the last to start.
+ */
 const long = [
   'operator',
   'killed-at-once',
@@ -30,7 +33,10 @@ const long = [
 const gone = long.filter((name) => !existsSync(`apps/e2e/src/${name}.e2e-spec.ts`));
 if (gone.length > 0) throw new Error(`No such story any more: ${gone.join(', ')}`);
 
-/** Runs the long ones first, the others in the order of their names: the same in a fresh clone, where Jest knows of no durations yet. */
+/**
+ * Runs the long ones first, the others in the order of their names: the same in a fresh clone, where Jest knows of no
+ * durations yet.
+ */
 class Sequencer {
   sort<T extends { readonly path: string }>(tests: readonly T[]): T[] {
     const place = ({ path }: T) => {

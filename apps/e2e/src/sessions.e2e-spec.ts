@@ -1,5 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
-import { adminKey, call, createTeam, freshEmail, platformUrl, succeed, until, type Answer, type MemberView } from './client.js';
+import {
+  adminKey,
+  call,
+  createTeam,
+  freshEmail,
+  platformUrl,
+  succeed,
+  until,
+  type Answer,
+  type MemberView,
+} from './client.js';
 
 const password = 'correct horse battery staple';
 
@@ -19,9 +29,16 @@ interface SessionView {
 class Browser {
   cookie = '';
 
-  async send<Body = LoggedIn>(path: string, body?: object, headers: Record<string, string> = {}): Promise<Answer<Body>> {
+  async send<Body = LoggedIn>(
+    path: string,
+    body?: object,
+    headers: Record<string, string> = {},
+  ): Promise<Answer<Body>> {
     const sent = { origin: platformUrl, 'sec-fetch-site': 'same-origin', 'user-agent': 'a browser', ...headers };
-    const answer = await call<Body>('POST', path, { body, headers: { ...sent, ...(this.cookie && { cookie: this.cookie }) } });
+    const answer = await call<Body>('POST', path, {
+      body,
+      headers: { ...sent, ...(this.cookie && { cookie: this.cookie }) },
+    });
     const [set] = [answer.headers['set-cookie'] ?? []].flat();
     if (set) this.cookie = set.split(';')[0] ?? '';
     return answer;
@@ -43,7 +60,10 @@ const profile = (token: string) => call<LoggedIn['user']>('GET', '/user/profile'
 async function loggedIn() {
   const { team, keys } = await createTeam('Sessions');
   const [member] = team.members as [MemberView];
-  const { url } = await succeed<{ url: string }>('POST', '/user/login-link', { key: adminKey, body: { email: member.email } });
+  const { url } = await succeed<{ url: string }>('POST', '/user/login-link', {
+    key: adminKey,
+    body: { email: member.email },
+  });
   await succeed('POST', '/user/link', { body: { token: url.split('#')[1], password } });
   const browser = new Browser();
   const { body } = await browser.logIn(member.email);
@@ -56,7 +76,9 @@ describe('a session', () => {
     expect(user).toMatchObject({ id: member.user_id, email: member.email, role: 'user', teams: [{ id: team.id }] });
     expect(await profile(token)).toMatchObject({ status: 200, body: user });
     expect((await call('PUT', `/team/${team.id}`, { key: token, body: { name: 'Renamed' } })).status).toBe(200);
-    expect((await call('GET', `/gpuaas/pool-subscription?team_id=${team.id}&gpuaas_id=1`, { key: token })).status).toBeLessThan(500);
+    expect(
+      (await call('GET', `/gpuaas/pool-subscription?team_id=${team.id}&gpuaas_id=1`, { key: token })).status,
+    ).toBeLessThan(500);
     const theirs = await createTeam('Theirs');
     expect((await call('GET', `/team/${theirs.team.id}`, { key: token })).status).toBe(404);
     expect((await call('POST', '/user/login-link', { key: token, body: { email: member.email } })).status).toBe(403);
@@ -64,7 +86,10 @@ describe('a session', () => {
 
   it('has a link that is used once, even at once', async () => {
     const { member } = await loggedIn();
-    const { url } = await succeed<{ url: string }>('POST', '/user/login-link', { key: adminKey, body: { email: member.email } });
+    const { url } = await succeed<{ url: string }>('POST', '/user/login-link', {
+      key: adminKey,
+      body: { email: member.email },
+    });
     expect(url.startsWith(`${platformUrl.replace('127.0.0.1', 'localhost')}/link#`)).toBe(true);
     const use = () => call('POST', '/user/link', { body: { token: url.split('#')[1], password } });
     const statuses = await Promise.all([use(), use(), use()]);
@@ -77,7 +102,8 @@ describe('a session', () => {
     const third = (await browser.send('/user/refresh')).body.access_token;
     for (const tab of [token, second, third]) expect((await profile(tab)).status).toBe(200);
     expect((await browser.send('/user/logout')).status).toBe(204);
-    for (const tab of [token, second, third]) expect(await profile(tab)).toMatchObject({ status: 401, body: { code: 'unauthenticated' } });
+    for (const tab of [token, second, third])
+      expect(await profile(tab)).toMatchObject({ status: 401, body: { code: 'unauthenticated' } });
     expect((await browser.send('/user/refresh')).status).toBe(401);
     expect((await browser.send('/user/logout')).status).toBe(204);
   });
@@ -87,7 +113,8 @@ describe('a session', () => {
     const second = (await browser.send('/user/refresh')).body.access_token;
     const logOut = () => call('POST', '/user/logout', { key: token });
     for (const { status } of await Promise.all([logOut(), logOut(), logOut()])) expect(status).toBe(204);
-    for (const tab of [token, second]) expect(await profile(tab)).toMatchObject({ status: 401, body: { code: 'unauthenticated' } });
+    for (const tab of [token, second])
+      expect(await profile(tab)).toMatchObject({ status: 401, body: { code: 'unauthenticated' } });
     expect((await browser.send('/user/refresh')).status).toBe(401);
     expect((await logOut()).status).toBe(204);
   });
@@ -141,7 +168,9 @@ describe('a session', () => {
     const { member, token } = await loggedIn();
     const { access_token: other } = (await new Browser().logIn(member.email)).body;
     const body = { current: password, new: 'another good phrase' };
-    expect((await call('PUT', '/user/password', { key: token, body: { ...body, current: 'a wrong one' } })).status).toBe(403);
+    expect(
+      (await call('PUT', '/user/password', { key: token, body: { ...body, current: 'a wrong one' } })).status,
+    ).toBe(403);
     expect((await call('PUT', '/user/password', { key: token, body })).status).toBe(204);
     expect([(await profile(token)).status, (await profile(other)).status]).toEqual([200, 401]);
     expect((await new Browser().logIn(member.email)).status).toBe(401);
@@ -155,21 +184,30 @@ describe('an invitation', () => {
     const other = await createTeam('Other');
     const email = freshEmail('invited');
     const invite = (path: string, key = '') =>
-      succeed<MemberView & { invitation: { url: string } }>('POST', path, { key, body: { email, name: 'As sent', role: 'member' } });
+      succeed<MemberView & { invitation: { url: string } }>('POST', path, {
+        key,
+        body: { email, name: 'As sent', role: 'member' },
+      });
     const { invitation } = await invite(`/team/${team.id}/members`, keys.team_owner);
     await invite(`/team/${other.team.id}/members`, other.keys.team_owner);
-    const listed = await succeed<{ data: { email: string }[] }>('GET', `/team/${team.id}/invitations`, { key: keys.team_owner });
+    const listed = await succeed<{ data: { email: string }[] }>('GET', `/team/${team.id}/invitations`, {
+      key: keys.team_owner,
+    });
     expect(listed.data.map((one) => one.email)).toContain(email);
     await succeed('POST', '/user/link', { body: { token: invitation.url.split('#')[1], password, name: 'Ada' } });
     const { body } = await new Browser().logIn(email);
     expect(body.user).toMatchObject({ email, name: 'Ada', teams: [{ id: team.id }] });
-    const members = await succeed<{ data: MemberView[] }>('GET', `/team/${team.id}/members`, { key: body.access_token });
+    const members = await succeed<{ data: MemberView[] }>('GET', `/team/${team.id}/members`, {
+      key: body.access_token,
+    });
     expect(members.data.find((one) => one.email === email)).toMatchObject({ name: 'Ada', status: 'active' });
     expect((await call('GET', `/team/${other.team.id}`, { key: body.access_token })).status).toBe(404);
     const { url } = await succeed<{ url: string }>('POST', '/user/login-link', { key: adminKey, body: { email } });
     await succeed('POST', '/user/link', { body: { token: url.split('#')[1], password } });
     const verified = (await new Browser().logIn(email)).body;
-    expect((await call('POST', `/team/${other.team.id}/invitations/accept`, { key: verified.access_token })).status).toBe(204);
+    expect(
+      (await call('POST', `/team/${other.team.id}/invitations/accept`, { key: verified.access_token })).status,
+    ).toBe(204);
     expect((await call('GET', `/team/${other.team.id}`, { key: verified.access_token })).status).toBe(200);
   });
 
@@ -185,7 +223,9 @@ describe('an invitation', () => {
 describe('a log-in', () => {
   it('answers a wrong password and an unknown address alike', async () => {
     const { member } = await loggedIn();
-    const answers = await Promise.all([member.email, 'nobody@example.com'].map((email) => new Browser().logIn(email, 'wrong password')));
+    const answers = await Promise.all(
+      [member.email, 'nobody@example.com'].map((email) => new Browser().logIn(email, 'wrong password')),
+    );
     const [one, other] = answers.map(({ status, body }) => [status, { ...body, request_id: '' }]);
     expect(one).toEqual([401, expect.objectContaining({ detail: 'The e-mail address or the password is wrong.' })]);
     expect(one).toEqual(other);

@@ -8,11 +8,12 @@ let platform: RunningPlatform | undefined;
 let folder: string | undefined;
 
 /**
- * Before the suite: starts the platform in the topology of `ATOLL_TOPOLOGY`, unless `ATOLL_E2E_URL` names one that runs already, and
- * `ATOLL_E2E_DATABASE_URL` its database.
+ * Before the suite: starts the platform in the topology of `ATOLL_TOPOLOGY`, unless `ATOLL_E2E_URL` names one that runs
+ * already, and `ATOLL_E2E_DATABASE_URL` its database.
  */
 async function setUp(): Promise<void> {
-  // All processes of the suite, of which most are platforms that start, share what Node has compiled. An entry is replaced when its file changes.
+  // All processes of the suite, of which most are platforms that start, share what Node has compiled. An entry is
+  // replaced when its file changes.
   process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('../../../.compile-cache', import.meta.url));
   process.env.ATOLL_TEST_RUN_OWNER = String(process.pid);
   removeLeftPodmanFolders();

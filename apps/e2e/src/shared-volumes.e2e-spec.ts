@@ -11,7 +11,14 @@ interface VolumeView {
 
 interface StorageBill {
   total_cost: string;
-  volumes: { volume_id: string; name: string; region_id: string; used_size_in_gb: number; gb_hours: number; total_cost: string }[];
+  volumes: {
+    volume_id: string;
+    name: string;
+    region_id: string;
+    used_size_in_gb: number;
+    gb_hours: number;
+    total_cost: string;
+  }[];
 }
 
 let tenant: Awaited<ReturnType<typeof createTenant>>;
@@ -36,7 +43,13 @@ const remove = (id: string, key = tenant.key) => call<VolumeView & Refusal>('DEL
 
 describe('a shared volume', () => {
   it('is created, mounted in a pod, grown, kept while it is mounted, deleted, and billed to the cent for what it held', async () => {
-    const price = { sku: 'storage.shared', unit: 'GB', unit_price: '3600', valid_from: '2026-01-01T00:00:00Z', team_id: tenant.teamId };
+    const price = {
+      sku: 'storage.shared',
+      unit: 'GB',
+      unit_price: '3600',
+      valid_from: '2026-01-01T00:00:00Z',
+      team_id: tenant.teamId,
+    };
     await succeed('POST', '/price', { key: adminKey, body: { ...price, force: true } });
     const askedAtMs = Date.now();
     const { status, body: made } = await create();
@@ -52,14 +65,19 @@ describe('a shared volume', () => {
       (found) => found.status === 'running',
     );
     const kept = await remove(made.volume_id);
-    expect([kept.status, kept.body.detail]).toEqual([409, `The volume is mounted by pod ${pod.pod_name}: unmount it there first.`]);
+    expect([kept.status, kept.body.detail]).toEqual([
+      409,
+      `The volume is mounted by pod ${pod.pod_name}: unmount it there first.`,
+    ]);
     expect((await call('PUT', path, { key: tenant.key, body: { size_in_gb: 9 } })).status).toBe(400);
     expect((await call('PUT', path, { key: tenant.key, body: { size_in_gb: 20 } })).status).toBe(200);
     await until(
       () => read(made.volume_id),
       (found) => isActive(found) && found.body.size_in_gb === 20,
     );
-    const overview = await succeed<{ total: object }>('GET', `/team/${tenant.teamId}/resource-overview`, { key: tenant.key });
+    const overview = await succeed<{ total: object }>('GET', `/team/${tenant.teamId}/resource-overview`, {
+      key: tenant.key,
+    });
     expect(overview.total).toMatchObject({ shared_volumes: 1, storage_in_gb: 20 });
     await call('DELETE', `/pods/${pod.pod_name}`, { key: tenant.key });
     const deletingAtMs = Date.now();
@@ -110,7 +128,9 @@ describe('a shared volume', () => {
     const keepers = await createTenant('Keepers', ['team_owner', 'member']);
     const { body: theirs } = await create({ team_id: keepers.teamId }, keepers.key);
     const key = keepers.keys.team_owner ?? '';
-    expect((await call('DELETE', `/team/${keepers.teamId}`, { key })).body.detail).toBe('The team still holds something: 1 shared volume.');
+    expect((await call('DELETE', `/team/${keepers.teamId}`, { key })).body.detail).toBe(
+      'The team still holds something: 1 shared volume.',
+    );
     await endTeam(keepers.teamId, key);
     expect((await read(theirs.volume_id, adminKey)).status).toBe(404);
     expect((await remove(volume.volume_id)).status).toBe(202);

@@ -1,7 +1,14 @@
 import { afterAll, beforeAll, beforeEach, expect, it, jest } from '@jest/globals';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describeWhere, freePort, makeServerFolder, type OidcPerson, OidcProvider, timeoutFactor } from '@atoll/testing';
+import {
+  describeWhere,
+  freePort,
+  makeServerFolder,
+  type OidcPerson,
+  OidcProvider,
+  timeoutFactor,
+} from '@atoll/testing';
 import type { Browser, BrowserContext, Locator, Page } from 'playwright-core';
 import { chromiumLacking, launchChromium } from './chromium.js';
 import { call, type TeamView } from './client.js';
@@ -31,11 +38,18 @@ describeWhere(chromiumLacking, 'single sign-on in a browser', () => {
     const port = await freePort();
     home = `http://localhost:${port}`;
     // Another site than the platform's: what SameSite keeps back is kept back here.
-    provider = await OidcProvider.start(`${home}/api/user/sso/corp/callback`, { host: '127.0.0.1', hasThinIdTokens: true });
+    provider = await OidcProvider.start(`${home}/api/user/sso/corp/callback`, {
+      host: '127.0.0.1',
+      hasThinIdTokens: true,
+    });
     const env = { ATOLL_DATA_DIR: folder, PORT: String(port) };
     // The mapping names a team, so the team is made first.
     const first = await startPlatform(topology, env);
-    const { body } = await call<TeamView>('POST', '/team', { url: home, key: first.adminKey, body: { name: 'Protein folding' } });
+    const { body } = await call<TeamView>('POST', '/team', {
+      url: home,
+      key: first.adminKey,
+      body: { name: 'Protein folding' },
+    });
     teamId = body.id;
     await first.stop();
     const grants = [
@@ -43,7 +57,14 @@ describeWhere(chromiumLacking, 'single sign-on in a browser', () => {
       { value: 'ml', team_id: teamId, role: 'member' },
     ];
     const client = { client_id: 'atoll', client_secret: 'a secret of the specs', scope: 'openid email profile groups' };
-    const corp = { id: 'corp', name: 'Corp', issuer: provider.issuer, ...client, trust_email: true, mapping: { claim: 'groups', grants } };
+    const corp = {
+      id: 'corp',
+      name: 'Corp',
+      issuer: provider.issuer,
+      ...client,
+      trust_email: true,
+      mapping: { claim: 'groups', grants },
+    };
     // Nobody listens there.
     const away = { ...corp, id: 'away', name: 'Away', issuer: `http://127.0.0.1:${await freePort()}` };
     const file = join(folder, 'sso.json');
@@ -67,7 +88,9 @@ describeWhere(chromiumLacking, 'single sign-on in a browser', () => {
   });
 
   const choose = (name = 'Corp') => page.getByRole('link', { name: `Log in with ${name}` }).click();
-  /** What follows the choice of Corp; it is chosen again where a busy machine has made Corp too slow for the platform. */
+  /**
+   * What follows the choice of Corp; it is chosen again where a busy machine has made Corp too slow for the platform.
+   */
   async function comes(expected: Locator): Promise<void> {
     const away = page.getByText(/^Corp cannot be reached/);
     for (let tries = 1; tries < mostTries; tries += 1) {
@@ -110,7 +133,9 @@ describeWhere(chromiumLacking, 'single sign-on in a browser', () => {
 
   /** A page that says what is the matter, from which there is a way on. */
   async function expectRefusal(status: number, sentence: RegExp, open: () => Promise<unknown>): Promise<void> {
-    const answered = page.waitForResponse((response) => response.url().startsWith(`${home}/api/user/sso/`) && response.status() !== 302);
+    const answered = page.waitForResponse(
+      (response) => response.url().startsWith(`${home}/api/user/sso/`) && response.status() !== 302,
+    );
     await open();
     expect((await answered).status()).toBe(status);
     await page.getByRole('heading', { name: 'You are not logged in' }).waitFor();
@@ -125,7 +150,9 @@ describeWhere(chromiumLacking, 'single sign-on in a browser', () => {
     await isInside();
     expect(new URL(page.url()).origin).toBe(home);
     expect(page.url()).not.toMatch(/code|state|token|eyJ/);
-    const kept = await page.evaluate('JSON.stringify({ ...localStorage }) + JSON.stringify({ ...sessionStorage }) + document.cookie');
+    const kept = await page.evaluate(
+      'JSON.stringify({ ...localStorage }) + JSON.stringify({ ...sessionStorage }) + document.cookie',
+    );
     expect(String(kept)).not.toMatch(/eyJ|[\w-]{43}/);
     expect(await roleOfAda()).toBe('member');
     await page.reload();

@@ -54,9 +54,13 @@ export async function subscriber(platform: Operated) {
         ...access(),
         body: { pod_name, service_name: 'web', port: 8080, protocol: 'HTTP' },
       }),
-    service: (service_id: string) => call<ServiceView>('GET', `/pods/expose-service/status?service_id=${service_id}`, access()),
+    service: (service_id: string) =>
+      call<ServiceView>('GET', `/pods/expose-service/status?service_id=${service_id}`, access()),
     unexpose: (service_id: string) => succeed('DELETE', `/pods/delete-exposed-service/${service_id}`, access()),
-    /** Waits until the workloads of the team are those of these pods and no others: gpuaas ends one a step after its pod. */
+    /**
+     * Waits until the workloads of the team are those of these pods and no others: gpuaas ends one a step after its
+     * pod.
+     */
     holds: async (pods: PodView[]) => {
       const path = `/gpuaas/workload?team_id=${tenant.teamId}`;
       const names = async () =>

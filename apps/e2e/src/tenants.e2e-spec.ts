@@ -29,9 +29,15 @@ describe('tenants never meet', () => {
     { method: 'GET', path: '/policy/image/team/{team}/objects' },
     { method: 'GET', path: '/team-billing/{team}/2026-10-01T00:00:00/2026-11-01T00:00:00/daily/utc' },
     { method: 'GET', path: '/workspace-billing/{workspace}/2026-10-01T00:00:00/2026-11-01T00:00:00/daily/utc' },
-    { method: 'GET', path: '/team-billing/group-by-workspace/{team}/2026-10-01T00:00:00/2026-11-01T00:00:00/daily/utc' },
+    {
+      method: 'GET',
+      path: '/team-billing/group-by-workspace/{team}/2026-10-01T00:00:00/2026-11-01T00:00:00/daily/utc',
+    },
     { method: 'GET', path: '/team-billing/gpuaas-pool/{team}/2026-10-01T00:00:00/2026-11-01T00:00:00/daily/all/utc' },
-    { method: 'GET', path: '/team-billing/shared-storage/{team}/2026-10-01T00:00:00/2026-11-01T00:00:00/daily/all/utc' },
+    {
+      method: 'GET',
+      path: '/team-billing/shared-storage/{team}/2026-10-01T00:00:00/2026-11-01T00:00:00/daily/all/utc',
+    },
     { method: 'GET', path: '/team-billing/monthly-comparison/{team}/2026-09/2026-10' },
   ];
 
@@ -40,7 +46,11 @@ describe('tenants never meet', () => {
       text.replace('{team}', ids.team).replace('{user}', ids.user).replace('{workspace}', ids.workspace);
     const ask = (ids: { team: string; user: string; workspace: string }) =>
       call(method, fill(path, ids), { key: stranger, ...(body && { raw: fill(JSON.stringify(body), ids) }) });
-    const foreign = await ask({ team: ours.team.id, user: ours.ids.member ?? '', workspace: ours.team.workspaces[0]?.id ?? '' });
+    const foreign = await ask({
+      team: ours.team.id,
+      user: ours.ids.member ?? '',
+      workspace: ours.team.workspaces[0]?.id ?? '',
+    });
     const missing = await ask({ team: unknown, user: unknown, workspace: unknown });
     expect(foreign.status).toBe(404);
     const comparable = ({ instance: _instance, request_id: _id, ...rest }: Record<string, unknown>) => rest;

@@ -24,17 +24,27 @@ it('a VM starts again when its guest stops by itself, stays stopped when a user 
   const size = { name: flavour, vcpus: 4, memory_gb: 16 };
   expect((await call('POST', '/vm/flavour', { key: tenant.key, body: size })).status).toBe(403);
   await succeed('POST', '/vm/flavour', { key: adminKey, body: size });
-  const flavours = await succeed<{ data: { name: string }[] }>('GET', '/vm/flavour?limit=100', { key: tenant.keys.viewer });
+  const flavours = await succeed<{ data: { name: string }[] }>('GET', '/vm/flavour?limit=100', {
+    key: tenant.keys.viewer,
+  });
   expect(flavours.data.map(({ name }) => name)).toContain(flavour);
   const sku = `vm.${flavour}`;
-  const price = { sku, unit: 'VM', unit_price: '3600', valid_from: '2026-01-01T00:00:00Z', team_id: tenant.teamId, force: true };
+  const price = {
+    sku,
+    unit: 'VM',
+    unit_price: '3600',
+    valid_from: '2026-01-01T00:00:00Z',
+    team_id: tenant.teamId,
+    force: true,
+  };
   await succeed('POST', '/price', { key: adminKey, body: price });
   const create = (body: object, key = tenant.key) =>
     call<VmView & Refusal>('POST', '/vm', {
       key,
       body: { team_id: tenant.teamId, region_id: regionId, name: 'head-node', flavour, image: 'debian:13', ...body },
     });
-  const read = ({ instance_id }: VmView, key = tenant.key) => call<VmView & Refusal>('GET', `/vm/${instance_id}`, { key });
+  const read = ({ instance_id }: VmView, key = tenant.key) =>
+    call<VmView & Refusal>('GET', `/vm/${instance_id}`, { key });
   const comesTo = async (vm: VmView, status: string) =>
     (
       await until(
@@ -57,14 +67,19 @@ it('a VM starts again when its guest stops by itself, stays stopped when a user 
   const askedAtMs = Date.now();
   const { body: vm } = await create({});
   await comesTo(vm, 'running');
-  const instances = await succeed<{ data: object[] }>('GET', `/instance?team_id=${tenant.teamId}`, { key: tenant.keys.viewer });
+  const instances = await succeed<{ data: object[] }>('GET', `/instance?team_id=${tenant.teamId}`, {
+    key: tenant.keys.viewer,
+  });
   expect(instances.data).toContainEqual(
     expect.objectContaining({ id: vm.instance_id, kind: 'vm', status: 'running', auto_restart: false }),
   );
-  const compatible = () => succeed<{ data: object[] }>('GET', `/gpuaas/compatible-instances/${tenant.teamId}`, { key: tenant.keys.viewer });
+  const compatible = () =>
+    succeed<{ data: object[] }>('GET', `/gpuaas/compatible-instances/${tenant.teamId}`, { key: tenant.keys.viewer });
   const { data } = await until(compatible, (found) => found.data.length === 1);
   expect(data).toEqual([{ id: vm.instance_id, name: 'head-node', kind: 'vm', status: 'running' }]);
-  const overview = await succeed<{ total: object }>('GET', `/team/${tenant.teamId}/resource-overview`, { key: tenant.key });
+  const overview = await succeed<{ total: object }>('GET', `/team/${tenant.teamId}/resource-overview`, {
+    key: tenant.key,
+  });
   expect(overview.total).toMatchObject({ vms: 2, vms_in_use: 1 });
 
   const stranger = await createTenant('Strangers');

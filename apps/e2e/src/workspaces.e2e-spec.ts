@@ -17,13 +17,18 @@ it('a workspace is not deleted while a GPU pool subscription is in it, and is de
   const { poolId } = await createPool(node, { sharing_mode: 'Spatial', mechanism: 'mps', replicas: 4 });
   const tenant = await createTenant('Tenant', ['team_owner', 'member']);
   const owner = { key: tenant.keys.team_owner ?? '' };
-  const { id } = (await call<{ id: string }>('POST', '/workspace', { ...owner, body: { team_id: tenant.teamId, name: 'lab' } })).body;
+  const { id } = (
+    await call<{ id: string }>('POST', '/workspace', { ...owner, body: { team_id: tenant.teamId, name: 'lab' } })
+  ).body;
   const subscribe = async () => (await tenant.subscribe({ pool_id: poolId, vgpus: 1, workspace_id: id })).body;
   const remove = () => call<Refusal>('DELETE', `/workspace/${id}`, owner);
   // The GPU service hears of a new workspace by an event.
   const held = await until(subscribe, ({ subscription_id }) => subscription_id !== undefined);
   const refused = await remove();
-  expect([refused.status, refused.body.detail]).toEqual([409, 'The workspace still holds something: 1 GPU pool subscription.']);
+  expect([refused.status, refused.body.detail]).toEqual([
+    409,
+    'The workspace still holds something: 1 GPU pool subscription.',
+  ]);
   await tenant.subscribed(held.subscription_id);
   await tenant.unsubscribe(held.subscription_id);
   await tenant.subscribed(held.subscription_id, 'unsubscribed');

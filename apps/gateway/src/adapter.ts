@@ -16,10 +16,14 @@ const headTimeoutMs = 15_000;
 const timeoutCheckMs = 5_000;
 
 /**
- * The HTTP server of a listener, with its bounds. `partsOf` is asked when a request needs them: the application is made after its adapter. A request
- * to change the protocol that `isUpgrade` does not take is answered as if it had not asked.
+ * The HTTP server of a listener, with its bounds. `partsOf` is asked when a request needs them: the application is made
+ * after its adapter. A request to change the protocol that `isUpgrade` does not take is answered as if it had not
+ * asked.
  */
-export function createAdapter(partsOf: () => HookParts, isUpgrade: (request: IncomingMessage) => boolean = () => false): FastifyAdapter {
+export function createAdapter(
+  partsOf: () => HookParts,
+  isUpgrade: (request: IncomingMessage) => boolean = () => false,
+): FastifyAdapter {
   const noted = (status: number, requestId: string): void => partsOf().answered.recordUnread(status, requestId);
   const adapter = new FastifyAdapter({
     bodyLimit: maxBodyBytes,
@@ -44,9 +48,12 @@ export function createAdapter(partsOf: () => HookParts, isUpgrade: (request: Inc
       void refuseUnroutable(partsOf(), error, request, reply),
   });
   const instance = adapter.getInstance();
-  // An expectation is not asked for (RFC 9110, 10.1.1): the request is answered as any other, instead of by Node's bare 417.
+  // An expectation is not asked for (RFC 9110, 10.1.1): the request is answered as any other, instead of by Node's
+  // bare 417.
   instance.server.on('checkExpectation', (request, response) => instance.server.emit('request', request, response));
-  instance.server.on('connect', (_request: unknown, socket: Duplex) => refuseTunnel(socket, noted, partsOf().unreadForm));
+  instance.server.on('connect', (_request: unknown, socket: Duplex) =>
+    refuseTunnel(socket, noted, partsOf().unreadForm),
+  );
   declareRequestState(instance);
   return adapter;
 }

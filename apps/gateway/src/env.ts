@@ -5,7 +5,8 @@ import type { GatewayOptions, LimitStore } from './gateway-options.js';
 import { defaultLimits, limitForm, parseLimit, type Limit, type Limits } from './rate-limits/limits.js';
 
 const inWords = ({ count, seconds }: Limit): string => `${count}/${seconds}`;
-const LimitText = (): PropertyDecorator => Matches(limitForm, { message: '$property must be count/seconds, such as 600/60' });
+const LimitText = (): PropertyDecorator =>
+  Matches(limitForm, { message: '$property must be count/seconds, such as 600/60' });
 
 /** Of a gateway in a process of its own. */
 export class GatewayProcessEnv extends BusEnv {
@@ -81,7 +82,10 @@ export class GatewayEnv {
   @RequestDeadline()
   ATOLL_DEADLINE_MS: number = defaultDeadlineMs;
 
-  /** How long requests are still taken at shutdown while `/readyz` says no. Behind a load balancer: as long as it takes to notice. */
+  /**
+   * How long requests are still taken at shutdown while `/readyz` says no. Behind a load balancer: as long as it takes
+   * to notice.
+   */
   @WholeNumber({ min: 0, max: 10_000, unit: 'milliseconds' })
   ATOLL_DRAIN_DELAY_MS: number = 0;
 
@@ -105,7 +109,10 @@ export function optionsFrom(
 }
 
 function limitsOf(env: GatewayEnv): Limits {
-  const limit = (text: string, burst: number | undefined): Limit => ({ ...parseLimit(text), ...(burst !== undefined && { burst }) });
+  const limit = (text: string, burst: number | undefined): Limit => ({
+    ...parseLimit(text),
+    ...(burst !== undefined && { burst }),
+  });
   return {
     key: limit(env.ATOLL_LIMIT_KEY, env.ATOLL_LIMIT_KEY_BURST),
     billing: limit(env.ATOLL_LIMIT_BILLING, env.ATOLL_LIMIT_BILLING_BURST),

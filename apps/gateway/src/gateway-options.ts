@@ -23,11 +23,17 @@ export interface GatewayOptions {
   limitStore?: LimitStore;
   /** How long a request may take; 5 s unless given. */
   deadlineMs?: number;
-  /** How long requests are still taken at shutdown while `/readyz` says no, for a load balancer to notice; 0 unless given. */
+  /**
+   * How long requests are still taken at shutdown while `/readyz` says no, for a load balancer to notice; 0 unless
+   * given.
+   */
   drainDelayMs?: number;
   /** What `/readyz` asks besides the bus. */
   readinessChecks?: readonly ReadinessCheck[];
-  /** Where the built console is; beside the built gateway unless given. Where there is none, `/` leads to the documentation. */
+  /**
+   * Where the built console is; beside the built gateway unless given. Where there is none, `/` leads to the
+   * documentation.
+   */
   consoleFolder?: string;
   /** Epoch milliseconds, for key expiry, cache and limits. */
   now?: () => number;

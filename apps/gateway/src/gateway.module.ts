@@ -69,7 +69,10 @@ export class GatewayModule {
         { module: DirectRpcModule, imports: [options.rpc] },
         ThrottlerModule.forRootAsync({
           inject: [{ token: NatsLink, optional: true }],
-          useFactory: (link?: NatsLink) => ({ throttlers: throttlersOf(settings.limits), storage: openBuckets(settings, store, link) }),
+          useFactory: (link?: NatsLink) => ({
+            throttlers: throttlersOf(settings.limits),
+            storage: openBuckets(settings, store, link),
+          }),
         }),
       ],
       controllers: [

@@ -58,7 +58,16 @@ describeAccess<Place>({
     await fixture.settle();
     const { workload_id } = await fixture.start(team, { subscription_id });
     const { gpuaas_id, node_id, pool_id } = pool;
-    return { team_id: team.team_id, gpuaas_id, node_id, pool_id, subscription_id, workload_id, instance_id, metal_id: host.node_id };
+    return {
+      team_id: team.team_id,
+      gpuaas_id,
+      node_id,
+      pool_id,
+      subscription_id,
+      workload_id,
+      instance_id,
+      metal_id: host.node_id,
+    };
   },
   call: (operation: Operation, input, caller) => fixture.call(operation, input, caller),
   suspension: {
@@ -81,15 +90,35 @@ describeAccess<Place>({
     'list instances that can be connected': ['readTeam', connections.compatibleInstances, ofTeam],
     'read connections': ['useResources', connections.read, ofTeam],
     'refresh connections': ['useResources', connections.refresh, ofTeam],
-    'subscribe to a pool': ['useResources', subscriptions.subscribe, ({ team_id, pool_id }) => ({ team_id, pool_id, vgpus: 1 })],
-    'shrink a subscription': ['useResources', subscriptions.resize, ({ subscription_id }) => ({ subscription_id, vgpus: 1 })],
-    'grow a subscription': ['useResources', subscriptions.resize, ({ subscription_id }) => ({ subscription_id, vgpus: 3 })],
-    'start a workload': ['useResources', workloads.start, ({ subscription_id }) => ({ subscription_id, name: 'job', vgpus: 1 })],
+    'subscribe to a pool': [
+      'useResources',
+      subscriptions.subscribe,
+      ({ team_id, pool_id }) => ({ team_id, pool_id, vgpus: 1 }),
+    ],
+    'shrink a subscription': [
+      'useResources',
+      subscriptions.resize,
+      ({ subscription_id }) => ({ subscription_id, vgpus: 1 }),
+    ],
+    'grow a subscription': [
+      'useResources',
+      subscriptions.resize,
+      ({ subscription_id }) => ({ subscription_id, vgpus: 3 }),
+    ],
+    'start a workload': [
+      'useResources',
+      workloads.start,
+      ({ subscription_id }) => ({ subscription_id, name: 'job', vgpus: 1 }),
+    ],
     'stop a workload': ['useResources', workloads.stop, ({ workload_id }) => ({ workload_id })],
     'end a subscription': ['useResources', subscriptions.unsubscribe, ofSubscription],
     'list bare metal': ['readTeam', baremetal.list, ofTeam],
     'read bare metal': ['readTeam', baremetal.get, ofInstance],
-    'request bare metal': ['useResources', baremetal.request, ({ team_id }) => ({ team_id, name: 'x', specs: { gpu_count: 1 } })],
+    'request bare metal': [
+      'useResources',
+      baremetal.request,
+      ({ team_id }) => ({ team_id, name: 'x', specs: { gpu_count: 1 } }),
+    ],
     'read the credentials of bare metal': ['useResources', baremetal.credentials, ofInstance],
     'release bare metal': ['useResources', baremetal.end, ofInstance],
     'create a region': ['operate', regions.create, () => ({ region_name: `region-${newId()}` })],

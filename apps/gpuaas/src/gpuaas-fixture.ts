@@ -21,7 +21,14 @@ import { newId } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { InProcessBus } from '@atoll/rpc';
 import { MachineWorkers } from '@atoll/state-machine';
-import { aTeam, memberOf, OwnerOfTeams, ServiceUnderTest, startServiceUnderTest, type StartedService } from '@atoll/testing';
+import {
+  aTeam,
+  memberOf,
+  OwnerOfTeams,
+  ServiceUnderTest,
+  startServiceUnderTest,
+  type StartedService,
+} from '@atoll/testing';
 import { TeamCapacity } from './capacity/team-capacity.js';
 import { ConnectionSource } from './connections/connection-source.js';
 import { NodeDriver } from './driver/node-driver.js';
@@ -71,8 +78,9 @@ export interface Inventory {
 }
 
 /**
- * The gpuaas service on a database of its own, with specs in the place of the gateway and of the other services. Unless `isRunning`, nothing is done
- * by itself: `work` does what is due, `pass` lets time pass, `settle` both until all is at rest.
+ * The gpuaas service on a database of its own, with specs in the place of the gateway and of the other services. Unless
+ * `isRunning`, nothing is done by itself: `work` does what is due, `pass` lets time pass, `settle` both until all is at
+ * rest.
  */
 export class GpuaasFixture extends ServiceUnderTest {
   private constructor(
@@ -85,14 +93,20 @@ export class GpuaasFixture extends ServiceUnderTest {
   }
 
   /** `driver`, `metrics` and `connections` stand in for nodes, metrics and pods. */
-  static async start(options: Partial<GpuaasSettings> & Doubles & { isRunning?: boolean } = {}): Promise<GpuaasFixture> {
+  static async start(
+    options: Partial<GpuaasSettings> & Doubles & { isRunning?: boolean } = {},
+  ): Promise<GpuaasFixture> {
     const { isRunning = false, driver, metrics, connections, ...given } = options;
     const bus = new InProcessBus();
     const owner = new OwnerOfTeams(bus);
     const keptOn = new Map<string, ClusterHoldings | 'away'>();
     bus.serve(podHoldings.ofGpuaas.subject, ({ payload }, respond) => {
       const kept = keptOn.get((JSON.parse(payload) as GpuaasPath).gpuaas_id) ?? { vms: 0, shared_volumes: 0 };
-      respond(kept === 'away' ? { error: new AppError('unavailable', 'The pods service is away.') } : { json: JSON.stringify(kept) });
+      respond(
+        kept === 'away'
+          ? { error: new AppError('unavailable', 'The pods service is away.') }
+          : { json: JSON.stringify(kept) },
+      );
     });
     const doubles = [
       [NodeDriver, driver],
@@ -118,7 +132,11 @@ export class GpuaasFixture extends ServiceUnderTest {
   async inventory(board = 'A100-80GB', count = 1, nodeName = `node-${newId()}`): Promise<Inventory> {
     const { region_id } = await this.call(regions.create, { region_name: `region-${newId()}` });
     const { gpuaas_id } = await this.call(regions.createGpuaas, { region_id, name: 'a' });
-    const { node_id, gpus } = await this.call(nodes.register, { gpuaas_id, node_name: nodeName, gpus: [{ board, count }] });
+    const { node_id, gpus } = await this.call(nodes.register, {
+      gpuaas_id,
+      node_name: nodeName,
+      gpus: [{ board, count }],
+    });
     await this.call(nodes.initialise, { node_id });
     await this.work();
     // A step that took too long on a busy machine is tried again.
@@ -154,11 +172,18 @@ export class GpuaasFixture extends ServiceUnderTest {
     return { ...inventory, ...pool };
   }
 
-  subscribe({ team_id, member }: ToldTeam, terms: Omit<Subscribe, 'team_id' | 'vgpus'> & { vgpus?: number }): Promise<Subscription> {
+  subscribe(
+    { team_id, member }: ToldTeam,
+    terms: Omit<Subscribe, 'team_id' | 'vgpus'> & { vgpus?: number },
+  ): Promise<Subscription> {
     return this.call(subscriptions.subscribe, { team_id, vgpus: 1, ...terms }, member);
   }
 
-  unsubscribe({ member }: ToldTeam, { subscription_id }: { subscription_id: string }, force = false): Promise<Subscription> {
+  unsubscribe(
+    { member }: ToldTeam,
+    { subscription_id }: { subscription_id: string },
+    force = false,
+  ): Promise<Subscription> {
     return this.call(subscriptions.unsubscribe, { subscription_id, force }, member);
   }
 
@@ -170,7 +195,10 @@ export class GpuaasFixture extends ServiceUnderTest {
     return this.call(workloads.stop, { workload_id }, member);
   }
 
-  async subscription({ team_id }: ToldTeam, { subscription_id }: { subscription_id: string }): Promise<MeteredSubscription> {
+  async subscription(
+    { team_id }: ToldTeam,
+    { subscription_id }: { subscription_id: string },
+  ): Promise<MeteredSubscription> {
     const { data } = await this.call(subscriptions.list, { team_id, subscription_id });
     if (!data[0]) throw new Error('There is no such subscription.');
     return data[0];
@@ -213,7 +241,10 @@ export class GpuaasFixture extends ServiceUnderTest {
       await this.work();
       const [{ transient = 0 } = {}] = await this.query<{ transient: number }>(
         machines
-          .map((table) => `SELECT count(*)::int AS transient FROM ${table} WHERE deadline_at IS NOT NULL OR ${withoutDeadline}`)
+          .map(
+            (table) =>
+              `SELECT count(*)::int AS transient FROM ${table} WHERE deadline_at IS NOT NULL OR ${withoutDeadline}`,
+          )
           .join(' UNION ALL '),
       ).then((rows) => [{ transient: rows.reduce((sum, row) => sum + row.transient, 0) }]);
       if (transient === 0) {

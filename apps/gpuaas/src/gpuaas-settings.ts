@@ -7,7 +7,10 @@ import type { BaremetalLimits } from './model/baremetal-instance.machine.js';
 
 /** What a deployment decides about the gpuaas service. */
 export class GpuaasSettings {
-  /** Where metrics are read, `http://user:password@host:9090`; without, those of simulated clusters are made up, and others have none. */
+  /**
+   * Where metrics are read, `http://user:password@host:9090`; without, those of simulated clusters are made up, and
+   * others have none.
+   */
   @Variable('ATOLL_PROMETHEUS_URL')
   @HttpUrl()
   prometheusUrl: string | undefined = undefined;
@@ -95,14 +98,19 @@ export class GpuaasSettings {
   @IsIn(['simulated', 'docker'], { message: 'ATOLL_CLUSTER must be simulated or docker' })
   cluster: 'simulated' | 'docker' = 'simulated';
 
-  /** Paths of the sockets of container engines that a cluster may have, comma-separated. Whoever may write to one is root on its host. */
+  /**
+   * Paths of the sockets of container engines that a cluster may have, comma-separated. Whoever may write to one is
+   * root on its host.
+   */
   @Variable('ATOLL_DOCKER_SOCKETS')
   @Matches(/^(?:[\s,]*\/[^,]*)*[\s,]*$/, {
     message: 'ATOLL_DOCKER_SOCKETS must be absolute paths, comma-separated, such as /var/run/docker.sock',
   })
   dockerSockets: string = '';
 
-  /** Of clusters by `ATOLL_CLUSTER=docker`: the name or address at which the host of the engine is reached from outside. */
+  /**
+   * Of clusters by `ATOLL_CLUSTER=docker`: the name or address at which the host of the engine is reached from outside.
+   */
   @Variable('ATOLL_DOCKER_PUBLIC_HOST')
   @Text(hostName)
   dockerPublicHost: string = '127.0.0.1';

@@ -2,7 +2,10 @@ import { loadEnv } from '@atoll/service';
 import { newAdminKey, service as teams } from '../../teams/src/service.js';
 import { besidePlatform } from './beside-platform.js';
 
-/** `npm run admin-key`: a new key for the operator who lost the old one, made at the machine. A running platform takes up to 5 s to forget the old one. */
+/**
+ * `npm run admin-key`: a new key for the operator who lost the old one, made at the machine. A running platform takes
+ * up to 5 s to forget the old one.
+ */
 await besidePlatform(async ({ connect, source }) => {
   // First, since a key under another pepper would be one that nobody takes.
   const settings = loadEnv(teams.settings, source);

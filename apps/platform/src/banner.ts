@@ -19,7 +19,9 @@ export function banner({ url, publicUrl, readyAfterMs, dataDir, cluster, adminKe
   const aboutKey = adminKey
     ? `${adminKey}\n               shown this once; it does not expire. Keep it, and leave everyday work to keys of teams.`
     : 'as printed at the first start. Lost it? npm run admin-key makes a new one.';
-  const aboutLink = adminLink ? `\n  Log in       ${adminLink}\n               sets the operator's password; good once, for 24 hours.` : '';
+  const aboutLink = adminLink
+    ? `\n  Log in       ${adminLink}\n               sets the operator's password; good once, for 24 hours.`
+    : '';
   return `
 Atoll is ready after ${(readyAfterMs / 1000).toFixed(1)} s.
 

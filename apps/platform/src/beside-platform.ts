@@ -12,15 +12,17 @@ export interface Beside {
   /** Connects to the schema of a service, which must be at the version of this program. */
   readonly connect: (service: string) => Promise<DataSource>;
   /** As `connect`, to each of them: a schema of another release ends the command before it has done anything. */
-  readonly connectAll: (services: readonly ServiceDefinition[]) => Promise<(readonly [ServiceDefinition, DataSource])[]>;
+  readonly connectAll: (
+    services: readonly ServiceDefinition[],
+  ) => Promise<(readonly [ServiceDefinition, DataSource])[]>;
   /** Where the settings of a service are read. */
   readonly source: NodeJS.ProcessEnv;
 }
 
 /**
- * Runs a command of the operator on the schemas of services, beside a running platform or without one: no service boots, so nothing is migrated,
- * no worker works and no timer runs. Where the services run apart it takes their `DATABASE_URL`. Ends the process with code 1 and
- * one clear line where the command fails.
+ * Runs a command of the operator on the schemas of services, beside a running platform or without one: no service
+ * boots, so nothing is migrated, no worker works and no timer runs. Where the services run apart it takes their
+ * `DATABASE_URL`. Ends the process with code 1 and one clear line where the command fails.
  */
 export async function besidePlatform(command: (beside: Beside) => Promise<void>): Promise<void> {
   const undo: (() => Promise<void>)[] = [];
@@ -32,7 +34,8 @@ export async function besidePlatform(command: (beside: Beside) => Promise<void>)
     const url = env.DATABASE_URL ?? (await databaseOf(dataDir, undo));
     const connect = async (name: string) => {
       const definition = services.find((service) => service.name === name);
-      if (!definition) throw new Error(`there is no service ${name}; there is: ${services.map((service) => service.name).join(', ')}`);
+      if (!definition)
+        throw new Error(`there is no service ${name}; there is: ${services.map((service) => service.name).join(', ')}`);
       const dataSource = await connectDataSource({ ...definition.database, schema: name, url, deadlineMs });
       undo.push(() => dataSource.destroy());
       return dataSource;
@@ -53,7 +56,9 @@ export async function besidePlatform(command: (beside: Beside) => Promise<void>)
 
 async function databaseOf(dataDir: string, undo: (() => Promise<void>)[]): Promise<string> {
   if (!existsSync(join(dataDir, 'postgres'))) {
-    throw new Error(`${dataDir} holds no platform. Say where it is by ATOLL_DATA_DIR, or where its database is by DATABASE_URL.`);
+    throw new Error(
+      `${dataDir} holds no platform. Say where it is by ATOLL_DATA_DIR, or where its database is by DATABASE_URL.`,
+    );
   }
   const running = runningPostgresUrl(dataDir);
   if (running !== undefined) return running;

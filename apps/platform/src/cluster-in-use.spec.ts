@@ -7,7 +7,11 @@ import { timeoutFactor } from '@atoll/testing';
 import { clusterInUse } from './cluster-in-use.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'atoll-sockets-'));
-const [engine, hanging, missing] = [join(folder, 'engine.sock'), join(folder, 'hanging.sock'), join(folder, 'missing.sock')];
+const [engine, hanging, missing] = [
+  join(folder, 'engine.sock'),
+  join(folder, 'hanging.sock'),
+  join(folder, 'missing.sock'),
+];
 const answering = createServer((_request, response) => response.end('OK'));
 const silent = createServer(() => undefined);
 beforeAll(async () => {

@@ -13,8 +13,14 @@ function usualSockets({ XDG_RUNTIME_DIR: own }: ClusterEnv): string[] {
   return ['/var/run/docker.sock', '/run/podman/podman.sock', ...(own ? [`${own}/podman/podman.sock`] : [])];
 }
 
-/** A sentence for a person: what runs the pods of new GPU services, and of an engine on this machine that is not used. */
-export async function clusterInUse(env: ClusterEnv, sockets = usualSockets(env), patienceMs = defaultPatienceMs): Promise<string> {
+/**
+ * A sentence for a person: what runs the pods of new GPU services, and of an engine on this machine that is not used.
+ */
+export async function clusterInUse(
+  env: ClusterEnv,
+  sockets = usualSockets(env),
+  patienceMs = defaultPatienceMs,
+): Promise<string> {
   const named = (env.ATOLL_DOCKER_SOCKETS ?? '')
     .split(',')
     .map((socket) => socket.trim())

@@ -6,8 +6,9 @@ import { services } from './services.js';
 const patienceMs = 15_000;
 
 /**
- * `npm run dead-letters`: the events whose effects failed for good, a line each; `npm run dead-letters -- retry SERVICE ID` asks the running
- * service to handle one again, which happens in one transaction or not at all.
+ * `npm run dead-letters`: the events whose effects failed for good, a line each;
+ * `npm run dead-letters -- retry SERVICE ID` asks the running service to handle one again, which happens in one
+ * transaction or not at all.
  */
 const [action = 'list', service = '', id = ''] = process.argv.slice(2);
 
@@ -26,11 +27,14 @@ await besidePlatform(async ({ connect, connectAll }) => {
 });
 
 async function retry(letters: DeadLetterList): Promise<void> {
-  if (!/^[0-9a-f-]{36}$/i.test(id)) throw new Error(`"${id}" is not the id of a dead letter: say npm run dead-letters -- retry SERVICE ID`);
+  if (!/^[0-9a-f-]{36}$/i.test(id))
+    throw new Error(`"${id}" is not the id of a dead letter: say npm run dead-letters -- retry SERVICE ID`);
   const outcome = await letters.retry(id, patienceMs);
   if (outcome.is === 'unknown') throw new Error(`${service} has no dead letter ${id}`);
   if (outcome.is === 'failed') throw new Error(`the event failed again: ${outcome.lastError}`);
   console.log(
-    outcome.is === 'handled' ? 'Handled.' : `Asked for. No process of ${service} has taken it up yet; it is handled when one runs.`,
+    outcome.is === 'handled'
+      ? 'Handled.'
+      : `Asked for. No process of ${service} has taken it up yet; it is handled when one runs.`,
   );
 }

@@ -2,7 +2,9 @@ import { messageOf } from '@atoll/errors';
 import { demoText } from './demo/demo-text.js';
 import { loadDemo } from './demo/load-demo.js';
 
-/** `npm run demo -- URL`, with the operator's key in ATOLL_KEY: loads the demo into a running platform that is empty. */
+/**
+ * `npm run demo -- URL`, with the operator's key in ATOLL_KEY: loads the demo into a running platform that is empty.
+ */
 const [url = 'http://127.0.0.1:3000'] = process.argv.slice(2);
 
 try {

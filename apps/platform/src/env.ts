@@ -1,7 +1,10 @@
 import { IsOptional, IsString } from 'class-validator';
 import { DatabaseUrl, defaultDeadlineMs, HttpEnv, loadLocalSecrets, RequestDeadline } from '@atoll/service';
 
-/** The environment of the platform in one process. Everything has a default. The services and the gateway read their own settings besides. */
+/**
+ * The environment of the platform in one process. Everything has a default. The services and the gateway read their own
+ * settings besides.
+ */
 export class PlatformEnv extends HttpEnv {
   /** Database, keys and secrets: kept between starts. */
   @IsString()

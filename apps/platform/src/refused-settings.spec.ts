@@ -27,14 +27,32 @@ const keys = 'must be id:key, comma-separated, each key 32 bytes in base64; entr
 const currency = 'must be a currency of ISO 4217, in three capital letters such as USD';
 
 it.each([
-  ['pods', 'LOKI_URL', ['loki:3100', 'foo', 'ftp://loki'], http, ['http://loki:3100', 'https://user:secret@127.0.0.1/loki']],
+  [
+    'pods',
+    'LOKI_URL',
+    ['loki:3100', 'foo', 'ftp://loki'],
+    http,
+    ['http://loki:3100', 'https://user:secret@127.0.0.1/loki'],
+  ],
   ['gpuaas', 'ATOLL_PROMETHEUS_URL', ['prometheus:9090', 'foo'], http, ['http://prometheus:9090', 'http://[::1]:9090']],
   ['pods', 'ATOLL_SIMULATED_HOST', ['bad host', 'localhost'], 'must be an IP address', ['127.0.0.1', '0.0.0.0']],
   ['gpuaas', 'ATOLL_SIMULATED_HOST', ['bad host'], 'must be an IP address', ['203.0.113.7']],
   ['pods', 'ATOLL_SSH_PUBLIC_HOST', ['bad host', 'http://a'], host, ['ssh.example.com', '::1']],
   ['gpuaas', 'ATOLL_DOCKER_PUBLIC_HOST', ['bad host'], host, ['gpu.example.com', '203.0.113.7']],
-  ['gpuaas', 'ATOLL_DOOR_IMAGE', ['!!'], image, ['localhost/atoll-door:1', 'registry.example.com:5000/door@sha256:' + '0'.repeat(64)]],
-  ['gpuaas', 'ATOLL_DOCKER_SOCKETS', ['relative/path', '/run/a.sock,b'], sockets, ['/run/a.sock', ' /run/a.sock , /run/b.sock,']],
+  [
+    'gpuaas',
+    'ATOLL_DOOR_IMAGE',
+    ['!!'],
+    image,
+    ['localhost/atoll-door:1', 'registry.example.com:5000/door@sha256:' + '0'.repeat(64)],
+  ],
+  [
+    'gpuaas',
+    'ATOLL_DOCKER_SOCKETS',
+    ['relative/path', '/run/a.sock,b'],
+    sockets,
+    ['/run/a.sock', ' /run/a.sock , /run/b.sock,'],
+  ],
   ['gpuaas', 'ATOLL_SEAL_KEYS', ['zz', 'k1:c2hvcnQ='], keys, [`k2:${'A'.repeat(43)}=, ${needed.ATOLL_SEAL_KEYS}`]],
   ['teams', 'ATOLL_SEAL_KEYS', ['zz'], keys, []],
   ['pods', 'ATOLL_SEAL_KEYS', ['k1:zz'], keys, []],
@@ -57,7 +75,8 @@ it('each setting that is a number says its whole range', async () => {
   for (const { name, settings } of services) {
     for (const [property, variable] of variablesOf(settings)) {
       if (typeof Reflect.get(new settings(), property) !== 'number') continue;
-      for (const value of ['x', '1e3', '-1', '99999999999']) expect(await refusal(name, { [variable]: value })).toMatch(range);
+      for (const value of ['x', '1e3', '-1', '99999999999'])
+        expect(await refusal(name, { [variable]: value })).toMatch(range);
     }
   }
   for (const variable of ['PORT', 'HEALTH_PORT', 'ATOLL_DEADLINE_MS', 'ATOLL_EVENTS_MAX_MIB']) {
@@ -68,7 +87,9 @@ it('each setting that is a number says its whole range', async () => {
 });
 
 it('a database is named by its scheme, in one process too', () => {
-  expect(() => loadEnv(PlatformEnv, { DATABASE_URL: 'database:5432' })).toThrow('DATABASE_URL must be a postgres:// URL');
+  expect(() => loadEnv(PlatformEnv, { DATABASE_URL: 'database:5432' })).toThrow(
+    'DATABASE_URL must be a postgres:// URL',
+  );
 });
 
 it('what needs another setting, a file or an address of the machine is refused before anything is started', async () => {
@@ -78,9 +99,13 @@ it('what needs another setting, a file or an address of the machine is refused b
   expect(await refusal('teams', { ATOLL_SSO_FILE: file })).toBe('ATOLL_SSO_FILE: providers must be a list.');
   rmSync(folder, { recursive: true });
   expect(await refusal('teams', { ATOLL_SSO_FILE: file })).toContain(`ATOLL_SSO_FILE: ${file} cannot be read`);
-  expect(await refusal('gpuaas', { ATOLL_CLUSTER: 'docker' })).toContain('ATOLL_CLUSTER=docker needs ATOLL_DOCKER_SOCKETS');
+  expect(await refusal('gpuaas', { ATOLL_CLUSTER: 'docker' })).toContain(
+    'ATOLL_CLUSTER=docker needs ATOLL_DOCKER_SOCKETS',
+  );
   expect(await refusal('gpuaas', { ATOLL_CLUSTER: 'docker', ATOLL_DOCKER_SOCKETS: '/run/a.sock' })).toBe('accepted');
-  expect(await refusal('pods', { ATOLL_EXPOSED_PORTS: '5-4' })).toContain('ATOLL_EXPOSED_PORTS must be from a lower to a higher port');
+  expect(await refusal('pods', { ATOLL_EXPOSED_PORTS: '5-4' })).toContain(
+    'ATOLL_EXPOSED_PORTS must be from a lower to a higher port',
+  );
   for (const variable of ['ATOLL_SIMULATED_HOST', 'ATOLL_TERMINAL_HOST']) {
     expect(await refusal('pods', { [variable]: '203.0.113.7' })).toContain(
       `${variable} is "203.0.113.7", which is no address of this machine`,

@@ -5,8 +5,9 @@ import { besidePlatform } from './beside-platform.js';
 import { services } from './services.js';
 
 /**
- * `npm run reseal`: seals under the first key of ATOLL_SEAL_KEYS what another one sealed, a line for each column. Says at its end whether the other
- * keys may be taken away; where a value is left that no key opens, it names its row and ends with code 1.
+ * `npm run reseal`: seals under the first key of ATOLL_SEAL_KEYS what another one sealed, a line for each column. Says
+ * at its end whether the other keys may be taken away; where a value is left that no key opens, it names its row and
+ * ends with code 1.
  */
 await besidePlatform(async ({ connectAll, source }) => {
   if (!source.ATOLL_SEAL_KEYS) throw new Error('ATOLL_SEAL_KEYS is not set.');

@@ -43,10 +43,15 @@ interface Configured {
 type Undo = () => Promise<void>;
 
 /**
- * Starts everything in this process: the database, each service as an application of its own, and the gateway before them. Undefined where `stopping`
- * was aborted meanwhile: the start goes no further then, and what has been started is stopped.
+ * Starts everything in this process: the database, each service as an application of its own, and the gateway before
+ * them. Undefined where `stopping` was aborted meanwhile: the start goes no further then, and what has been started is
+ * stopped.
  */
-export async function startPlatform(env: PlatformEnv, logger: Logger, stopping: AbortSignal): Promise<RunningPlatform | undefined> {
+export async function startPlatform(
+  env: PlatformEnv,
+  logger: Logger,
+  stopping: AbortSignal,
+): Promise<RunningPlatform | undefined> {
   const dataDir = resolve(env.ATOLL_DATA_DIR);
   const undo: Undo[] = [];
   const stop = async () => {
@@ -55,24 +60,25 @@ export async function startPlatform(env: PlatformEnv, logger: Logger, stopping: 
   try {
     requireFreeDataFolder(dataDir);
     const port = await requireFreePort(env.PORT, env.HOST, 'npm start');
-    const source: NodeJS.ProcessEnv = { ATOLL_PUBLIC_URL: `http://${publicHost(env.HOST)}:${port}`, ...settingsSource(dataDir) };
+    const source: NodeJS.ProcessEnv = {
+      ATOLL_PUBLIC_URL: `http://${publicHost(env.HOST)}:${port}`,
+      ...settingsSource(dataDir),
+    };
     const configured = await readAllSettings(source);
     const gatewayEnv = loadEnv(GatewayEnv, source);
     const databaseUrl = env.DATABASE_URL ?? (await startDatabase(dataDir, logger, undo));
     const transport = inProcessTransport(services.map(({ name }) => name));
-    const running = await startServices({ configured, deadlineMs: env.ATOLL_DEADLINE_MS, databaseUrl, transport, logger, stopping, undo });
-    stopping.throwIfAborted();
-    const metrics = createMetrics('atoll');
-    observeEvents(metrics, running);
-    for (const [at, service] of running.entries()) observeFigures(metrics, service, services[at]?.figures);
-    const gateway = await createGateway({
-      ...optionsFrom(gatewayEnv),
-      rpc: transport.rpc,
-      keyPepper: source.ATOLL_KEY_PEPPER ?? '',
+    const running = await startServices({
+      configured,
+      deadlineMs: env.ATOLL_DEADLINE_MS,
+      databaseUrl,
+      transport,
       logger,
-      metrics,
-      readinessChecks: running.flatMap(({ checks }) => checks),
+      stopping,
+      undo,
     });
+    stopping.throwIfAborted();
+    const gateway = await openGateway(gatewayEnv, source, transport, running, logger);
     let compat: NestFastifyApplication | undefined;
     undo.push(async () => void (await Promise.all([gateway.close(), compat?.close()])));
     await gateway.listen(port, env.HOST);
@@ -105,7 +111,9 @@ interface Start {
   undo: Undo[];
 }
 
-/** Starts one service after the other, each as an application of its own. Throws where `stopping` was aborted meanwhile. */
+/**
+ * Starts one service after the other, each as an application of its own. Throws where `stopping` was aborted meanwhile.
+ */
 async function startServices({ configured, transport, logger, undo, ...shared }: Start): Promise<RunningService[]> {
   const running: RunningService[] = [];
   for (const { service, settings } of configured) {
@@ -116,6 +124,26 @@ async function startServices({ configured, transport, logger, undo, ...shared }:
     undo.push(() => started.stop());
   }
   return running;
+}
+
+function openGateway(
+  env: GatewayEnv,
+  source: NodeJS.ProcessEnv,
+  transport: Transport,
+  running: readonly RunningService[],
+  logger: Logger,
+): Promise<NestFastifyApplication> {
+  const metrics = createMetrics('atoll');
+  observeEvents(metrics, running);
+  for (const [at, service] of running.entries()) observeFigures(metrics, service, services[at]?.figures);
+  return createGateway({
+    ...optionsFrom(env),
+    rpc: transport.rpc,
+    keyPepper: source.ATOLL_KEY_PEPPER ?? '',
+    logger,
+    metrics,
+    readinessChecks: running.flatMap(({ checks }) => checks),
+  });
 }
 
 /** What the services do once they take requests. Gives back what is to be shown to the operator. */

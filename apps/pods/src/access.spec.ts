@@ -38,7 +38,12 @@ const ofPod = ({ pod_name }: Place) => ({ pod_name });
 const ofService = ({ service_id }: Place) => ({ service_id });
 const ofVolume = ({ volume_id }: Place) => ({ volume_id });
 const ofVm = ({ instance_id }: Place) => ({ instance_id });
-const limits = { default_duration_minutes: null, longest_duration_minutes: null, default_idle_stop: null, longest_idle_minutes: null };
+const limits = {
+  default_duration_minutes: null,
+  longest_duration_minutes: null,
+  default_idle_stop: null,
+  longest_idle_minutes: null,
+};
 
 describeAccess<Place>({
   place: async () => {
@@ -49,12 +54,20 @@ describeAccess<Place>({
     await fixture.untilExposed({ service_id }, ({ status }) => status === 'active');
     const { volume_id } = await fixture.volume(team);
     const { instance_id } = await fixture.untilVm(await fixture.createVm(team), ({ status }) => status === 'running');
-    return { team_id: team.team_id, subscription_id: team.subscription_id, pod_name, service_id, volume_id, instance_id };
+    return {
+      team_id: team.team_id,
+      subscription_id: team.subscription_id,
+      pod_name,
+      service_id,
+      volume_id,
+      instance_id,
+    };
   },
   call: (operation: Operation, input, caller) => {
     const user_id = newId();
     // Whoever opens a terminal is asked about at the service of teams.
-    for (const { teamId: team_id, role } of caller.teams ?? []) fixture.owner.members.push({ user_id, team_id, role, is_suspended: false });
+    for (const { teamId: team_id, role } of caller.teams ?? [])
+      fixture.owner.members.push({ user_id, team_id, role, is_suspended: false });
     return fixture.call(operation, input, { ...caller, userId: user_id });
   },
   suspension: {
@@ -97,7 +110,11 @@ describeAccess<Place>({
       exposedServices.expose,
       ({ pod_name }) => ({ pod_name, service_name: 'x', port: 81, protocol: 'TCP' }),
     ],
-    'change an exposed service': ['useResources', exposedServices.update, ({ service_id }) => ({ service_id, port: 82 })],
+    'change an exposed service': [
+      'useResources',
+      exposedServices.update,
+      ({ service_id }) => ({ service_id, port: 82 }),
+    ],
     'close an exposed service': ['useResources', exposedServices.delete, ({ service_id }) => ({ id: service_id })],
     'restart a pod': ['useResources', pods.act, ({ pod_name }) => ({ pod_name, action: 'restart' })],
     'stop a pod': ['useResources', pods.act, ({ pod_name }) => ({ pod_name, action: 'stop' })],

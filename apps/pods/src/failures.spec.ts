@@ -49,7 +49,12 @@ async function failingVolume(): Promise<Failing> {
   const { volume_id } = await fixture.createVolume(team);
   await fixture.work();
   await fixture.query('UPDATE shared_volume SET deadline_at = clock_timestamp() WHERE volume_id = $1', [volume_id]);
-  return { table: 'shared_volume', key: 'volume_id', id: volume_id, shown: () => fixture.call(sharedVolumes.get, { volume_id }) };
+  return {
+    table: 'shared_volume',
+    key: 'volume_id',
+    id: volume_id,
+    shown: () => fixture.call(sharedVolumes.get, { volume_id }),
+  };
 }
 
 async function failingService(): Promise<Failing> {
@@ -60,7 +65,12 @@ async function failingService(): Promise<Failing> {
   takenPort = (stranger.address() as AddressInfo).port;
   const asked = { pod_name, service_name: 'web', port: 80, protocol: 'HTTP', external_port: takenPort } as const;
   const { service_id } = await fixture.call(exposedServices.expose, asked, team.member);
-  return { table: 'exposure', key: 'service_id', id: service_id, shown: () => fixture.call(exposedServices.find, { service_id }) };
+  return {
+    table: 'exposure',
+    key: 'service_id',
+    id: service_id,
+    shown: () => fixture.call(exposedServices.find, { service_id }),
+  };
 }
 
 let made = 0;
@@ -70,7 +80,12 @@ const kinds: [name: string, fail: () => Promise<Failing>, ending: 'stopping' | '
   ['a pod whose process failed', () => failingPod('exit-3'), 'stopping', () => 'Its process ended with exit code 3.'],
   ['a VM', failingVm, 'stopping', () => 'Its guest crashed.'],
   ['a shared volume', failingVolume, 'failed', () => 'Deadline exceeded: The cluster has no space left.'],
-  ['an exposed service', failingService, 'failed', () => `Something else on the host listens on the external port ${takenPort}.`],
+  [
+    'an exposed service',
+    failingService,
+    'failed',
+    () => `Something else on the host listens on the external port ${takenPort}.`,
+  ],
 ];
 
 /** From when it fails on, its cluster does not answer, until `jest.restoreAllMocks`. */
@@ -139,23 +154,28 @@ it('a pod that failed once more shows why it failed this time', async () => {
   await until(stopped, `state = 'stopping' AND ${hiccup}`);
   await fixture.query('UPDATE pod SET deadline_at = clock_timestamp() WHERE pod_id = $1', [pod.pod_id]);
   await until(stopped, `state = 'failed'`);
-  expect((await fixture.pod(pod)).reason).toBe('Deadline exceeded: A service of the platform does not answer at the moment.');
+  expect((await fixture.pod(pod)).reason).toBe(
+    'Deadline exceeded: A service of the platform does not answer at the moment.',
+  );
 });
 
-it.each(kinds)('%s shows why it failed, also where the platform is upgraded while it ends', async (_, fail, ending, reason) => {
-  const failing = await fail();
-  const { table, key, id } = failing;
-  loseClusterWhileFailing(failing);
-  await until(failing, `state = 'failing' AND ${hiccup}`);
-  const upgrade = new Failures1883000000000();
-  const runner = fixture.get(DataSource).createQueryRunner();
-  await upgrade.down(runner);
-  await fixture.query(`UPDATE ${table} SET last_error = jsonb_build_object('code', 'it', 'message', $2::text) WHERE ${key} = $1`, [
-    id,
-    reason(),
-  ]);
-  await upgrade.up(runner);
-  await runner.release();
-  await until(failing, `state = 'failing' AND ${hiccup}`);
-  expect(await reasonOf(failing)).toEqual([ending, reason()]);
-});
+it.each(kinds)(
+  '%s shows why it failed, also where the platform is upgraded while it ends',
+  async (_, fail, ending, reason) => {
+    const failing = await fail();
+    const { table, key, id } = failing;
+    loseClusterWhileFailing(failing);
+    await until(failing, `state = 'failing' AND ${hiccup}`);
+    const upgrade = new Failures1883000000000();
+    const runner = fixture.get(DataSource).createQueryRunner();
+    await upgrade.down(runner);
+    await fixture.query(
+      `UPDATE ${table} SET last_error = jsonb_build_object('code', 'it', 'message', $2::text) WHERE ${key} = $1`,
+      [id, reason()],
+    );
+    await upgrade.up(runner);
+    await runner.release();
+    await until(failing, `state = 'failing' AND ${hiccup}`);
+    expect(await reasonOf(failing)).toEqual([ending, reason()]);
+  },
+);

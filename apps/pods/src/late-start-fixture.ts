@@ -9,8 +9,8 @@ export interface LateStart {
 }
 
 /**
- * The next start of a pod or VM that `work` comes to, whose process is frozen once the run is made and before it knows whether that is wanted. Call what it resolves
- * with to let it go on.
+ * The next start of a pod or VM that `work` comes to, whose process is frozen once the run is made and before it knows
+ * whether that is wanted. Call what it resolves with to let it go on.
  */
 export async function frozenStart(
   driver: ClusterDriver,
@@ -19,7 +19,11 @@ export async function frozenStart(
 ): Promise<() => Promise<void>> {
   const begun = Promise.withResolvers<void>();
   const going = Promise.withResolvers<void>();
-  const start = driver[kind].bind(driver) as (run: object, isWanted: LateStart['isWanted'], signal: AbortSignal) => Promise<void>;
+  const start = driver[kind].bind(driver) as (
+    run: object,
+    isWanted: LateStart['isWanted'],
+    signal: AbortSignal,
+  ) => Promise<void>;
   jest.spyOn(driver, kind).mockImplementationOnce((asked: object, isWanted, signal) => {
     const answer = async (): Promise<boolean> => {
       begun.resolve();
@@ -37,7 +41,11 @@ export async function frozenStart(
 }
 
 /** The next start of a pod or VM that `work` comes to, which takes as long as the spec lets it. */
-export async function heldStart(driver: ClusterDriver, kind: 'startPod' | 'startVm', work: () => Promise<void>): Promise<LateStart> {
+export async function heldStart(
+  driver: ClusterDriver,
+  kind: 'startPod' | 'startVm',
+  work: () => Promise<void>,
+): Promise<LateStart> {
   const begun = Promise.withResolvers<LateStart>();
   const going = Promise.withResolvers<void>();
   const over = Promise.withResolvers<void>();
@@ -60,7 +68,10 @@ export async function heldStart(driver: ClusterDriver, kind: 'startPod' | 'start
   return begun.promise;
 }
 
-/** The process of a start learns by its clock, or when it next extends its claims, that its claim has run out: resolves when it is told no more that its run is wanted. */
+/**
+ * The process of a start learns by its clock, or when it next extends its claims, that its claim has run out: resolves
+ * when it is told no more that its run is wanted.
+ */
 export async function toldNoMore({ isWanted }: LateStart): Promise<void> {
   const isTold = () =>
     isWanted().then(

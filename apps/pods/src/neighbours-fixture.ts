@@ -31,7 +31,10 @@ export class Neighbours {
   /** Clusters that an operator has set. All others are simulated. */
   readonly clusters = new Map<string, Partial<ClusterChanged>>();
   /** How much a pod uses its GPU. */
-  usage: (pod: ReadPodUsage['pods'][number]) => Pick<PodUsage, 'kind' | 'peak_percent'> = () => ({ kind: 'no_data', peak_percent: null });
+  usage: (pod: ReadPodUsage['pods'][number]) => Pick<PodUsage, 'kind' | 'peak_percent'> = () => ({
+    kind: 'no_data',
+    peak_percent: null,
+  });
   /** References that no policy allows. */
   readonly forbiddenImages = new Set<string>();
   /** Subjects in the order in which they were asked for. */
@@ -67,7 +70,12 @@ export class Neighbours {
     serve(imagePolicies.check, (input) => this.verdict(input));
   }
 
-  subscription(teamId: string, workspaceId: string, vgpus = 4, more: Partial<KnownSubscription> = {}): KnownSubscription {
+  subscription(
+    teamId: string,
+    workspaceId: string,
+    vgpus = 4,
+    more: Partial<KnownSubscription> = {},
+  ): KnownSubscription {
     const subscription: KnownSubscription = {
       subscription_id: String((this.last += 1)),
       team_id: teamId,
@@ -94,7 +102,13 @@ export class Neighbours {
   /** The cluster of a GPU service, as the gpuaas service tells of it. */
   cluster({ gpuaas_id }: GpuaasPath): ClusterChanged {
     const none = { socket: null, url: null, door_image: null, sealed_tls: null };
-    const simulated = { gpuaas_id, driver: 'simulated' as const, public_host: '127.0.0.1', ...none, is_unreachable: false };
+    const simulated = {
+      gpuaas_id,
+      driver: 'simulated' as const,
+      public_host: '127.0.0.1',
+      ...none,
+      is_unreachable: false,
+    };
     return { ...simulated, setting: 1, revision: 1, ...this.clusters.get(gpuaas_id) };
   }
 
@@ -103,7 +117,10 @@ export class Neighbours {
     const { vgpus: held } = found;
     const used = this.used(subscription_id);
     const message = `The subscription has ${held} vGPUs, of which ${used} are in use. What would fit: ${held - used}.`;
-    return { ...found, refusal: found.refusal ?? (used + vgpus > held ? { code: 'insufficient_capacity', message } : null) };
+    return {
+      ...found,
+      refusal: found.refusal ?? (used + vgpus > held ? { code: 'insufficient_capacity', message } : null),
+    };
   }
 
   private start({ pod_id, start, subscription_id, vgpus }: StartPodWorkload): PodWorkload {
@@ -121,7 +138,8 @@ export class Neighbours {
         slices: [],
         cluster_setting: 0,
       };
-    if (this.used(subscription_id) + vgpus > held) throw new AppError('insufficient_capacity', 'The subscription is full.');
+    if (this.used(subscription_id) + vgpus > held)
+      throw new AppError('insufficient_capacity', 'The subscription is full.');
     const slices = Array.from({ length: vgpus }, (_, at) => this.slice(at));
     const workload = {
       pod_id,

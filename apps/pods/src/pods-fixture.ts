@@ -19,7 +19,15 @@ import { Outbox } from '@atoll/events';
 import { InProcessBus } from '@atoll/rpc';
 import { Sealer } from '@atoll/seal';
 import { MachineWorkers } from '@atoll/state-machine';
-import { aTeam, memberOf, OwnerOfTeams, ServiceUnderTest, startServiceUnderTest, timeoutFactor, type StartedService } from '@atoll/testing';
+import {
+  aTeam,
+  memberOf,
+  OwnerOfTeams,
+  ServiceUnderTest,
+  startServiceUnderTest,
+  timeoutFactor,
+  type StartedService,
+} from '@atoll/testing';
 import { ClusterWatch } from './watch/cluster-watch.js';
 import { Clusters } from './cluster/clusters.js';
 import type { SetClusters } from './cluster/set-clusters.js';
@@ -46,8 +54,9 @@ export interface ToldTeam {
 }
 
 /**
- * The pods service on a database of its own and on simulated clusters, with specs in the place of the gateway and of the other services. Unless
- * `isRunning`, nothing is done by itself: `work` does what is due, `settle` lets time pass until all is at rest.
+ * The pods service on a database of its own and on simulated clusters, with specs in the place of the gateway and of
+ * the other services. Unless `isRunning`, nothing is done by itself: `work` does what is due, `settle` lets time pass
+ * until all is at rest.
  */
 export class PodsFixture extends ServiceUnderTest {
   private volumes = 0;
@@ -123,7 +132,11 @@ export class PodsFixture extends ServiceUnderTest {
 
   createVolume({ team_id, member }: ToldTeam, more: Partial<CreateSharedVolume> = {}): Promise<SharedVolume> {
     this.volumes += 1;
-    return this.call(sharedVolumes.create, { team_id, region_id: '1', name: `volume-${this.volumes}`, size_in_gb: 10, ...more }, member);
+    return this.call(
+      sharedVolumes.create,
+      { team_id, region_id: '1', name: `volume-${this.volumes}`, size_in_gb: 10, ...more },
+      member,
+    );
   }
 
   /** A volume that can be mounted. */
@@ -132,7 +145,10 @@ export class PodsFixture extends ServiceUnderTest {
   }
 
   /** Works until a volume is as it should be. */
-  async untilVolume({ volume_id }: { volume_id: string }, isAsItShould: (found: SharedVolume) => boolean): Promise<SharedVolume> {
+  async untilVolume(
+    { volume_id }: { volume_id: string },
+    isAsItShould: (found: SharedVolume) => boolean,
+  ): Promise<SharedVolume> {
     for (const end = Date.now() + patienceMs; ;) {
       await this.work();
       const found = await this.call(sharedVolumes.get, { volume_id });
@@ -183,7 +199,10 @@ export class PodsFixture extends ServiceUnderTest {
   }
 
   /** Works until an exposed service is as it should be. */
-  async untilExposed(service: { service_id: string }, isAsItShould: (found: ExposedService) => boolean): Promise<ExposedService> {
+  async untilExposed(
+    service: { service_id: string },
+    isAsItShould: (found: ExposedService) => boolean,
+  ): Promise<ExposedService> {
     for (const end = Date.now() + patienceMs; ;) {
       await this.work();
       const found = await this.call(exposedServices.find, { service_id: service.service_id });
@@ -217,11 +236,15 @@ export class PodsFixture extends ServiceUnderTest {
 
   /** What waits for another look has it now. */
   async hurry(): Promise<void> {
-    await this.query(`UPDATE exposure SET due_at = clock_timestamp(), parked_until = NULL WHERE parked_until IS NOT NULL`);
+    await this.query(
+      `UPDATE exposure SET due_at = clock_timestamp(), parked_until = NULL WHERE parked_until IS NOT NULL`,
+    );
     await this.query(
       `UPDATE vm SET due_at = clock_timestamp(), parked_until = NULL WHERE deadline_at IS NOT NULL AND parked_until IS NOT NULL`,
     );
-    await this.query(`UPDATE shared_volume SET due_at = clock_timestamp(), parked_until = NULL WHERE parked_until IS NOT NULL`);
+    await this.query(
+      `UPDATE shared_volume SET due_at = clock_timestamp(), parked_until = NULL WHERE parked_until IS NOT NULL`,
+    );
     await this.query(
       `UPDATE pod SET due_at = clock_timestamp(), parked_until = NULL WHERE deadline_at IS NOT NULL AND parked_until IS NOT NULL`,
     );

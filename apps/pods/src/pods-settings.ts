@@ -18,10 +18,15 @@ export class PodsSettings {
 
   /** External ports of exposed services, first and last. */
   @Variable('ATOLL_EXPOSED_PORTS')
-  @Matches(/^[1-9]\d{0,4}-[1-9]\d{0,4}$/, { message: 'ATOLL_EXPOSED_PORTS must be two ports, first-last, such as 30086-32767' })
+  @Matches(/^[1-9]\d{0,4}-[1-9]\d{0,4}$/, {
+    message: 'ATOLL_EXPOSED_PORTS must be two ports, first-last, such as 30086-32767',
+  })
   exposedPorts: string = '30086-32767';
 
-  /** Files of the certificate chain and its key (PEM) with which TLS ends in front of pods; self-signed without. Read again when they change. */
+  /**
+   * Files of the certificate chain and its key (PEM) with which TLS ends in front of pods; self-signed without. Read
+   * again when they change.
+   */
   @Variable('ATOLL_TLS_CERT')
   @IsOptional()
   @IsString()
@@ -64,7 +69,10 @@ export class PodsSettings {
   @IpAddress()
   sshHost: string = '127.0.0.1';
 
-  /** The address on which this replica takes terminals from gateways, at any port. A wildcard is reached by the name of its host. */
+  /**
+   * The address on which this replica takes terminals from gateways, at any port. A wildcard is reached by the name of
+   * its host.
+   */
   @Variable('ATOLL_TERMINAL_HOST')
   @IpAddress()
   terminalHost: string = '127.0.0.1';
@@ -89,7 +97,10 @@ export class PodsSettings {
   @WholeNumber({ min: 1, max: 100_000 })
   logInsPerUser: number = usualGuestLimits.logInsOfUser;
 
-  /** SSH connections of one network in a minute that tried keys and ended without a log-in; more are refused, as are those beyond four times as many that did not log in. */
+  /**
+   * SSH connections of one network in a minute that tried keys and ended without a log-in; more are refused, as are
+   * those beyond four times as many that did not log in.
+   */
   @Variable('ATOLL_SSH_FAILED_LOG_INS')
   @WholeNumber({ min: 1, max: 100_000 })
   sshFailedLogIns: number = usualLimits.failuresOfNetwork;

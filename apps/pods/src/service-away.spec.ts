@@ -30,8 +30,13 @@ const statesOf = async (machine: string, id: string) => {
   return rows.map(({ to_state }) => to_state);
 };
 const expose = (pod_name: string) =>
-  fixture.call(exposedServices.expose, { pod_name, service_name: `s-${newId()}`, port: 80, protocol: 'HTTP' }, team.member);
-const refuse = (operation: 'start' | 'door' | 'volume') => fixture.simulated.world.faults.inject('gpuaas-1', operation, 'refuse', 1_000);
+  fixture.call(
+    exposedServices.expose,
+    { pod_name, service_name: `s-${newId()}`, port: 80, protocol: 'HTTP' },
+    team.member,
+  );
+const refuse = (operation: 'start' | 'door' | 'volume') =>
+  fixture.simulated.world.faults.inject('gpuaas-1', operation, 'refuse', 1_000);
 const mend = () => fixture.simulated.world.faults.mend('gpuaas-1');
 
 it('a pod that was accepted before the service was away starts when it is back, and fails if the cluster does not start it then', async () => {
@@ -87,7 +92,8 @@ it('a shared volume is created and grown all the same, and stays as large as it 
   const volume = await fixture.createVolume(team, { size_in_gb: 10 });
   await away(601);
   expect((await fixture.untilVolume(volume, ({ status }) => status === 'active')).reason).toBeNull();
-  const resize = (size_in_gb: number) => fixture.call(sharedVolumes.resize, { volume_id: volume.volume_id, size_in_gb }, team.member);
+  const resize = (size_in_gb: number) =>
+    fixture.call(sharedVolumes.resize, { volume_id: volume.volume_id, size_in_gb }, team.member);
   const grown = () => fixture.untilVolume(volume, ({ status }) => status === 'active');
   await resize(20);
   await away(124);

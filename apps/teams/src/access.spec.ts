@@ -35,7 +35,10 @@ const ofTheTeam: Record<string, Asked> = {
     ({ team_id }) => ({ team_id, members: [{ email: 'batch@example.com', name: 'x', role: 'member' }] }),
   ],
   'change a role': [members.changeRole, ({ team_id, user_id }) => ({ team_id, user_id, role: 'viewer' })],
-  'change a role, but for owners': [teamBatches.changeRole, ({ team_id, user_id }) => ({ team_id, user_id, role: 'viewer' })],
+  'change a role, but for owners': [
+    teamBatches.changeRole,
+    ({ team_id, user_id }) => ({ team_id, user_id, role: 'viewer' }),
+  ],
   'issue a key': [members.issueKey, ({ team_id, user_id }) => ({ team_id, user_id })],
   'revoke a key': [members.revokeKey, ({ team_id, user_id }) => ({ team_id, user_id })],
   'make a workspace': [workspaces.create, ({ team_id }) => ({ team_id, name: 'x' })],
@@ -49,7 +52,10 @@ const ofTheOperator: Record<string, Asked> = {
   'unsuspend the team': [teams.unsuspend, ({ team_id }) => ({ team_id })],
   'name all teams': [teamBatches.names, () => ({})],
   'welcome a person': [teamBatches.welcome, ({ team_id }) => ({ team_id, email: 'welcome@example.com' })],
-  'set a first password': [teamBatches.onboard, () => ({ email: 'nobody@example.com', password: 'correct horse battery staple' })],
+  'set a first password': [
+    teamBatches.onboard,
+    () => ({ email: 'nobody@example.com', password: 'correct horse battery staple' }),
+  ],
   'list policies': [imagePolicies.list, () => ({})],
   'read a policy': [imagePolicies.get, () => ({ id: unknownId })],
   'make a policy': [imagePolicies.create, () => ({ name: 'x' })],
@@ -122,15 +128,20 @@ async function outcomes(
   return found;
 }
 
-const expected = (outcomeFor: (name: string) => string) => Object.fromEntries(names.map((name) => [name, outcomeFor(name)]));
+const expected = (outcomeFor: (name: string) => string) =>
+  Object.fromEntries(names.map((name) => [name, outcomeFor(name)]));
 
 describe.each(ways)('who may do what by a %s', (way) => {
   it.each(teamRoles)('as %s', async (role) => {
-    expect(await outcomes([role, way], ofTheTeam)).toEqual(expected((name) => (may[role].includes(name) ? 'done' : 'forbidden')));
+    expect(await outcomes([role, way], ofTheTeam)).toEqual(
+      expected((name) => (may[role].includes(name) ? 'done' : 'forbidden')),
+    );
   });
 
   it.each(teamRoles)('as %s of a suspended team: read and give back', async (role) => {
-    const found = await outcomes([role, way], ofTheTeam, ({ team_id }) => fixture.call(fixture.admin, teams.suspend, { team_id }));
+    const found = await outcomes([role, way], ofTheTeam, ({ team_id }) =>
+      fixture.call(fixture.admin, teams.suspend, { team_id }),
+    );
     const outcomeFor = (name: string): string => {
       if (!may[role].includes(name)) return 'forbidden';
       return whileSuspended.includes(name) ? 'done' : 'team_suspended';
@@ -149,7 +160,9 @@ describe.each(ways)('another team, by a %s', (way) => {
     const stranger = await askerOf(await fixture.createTeam('team_owner'), way);
     const { place } = await placeFor('member');
     const nowhere = { team_id: unknownId, user_id: unknownId, workspace_id: unknownId, invitation_id: unknownId };
-    const [theirs, missing] = await Promise.all([place, nowhere].map((ids) => errorOf(stranger(operation, input(ids)))));
+    const [theirs, missing] = await Promise.all(
+      [place, nowhere].map((ids) => errorOf(stranger(operation, input(ids)))),
+    );
     expect(theirs?.code).toBe('not_found');
     expect(theirs?.toWire()).toEqual(missing?.toWire());
   });
@@ -159,7 +172,14 @@ describe('another team', () => {
   it('is not there for the key of a user who is a member of it as well', async () => {
     const one = await fixture.createTeam('team_owner');
     const other = await fixture.createTeam();
-    await fixture.call(fixture.admin, members.add, { team_id: other.team.id, email: one.emails[0] ?? '', name: 'x', role: 'team_owner' });
-    expect((await errorOf(fixture.call(one.keys[0] ?? '', teams.get, { team_id: other.team.id }))).code).toBe('not_found');
+    await fixture.call(fixture.admin, members.add, {
+      team_id: other.team.id,
+      email: one.emails[0] ?? '',
+      name: 'x',
+      role: 'team_owner',
+    });
+    expect((await errorOf(fixture.call(one.keys[0] ?? '', teams.get, { team_id: other.team.id }))).code).toBe(
+      'not_found',
+    );
   });
 });

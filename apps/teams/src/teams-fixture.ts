@@ -19,7 +19,13 @@ import { Writers } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Rpc, systemContext } from '@atoll/rpc';
 import { Sealer } from '@atoll/seal';
-import { BareServiceUnderTest, startServiceUnderTest, statementsOf, timeoutFactor, type StartedService } from '@atoll/testing';
+import {
+  BareServiceUnderTest,
+  startServiceUnderTest,
+  statementsOf,
+  timeoutFactor,
+  type StartedService,
+} from '@atoll/testing';
 import { service } from './service.js';
 import type { TeamsSettings } from './teams-settings.js';
 import { Administrators } from './users/administrators.service.js';
@@ -31,13 +37,17 @@ export const operatorEmail = 'operator@example.com';
 /** An id that nothing has. */
 export const unknownId = '01890000-0000-7000-8000-000000000000';
 
-const toldEvents = [membershipChanged, teamUpdated, teamDeletionRequested, workspaceDeletionRequested, deletionCalledOff].map(
-  ({ name }) => name,
-);
+const toldEvents = [
+  membershipChanged,
+  teamUpdated,
+  teamDeletionRequested,
+  workspaceDeletionRequested,
+  deletionCalledOff,
+].map(({ name }) => name);
 
 /**
- * The teams service on a database of its own, with specs in the place of the gateway (calls are made with API keys, looked up as the gateway
- * would) and of the other services (the events that they would be told are kept).
+ * The teams service on a database of its own, with specs in the place of the gateway (calls are made with API keys,
+ * looked up as the gateway would) and of the other services (the events that they would be told are kept).
  */
 export class TeamsFixture extends BareServiceUnderTest {
   /** Users whose credentials were said to have changed. */
@@ -53,7 +63,10 @@ export class TeamsFixture extends BareServiceUnderTest {
   }
 
   /** `poolSize`: connections of the service, in place of its own number. */
-  static async start({ poolSize, ...settings }: Partial<TeamsSettings> & { poolSize?: number } = {}): Promise<TeamsFixture> {
+  static async start({
+    poolSize,
+    ...settings
+  }: Partial<TeamsSettings> & { poolSize?: number } = {}): Promise<TeamsFixture> {
     const admin = createApiKey();
     const given = { keyPepper: pepper, sealKeys: Sealer.createKeys(), deletionHolders: [], ...settings };
     const started = await startServiceUnderTest(
@@ -86,7 +99,9 @@ export class TeamsFixture extends BareServiceUnderTest {
     const caller = await this.callerOf(key);
     const fingerprint = createHash('sha256').update(JSON.stringify(input)).digest('hex');
     const idempotency =
-      idempotencyKey === undefined ? {} : { idempotency: { key: idempotencyKey, scope: caller.userId + operation.subject, fingerprint } };
+      idempotencyKey === undefined
+        ? {}
+        : { idempotency: { key: idempotencyKey, scope: caller.userId + operation.subject, fingerprint } };
     return { requestId: randomUUID(), deadlineAtMs: Date.now() + 30_000 * timeoutFactor, caller, ...idempotency };
   }
 
@@ -100,10 +115,19 @@ export class TeamsFixture extends BareServiceUnderTest {
 
   async callerOf(key: string): Promise<UserCaller> {
     const found = await this.verify(key);
-    if (found.expiry_date && Date.parse(found.expiry_date) <= Date.now()) throw new AppError('unauthenticated', 'The API key has expired.');
+    if (found.expiry_date && Date.parse(found.expiry_date) <= Date.now())
+      throw new AppError('unauthenticated', 'The API key has expired.');
     const callerTeams = found.teams.map(({ team_id: teamId, role }) => ({ teamId, role }));
     const { key_id: id, user_id: userId, platform_admin: platformAdmin, scope, timezone } = found;
-    return { kind: 'user', userId, credential: { kind: 'key', id }, scope, platformAdmin, timezone, teams: callerTeams };
+    return {
+      kind: 'user',
+      userId,
+      credential: { kind: 'key', id },
+      scope,
+      platformAdmin,
+      timezone,
+      teams: callerTeams,
+    };
   }
 
   /** A first key of a user as a whole, as a session of theirs would make it. */
@@ -134,11 +158,22 @@ export class TeamsFixture extends BareServiceUnderTest {
     return sent.map(({ text }) => text);
   }
 
-  /** The payloads of one event about one team that were told so far, once `enough` holds of them; in the order of their revisions. */
-  async told<P extends { team_id: string }>({ name }: EventType<P>, teamId: string, enough: (payloads: P[]) => boolean): Promise<P[]> {
+  /**
+   * The payloads of one event about one team that were told so far, once `enough` holds of them; in the order of their
+   * revisions.
+   */
+  async told<P extends { team_id: string }>(
+    { name }: EventType<P>,
+    teamId: string,
+    enough: (payloads: P[]) => boolean,
+  ): Promise<P[]> {
     for (const until = Date.now() + 90_000 * timeoutFactor; ; await delay(5)) {
-      const payloads = this.events.filter((event) => event.name === name).map(({ payload }) => payload as P & { revision: number });
-      const about = payloads.filter(({ team_id }) => team_id === teamId).toSorted((one, other) => one.revision - other.revision);
+      const payloads = this.events
+        .filter((event) => event.name === name)
+        .map(({ payload }) => payload as P & { revision: number });
+      const about = payloads
+        .filter(({ team_id }) => team_id === teamId)
+        .toSorted((one, other) => one.revision - other.revision);
       if (enough(about)) return about;
       if (Date.now() > until) throw new Error(`Of ${name} only this was told: ${JSON.stringify(about)}`);
     }

@@ -43,7 +43,9 @@ export class TeamsSettings {
   @WholeNumber({ min: 1, max: 365, unit: 'days' })
   sessionDays: number = 30;
 
-  /** The mail server, `smtp://user:password@host:587` or `smtps://`. Without one, links are shown to whoever makes them. */
+  /**
+   * The mail server, `smtp://user:password@host:587` or `smtps://`. Without one, links are shown to whoever makes them.
+   */
   @Variable('SMTP_URL')
   @IsOptional()
   @Matches(/^smtps?:\/\/\S+$/, { message: 'SMTP_URL must be a URL such as smtp://user:password@mail.example.com:587' })
@@ -52,7 +54,9 @@ export class TeamsSettings {
   /** Whom mail comes from, `Atoll <atoll@example.com>`; `no-reply` at the host of ATOLL_PUBLIC_URL unless given. */
   @Variable('ATOLL_MAIL_FROM')
   @IsOptional()
-  @Matches(mailboxForm, { message: 'ATOLL_MAIL_FROM must be an address such as atoll@example.com, or Atoll <atoll@example.com>' })
+  @Matches(mailboxForm, {
+    message: 'ATOLL_MAIL_FROM must be an address such as atoll@example.com, or Atoll <atoll@example.com>',
+  })
   mailFrom: string | undefined = undefined;
 
   /** `required`: a session of the operator without a second factor may do nothing of the operator's. */

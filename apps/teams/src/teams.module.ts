@@ -132,7 +132,8 @@ import { WorkspacesService } from './workspaces/workspace.service.js';
     {
       provide: ReservedStatements,
       inject: [DataSource],
-      useFactory: (dataSource: DataSource) => new ReservedStatements(dataSource, { purpose: 'credentials', poolSize: 4 }),
+      useFactory: (dataSource: DataSource) =>
+        new ReservedStatements(dataSource, { purpose: 'credentials', poolSize: 4 }),
     },
   ],
 })

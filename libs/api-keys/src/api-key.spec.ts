@@ -24,10 +24,14 @@ describe('an API key', () => {
     );
   });
 
-  it.each(['', 'atl_', 'ATL_' + 'a'.repeat(38), 'atl_' + 'a'.repeat(37), 'atl_' + 'é'.repeat(38), 'x'.repeat(1_000_000)])(
-    'is not a key: case %#',
-    (text) => expect(isWellFormedApiKey(text)).toBe(false),
-  );
+  it.each([
+    '',
+    'atl_',
+    'ATL_' + 'a'.repeat(38),
+    'atl_' + 'a'.repeat(37),
+    'atl_' + 'é'.repeat(38),
+    'x'.repeat(1_000_000),
+  ])('is not a key: case %#', (text) => expect(isWellFormedApiKey(text)).toBe(false));
 
   it('is stored as a digest that depends on the pepper', () => {
     const key = createApiKey();

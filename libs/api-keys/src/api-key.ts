@@ -30,8 +30,8 @@ export function isWellFormedApiKey(text: string): boolean {
 }
 
 /**
- * What is stored and looked up instead of the key: HMAC-SHA-256 under the pepper, in hexadecimal. The key holds 190 random bits,
- * so a slow password hash would add nothing; without the pepper a stolen table is worth nothing.
+ * What is stored and looked up instead of the key: HMAC-SHA-256 under the pepper, in hexadecimal. The key holds 190
+ * random bits, so a slow password hash would add nothing; without the pepper a stolen table is worth nothing.
  */
 export function digestApiKey(key: string, pepper: string): string {
   return createHmac('sha256', pepper).update(key).digest('hex');

@@ -2,7 +2,10 @@ import type { Door, ObjectRef, PodRun, VmRun, Volume, VolumeRef } from './object
 import type { DoorSight, FoundObject, Hint, LogBatch, RunSight, VolumeSight } from './observations.js';
 import type { PodConnection, Shell, ShellRequest } from './shell.js';
 
-/** What a driver can do in the cluster that it was opened for. A caller refuses the rest beforehand, with a sentence that says so. */
+/**
+ * What a driver can do in the cluster that it was opened for. A caller refuses the rest beforehand, with a sentence
+ * that says so.
+ */
 export interface Capabilities {
   /** End TLS in front of a pod. */
   readonly tls: boolean;
@@ -13,13 +16,16 @@ export interface Capabilities {
   readonly volumeQuota: boolean;
   readonly vms: boolean;
   /**
-   * How a user gets a shell in a pod. `exec`: `openShell` runs a command in it. `sshd`: an SSH server listens inside, reached by `connect` to
-   * this port with a key of `PodRun.authorizedKeys`. `none`: not at all.
+   * How a user gets a shell in a pod. `exec`: `openShell` runs a command in it. `sshd`: an SSH server listens inside,
+   * reached by `connect` to this port with a key of `PodRun.authorizedKeys`. `none`: not at all.
    */
   readonly shell: { readonly by: 'exec' } | { readonly by: 'sshd'; readonly port: number } | { readonly by: 'none' };
   /** Connections to the loopback of a pod: port forwarding. */
   readonly connect: boolean;
-  /** `engine`: `readLogs` reads what a run wrote, also while nobody read, until it is removed. `store`: a log store of the cluster has them, and `readLogs` is not supported. */
+  /**
+   * `engine`: `readLogs` reads what a run wrote, also while nobody read, until it is removed. `store`: a log store of
+   * the cluster has them, and `readLogs` is not supported.
+   */
   readonly logHistory: 'engine' | 'store';
   /** Whether a port that is taken for TCP is free for UDP. */
   readonly transportsSharePorts: boolean;
@@ -43,20 +49,23 @@ export interface ClusterCheck {
 /**
  * The port to where pods run: one instance for one cluster, shared by all callers of a process.
  *
- * A change is **requested and then observed**. `startPod`, `openDoor`, `makeVolume`, `stopPod` and `remove` return when the cluster has accepted the
- * request, not when it is fulfilled, and are safe to repeat. A caller repeats a request for as long as what it observes differs from what it
- * requested: a container engine has no controller that remembers a request while an image is pulled, or after the process that pulled it has died.
- * After a crash a caller continues by observing; it needs nothing that an earlier instance kept in memory.
+ * A change is **requested and then observed**. `startPod`, `openDoor`, `makeVolume`, `stopPod` and `remove` return when
+ * the cluster has accepted the request, not when it is fulfilled, and are safe to repeat. A caller repeats a request
+ * for as long as what it observes differs from what it requested: a container engine has no controller that remembers a
+ * request while an image is pulled, or after the process that pulled it has died. After a crash a caller continues by
+ * observing; it needs nothing that an earlier instance kept in memory.
  *
- * Everything a driver creates carries the installation's id, and it changes nothing that does not. Each call throws `ClusterError`, and ends soon
- * after its signal is aborted. One slow call delays no other, and a driver bounds its own connections to the cluster.
+ * Everything a driver creates carries the installation's id, and it changes nothing that does not. Each call throws
+ * `ClusterError`, and ends soon after its signal is aborted. One slow call delays no other, and a driver bounds its own
+ * connections to the cluster.
  */
 export abstract class ClusterDriver {
   abstract readonly capabilities: Capabilities;
 
   /**
-   * What tells this cluster from any other for as long as it exists, such as an engine's id. The caller keeps it when the cluster is set. Another
-   * answer later means that another cluster is behind the address; nothing may be started or removed there.
+   * What tells this cluster from any other for as long as it exists, such as an engine's id. The caller keeps it when
+   * the cluster is set. Another answer later means that another cluster is behind the address; nothing may be started
+   * or removed there.
    */
   abstract identify(signal: AbortSignal): Promise<string>;
 
@@ -64,12 +73,15 @@ export abstract class ClusterDriver {
   abstract check(signal: AbortSignal): Promise<readonly ClusterCheck[]>;
 
   /**
-   * Requests a run of a pod, in a network that it shares with the other pods of its workspace alone. A run that has ended is not started again.
+   * Requests a run of a pod, in a network that it shares with the other pods of its workspace alone. A run that has
+   * ended is not started again.
    *
-   * A run that is stopped must not start afterwards, although its start may be under way in another process, or in a request that the cluster is still at when
-   * the process is dead. So a driver asks `isWanted` once `observePods` of any process sees the run, and before anything of it runs; it starts just what was
-   * there when it asked, unless another process has started it since, and removes it where the answer is false. A caller decides first that a run is to end, so that `isWanted` is false from then on and
-   * stays so, and looks at the cluster afterwards: either it finds the run, or the driver is told that it is not wanted. Where `isWanted` fails, nothing starts.
+   * A run that is stopped must not start afterwards, although its start may be under way in another process, or in a
+   * request that the cluster is still at when the process is dead. So a driver asks `isWanted` once `observePods` of
+   * any process sees the run, and before anything of it runs; it starts just what was there when it asked, unless
+   * another process has started it since, and removes it where the answer is false. A caller decides first that a run
+   * is to end, so that `isWanted` is false from then on and stays so, and looks at the cluster afterwards: either it
+   * finds the run, or the driver is told that it is not wanted. Where `isWanted` fails, nothing starts.
    */
   abstract startPod(pod: PodRun, isWanted: () => Promise<boolean>, signal: AbortSignal): Promise<void>;
   /** Requests the end of a run: TERM, and KILL after the grace. Its log stays readable. */
@@ -78,13 +90,16 @@ export abstract class ClusterDriver {
   abstract observePods(refs: readonly ObjectRef[], signal: AbortSignal): Promise<readonly RunSight[]>;
 
   /**
-   * Requests a door. Several runs of one door may be open at once, on different ports. Requested again with another certificate, an open door
-   * serves the new one, and connections that are open continue. One of the same name that leads elsewhere, such as one that outlived its row in a restored
-   * database, is replaced.
+   * Requests a door. Several runs of one door may be open at once, on different ports. Requested again with another
+   * certificate, an open door serves the new one, and connections that are open continue. One of the same name that
+   * leads elsewhere, such as one that outlived its row in a restored database, is replaced.
    */
   abstract openDoor(door: Door, signal: AbortSignal): Promise<void>;
   abstract observeDoors(refs: readonly ObjectRef[], signal: AbortSignal): Promise<readonly DoorSight[]>;
-  /** Those of `ports` that are taken on the public host, as far as the cluster can tell. A hint for choosing one; only `openDoor` decides. */
+  /**
+   * Those of `ports` that are taken on the public host, as far as the cluster can tell. A hint for choosing one; only
+   * `openDoor` decides.
+   */
   abstract busyPorts(ports: readonly number[], signal: AbortSignal): Promise<ReadonlySet<number>>;
 
   /** Requests a volume, or a larger size of one. */
@@ -97,28 +112,35 @@ export abstract class ClusterDriver {
   abstract observeVms(refs: readonly ObjectRef[], signal: AbortSignal): Promise<readonly RunSight[]>;
 
   /**
-   * Requests the removal of an object in any state; `absent` says when it is gone. A volume goes with its data, the last run of a VM with its disk.
-   * Throws `in_use` while something holds it, such as a pod that mounts the volume.
+   * Requests the removal of an object in any state; `absent` says when it is gone. A volume goes with its data, the
+   * last run of a VM with its disk. Throws `in_use` while something holds it, such as a pod that mounts the volume.
    */
   abstract remove(ref: ObjectRef, signal: AbortSignal): Promise<void>;
 
   /**
-   * Every object of this installation, so that a caller finds those which the database does not know. A driver also removes here what it created
-   * for such objects and none of them uses any more, such as networks.
+   * Every object of this installation, so that a caller finds those which the database does not know. A driver also
+   * removes here what it created for such objects and none of them uses any more, such as networks.
    */
   abstract list(signal: AbortSignal): AsyncIterable<FoundObject>;
-  /** Hints of changes, until the signal is aborted. Throws when the connection is lost; what changed meanwhile is found by observing. */
+  /**
+   * Hints of changes, until the signal is aborted. Throws when the connection is lost; what changed meanwhile is found
+   * by observing.
+   */
   abstract watch(signal: AbortSignal): AsyncIterable<Hint>;
 
   /**
-   * The lines of a run after a cursor, or from its start: batch after batch as they are written, until all are read or the signal is aborted.
-   * Throws `not_found` where the run is gone or has not started yet, and has no log, `not_supported` where `capabilities.logHistory` is `store`.
+   * The lines of a run after a cursor, or from its start: batch after batch as they are written, until all are read or
+   * the signal is aborted. Throws `not_found` where the run is gone or has not started yet, and has no log,
+   * `not_supported` where `capabilities.logHistory` is `store`.
    */
   abstract readLogs(ref: ObjectRef, after: string | null, signal: AbortSignal): AsyncIterable<LogBatch>;
 
   /** Throws `not_found` where the run is not running, `not_supported` where `capabilities.shell` is not `exec`. */
   abstract openShell(ref: ObjectRef, request: ShellRequest, signal: AbortSignal): Promise<Shell>;
-  /** Connects to a TCP port of the loopback inside a pod. Throws `refused` before any byte where nothing listens, `not_found` as above. */
+  /**
+   * Connects to a TCP port of the loopback inside a pod. Throws `refused` before any byte where nothing listens,
+   * `not_found` as above.
+   */
   abstract connect(ref: ObjectRef, port: number, signal: AbortSignal): Promise<PodConnection>;
 
   /** Closes connections, shells and log readers. What runs in the cluster continues. */

@@ -1,10 +1,13 @@
 /**
- * Why a cluster did not do what was requested. A permanent error comes back with every unchanged retry; any other may pass, so retry with back-off.
+ * Why a cluster did not do what was requested. A permanent error comes back with every unchanged retry; any other may
+ * pass, so retry with back-off.
  *
  * - `unreachable`: no connection, no answer in time, or an answer with a status of 5xx. The cluster may have done it.
  * - `timeout`: the signal was aborted before the cluster answered. The cluster may have done it.
- * - `unauthorised`: the cluster refuses our credentials, or a permission of theirs; or we do not trust its certificate. Permanent until that is changed.
- * - `another_cluster`: what answers is not the cluster that was set (`ClusterDriver.identify`). Permanent until an operator has looked.
+ * - `unauthorised`: the cluster refuses our credentials, or a permission of theirs; or we do not trust its certificate.
+ *   Permanent until that is changed.
+ * - `another_cluster`: what answers is not the cluster that was set (`ClusterDriver.identify`). Permanent until an
+ *   operator has looked.
  * - `image_not_found`, `image_needs_login`, `image_too_large`: permanent for this image.
  * - `invalid`: the cluster refuses the object itself, or its name belongs to an object that is not ours. Permanent.
  * - `port_in_use`: something else holds the external port. Permanent for this port.
@@ -43,7 +46,10 @@ const permanent: ReadonlySet<ClusterErrorCode> = new Set([
   'not_supported',
 ]);
 
-/** What a driver throws. The message is a sentence for the team that owns the object: no addresses of hosts, no secrets, no stack; those may be in `cause`. */
+/**
+ * What a driver throws. The message is a sentence for the team that owns the object: no addresses of hosts, no secrets,
+ * no stack; those may be in `cause`.
+ */
 export class ClusterError extends Error {
   readonly isPermanent: boolean;
 

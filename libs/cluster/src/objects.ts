@@ -2,11 +2,11 @@
 export type ObjectKind = 'pod' | 'door' | 'volume' | 'vm';
 
 /**
- * One object in a cluster. Its name there follows from these fields alone, so that a repeated request creates it once, and a process that starts after
- * a crash finds it again.
+ * One object in a cluster. Its name there follows from these fields alone, so that a repeated request creates it once,
+ * and a process that starts after a crash finds it again.
  *
- * `run` is a counter: each start of a pod or VM is a new run, and so is each external port of a door, so that the next can open before the last one
- * closes. A volume has run 0.
+ * `run` is a counter: each start of a pod or VM is a new run, and so is each external port of a door, so that the next
+ * can open before the last one closes. A volume has run 0.
  */
 export type ObjectRef = RunRef | VolumeRef;
 
@@ -18,8 +18,9 @@ export interface RunRef {
 }
 
 /**
- * A volume of one team. A cluster may have one of another team under the same id: ids are numbers of the database, and one that was restored from a backup
- * gives again what it had given after that backup. To the driver they are two volumes.
+ * A volume of one team. A cluster may have one of another team under the same id: ids are numbers of the database, and
+ * one that was restored from a backup gives again what it had given after that backup. To the driver they are two
+ * volumes.
  */
 export interface VolumeRef {
   readonly kind: 'volume';
@@ -45,7 +46,10 @@ export interface PodSlice {
   readonly profile: string;
   /** First memory slice of a MIG instance; null for MPS shares and turns. */
   readonly slotStart: number | null;
-  /** NVML's id and UUID of the MIG instance; null where the GPU is not partitioned. A UUID comes back when a slice is cut anew at the same place. */
+  /**
+   * NVML's id and UUID of the MIG instance; null where the GPU is not partitioned. A UUID comes back when a slice is
+   * cut anew at the same place.
+   */
   readonly instanceId: number | null;
   readonly instanceUuid: string | null;
   /** Whether the node is simulated: the pod then gets the slice's name in its environment, and no device. */
@@ -77,7 +81,10 @@ export interface PodRun {
   readonly memoryGb: number | null;
   readonly slices: readonly PodSlice[];
   readonly volumes: readonly VolumeMount[];
-  /** Public keys, one line each as in `authorized_keys`, for a driver whose `capabilities.shell` is `sshd`; others ignore them. */
+  /**
+   * Public keys, one line each as in `authorized_keys`, for a driver whose `capabilities.shell` is `sshd`; others
+   * ignore them.
+   */
   readonly authorizedKeys: readonly string[];
 }
 

@@ -12,8 +12,8 @@ export interface Exit {
   /** 0 to 255; null where the cluster cannot tell. */
   readonly code: number | null;
   /**
-   * `probably`: killed under a memory limit, by an engine that does not tell why. It cannot be told from a KILL after the grace of `stopPod`, so a
-   * caller that has requested the end ignores it.
+   * `probably`: killed under a memory limit, by an engine that does not tell why. It cannot be told from a KILL after
+   * the grace of `stopPod`, so a caller that has requested the end ignores it.
    */
   readonly outOfMemory: 'yes' | 'probably' | 'no';
   /** Any further reason that the cluster gives, a sentence for the team, such as the eviction from a node. */
@@ -31,9 +31,9 @@ export interface PullProgress {
 /**
  * A run of a pod or VM as the cluster has it.
  *
- * `absent`: no such object. `preparing`: its image is pulled, a node is found, or a start was cut short; `trouble` says what prevents it, and is permanent
- * where waiting does not help. `running`: `trouble` says if its node is out of reach. `stopping`. `ended`: what is left of it, its log, is there until
- * `remove`.
+ * `absent`: no such object. `preparing`: its image is pulled, a node is found, or a start was cut short; `trouble` says
+ * what prevents it, and is permanent where waiting does not help. `running`: `trouble` says if its node is out of
+ * reach. `stopping`. `ended`: what is left of it, its log, is there until `remove`.
  */
 export type RunSight =
   | { readonly phase: 'absent' }
@@ -43,8 +43,9 @@ export type RunSight =
   | { readonly phase: 'ended'; readonly startedAt: Date | null; readonly exit: Exit };
 
 /**
- * `open`: a connection from outside to `host` reaches the pod or, where the pod does not accept it, is closed. `host` is null where that is the cluster's
- * public host; a cluster of several hosts names the one that the door is on. `opening`: not yet; `trouble` as above.
+ * `open`: a connection from outside to `host` reaches the pod or, where the pod does not accept it, is closed. `host`
+ * is null where that is the cluster's public host; a cluster of several hosts names the one that the door is on.
+ * `opening`: not yet; `trouble` as above.
  */
 export type DoorSight =
   | { readonly phase: 'absent' }
@@ -73,8 +74,9 @@ export interface LogLine {
   /** null where the cluster cannot tell. */
   readonly stream: 'stdout' | 'stderr' | null;
   /**
-   * Without its line break; invalid UTF-8 is replaced. At most 16 KiB of UTF-8: the rest of a longer line is dropped, and `isCut` is set. A line that the pod
-   * does not end within some seconds, such as a progress bar, comes in several pieces.
+   * Without its line break; invalid UTF-8 is replaced. At most 16 KiB of UTF-8: the rest of a longer line is dropped,
+   * and `isCut` is set. A line that the pod does not end within some seconds, such as a progress bar, comes in several
+   * pieces.
    */
   readonly message: string;
   readonly isCut: boolean;
@@ -84,8 +86,8 @@ export interface LogLine {
 export interface LogBatch {
   readonly lines: readonly LogLine[];
   /**
-   * Opaque. The caller stores it in the transaction that stores the lines; reading on from it neither loses nor doubles a line, however many share an
-   * instant.
+   * Opaque. The caller stores it in the transaction that stores the lines; reading on from it neither loses nor doubles
+   * a line, however many share an instant.
    */
   readonly cursor: string;
   /** The run has ended, and everything that it wrote has been read. */

@@ -21,10 +21,12 @@ export interface ShellExit {
 }
 
 /**
- * A process in a pod, for one session of a user. All streams have back-pressure: a driver reads no more than its reader consumes.
+ * A process in a pod, for one session of a user. All streams have back-pressure: a driver reads no more than its reader
+ * consumes.
  *
- * The process ends when the pod ends, and after `close`, which a caller calls in any case, also when its client is gone. As with an SSH server, what
- * the user has detached from the session (`tmux`, `nohup`, `setsid`) continues in the pod.
+ * The process ends when the pod ends, and after `close`, which a caller calls in any case, also when its client is
+ * gone. As with an SSH server, what the user has detached from the session (`tmux`, `nohup`, `setsid`) continues in the
+ * pod.
  */
 export interface Shell {
   readonly stdin: Writable;
@@ -39,7 +41,10 @@ export interface Shell {
   close(): Promise<void>;
 }
 
-/** A connection to a port inside a pod. It ends and closes when the pod ends, and when the connection to the cluster breaks. */
+/**
+ * A connection to a port inside a pod. It ends and closes when the pod ends, and when the connection to the cluster
+ * breaks.
+ */
 export type PodConnection = Duplex;
 
 const lineScript = 'if command -v bash >/dev/null 2>&1; then exec bash -c "$1"; else exec sh -c "$1"; fi';

@@ -40,11 +40,15 @@ describe('who may do what', () => {
     useResources: ['team_owner', 'team_admin', 'member'],
     readTeam: teamRoles,
   };
-  const cases = (Object.keys(permissions) as Permission[]).flatMap((permission) => teamRoles.map((role) => [permission, role] as const));
+  const cases = (Object.keys(permissions) as Permission[]).flatMap((permission) =>
+    teamRoles.map((role) => [permission, role] as const),
+  );
 
   it.each(cases)('%s by a %s', (permission, role) => {
     const caller = user({ teams: [{ teamId: 't', role }] });
-    expect(outcome(() => requirePermission(caller, 't', permission))).toBe(expected[permission].includes(role) ? 'allowed' : 'forbidden');
+    expect(outcome(() => requirePermission(caller, 't', permission))).toBe(
+      expected[permission].includes(role) ? 'allowed' : 'forbidden',
+    );
   });
 
   it.each(Object.keys(permissions) as Permission[])(
@@ -55,7 +59,9 @@ describe('who may do what', () => {
         { teamId: `${role} without the factor that it requires`, role, lacksSecondFactor: true },
       ]);
       const caller = user({ teams });
-      expect(teamsThatAllow(caller, permission)).toEqual(teamRoles.filter((role) => expected[permission].includes(role)));
+      expect(teamsThatAllow(caller, permission)).toEqual(
+        teamRoles.filter((role) => expected[permission].includes(role)),
+      );
       const one = (teamId: string) => outcome(() => requirePermission(caller, teamId, permission)) === 'allowed';
       expect(teamsThatAllow(caller, permission)).toEqual(teams.map(({ teamId }) => teamId).filter(one));
       expect(teamsThatAllow(user({ platformAdmin: true }), permission)).toBeNull();
@@ -70,7 +76,9 @@ describe('who may do what', () => {
 
   it('tells who acts in one team alone how to act as a whole: by key otherwise than by session', () => {
     const confined = (kind: 'key' | 'session') => user({ scope: 'membership', credential: { kind, id: 'k' } });
-    expect(() => requireWholeUser(confined('key'), 'do it')).toThrow(/^This key acts in its one team alone, and cannot do it\. Sign in/);
+    expect(() => requireWholeUser(confined('key'), 'do it')).toThrow(
+      /^This key acts in its one team alone, and cannot do it\. Sign in/,
+    );
     expect(() => requireWholeUser(confined('session'), 'do it')).toThrow(
       /^Nobody has shown yet .* and cannot do it\. Set a password by a link/,
     );
@@ -78,7 +86,8 @@ describe('who may do what', () => {
   });
 
   it('takes a session of the last 10 minutes for what outlasts it', () => {
-    const session = (ms: number) => user({ credential: { kind: 'session', id: 's', openedAt: new Date(Date.now() - ms).toISOString() } });
+    const session = (ms: number) =>
+      user({ credential: { kind: 'session', id: 's', openedAt: new Date(Date.now() - ms).toISOString() } });
     expect(outcome(() => requireFreshLogIn(session(590_000)))).toBe('allowed');
     expect(outcome(() => requireFreshLogIn(session(601_000)))).toBe('forbidden');
     expect(outcome(() => requireFreshLogIn(user()))).toBe('allowed');
@@ -86,14 +95,17 @@ describe('who may do what', () => {
 
   it('keeps what services ask of each other from everybody else, the operator too', () => {
     expect(outcome(() => requireService({ kind: 'system', service: 'teams' }))).toBe('allowed');
-    for (const caller of [user(), user({ platformAdmin: true })]) expect(outcome(() => requireService(caller))).toBe('forbidden');
+    for (const caller of [user(), user({ platformAdmin: true })])
+      expect(outcome(() => requireService(caller))).toBe('forbidden');
   });
 
   it('lets the operator and the platform itself do everything', () => {
     expect(outcome(() => requirePermission(user({ platformAdmin: true }), 't', 'manageTeam'))).toBe('allowed');
     expect(outcome(() => requirePlatformAdmin({ kind: 'system', service: 'teams' }))).toBe('allowed');
     expect(() => requirePlatformAdmin(user())).toThrow('Only a platform_admin may do this.');
-    expect(() => requirePlatformAdmin(user({ lacksOperatorFactor: true }))).toThrow('A platform_admin needs a second factor');
+    expect(() => requirePlatformAdmin(user({ lacksOperatorFactor: true }))).toThrow(
+      'A platform_admin needs a second factor',
+    );
     expect(outcome(() => requireUser({ kind: 'system', service: 'teams' }))).toBe('forbidden');
   });
 });

@@ -28,7 +28,10 @@ export function requireUser(caller: Caller): UserCaller {
   return caller;
 }
 
-/** Whoever made a team holds keys of its members: such a key must not reach beyond the team. `what` completes "It cannot …". */
+/**
+ * Whoever made a team holds keys of its members: such a key must not reach beyond the team. `what` completes "It cannot
+ * …".
+ */
 export function requireWholeUser(caller: Caller, what: string): UserCaller {
   const user = requireUser(caller);
   if (user.scope === 'user') return user;
@@ -42,7 +45,9 @@ export function requireWholeUser(caller: Caller, what: string): UserCaller {
 /** A session as young as this is as good as a log-in just now. */
 export const freshLogInMinutes = 10;
 
-/** For what outlasts a session: throws `forbidden` for a session whose log-in is longer ago than `freshLogInMinutes`. */
+/**
+ * For what outlasts a session: throws `forbidden` for a session whose log-in is longer ago than `freshLogInMinutes`.
+ */
 export function requireFreshLogIn({ credential }: UserCaller): void {
   const openedAt = credential.openedAt === undefined ? Date.now() : Date.parse(credential.openedAt);
   if (Date.now() - openedAt <= freshLogInMinutes * 60_000) return;
@@ -71,9 +76,11 @@ export function requireService(caller: Caller): void {
  */
 export function requirePermission(caller: Caller, teamId: string, permission: Permission, what = 'team'): void {
   if (isPlatformAdmin(caller)) return;
-  const { role, lacksSecondFactor } = (caller.kind === 'user' && caller.teams.find((team) => team.teamId === teamId)) || {};
+  const { role, lacksSecondFactor } =
+    (caller.kind === 'user' && caller.teams.find((team) => team.teamId === teamId)) || {};
   if (!role) throw notFound(what);
-  if (lacksSecondFactor) throw new AppError('forbidden', 'This team requires a second factor. Add one, or log in with it.');
+  if (lacksSecondFactor)
+    throw new AppError('forbidden', 'This team requires a second factor. Add one, or log in with it.');
   const allowed: readonly TeamRole[] = permissions[permission];
   if (!allowed.includes(role)) {
     throw new AppError('forbidden', `The role ${role} may not do this; it takes one of: ${allowed.join(', ')}.`);
@@ -81,12 +88,14 @@ export function requirePermission(caller: Caller, teamId: string, permission: Pe
 }
 
 /**
- * The teams in which the caller may do this; null: in all, for the operator and for services. For what is asked of no team in particular: a
- * team whose second factor the caller lacks is left out.
+ * The teams in which the caller may do this; null: in all, for the operator and for services. For what is asked of no
+ * team in particular: a team whose second factor the caller lacks is left out.
  */
 export function teamsThatAllow(caller: Caller, permission: Permission): string[] | null {
   if (isPlatformAdmin(caller)) return null;
   const allowed: readonly TeamRole[] = permissions[permission];
   const teams = caller.kind === 'user' ? caller.teams : [];
-  return teams.filter(({ role, lacksSecondFactor }) => allowed.includes(role) && !lacksSecondFactor).map(({ teamId }) => teamId);
+  return teams
+    .filter(({ role, lacksSecondFactor }) => allowed.includes(role) && !lacksSecondFactor)
+    .map(({ teamId }) => teamId);
 }

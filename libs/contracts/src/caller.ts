@@ -27,7 +27,9 @@ export interface UserCaller {
   readonly scope: 'user' | 'membership';
   /** Never true for a membership key. */
   readonly platformAdmin: boolean;
-  /** The operator, by a session without the second factor that the operator’s part requires: `platformAdmin` is false. */
+  /**
+   * The operator, by a session without the second factor that the operator’s part requires: `platformAdmin` is false.
+   */
   readonly lacksOperatorFactor?: boolean;
   /** IANA zone of the user's profile: what `local` means in a billing path. */
   readonly timezone: string;

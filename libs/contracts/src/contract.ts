@@ -1,9 +1,13 @@
-/** A class whose instances go over the wire as JSON. It validates what comes in and describes itself in the OpenAPI document. */
+/**
+ * A class whose instances go over the wire as JSON. It validates what comes in and describes itself in the OpenAPI
+ * document.
+ */
 export type Wire<T extends object = object> = new () => T;
 
 /**
- * A wire class with a check of its own in the place of its decorators, which are then for the OpenAPI document alone: for lists of a
- * thousand entries. `fromWire` throws AppError `invalid_input` that names each faulty field, unknown ones included.
+ * A wire class with a check of its own in the place of its decorators, which are then for the OpenAPI document alone:
+ * for lists of a thousand entries. `fromWire` throws AppError `invalid_input` that names each faulty field, unknown
+ * ones included.
  */
 export interface ReadsItself<T extends object = object> {
   fromWire(plain: unknown): T;
@@ -25,22 +29,33 @@ interface Shape<Input extends object, Output extends object> {
 }
 
 /** Declares one operation: the class of what goes in and the class of what comes out. */
-export function operation<Input extends object, Output extends object>(input: Wire<Input>, output: Wire<Output>): Shape<Input, Output> {
+export function operation<Input extends object, Output extends object>(
+  input: Wire<Input>,
+  output: Wire<Output>,
+): Shape<Input, Output> {
   return { input, output };
 }
 
 /** The operations of one service, or of one of its features, by name. */
 export type Contract<Shapes> = {
-  readonly [Name in keyof Shapes]: Shapes[Name] extends Shape<infer Input, infer Output> ? Operation<Input, Output> : never;
+  readonly [Name in keyof Shapes]: Shapes[Name] extends Shape<infer Input, infer Output>
+    ? Operation<Input, Output>
+    : never;
 };
 
 /**
  * Builds a contract value. `path` is the service's name, with the feature's name behind a dot where the service
  * has several contracts: `contract('teams', …)`, `contract('teams.members', …)`.
  */
-export function contract<Shapes extends Record<string, { input: Wire; output: Wire }>>(path: string, shapes: Shapes): Contract<Shapes> {
+export function contract<Shapes extends Record<string, { input: Wire; output: Wire }>>(
+  path: string,
+  shapes: Shapes,
+): Contract<Shapes> {
   const service = path.split('.', 1)[0];
-  const entries = Object.entries(shapes).map(([name, shape]) => [name, Object.freeze({ service, subject: `${path}.${name}`, ...shape })]);
+  const entries = Object.entries(shapes).map(([name, shape]) => [
+    name,
+    Object.freeze({ service, subject: `${path}.${name}`, ...shape }),
+  ]);
   return Object.freeze(Object.fromEntries(entries)) as Contract<Shapes>;
 }
 
@@ -51,7 +66,10 @@ export interface EventType<Payload extends object = object> {
   /** `teams.member_added`: the service, a dot, what happened in the past tense. */
   readonly name: string;
   readonly payload: Wire<Payload>;
-  /** Who may publish it: its owner alone, or any service, which its consumers then find as the `publisher` of a delivery. */
+  /**
+   * Who may publish it: its owner alone, or any service, which its consumers then find as the `publisher` of a
+   * delivery.
+   */
   readonly publishers: 'owner' | 'any';
 }
 
@@ -79,6 +97,9 @@ export interface BroadcastType<Payload extends object = object> {
   readonly payload: Wire<Payload>;
 }
 
-export function broadcast<Payload extends object>(name: `${string}.${string}`, payload: Wire<Payload>): BroadcastType<Payload> {
+export function broadcast<Payload extends object>(
+  name: `${string}.${string}`,
+  payload: Wire<Payload>,
+): BroadcastType<Payload> {
   return Object.freeze({ name, payload });
 }

@@ -6,7 +6,8 @@ const domainName = /^[\p{L}\p{M}\p{N}.-]{1,253}$/u;
 export function emailSpelling(text: string): string {
   if (text.length > longestSpelling) return text;
   const [before, domain] = [text.slice(0, text.lastIndexOf('@') + 1), text.slice(text.lastIndexOf('@') + 1)];
-  const isForeign = before !== '' && domainName.test(domain) && /\P{ASCII}/u.test(domain) && URL.canParse(`http://${domain}`);
+  const isForeign =
+    before !== '' && domainName.test(domain) && /\P{ASCII}/u.test(domain) && URL.canParse(`http://${domain}`);
   const spelt = isForeign ? before + new URL(`http://${domain}`).hostname : text;
   return spelt.normalize('NFC').toLowerCase();
 }

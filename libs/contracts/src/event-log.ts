@@ -46,7 +46,10 @@ export class PublishedEvent {
 }
 
 export class EventsPage {
-  @ListOf(() => PublishedEvent, { max: 1000, description: 'The first of those that were asked for, in the order of their positions.' })
+  @ListOf(() => PublishedEvent, {
+    max: 1000,
+    description: 'The first of those that were asked for, in the order of their positions.',
+  })
   events!: PublishedEvent[];
 
   @WholeNumber({ ...position, description: 'Events of this name up to this position are kept no more.' })
@@ -57,6 +60,8 @@ export class EventsPage {
 }
 
 /** What the library of events adds to the operations of each service. For services alone. */
-export function eventLog(service: string): Contract<{ read: { input: typeof EventsAfter; output: typeof EventsPage } }> {
+export function eventLog(
+  service: string,
+): Contract<{ read: { input: typeof EventsAfter; output: typeof EventsPage } }> {
   return contract(`${service}.event_log`, { read: operation(EventsAfter, EventsPage) });
 }

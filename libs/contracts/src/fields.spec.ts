@@ -26,7 +26,20 @@ describe('a field', () => {
     expect(faults(CreateTeam, { name: 'Research', description: '' })).toEqual([]);
     expect(faults(CreateTeam, { name: 'नमस्ते 🚀 team' })).toEqual([]);
     expect(faults(CreateTeam, {})).not.toEqual([]);
-    for (const name of ['', '  ', 'two\nlines', 'gnp\u202e.exe', 'x'.repeat(101), 'a\u0000b', 'a\u001bb', '\ud800', 7, null, ['a'], {}]) {
+    for (const name of [
+      '',
+      '  ',
+      'two\nlines',
+      'gnp\u202e.exe',
+      'x'.repeat(101),
+      'a\u0000b',
+      'a\u001bb',
+      '\ud800',
+      7,
+      null,
+      ['a'],
+      {},
+    ]) {
       expect(faults(CreateTeam, { name }).join()).toMatch(/^name: name must/);
     }
   });
@@ -43,7 +56,9 @@ describe('a field', () => {
     ];
     const found = faults(CreateTeam, { name: 'a', members });
     expect(found.join()).toContain('members.1.email: email must be an e-mail address');
-    expect(found).toContainEqual('members.1.role: role must be one of: team_owner, team_admin, member, billing_viewer, viewer');
+    expect(found).toContainEqual(
+      'members.1.role: role must be one of: team_owner, team_admin, member, billing_viewer, viewer',
+    );
   });
 
   it('that is no e-mail address is refused at once, however long and odd it is', () => {
@@ -52,13 +67,17 @@ describe('a field', () => {
       const email = part.repeat(5_000_000 / part.length);
       expect(faults(AddMember, { email, name: 'Ada', role: 'member' }).join()).toContain('email: email must be');
       const shorter = `${part.repeat(900 / part.length)}é`;
-      expect(faults(AddMember, { email: shorter, name: 'Ada', role: 'member' }).join()).toContain('email: email must be');
+      expect(faults(AddMember, { email: shorter, name: 'Ada', role: 'member' }).join()).toContain(
+        'email: email must be',
+      );
     }
   });
 
   it('that is an e-mail address is refused, and throws nothing, where it holds half a surrogate pair', () => {
     for (const email of ['\ud800@example.com', 'ada@\udc00.example', '\ud800']) {
-      expect(faults(AddMember, { team_id: '01a1fbfa-c6f6-77e9-aebd-42be3c465757', email, name: 'Ada', role: 'member' })).not.toEqual([]);
+      expect(
+        faults(AddMember, { team_id: '01a1fbfa-c6f6-77e9-aebd-42be3c465757', email, name: 'Ada', role: 'member' }),
+      ).not.toEqual([]);
     }
   });
 
@@ -132,7 +151,12 @@ describe('a field', () => {
     }
   });
 
-  const adding = (email: unknown) => ({ team_id: '01a1fbfa-c6f6-77e9-aebd-42be3c465757', email, name: 'Ada', role: 'member' });
+  const adding = (email: unknown) => ({
+    team_id: '01a1fbfa-c6f6-77e9-aebd-42be3c465757',
+    email,
+    name: 'Ada',
+    role: 'member',
+  });
 
   it.each([
     '"a\r\nb"@example.com',
@@ -159,15 +183,19 @@ describe('a field', () => {
   it('that is an e-mail address has one spelling from here on', () => {
     const read = (email: string) => [faults(AddMember, adding(email)), plainToInstance(AddMember, adding(email)).email];
     expect(read('Ada.Lovelace+gpu@Example.COM')).toEqual([[], 'ada.lovelace+gpu@example.com']);
-    for (const email of ['Zoë@example.com', 'zoe\u0308@example.com']) expect(read(email)).toEqual([[], 'zoë@example.com']);
+    for (const email of ['Zoë@example.com', 'zoe\u0308@example.com'])
+      expect(read(email)).toEqual([[], 'zoë@example.com']);
     for (const email of ['ada@münchen.de', 'ADA@MÜNCHEN.DE', 'ada@mu\u0308nchen.de', 'ada@xn--mnchen-3ya.de']) {
       expect(read(email)).toEqual([[], 'ada@xn--mnchen-3ya.de']);
     }
   });
 
-  it.each(['', ' ', '\u200b', '\u3164', '\u2800', '\u00a0\u200d', '\u115f'])('that is a name shows something: not %j', (name) => {
-    expect(faults(CreateTeam, { name })).not.toEqual([]);
-  });
+  it.each(['', ' ', '\u200b', '\u3164', '\u2800', '\u00a0\u200d', '\u115f'])(
+    'that is a name shows something: not %j',
+    (name) => {
+      expect(faults(CreateTeam, { name })).not.toEqual([]);
+    },
+  );
 
   it('that is a name may be in any script', () => {
     for (const name of ['काठमाडौँ', '東京', 'فريق', '👩‍🚀', 'a']) expect(faults(CreateTeam, { name })).toEqual([]);
@@ -175,7 +203,8 @@ describe('a field', () => {
 
   it('that is a counted id is digits or a number, and digits from here on', () => {
     const read = (region_id: unknown) => plainToInstance(RegionalBillingQuery, { region_id }).region_id;
-    const wrong = (region_id: unknown) => faults(RegionalBillingQuery, { region_id }).filter((fault) => fault.startsWith('region_id'));
+    const wrong = (region_id: unknown) =>
+      faults(RegionalBillingQuery, { region_id }).filter((fault) => fault.startsWith('region_id'));
     for (const region_id of ['1', 7, '999999999999999', 'all']) expect(wrong(region_id)).toEqual([]);
     expect([read(7), read('7')]).toEqual(['7', '7']);
     for (const region_id of [0, '0', '01', '-1', 1.5, '1e3', '9223372036854775808', 'ALL', '', null, [7]]) {
@@ -184,8 +213,10 @@ describe('a field', () => {
   });
 
   it('that is money is decimal text in bounds, never a number', () => {
-    const wrong = (unit_price: unknown) => faults(CreatePrice, { unit_price }).filter((fault) => fault.startsWith('unit_price'));
-    for (const text of ['0', '1.25', '0.000000001', '999999999.999999999', '1000000000', '1000000000.000']) expect(wrong(text)).toEqual([]);
+    const wrong = (unit_price: unknown) =>
+      faults(CreatePrice, { unit_price }).filter((fault) => fault.startsWith('unit_price'));
+    for (const text of ['0', '1.25', '0.000000001', '999999999.999999999', '1000000000', '1000000000.000'])
+      expect(wrong(text)).toEqual([]);
     for (const text of [
       1.25,
       '',

@@ -37,7 +37,11 @@ export interface FieldOptions {
 }
 
 /** Applies the presence rule, the documentation and the given validators as one decorator. */
-export function field(options: FieldOptions, documentation: ApiPropertyOptions, ...validators: PropertyDecorator[]): PropertyDecorator {
+export function field(
+  options: FieldOptions,
+  documentation: ApiPropertyOptions,
+  ...validators: PropertyDecorator[]
+): PropertyDecorator {
   const { optional = false, nullable = false, description, example } = options;
   const documented = {
     ...documentation,
@@ -48,7 +52,10 @@ export function field(options: FieldOptions, documentation: ApiPropertyOptions, 
   };
   return (target, property) => {
     ApiProperty(documented as ApiPropertyOptions)(target, property);
-    ValidateIf((_object, value) => !(optional && value === undefined) && !(nullable && value === null))(target, property);
+    ValidateIf((_object, value) => !(optional && value === undefined) && !(nullable && value === null))(
+      target,
+      property,
+    );
     for (const validator of validators) validator(target, property);
   };
 }
@@ -75,9 +82,14 @@ export function Text(options: TextOptions): PropertyDecorator {
   const { min = 1, max, multiline = false, pattern, patternHint, format } = options;
   const validators = [
     IsString(),
-    MinLength(min, { message: min === 1 ? '$property must not be empty' : `$property must be at least ${min} characters long` }),
+    MinLength(min, {
+      message: min === 1 ? '$property must not be empty' : `$property must be at least ${min} characters long`,
+    }),
     // Of a value that has a form of its own, the form says what is allowed.
-    MaxLength(max, pattern && patternHint ? { message: `$property must be ${patternHint}, of at most ${max} characters` } : {}),
+    MaxLength(
+      max,
+      pattern && patternHint ? { message: `$property must be ${patternHint}, of at most ${max} characters` } : {},
+    ),
     Matches(wellFormed, { message: '$property must be well-formed Unicode' }),
     multiline
       ? Matches(manyLines, { message: '$property must not contain control characters' })
@@ -86,13 +98,19 @@ export function Text(options: TextOptions): PropertyDecorator {
   if (min > 0) validators.push(Matches(notBlank, { message: '$property must not be blank' }));
   if (pattern) validators.push(Matches(pattern, { message: `$property must be ${patternHint ?? String(pattern)}` }));
   const documented = pattern?.source ?? textPattern(multiline ? 'many' : 'one', min === 0);
-  const documentation = { type: String, minLength: min, maxLength: max, pattern: documented, ...(format && { format }) };
+  const documentation = {
+    type: String,
+    minLength: min,
+    maxLength: max,
+    pattern: documented,
+    ...(format && { format }),
+  };
   return field(options, documentation, ...validators);
 }
 
 /**
- * An address without quotes and without what a reader does not see. One address is one user, so it has one spelling from here on: lower case, composed (NFC),
- * its domain as DNS has it (RFC 5891: `münchen.de` is `xn--mnchen-3ya.de`).
+ * An address without quotes and without what a reader does not see. One address is one user, so it has one spelling
+ * from here on: lower case, composed (NFC), its domain as DNS has it (RFC 5891: `münchen.de` is `xn--mnchen-3ya.de`).
  */
 export function Email(options: FieldOptions = {}): PropertyDecorator {
   const message = '$property must be an e-mail address such as ada@example.com';
@@ -100,7 +118,9 @@ export function Email(options: FieldOptions = {}): PropertyDecorator {
     options,
     { type: String, format: 'email', maxLength: 254 },
     // Half a surrogate pair is refused as any other text that is no address; `isEmail` would throw a URIError for it.
-    Transform(({ value }: { value: unknown }) => (typeof value === 'string' ? (value.isWellFormed() ? emailSpelling(value) : '') : value)),
+    Transform(({ value }: { value: unknown }) =>
+      typeof value === 'string' ? (value.isWellFormed() ? emailSpelling(value) : '') : value,
+    ),
     // First: what is too long for an address is not looked at any further.
     MaxLength(254),
     IsEmail({ blacklisted_chars: '"' }, { message }),
@@ -110,8 +130,15 @@ export function Email(options: FieldOptions = {}): PropertyDecorator {
 
 /** A UUID of any version (RFC 9562), in either case; it is lower case from here on, so that one id has one spelling. */
 export function Uuid(options: FieldOptions = {}): PropertyDecorator {
-  const lowerCase = Transform(({ value }: { value: unknown }) => (typeof value === 'string' ? value.toLowerCase() : value));
-  return field(options, { type: String, format: 'uuid' }, lowerCase, IsUUID('loose', { message: '$property must be a UUID' }));
+  const lowerCase = Transform(({ value }: { value: unknown }) =>
+    typeof value === 'string' ? value.toLowerCase() : value,
+  );
+  return field(
+    options,
+    { type: String, format: 'uuid' },
+    lowerCase,
+    IsUUID('loose', { message: '$property must be a UUID' }),
+  );
 }
 
 /** Up to `max` ids, as `Uuid`. */
@@ -127,21 +154,33 @@ export function Uuids(options: FieldOptions & { max: number }): PropertyDecorato
 }
 
 /** ISO 8601 instant of the years 2000 to 9999 with a zone: `2026-10-01T00:00:00.000Z`. */
-export function Instant({ isToMilliseconds = false, ...options }: FieldOptions & { isToMilliseconds?: boolean } = {}): PropertyDecorator {
+export function Instant({
+  isToMilliseconds = false,
+  ...options
+}: FieldOptions & { isToMilliseconds?: boolean } = {}): PropertyDecorator {
   const { source } = wholeInstant;
   return field(
     options,
-    { type: String, format: 'date-time', pattern: isToMilliseconds ? source.replace(String.raw`\d{1,9}`, String.raw`\d{1,3}`) : source },
+    {
+      type: String,
+      format: 'date-time',
+      pattern: isToMilliseconds ? source.replace(String.raw`\d{1,9}`, String.raw`\d{1,3}`) : source,
+    },
     // A real date; and, since ISO 8601 lets parts of a date and of a time be left out, all of them.
-    IsISO8601({ strict: true, strictSeparator: true }, { message: '$property must be an ISO 8601 instant such as 2026-10-01T00:00:00Z' }),
+    IsISO8601(
+      { strict: true, strictSeparator: true },
+      { message: '$property must be an ISO 8601 instant such as 2026-10-01T00:00:00Z' },
+    ),
     Matches(wholeInstant, {
-      message: '$property must have a date from the year 2000 on, a time with seconds and a zone, such as 2026-10-01T00:00:00Z',
+      message:
+        '$property must have a date from the year 2000 on, a time with seconds and a zone, such as 2026-10-01T00:00:00Z',
     }),
   );
 }
 
 /** RFC 3339, section 5.6, without leap seconds and with the T and the Z in upper case. */
-const wholeInstant = /^[2-9]\d{3}-\d\d-\d\dT(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?(?:Z|[+-](?:0\d|1[0-4]):[0-5]\d)$/;
+const wholeInstant =
+  /^[2-9]\d{3}-\d\d-\d\dT(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?(?:Z|[+-](?:0\d|1[0-4]):[0-5]\d)$/;
 
 export function Flag(options: FieldOptions = {}): PropertyDecorator {
   return field(options, { type: Boolean }, IsBoolean());
@@ -153,8 +192,9 @@ export function QueryFlag(options: FieldOptions = {}): PropertyDecorator {
 }
 
 /**
- * One of these words. `name` is the type’s in the OpenAPI document, and so in clients that are generated from it. Where requests may spell the words
- * otherwise, and are transformed to them, `spelt` shows how: the document takes any text then.
+ * One of these words. `name` is the type’s in the OpenAPI document, and so in clients that are generated from it. Where
+ * requests may spell the words otherwise, and are transformed to them, `spelt` shows how: the document takes any text
+ * then.
  */
 export function OneOf(
   name: string,
@@ -171,7 +211,10 @@ export function OneOf(
 
 const orNull = ({ nullable = false }: FieldOptions): string => (nullable ? ', or null' : '');
 
-/** A whole number; in a query, a path or the environment its decimal digits. `1e3`, `0x10`, ` 7` and `1.0` are refused. The message names the `unit`. */
+/**
+ * A whole number; in a query, a path or the environment its decimal digits. `1e3`, `0x10`, ` 7` and `1.0` are refused.
+ * The message names the `unit`.
+ */
 export function WholeNumber(options: FieldOptions & { min: number; max: number; unit?: string }): PropertyDecorator {
   const { min, max, unit } = options;
   const message = `$property must be a whole number ${unit ? `of ${unit} ` : ''}from ${min} to ${max}${orNull(options)}`;
@@ -179,7 +222,8 @@ export function WholeNumber(options: FieldOptions & { min: number; max: number; 
     options,
     { type: 'integer', minimum: min, maximum: max },
     Transform(
-      ({ value }: { value: unknown }) => (typeof value === 'string' && /^(?:0|-?[1-9]\d{0,14})$/.test(value) ? Number(value) : value),
+      ({ value }: { value: unknown }) =>
+        typeof value === 'string' && /^(?:0|-?[1-9]\d{0,14})$/.test(value) ? Number(value) : value,
       { groups: [textGroup] },
     ),
     IsInt({ message }),
@@ -219,8 +263,8 @@ export const numberedIdPattern = `^${counted}$`;
 const digitsOf = (value: unknown): unknown => (typeof value === 'number' ? String(value) : value);
 
 /**
- * A numeric id: a positive integer, sent as its digits or as a number; its decimal digits from here on. `allow` names words
- * that are accepted besides.
+ * A numeric id: a positive integer, sent as its digits or as a number; its decimal digits from here on. `allow` names
+ * words that are accepted besides.
  */
 export function NumberedId(options: FieldOptions & { allow?: readonly string[] } = {}): PropertyDecorator {
   const { allow = [] } = options;
@@ -229,7 +273,9 @@ export function NumberedId(options: FieldOptions & { allow?: readonly string[] }
     options,
     { type: String, pattern },
     Transform(({ value }: { value: unknown }) => digitsOf(value)),
-    Matches(new RegExp(pattern), { message: `$property must be a positive whole number${allow.map((word) => ` or "${word}"`).join('')}` }),
+    Matches(new RegExp(pattern), {
+      message: `$property must be a positive whole number${allow.map((word) => ` or "${word}"`).join('')}`,
+    }),
   );
 }
 
@@ -240,7 +286,10 @@ export function NumberedIds(options: FieldOptions & { max: number }): PropertyDe
     listOf({ type: 'string', pattern: numberedIdPattern }, options.max),
     Transform(({ value }: { value: unknown }) => (Array.isArray(value) ? value.map(digitsOf) : value)),
     ...isListOf(options.max),
-    Matches(new RegExp(numberedIdPattern), { each: true, message: 'each entry of $property must be a positive whole number' }),
+    Matches(new RegExp(numberedIdPattern), {
+      each: true,
+      message: 'each entry of $property must be a positive whole number',
+    }),
   );
 }
 
@@ -252,7 +301,10 @@ export function Names(options: FieldOptions & { max: number }): PropertyDecorato
     options,
     listOf({ type: 'string', pattern: nameForm.source }, options.max),
     ...isListOf(options.max),
-    Matches(nameForm, { each: true, message: 'each entry of $property must be a name of at most 100 letters, digits and signs' }),
+    Matches(nameForm, {
+      each: true,
+      message: 'each entry of $property must be a name of at most 100 letters, digits and signs',
+    }),
   );
 }
 
@@ -270,16 +322,20 @@ function isListOf(max: number): PropertyDecorator[] {
 }
 
 /**
- * A decimal number as text, so that it goes through no float: at least 0, at most `max` (a power of ten), at most 9 digits
- * behind the point. With `orNumber` a JSON number is taken too, rounded to 9 decimals; it is text from here on.
+ * A decimal number as text, so that it goes through no float: at least 0, at most `max` (a power of ten), at most 9
+ * digits behind the point. With `orNumber` a JSON number is taken too, rounded to 9 decimals; it is text from here on.
  */
 export function DecimalText(options: FieldOptions & { max: number; orNumber?: boolean }): PropertyDecorator {
   const { max, orNumber = false } = options;
-  const form = orNumber ? 'a number or decimal text, such as 1.25 or "1.25"' : 'a decimal number in a string, such as "1.25"';
+  const form = orNumber
+    ? 'a number or decimal text, such as 1.25 or "1.25"'
+    : 'a decimal number in a string, such as "1.25"';
   const message = `$property must be ${form}: from 0 to ${max}, with at most 9 decimals`;
   const below = String(max).length - 2;
   const pattern = String.raw`^(?:(?:0|[1-9]\d{0,${below}})(?:\.\d{1,9})?|${max}(?:\.0{1,9})?)$`;
-  const asText = Transform(({ value }: { value: unknown }) => (orNumber && typeof value === 'number' ? value.toFixed(9) : value));
+  const asText = Transform(({ value }: { value: unknown }) =>
+    orNumber && typeof value === 'number' ? value.toFixed(9) : value,
+  );
   const documentation: ApiPropertyOptions = orNumber
     ? {
         oneOf: [

@@ -11,7 +11,10 @@ const registry = [
 const repository = `(?:(?:(?:${registry})/${part}|${partWithoutDot})(?:/${part})*|${part})`;
 const digest = 'sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128}';
 
-/** A field that names an image, by the grammar of https://github.com/distribution/reference; the teams service reads it in full. */
+/**
+ * A field that names an image, by the grammar of https://github.com/distribution/reference; the teams service reads it
+ * in full.
+ */
 export const imageReference = {
   max: 512,
   pattern: new RegExp(String.raw`^${repository}(?::\w[\w.-]{0,127})?(?:@(?:${digest}))?$`),

@@ -50,7 +50,9 @@ describe('an IP whitelist', () => {
     'fe80::1%eth0',
     '::127.0.0.1',
   ])('"%s" is refused, and the bad entry is named', (text) => {
-    expect(faults(text).join()).toMatch(/ip_whitelist must be a comma-separated list of IPv4\/IPv6 addresses or CIDRs; not one: "/);
+    expect(faults(text).join()).toMatch(
+      /ip_whitelist must be a comma-separated list of IPv4\/IPv6 addresses or CIDRs; not one: "/,
+    );
   });
 
   it('that is no text is refused', () => {

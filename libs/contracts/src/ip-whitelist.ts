@@ -6,8 +6,8 @@ type Address = ipaddr.IPv4 | ipaddr.IPv6;
 export type AddressRange = readonly [Address, number];
 
 /**
- * Strict: four decimal parts or a full IPv6 address, no zone, so `127.1` and `0x7f.1` are no addresses. IPv4-mapped IPv6 becomes IPv4; other ways to
- * write one inside the other (`::127.0.0.1`) are given up and refused.
+ * Strict: four decimal parts or a full IPv6 address, no zone, so `127.1` and `0x7f.1` are no addresses. IPv4-mapped
+ * IPv6 becomes IPv4; other ways to write one inside the other (`::127.0.0.1`) are given up and refused.
  */
 function parseAddress(text: string): Address | null {
   if (text.includes('%') || /^(?!::ffff:).*:.*\./i.test(text)) return null;
@@ -33,7 +33,10 @@ export function whitelistEntries(text: string): string[] {
   return text.trim() === '' ? [] : text.split(',').map((entry) => entry.trim());
 }
 
-/** Whether `address` (as the socket or a trusted proxy tells it) lies in one of the ranges. An address that cannot be read lies in none. */
+/**
+ * Whether `address` (as the socket or a trusted proxy tells it) lies in one of the ranges. An address that cannot be
+ * read lies in none.
+ */
 export function addressInRanges(address: string, ranges: readonly AddressRange[]): boolean {
   const parsed = parseAddress(address.replace(/%.*$/, ''));
   if (!parsed) return false;
@@ -43,11 +46,16 @@ export function addressInRanges(address: string, ranges: readonly AddressRange[]
   });
 }
 
-/** An IPv4 address, or the /64 an IPv6 address lies in: a subscriber usually has a whole /64 to choose from (RFC 6177). What cannot be read is its own. */
+/**
+ * An IPv4 address, or the /64 an IPv6 address lies in: a subscriber usually has a whole /64 to choose from (RFC 6177).
+ * What cannot be read is its own.
+ */
 export function networkOf(address: string): string {
   const parsed = parseAddress(address.replace(/%.*$/, ''));
   if (!parsed) return address;
-  return parsed.kind() === 'ipv4' ? parsed.toString() : ipaddr.IPv6.networkAddressFromCIDR(`${parsed.toString()}/64`).toString();
+  return parsed.kind() === 'ipv4'
+    ? parsed.toString()
+    : ipaddr.IPv6.networkAddressFromCIDR(`${parsed.toString()}/64`).toString();
 }
 
 /** Whether a key with this whitelist may be used from this address. An empty whitelist allows any. */
@@ -69,7 +77,9 @@ export function IpWhitelist(options: FieldOptions = {}): PropertyDecorator {
     validator: {
       validate: (value: unknown) => badEntries(value).length === 0,
       defaultMessage: (argument) =>
-        `$property must be a comma-separated list of IPv4/IPv6 addresses or CIDRs; not one: ${badEntries(argument?.value)
+        `$property must be a comma-separated list of IPv4/IPv6 addresses or CIDRs; not one: ${badEntries(
+          argument?.value,
+        )
           .map((entry) => JSON.stringify(entry.slice(0, 64)))
           .join(', ')}`,
     },

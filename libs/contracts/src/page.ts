@@ -8,7 +8,13 @@ const defaultLimit = 10;
 /** Which part of a listing is asked for, where pages count from 0: teams, members, workspaces. */
 export class PageFromZero {
   @ApiPropertyOptional({ default: 0 })
-  @WholeNumber({ min: 0, max: largestPage, optional: true, description: 'Number of the page, counted from 0.', example: 0 })
+  @WholeNumber({
+    min: 0,
+    max: largestPage,
+    optional: true,
+    description: 'Number of the page, counted from 0.',
+    example: 0,
+  })
   page?: number;
 
   @ApiPropertyOptional({ default: defaultLimit })
@@ -19,7 +25,13 @@ export class PageFromZero {
 /** Which part of a listing is asked for, where pages count from 1: all other listings. */
 export class PageFromOne {
   @ApiPropertyOptional({ default: 1 })
-  @WholeNumber({ min: 1, max: largestPage, optional: true, description: 'Number of the page, counted from 1.', example: 1 })
+  @WholeNumber({
+    min: 1,
+    max: largestPage,
+    optional: true,
+    description: 'Number of the page, counted from 1.',
+    example: 1,
+  })
   page?: number;
 
   @ApiPropertyOptional({ default: defaultLimit })
@@ -39,7 +51,13 @@ export class PageFromOneOrAll {
   })
   page?: number;
 
-  @WholeNumber({ min: 1, max: 100, optional: true, description: 'Entries per page, 1 to 100; all entries if left out.', example: 10 })
+  @WholeNumber({
+    min: 1,
+    max: 100,
+    optional: true,
+    description: 'Entries per page, 1 to 100; all entries if left out.',
+    example: 10,
+  })
   limit?: number;
 }
 
@@ -68,7 +86,9 @@ interface Page<Entry> {
   pagination: Pagination;
 }
 
-/** The class of an answer that is a page: up to `max` entries (100 unless given), and where they stand in the listing. */
+/**
+ * The class of an answer that is a page: up to `max` entries (100 unless given), and where they stand in the listing.
+ */
 export function PageOf<Entry extends object>(entry: () => Wire<Entry>, { max = 100 } = {}): Wire<Page<Entry>> {
   class ListingPage implements Page<Entry> {
     @ListOf(entry, { max })
@@ -80,7 +100,10 @@ export function PageOf<Entry extends object>(entry: () => Wire<Entry>, { max = 1
   return ListingPage;
 }
 
-/** The class of an answer that is the whole listing, up to `max` entries and without `pagination`, unless `limit` was sent: then a page. */
+/**
+ * The class of an answer that is the whole listing, up to `max` entries and without `pagination`, unless `limit` was
+ * sent: then a page.
+ */
 export function ListOrPageOf<Entry extends object>(
   entry: () => Wire<Entry>,
   { max }: { max: number },
@@ -95,8 +118,14 @@ export function ListOrPageOf<Entry extends object>(
   return Listing;
 }
 
-/** The page asked for with its defaults filled in, and how many rows to skip to get there. `first` is the number of the first page. */
-export function pageWindow(asked: { page?: number; limit?: number }, first: 0 | 1): { page: number; limit: number; offset: number } {
+/**
+ * The page asked for with its defaults filled in, and how many rows to skip to get there. `first` is the number of the
+ * first page.
+ */
+export function pageWindow(
+  asked: { page?: number; limit?: number },
+  first: 0 | 1,
+): { page: number; limit: number; offset: number } {
   const { page = first, limit = defaultLimit } = asked;
   return { page, limit, offset: (page - first) * limit };
 }
@@ -107,7 +136,9 @@ interface PageWindow {
   readonly offset: number;
 }
 
-/** Of a listing that is whole unless `limit` is sent: the page asked for, pages counted from 1; undefined for the whole. */
+/**
+ * Of a listing that is whole unless `limit` is sent: the page asked for, pages counted from 1; undefined for the whole.
+ */
 export function windowIfLimited(asked: { page?: number; limit?: number }): PageWindow | undefined {
   return asked.limit === undefined ? undefined : pageWindow(asked, 1);
 }

@@ -21,7 +21,9 @@ it('looks up once what a class declares and inherits, and nothing of another cla
   };
   rememberMetadata(storage);
   const fieldsOf = (type: typeof Named, groups?: string[]) =>
-    new Set(storage.getTargetValidationMetadatas(type, '', false, false, groups).map(({ propertyName }) => propertyName));
+    new Set(
+      storage.getTargetValidationMetadatas(type, '', false, false, groups).map(({ propertyName }) => propertyName),
+    );
   for (let time = 0; time < 3; time += 1) {
     expect(fieldsOf(Placed)).toEqual(new Set(['place', 'name']));
     expect(fieldsOf(Named)).toEqual(new Set(['name']));

@@ -4,8 +4,9 @@ type Storage = ReturnType<typeof getMetadataStorage>;
 type Metadata = ReturnType<Storage['getTargetValidationMetadatas']>;
 
 /**
- * class-validator looks for what a class inherits among all classes that there are, once for each object that it validates: a fifth of the
- * processor's time of a small call. Here each class is looked up once. All of its decorators have run by then.
+ * class-validator looks for what a class inherits among all classes that there are, once for each object that it
+ * validates: a fifth of the processor's time of a small call. Here each class is looked up once. All of its decorators
+ * have run by then.
  */
 export function rememberMetadata(storage: Storage): void {
   const ofClasses = new Map<unknown, Metadata>();

@@ -26,7 +26,10 @@ type Probe = (stated: Stated) => [value: unknown, isAllowed: boolean] | undefine
 
 const here = import.meta.dirname;
 const paths = globSync('**/*.ts', { cwd: here }).filter((path) => !path.endsWith('.spec.ts'));
-const modules = (await Promise.all(paths.map((path) => import(pathToFileURL(join(here, path)).href)))) as Record<string, unknown>[];
+const modules = (await Promise.all(paths.map((path) => import(pathToFileURL(join(here, path)).href)))) as Record<
+  string,
+  unknown
+>[];
 /** Without those that have a `fromWire` of their own. */
 const types = [...new Set(modules.flatMap((module) => Object.values(module)))].filter(
   (type) => isWire(type) && !('fromWire' in type),
@@ -35,7 +38,8 @@ const fields = new Map(types.map((type) => [type, fieldsOf(type)]));
 
 function isWire(value: unknown): value is Wire {
   return (
-    typeof value === 'function' && Reflect.hasMetadata('swagger/apiModelPropertiesArray', (value.prototype as object | undefined) ?? {})
+    typeof value === 'function' &&
+    Reflect.hasMetadata('swagger/apiModelPropertiesArray', (value.prototype as object | undefined) ?? {})
   );
 }
 
@@ -45,7 +49,10 @@ function fieldsOf(type: Wire): Stated[] {
   const checked = new Set(rulesOf(type).map(({ propertyName }) => propertyName));
   return names.flatMap((marked) => {
     const name = marked.slice(1);
-    const stated = Reflect.getMetadata('swagger/apiModelProperties', type.prototype as object, name) as Omit<Stated, 'name'>;
+    const stated = Reflect.getMetadata('swagger/apiModelProperties', type.prototype as object, name) as Omit<
+      Stated,
+      'name'
+    >;
     return checked.has(name) ? [{ ...stated, name }] : [];
   });
 }
@@ -60,7 +67,9 @@ function wrongIn(type: Wire, what: string, probe: Probe): string[] {
     const given = probe(stated);
     return given ? [{ name: stated.name, value: given[0], isAllowed: given[1] }] : [];
   });
-  const faults = validateSync(plainToInstance(type, Object.fromEntries(probed.map(({ name, value }) => [name, value]))));
+  const faults = validateSync(
+    plainToInstance(type, Object.fromEntries(probed.map(({ name, value }) => [name, value]))),
+  );
   const refused = new Set(faults.filter(({ constraints }) => constraints).map(({ property }) => property));
   return probed
     .filter(({ name, isAllowed }) => refused.has(name) === isAllowed)
@@ -81,7 +90,10 @@ const probes: [string, Probe][] = [
   ['its minLength', (stated) => ofLength(stated, stated.minLength)],
   ['less than its minLength', ({ minLength }) => (minLength ? ['a'.repeat(minLength - 1), false] : undefined)],
   ['its maxLength', (stated) => ofLength(stated, stated.maxLength)],
-  ['more than its maxLength', ({ maxLength }) => (maxLength === undefined ? undefined : ['a'.repeat(maxLength + 1), false])],
+  [
+    'more than its maxLength',
+    ({ maxLength }) => (maxLength === undefined ? undefined : ['a'.repeat(maxLength + 1), false]),
+  ],
   ['nothing', ({ required }) => [undefined, !required]],
   ['null', ({ nullable = false }) => [null, nullable]],
 ];
@@ -102,11 +114,16 @@ it.each(probes)('law: a field takes %s where its schema says so, and only there'
 /** By the rules themselves: lists of a hundred thousand entries are not made. */
 it('law: a list takes as many entries as its schema says', () => {
   const boundOf = (type: Wire, field: string, rule: string) =>
-    rulesOf(type).find(({ propertyName, name }) => propertyName === field && name === rule)?.constraints?.[0] as number | undefined;
+    rulesOf(type).find(({ propertyName, name }) => propertyName === field && name === rule)?.constraints?.[0] as
+      | number
+      | undefined;
   const wrong = types.flatMap((type) =>
     (fields.get(type) ?? [])
       .filter(({ name, minItems, maxItems }) => {
-        return (boundOf(type, name, 'arrayMinSize') ?? 0) !== (minItems ?? 0) || boundOf(type, name, 'arrayMaxSize') !== maxItems;
+        return (
+          (boundOf(type, name, 'arrayMinSize') ?? 0) !== (minItems ?? 0) ||
+          boundOf(type, name, 'arrayMaxSize') !== maxItems
+        );
       })
       .map(({ name }) => `${type.name}.${name}`),
   );

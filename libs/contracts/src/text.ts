@@ -31,7 +31,13 @@ export const notBlank = /[^\s\u2800\p{Default_Ignorable_Code_Point}]/u;
 
 /** Whether a value is text as `Text({ max })` has it, for bulk checks. */
 export function isLine(value: unknown, max: number): value is string {
-  return typeof value === 'string' && hasAtMost(max, value) && notBlank.test(value) && oneLine.test(value) && wellFormed.test(value);
+  return (
+    typeof value === 'string' &&
+    hasAtMost(max, value) &&
+    notBlank.test(value) &&
+    oneLine.test(value) &&
+    wellFormed.test(value)
+  );
 }
 
 /** Characters, not UTF-16 units: JSON Schema counts so. */

@@ -64,7 +64,9 @@ describe('what comes over the wire', () => {
       errors: [{ path: 'name', code: 'maxLength', message: 'name must be shorter than or equal to 5 characters' }],
     });
     expect(refusal({ name: 1, page: 0 }).message).toBe('name must be a string (the first of 2 faults).');
-    expect(faults({ name: 'a', members: [{ name: 'b' }, { name: 'much too long' }] })).toEqual(['members.1.name:maxLength']);
+    expect(faults({ name: 'a', members: [{ name: 'b' }, { name: 'much too long' }] })).toEqual([
+      'members.1.name:maxLength',
+    ]);
   });
 
   it('is refused with fields that its class does not have, at any depth', () => {
@@ -76,7 +78,9 @@ describe('what comes over the wire', () => {
     'is refused with a field named %s',
     (name) => {
       expect(faults(JSON.parse(`{"name":"a","${name}":{"polluted":1}}`))).toEqual([`${name}:unknownField`]);
-      expect(faults(JSON.parse(`{"name":"a","owner":{"name":"b","${name}":1}}`))).toEqual([`owner.${name}:unknownField`]);
+      expect(faults(JSON.parse(`{"name":"a","owner":{"name":"b","${name}":1}}`))).toEqual([
+        `owner.${name}:unknownField`,
+      ]);
       expect(Object.prototype).not.toHaveProperty('polluted');
     },
   );
@@ -119,7 +123,9 @@ describe('what comes over the wire', () => {
   });
 
   it('loses fields that its class does not have, at any depth and of any name, where those are to be omitted', () => {
-    const plain: unknown = JSON.parse('{"name":"a","id":1,"__proto__":{"polluted":1},"owner":{"name":"b","hasOwnProperty":1,"role":2}}');
+    const plain: unknown = JSON.parse(
+      '{"name":"a","id":1,"__proto__":{"polluted":1},"owner":{"name":"b","hasOwnProperty":1,"role":2}}',
+    );
     expect(validateWire(Team, plain, { unknownFields: 'omit' })).toEqual({ name: 'a', owner: { name: 'b' } });
     expect(Object.prototype).not.toHaveProperty('polluted');
     expect(() => validateWire(Team, { name: 1, id: 1 }, { unknownFields: 'omit' })).toThrow('name must be a string.');

@@ -9,15 +9,18 @@ rememberMetadata(getMetadataStorage());
 
 export interface WireRules {
   /**
-   * What becomes of fields that the class does not declare. They are refused, unless given. `omit`: for what may be newer than its reader. `keep`: for a class
-   * of settings, which may have properties that nothing from outside sets.
+   * What becomes of fields that the class does not declare. They are refused, unless given. `omit`: for what may be
+   * newer than its reader. `keep`: for a class of settings, which may have properties that nothing from outside sets.
    */
   unknownFields?: 'refuse' | 'omit' | 'keep';
   /** Whether it has no numbers of its own, as a query, so that a whole number is its digits. In JSON it is a number. */
   isText?: boolean;
 }
 
-/** More names than any object that is meant has (a pod's variables: 200). class-transformer compares each name with all others. */
+/**
+ * More names than any object that is meant has (a pod's variables: 200). class-transformer compares each name with all
+ * others.
+ */
 const mostNames = 500;
 /** Deeper than any wire class, and shallow enough for what recurses. */
 const maxDepth = 32;
@@ -27,8 +30,9 @@ export const unknownFieldCode = 'unknownField';
 const maxPathLength = 200;
 
 /**
- * Turns what came from outside into an instance of its class, each field converted and checked as its decorators say: the one validator of HTTP, of calls
- * and events, and of the environment. Throws `invalid_input` that names each faulty field and what is allowed, and no value.
+ * Turns what came from outside into an instance of its class, each field converted and checked as its decorators say:
+ * the one validator of HTTP, of calls and events, and of the environment. Throws `invalid_input` that names each faulty
+ * field and what is allowed, and no value.
  */
 export function validateWire<T extends object>(
   type: Wire<T>,
@@ -54,8 +58,8 @@ export function validateWire<T extends object>(
 }
 
 /**
- * Lists that are longer than their class says, with what it says of them. Found before an instance is made of each of their entries: that takes a hundred times
- * as long as to read their JSON.
+ * Lists that are longer than their class says, with what it says of them. Found before an instance is made of each of
+ * their entries: that takes a hundred times as long as to read their JSON.
  */
 function tooLongLists(type: Wire, plain: object): FieldError[] {
   const fields = plain as Record<string, unknown>;
@@ -70,22 +74,26 @@ function tooLongLists(type: Wire, plain: object): FieldError[] {
 }
 
 /**
- * Refuses, or leaves out, what would not reach the validator, or break what recurses before it: depth, and names of every object's
- * prototype, which class-transformer leaves out in silence or class-validator takes for declared.
+ * Refuses, or leaves out, what would not reach the validator, or break what recurses before it: depth, and names of
+ * every object's prototype, which class-transformer leaves out in silence or class-validator takes for declared.
  */
 function requireHarmless(value: object, path: string, depth: number, isOmitted: boolean): void {
-  if (depth > maxDepth) throw invalidInput([{ path, code: 'maxDepth', message: `objects must not be nested deeper than ${maxDepth}` }]);
+  if (depth > maxDepth)
+    throw invalidInput([{ path, code: 'maxDepth', message: `objects must not be nested deeper than ${maxDepth}` }]);
   const members = Object.entries(value);
   if (!isOmitted && !Array.isArray(value) && members.length > mostNames) {
     const which = path ? shownPath(path) : 'an object';
-    throw invalidInput([{ path: shownPath(path), code: 'maxProperties', message: `${which} must not have more than ${mostNames} names` }]);
+    throw invalidInput([
+      { path: shownPath(path), code: 'maxProperties', message: `${which} must not have more than ${mostNames} names` },
+    ]);
   }
   for (const [name, member] of members) {
     const here = path ? `${path}.${name}` : name;
     if (name in Object.prototype) {
       if (!isOmitted) throw invalidInput([unknownField(here)]);
       Reflect.deleteProperty(value, name);
-    } else if (typeof member === 'object' && member !== null) requireHarmless(member as object, here, depth + 1, isOmitted);
+    } else if (typeof member === 'object' && member !== null)
+      requireHarmless(member as object, here, depth + 1, isOmitted);
   }
 }
 

@@ -1,9 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { QueryRunner } from 'typeorm';
 
-/** Looks again and again who keeps a session waiting for locks. Started at once; `stop` waits for the look under way. */
+/**
+ * Looks again and again who keeps a session waiting for locks. Started at once; `stop` waits for the look under way.
+ */
 export class BlockerWatch {
-  /** The sessions that were in the way at the last look that saw some, `pg_dump (process 4711)`; empty where none did. */
+  /**
+   * The sessions that were in the way at the last look that saw some, `pg_dump (process 4711)`; empty where none did.
+   */
   blockers = '';
   /** Why it looks no more: its connection is gone. */
   lost: Error | undefined;

@@ -7,7 +7,10 @@ export class CallNonce {
   @PrimaryColumn('bytea')
   nonce!: Buffer;
 
-  /** When every replica refuses a copy by its deadline. Without an index, since the table stays small and each writing call would pay for it. */
+  /**
+   * When every replica refuses a copy by its deadline. Without an index, since the table stays small and each writing
+   * call would pay for it.
+   */
   @Column('timestamptz')
   expiresAt!: Date;
 }

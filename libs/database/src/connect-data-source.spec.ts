@@ -24,7 +24,12 @@ beforeEach(async () => {
 });
 afterEach(() => database.drop());
 
-const options = (...migrations: (new () => MigrationInterface)[]) => ({ schema: 'quay', url: database.url, entities: [], migrations });
+const options = (...migrations: (new () => MigrationInterface)[]) => ({
+  schema: 'quay',
+  url: database.url,
+  entities: [],
+  migrations,
+});
 
 /** A release of the service runs once. */
 async function release(...migrations: (new () => MigrationInterface)[]): Promise<void> {

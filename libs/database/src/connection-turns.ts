@@ -1,7 +1,9 @@
 import type pg from 'pg';
 
 /** pg's callback of `connect`. */
-export type Given = (...args: [error: Error | undefined, client: pg.PoolClient | undefined, release: (error?: unknown) => void]) => void;
+export type Given = (
+  ...args: [error: Error | undefined, client: pg.PoolClient | undefined, release: (error?: unknown) => void]
+) => void;
 
 interface Waiting {
   readonly given: Given;
@@ -9,8 +11,8 @@ interface Waiting {
 }
 
 /**
- * Those who wait for a connection of a pool take turns by their owners: the first of each goes before the second of any, so that one
- * of whom hundreds wait delays the others by one connection each time, and not by hundreds.
+ * Those who wait for a connection of a pool take turns by their owners: the first of each goes before the second of
+ * any, so that one of whom hundreds wait delays the others by one connection each time, and not by hundreds.
  */
 export class ConnectionTurns {
   /** By owner, in the order in which they have their next turn. */

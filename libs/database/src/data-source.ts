@@ -13,7 +13,9 @@ type Class<T> = new () => T;
 export interface DatabaseOptions {
   /** The service's own schema. Made at boot if it is missing. */
   schema: string;
-  /** `postgres://user:password@host:port/database`, with `sslmode`, `connect_timeout` and the like as libpq has them. */
+  /**
+   * `postgres://user:password@host:port/database`, with `sslmode`, `connect_timeout` and the like as libpq has them.
+   */
   url: string;
   /** The tables of idempotency keys and of call nonces are added to them. */
   entities: Class<object>[];
@@ -24,7 +26,10 @@ export interface DatabaseOptions {
   /** Connections besides, for work that runs `inBackground`. Default 0: it shares those of `poolSize`. */
   backgroundPoolSize?: number;
   timeouts?: Partial<Timeouts>;
-  /** How long a request may take at most. With more than the default, 5000, all timeouts are longer in proportion, but that of the URL. */
+  /**
+   * How long a request may take at most. With more than the default, 5000, all timeouts are longer in proportion, but
+   * that of the URL.
+   */
   deadlineMs?: number;
   /** Ends a start that waits for locks to migrate, with the signal's reason. */
   stopping?: AbortSignal;
@@ -33,11 +38,17 @@ export interface DatabaseOptions {
 }
 
 export interface Timeouts {
-  /** To get a connection, new or from the pool. Where it is not given, `connect_timeout` of the URL (seconds) goes before the default. */
+  /**
+   * To get a connection, new or from the pool. Where it is not given, `connect_timeout` of the URL (seconds) goes
+   * before the default.
+   */
   acquireMs: number;
   /** A statement, by the server's clock. The server ends it and the connection stays good. 0: none. */
   statementMs: number;
-  /** A statement, by the client's clock, for a server that is frozen or unreachable. The connection is destroyed. 0: none. */
+  /**
+   * A statement, by the client's clock, for a server that is frozen or unreachable. The connection is destroyed. 0:
+   * none.
+   */
   queryMs: number;
   /**
    * A migration, for a lock that readers and writers of its table wait behind. Then it is undone, and tried again after
@@ -48,15 +59,19 @@ export interface Timeouts {
 
 const defaultDeadlineMs = 5_000;
 /**
- * The first three together are shorter than a request may take by default, so that its caller is told 503 and why, and not 504. While statements wait behind a
- * migration they hold their connections, and who waits for one of those must not give up.
+ * The first three together are shorter than a request may take by default, so that its caller is told 503 and why, and
+ * not 504. While statements wait behind a migration they hold their connections, and who waits for one of those must
+ * not give up.
  */
 const defaultTimeouts: Timeouts = { acquireMs: 1_500, statementMs: 2_800, queryMs: 3_200, lockMs: 1_000 };
 
 /** A client that died while it held a transaction must not hold its locks for ever. */
 const idleInTransactionMs = 20_000;
 
-/** Background work may wait longer for a connection, since nobody waits for it; and a frozen process must not hold up another replica's. */
+/**
+ * Background work may wait longer for a connection, since nobody waits for it; and a frozen process must not hold up
+ * another replica's.
+ */
 const backgroundOptions = ({ connectionTimeoutMillis = 0 }: pg.PoolConfig): pg.PoolConfig => ({
   connectionTimeoutMillis: Math.max(8_000, connectionTimeoutMillis),
   idle_in_transaction_session_timeout: 4_000,
@@ -66,7 +81,15 @@ const backgroundOptions = ({ connectionTimeoutMillis = 0 }: pg.PoolConfig): pg.P
 const driver = Object.create(pg, { Pool: { value: SplitPool } }) as typeof pg;
 
 export function dataSourceOptions(options: DatabaseOptions): PostgresDataSourceOptions {
-  const { schema, url, entities, migrations, poolSize = 10, backgroundPoolSize = 0, onConnectionLost = () => undefined } = options;
+  const {
+    schema,
+    url,
+    entities,
+    migrations,
+    poolSize = 10,
+    backgroundPoolSize = 0,
+    onConnectionLost = () => undefined,
+  } = options;
   const client = clientOptions(options);
   const background = backgroundPoolSize > 0 && { ...backgroundOptions(client), max: backgroundPoolSize };
   return {
@@ -111,7 +134,9 @@ function clientOptions(options: DatabaseOptions): pg.PoolConfig {
 
 export function timeoutsOf({ url, timeouts, deadlineMs = defaultDeadlineMs }: DatabaseOptions): Timeouts {
   const longer = <T extends Partial<Timeouts>>(given: T): T =>
-    Object.fromEntries(Object.entries(given).map(([name, ms]) => [name, ms * Math.max(1, deadlineMs / defaultDeadlineMs)])) as T;
+    Object.fromEntries(
+      Object.entries(given).map(([name, ms]) => [name, ms * Math.max(1, deadlineMs / defaultDeadlineMs)]),
+    ) as T;
   return { ...longer(defaultTimeouts), ...connectTimeoutOf(url), ...longer(timeouts ?? {}) };
 }
 
@@ -121,10 +146,16 @@ function connectTimeoutOf(url: string): Partial<Timeouts> {
 }
 
 /**
- * How soon PostgreSQL notices that a client's host has vanished, and lets go of what it held: the lock of a relay or of a migration would otherwise stand in
- * its successor's way for as long as TCP waits, up to two hours. Seconds, and milliseconds for the last.
+ * How soon PostgreSQL notices that a client's host has vanished, and lets go of what it held: the lock of a relay or of
+ * a migration would otherwise stand in its successor's way for as long as TCP waits, up to two hours. Seconds, and
+ * milliseconds for the last.
  */
-const serverKeepAlive = ['tcp_keepalives_idle=10', 'tcp_keepalives_interval=5', 'tcp_keepalives_count=3', 'tcp_user_timeout=20000'];
+const serverKeepAlive = [
+  'tcp_keepalives_idle=10',
+  'tcp_keepalives_interval=5',
+  'tcp_keepalives_count=3',
+  'tcp_user_timeout=20000',
+];
 
 /** How the connections of a DataSource are made, for a pool beside its own. */
 export function clientOptionsOf(dataSource: DataSource): pg.PoolConfig {

@@ -34,10 +34,16 @@ const networkCodes: ReadonlySet<string> = new Set([
   'ENETDOWN',
 ]);
 
-/** PostgreSQL's answers after which a connection is of no use: read-only (a primary that stepped down), a transaction left idle, shutdown, crash, 08*. */
+/**
+ * PostgreSQL's answers after which a connection is of no use: read-only (a primary that stepped down), a transaction
+ * left idle, shutdown, crash, 08*.
+ */
 const lostStates = /^(08...|25006|25P0[34]|57P0[1-5])$/;
 
-/** Answers that are not the caller's doing and pass: no more connections, disk or memory full, a statement over its time, a refused login. */
+/**
+ * Answers that are not the caller's doing and pass: no more connections, disk or memory full, a statement over its
+ * time, a refused login.
+ */
 const unavailableStates = /^(53...|57014|58...|28...|3D000|55P03)$/;
 
 /**
@@ -64,20 +70,23 @@ export function isConnectionLost(error: unknown): boolean {
 /** Whether a row was refused by a unique constraint or index, and, where given, by the one of that name. */
 export function isUniqueViolation(error: unknown, constraint?: string): boolean {
   const cause = driverError(error);
-  return errorCodeOf(error) === '23505' && (constraint === undefined || (cause as { constraint?: string }).constraint === constraint);
+  return (
+    errorCodeOf(error) === '23505' &&
+    (constraint === undefined || (cause as { constraint?: string }).constraint === constraint)
+  );
 }
 
 /**
- * Whether PostgreSQL gave up a statement because it took too long, also where this is the cause of an AppError. For a read that is large by itself: to repeat it as
- * it is does not help.
+ * Whether PostgreSQL gave up a statement because it took too long, also where this is the cause of an AppError. For a
+ * read that is large by itself: to repeat it as it is does not help.
  */
 export function isStatementTimeout(error: unknown): boolean {
   return errorCodeOf(isAppError(error) ? error.cause : error) === '57014';
 }
 
 /**
- * The AppError that stands for a failure of the database itself: `unavailable`, with the time after which to come again.
- * Everything else (a broken constraint, a bug, an AppError) is given back as it came.
+ * The AppError that stands for a failure of the database itself: `unavailable`, with the time after which to come
+ * again. Everything else (a broken constraint, a bug, an AppError) is given back as it came.
  */
 export function toAppError(error: unknown): unknown {
   if (isAppError(error)) return error;
@@ -90,8 +99,16 @@ export function toAppError(error: unknown): unknown {
       { cause: error },
     );
   }
-  if (isConnectionLost(error) || (code !== undefined ? unavailableStates.test(code) : unavailableMessages.has(messageOf(error)))) {
-    return new AppError('unavailable', 'The database does not answer at the moment.', { retryAfterSeconds: 2 }, { cause: error });
+  if (
+    isConnectionLost(error) ||
+    (code !== undefined ? unavailableStates.test(code) : unavailableMessages.has(messageOf(error)))
+  ) {
+    return new AppError(
+      'unavailable',
+      'The database does not answer at the moment.',
+      { retryAfterSeconds: 2 },
+      { cause: error },
+    );
   }
   return error;
 }

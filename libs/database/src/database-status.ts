@@ -11,7 +11,10 @@ export interface Readiness {
   reason?: string;
 }
 
-/** Whether PostgreSQL answers, for the readiness probe. Asks on a connection of its own, so that a busy pool is not taken for a dead database. */
+/**
+ * Whether PostgreSQL answers, for the readiness probe. Asks on a connection of its own, so that a busy pool is not
+ * taken for a dead database.
+ */
 @Injectable()
 export class DatabaseStatus implements OnApplicationShutdown {
   private readonly pool: pg.Pool;
@@ -45,7 +48,9 @@ export class DatabaseStatus implements OnApplicationShutdown {
 
   private async ask(): Promise<Readiness> {
     try {
-      const { rows } = await this.pool.query<{ setting: string }>(`SELECT current_setting('transaction_read_only') AS setting`);
+      const { rows } = await this.pool.query<{ setting: string }>(
+        `SELECT current_setting('transaction_read_only') AS setting`,
+      );
       return rows[0]?.setting === 'off' ? { ready: true } : { ready: false, reason: 'PostgreSQL is read-only.' };
     } catch {
       return { ready: false, reason: 'PostgreSQL does not answer.' };

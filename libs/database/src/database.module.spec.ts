@@ -49,9 +49,9 @@ describe('DatabaseModule', () => {
     const { accounts, transactions, statements, status } = await start('bank');
     await transactions.run((manager) => manager.insert(Account, { name: 'ada', balanceInCents: 3 }));
     expect(await accounts.findOneBy({ name: 'ada' })).toMatchObject({ balanceInCents: 3 });
-    expect(await statements.query('account by name', 'SELECT balance_in_cents FROM account WHERE name = $1', ['ada'])).toEqual([
-      { balance_in_cents: 3 },
-    ]);
+    expect(
+      await statements.query('account by name', 'SELECT balance_in_cents FROM account WHERE name = $1', ['ada']),
+    ).toEqual([{ balance_in_cents: 3 }]);
     // A machine that is busy may take longer than the second in which it answers.
     while (!(await status.ready()).ready);
   });

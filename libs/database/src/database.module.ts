@@ -25,7 +25,8 @@ export class DatabaseModule {
       module: DatabaseModule,
       imports: [
         TypeOrmModule.forRootAsync({
-          // In one process there are several: Nest's warning of a name that is given twice is not for those who have an injector each.
+          // In one process there are several: Nest's warning of a name that is given twice is not for those who have an
+          // injector each.
           name: options.schema,
           // What Nest would try again has been waited for already.
           useFactory: () => ({ ...dataSourceOptions(withLog), toRetry: () => false }),

@@ -42,7 +42,9 @@ export class ExpiredRows implements OnApplicationBootstrap, OnModuleDestroy {
 
   private async tryToClean(sweep: Sweep): Promise<void> {
     await this.cleanOne(sweep).catch((error: Error) =>
-      this.logger.warn(`Expired rows of ${tableOf(this.dataSource, sweep.entity)} stay until the next try: ${error.message}`),
+      this.logger.warn(
+        `Expired rows of ${tableOf(this.dataSource, sweep.entity)} stay until the next try: ${error.message}`,
+      ),
     );
   }
 

@@ -15,9 +15,9 @@ interface Companion {
 const plansLastMs = 5_000;
 
 /**
- * A pg client that is never returned to its pool in an unknown state. When its own `query_timeout` fires, or the server says
- * that this connection is of no use any more, it destroys its socket, and the pool throws it away. Without this, pg hands out
- * a client on which the answer of somebody else's query is still to come.
+ * A pg client that is never returned to its pool in an unknown state. When its own `query_timeout` fires, or the server
+ * says that this connection is of no use any more, it destroys its socket, and the pool throws it away. Without this,
+ * pg hands out a client on which the answer of somebody else's query is still to come.
  */
 export class GuardedClient extends pg.Client {
   /** Why the connection is gone, once it is. */
@@ -30,15 +30,17 @@ export class GuardedClient extends pg.Client {
 
   constructor(config?: string | pg.ClientConfig) {
     super(config);
-    // An EventEmitter without a listener for `error` ends the process; pools and query runners listen only part of the time.
+    // An EventEmitter without a listener for `error` ends the process; pools and query runners listen only part of the
+    // time.
     this.on('error', (error: Error) => {
       this.lost ??= error;
     });
   }
 
   /**
-   * Sends a statement together with the START TRANSACTION that `start` issues, in one round trip, since a transaction of one insert would
-   * otherwise pay a third of its time for it. The statement has no parameters. Returns how many rows it affected.
+   * Sends a statement together with the START TRANSACTION that `start` issues, in one round trip, since a transaction
+   * of one insert would otherwise pay a third of its time for it. The statement has no parameters. Returns how many
+   * rows it affected.
    */
   async startTogetherWith(statement: string, start: () => Promise<void>): Promise<number> {
     const companion: Companion = (this.#companion = { statement });
@@ -47,7 +49,8 @@ export class GuardedClient extends pg.Client {
     } finally {
       this.#companion = undefined;
     }
-    if (companion.rowCount === undefined) throw new Error('The statement was not sent, since no START TRANSACTION was.');
+    if (companion.rowCount === undefined)
+      throw new Error('The statement was not sent, since no START TRANSACTION was.');
     return companion.rowCount;
   }
 
@@ -109,8 +112,8 @@ export class GuardedClient extends pg.Client {
 
   /**
    * Sends a statement, and before a prepared one every five seconds `DISCARD PLANS`. PostgreSQL keeps a plan until the
-   * table is analysed again, which autovacuum does once a minute: a table that fills meanwhile would be read from end to
-   * end.
+   * table is analysed again, which autovacuum does once a minute: a table that fills meanwhile would be read from end
+   * to end.
    */
   private send(query: (...parameters: unknown[]) => unknown, statement: unknown[]): unknown {
     const nowMs = performance.now();
@@ -124,7 +127,10 @@ export class GuardedClient extends pg.Client {
 
   private async startWith(companion: Companion, query: (text: string) => unknown): Promise<unknown> {
     // pg gives one result for each statement of a text.
-    const [started, answer] = (await query(`START TRANSACTION; ${companion.statement}`)) as [pg.QueryResult, pg.QueryResult];
+    const [started, answer] = (await query(`START TRANSACTION; ${companion.statement}`)) as [
+      pg.QueryResult,
+      pg.QueryResult,
+    ];
     companion.rowCount = answer.rowCount ?? 0;
     return started;
   }

@@ -28,7 +28,10 @@ afterAll(async () => {
 });
 beforeEach(() => bank.dataSource.query('TRUNCATE account, idempotency_key, call_nonce'));
 
-const aCall = (deadlineMs = 5_000): SignedCall => ({ nonce: randomBytes(32).toString('base64url'), deadlineAtMs: Date.now() + deadlineMs });
+const aCall = (deadlineMs = 5_000): SignedCall => ({
+  nonce: randomBytes(32).toString('base64url'),
+  deadlineAtMs: Date.now() + deadlineMs,
+});
 let accountNo = 0;
 const open = (transactions: Transactions, name = `account ${(accountNo += 1)}`) =>
   transactions.run(async (manager) => {
@@ -36,7 +39,8 @@ const open = (transactions: Transactions, name = `account ${(accountNo += 1)}`) 
     return name;
   });
 const accounts = () => bank.dataSource.getRepository(Account).count();
-const nonces = async () => (await bank.dataSource.query<{ count: number }[]>('SELECT count(*)::int AS count FROM call_nonce'))[0]?.count;
+const nonces = async () =>
+  (await bank.dataSource.query<{ count: number }[]>('SELECT count(*)::int AS count FROM call_nonce'))[0]?.count;
 
 /** Something that others wait for. */
 function gate(): { open: () => void; opened: Promise<void> } {
@@ -86,7 +90,12 @@ describe('a call of which copies reach two replicas', () => {
 
   it('is dropped as a copy before its Idempotency-Key is asked for', async () => {
     const idempotency = { key: 'key', scope: 'scope', fingerprint: 'body' };
-    const context = { requestId: 'r', deadlineAtMs: 0, caller: { kind: 'system', service: 'spec' }, idempotency } as const;
+    const context = {
+      requestId: 'r',
+      deadlineAtMs: 0,
+      caller: { kind: 'system', service: 'spec' },
+      idempotency,
+    } as const;
     const once = (transactions: Transactions) => transactions.once(context, async () => ({ done: true }));
     const call = aCall();
     expect(await handleOnce(call, () => once(one))).toEqual({ done: true });
@@ -107,14 +116,20 @@ describe('a call of which copies reach two replicas', () => {
   });
 
   it('law: whatever its transactions are, and whichever fail or are retried, the effects are those of one handling', async () => {
-    const step = record({ kind: constantFrom('commits', 'fails', 'is retried'), nested: boolean(), parallel: boolean() });
+    const step = record({
+      kind: constantFrom('commits', 'fails', 'is retried'),
+      nested: boolean(),
+      parallel: boolean(),
+    });
     const replicas = array(constantFrom(0, 1), { minLength: 2, maxLength: 4 });
     await assert(
       asyncProperty(replicas, array(step, { maxLength: 4 }), async (chosen, steps) => {
         await bank.dataSource.query('TRUNCATE account, call_nonce');
         const call = aCall();
         const outcomes = await Promise.all(
-          chosen.map((replica, handling) => handleOnce(call, () => handle([one, other][replica] ?? one, handling, steps))),
+          chosen.map((replica, handling) =>
+            handleOnce(call, () => handle([one, other][replica] ?? one, handling, steps)),
+          ),
         );
         const names = (await bank.dataSource.getRepository(Account).find()).map(({ name }) => name);
         const winner = outcomes.findIndex((outcome) => outcome !== undefined);
@@ -153,8 +168,12 @@ async function handle(transactions: Transactions, handling: number, steps: reado
         attempts += 1;
         await manager.insert(Account, { name: `${handling} ${index}`, balanceInCents: 1 });
         if (kind === 'fails') throw new AppError('conflict', 'No.');
-        if (kind === 'is retried' && attempts === 1) await manager.query(`DO $$ BEGIN RAISE EXCEPTION 'x' USING ERRCODE = '40001'; END $$`);
-        if (nested) await transactions.run((inner) => inner.insert(Account, { name: `${handling} ${index} nested`, balanceInCents: 1 }));
+        if (kind === 'is retried' && attempts === 1)
+          await manager.query(`DO $$ BEGIN RAISE EXCEPTION 'x' USING ERRCODE = '40001'; END $$`);
+        if (nested)
+          await transactions.run((inner) =>
+            inner.insert(Account, { name: `${handling} ${index} nested`, balanceInCents: 1 }),
+          );
       });
     const begun = (parallel ? Promise.resolve() : before).then(work).catch((error: unknown) => {
       if (kind !== 'fails') throw error;
@@ -263,7 +282,9 @@ describe('what is remembered of a call', () => {
       await one.run((manager) => manager.query('SELECT 3'));
     };
     expect(await textsOf(twoTransactions)).toEqual([
-      expect.stringMatching(/^START TRANSACTION; INSERT INTO "bank"."call_nonce" [^;]*ON CONFLICT \(nonce\) DO NOTHING$/),
+      expect.stringMatching(
+        /^START TRANSACTION; INSERT INTO "bank"."call_nonce" [^;]*ON CONFLICT \(nonce\) DO NOTHING$/,
+      ),
       'SELECT 2',
       'COMMIT',
       'START TRANSACTION',
@@ -274,7 +295,8 @@ describe('what is remembered of a call', () => {
 
   it('is kept until a minute after its deadline, and removed then', async () => {
     const expired = new ExpiredRows(bank.dataSource);
-    for (const deadlineMs of [-61_000, -30_000, 5_000, Number.MAX_SAFE_INTEGER]) await handleOnce(aCall(deadlineMs), () => open(one));
+    for (const deadlineMs of [-61_000, -30_000, 5_000, Number.MAX_SAFE_INTEGER])
+      await handleOnce(aCall(deadlineMs), () => open(one));
     expect(await nonces()).toBe(4);
     expect(await expired.clean()).toBe(1);
     expect(await nonces()).toBe(3);

@@ -16,12 +16,13 @@ const latestMs = 8.64e15;
 const runningCalls = new AsyncLocalStorage<RunningCall>();
 
 /**
- * Handles a call so that its effects commit once, however many replicas its copies reach: the first transaction of `handle` that commits
- * through `Transactions` remembers the nonce with its effect, for as long as a copy could still be taken. Resolves with undefined where
- * another replica did so first: then nothing was committed here, and nobody is to be answered. Throws what `handle` throws.
+ * Handles a call so that its effects commit once, however many replicas its copies reach: the first transaction of
+ * `handle` that commits through `Transactions` remembers the nonce with its effect, for as long as a copy could still
+ * be taken. Resolves with undefined where another replica did so first: then nothing was committed here, and nobody is
+ * to be answered. Throws what `handle` throws.
  *
- * A call that changes nothing is not remembered, and costs no statement. What `handle` leaves running in the background when it has
- * ended belongs to no call any more.
+ * A call that changes nothing is not remembered, and costs no statement. What `handle` leaves running in the background
+ * when it has ended belongs to no call any more.
  */
 export async function handleOnce<T>(call: SignedCall, handle: () => Promise<T>): Promise<T | undefined> {
   const running = new RunningCall(call);
@@ -37,16 +38,19 @@ export async function handleOnce<T>(call: SignedCall, handle: () => Promise<T>):
 }
 
 /**
- * Runs one attempt of a transaction, with the claim that it must make for the call that runs here: none outside of a call, and none when the
- * call has committed its claim before. Transactions of one call that begin side by side wait for the first to end, until one has
- * committed. One that begins within another stands under that one's claim: should the outer one fail after it, it stays, as it would
- * before any call that is tried again after an error.
+ * Runs one attempt of a transaction, with the claim that it must make for the call that runs here: none outside of a
+ * call, and none when the call has committed its claim before. Transactions of one call that begin side by side wait
+ * for the first to end, until one has committed. One that begins within another stands under that one's claim: should
+ * the outer one fail after it, it stays, as it would before any call that is tried again after an error.
  */
 export function withClaim<T>(attempt: (claim?: NonceClaim) => Promise<T>): Promise<T> {
   return runningCalls.getStore()?.withClaim(attempt) ?? attempt();
 }
 
-/** The call that runs here, for a transaction that it shares with others: see `Transactions.onceShared`. Undefined outside of a call from the network. */
+/**
+ * The call that runs here, for a transaction that it shares with others: see `Transactions.onceShared`. Undefined
+ * outside of a call from the network.
+ */
 export function callInHand(): CallInHand | undefined {
   return runningCalls.getStore();
 }
@@ -125,8 +129,9 @@ export class NonceClaim {
   constructor(private readonly call: SignedCall) {}
 
   /**
-   * The statement that affects no row where the call is a copy. It waits while the outcome of another replica's transaction is open.
-   * Its values are hexadecimal digits and a number, so that it can be sent together with the start of the transaction.
+   * The statement that affects no row where the call is a copy. It waits while the outcome of another replica's
+   * transaction is open. Its values are hexadecimal digits and a number, so that it can be sent together with the start
+   * of the transaction.
    */
   statement(table: string): string {
     const { nonce, expiresAtS } = claimValues(this.call);

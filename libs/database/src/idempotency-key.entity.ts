@@ -1,6 +1,9 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
-/** The reply to a call that was made under an `Idempotency-Key`, kept so that the same call again is answered and not done again. */
+/**
+ * The reply to a call that was made under an `Idempotency-Key`, kept so that the same call again is answered and not
+ * done again.
+ */
 @Entity()
 export class IdempotencyKey {
   /** SHA-256 of scope and key: of one length, however long those are. */

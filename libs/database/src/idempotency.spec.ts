@@ -152,7 +152,10 @@ describe('Transactions.once', () => {
     await open(context({}));
     await open(context({ key: 'young' }));
     const age = (interval: string, key: string) =>
-      bank.dataSource.query(`UPDATE idempotency_key SET expires_at = expires_at - $1::interval WHERE reply->>'zeta' = $2`, [interval, key]);
+      bank.dataSource.query(
+        `UPDATE idempotency_key SET expires_at = expires_at - $1::interval WHERE reply->>'zeta' = $2`,
+        [interval, key],
+      );
     await age('23 hours 59 minutes', '1');
     await open(context({}));
     expect(await accounts()).toBe(2);

@@ -14,7 +14,10 @@ interface KeptReply {
   reply: object;
 }
 
-/** What is kept of calls under an `Idempotency-Key`: a row with the reply, and while a call runs a lock of its transaction. */
+/**
+ * What is kept of calls under an `Idempotency-Key`: a row with the reply, and while a call runs a lock of its
+ * transaction.
+ */
 export class KeptReplies {
   constructor(private readonly table: string) {}
 
@@ -25,11 +28,12 @@ export class KeptReplies {
   }
 
   /**
-   * Claims those of these calls that are to be done, until the transaction ends, and answers the others by their places: with what was kept, `idempotency_mismatch`
-   * when the body was another, and `conflict` while one with the same key is being done, by another transaction or further ahead among these.
+   * Claims those of these calls that are to be done, until the transaction ends, and answers the others by their
+   * places: with what was kept, `idempotency_mismatch` when the body was another, and `conflict` while one with the
+   * same key is being done, by another transaction or further ahead among these.
    *
-   * The lock is the database's: it ends with the process that held it, whatever became of that. Not had, it may be of a call that runs, or of one that only
-   * reads the reply that is kept.
+   * The lock is the database's: it ends with the process that held it, whatever became of that. Not had, it may be of a
+   * call that runs, or of one that only reads the reply that is kept.
    */
   async answersTo<T extends object>(
     manager: EntityManager,
@@ -86,7 +90,10 @@ export class KeptReplies {
     return new Map(rows.map((row) => [row.id, row]));
   }
 
-  /** Hexadecimal. The table is part of it: its lock must not be that of another service in the same database, to which the call goes on. */
+  /**
+   * Hexadecimal. The table is part of it: its lock must not be that of another service in the same database, to which
+   * the call goes on.
+   */
   private idOf({ scope, key }: Idempotency): string {
     return createHash('sha256').update(`${this.table}\0${scope}\0${key}`).digest('hex');
   }

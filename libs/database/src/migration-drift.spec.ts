@@ -98,12 +98,28 @@ describe('migrationDrift', () => {
   it.each([
     ['a column that is missing', 'ALTER TABLE harbour DROP COLUMN full_name', /ADD "full_name"/],
     ['a column of another type', 'ALTER TABLE boat_berth ALTER COLUMN berth_number TYPE bigint', /"berth_number"/],
-    ['a column that may be null', 'ALTER TABLE harbour ALTER COLUMN full_name DROP NOT NULL', /"full_name" SET NOT NULL/],
+    [
+      'a column that may be null',
+      'ALTER TABLE harbour ALTER COLUMN full_name DROP NOT NULL',
+      /"full_name" SET NOT NULL/,
+    ],
     ['a column too many', 'ALTER TABLE harbour ADD COLUMN depth int', /DROP COLUMN "depth"/],
     ['a table that is missing', 'DROP TABLE boat_berth', /CREATE TABLE "boat_berth"/],
-    ['an index that is missing', 'DROP INDEX boat_berth_created_at_id_idx', /CREATE INDEX "boat_berth_created_at_id_idx"/],
-    ['a foreign key that is missing', 'ALTER TABLE boat_berth DROP CONSTRAINT boat_berth_harbour_id_fkey', /FOREIGN KEY \("harbour_id"\)/],
-    ['a unique constraint that is missing', 'ALTER TABLE harbour DROP CONSTRAINT harbour_full_name_key', /UNIQUE \("full_name"\)/],
+    [
+      'an index that is missing',
+      'DROP INDEX boat_berth_created_at_id_idx',
+      /CREATE INDEX "boat_berth_created_at_id_idx"/,
+    ],
+    [
+      'a foreign key that is missing',
+      'ALTER TABLE boat_berth DROP CONSTRAINT boat_berth_harbour_id_fkey',
+      /FOREIGN KEY \("harbour_id"\)/,
+    ],
+    [
+      'a unique constraint that is missing',
+      'ALTER TABLE harbour DROP CONSTRAINT harbour_full_name_key',
+      /UNIQUE \("full_name"\)/,
+    ],
   ])('names %s', async (_what, change, sql) => {
     await dataSource.query(change);
     expect((await migrationDrift(dataSource)).join('\n')).toMatch(sql);

@@ -1,7 +1,10 @@
 import type { DataSource, QueryRunner, ReplicationMode } from 'typeorm';
 import { RdbmsSchemaBuilder } from 'typeorm/schema-builder/RdbmsSchemaBuilder.js';
 
-/** The SQL that it would take to make the tables match the entities. Empty when the migrations say what the entities say. */
+/**
+ * The SQL that it would take to make the tables match the entities. Empty when the migrations say what the entities
+ * say.
+ */
 export async function migrationDrift(dataSource: DataSource): Promise<string[]> {
   const { upQueries } = await new RdbmsSchemaBuilder(oneQueryAtATime(dataSource)).log();
   return upQueries.map(({ query }) => query);
@@ -13,7 +16,8 @@ function oneQueryAtATime(dataSource: DataSource): DataSource {
     const runner = dataSource.createQueryRunner(mode);
     const query = runner.query.bind(runner);
     let last: Promise<unknown> = Promise.resolve();
-    runner.query = (...asked: Parameters<typeof query>) => (last = last.catch(() => undefined).then(() => query(...asked)));
+    runner.query = (...asked: Parameters<typeof query>) =>
+      (last = last.catch(() => undefined).then(() => query(...asked)));
     return runner;
   };
   return Object.create(dataSource, { createQueryRunner: { value: createQueryRunner } }) as DataSource;

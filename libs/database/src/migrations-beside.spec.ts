@@ -82,7 +82,8 @@ const indexesOf = (dataSource: DataSource) =>
     `SELECT relname AS name, indisvalid AS "isValid" FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
      WHERE indrelid = 'account'::regclass AND NOT indisprimary ORDER BY 1`,
   );
-const waiting = /^The migration of bank waits for locks, and goes on by itself\. In its way: (pg_dump \(process \d+\)|a session)$/;
+const waiting =
+  /^The migration of bank waits for locks, and goes on by itself\. In its way: (pg_dump \(process \d+\)|a session)$/;
 
 describe('migrations of a release, beside replicas of the one before', () => {
   let old: DataSource;
@@ -145,19 +146,22 @@ describe('migrations of a release, beside replicas of the one before', () => {
   it.each([
     ['for the lock of a table', Currency1790000000001],
     ['with an index', IndexAccounts1790000000002],
-  ])('stop at once when they are told to while they wait %s, and leave no session that waits', async (_what, migration) => {
-    const dump = await startDump();
-    const stopping = new AbortController();
-    const timeouts = { lockMs: 1_000_000 };
-    const starting = openDataSource(
-      bankOptions(database.url, { migrations: [...before, migration], timeouts, stopping: stopping.signal }),
-    ).catch((error: unknown) => error);
-    const isWaiting = async () => (await dump.query('SELECT FROM pg_locks WHERE NOT granted')).rowCount !== 0;
-    await until(isWaiting);
-    stopping.abort();
-    expect(await starting).toBe(stopping.signal.reason);
-    await until(async () => !(await isWaiting()));
-  });
+  ])(
+    'stop at once when they are told to while they wait %s, and leave no session that waits',
+    async (_what, migration) => {
+      const dump = await startDump();
+      const stopping = new AbortController();
+      const timeouts = { lockMs: 1_000_000 };
+      const starting = openDataSource(
+        bankOptions(database.url, { migrations: [...before, migration], timeouts, stopping: stopping.signal }),
+      ).catch((error: unknown) => error);
+      const isWaiting = async () => (await dump.query('SELECT FROM pg_locks WHERE NOT granted')).rowCount !== 0;
+      await until(isWaiting);
+      stopping.abort();
+      expect(await starting).toBe(stopping.signal.reason);
+      await until(async () => !(await isWaiting()));
+    },
+  );
 
   it('run once where replicas start together, one of which waits for the other', async () => {
     const [one] = await Promise.all([start(after), start(after), start(after)]);
@@ -166,11 +170,14 @@ describe('migrations of a release, beside replicas of the one before', () => {
   });
 
   it.each(['CREATE', 'DROP'])('go on after a crash in the midst of %s INDEX', async (statement) => {
-    if (statement === 'DROP') await old.query('CREATE INDEX account_rich ON account (balance_in_cents) WHERE balance_in_cents > 0');
+    if (statement === 'DROP')
+      await old.query('CREATE INDEX account_rich ON account (balance_in_cents) WHERE balance_in_cents > 0');
     const dump = await startDump();
     const crashing = start([...before, IndexAccounts1790000000002]).catch(String);
     await until(async () => (await indexesOf(old)).some(({ isValid }) => !isValid));
-    await old.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE $1', [`${statement} INDEX CONCURRENTLY%`]);
+    await old.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE $1', [
+      `${statement} INDEX CONCURRENTLY%`,
+    ]);
     expect(await crashing).toMatch(/terminat/);
     expect(await indexesOf(old)).toEqual([
       { name: 'account_balance', isValid: statement === 'CREATE' },
@@ -204,6 +211,8 @@ describe('createIndex', () => {
       }
       async down(): Promise<void> {}
     }
-    await expect(start([...before, Nameless1790000000001])).rejects.toThrow('Expected CREATE [UNIQUE] INDEX <name> ON <table>');
+    await expect(start([...before, Nameless1790000000001])).rejects.toThrow(
+      'Expected CREATE [UNIQUE] INDEX <name> ON <table>',
+    );
   });
 });

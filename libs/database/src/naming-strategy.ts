@@ -2,8 +2,8 @@ import { DefaultNamingStrategy, type Table } from 'typeorm';
 
 /**
  * Properties are camelCase, columns snake_case, and constraints have the names that PostgreSQL itself gives
- * (`member_pkey`, `member_email_key`, `member_team_id_fkey`, `member_team_id_idx`), so that a migration written in plain SQL
- * matches its entities without naming anything.
+ * (`member_pkey`, `member_email_key`, `member_team_id_fkey`, `member_team_id_idx`), so that a migration written in
+ * plain SQL matches its entities without naming anything.
  */
 export class NamingStrategy extends DefaultNamingStrategy {
   override columnName(property: string, custom: string | undefined, embeddedPrefixes: string[]): string {

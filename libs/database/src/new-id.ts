@@ -4,8 +4,9 @@ let lastMs = 0;
 let counter = 0;
 
 /**
- * A UUID v7 (RFC 9562): 48 bits of Unix milliseconds, a 12-bit counter, 62 random bits. Each is greater than the one before in this
- * process, also within a millisecond and when the clock steps back, so that rows sort by when they were made.
+ * A UUID v7 (RFC 9562): 48 bits of Unix milliseconds, a 12-bit counter, 62 random bits. Each is greater than the one
+ * before in this process, also within a millisecond and when the clock steps back, so that rows sort by when they were
+ * made.
  */
 export function newId(): string {
   const bytes = randomBytes(16);

@@ -6,8 +6,9 @@ import { toAppError } from './database-errors.js';
 const pauses = { firstMs: 100, maxMs: 2_000 };
 
 /**
- * What a service reads as it starts. While the database does not answer, it is tried again (for 30 s unless told otherwise), as connecting at the
- * start is: a process that gives up sooner is started again, and again asks a database that is busy. Throws what the work throws otherwise.
+ * What a service reads as it starts. While the database does not answer, it is tried again (for 30 s unless told
+ * otherwise), as connecting at the start is: a process that gives up sooner is started again, and again asks a database
+ * that is busy. Throws what the work throws otherwise.
  */
 export async function onceAvailable<T>(work: () => Promise<T>, patienceMs = 30_000): Promise<T> {
   const untilMs = Date.now() + patienceMs;

@@ -59,7 +59,9 @@ class Later1790000000004 extends Late1790000000003 {
 
 describe('openDataSource', () => {
   it('lets replicas start at once: each migration runs once, those that lock nothing included', async () => {
-    const options = bankOptions(database.url, { migrations: [CreateAccounts1790000000000, IndexAccounts1790000000001] });
+    const options = bankOptions(database.url, {
+      migrations: [CreateAccounts1790000000000, IndexAccounts1790000000001],
+    });
     const [first] = await Promise.all([1, 2, 3, 4].map(() => start(options)));
     expect(await first?.query('SELECT name FROM migration ORDER BY id')).toEqual([
       { name: 'CreateAccounts1790000000000' },
@@ -82,14 +84,22 @@ describe('openDataSource', () => {
     const patienceOf = async (options: Partial<DatabaseOptions>) => {
       const dataSource = await start(bankOptions(url, options));
       const { connectionTimeoutMillis: acquireMs, query_timeout: queryMs } = clientOptionsOf(dataSource);
-      const [row] = await dataSource.query<{ statement: string }[]>(`SELECT current_setting('statement_timeout') AS statement`);
+      const [row] = await dataSource.query<{ statement: string }[]>(
+        `SELECT current_setting('statement_timeout') AS statement`,
+      );
       return { acquireMs, statement: row?.statement, queryMs };
     };
     const byDefault = { acquireMs: 1_500, statement: '2800ms', queryMs: 3_200 };
     expect(await patienceOf({})).toEqual(byDefault);
     expect(await patienceOf({ deadlineMs: 1_000 })).toEqual(byDefault);
-    expect(await patienceOf({ deadlineMs: 20_000 })).toEqual({ acquireMs: 6_000, statement: '11200ms', queryMs: 12_800 });
-    expect(await patienceOf({ deadlineMs: 7_000, timeouts: { statementMs: 4_000 } })).toMatchObject({ statement: '5600ms' });
+    expect(await patienceOf({ deadlineMs: 20_000 })).toEqual({
+      acquireMs: 6_000,
+      statement: '11200ms',
+      queryMs: 12_800,
+    });
+    expect(await patienceOf({ deadlineMs: 7_000, timeouts: { statementMs: 4_000 } })).toMatchObject({
+      statement: '5600ms',
+    });
     expect(await patienceOf({ deadlineMs: 20_000, url: `${url}?connect_timeout=7` })).toMatchObject({
       acquireMs: 7_000,
       statement: '11200ms',
@@ -113,7 +123,10 @@ describe('openDataSource', () => {
         migrations: [CreateAccounts1790000000000, IndexAccounts1790000000001, Late1790000000003, Later1790000000004],
       }),
     );
-    expect(told).toEqual(['Migrated bank: new tables, by all 2 migrations', 'Migrated bank: Late1790000000003, Later1790000000004']);
+    expect(told).toEqual([
+      'Migrated bank: new tables, by all 2 migrations',
+      'Migrated bank: Late1790000000003, Later1790000000004',
+    ]);
   });
 
   it('keeps nothing of a migration that fails, and starts once it is mended', async () => {
@@ -149,7 +162,9 @@ describe('openDataSource', () => {
     const wrong = new URL(database.url);
     wrong.password = 'sesame';
     const refusal = await start(bankOptions(wrong.href)).catch(String);
-    expect(refusal).toMatch(/PostgreSQL at 127\.0\.0\.1:\d+\/atoll_test_\w+ cannot be used: password authentication failed/);
+    expect(refusal).toMatch(
+      /PostgreSQL at 127\.0\.0\.1:\d+\/atoll_test_\w+ cannot be used: password authentication failed/,
+    );
     expect(refusal).not.toContain('sesame');
     const missing = new URL(database.url);
     missing.pathname = '/nowhere';
@@ -159,7 +174,9 @@ describe('openDataSource', () => {
 
   it('gives up after its patience, saying where it looked and why in vain', async () => {
     const start = openDataSource(bankOptions('postgres://atoll:sesame@127.0.0.1:1/atoll'), 1_000);
-    await expect(start).rejects.toThrow('PostgreSQL at 127.0.0.1:1/atoll cannot be used: connect ECONNREFUSED 127.0.0.1:1');
+    await expect(start).rejects.toThrow(
+      'PostgreSQL at 127.0.0.1:1/atoll cannot be used: connect ECONNREFUSED 127.0.0.1:1',
+    );
     expect(warnings.join()).toContain('Trying again');
     expect(warnings.join()).not.toContain('sesame');
   });

@@ -14,9 +14,10 @@ const oldestServer = 150_000;
 const logger = new Logger('Database');
 
 /**
- * Waits for PostgreSQL (30 s at most), makes the schema, runs the migrations that are missing, for as long as that takes
- * beside replicas of the release before, and opens the pool. Any number of replicas may do so at once. Warns where a later release has migrated the schema. Throws an Error that
- * says what is wrong and where, without the password; or the reason of `stopping`, if that is aborted meanwhile.
+ * Waits for PostgreSQL (30 s at most), makes the schema, runs the migrations that are missing, for as long as that
+ * takes beside replicas of the release before, and opens the pool. Any number of replicas may do so at once. Warns
+ * where a later release has migrated the schema. Throws an Error that says what is wrong and where, without the
+ * password; or the reason of `stopping`, if that is aborted meanwhile.
  */
 export async function openDataSource(options: DatabaseOptions, patienceMs = bootPatienceMs): Promise<DataSource> {
   const asItIs = await openIfMigrated(options, patienceMs);
@@ -43,9 +44,10 @@ async function openIfMigrated(options: DatabaseOptions, patienceMs: number): Pro
 }
 
 /**
- * Connects to the schema of a service as it is: creates nothing and migrates nothing, for a command of an operator beside services that
- * run. Waits for nobody. Throws an Error that says what is wrong where PostgreSQL cannot be used, where the schema is missing, and
- * where its migrations are not those of this program. The caller destroys the DataSource.
+ * Connects to the schema of a service as it is: creates nothing and migrates nothing, for a command of an operator
+ * beside services that run. Waits for nobody. Throws an Error that says what is wrong where PostgreSQL cannot be used,
+ * where the schema is missing, and where its migrations are not those of this program. The caller destroys the
+ * DataSource.
  */
 export async function connectDataSource(options: DatabaseOptions): Promise<DataSource> {
   const dataSource = await connect(new DataSource(dataSourceOptions({ ...options, poolSize: 2 })), options.url, 0);
@@ -91,7 +93,9 @@ interface Comparison {
 
 async function compareMigrations(dataSource: DataSource, schema: string): Promise<Comparison> {
   const table = `"${schema}".migration`;
-  const [found] = await dataSource.query<{ exists: boolean }[]>('SELECT to_regclass($1) IS NOT NULL AS exists', [table]);
+  const [found] = await dataSource.query<{ exists: boolean }[]>('SELECT to_regclass($1) IS NOT NULL AS exists', [
+    table,
+  ]);
   const rows = found?.exists ? await dataSource.query<{ name: string }[]>(`SELECT name FROM ${table}`) : [];
   const done = new Set(rows.map(({ name }) => name));
   const known = new Set(dataSource.migrations.map(({ name, constructor }) => name ?? constructor.name));
@@ -103,9 +107,13 @@ async function compareMigrations(dataSource: DataSource, schema: string): Promis
 }
 
 async function migrate(options: DatabaseOptions, patienceMs: number): Promise<void> {
-  // A migration may take as long as it needs, and no caller waits for its connections. One holds the lock, one migrates.
+  // A migration may take as long as it needs, and no caller waits for its connections. One holds the lock, one
+  // migrates.
   const timeouts = { ...options.timeouts, acquireMs: Math.min(patienceMs, bootAcquireMs), statementMs: 0, queryMs: 0 };
-  const dataSource = new DataSource({ ...dataSourceOptions({ ...options, timeouts, deadlineMs: 0, poolSize: 2 }), entities: [] });
+  const dataSource = new DataSource({
+    ...dataSourceOptions({ ...options, timeouts, deadlineMs: 0, poolSize: 2 }),
+    entities: [],
+  });
   await connect(dataSource, options.url, patienceMs);
   try {
     const running = runMigrations(dataSource, options.schema, timeoutsOf(options).lockMs);

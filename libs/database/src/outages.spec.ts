@@ -118,7 +118,11 @@ describe('when the server dies', () => {
 
 describe('when the server is frozen', () => {
   /** Enough for what is asked while it is not frozen. */
-  const timeouts = { acquireMs: 1_000 * timeoutFactor, statementMs: 700 * timeoutFactor, queryMs: 1_000 * timeoutFactor };
+  const timeouts = {
+    acquireMs: 1_000 * timeoutFactor,
+    statementMs: 700 * timeoutFactor,
+    queryMs: 1_000 * timeoutFactor,
+  };
 
   it('a call is unavailable after the query timeout, and its connection is never used again', async () => {
     const dataSource = await bank({ timeouts });
@@ -131,7 +135,9 @@ describe('when the server is frozen', () => {
     await expect(statements.query('one', 'SELECT 1', [])).rejects.toMatchObject(unavailable);
     server.resume();
     await recovery(statements);
-    const answers = await Promise.all([1, 2, 3, 4].map((number) => statements.query('echo', 'SELECT $1::int AS number', [number])));
+    const answers = await Promise.all(
+      [1, 2, 3, 4].map((number) => statements.query('echo', 'SELECT $1::int AS number', [number])),
+    );
     expect(answers).toEqual([1, 2, 3, 4].map((number) => [{ number }]));
   });
 
@@ -221,7 +227,9 @@ describe('a statement', () => {
   });
 
   it('that is a mistake is thrown as it is', async () => {
-    await expect(new Statements(await bank()).query('wrong', 'SELECT nothing', [])).rejects.toMatchObject({ code: '42703' });
+    await expect(new Statements(await bank()).query('wrong', 'SELECT nothing', [])).rejects.toMatchObject({
+      code: '42703',
+    });
   });
 
   it('whose table a migration has changed is planned anew', async () => {

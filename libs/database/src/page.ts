@@ -19,8 +19,8 @@ export interface PageQuery {
 }
 
 /**
- * A page of a listing and its total in one statement and one snapshot. Columns come back as pg reads them, an instant as a Date and a bigint as a text,
- * and not as JSON has them. Throws AppError `unavailable` where the database fails.
+ * A page of a listing and its total in one statement and one snapshot. Columns come back as pg reads them, an instant
+ * as a Date and a bigint as a text, and not as JSON has them. Throws AppError `unavailable` where the database fails.
  */
 export async function readPage<Row extends object>(
   statements: Statements,

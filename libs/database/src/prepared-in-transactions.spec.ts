@@ -85,7 +85,8 @@ it('a table that fills is no longer read from end to end five seconds later, tho
     };
     const small = await plan();
     await manager.query('INSERT INTO filling SELECT n FROM generate_series(4, 50000) n');
-    // Until then the server goes by the first plan, unless it happens to forget all plans, as where its databases change much at once.
+    // Until then the server goes by the first plan, unless it happens to forget all plans, as where its databases
+    // change much at once.
     clock.mockReturnValue(nowMs + 5_001);
     return [small, await plan()];
   });

@@ -1,4 +1,7 @@
-/** How long some work waits for database connections: while several of its statements wait at once, the time counts once. */
+/**
+ * How long some work waits for database connections: while several of its statements wait at once, the time counts
+ * once.
+ */
 export class QueueTime {
   private waiting = 0;
   private sinceMs = 0;

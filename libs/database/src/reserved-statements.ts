@@ -11,7 +11,9 @@ interface Reservation {
   poolSize: number;
 }
 
-/** `Statements` on connections of their own, for reads that must not wait behind whatever has taken the service's pool. */
+/**
+ * `Statements` on connections of their own, for reads that must not wait behind whatever has taken the service's pool.
+ */
 export class ReservedStatements extends Statements implements OnApplicationShutdown {
   private readonly pool: pg.Pool;
 

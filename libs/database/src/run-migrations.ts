@@ -16,9 +16,9 @@ const logger = new Logger('Database');
 
 /**
  * Makes the schema and runs the migrations that are missing, one process at a time. On a first start they are one
- * transaction. Else replicas of the release before may be at work: a migration waits for a lock for `lockMs` at most, is
- * undone, and is tried again after a rest, without end. Says once a minute what it waits for. Throws whatever else fails.
- * Uses two connections of the DataSource. The lock that keeps other processes waiting ends with them.
+ * transaction. Else replicas of the release before may be at work: a migration waits for a lock for `lockMs` at most,
+ * is undone, and is tried again after a rest, without end. Says once a minute what it waits for. Throws whatever else
+ * fails. Uses two connections of the DataSource. The lock that keeps other processes waiting ends with them.
  */
 export async function runMigrations(dataSource: DataSource, schema: string, lockMs: number): Promise<void> {
   const guard = dataSource.createQueryRunner();
@@ -58,7 +58,9 @@ async function besideOthers(
 ): Promise<void> {
   const log = new OutageLog(logger);
   const tell = () =>
-    log.tell(`The migration of ${schema} waits for locks, and goes on by itself. In its way: ${watch.blockers || 'a session'}`);
+    log.tell(
+      `The migration of ${schema} waits for locks, and goes on by itself. In its way: ${watch.blockers || 'a session'}`,
+    );
   const pid = await prepareSession(runner);
   const watch = new BlockerWatch(guard, pid, lockMs / looksPerTry, (waits) => {
     if (waits >= looksUntilTold) tell();
@@ -76,7 +78,8 @@ async function besideOthers(
 
 /** Returns the session's process. */
 async function prepareSession(runner: QueryRunner): Promise<number> {
-  // Of a process that has ended, nothing waits or builds an index for more than some seconds longer. Not every system that PostgreSQL runs on can tell.
+  // Of a process that has ended, nothing waits or builds an index for more than some seconds longer. Not every system
+  // that PostgreSQL runs on can tell.
   await runner.query(`SET client_connection_check_interval = '2s'`).catch(() => undefined);
   const [session] = (await runner.query('SELECT pg_backend_pid() AS pid')) as { pid: number }[];
   return session?.pid ?? 0;
@@ -96,12 +99,14 @@ async function tryToMigrate(runner: QueryRunner, migrator: MigrationExecutor, lo
 }
 
 /**
- * Tries again and again rather than wait inside a statement, whose snapshot would keep an index from being created concurrently in the
- * process that migrates.
+ * Tries again and again rather than wait inside a statement, whose snapshot would keep an index from being created
+ * concurrently in the process that migrates.
  */
 async function lock(runner: QueryRunner, schema: string): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
-    const [row] = (await runner.query(`SELECT pg_try_advisory_lock(hashtextextended($1, 0)) AS held`, [`atoll migrations ${schema}`])) as {
+    const [row] = (await runner.query(`SELECT pg_try_advisory_lock(hashtextextended($1, 0)) AS held`, [
+      `atoll migrations ${schema}`,
+    ])) as {
       held: boolean;
     }[];
     if (row?.held) return;

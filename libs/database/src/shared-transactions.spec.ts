@@ -34,13 +34,18 @@ async function openAll(waiting: readonly Waiting[], fails = false): Promise<void
     })
     .then(
       (answers) =>
-        answers.forEach((answer, at) => (answer instanceof Error ? waiting[at]?.refuse(answer) : waiting[at]?.answer(answer.name))),
+        answers.forEach((answer, at) =>
+          answer instanceof Error ? waiting[at]?.refuse(answer) : waiting[at]?.answer(answer.name),
+        ),
       (error: Error) => waiting.forEach(({ refuse }) => refuse(error)),
     );
 }
 
 it('law: of calls that share transactions each has its effect once, whichever are copies and whichever transactions fail; a copy has no answer', async () => {
-  const batch = fc.record({ numbers: fc.array(fc.nat({ max: 5 }), { minLength: 1, maxLength: 6 }), fails: fc.boolean() });
+  const batch = fc.record({
+    numbers: fc.array(fc.nat({ max: 5 }), { minLength: 1, maxLength: 6 }),
+    fails: fc.boolean(),
+  });
   await fc.assert(
     fc.asyncProperty(fc.array(batch, { minLength: 1, maxLength: 5 }), async (batches) => {
       await bank.dataSource.query('TRUNCATE account, call_nonce');
@@ -73,12 +78,17 @@ it('law: of calls that share transactions each has its effect once, whichever ar
 
 it('a call that has committed an effect before is no copy in a transaction that it shares; one that came by no network needs no claim', async () => {
   const waiting: Waiting[] = [];
-  const second = handleOnce({ nonce: randomBytes(32).toString('base64url'), deadlineAtMs: Date.now() + 5_000 }, async () => {
-    await transactions.run((manager) => manager.insert(Account, { name: 'first', balanceInCents: 1 }));
-    const call = callInHand();
-    return new Promise<string>((answer, refuse) => waiting.push({ name: 'second', call, answer, refuse }));
-  });
-  const local = new Promise<string>((answer, refuse) => waiting.push({ name: 'local', call: callInHand(), answer, refuse }));
+  const second = handleOnce(
+    { nonce: randomBytes(32).toString('base64url'), deadlineAtMs: Date.now() + 5_000 },
+    async () => {
+      await transactions.run((manager) => manager.insert(Account, { name: 'first', balanceInCents: 1 }));
+      const call = callInHand();
+      return new Promise<string>((answer, refuse) => waiting.push({ name: 'second', call, answer, refuse }));
+    },
+  );
+  const local = new Promise<string>((answer, refuse) =>
+    waiting.push({ name: 'local', call: callInHand(), answer, refuse }),
+  );
   while (waiting.length < 2) await new Promise((resolve) => setTimeout(resolve, 1));
   await openAll(waiting);
   expect(await Promise.all([second, local])).toEqual(['second', 'local']);
@@ -134,7 +144,9 @@ it('law: of calls that share transactions under idempotency keys each key has it
           await expect(work).rejects.toThrow('It fails.');
           continue;
         }
-        expect((await work).map((answer) => (answer instanceof Error ? codeOf(answer) : answer.name))).toEqual(expected);
+        expect((await work).map((answer) => (answer instanceof Error ? codeOf(answer) : answer.name))).toEqual(
+          expected,
+        );
         calls.forEach(({ key, body }, at) => {
           const name = expected[at] ?? '';
           if (name.startsWith('account') && !kept.has(key)) kept.set(key, { body, name });

@@ -13,7 +13,8 @@ beforeEach(async () => {
 });
 afterEach(() => bank.close());
 
-const open = (options: Partial<DatabaseOptions>) => openBank({ timeouts: { acquireMs: 100 * timeoutFactor }, ...options });
+const open = (options: Partial<DatabaseOptions>) =>
+  openBank({ timeouts: { acquireMs: 100 * timeoutFactor }, ...options });
 const one = () => new Statements(bank.dataSource).query<{ one: number }>('one', 'SELECT 1 AS one', []);
 const found = [{ one: 1 }];
 

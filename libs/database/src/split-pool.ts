@@ -10,8 +10,8 @@ const background = new AsyncLocalStorage<QueueTime>();
 /**
  * Runs `work`, and all that it awaits or starts, on the connections that are set aside for background work
  * (`DatabaseOptions.backgroundPoolSize`): however much of it there is, requests find connections, and the other way
- * round. Where no connections are set aside, it uses the same pool as requests. `queued` measures how long it waits for them, and says
- * whose turn it has.
+ * round. Where no connections are set aside, it uses the same pool as requests. `queued` measures how long it waits for
+ * them, and says whose turn it has.
  */
 export function inBackground<T>(work: () => T, queued = new QueueTime()): T {
   return background.run(queued, work);
@@ -40,7 +40,9 @@ export class SplitPool extends pg.Pool {
   override readonly connect = ((callback?: Given) => {
     if (!callback) {
       return new Promise((resolve, reject) => {
-        this.connect((error, client) => (client ? resolve(client) : reject(error ?? new Error('No connection was given.'))));
+        this.connect((error, client) =>
+          client ? resolve(client) : reject(error ?? new Error('No connection was given.')),
+        );
       });
     }
     const { turns } = this;

@@ -5,8 +5,8 @@ import { errorCodeOf, toAppError } from './database-errors.js';
 import { poolOf } from './data-source.js';
 
 /**
- * Prepared statements straight on the pool, for reads outside of transactions that are asked thousands of times a second.
- * Statements inside of transactions are prepared without this (`GuardedClient`).
+ * Prepared statements straight on the pool, for reads outside of transactions that are asked thousands of times a
+ * second. Statements inside of transactions are prepared without this (`GuardedClient`).
  */
 @Injectable()
 export class Statements {
@@ -17,8 +17,9 @@ export class Statements {
   }
 
   /**
-   * Runs a statement that PostgreSQL parses and plans once a connection. `name` stands for `text`: never give one name to two texts.
-   * Table names need no schema; the service's own comes first. Throws AppError `unavailable` where the database fails.
+   * Runs a statement that PostgreSQL parses and plans once a connection. `name` stands for `text`: never give one name
+   * to two texts. Table names need no schema; the service's own comes first. Throws AppError `unavailable` where the
+   * database fails.
    */
   async query<Row extends object>(name: string, text: string, values: unknown[]): Promise<Row[]> {
     try {
@@ -34,7 +35,8 @@ export class Statements {
     try {
       return (await pool.query<Row>(statement)).rows;
     } catch (error) {
-      // "cached plan must not change result type": a migration changed the table. The pool throws a connection away on which a query failed.
+      // "cached plan must not change result type": a migration changed the table. The pool throws a connection away on
+      // which a query failed.
       if (errorCodeOf(error) !== '0A000') throw error;
       return (await pool.query<Row>({ text, values })).rows;
     }

@@ -14,7 +14,9 @@ afterAll(() => bank.close());
 beforeEach(() => bank.dataSource.getRepository(Account).deleteAll());
 
 const balances = async () =>
-  Object.fromEntries((await bank.dataSource.getRepository(Account).find()).map(({ name, balanceInCents }) => [name, balanceInCents]));
+  Object.fromEntries(
+    (await bank.dataSource.getRepository(Account).find()).map(({ name, balanceInCents }) => [name, balanceInCents]),
+  );
 
 describe('Transactions.run', () => {
   it('commits what the work did and gives back what it gave', async () => {
@@ -40,11 +42,11 @@ describe('Transactions.run', () => {
     const work = () => transactions.run((manager) => manager.insert(Account, { name: 'ada', balanceInCents: 1 }));
     await work();
     const error: unknown = await work().catch((thrown: unknown) => thrown);
-    expect([isUniqueViolation(error), isUniqueViolation(error, 'account_pkey'), isUniqueViolation(error, 'account_name_key')]).toEqual([
-      true,
-      true,
-      false,
-    ]);
+    expect([
+      isUniqueViolation(error),
+      isUniqueViolation(error, 'account_pkey'),
+      isUniqueViolation(error, 'account_name_key'),
+    ]).toEqual([true, true, false]);
   });
 
   it('does not report success when a failed statement was swallowed, because then nothing was committed', async () => {
@@ -138,6 +140,8 @@ describe('afterCommit', () => {
     });
     await expect(work).rejects.toThrow('changed my mind');
     expect(calls).toBe(0);
-    expect(() => afterCommit(bank.dataSource.manager, () => undefined)).toThrow('afterCommit must be called inside a transaction.');
+    expect(() => afterCommit(bank.dataSource.manager, () => undefined)).toThrow(
+      'afterCommit must be called inside a transaction.',
+    );
   });
 });

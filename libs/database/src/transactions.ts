@@ -39,12 +39,13 @@ export class Transactions {
   }
 
   /**
-   * Runs the work in one transaction (READ COMMITTED) and commits. After a serialization failure or a deadlock all of it runs again,
-   * five times at most, so the work must do nothing outside the transaction. Throws what the work throws, and AppError `unavailable`
-   * where the database fails; then nothing of the work was kept, unless the connection broke during the commit itself.
+   * Runs the work in one transaction (READ COMMITTED) and commits. After a serialization failure or a deadlock all of
+   * it runs again, five times at most, so the work must do nothing outside the transaction. Throws what the work
+   * throws, and AppError `unavailable` where the database fails; then nothing of the work was kept, unless the
+   * connection broke during the commit itself.
    *
-   * In a call that came over the network the nonce of the call commits too, see `handleOnce`. The work then begins after a first
-   * statement, so it cannot change the isolation level.
+   * In a call that came over the network the nonce of the call commits too, see `handleOnce`. The work then begins
+   * after a first statement, so it cannot change the isolation level.
    */
   async run<T>(work: (manager: EntityManager) => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt += 1) {
@@ -58,9 +59,9 @@ export class Transactions {
   }
 
   /**
-   * As `once`, for the effects of several calls in one transaction, each with the claim of its own call. `work` is given the places of those that are to be done,
-   * and answers them in this order. The others are answered by what was kept of them, by the error that `once` would throw, and a copy of a call that has had its
-   * effect by `CopiedCall`.
+   * As `once`, for the effects of several calls in one transaction, each with the claim of its own call. `work` is
+   * given the places of those that are to be done, and answers them in this order. The others are answered by what was
+   * kept of them, by the error that `once` would throw, and a copy of a call that has had its effect by `CopiedCall`.
    */
   async onceShared<T extends object>(
     calls: readonly SharedCall[],
@@ -115,8 +116,9 @@ export class Transactions {
   }
 
   /**
-   * As `run`, and where the caller sent an `Idempotency-Key` the work is done once: its reply commits with its effect and answers the same
-   * call for 24 h. Throws `conflict` while a call with this key is running, `idempotency_mismatch` when the body is another. What fails is not kept.
+   * As `run`, and where the caller sent an `Idempotency-Key` the work is done once: its reply commits with its effect
+   * and answers the same call for 24 h. Throws `conflict` while a call with this key is running, `idempotency_mismatch`
+   * when the body is another. What fails is not kept.
    */
   async once<T extends object>(
     context: CallContext,
@@ -136,15 +138,18 @@ export class Transactions {
   }
 
   /**
-   * The reply that `once` has kept for this call, if any: for what has to be found out from others before the transaction, and would come out otherwise
-   * after the effect. Throws as `once` does.
+   * The reply that `once` has kept for this call, if any: for what has to be found out from others before the
+   * transaction, and would come out otherwise after the effect. Throws as `once` does.
    */
   async kept<T extends object>({ idempotency }: CallContext): Promise<T | undefined> {
     if (!idempotency) return undefined;
     return this.run((manager) => this.replies.find<T>(manager, idempotency));
   }
 
-  /** Makes the `Idempotency-Key` of a call free again, where the reply that `once` has kept for it has this value in this field: its effect was undone. */
+  /**
+   * Makes the `Idempotency-Key` of a call free again, where the reply that `once` has kept for it has this value in
+   * this field: its effect was undone.
+   */
   async forget({ idempotency }: CallContext, field: string, value: string): Promise<void> {
     if (!idempotency) return;
     await this.run((manager) => this.replies.forget(manager, idempotency, field, value));

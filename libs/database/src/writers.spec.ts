@@ -81,7 +81,8 @@ describe('the writers of one lane', () => {
 
   it('are refused with 429 and a time to come again, over 32 that wait; those of the operator never are, and go first in their order', async () => {
     const order: string[] = [];
-    const write = (name: string, caller = someone) => writers.run('quay', context({ caller }), () => Promise.resolve(order.push(name)));
+    const write = (name: string, caller = someone) =>
+      writers.run('quay', context({ caller }), () => Promise.resolve(order.push(name)));
     const { first, finish } = onTurn('quay');
     const waiting = Array.from({ length: 32 }, (_, at) => write(`writer ${at}`));
     expect((await errorOf(write('writer 32'))).toWire()).toEqual({
@@ -131,7 +132,10 @@ describe('the writers of one lane', () => {
         return { name: 'boat' };
       });
     const waiting = openOnce();
-    expect(await errorOf(openOnce())).toMatchObject({ code: 'conflict', message: 'A request with this Idempotency-Key is still running.' });
+    expect(await errorOf(openOnce())).toMatchObject({
+      code: 'conflict',
+      message: 'A request with this Idempotency-Key is still running.',
+    });
     finish();
     await first;
     expect(await waiting).toEqual({ name: 'boat' });

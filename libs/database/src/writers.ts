@@ -13,13 +13,16 @@ interface Waiting {
 
 /** Writers of one lane that may wait in this process; one more is refused at once. */
 const maxWaiting = 32;
-/** Of the time that the caller still waits, what the transaction itself may take. Of the rest, half is spent on waiting for the turn. */
+/**
+ * Of the time that the caller still waits, what the transaction itself may take. Of the rest, half is spent on waiting
+ * for the turn.
+ */
 const workMs = 1_000;
 
 /**
- * Transactions that wait for each other in the database: at the row of one team or user, or for a turn (`takeTurn`). In each replica those of
- * one lane run one at a time and wait without a connection: however many they are, also while another replica is frozen in the middle of one
- * of them, they hold one connection of the pool, and others find theirs.
+ * Transactions that wait for each other in the database: at the row of one team or user, or for a turn (`takeTurn`). In
+ * each replica those of one lane run one at a time and wait without a connection: however many they are, also while
+ * another replica is frozen in the middle of one of them, they hold one connection of the pool, and others find theirs.
  */
 @Injectable()
 export class Writers {
@@ -29,19 +32,24 @@ export class Writers {
   constructor(private readonly transactions: Transactions) {}
 
   /**
-   * `Transactions.run`, when it is this writer's turn among those of `lane`, which is named by what is locked. Throws `too_many_requests` for
-   * a writer that would wait behind 32 others, or has waited in vain: for 2 s of a deadline of 5 s. The operator's go first, in their order, and are not refused
-   * for the number of those who wait.
+   * `Transactions.run`, when it is this writer's turn among those of `lane`, which is named by what is locked. Throws
+   * `too_many_requests` for a writer that would wait behind 32 others, or has waited in vain: for 2 s of a deadline of
+   * 5 s. The operator's go first, in their order, and are not refused for the number of those who wait.
    */
   async run<T>(lane: string, context: CallContext, work: Work<T>): Promise<T> {
     return this.inTurn(lane, context, () => this.transactions.run(work));
   }
 
   /**
-   * `Transactions.once`, as `run`. Where a call with the same `Idempotency-Key` waits or runs here, it does not wait: it returns the reply that is kept, or throws
-   * `conflict` where there is none.
+   * `Transactions.once`, as `run`. Where a call with the same `Idempotency-Key` waits or runs here, it does not wait:
+   * it returns the reply that is kept, or throws `conflict` where there is none.
    */
-  async once<T extends object>(lane: string, context: CallContext, work: Work<T>, options?: OnceOptions<T>): Promise<T> {
+  async once<T extends object>(
+    lane: string,
+    context: CallContext,
+    work: Work<T>,
+    options?: OnceOptions<T>,
+  ): Promise<T> {
     const { idempotency } = context;
     const call = () => this.inTurn(lane, context, () => this.transactions.once(context, work, options));
     if (!idempotency) return call();

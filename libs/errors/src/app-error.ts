@@ -1,6 +1,8 @@
 import { isErrorCode, type ErrorCode } from './error-code.js';
 
-/** One fault of one field: where (`members.1.email`), a machine-readable code, and a sentence that says what is allowed. */
+/**
+ * One fault of one field: where (`members.1.email`), a machine-readable code, and a sentence that says what is allowed.
+ */
 export interface FieldError {
   path: string;
   code: string;
@@ -52,7 +54,12 @@ export class AppError extends Error {
   /** As others see it: with the first 100 of its faults. */
   toWire(): WireError {
     const { errors } = this.details;
-    return { code: this.code, message: this.message, ...this.details, ...(errors && { errors: errors.slice(0, mostShownFaults) }) };
+    return {
+      code: this.code,
+      message: this.message,
+      ...this.details,
+      ...(errors && { errors: errors.slice(0, mostShownFaults) }),
+    };
   }
 
   /** Rebuilds an error from the bus. Throws nothing: what is not a WireError becomes `internal`. */

@@ -18,7 +18,9 @@ it.each([
 });
 
 it('says how many faults there are, and tells callers the first hundred', () => {
-  const error = invalidInput(Array.from({ length: 101 }, (_, index) => fault(`field_${index}`, `field_${index} is not a known field`)));
+  const error = invalidInput(
+    Array.from({ length: 101 }, (_, index) => fault(`field_${index}`, `field_${index} is not a known field`)),
+  );
   expect(error.message).toBe('field_0 is not a known field (the first of 101 faults).');
   expect([error.details.errors?.length, error.toWire().errors?.length]).toEqual([101, 100]);
 });

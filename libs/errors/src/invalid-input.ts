@@ -1,16 +1,22 @@
 import { AppError, type FieldError } from './app-error.js';
 
 /**
- * Refuses a request for its faults, at least one, each listed in `details.errors`, of which callers see the first 100. The message states the
- * first one with the whole path of its field, and how many there are: `members.0.email must be … (the first of 3 faults).`
+ * Refuses a request for its faults, at least one, each listed in `details.errors`, of which callers see the first 100.
+ * The message states the first one with the whole path of its field, and how many there are:
+ * `members.0.email must be … (the first of 3 faults).`
  */
 export function invalidInput(faults: readonly FieldError[]): AppError {
   const [first] = faults;
   const count = faults.length > 1 ? ` (the first of ${faults.length} faults)` : '';
-  return new AppError('invalid_input', `${first ? sentenceOf(first) : 'The input is not valid'}${count}.`, { errors: [...faults] });
+  return new AppError('invalid_input', `${first ? sentenceOf(first) : 'The input is not valid'}${count}.`, {
+    errors: [...faults],
+  });
 }
 
-/** Refuses one field that has the right form and cannot be accepted. `message` completes the name of the field, as in `must be …`; its full stop may be left out. */
+/**
+ * Refuses one field that has the right form and cannot be accepted. `message` completes the name of the field, as in
+ * `must be …`; its full stop may be left out.
+ */
 export function invalidField(path: string, code: string, message: string): AppError {
   return invalidInput([{ path, code, message: `${path} ${message.replace(/\.$/, '')}` }]);
 }

@@ -9,7 +9,10 @@ export interface DomainEvent {
   readonly occurredAt: string;
   readonly requestId?: string;
   readonly traceparent?: string;
-  /** The service that published it, proven where it came over the network; undefined for an event of a release that did not sign. */
+  /**
+   * The service that published it, proven where it came over the network; undefined for an event of a release that did
+   * not sign.
+   */
   readonly publisher?: string;
   /** Among all events of its publisher, from 1, without gaps; undefined for an event of a release without positions. */
   readonly position?: number;
@@ -39,13 +42,13 @@ export interface EventConsumer {
 }
 
 /**
- * Brings events from the outbox of one service to the consumers of all. At least once; order is kept where nothing fails,
- * and nothing may depend on it.
+ * Brings events from the outbox of one service to the consumers of all. At least once; order is kept where nothing
+ * fails, and nothing may depend on it.
  */
 export interface Courier {
   /**
-   * Joins a service: from now on its consumers are handed what is published. Returns at once, also when the courier cannot work
-   * yet. `onReady` is called each time that it can (again). Without a `cut` nothing unsigned is taken.
+   * Joins a service: from now on its consumers are handed what is published. Returns at once, also when the courier
+   * cannot work yet. `onReady` is called each time that it can (again). Without a `cut` nothing unsigned is taken.
    */
   join(service: string, consumers: readonly EventConsumer[], onReady: () => void, cut?: UnsignedCut): CourierLink;
 }
@@ -57,7 +60,10 @@ export interface StreamState {
   readonly lastSequence: number;
 }
 
-/** Until where a service takes events without a signature: those that were in the stream when it first ran a release that checks them. */
+/**
+ * Until where a service takes events without a signature: those that were in the stream when it first ran a release
+ * that checks them.
+ */
 export interface UnsignedCut {
   /** The last sequence in this stream that may be unsigned; 0 for none. */
   upTo(stream: StreamState): Promise<number>;

@@ -97,7 +97,8 @@ describe.each([inProcess, overJetStream])('an event, $name, has its effect once'
     await world.start();
     world.script = async (_payload, consumer) => {
       // The other consumer goes first, so that no crash is its own.
-      if (consumer === 'letters' && (await world.noted('statistics')).length === 0) throw new AppError('unavailable', 'Not yet.');
+      if (consumer === 'letters' && (await world.noted('statistics')).length === 0)
+        throw new AppError('unavailable', 'Not yet.');
     };
     world.crashAlwaysAt('inEffect', 'letters');
     await world.orders.place([1]);
@@ -110,6 +111,8 @@ describe.each([inProcess, overJetStream])('an event, $name, has its effect once'
     await world.settled();
     expect(await world.noted('letters')).toEqual([2]);
     const letters = await world.app('mail').get(DeadLetters).list();
-    expect(letters).toMatchObject([{ consumer: 'letters', lastError: 'The process ended during each try.', tries: specRetries.maxTries }]);
+    expect(letters).toMatchObject([
+      { consumer: 'letters', lastError: 'The process ended during each try.', tries: specRetries.maxTries },
+    ]);
   });
 });

@@ -106,7 +106,8 @@ describe('the dead letters of a service, for its operator', () => {
     await dataSource.query('VACUUM ANALYZE dead_letter');
     const [whole, pages] = [(await list({ limit: 40 })).data, [] as DeadLettersOfService[]];
     const sent = await allStatementsDuring(async () => {
-      for (let at = 0; at < 2; at += 1) pages.push(await list({ limit: 20, ...(pages[0] && { cursor: pages[0].next_cursor }) }));
+      for (let at = 0; at < 2; at += 1)
+        pages.push(await list({ limit: 20, ...(pages[0] && { cursor: pages[0].next_cursor }) }));
       await world.app('mail').get(DeadLetters).retryRequested();
     });
     expect(pages.flatMap(({ data }) => data)).toEqual(whole);
@@ -150,7 +151,9 @@ describe('the dead letters of a service, for its operator', () => {
     const letters = (await list()).data.toSorted((one, other) => (one.payload < other.payload ? -1 : 1));
     for (const { dead_letter_id } of letters) await operations().replay(pathOf(dead_letter_id), contextOf());
     await eventually(async () => expect(await world.noted('letters')).toEqual([2]));
-    expect((await list()).data).toMatchObject([{ payload: '{"number": 1}', tries: 3, replay_requested_at: expect.any(String) }]);
+    expect((await list()).data).toMatchObject([
+      { payload: '{"number": 1}', tries: 3, replay_requested_at: expect.any(String) },
+    ]);
   });
 
   it('answer a replay under one Idempotency-Key alike, though the letter is gone by then', async () => {
@@ -161,7 +164,8 @@ describe('the dead letters of a service, for its operator', () => {
     await runner.release();
     const [letter] = (await list()).data;
     const idempotency = { key: 'once', scope: 'replay', fingerprint: 'x' };
-    const replay = () => operations().replay(pathOf(letter?.dead_letter_id ?? ''), contextOf(operator, { idempotency }));
+    const replay = () =>
+      operations().replay(pathOf(letter?.dead_letter_id ?? ''), contextOf(operator, { idempotency }));
     const first = await replay();
     await eventually(async () => expect((await list()).data).toEqual([]));
     expect(await replay()).toEqual(first);

@@ -58,7 +58,11 @@ export class DeadLetterDesk {
     return this.transactions.once(context, async (manager) => {
       if (!(await requestRetry(manager, id))) throw unknown();
       const row = await this.read(manager, id);
-      this.logger.log({ message: `A replay of the dead letter ${id} was requested`, event: row.event_name, request_id: context.requestId });
+      this.logger.log({
+        message: `A replay of the dead letter ${id} was requested`,
+        event: row.event_name,
+        request_id: context.requestId,
+      });
       return failedEvent(service, row);
     });
   }

@@ -4,19 +4,26 @@ import { DeadLetter } from './dead-letter.entity.js';
 
 const pollMs = 100;
 
-/** What became of a dead letter that was to be tried once more. `waiting`: no process of the service has taken it up yet. */
-export type RetryOutcome = { readonly is: 'handled' | 'waiting' | 'unknown' } | { readonly is: 'failed'; readonly lastError: string };
+/**
+ * What became of a dead letter that was to be tried once more. `waiting`: no process of the service has taken it up
+ * yet.
+ */
+export type RetryOutcome =
+  | { readonly is: 'handled' | 'waiting' | 'unknown' }
+  | { readonly is: 'failed'; readonly lastError: string };
 
 /**
- * Asks the running service to try a dead letter once more: it does so within a second, and its row says what became of it. Returns false where
- * there is none.
+ * Asks the running service to try a dead letter once more: it does so within a second, and its row says what became of
+ * it. Returns false where there is none.
  */
 export async function requestRetry(manager: EntityManager, id: string): Promise<boolean> {
   const { affected } = await manager.update(DeadLetter, { id }, { retryRequestedAt: () => 'now()' });
   return affected !== 0;
 }
 
-/** The dead letters of a service as its schema has them: for commands beside the running service, which does the work. */
+/**
+ * The dead letters of a service as its schema has them: for commands beside the running service, which does the work.
+ */
 export class DeadLetterList {
   constructor(private readonly dataSource: DataSource) {}
 

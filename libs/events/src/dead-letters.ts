@@ -29,7 +29,10 @@ export class DeadLetters {
     return this.dataSource.getRepository(DeadLetter).count();
   }
 
-  /** Tries those once more for which an operator asked, the first of them first, until `signal`. What becomes of each stands in its row. */
+  /**
+   * Tries those once more for which an operator asked, the first of them first, until `signal`. What becomes of each
+   * stands in its row.
+   */
   async retryRequested(signal?: AbortSignal): Promise<void> {
     const rows = await this.dataSource.query<{ id: string }[]>(
       `SELECT id FROM dead_letter WHERE retry_requested_at IS NOT NULL ORDER BY retry_requested_at LIMIT ${listLimit}`,
@@ -40,15 +43,17 @@ export class DeadLetters {
         await this.retry(id);
       } catch (error) {
         if (!isAppError(error)) throw error;
-        // Another replica was faster, or it failed again, as its row says. What something else keeps from its effect waits behind the others.
+        // Another replica was faster, or it failed again, as its row says. What something else keeps from its effect
+        // waits behind the others.
         if (error.code === 'unavailable') await this.askAgainLater(id);
       }
     }
   }
 
   /**
-   * Tries a dead letter once more, here and now: the effect and the end of the letter are one transaction. Throws AppError `not_found`
-   * for an unknown id, and `conflict` when it failed again or nobody takes such events any more; then the letter stays.
+   * Tries a dead letter once more, here and now: the effect and the end of the letter are one transaction. Throws
+   * AppError `not_found` for an unknown id, and `conflict` when it failed again or nobody takes such events any more;
+   * then the letter stays.
    */
   async retry(id: string): Promise<void> {
     let known = false;
@@ -74,7 +79,10 @@ export class DeadLetters {
 
   /** Throws where it is the database that is away. */
   private async askAgainLater(id: string): Promise<void> {
-    await this.dataSource.query('UPDATE dead_letter SET retry_requested_at = now() WHERE id = $1 AND retry_requested_at IS NOT NULL', [id]);
+    await this.dataSource.query(
+      'UPDATE dead_letter SET retry_requested_at = now() WHERE id = $1 AND retry_requested_at IS NOT NULL',
+      [id],
+    );
   }
 
   private effectOf({ consumer, eventName }: DeadLetter): Effect {

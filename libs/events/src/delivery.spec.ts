@@ -98,14 +98,21 @@ describe.each([inProcess, overJetStream])('an event, $name,', (topology) => {
       tries: specRetries.maxTries,
       lastError: 'Error: no such address "…"',
     });
-    expect(letter?.eventId).toBe(world.published.find(({ payload }) => (payload as { number: number }).number === 1)?.id);
+    expect(letter?.eventId).toBe(
+      world.published.find(({ payload }) => (payload as { number: number }).number === 1)?.id,
+    );
     expect(letter?.firstFailedAt.getTime()).toBeLessThanOrEqual(letter?.lastFailedAt.getTime() ?? 0);
   });
 
   it('whose payload its class refuses becomes a dead letter at once', async () => {
     expectErrors(/is a dead letter after 1 tries: InvalidPayload/);
     const id = '0197f000-0000-7000-8000-000000000001';
-    await world.deliverAgain({ id, name: 'orders.placed', payload: { number: 'many' }, occurredAt: new Date().toISOString() });
+    await world.deliverAgain({
+      id,
+      name: 'orders.placed',
+      payload: { number: 'many' },
+      occurredAt: new Date().toISOString(),
+    });
     await eventually(async () => expect(await world.app('mail').get(DeadLetters).count()).toBe(2));
     const [letter] = await world.app('mail').get(DeadLetters).list();
     expect(letter).toMatchObject({ eventId: id, tries: 1 });
@@ -134,7 +141,10 @@ describe.each([inProcess, overJetStream])('an event, $name,', (topology) => {
     const deadLetters = world.app('mail').get(DeadLetters);
     const [letter] = await deadLetters.list();
     const id = letter?.id ?? '';
-    await expect(deadLetters.retry(id)).rejects.toMatchObject({ code: 'conflict', message: 'The event failed again: Error: still broken' });
+    await expect(deadLetters.retry(id)).rejects.toMatchObject({
+      code: 'conflict',
+      message: 'The event failed again: Error: still broken',
+    });
     expect(await deadLetters.list()).toMatchObject([{ tries: specRetries.maxTries + 1 }]);
     broken = false;
     const [first, second] = await Promise.allSettled([deadLetters.retry(id), deadLetters.retry(id)]);

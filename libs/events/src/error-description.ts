@@ -10,8 +10,8 @@ const secrets: readonly [RegExp, string][] = [
 ];
 
 /**
- * What failed, for a column that operators read: an AppError's own words, which hold no secret; of anything else its name, its code,
- * and its message with whatever may be a value taken out.
+ * What failed, for a column that operators read: an AppError's own words, which hold no secret; of anything else its
+ * name, its code, and its message with whatever may be a value taken out.
  */
 export function describeError(error: unknown): string {
   if (isAppError(error)) return shorten(`${error.code}: ${error.message}`);

@@ -21,7 +21,10 @@ export class EventConsumers {
     private readonly scanner: MetadataScanner,
   ) {}
 
-  /** Throws for two effects of one consumer on one event, and for effects of a provider that is made anew for each request. */
+  /**
+   * Throws for two effects of one consumer on one event, and for effects of a provider that is made anew for each
+   * request.
+   */
   all(): Consumers {
     this.#found ??= this.find();
     return this.#found;
@@ -36,7 +39,8 @@ export class EventConsumers {
       if (typeof instance !== 'object' || instance === null || seen.has(instance)) continue;
       seen.add(instance);
       for (const { method, subscription } of this.subscriptions(instance)) {
-        if (!wrapper.isDependencyTreeStatic()) throw new Error(`${String(wrapper.name)}: an effect of events cannot be request-scoped.`);
+        if (!wrapper.isDependencyTreeStatic())
+          throw new Error(`${String(wrapper.name)}: an effect of events cannot be request-scoped.`);
         const effects = consumers.get(subscription.consumer) ?? new Map<string, Effect>();
         if (effects.has(subscription.type.name)) {
           throw new Error(`The consumer ${subscription.consumer} has two effects of ${subscription.type.name}.`);
@@ -48,7 +52,9 @@ export class EventConsumers {
     return consumers;
   }
 
-  private subscriptions(instance: Record<string, unknown>): { method: EventEffect<object>; subscription: EventSubscription }[] {
+  private subscriptions(
+    instance: Record<string, unknown>,
+  ): { method: EventEffect<object>; subscription: EventSubscription }[] {
     const names = this.scanner.getAllMethodNames(Object.getPrototypeOf(instance) as object | null);
     return names.flatMap((name) => {
       const method = instance[name];

@@ -11,7 +11,11 @@ const read = (changed: object) => decodeEvent(subjectOf(event.name), JSON.string
 
 describe('a message of the stream', () => {
   it('is the event that a relay wrote', () => {
-    const whole = { ...event, requestId: 'r-1', traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' };
+    const whole = {
+      ...event,
+      requestId: 'r-1',
+      traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
+    };
     expect(decodeEvent(subjectOf(event.name), encodeEvent(whole))).toEqual(whole);
   });
 

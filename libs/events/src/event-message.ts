@@ -36,8 +36,14 @@ export function decodeEvent(subject: string, text: string): DomainEvent | undefi
     return undefined;
   }
   const { id, name, payload, occurredAt, requestId, traceparent, publisher, position, previous } = event;
-  if (typeof id !== 'string' || !uuid.test(id) || typeof name !== 'string' || subjectOf(name) !== subject) return undefined;
-  if (typeof occurredAt !== 'string' || !instant.test(occurredAt) || Number.isNaN(Date.parse(occurredAt)) || payload === undefined) {
+  if (typeof id !== 'string' || !uuid.test(id) || typeof name !== 'string' || subjectOf(name) !== subject)
+    return undefined;
+  if (
+    typeof occurredAt !== 'string' ||
+    !instant.test(occurredAt) ||
+    Number.isNaN(Date.parse(occurredAt)) ||
+    payload === undefined
+  ) {
     return undefined;
   }
   // PostgreSQL can hold it nowhere, not even among the dead letters.

@@ -17,7 +17,9 @@ class Letter {
 
 describe('the payload of an event', () => {
   it('is read as an instance of its class, as it was written', () => {
-    const text = fc.string({ unit: 'grapheme' }).filter((some) => !/[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/u.test(some));
+    const text = fc
+      .string({ unit: 'grapheme' })
+      .filter((some) => !/[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/u.test(some));
     const letter = fc.record(
       { pages: fc.integer({ min: 0, max: 10 }), lines: fc.array(fc.record({ text }), { maxLength: 10 }) },
       { noNullPrototype: true },
@@ -36,7 +38,9 @@ describe('the payload of an event', () => {
     const write = (payload: unknown) => () => writePayload(Letter, payload as Letter);
     expect(write({ pages: 11, lines: [] })).toThrow(new InvalidPayload('The payload is not a Letter: pages max.'));
     expect(write({ pages: 1, lines: [{ text: 1 }] })).toThrow('lines.0.text isString');
-    expect(write({ pages: 1, lines: [], password: 'secret' })).toThrow('The payload is not a Letter: password unknownField.');
+    expect(write({ pages: 1, lines: [], password: 'secret' })).toThrow(
+      'The payload is not a Letter: password unknownField.',
+    );
     expect(write([])).toThrow('The payload is not a Letter: isObject.');
     expect(write({ pages: 1n, lines: [] })).toThrow('no JSON');
     expect(write({ pages: 1, lines: [{ text: 'x'.repeat(1_000_000) }] })).toThrow('larger than 983040 bytes');

@@ -9,10 +9,16 @@ export class InvalidPayload extends Error {
 /** The limit of NATS is 1 MiB; the rest is room for what travels beside the payload. */
 const maxPayloadBytes = 960 * 1024;
 
-/** An escape of U+0000 or of half a surrogate pair, which PostgreSQL's jsonb refuses: a backslash that is not itself escaped, and the code. */
+/**
+ * An escape of U+0000 or of half a surrogate pair, which PostgreSQL's jsonb refuses: a backslash that is not itself
+ * escaped, and the code.
+ */
 const unstorable = /(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/;
 
-/** The JSON of a payload. Throws `InvalidPayload` for what is no JSON, does not fit its class, has other fields, or is larger than 960 KiB. */
+/**
+ * The JSON of a payload. Throws `InvalidPayload` for what is no JSON, does not fit its class, has other fields, or is
+ * larger than 960 KiB.
+ */
 export function writePayload<Payload extends object>(type: Wire<Payload>, payload: Payload): string {
   let json: string;
   try {
@@ -21,12 +27,16 @@ export function writePayload<Payload extends object>(type: Wire<Payload>, payloa
     throw new InvalidPayload('The payload has no JSON.', { cause: error });
   }
   if (unstorable.test(json)) throw new InvalidPayload('The payload holds U+0000 or half a surrogate pair.');
-  if (Buffer.byteLength(json) > maxPayloadBytes) throw new InvalidPayload(`The payload is larger than ${maxPayloadBytes} bytes.`);
+  if (Buffer.byteLength(json) > maxPayloadBytes)
+    throw new InvalidPayload(`The payload is larger than ${maxPayloadBytes} bytes.`);
   check(type, JSON.parse(json), {});
   return json;
 }
 
-/** The payload as an instance of its class. Fields that the class does not know are left out: a newer publisher may send more. */
+/**
+ * The payload as an instance of its class. Fields that the class does not know are left out: a newer publisher may send
+ * more.
+ */
 export function readPayload<Payload extends object>(type: Wire<Payload>, plain: unknown): Payload {
   return check(type, plain, { unknownFields: 'omit' });
 }

@@ -27,10 +27,15 @@ export function sealEvent(signer: Signer, publisher: string, event: DomainEvent)
 }
 
 /**
- * Reads an event. `forged` where its publisher did not sign it, `unreadable` where the message is no event. Whether that publisher
- * may publish such events, only the event's type knows. An unsigned event is read, without a publisher, where `mayBeUnsigned`.
+ * Reads an event. `forged` where its publisher did not sign it, `unreadable` where the message is no event. Whether
+ * that publisher may publish such events, only the event's type knows. An unsigned event is read, without a publisher,
+ * where `mayBeUnsigned`.
  */
-export function openEvent(signer: Signer, message: EventMessage, mayBeUnsigned: boolean): DomainEvent | 'forged' | 'unreadable' {
+export function openEvent(
+  signer: Signer,
+  message: EventMessage,
+  mayBeUnsigned: boolean,
+): DomainEvent | 'forged' | 'unreadable' {
   const text = message.string();
   const event = decodeEvent(message.subject, text);
   if (!event) return 'unreadable';

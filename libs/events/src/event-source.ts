@@ -11,5 +11,7 @@ const deadlineMs = 5_000;
 
 /** Asks the publisher itself, by a call. */
 export function askPublisher(rpc: Rpc, service: string): EventSource {
-  return { read: (publisher, asked) => rpc.call(eventLog(publisher).read, asked, systemContext(service, { deadlineMs })) };
+  return {
+    read: (publisher, asked) => rpc.call(eventLog(publisher).read, asked, systemContext(service, { deadlineMs })),
+  };
 }

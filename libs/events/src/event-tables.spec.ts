@@ -69,7 +69,9 @@ describe('the tables of events', () => {
     }
   }
 
-  /** The tables of idempotency keys and call nonces belong to another library, and these migrations do not create them. */
+  /**
+   * The tables of idempotency keys and call nonces belong to another library, and these migrations do not create them.
+   */
   async function drift(dataSource: DataSource): Promise<string[]> {
     return (await migrationDrift(dataSource)).filter((sql) => !/idempotency_key|call_nonce/.test(sql));
   }
@@ -107,7 +109,9 @@ describe('the tables of events', () => {
     await withTables([CreateTables1700000000000], async (dataSource) => {
       const done = await dataSource.query<object[]>('SELECT FROM migration');
       for (let at = 0; at < done.length; at += 1) await dataSource.undoLastMigration();
-      const tables = await dataSource.query<{ name: string }[]>(`SELECT tablename AS name FROM pg_tables WHERE schemaname = 'depot'`);
+      const tables = await dataSource.query<{ name: string }[]>(
+        `SELECT tablename AS name FROM pg_tables WHERE schemaname = 'depot'`,
+      );
       expect(tables).toEqual([{ name: 'migration' }]);
     });
   });

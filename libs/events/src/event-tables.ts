@@ -90,7 +90,9 @@ async function addPositions(queryRunner: QueryRunner, schema: string): Promise<v
       occurred_at timestamptz NOT NULL,
       published_at timestamptz NOT NULL DEFAULT now()
     ) PARTITION BY RANGE (published_at)`);
-  await queryRunner.query(`CREATE INDEX IF NOT EXISTS outbox_published_position_idx ON ${schema}.outbox_published (event_name, position)`);
+  await queryRunner.query(
+    `CREATE INDEX IF NOT EXISTS outbox_published_position_idx ON ${schema}.outbox_published (event_name, position)`,
+  );
   await queryRunner.query(`
     ALTER TABLE ${schema}.inbox
       ADD COLUMN IF NOT EXISTS publisher text,
@@ -134,7 +136,10 @@ async function addTimeouts(queryRunner: QueryRunner, schema: string): Promise<vo
   );
 }
 
-/** By which the few dead letters that are to be tried again, and those that failed last, are found among any number of them. */
+/**
+ * By which the few dead letters that are to be tried again, and those that failed last, are found among any number of
+ * them.
+ */
 async function addLetterIndexes(queryRunner: QueryRunner, schema: string): Promise<void> {
   await createIndex(
     queryRunner,
@@ -160,7 +165,9 @@ export class InboxProcesses1806000000000 implements MigrationInterface {
 
   async down(runner: QueryRunner): Promise<void> {
     const inbox = `${await ownSchema(runner)}.inbox`;
-    await runner.query(`ALTER TABLE IF EXISTS ${inbox} DROP COLUMN IF EXISTS begun_by, DROP COLUMN IF EXISTS missed_at`);
+    await runner.query(
+      `ALTER TABLE IF EXISTS ${inbox} DROP COLUMN IF EXISTS begun_by, DROP COLUMN IF EXISTS missed_at`,
+    );
   }
 }
 
@@ -171,14 +178,20 @@ export class EventPositions1808000000000 implements MigrationInterface {
 
   async up(runner: QueryRunner): Promise<void> {
     const schema = await ownSchema(runner);
-    const [inbox] = (await runner.query('SELECT to_regclass($1) IS NOT NULL AS "exists"', [`${schema}.inbox`])) as { exists: boolean }[];
+    const [inbox] = (await runner.query('SELECT to_regclass($1) IS NOT NULL AS "exists"', [`${schema}.inbox`])) as {
+      exists: boolean;
+    }[];
     if (inbox?.exists) await addPositions(runner, schema);
   }
 
   async down(runner: QueryRunner): Promise<void> {
     const schema = await ownSchema(runner);
-    await runner.query(`DROP TABLE IF EXISTS ${schema}.event_progress, ${schema}.outbox_published, ${schema}.event_head`);
-    await runner.query(`ALTER TABLE IF EXISTS ${schema}.inbox ${dropColumns('publisher', 'event_name', 'position', 'previous')}`);
+    await runner.query(
+      `DROP TABLE IF EXISTS ${schema}.event_progress, ${schema}.outbox_published, ${schema}.event_head`,
+    );
+    await runner.query(
+      `ALTER TABLE IF EXISTS ${schema}.inbox ${dropColumns('publisher', 'event_name', 'position', 'previous')}`,
+    );
     await runner.query(`ALTER TABLE IF EXISTS ${schema}.outbox ${dropColumns('seq', 'position', 'previous')}`);
   }
 }
@@ -193,7 +206,9 @@ export class DeadLetterRetries1809000000000 implements MigrationInterface {
   }
 
   async down(runner: QueryRunner): Promise<void> {
-    await runner.query(`ALTER TABLE IF EXISTS ${await ownSchema(runner)}.dead_letter ${dropColumns('retry_requested_at')}`);
+    await runner.query(
+      `ALTER TABLE IF EXISTS ${await ownSchema(runner)}.dead_letter ${dropColumns('retry_requested_at')}`,
+    );
   }
 }
 
@@ -204,7 +219,9 @@ export class DeadLetterIndexes1813000000000 implements MigrationInterface {
 
   async up(runner: QueryRunner): Promise<void> {
     const schema = await ownSchema(runner);
-    const [letters] = (await runner.query('SELECT to_regclass($1) IS NOT NULL AS "exists"', [`${schema}.dead_letter`])) as {
+    const [letters] = (await runner.query('SELECT to_regclass($1) IS NOT NULL AS "exists"', [
+      `${schema}.dead_letter`,
+    ])) as {
       exists: boolean;
     }[];
     if (letters?.exists) await addLetterIndexes(runner, schema);
@@ -249,7 +266,9 @@ export class InboxTimeouts1812000000000 implements MigrationInterface {
 
   async up(runner: QueryRunner): Promise<void> {
     const schema = await ownSchema(runner);
-    const [inbox] = (await runner.query('SELECT to_regclass($1) IS NOT NULL AS "exists"', [`${schema}.inbox`])) as { exists: boolean }[];
+    const [inbox] = (await runner.query('SELECT to_regclass($1) IS NOT NULL AS "exists"', [`${schema}.inbox`])) as {
+      exists: boolean;
+    }[];
     if (inbox?.exists) await addTimeouts(runner, schema);
   }
 

@@ -141,7 +141,9 @@ describe('a signature of an event', () => {
   it('verifies under any secret of a rotation', () => {
     const sealed = sealEvent(new Signer('the secret of before'), 'orders', placed(1));
     const message = { ...sealed, string: () => sealed.text };
-    expect(openEvent(new Signer([secret, 'the secret of before']), message, false)).toMatchObject({ publisher: 'orders' });
+    expect(openEvent(new Signer([secret, 'the secret of before']), message, false)).toMatchObject({
+      publisher: 'orders',
+    });
     expect(openEvent(signer, message, false)).toBe('forged');
   });
 });

@@ -29,8 +29,8 @@ export interface EventsOptions {
 }
 
 /**
- * A service's events: the outbox, its relay, and the consumers found among the providers. Needs `DatabaseModule` with `eventEntities`, and the
- * tables of `createEventTables`. The relay keeps one connection of the pool for itself.
+ * A service's events: the outbox, its relay, and the consumers found among the providers. Needs `DatabaseModule` with
+ * `eventEntities`, and the tables of `createEventTables`. The relay keeps one connection of the pool for itself.
  */
 @Module({})
 export class EventsModule {
@@ -66,7 +66,13 @@ export class EventsModule {
             rpc?: Rpc,
           ) => {
             const asked = source ?? (rpc && askPublisher(rpc, service));
-            const surroundings = { service, processId, courier, recovery: { ...defaultRecoveryRules, ...recovery }, source: asked };
+            const surroundings = {
+              service,
+              processId,
+              courier,
+              recovery: { ...defaultRecoveryRules, ...recovery },
+              source: asked,
+            };
             return new Events(surroundings, consumers, inbox, dataSource, signal, letters);
           },
           inject: [EventConsumers, Inbox, DataSource, CommitSignal, DeadLetters, { token: Rpc, optional: true }],

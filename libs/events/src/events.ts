@@ -25,7 +25,10 @@ export interface EventsSurroundings {
   readonly source: EventSource | undefined;
 }
 
-/** A service's part in the traffic of events: begins when the application has started, and ends before its connections do. */
+/**
+ * A service's part in the traffic of events: begins when the application has started, and ends before its connections
+ * do.
+ */
 export class Events implements OnApplicationBootstrap, BeforeApplicationShutdown {
   readonly #logger = new Logger('Events');
   readonly #refused = new ThrottledLog(({ message }) => this.#logger.error(message));

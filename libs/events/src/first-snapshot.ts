@@ -13,8 +13,8 @@ export interface SnapshotPage {
 }
 
 /**
- * What a projection of another service's events lacks where that service is older than it: fetched from its owner once, page by page, while events are followed.
- * Delays no start, and tries again until the owner is there.
+ * What a projection of another service's events lacks where that service is older than it: fetched from its owner once,
+ * page by page, while events are followed. Delays no start, and tries again until the owner is there.
  */
 export abstract class FirstSnapshot implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly logger = new Logger(this.constructor.name);

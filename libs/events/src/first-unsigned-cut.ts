@@ -1,7 +1,9 @@
 import type { DataSource } from 'typeorm';
 import type { StreamState, UnsignedCut } from './courier.js';
 
-/** Remembers in the service's schema where the stream stood when the service first ran a release that checks signatures. */
+/**
+ * Remembers in the service's schema where the stream stood when the service first ran a release that checks signatures.
+ */
 export class FirstUnsignedCut implements UnsignedCut {
   constructor(private readonly dataSource: DataSource) {}
 

@@ -10,7 +10,10 @@ const greeted: DomainEvent = {
 };
 const nothing = () => undefined;
 
-function consumer(take: (event: DomainEvent, attempt: number) => Promise<Outcome>, ...eventNames: string[]): EventConsumer {
+function consumer(
+  take: (event: DomainEvent, attempt: number) => Promise<Outcome>,
+  ...eventNames: string[]
+): EventConsumer {
   return { name: 'guest-book', eventNames, take };
 }
 

@@ -1,4 +1,11 @@
-import { CourierAway, type Courier, type CourierLink, type DomainEvent, type EventConsumer, type Outcome } from './courier.js';
+import {
+  CourierAway,
+  type Courier,
+  type CourierLink,
+  type DomainEvent,
+  type EventConsumer,
+  type Outcome,
+} from './courier.js';
 
 interface Member {
   readonly lanes: readonly Lane[];
@@ -27,11 +34,12 @@ class Lane {
 }
 
 /**
- * Delivers within one process, between Nest applications that share this object: straight from the outbox of one service to the consumers
- * of all. An event is done once each of its consumers has taken it or put it among its dead letters; until then it stays in the outbox, so
- * that a crash loses nothing.
+ * Delivers within one process, between Nest applications that share this object: straight from the outbox of one
+ * service to the consumers of all. An event is done once each of its consumers has taken it or put it among its dead
+ * letters; until then it stays in the outbox, so that a crash loses nothing.
  *
- * It delivers only while every one of its services is there: a service that is still starting, or away, finds its events afterwards.
+ * It delivers only while every one of its services is there: a service that is still starting, or away, finds its
+ * events afterwards.
  */
 export class InProcessCourier implements Courier {
   readonly #services: ReadonlySet<string>;
@@ -59,7 +67,9 @@ export class InProcessCourier implements Courier {
   private async publish(event: DomainEvent, attempt: number): Promise<Outcome> {
     const { ready, reason } = this.status();
     if (!ready) throw new CourierAway(reason);
-    const lanes = [...this.#members.values()].flatMap((member) => member.lanes.filter((lane) => lane.takes(event.name)));
+    const lanes = [...this.#members.values()].flatMap((member) =>
+      member.lanes.filter((lane) => lane.takes(event.name)),
+    );
     const outcomes = await Promise.all(lanes.map((lane) => lane.deliver(event, attempt)));
     // The longest wait: each consumer's back-off is kept, and those who have taken the event are not bothered with it.
     return outcomes.reduce((longest, outcome) => (waitOf(outcome) > waitOf(longest) ? outcome : longest), 'done');

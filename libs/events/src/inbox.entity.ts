@@ -57,7 +57,10 @@ export class InboxRow {
   @Column('text', { nullable: true })
   eventName!: string | null;
 
-  /** Its position among the events of its publisher, and that of the last one of the same name before it, as decimal text. */
+  /**
+   * Its position among the events of its publisher, and that of the last one of the same name before it, as decimal
+   * text.
+   */
   @Column('bigint', { nullable: true })
   position!: string | null;
 

@@ -58,7 +58,11 @@ const hasAll = ({ consumer, publisher, name, position }: Sequence) =>
       position,
     ]);
 
-function eventOf({ publisher, name, position }: Sequence, ageHours: number, payload: object = { number: 1 }): DomainEvent {
+function eventOf(
+  { publisher, name, position }: Sequence,
+  ageHours: number,
+  payload: object = { number: 1 },
+): DomainEvent {
   const occurredAt = new Date(Date.now() - ageHours * hourMs).toISOString();
   return { id: newId(), name, payload, occurredAt, publisher, position, previous: position - 1 };
 }
@@ -72,22 +76,30 @@ async function take(consumer: string, event: DomainEvent, attempt: number): Prom
 
 describe('an event', () => {
   it('law: counts as a copy where its consumer has all of its publisher and name up to it, and it is more than 6 days old', async () => {
-    const progress = fc.uniqueArray(sequence, { selector: ({ consumer, publisher, name }) => `${consumer} ${publisher} ${name}` });
+    const progress = fc.uniqueArray(sequence, {
+      selector: ({ consumer, publisher, name }) => `${consumer} ${publisher} ${name}`,
+    });
     await fc.assert(
-      fc.asyncProperty(progress, sequence, fc.constantFrom(143, 145), fc.constantFrom(1, 2), async (all, one, ageHours, attempt) => {
-        await clear();
-        for (const each of all) await hasAll(each);
-        const isKnown = all.some(
-          ({ consumer, publisher, name, position }) =>
-            consumer === one.consumer && publisher === one.publisher && name === one.name && position >= one.position,
-        );
-        const event = eventOf(one, ageHours);
-        const isCopy = isKnown && ageHours > 144;
-        expect(await take(one.consumer, event, attempt)).toBe(!isCopy);
-        expect(await take(one.consumer, event, 2)).toBe(false);
-        // For a copy no row is left.
-        expect(await app.get(DataSource).query('SELECT FROM inbox')).toHaveLength(isCopy ? 0 : 1);
-      }),
+      fc.asyncProperty(
+        progress,
+        sequence,
+        fc.constantFrom(143, 145),
+        fc.constantFrom(1, 2),
+        async (all, one, ageHours, attempt) => {
+          await clear();
+          for (const each of all) await hasAll(each);
+          const isKnown = all.some(
+            ({ consumer, publisher, name, position }) =>
+              consumer === one.consumer && publisher === one.publisher && name === one.name && position >= one.position,
+          );
+          const event = eventOf(one, ageHours);
+          const isCopy = isKnown && ageHours > 144;
+          expect(await take(one.consumer, event, attempt)).toBe(!isCopy);
+          expect(await take(one.consumer, event, 2)).toBe(false);
+          // For a copy no row is left.
+          expect(await app.get(DataSource).query('SELECT FROM inbox')).toHaveLength(isCopy ? 0 : 1);
+        },
+      ),
       runs(80),
     );
   });
@@ -97,20 +109,21 @@ describe('an event', () => {
     const event = eventOf(one, 200);
     await app
       .get(DataSource)
-      .query(`INSERT INTO inbox (consumer, event_id, publisher, event_name, position, previous, tries) VALUES ($1, $2, $3, $4, 1, 0, 1)`, [
-        one.consumer,
-        event.id,
-        one.publisher,
-        one.name,
-      ]);
+      .query(
+        `INSERT INTO inbox (consumer, event_id, publisher, event_name, position, previous, tries) VALUES ($1, $2, $3, $4, 1, 0, 1)`,
+        [one.consumer, event.id, one.publisher, one.name],
+      );
     await hasAll({ ...one, position: 3 });
     expect(await take('letters', event, 2)).toBe(true);
   });
 
-  it.each([1, 2])('that is a copy is no dead letter either, where its payload is refused by now, at attempt %i', async (attempt) => {
-    const one = { consumer: 'letters', publisher: 'orders', name: orderPlaced.name, position: 1 };
-    await hasAll(one);
-    expect(await take('letters', eventOf(one, 200, { number: 'many' }), attempt)).toBe(false);
-    expect(await app.get(DataSource).query('SELECT FROM dead_letter')).toEqual([]);
-  });
+  it.each([1, 2])(
+    'that is a copy is no dead letter either, where its payload is refused by now, at attempt %i',
+    async (attempt) => {
+      const one = { consumer: 'letters', publisher: 'orders', name: orderPlaced.name, position: 1 };
+      await hasAll(one);
+      expect(await take('letters', eventOf(one, 200, { number: 'many' }), attempt)).toBe(false);
+      expect(await app.get(DataSource).query('SELECT FROM dead_letter')).toEqual([]);
+    },
+  );
 });

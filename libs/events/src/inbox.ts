@@ -17,7 +17,9 @@ import { Tries } from './tries.js';
 export interface RetryRules extends BackOff {
   /** Tries of one effect before the event becomes a dead letter. */
   readonly maxTries: number;
-  /** How long a process must have been without its session in the database before the tries that it ran count as failed. */
+  /**
+   * How long a process must have been without its session in the database before the tries that it ran count as failed.
+   */
   readonly goneAfterMs: number;
   /** Waits after tries that counted because the database was well and the effect took longer than it allows. */
   readonly timedOut: BackOff;
@@ -44,8 +46,8 @@ const pruneBatch = 5_000;
 const retentionWithoutPositionDays = 30;
 
 /**
- * SQL, with `inboxParameters` and the event's instant `$7`: whether it is a copy of an event that was taken so long ago that its row is gone. By
- * the clock of the database, by which rows go. What was given up as lost was not taken.
+ * SQL, with `inboxParameters` and the event's instant `$7`: whether it is a copy of an event that was taken so long ago
+ * that its row is gone. By the clock of the database, by which rows go. What was given up as lost was not taken.
  */
 const isForgotten = `$7::timestamptz < now() - ${retentionDays - 1} * interval '1 day'
   AND EXISTS (SELECT FROM event_progress WHERE consumer = $1 AND publisher = $3 AND event_name = $4 AND position >= $5)
@@ -71,13 +73,16 @@ export class Inbox {
   /** One delivery, as `EventConsumer.take`: never throws. */
   async take(consumer: string, effect: Effect, event: DomainEvent, attempt: number): Promise<Outcome> {
     try {
-      // A try that ends its process can report nothing. So it is recorded before, but for the first one, to save a write.
+      // A try that ends its process can report nothing. So it is recorded before, but for the first one, to save a
+      // write.
       if (attempt > 1) {
         if (await this.isForgotten(consumer, event)) return 'done';
         const failed = await this.#tries.begin(consumer, event);
         if (failed === 'taken') return 'done';
-        if (failed === 'undecided') return { retryAfterMs: this.rules.goneAfterMs, reason: 'The process of the last try may have ended.' };
-        if (failed >= this.rules.maxTries) return await this.bury(consumer, event, 'The process ended during each try.', failed);
+        if (failed === 'undecided')
+          return { retryAfterMs: this.rules.goneAfterMs, reason: 'The process of the last try may have ended.' };
+        if (failed >= this.rules.maxTries)
+          return await this.bury(consumer, event, 'The process ended during each try.', failed);
       }
       const payload = readPayload(effect.type.payload, event.payload);
       await this.transactions.run(async (manager) => {
@@ -91,8 +96,8 @@ export class Inbox {
   }
 
   /**
-   * Forgets what was received long ago and can be told from a new event without its row: by its position, at or before which
-   * the consumer has everything. Without a position an event is known for 30 days. Returns the number of rows.
+   * Forgets what was received long ago and can be told from a new event without its row: by its position, at or before
+   * which the consumer has everything. Without a position an event is known for 30 days. Returns the number of rows.
    */
   async prune(): Promise<number> {
     for (let pruned = 0; ;) {
@@ -118,7 +123,8 @@ export class Inbox {
   }
 
   /**
-   * Returns whether this transaction takes the event; false if another has taken it, or did so long ago. Waits for one that is taking it.
+   * Returns whether this transaction takes the event; false if another has taken it, or did so long ago. Waits for one
+   * that is taking it.
    */
   private async mark(manager: EntityManager, consumer: string, event: DomainEvent): Promise<boolean> {
     const rows = await manager.query<object[]>(
@@ -141,7 +147,8 @@ export class Inbox {
       if (attempt === 1 && (await this.isForgotten(consumer, event))) return 'done';
       const tries = await this.#tries.failed(consumer, event);
       if (tries === 'taken') return 'done';
-      if (error instanceof InvalidPayload || tries >= this.rules.maxTries) return await this.bury(consumer, event, reason, tries);
+      if (error instanceof InvalidPayload || tries >= this.rules.maxTries)
+        return await this.bury(consumer, event, reason, tries);
       this.#logger.warn(`${consumer}: ${event.name} ${event.id} failed at try ${tries}: ${reason}`);
       return { retryAfterMs: backOffMs(this.rules, tries), reason };
     } catch (databaseError) {
@@ -185,7 +192,8 @@ export class Inbox {
       );
       return true;
     });
-    if (buried) this.#logger.error(`${consumer}: ${event.name} ${event.id} is a dead letter after ${tries} tries: ${reason}`);
+    if (buried)
+      this.#logger.error(`${consumer}: ${event.name} ${event.id} is a dead letter after ${tries} tries: ${reason}`);
     return 'done';
   }
 }

@@ -8,7 +8,15 @@ import { CourierAway } from './courier.js';
 import { Events } from './events.js';
 import { JetStreamCourier } from './jetstream-courier.js';
 import { eventually } from './world/eventually-fixture.js';
-import { ackWaitMs, duplicateWindowMs, managerOf, overJetStream, overJetStreamWith, secret, stream } from './world/topology-fixture.js';
+import {
+  ackWaitMs,
+  duplicateWindowMs,
+  managerOf,
+  overJetStream,
+  overJetStreamWith,
+  secret,
+  stream,
+} from './world/topology-fixture.js';
 import { World } from './world/world-fixture.js';
 
 let database: TestDatabase;
@@ -71,7 +79,9 @@ describe('the JetStream courier', () => {
     await world.crashDuring('afterPublish', [1]);
     const { state } = await streamInfo();
     expect(state.messages).toBe(1);
-    await jetstream(world.observer.nats).publish('events.orders.placed', '', { msgID: (await world.waiting())[0]?.id ?? '' });
+    await jetstream(world.observer.nats).publish('events.orders.placed', '', {
+      msgID: (await world.waiting())[0]?.id ?? '',
+    });
     expect((await streamInfo()).state.messages).toBe(1);
     await world.restartWith(overJetStream);
   });
@@ -82,7 +92,10 @@ describe('the JetStream courier', () => {
     await world.orders.place([1]);
     await nats.kill();
     await eventually(() =>
-      expect(world.app('orders').get(Events).status()).toEqual({ ready: false, reason: 'JetStream is not set up for events' }),
+      expect(world.app('orders').get(Events).status()).toEqual({
+        ready: false,
+        reason: 'JetStream is not set up for events',
+      }),
     );
     await world.orders.place([2, 3]);
     expect(await world.waiting()).not.toHaveLength(0);
@@ -128,7 +141,13 @@ describe('the JetStream courier', () => {
     const link = NatsLink.open({ servers: nats.url });
     const joined = new JetStreamCourier({ link, secret, stream }).join('hall', [], () => undefined);
     await eventually(() => expect(joined.status()).toEqual({ ready: true }));
-    const greeted = { name: 'hall.greeted', payload: {}, occurredAt: new Date().toISOString(), position: 1, previous: 0 };
+    const greeted = {
+      name: 'hall.greeted',
+      payload: {},
+      occurredAt: new Date().toISOString(),
+      position: 1,
+      previous: 0,
+    };
     expect(await joined.publish({ ...greeted, id: newId() }, 1)).toBe('done');
     await (await managerOf(world.observer.nats)).streams.delete(stream);
     await expect(joined.publish({ ...greeted, id: newId() }, 1)).rejects.toThrow(CourierAway);
@@ -175,7 +194,10 @@ describe('the JetStream courier', () => {
     await manager.consumers.update(stream, 'mail_letters', { ack_wait: nanos(1_000) });
     await world.start();
     await ready();
-    expect((await streamInfo()).config).toMatchObject({ duplicate_window: nanos(duplicateWindowMs), max_bytes: 1_000_000 });
+    expect((await streamInfo()).config).toMatchObject({
+      duplicate_window: nanos(duplicateWindowMs),
+      max_bytes: 1_000_000,
+    });
     const { config: letters } = await manager.consumers.info(stream, 'mail_letters');
     expect(letters).toMatchObject({
       durable_name: 'mail_letters',
@@ -184,7 +206,9 @@ describe('the JetStream courier', () => {
       filter_subject: 'events.orders.>',
       max_deliver: -1,
     });
-    expect((await manager.consumers.info(stream, 'mail_statistics')).config.filter_subject).toBe('events.orders.placed');
+    expect((await manager.consumers.info(stream, 'mail_statistics')).config.filter_subject).toBe(
+      'events.orders.placed',
+    );
   });
 
   it('shares the work among the replicas of a service, and each event has its effect once', async () => {

@@ -52,9 +52,9 @@ const awayErrors = [
 ];
 
 /**
- * Delivers over NATS JetStream: one file-backed stream for all services, a durable consumer for each consumer. The stream
- * keeps what a consumer has not acknowledged, up to its limit in bytes; then publishing waits in the outbox. JetStream
- * acknowledges before it has the event on disk, so it carries events, and PostgreSQL keeps them.
+ * Delivers over NATS JetStream: one file-backed stream for all services, a durable consumer for each consumer. The
+ * stream keeps what a consumer has not acknowledged, up to its limit in bytes; then publishing waits in the outbox.
+ * JetStream acknowledges before it has the event on disk, so it carries events, and PostgreSQL keeps them.
  *
  * Events are signed, and refused where their publisher did not sign them. The owner of the NATS link closes it.
  */
@@ -71,7 +71,15 @@ export class JetStreamCourier implements Courier {
   }
 
   join(service: string, consumers: readonly EventConsumer[], onReady: () => void, cut = nothingUnsigned): CourierLink {
-    return new JetStreamLink({ link: this.#link, signer: this.#signer, settings: this.#settings, service, consumers, onReady, cut });
+    return new JetStreamLink({
+      link: this.#link,
+      signer: this.#signer,
+      settings: this.#settings,
+      service,
+      consumers,
+      onReady,
+      cut,
+    });
   }
 }
 
@@ -118,7 +126,9 @@ class JetStreamLink implements CourierLink {
     if (!connection || !this.#ready) throw new CourierAway('JetStream is not set up');
     try {
       const { subject, text, headers } = sealEvent(signer, service, event);
-      await this.unlessDown(jetstream(connection).publish(subject, text, { msgID: event.id, headers, timeout: publishTimeoutMs }));
+      await this.unlessDown(
+        jetstream(connection).publish(subject, text, { msgID: event.id, headers, timeout: publishTimeoutMs }),
+      );
       return 'done';
     } catch (error) {
       if (error instanceof JetStreamApiError && error.status >= serverFault) {
@@ -190,7 +200,11 @@ class JetStreamLink implements CourierLink {
     if (!this.#delivering) return;
     for (const delivery of this.#deliveries) {
       const source = await jetstream(connection).consumers.get(stream, durableName(service, delivery.consumer));
-      const messages = await source.consume({ max_messages: readAhead, expires: pullExpiresMs, abort_on_missing_resource: true });
+      const messages = await source.consume({
+        max_messages: readAhead,
+        expires: pullExpiresMs,
+        abort_on_missing_resource: true,
+      });
       delivery.start(messages, unsignedUpTo, () => void this.pause(setUpPauseMs).then(() => this.recover()));
     }
   }
@@ -204,7 +218,8 @@ class JetStreamLink implements CourierLink {
       await this.unlessDown(this.#monitor.check(connection));
       this.#checksFail = false;
     } catch (error) {
-      if (!this.#checksFail && this.#ready) this.#logger.warn(`Cannot check how full the event stream is; retrying: ${String(error)}`);
+      if (!this.#checksFail && this.#ready)
+        this.#logger.warn(`Cannot check how full the event stream is; retrying: ${String(error)}`);
       this.#checksFail = true;
     }
     this.#isChecking = false;

@@ -25,8 +25,8 @@ export class JetStreamDelivery {
   ) {}
 
   /**
-   * Reads from these messages once those read before are finished; those up to this sequence may be unsigned. `onEnd` is called when
-   * they end by themselves.
+   * Reads from these messages once those read before are finished; those up to this sequence may be unsigned. `onEnd`
+   * is called when they end by themselves.
    */
   start(messages: ConsumerMessages, unsignedUpTo: number, onEnd: () => void): void {
     this.pause();
@@ -66,7 +66,9 @@ export class JetStreamDelivery {
   private async deliver(message: JsMsg): Promise<void> {
     const event = openEvent(this.signer, message, message.seq <= this.#unsignedUpTo);
     if (typeof event === 'string') {
-      this.#refused.log(event, { message: `Message ${message.seq} on ${message.subject} is ignored: ${reasons[event]}.` });
+      this.#refused.log(event, {
+        message: `Message ${message.seq} on ${message.subject} is ignored: ${reasons[event]}.`,
+      });
       return message.term();
     }
     if (!this.consumer.eventNames.includes(event.name)) return message.ack();

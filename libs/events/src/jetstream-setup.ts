@@ -20,7 +20,9 @@ export interface JetStreamSettings {
   readonly stream: string;
   /** How long the stream recognises the id of an event. Beyond it the inbox does. */
   readonly duplicateWindowMs: number;
-  /** Size at which the stream refuses further events. Unless given, what an operator has set on it holds, or else 1 GiB. */
+  /**
+   * Size at which the stream refuses further events. Unless given, what an operator has set on it holds, or else 1 GiB.
+   */
   readonly maxBytes?: number;
   /** Copies of the stream in a cluster, 1 to 5. Unless given, what an operator has set on it holds, or else 1. */
   readonly replicas?: number;
@@ -36,9 +38,9 @@ const maxAckPending = 256;
 const apiTimeoutMs = 2_000;
 
 /**
- * Creates the stream, and the durable consumers of one service, or brings them up to date. Number of copies and size that
- * an operator has set on the stream stay, unless the settings name them. Resolves with what the stream was before. Throws
- * what the server refuses.
+ * Creates the stream, and the durable consumers of one service, or brings them up to date. Number of copies and size
+ * that an operator has set on the stream stay, unless the settings name them. Resolves with what the stream was before.
+ * Throws what the server refuses.
  */
 export async function setUp(
   connection: NatsConnection,

@@ -25,7 +25,9 @@ const query = (sql: string, values?: unknown[]) => world.observer.database.query
 const published = () => eventually(async () => expect(await world.waiting()).toEqual([]));
 const progressWhere = (condition: string) =>
   eventually(async () =>
-    expect(await query(`SELECT FROM mail.event_progress WHERE event_name = 'orders.placed' AND ${condition}`)).toHaveLength(2),
+    expect(
+      await query(`SELECT FROM mail.event_progress WHERE event_name = 'orders.placed' AND ${condition}`),
+    ).toHaveLength(2),
   );
 
 it('a consumer that was away for longer than its publisher keeps events takes what the broker still holds, once', async () => {

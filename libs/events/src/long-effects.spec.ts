@@ -46,16 +46,31 @@ const triesOf = async ({ id }: DomainEvent) =>
 
 function eventAt(position: number): DomainEvent {
   const occurredAt = new Date().toISOString();
-  return { id: newId(), name: orderPlaced.name, payload: { number: 1 }, occurredAt, publisher: 'orders', position, previous: position - 1 };
+  return {
+    id: newId(),
+    name: orderPlaced.name,
+    payload: { number: 1 },
+    occurredAt,
+    publisher: 'orders',
+    position,
+    previous: position - 1,
+  };
 }
 
 const attempts = new Map<string, number>();
-async function take(event: DomainEvent, run: (manager: EntityManager) => Promise<unknown>, replica = 0): Promise<Outcome> {
+async function take(
+  event: DomainEvent,
+  run: (manager: EntityManager) => Promise<unknown>,
+  replica = 0,
+): Promise<Outcome> {
   const attempt = (attempts.get(event.id) ?? 0) + 1;
   attempts.set(event.id, attempt);
   // The try before was cut short or has failed, in a process that lives.
   await sql('UPDATE inbox SET begun_by = NULL WHERE event_id = $1', [event.id]);
-  const effect = { type: orderPlaced, run: async (_payload: object, { manager }: { manager: EntityManager }) => void (await run(manager)) };
+  const effect = {
+    type: orderPlaced,
+    run: async (_payload: object, { manager }: { manager: EntityManager }) => void (await run(manager)),
+  };
   return inboxes[replica]!.take('letters', effect, event, attempt);
 }
 const well = () => Promise.resolve();
@@ -65,7 +80,9 @@ const beAnHourOld = () => sql(`UPDATE inbox SET received_at = now() - interval '
 
 describe('an event whose effect takes longer than the database allows', () => {
   it('is a dead letter after its tries, where later events had their effect between them, by whatever replica', async () => {
-    expectErrors(/is a dead letter after 3 tries: A statement of the effect took longer than the database allows \(57014\)/);
+    expectErrors(
+      /is a dead letter after 3 tries: A statement of the effect took longer than the database allows \(57014\)/,
+    );
     const event = eventAt(1);
     await take(event, tooLong);
     for (let failed = 0; failed < maxTries; failed += 1) {
@@ -75,7 +92,9 @@ describe('an event whose effect takes longer than the database allows', () => {
       if (failed < maxTries - 1) expect(outcome).toMatchObject({ reason: expect.stringContaining('57014') });
       else expect(outcome).toBe('done');
     }
-    expect(await dead()).toMatchObject([{ event_id: event.id, tries: maxTries, last_error: expect.stringContaining('57014') }]);
+    expect(await dead()).toMatchObject([
+      { event_id: event.id, tries: maxTries, last_error: expect.stringContaining('57014') },
+    ]);
   });
 
   it('is no dead letter where nothing had its effect since it was last tried: a database that is slow is slow for all', async () => {
@@ -111,7 +130,8 @@ describe('an event whose effect takes longer than the database allows', () => {
     const events = [1, 2, 3].map(eventAt);
     for (const event of events) await take(event, tooLong);
     await beAnHourOld();
-    for (let tries = 0; tries < 2 * maxTries; tries += 1) for (const event of events) await take(event, tooLong, tries % 2);
+    for (let tries = 0; tries < 2 * maxTries; tries += 1)
+      for (const event of events) await take(event, tooLong, tries % 2);
     expect([await Promise.all(events.map(triesOf)), await dead()]).toEqual([[0, 0, 0], []]);
     for (const event of events) expect(await take(event, well)).toBe('done');
   });

@@ -4,8 +4,8 @@ import type { EntityManager } from 'typeorm';
 export const tookTooLong = 'A statement of the effect took longer than the database allows (57014).';
 
 /**
- * Within the transaction of an effect that was tried before: to wait for locks of others is no fault of the event, and ends as an outage (55P03) before the
- * statement takes too long (57014).
+ * Within the transaction of an effect that was tried before: to wait for locks of others is no fault of the event, and
+ * ends as an outage (55P03) before the statement takes too long (57014).
  */
 export async function limitLockWaits(manager: EntityManager): Promise<void> {
   await manager.query(

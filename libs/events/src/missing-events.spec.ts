@@ -1,6 +1,13 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { AppError } from '@atoll/errors';
-import { createDatabase, expectErrors, startNats, timeoutFactor, type NatsServer, type TestDatabase } from '@atoll/testing';
+import {
+  createDatabase,
+  expectErrors,
+  startNats,
+  timeoutFactor,
+  type NatsServer,
+  type TestDatabase,
+} from '@atoll/testing';
 import { Logger } from '@nestjs/common';
 import fc from 'fast-check';
 import type { EventConsumer } from './courier.js';
@@ -51,25 +58,29 @@ describe('a consumer', () => {
       const world = await World.open(topology, { database: database.url, broker: nats.url });
       try {
         await fc.assert(
-          fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 8 }), fc.array(fate, { maxLength: 40 }), async (steps, given) => {
-            await world.reset();
-            world.recovery = specRecovery;
-            fates = given[Symbol.iterator]();
-            await world.start();
-            let number = 0;
-            for (const each of steps) {
-              if (each === 'release') courier.release();
-              else if (each === 'wipe') courier.wipe();
-              else if (each === 'restart') {
-                await world.stop();
-                await world.start();
-              } else await world.orders.place(Array.from({ length: each.place }, () => (number += 1)));
-            }
-            await expectEachOnce(world);
-            courier.release();
-            await expectEachOnce(world);
-            expect(world.app('mail').get(Events).missing()).toBe(0);
-          }),
+          fc.asyncProperty(
+            fc.array(step, { minLength: 2, maxLength: 8 }),
+            fc.array(fate, { maxLength: 40 }),
+            async (steps, given) => {
+              await world.reset();
+              world.recovery = specRecovery;
+              fates = given[Symbol.iterator]();
+              await world.start();
+              let number = 0;
+              for (const each of steps) {
+                if (each === 'release') courier.release();
+                else if (each === 'wipe') courier.wipe();
+                else if (each === 'restart') {
+                  await world.stop();
+                  await world.start();
+                } else await world.orders.place(Array.from({ length: each.place }, () => (number += 1)));
+              }
+              await expectEachOnce(world);
+              courier.release();
+              await expectEachOnce(world);
+              expect(world.app('mail').get(Events).missing()).toBe(0);
+            },
+          ),
           { numRuns: 25 },
         );
       } finally {
@@ -162,8 +173,13 @@ describe('a publisher that does not answer', () => {
         return { events: [], forgotten_up_to: 0, has_none: true };
       },
     };
-    const awaiting = [{ consumer: { name: 'letters' } as EventConsumer, events: [{ name: 'orders.placed', publisher: 'orders' }] }];
-    const missing = new MissingEvents(received as unknown as ReceivedEvents, source, awaiting, { checkEveryMs: 1, graceMs: 0 });
+    const awaiting = [
+      { consumer: { name: 'letters' } as EventConsumer, events: [{ name: 'orders.placed', publisher: 'orders' }] },
+    ];
+    const missing = new MissingEvents(received as unknown as ReceivedEvents, source, awaiting, {
+      checkEveryMs: 1,
+      graceMs: 0,
+    });
     const lookAt = async (ms: number) => {
       nowMs = ms;
       for (const before = asked; asked < before + 2;) await new Promise((resolve) => setImmediate(resolve));

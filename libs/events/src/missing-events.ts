@@ -29,10 +29,10 @@ export interface Awaiting {
 }
 
 /**
- * Finds the events that were published and never came, and asks their publishers for them. The broker may lose, double or reorder
- * whatever it likes: each event names the position of the one before it of the same name, so a consumer sees a gap when
- * the next one comes, and asks from time to time what comes after its last. What it is given goes the way of any delivery, by
- * the inbox, so that it has its effect once.
+ * Finds the events that were published and never came, and asks their publishers for them. The broker may lose, double
+ * or reorder whatever it likes: each event names the position of the one before it of the same name, so a consumer sees
+ * a gap when the next one comes, and asks from time to time what comes after its last. What it is given goes the way of
+ * any delivery, by the inbox, so that it has its effect once.
  */
 export class MissingEvents {
   readonly #logger = new Logger('Events');
@@ -65,7 +65,10 @@ export class MissingEvents {
     this.#wakeUp.ring();
   };
 
-  /** Events that their publishers have and a consumer of this service does not, as of the last look, and gaps that were given up. */
+  /**
+   * Events that their publishers have and a consumer of this service does not, as of the last look, and gaps that were
+   * given up.
+   */
   get count(): number {
     return [...this.#missing.values()].reduce((sum, count) => sum + count, 0);
   }
@@ -97,7 +100,9 @@ export class MissingEvents {
     } catch (error) {
       // A publisher that is away is asked again; that a service is not deployed at all is nothing to tell.
       if (isAppError(error) && (error.code === 'unavailable' || error.code === 'deadline_exceeded')) return;
-      this.#failed.log(eventName, { message: `Cannot look for missing ${eventName}; retrying: ${describeError(error)}` });
+      this.#failed.log(eventName, {
+        message: `Cannot look for missing ${eventName}; retrying: ${describeError(error)}`,
+      });
     }
   }
 

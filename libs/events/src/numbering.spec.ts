@@ -13,7 +13,13 @@ let runner: QueryRunner;
 beforeAll(async () => {
   database = await createDatabase();
   const extra = { options: '-c search_path=numbers' };
-  dataSource = await new DataSource({ type: 'postgres', url: database.url, schema: 'numbers', extra, poolSize: 10 }).initialize();
+  dataSource = await new DataSource({
+    type: 'postgres',
+    url: database.url,
+    schema: 'numbers',
+    extra,
+    poolSize: 10,
+  }).initialize();
   runner = dataSource.createQueryRunner();
 });
 afterEach(async () => {
@@ -41,7 +47,11 @@ interface Numbered {
 const fetchNext = (limit = 1000, inHand: string[] = []): Promise<Numbered[]> =>
   runner.query(numberAndFetch, [limit, inHand, new Date(0)]) as Promise<Numbered[]>;
 const add = (client: QueryRunner, name: string, payload: object) =>
-  client.query('INSERT INTO numbers.outbox (id, event_name, payload) VALUES ($1, $2, $3)', [randomUUID(), name, JSON.stringify(payload)]);
+  client.query('INSERT INTO numbers.outbox (id, event_name, payload) VALUES ($1, $2, $3)', [
+    randomUUID(),
+    name,
+    JSON.stringify(payload),
+  ]);
 
 describe('the positions of events', () => {
   it('have no gap and never invert two events of one object, whatever order writers commit in, and how many roll back', async () => {
@@ -55,9 +65,10 @@ describe('the positions of events', () => {
         await client.query('BEGIN');
         // A transaction id of its own before it waits for the object: an order by transactions would invert.
         await client.query('SELECT pg_current_xact_id()');
-        const [rows] = (await client.query('UPDATE numbers.object SET version = version + 1 WHERE id = $1 RETURNING version', [
-          object,
-        ])) as [{ version: number }[]];
+        const [rows] = (await client.query(
+          'UPDATE numbers.object SET version = version + 1 WHERE id = $1 RETURNING version',
+          [object],
+        )) as [{ version: number }[]];
         await add(client, `numbers.name${turn % 3}`, { object, version: rows[0]?.version });
         if (turn % 5 === 0) await client.query('SELECT pg_sleep(0.003)');
         await client.query(turn % 9 === 8 ? 'ROLLBACK' : 'COMMIT');
@@ -82,7 +93,9 @@ describe('the positions of events', () => {
     }
     for (const name of ['numbers.name0', 'numbers.name1', 'numbers.name2']) {
       const ofName = seen.filter((event) => event.name === name);
-      expect(ofName.map(({ previous }) => previous)).toEqual([0, ...ofName.map(({ position }) => position)].slice(0, -1));
+      expect(ofName.map(({ previous }) => previous)).toEqual(
+        [0, ...ofName.map(({ position }) => position)].slice(0, -1),
+      );
     }
   });
 
@@ -126,7 +139,9 @@ describe('what was published', () => {
       `outbox_published_${new Date(Date.parse(days[0]?.today ?? '') + offset * 86_400_000).toISOString().slice(0, 10).replaceAll('-', '')}`;
     const names = async () =>
       (
-        (await runner.query(`SELECT relname FROM pg_class WHERE relname LIKE 'outbox_published_2%' AND relkind = 'r' ORDER BY 1`)) as {
+        (await runner.query(
+          `SELECT relname FROM pg_class WHERE relname LIKE 'outbox_published_2%' AND relkind = 'r' ORDER BY 1`,
+        )) as {
           relname: string;
         }[]
       ).map(({ relname }) => relname);

@@ -1,12 +1,13 @@
 /**
- * SQL: the events that are due, at most $1, without those of $2, as of a leader since $3. Those without a position get the next ones.
+ * SQL: the events that are due, at most $1, without those of $2, as of a leader since $3. Those without a position get
+ * the next ones.
  *
- * `seq` is taken by each event after the row lock of its object, so of two events about one object the later has the greater one, and
- * cannot be seen before the earlier. The order of ids or of transactions has neither property. Positions are given to what is
- * seen, in the order of `seq`: a commit that comes late gets a later position, and inverts nothing. What has no position yet is
- * due whatever its time says: its writer may have begun after this statement took `now()`, and committed before it took its
- * snapshot. Exactly one session numbers, the one that took the relay's advisory lock in an earlier statement; so this statement
- * sees all that was numbered before.
+ * `seq` is taken by each event after the row lock of its object, so of two events about one object the later has the
+ * greater one, and cannot be seen before the earlier. The order of ids or of transactions has neither property.
+ * Positions are given to what is seen, in the order of `seq`: a commit that comes late gets a later position, and
+ * inverts nothing. What has no position yet is due whatever its time says: its writer may have begun after this
+ * statement took `now()`, and committed before it took its snapshot. Exactly one session numbers, the one that took the
+ * relay's advisory lock in an earlier statement; so this statement sees all that was numbered before.
  */
 export const numberAndFetch = `
   WITH due AS (

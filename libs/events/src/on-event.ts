@@ -30,19 +30,23 @@ type AnyMethod = (...parameters: never[]) => Promise<void>;
 
 /** As a function type, since the parameters of methods may be narrower than what they are given. */
 type Fitting<Payload extends object, Method extends AnyMethod> =
-  ((...parameters: Parameters<Method>) => Promise<void>) extends EventEffect<Payload> ? TypedPropertyDescriptor<Method> : never;
+  ((...parameters: Parameters<Method>) => Promise<void>) extends EventEffect<Payload>
+    ? TypedPropertyDescriptor<Method>
+    : never;
 
 /**
- * Makes a provider's method the effect of an event: it runs in one transaction with the mark that the event was taken, so that it
- * happens once, though it may be tried more often. Do everything through `delivery.manager`. Events come in no promised order.
+ * Makes a provider's method the effect of an event: it runs in one transaction with the mark that the event was taken,
+ * so that it happens once, though it may be tried more often. Do everything through `delivery.manager`. Events come in
+ * no promised order.
  *
- * `consumer` names who is told, in lower-case words with hyphens, and is part of the event's history: renamed, it is another
- * consumer. Several events may go to one consumer; its effects never run side by side within a process. What throws is tried again,
- * and in the end put among the dead letters; `unavailable` is tried until it passes.
+ * `consumer` names who is told, in lower-case words with hyphens, and is part of the event's history: renamed, it is
+ * another consumer. Several events may go to one consumer; its effects never run side by side within a process. What
+ * throws is tried again, and in the end put among the dead letters; `unavailable` is tried until it passes.
  */
 export function OnEvent<Payload extends object>(type: EventType<Payload>, options: { consumer: string }) {
   const { consumer } = options;
-  if (!consumerName.test(consumer)) throw new Error(`"${consumer}" is no name for a consumer: use lower-case letters, digits and hyphens.`);
+  if (!consumerName.test(consumer))
+    throw new Error(`"${consumer}" is no name for a consumer: use lower-case letters, digits and hyphens.`);
   const subscription: EventSubscription = { type, consumer };
   declaredConsumers.add(consumer);
   return <Method extends AnyMethod>(

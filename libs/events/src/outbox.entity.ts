@@ -2,7 +2,10 @@ import { BringsMigrations } from '@atoll/database';
 import { Column, Entity, Generated, Index, PrimaryColumn } from 'typeorm';
 import { OutboxRoom1810000000000 } from './event-tables.js';
 
-/** An event that was committed with its cause and waits for the relay. Moved to `outbox_published` once the courier is done with it. */
+/**
+ * An event that was committed with its cause and waits for the relay. Moved to `outbox_published` once the courier is
+ * done with it.
+ */
 @BringsMigrations(OutboxRoom1810000000000)
 @Entity('outbox')
 export class OutboxRow {
@@ -42,11 +45,17 @@ export class OutboxRow {
   @Generated('increment')
   seq!: string;
 
-  /** Among all events of the service, without gaps, given by the relay before it publishes. Of two events about one object the later has the greater. */
+  /**
+   * Among all events of the service, without gaps, given by the relay before it publishes. Of two events about one
+   * object the later has the greater.
+   */
   @Column('bigint', { nullable: true })
   position!: string | null;
 
-  /** The position of the last event of the same name before this one, 0 for none: by it a consumer sees that it misses one. */
+  /**
+   * The position of the last event of the same name before this one, 0 for none: by it a consumer sees that it misses
+   * one.
+   */
   @Column('bigint', { nullable: true })
   previous!: string | null;
 }

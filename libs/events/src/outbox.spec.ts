@@ -54,15 +54,17 @@ describe('the inbox', () => {
   const age = (days: number, where: string) =>
     world.observer.database.query(`UPDATE mail.inbox SET received_at = now() - interval '${days} days' WHERE ${where}`);
   const consumers = async () =>
-    (await world.observer.database.query<{ consumer: string }[]>('SELECT DISTINCT consumer FROM mail.inbox ORDER BY 1')).map(
-      (row) => row.consumer,
-    );
+    (
+      await world.observer.database.query<{ consumer: string }[]>('SELECT DISTINCT consumer FROM mail.inbox ORDER BY 1')
+    ).map((row) => row.consumer);
 
   it('forgets after 7 days what lies before a position up to which it has everything, and keeps the rest', async () => {
     await world.orders.place([1, 2]);
     await world.settled();
     await eventually(async () => {
-      const progress = await world.observer.database.query<object[]>('SELECT FROM mail.event_progress WHERE position = 2');
+      const progress = await world.observer.database.query<object[]>(
+        'SELECT FROM mail.event_progress WHERE position = 2',
+      );
       expect(progress).toHaveLength(2);
     });
     await age(8, `consumer = 'letters'`);
@@ -89,7 +91,9 @@ describe('the inbox', () => {
     const [event] = world.published;
     if (!event) throw new Error('Nothing was published.');
     await eventually(async () => {
-      expect(await world.observer.database.query<object[]>('SELECT FROM mail.event_progress WHERE position = 1')).toHaveLength(2);
+      expect(
+        await world.observer.database.query<object[]>('SELECT FROM mail.event_progress WHERE position = 1'),
+      ).toHaveLength(2);
     });
     await age(8, 'true');
     expect(await world.app('mail').get(Inbox).prune()).toBe(2);
@@ -102,7 +106,9 @@ describe('the inbox', () => {
     const run = jest.fn(() => Promise.resolve());
     const forgotten = { ...event, occurredAt: new Date(Date.now() - 9 * dayMs).toISOString() };
     const clock = jest.spyOn(Date, 'now').mockReturnValue(Date.now() - 4 * dayMs);
-    const outcomes = [1, 2].map((attempt) => world.app('mail').get(Inbox).take('letters', { type: orderPlaced, run }, forgotten, attempt));
+    const outcomes = [1, 2].map((attempt) =>
+      world.app('mail').get(Inbox).take('letters', { type: orderPlaced, run }, forgotten, attempt),
+    );
     expect(await Promise.all(outcomes).finally(() => clock.mockRestore())).toEqual(['done', 'done']);
     expect(run).not.toHaveBeenCalled();
   });

@@ -26,13 +26,16 @@ export class Outbox {
     context?: CallContext,
   ): Promise<void> {
     if (!manager.queryRunner?.isTransactionActive) throw new Error('Outbox.add must run inside a transaction.');
-    await manager.query('INSERT INTO outbox (id, event_name, payload, request_id, traceparent) VALUES ($1, $2, $3, $4, $5)', [
-      newId(),
-      type.name,
-      writePayload(type.payload, payload),
-      context?.requestId ?? null,
-      context?.traceparent ?? null,
-    ]);
+    await manager.query(
+      'INSERT INTO outbox (id, event_name, payload, request_id, traceparent) VALUES ($1, $2, $3, $4, $5)',
+      [
+        newId(),
+        type.name,
+        writePayload(type.payload, payload),
+        context?.requestId ?? null,
+        context?.traceparent ?? null,
+      ],
+    );
     // Not NOTIFY: PostgreSQL serialises the commits of all transactions that notify, in all databases of the server.
     afterCommit(manager, this.signal.emit);
   }

@@ -34,7 +34,10 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** Where an event is that got the next position: waiting for the courier, published just now or a while ago, or forgotten. */
+/**
+ * Where an event is that got the next position: waiting for the courier, published just now or a while ago, or
+ * forgotten.
+ */
 type Place = 'waiting' | 'fresh' | 'kept' | 'forgotten';
 interface Told {
   name: string;
@@ -59,7 +62,10 @@ async function write(all: readonly Told[], payload: object = {}): Promise<Number
   for (const { name, place, position, previous } of numbered) {
     const values = [newId(), name, payload, position, previous];
     if (place === 'waiting') {
-      await query('INSERT INTO outbox (id, event_name, payload, position, previous) VALUES ($1, $2, $3, $4, $5)', values);
+      await query(
+        'INSERT INTO outbox (id, event_name, payload, position, previous) VALUES ($1, $2, $3, $4, $5)',
+        values,
+      );
     } else if (place !== 'forgotten') {
       await query(
         `INSERT INTO outbox_published (id, event_name, payload, position, previous, occurred_at, published_at)
@@ -68,14 +74,18 @@ async function write(all: readonly Told[], payload: object = {}): Promise<Number
       );
     }
   }
-  for (const [name, position] of heads) await query('INSERT INTO event_head (event_name, position) VALUES ($1, $2)', [name, position]);
+  for (const [name, position] of heads)
+    await query('INSERT INTO event_head (event_name, position) VALUES ($1, $2)', [name, position]);
   return numbered;
 }
 
 const ask = (asked: Partial<EventsAfter>) =>
   published.read({ event_name: names[0] ?? '', after: 0, published_before_ms: graceMs, ...asked });
 
-const told = fc.record<Told>({ name: fc.constantFrom(...names), place: fc.constantFrom('waiting', 'fresh', 'kept', 'forgotten') });
+const told = fc.record<Told>({
+  name: fc.constantFrom(...names),
+  place: fc.constantFrom('waiting', 'fresh', 'kept', 'forgotten'),
+});
 
 describe('what a service has published', () => {
   it('law: is told from what it keeps: the events of a range, what was forgotten before them, and whether there are none', async () => {
@@ -89,7 +99,10 @@ describe('what a service has published', () => {
           const ofName = (await write(all)).filter(({ name }) => name === names[0]);
           const known = ofName.filter(({ place }) => place !== 'forgotten');
           const inRange = known.filter(({ position }) => position > after && position <= (upTo ?? Infinity));
-          const { events, forgotten_up_to, has_none } = await ask({ after, ...(upTo !== undefined && { up_to: upTo }) });
+          const { events, forgotten_up_to, has_none } = await ask({
+            after,
+            ...(upTo !== undefined && { up_to: upTo }),
+          });
           expect(events.map(({ position, previous }) => [position, previous])).toEqual(
             inRange.filter(({ place }) => place === 'kept').map(({ position, previous }) => [position, previous]),
           );
@@ -105,7 +118,9 @@ describe('what a service has published', () => {
     await write(Array.from({ length: 201 }, () => ({ name: names[0] ?? '', place: 'kept' })));
     const first = await ask({});
     expect(first.events).toHaveLength(200);
-    expect((await ask({ after: first.events.at(-1)?.position ?? 0 })).events.map(({ position }) => position)).toEqual([201]);
+    expect((await ask({ after: first.events.at(-1)?.position ?? 0 })).events.map(({ position }) => position)).toEqual([
+      201,
+    ]);
   });
 
   it.each([
@@ -125,7 +140,10 @@ describe('what a service has published', () => {
     for (const [at, size] of sizes.entries()) {
       await app
         .get(DataSource)
-        .query('UPDATE outbox_published SET payload = $2 WHERE position = $1', [at + 1, { x: 'x'.repeat(size - '{"x": ""}'.length) }]);
+        .query('UPDATE outbox_published SET payload = $2 WHERE position = $1', [
+          at + 1,
+          { x: 'x'.repeat(size - '{"x": ""}'.length) },
+        ]);
     }
     expect((await ask({})).events).toHaveLength(count);
   });

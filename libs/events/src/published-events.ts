@@ -45,7 +45,8 @@ export class PublishedEvents {
 // Each is one look into an index, however much is kept.
 const firstOf = (table: string): string =>
   `(SELECT position, previous FROM ${table} WHERE event_name = $1 AND position IS NOT NULL ORDER BY position LIMIT 1)`;
-const someIn = (table: string): string => `EXISTS (SELECT FROM ${table} WHERE event_name = $1 AND position > $2 AND position <= $3)`;
+const someIn = (table: string): string =>
+  `EXISTS (SELECT FROM ${table} WHERE event_name = $1 AND position > $2 AND position <= $3)`;
 
 function toEvent({ bytes: _bytes, request_id, traceparent, ...event }: Row): PublishedEvent {
   return { ...event, ...(request_id !== null && { request_id }), ...(traceparent !== null && { traceparent }) };

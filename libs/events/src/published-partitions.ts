@@ -13,8 +13,9 @@ export const keepPublished = `
   SELECT position, previous, id, event_name, payload, request_id, traceparent, occurred_at FROM done WHERE position IS NOT NULL`;
 
 /**
- * Creates the partitions of today and the next days (UTC), and drops those whose last event is older than `retentionDays`. Somebody who reads
- * for long, as a backup does, hinders neither the relay nor the making; what cannot be dropped meanwhile is dropped later.
+ * Creates the partitions of today and the next days (UTC), and drops those whose last event is older than
+ * `retentionDays`. Somebody who reads for long, as a backup does, hinders neither the relay nor the making; what cannot
+ * be dropped meanwhile is dropped later.
  */
 export async function renewPartitions(runner: QueryRunner): Promise<void> {
   const wanted = (await runner.query(

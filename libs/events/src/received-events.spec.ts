@@ -37,24 +37,32 @@ it('law: the publishers of an event are those of which anything has come with a 
   });
   const source = app.get(DataSource);
   await fc.assert(
-    fc.asyncProperty(fc.array(received, { maxLength: 12 }), known, name, name, async (rows, progress, consumer, event) => {
-      await source.query('TRUNCATE inbox, event_progress');
-      for (const row of rows) {
-        await source.query('INSERT INTO inbox (consumer, event_id, publisher, event_name, position) VALUES ($1, $2, $3, $4, $5)', [
-          ...[row.consumer, newId(), row.publisher, row.event, row.position],
-        ]);
-      }
-      for (const row of progress) {
-        await source.query('INSERT INTO event_progress (consumer, publisher, event_name, position) VALUES ($1, $2, $3, 1)', [
-          ...[row.consumer, row.publisher, row.event],
-        ]);
-      }
-      const those = [...rows.filter(({ position }) => position !== null), ...progress].filter(
-        (row) => row.consumer === consumer && row.event === event,
-      );
-      const expected = [...new Set(those.map(({ publisher }) => publisher))].toSorted();
-      expect((await new ReceivedEvents(source).publishersOf(consumer, event)).toSorted()).toEqual(expected);
-    }),
+    fc.asyncProperty(
+      fc.array(received, { maxLength: 12 }),
+      known,
+      name,
+      name,
+      async (rows, progress, consumer, event) => {
+        await source.query('TRUNCATE inbox, event_progress');
+        for (const row of rows) {
+          await source.query(
+            'INSERT INTO inbox (consumer, event_id, publisher, event_name, position) VALUES ($1, $2, $3, $4, $5)',
+            [...[row.consumer, newId(), row.publisher, row.event, row.position]],
+          );
+        }
+        for (const row of progress) {
+          await source.query(
+            'INSERT INTO event_progress (consumer, publisher, event_name, position) VALUES ($1, $2, $3, 1)',
+            [...[row.consumer, row.publisher, row.event]],
+          );
+        }
+        const those = [...rows.filter(({ position }) => position !== null), ...progress].filter(
+          (row) => row.consumer === consumer && row.event === event,
+        );
+        const expected = [...new Set(those.map(({ publisher }) => publisher))].toSorted();
+        expect((await new ReceivedEvents(source).publishersOf(consumer, event)).toSorted()).toEqual(expected);
+      },
+    ),
     runs(60),
   );
 });

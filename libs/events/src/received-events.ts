@@ -53,8 +53,8 @@ export class ReceivedEvents {
   }
 
   /**
-   * Looks through what came after `from`, records up to where it is complete, and tells what is not. A gap counts once the event behind
-   * it came `graceMs` ago.
+   * Looks through what came after `from`, records up to where it is complete, and tells what is not. A gap counts once
+   * the event behind it came `graceMs` ago.
    */
   async look(sequence: Sequence, from: number, graceMs: number): Promise<Received> {
     const rows = await this.dataSource.query<{ reached: number; last: number; gaps: Gap[] | null }[]>(
@@ -85,8 +85,8 @@ export class ReceivedEvents {
   }
 
   /**
-   * Gives up a gap that begins where the sequence is complete. Returns whether it does. The gap is remembered: the broker may hold what the
-   * publisher has forgotten, and what it brings late was never taken.
+   * Gives up a gap that begins where the sequence is complete. Returns whether it does. The gap is remembered: the
+   * broker may hold what the publisher has forgotten, and what it brings late was never taken.
    */
   async giveUp(sequence: Sequence, after: number, upTo: number): Promise<boolean> {
     const rows = await this.dataSource.query<object[]>(
@@ -102,8 +102,8 @@ export class ReceivedEvents {
   }
 
   /**
-   * Publishers of an event that any service may publish, as far as they have ever reached this consumer. The index of the inbox is read from one publisher to
-   * the next, not row by row: a consumer of usage has millions.
+   * Publishers of an event that any service may publish, as far as they have ever reached this consumer. The index of
+   * the inbox is read from one publisher to the next, not row by row: a consumer of usage has millions.
    */
   async publishersOf(consumer: string, eventName: string): Promise<string[]> {
     const rows = await this.dataSource.query<{ publisher: string }[]>(

@@ -46,7 +46,9 @@ async function look({ last, gaps }: Received, { kept, forgottenUpTo = 0, pageOf 
   const missing = new MissingEvents(received, { read }, [{ consumer, events: [{ name, publisher: 'orders' }] }], rules);
   missing.start();
   // The last question of a look is for what came after the last event, and is answered with nothing.
-  await eventually(() => expect(asked.some(({ after, up_to }) => up_to === undefined && after >= Math.max(last, ...kept))).toBe(true));
+  await eventually(() =>
+    expect(asked.some(({ after, up_to }) => up_to === undefined && after >= Math.max(last, ...kept))).toBe(true),
+  );
   await missing.stop();
   return { asked, taken, givenUp, count: missing.count };
 }
@@ -55,7 +57,9 @@ const gapsOf = fc
   .uniqueArray(fc.integer({ min: 1, max: 40 }), { minLength: 2, maxLength: 8 })
   .map((bounds) => bounds.toSorted((one, other) => one - other))
   .map((bounds) =>
-    bounds.flatMap((after, at): Gap[] => (at % 2 === 0 && at + 1 < bounds.length ? [{ after, upTo: bounds[at + 1]! }] : [])),
+    bounds.flatMap((after, at): Gap[] =>
+      at % 2 === 0 && at + 1 < bounds.length ? [{ after, upTo: bounds[at + 1]! }] : [],
+    ),
   );
 
 describe('a consumer that looks for what it misses', () => {
@@ -64,13 +68,19 @@ describe('a consumer that looks for what it misses', () => {
       fc.asyncProperty(gapsOf, fc.integer({ min: 1, max: 5 }), fc.nat({ max: 5 }), async (gaps, pageOf, after) => {
         const last = 41;
         const kept = Array.from({ length: last + after }, (_, at) => at + 1);
-        const isMissing = (position: number) => position > last || gaps.some((gap) => position > gap.after && position <= gap.upTo!);
+        const isMissing = (position: number) =>
+          position > last || gaps.some((gap) => position > gap.after && position <= gap.upTo!);
         const { asked, taken, givenUp, count } = await look({ last, gaps }, { kept, pageOf });
         expect(taken).toEqual(kept.filter(isMissing));
         expect([givenUp, count]).toEqual([[], 0]);
-        expect(asked.every(({ event_name, published_before_ms }) => event_name === name && published_before_ms === 5_000)).toBe(true);
+        expect(
+          asked.every(({ event_name, published_before_ms }) => event_name === name && published_before_ms === 5_000),
+        ).toBe(true);
         // Of each gap the pages that have any, and one more, which has none.
-        const pages = [...gaps.map((gap) => gap.upTo! - gap.after), after].reduce((sum, events) => sum + Math.ceil(events / pageOf) + 1, 0);
+        const pages = [...gaps.map((gap) => gap.upTo! - gap.after), after].reduce(
+          (sum, events) => sum + Math.ceil(events / pageOf) + 1,
+          0,
+        );
         expect(asked).toHaveLength(pages);
       }),
       { numRuns: 25, endOnFailure: true },

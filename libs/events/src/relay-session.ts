@@ -38,9 +38,9 @@ interface Row {
 }
 
 /**
- * The relay's own connection to the database. It holds an advisory lock by which others see that this process lives. While
- * it holds that of the service too, no other process relays, and it listens for commits of the others. All of it ends
- * with the connection, however that ends.
+ * The relay's own connection to the database. It holds an advisory lock by which others see that this process lives.
+ * While it holds that of the service too, no other process relays, and it listens for commits of the others. All of it
+ * ends with the connection, however that ends.
  */
 export class RelaySession {
   #leadingSince: Date | undefined;
@@ -97,14 +97,17 @@ export class RelaySession {
     await this.runner.query(`SELECT pg_advisory_unlock(${relayLock})`);
   }
 
-  /** Makes room for what is published in the next days, and forgets what was published long ago. Only for the process that relays. */
+  /**
+   * Makes room for what is published in the next days, and forgets what was published long ago. Only for the process
+   * that relays.
+   */
   async renewPartitions(): Promise<void> {
     await renewPartitions(this.runner);
   }
 
   /**
-   * The events that are due, in the order of their positions, but for those in hand. Those that have no position yet get one, which
-   * only the process that relays may do. What was committed before this session began may have been
+   * The events that are due, in the order of their positions, but for those in hand. Those that have no position yet
+   * get one, which only the process that relays may do. What was committed before this session began may have been
    * delivered by the one before it, so it does not count as a first attempt.
    */
   async fetch(limit: number, inHand: readonly string[]): Promise<Waiting[]> {

@@ -58,7 +58,9 @@ describe('the relay', () => {
     };
     await world.orders.place([1, 2, 3]);
     await eventually(async () => expect(await world.noted('letters')).toEqual([2, 3]));
-    await eventually(async () => expect(await world.waiting()).toMatchObject([{ last_error: 'Error: larger than "…" takes' }]));
+    await eventually(async () =>
+      expect(await world.waiting()).toMatchObject([{ last_error: 'Error: larger than "…" takes' }]),
+    );
     expect((await world.waiting())[0]?.attempts).toBeGreaterThan(0);
     expect(await world.app('orders').get(Outbox).pending()).toBe(1);
     refusing = false;
@@ -82,7 +84,8 @@ describe('the relay', () => {
 
   it('settles more events than it may hold at one time, whatever the order in which they are done', async () => {
     const numbers = Array.from({ length: 300 }, (_, index) => index);
-    for (let from = 0; from < numbers.length; from += 20) void (await world.orders.place(numbers.slice(from, from + 20)));
+    for (let from = 0; from < numbers.length; from += 20)
+      void (await world.orders.place(numbers.slice(from, from + 20)));
     await world.settled();
     expect(world.published).toHaveLength(numbers.length);
     expect(await world.noted('letters')).toEqual(numbers);
@@ -133,7 +136,9 @@ describe('the relay', () => {
     await world.start();
     await eventually(async () =>
       expect(
-        await database.query<{ is_gone: boolean }[]>(`SELECT to_regclass('orders.outbox_published_20200101') IS NULL AS is_gone`),
+        await database.query<{ is_gone: boolean }[]>(
+          `SELECT to_regclass('orders.outbox_published_20200101') IS NULL AS is_gone`,
+        ),
       ).toEqual([{ is_gone: true }]),
     );
   });

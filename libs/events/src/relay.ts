@@ -14,9 +14,14 @@ const pollMs = 5_000;
 const standbyMs = 1_000;
 /** Between two notifications of the process that relays: all commits within it share one. */
 const notifyGapMs = 20;
-/** Between two fetches, so that a burst of commits is relayed in batches; the first event of a burst waits for nothing. */
+/**
+ * Between two fetches, so that a burst of commits is relayed in batches; the first event of a burst waits for nothing.
+ */
 const gatherMs = 5;
-/** The same while so many come at a time that what a fetch costs counts: it is about the same for one event as for a hundred. */
+/**
+ * The same while so many come at a time that what a fetch costs counts: it is about the same for one event as for a
+ * hundred.
+ */
 const busy = { fetched: 16, gatherMs: 25 };
 /** After the courier failed as a whole while it seemed ready. */
 const courierPauseMs = 1_000;
@@ -28,8 +33,9 @@ const unpublishable: BackOff = { firstMs: 1_000, maxMs: 60_000 };
 const stopPatienceMs = 10_000;
 
 /**
- * Numbers the service's outbox, hands it to the courier in that order, and sets aside what the courier is done with. One process of a
- * service relays at a time; if two do for a moment, events are delivered twice and the inbox discards the copies.
+ * Numbers the service's outbox, hands it to the courier in that order, and sets aside what the courier is done with.
+ * One process of a service relays at a time; if two do for a moment, events are delivered twice and the inbox discards
+ * the copies.
  */
 export class Relay {
   readonly #logger = new Logger('Events');
@@ -76,7 +82,9 @@ export class Relay {
   };
 
   status(): { ready: boolean; reason?: string } {
-    return this.#session ? { ready: true } : { ready: false, reason: 'the relay of events has no connection to the database' };
+    return this.#session
+      ? { ready: true }
+      : { ready: false, reason: 'the relay of events has no connection to the database' };
   }
 
   /** Fetches no more, waits for what is in hand, and lets another process take over. */
@@ -121,7 +129,8 @@ export class Relay {
   }
 
   private async turn(session: RelaySession): Promise<void> {
-    // Before anything is settled, which needs the partition of today: to lead makes it too, as after days without the database.
+    // Before anything is settled, which needs the partition of today: to lead makes it too, as after days without the
+    // database.
     const leads = session.isLeading || (await this.tryToLead(session));
     if (leads && performance.now() > this.#renewedAtMs + renewEveryMs) {
       await session.renewPartitions();
@@ -144,7 +153,8 @@ export class Relay {
   }
 
   private async tryToLead(session: RelaySession): Promise<boolean> {
-    if (this.stopping() || !this.link.status().ready || performance.now() < this.#triedToLeadAtMs + standbyMs) return false;
+    if (this.stopping() || !this.link.status().ready || performance.now() < this.#triedToLeadAtMs + standbyMs)
+      return false;
     this.#triedToLeadAtMs = performance.now();
     const leads = await session.lead();
     // Commits before it were signalled to nobody here.

@@ -29,7 +29,8 @@ afterAll(async () => {
 
 async function open(topology = overJetStreamWith({ maxBytes })): Promise<void> {
   world = await World.open(topology, { database: database.url, broker: nats.url });
-  // While a file of the stream is purged again and again, the broker now and then drops events at its end that nobody has acknowledged.
+  // While a file of the stream is purged again and again, the broker now and then drops events at its end that nobody
+  // has acknowledged.
   world.recovery = { checkEveryMs: 500, graceMs: 1_000 };
   warnings.length = 0;
   jest.spyOn(Logger.prototype, 'warn').mockImplementation((message: unknown) => void warnings.push(String(message)));
@@ -70,7 +71,9 @@ describe('a full event stream', () => {
     await eventually(() => expect(events.streamUsage()?.bytes).toBeGreaterThan(maxBytes * 0.9));
     expect(warnings.toSorted()).toEqual([
       'Events wait in the outbox: the event stream takes no events: maximum bytes exceeded',
-      expect.stringMatching(/^The event stream ATOLL_EVENTS is \d+ % full .* Furthest behind: mail_\w+, with \d+ events\.$/),
+      expect.stringMatching(
+        /^The event stream ATOLL_EVENTS is \d+ % full .* Furthest behind: mail_\w+, with \d+ events\.$/,
+      ),
     ]);
     // Calls are still answered, so the service stays ready.
     expect(events.status()).toEqual({ ready: true });
@@ -78,7 +81,8 @@ describe('a full event stream', () => {
 
     await world.start();
     // What the broker refused at first may come after what followed, asked for again.
-    for (const consumer of ['letters', 'statistics']) await eventually(async () => expect(await noted(consumer)).toEqual(numbers));
+    for (const consumer of ['letters', 'statistics'])
+      await eventually(async () => expect(await noted(consumer)).toEqual(numbers));
     await eventually(() => expect(events.streamUsage()?.bytes).toBeLessThan(maxBytes / 2));
   });
 
@@ -157,7 +161,9 @@ describe('a full event stream', () => {
     await open(overJetStreamWith({ replicas: 3 }));
     await world.start();
     // One server cannot hold three copies, and says so.
-    await eventually(() => expect(warnings).toContainEqual(expect.stringMatching(/JetStream setup failed; retrying: .*replicas/)));
+    await eventually(() =>
+      expect(warnings).toContainEqual(expect.stringMatching(/JetStream setup failed; retrying: .*replicas/)),
+    );
     expect(await (await jetstreamManager(world.observer.nats)).streams.list().next()).toEqual([]);
   });
 });

@@ -11,7 +11,8 @@ const apiTimeoutMs = 2_000;
 
 /**
  * Watches how full the event stream is: deletes what all consumers have acknowledged, and raises an alarm when what is
- * left comes near the limit. Nothing undelivered is ever deleted; a full stream refuses, and events wait in the outboxes.
+ * left comes near the limit. Nothing undelivered is ever deleted; a full stream refuses, and events wait in the
+ * outboxes.
  */
 export class StreamMonitor {
   readonly #logger = new Logger('Events');
@@ -38,9 +39,13 @@ export class StreamMonitor {
   }
 
   /** Deletes what all consumers have acknowledged. Returns whether there was anything. */
-  private async purge(manager: JetStreamManager, { created, state }: StreamInfo, consumers: readonly ConsumerInfo[]): Promise<boolean> {
-    // A consumer without work is done with all messages that it knows of. In a cluster its replica may lag behind, so only
-    // messages of the check before count.
+  private async purge(
+    manager: JetStreamManager,
+    { created, state }: StreamInfo,
+    consumers: readonly ConsumerInfo[],
+  ): Promise<boolean> {
+    // A consumer without work is done with all messages that it knows of. In a cluster its replica may lag behind, so
+    // only messages of the check before count.
     const known = this.#before?.created === created ? this.#before.lastSequence : 0;
     const acknowledged = consumers.map((consumer) => (isIdle(consumer) ? known : consumer.ack_floor.stream_seq));
     const upTo = Math.min(known, ...acknowledged);

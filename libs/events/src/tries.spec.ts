@@ -105,7 +105,8 @@ describe('a session that cannot be opened', () => {
     // One of the pool, which looks.
     const before = await connections();
     // PostgreSQL takes no text with a zero byte.
-    for (let at = 0; at < 3; at += 1) await expect(RelaySession.open(dataSource, '\0', () => undefined)).rejects.toThrow();
+    for (let at = 0; at < 3; at += 1)
+      await expect(RelaySession.open(dataSource, '\0', () => undefined)).rejects.toThrow();
     await eventually(async () => expect(await connections()).toBeLessThanOrEqual(before));
   });
 });

@@ -18,10 +18,10 @@ interface Row {
 }
 
 /**
- * Counts the tries of an event by a consumer that ran and failed: by an error, or by the end of the process that ran it.
- * A process that is frozen, or that lost the database or the broker meanwhile, has failed nothing. Whether the process of
- * a try has ended, its lock tells (`RelaySession`): it must be free for a while, since a process that lost its
- * connections takes it again.
+ * Counts the tries of an event by a consumer that ran and failed: by an error, or by the end of the process that ran
+ * it. A process that is frozen, or that lost the database or the broker meanwhile, has failed nothing. Whether the
+ * process of a try has ended, its lock tells (`RelaySession`): it must be free for a while, since a process that lost
+ * its connections takes it again.
  */
 export class Tries {
   constructor(
@@ -46,12 +46,18 @@ export class Tries {
         return 'undecided';
       }
       const tries = row.tries + (row.is_gone ? 1 : 0);
-      await this.set(manager, consumer, eventId, 'begun_by = $3, missed_at = NULL, tries = $4', [this.processId, tries]);
+      await this.set(manager, consumer, eventId, 'begun_by = $3, missed_at = NULL, tries = $4', [
+        this.processId,
+        tries,
+      ]);
       return tries;
     });
   }
 
-  /** The try has run and failed. Returns how many have, this one included; `taken` if another process has taken the event meanwhile. */
+  /**
+   * The try has run and failed. Returns how many have, this one included; `taken` if another process has taken the
+   * event meanwhile.
+   */
   async failed(consumer: string, event: DomainEvent): Promise<number | 'taken'> {
     const [row] = await this.dataSource.query<{ tries: number }[]>(
       `INSERT INTO inbox (${inboxColumns}, tries) VALUES (${inboxParameters}, 1)
@@ -64,9 +70,10 @@ export class Tries {
   }
 
   /**
-   * The try was given up by the database, for a statement that took longer than it allows. It counts as failed where `mayCount` and the database is seen to
-   * be well: since this event timed out before, a later event of its sequence has had its effect; or it has been waiting for `aloneForMs` and no other event
-   * of its consumer times out. Where many do and none gets through, it is no fault of theirs.
+   * The try was given up by the database, for a statement that took longer than it allows. It counts as failed where
+   * `mayCount` and the database is seen to be well: since this event timed out before, a later event of its sequence
+   * has had its effect; or it has been waiting for `aloneForMs` and no other event of its consumer times out. Where
+   * many do and none gets through, it is no fault of theirs.
    */
   async timedOut(
     consumer: string,
@@ -100,11 +107,10 @@ export class Tries {
 
   /** The try was cut short by something that is not the event's fault. */
   async interrupted(consumer: string, eventId: string): Promise<void> {
-    await this.dataSource.query('UPDATE inbox SET begun_by = NULL WHERE consumer = $1 AND event_id = $2 AND begun_by = $3', [
-      consumer,
-      eventId,
-      this.processId,
-    ]);
+    await this.dataSource.query(
+      'UPDATE inbox SET begun_by = NULL WHERE consumer = $1 AND event_id = $2 AND begun_by = $3',
+      [consumer, eventId, this.processId],
+    );
   }
 
   private async lock(manager: EntityManager, consumer: string, event: DomainEvent): Promise<Row> {
@@ -123,7 +129,17 @@ export class Tries {
     return row;
   }
 
-  private async set(manager: EntityManager, consumer: string, eventId: string, assignments: string, values: unknown[] = []): Promise<void> {
-    await manager.query(`UPDATE inbox SET ${assignments} WHERE consumer = $1 AND event_id = $2`, [consumer, eventId, ...values]);
+  private async set(
+    manager: EntityManager,
+    consumer: string,
+    eventId: string,
+    assignments: string,
+    values: unknown[] = [],
+  ): Promise<void> {
+    await manager.query(`UPDATE inbox SET ${assignments} WHERE consumer = $1 AND event_id = $2`, [
+      consumer,
+      eventId,
+      ...values,
+    ]);
   }
 }

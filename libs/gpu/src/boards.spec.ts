@@ -1,7 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { boardNamed, boards } from './boards.js';
 
-/** From NVIDIA's mig-parted, `deployments/systemd/config-default.yaml`: what it calls the profiles, and how many of each it cuts a GPU in. */
+/**
+ * From NVIDIA's mig-parted, `deployments/systemd/config-default.yaml`: what it calls the profiles, and how many of each
+ * it cuts a GPU in.
+ */
 const namesByNvidia: Record<string, string> = {
   'A30-24GB': '1g.6gb×4 2g.12gb×2 4g.24gb×1',
   'A100-40GB': '1g.5gb×7 1g.10gb×4 2g.10gb×3 3g.20gb×2 4g.20gb×1 7g.40gb×1',

@@ -34,8 +34,9 @@ interface Geometry {
 }
 
 /**
- * NVIDIA's MIG user guide, "Supported MIG profiles", and the placements that `nvidia-smi mig -lgipp` lists of A100, H100 and GH200; taken to be the same
- * for H200 and B200. Without the profiles with media extensions (`+me`), which are the same slices.
+ * NVIDIA's MIG user guide, "Supported MIG profiles", and the placements that `nvidia-smi mig -lgipp` lists of A100,
+ * H100 and GH200; taken to be the same for H200 and B200. Without the profiles with media extensions (`+me`), which are
+ * the same slices.
  */
 const eight: readonly Geometry[] = [
   { compute: 1, size: 1, starts: [0, 1, 2, 3, 4, 5, 6] },
@@ -64,7 +65,10 @@ function board(name: string, memoryGb: number, memorySlices: 0 | 4 | 8, memoryMi
   return { name, memoryGb, memoryMib, memorySlices, migProfiles };
 }
 
-/** Every board the platform knows. Their profiles bear the names that NVIDIA's mig-parted has for them (its `config-default.yaml`). */
+/**
+ * Every board the platform knows. Their profiles bear the names that NVIDIA's mig-parted has for them (its
+ * `config-default.yaml`).
+ */
 export const boards: readonly Board[] = [
   board('A30-24GB', 24, 4),
   board('A100-40GB', 40, 8),

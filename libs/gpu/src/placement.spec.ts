@@ -18,7 +18,8 @@ const [oneG, oneGDouble, twoG, threeG, fourG, sevenG] = a100.migProfiles as [
 
 /** The slots of one slice, written without masks: what the laws are checked against shares nothing with the code. */
 const slotsOf = ({ size }: SliceProfile, start: number) => Array.from({ length: size }, (_, at) => start + at);
-const slotsIn = (mask: bigint) => new Set([...mask.toString(2)].toReversed().flatMap((bit, at) => (bit === '1' ? [at] : [])));
+const slotsIn = (mask: bigint) =>
+  new Set([...mask.toString(2)].toReversed().flatMap((bit, at) => (bit === '1' ? [at] : [])));
 
 /** Every way to place the list, in its order, by trying each start for each. */
 function* everyWay(
@@ -30,7 +31,8 @@ function* everyWay(
   for (const start of first.starts) {
     const slots = slotsOf(first, start);
     if (slots.some((slot) => taken.has(slot))) continue;
-    for (const way of everyWay(rest, new Set([...taken, ...slots]))) yield { starts: [start, ...way.starts], taken: way.taken };
+    for (const way of everyWay(rest, new Set([...taken, ...slots])))
+      yield { starts: [start, ...way.starts], taken: way.taken };
   }
 }
 
@@ -55,15 +57,17 @@ function expectPlaced(profiles: readonly SliceProfile[], starts: readonly number
 }
 
 /** A GPU with something on it, and some of its profiles. */
-const gpu = fc.constantFrom(...boards.filter(({ memorySlices }) => memorySlices > 0), a100, a30).chain(({ memorySlices, migProfiles }) =>
-  fc.record({
-    occupied: fc.bigInt({ min: 0n, max: (1n << BigInt(memorySlices)) - 1n }),
-    list: fc.array(fc.constantFrom(...migProfiles), { maxLength: 8 }),
-    sold: fc.subarray([...migProfiles], { minLength: 1 }),
-    profile: fc.constantFrom(...migProfiles),
-    count: fc.integer({ min: 1, max: 8 }),
-  }),
-);
+const gpu = fc
+  .constantFrom(...boards.filter(({ memorySlices }) => memorySlices > 0), a100, a30)
+  .chain(({ memorySlices, migProfiles }) =>
+    fc.record({
+      occupied: fc.bigInt({ min: 0n, max: (1n << BigInt(memorySlices)) - 1n }),
+      list: fc.array(fc.constantFrom(...migProfiles), { maxLength: 8 }),
+      sold: fc.subarray([...migProfiles], { minLength: 1 }),
+      profile: fc.constantFrom(...migProfiles),
+      count: fc.integer({ min: 1, max: 8 }),
+    }),
+  );
 
 describe('a mask', () => {
   it('has the bits of its slots, up to the 48th and beyond 32', () => {
@@ -100,7 +104,9 @@ describe('placing a list', () => {
     fc.assert(
       fc.property(
         gpu.chain((chosen) =>
-          fc.shuffledSubarray(chosen.list, { minLength: chosen.list.length }).map((shuffled) => ({ ...chosen, shuffled })),
+          fc
+            .shuffledSubarray(chosen.list, { minLength: chosen.list.length })
+            .map((shuffled) => ({ ...chosen, shuffled })),
         ),
         ({ list, shuffled, occupied }) => {
           const isPossible = fits(list, slotsIn(occupied));
@@ -156,11 +162,15 @@ describe('placing slices of one profile', () => {
       fc.property(gpu, ({ profile, count, occupied, sold }) => {
         const starts = place(profile, count, occupied, sold);
         if (!starts) return;
-        const largestFirst = sold.toSorted((one, other) => other.size - one.size || one.starts.length - other.starts.length);
+        const largestFirst = sold.toSorted(
+          (one, other) => other.size - one.size || one.starts.length - other.starts.length,
+        );
         const roomsLeft = (taken: ReadonlySet<number>) => largestFirst.map((other) => mostOf(other, taken)).join(' ');
         const chosen = new Set([...slotsIn(occupied), ...starts.flatMap((start) => slotsOf(profile, start))]);
         const ways = [...everyWay(new Array<SliceProfile>(count).fill(profile), slotsIn(occupied))];
-        const masks = new Map(ways.map(({ taken }) => [[...taken].toSorted((one, other) => one - other).join(), taken]));
+        const masks = new Map(
+          ways.map(({ taken }) => [[...taken].toSorted((one, other) => one - other).join(), taken]),
+        );
         // No count has two digits, so that the text compares as the list of counts does.
         const best = [...masks.values()].map(roomsLeft).reduce((one, other) => (other > one ? other : one));
         expect(roomsLeft(chosen)).toBe(best);

@@ -1,8 +1,8 @@
 import type { SliceProfile } from './boards.js';
 
 /**
- * Placement on one GPU. Slots are bits of a mask, bit i is slot i: with MIG its memory slices, else its replicas. Fitting is about intervals and not about
- * sums: a 2g begins at slot 0, 2 or 4, and what is placed cannot be moved.
+ * Placement on one GPU. Slots are bits of a mask, bit i is slot i: with MIG its memory slices, else its replicas.
+ * Fitting is about intervals and not about sums: a 2g begins at slot 0, 2 or 4, and what is placed cannot be moved.
  */
 
 type Shape = Pick<SliceProfile, 'size' | 'starts'>;
@@ -15,7 +15,10 @@ export function maskOf(start: number, size: number): bigint {
   return ((1n << BigInt(size)) - 1n) << BigInt(start);
 }
 
-/** What was found out of a profile. Of MIG alone, where a GPU has 256 masks; of replicas, where it has 2^48, only the masks of their own. */
+/**
+ * What was found out of a profile. Of MIG alone, where a GPU has 256 masks; of replicas, where it has 2^48, only the
+ * masks of their own.
+ */
 interface Knowledge {
   /** Of one slice at each of the starts. */
   readonly masks: readonly bigint[];
@@ -29,7 +32,11 @@ const knowledge = new WeakMap<Shape, Knowledge>();
 function knownOf(profile: Shape): Knowledge {
   let known = knowledge.get(profile);
   if (!known) {
-    known = { masks: profile.starts.map((start) => maskOf(start, profile.size)), rooms: new Map(), places: new WeakMap() };
+    known = {
+      masks: profile.starts.map((start) => maskOf(start, profile.size)),
+      rooms: new Map(),
+      places: new WeakMap(),
+    };
     knowledge.set(profile, known);
   }
   return known;
@@ -63,11 +70,17 @@ function firstFree(profile: Shape, occupied: bigint, limit: number): number[] {
 }
 
 /**
- * Where `count` slices of the profile begin, ascending; null if and only if they do not fit. Of all ways to place them it is the one that leaves most room
- * for the largest of what is `sold`, then for the next; of two of one size, first for the one that can begin at fewer slots. So a 3g on an empty GPU
- * leaves room for a 4g. Among equals the last: 4g and 7g begin at 0.
+ * Where `count` slices of the profile begin, ascending; null if and only if they do not fit. Of all ways to place them
+ * it is the one that leaves most room for the largest of what is `sold`, then for the next; of two of one size, first
+ * for the one that can begin at fewer slots. So a 3g on an empty GPU leaves room for a 4g. Among equals the last: 4g
+ * and 7g begin at 0.
  */
-export function place(profile: SliceProfile, count: number, occupied: bigint, sold: readonly SliceProfile[]): number[] | null {
+export function place(
+  profile: SliceProfile,
+  count: number,
+  occupied: bigint,
+  sold: readonly SliceProfile[],
+): number[] | null {
   if (room(profile, occupied) < count) return null;
   if (profile.starts.length > mostMigStarts) return firstFree(profile, occupied, count);
   const { places } = knownOf(profile);
@@ -91,13 +104,19 @@ function best(all: readonly Arrangement[], sold: readonly SliceProfile[]): reado
   return rated.reduce((one, other) => (compare(other.rooms, one.rooms) >= 0 ? other : one)).starts;
 }
 
-/** Every way to place `count` slices of a MIG profile: at most 35. One slice after the other would not do, as the best place of one depends on the next. */
+/**
+ * Every way to place `count` slices of a MIG profile: at most 35. One slice after the other would not do, as the best
+ * place of one depends on the next.
+ */
 function arrangements(profile: Shape, count: number, used: bigint, from: number): Arrangement[] {
   if (count === 0) return [{ starts: [], used }];
   return profile.starts.flatMap((start, at) => {
     const mask = maskOf(start, profile.size);
     if (at < from || (used & mask) !== 0n) return [];
-    return arrangements(profile, count - 1, used | mask, at + 1).map((rest) => ({ starts: [start, ...rest.starts], used: rest.used }));
+    return arrangements(profile, count - 1, used | mask, at + 1).map((rest) => ({
+      starts: [start, ...rest.starts],
+      used: rest.used,
+    }));
   });
 }
 
@@ -109,7 +128,10 @@ function compare(one: readonly number[], other: readonly number[]): number {
   return 0;
 }
 
-/** A start for each profile of the list, in its order; null if and only if no arrangement holds them all, whatever the order they are listed in. */
+/**
+ * A start for each profile of the list, in its order; null if and only if no arrangement holds them all, whatever the
+ * order they are listed in.
+ */
 export function placeAll(profiles: readonly SliceProfile[], occupied: bigint): number[] | null {
   // The largest first: what fits nowhere is found out soon. Those of one profile together.
   const order = profiles
@@ -122,7 +144,8 @@ export function placeAll(profiles: readonly SliceProfile[], occupied: bigint): n
     if (!next) return true;
     let alike = 1;
     while (depth + alike < order.length && isSame(depth, depth + alike)) alike += 1;
-    // Without it, one tenant more than there are replicas is found not to fit only after all of the 2^48 ways are tried.
+    // Without it, one tenant more than there are replicas is found not to fit only after all of the 2^48 ways are
+    // tried.
     if (room(next.profile, used) < alike) return false;
     for (const start of next.profile.starts) {
       const mask = maskOf(start, next.profile.size);

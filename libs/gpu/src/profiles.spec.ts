@@ -72,6 +72,7 @@ describe('shares and turns', () => {
   });
 
   it.each([0, 1, 49, -2, 2.5, Number.NaN, 1e9])('are never %d of a GPU', (replicas) => {
-    for (const profileOf of [mpsProfile, timeSliceProfile]) expect(() => profileOf(known('A100-80GB'), replicas)).toThrow(RangeError);
+    for (const profileOf of [mpsProfile, timeSliceProfile])
+      expect(() => profileOf(known('A100-80GB'), replicas)).toThrow(RangeError);
   });
 });

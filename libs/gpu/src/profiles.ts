@@ -4,7 +4,9 @@ import type { Board, SliceProfile } from './boards.js';
 export const minReplicas = 2;
 export const maxReplicas = 48;
 
-/** One of `replicas` MPS clients, each with floor(total MiB / replicas) MiB and floor(100 / replicas) % of the threads. */
+/**
+ * One of `replicas` MPS clients, each with floor(total MiB / replicas) MiB and floor(100 / replicas) % of the threads.
+ */
 export function mpsProfile(board: Board, replicas: number): SliceProfile {
   return replicaProfile(board, `mps-${replicas}`, replicas);
 }
@@ -19,12 +21,18 @@ function replicaProfile({ name: boardName, memoryMib }: Board, name: string, rep
     throw new RangeError(`${boardName} cannot be shared in ${replicas} parts: from ${minReplicas} to ${maxReplicas}.`);
   }
   const mib = Math.floor(memoryMib / replicas);
-  return { name, size: 1, starts: Array.from({ length: replicas }, (_, at) => at), vRamGb: Math.round((mib / 1024) * 100) / 100 };
+  return {
+    name,
+    size: 1,
+    starts: Array.from({ length: replicas }, (_, at) => at),
+    vRamGb: Math.round((mib / 1024) * 100) / 100,
+  };
 }
 
 /**
- * GB of memory of a slice of this profile: with MIG k/n of the board's decimal GB rounded half up, the number in NVIDIA's name of the profile; with MPS and
- * time slicing floor(total MiB / n) / 1024, to two decimals. Throws RangeError for a profile that the board does not have.
+ * GB of memory of a slice of this profile: with MIG k/n of the board's decimal GB rounded half up, the number in
+ * NVIDIA's name of the profile; with MPS and time slicing floor(total MiB / n) / 1024, to two decimals. Throws
+ * RangeError for a profile that the board does not have.
  */
 export function vRamGb(board: Board, profile: string): number {
   const [, kind, replicas] = /^(mps|ts)-([1-9]\d*)$/.exec(profile) ?? [];

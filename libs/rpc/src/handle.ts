@@ -6,17 +6,24 @@ import type { CallContext, Operation } from '@atoll/contracts';
 import type { Json } from './json.js';
 
 /** What answers one operation. */
-export type Handler<Input extends object, Output extends object> = (input: Input, context: CallContext) => Promise<Output | Json<Output>>;
+export type Handler<Input extends object, Output extends object> = (
+  input: Input,
+  context: CallContext,
+) => Promise<Output | Json<Output>>;
 
 /**
  * A method for each operation of a contract, by the operation's name. `implements Handlers<typeof teams>` does not
  * compile until every operation has one.
  */
 export type Handlers<Contract> = {
-  [Name in keyof Contract]: Contract[Name] extends Operation<infer Input, infer Output> ? Handler<Input, Output> : never;
+  [Name in keyof Contract]: Contract[Name] extends Operation<infer Input, infer Output>
+    ? Handler<Input, Output>
+    : never;
 };
 
-/** Nest's own filter would replace what was thrown by a text of its own; the server below turns errors into wire errors. */
+/**
+ * Nest's own filter would replace what was thrown by a text of its own; the server below turns errors into wire errors.
+ */
 @Catch()
 class PassOn implements RpcExceptionFilter {
   catch(exception: unknown): Observable<never> {
@@ -32,7 +39,11 @@ const passOn = new PassOn();
  * the verified context of the call; what it throws reaches the caller as an AppError.
  */
 export function Handle<Input extends object, Output extends object>(operation: Operation<Input, Output>) {
-  return <Method extends Handler<Input, Output>>(target: object, name: string, descriptor: TypedPropertyDescriptor<Method>): void => {
+  return <Method extends Handler<Input, Output>>(
+    target: object,
+    name: string,
+    descriptor: TypedPropertyDescriptor<Method>,
+  ): void => {
     MessagePattern(operation.subject, { operation })(target, name, descriptor);
     UseFilters(passOn)(target, name, descriptor);
     Payload()(target, name, 0);

@@ -22,7 +22,10 @@ export interface Maker {
 }
 
 /** The messages in which a service would answer, without sending them. */
-export async function messagesOf(answer: Answer, { secret, service, request, partBytes = 512 * 1024 }: Maker): Promise<Captured[]> {
+export async function messagesOf(
+  answer: Answer,
+  { secret, service, request, partBytes = 512 * 1024 }: Maker,
+): Promise<Captured[]> {
   const messages: Captured[] = [];
   const keep = (data: Uint8Array, marked: MsgHdrs, reply?: string): void =>
     void messages.push({

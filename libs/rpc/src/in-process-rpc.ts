@@ -17,7 +17,10 @@ export class InProcessRpc extends RpcClient {
     this.bus.publish(name, json);
   }
 
-  override listen<Payload extends object>(type: BroadcastType<Payload>, listener: (payload: Payload) => void): () => void {
+  override listen<Payload extends object>(
+    type: BroadcastType<Payload>,
+    listener: (payload: Payload) => void,
+  ): () => void {
     return this.bus.listen(type.name, (json) => this.deliver(type, listener, () => json));
   }
 

@@ -22,7 +22,10 @@ export class InProcessStrategy extends RpcServer {
     try {
       for (const [subject, handler] of this.messageHandlers) {
         this.#stops.push(
-          this.#bus.serve(subject, (request, respond) => void this.serve(handler, request, (answer) => answer && respond(sized(answer)))),
+          this.#bus.serve(
+            subject,
+            (request, respond) => void this.serve(handler, request, (answer) => answer && respond(sized(answer))),
+          ),
         );
       }
       this.#listening = true;

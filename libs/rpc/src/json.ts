@@ -2,8 +2,9 @@
 export type JsonText = string | readonly Uint8Array[];
 
 /**
- * A `T` that is JSON already, as UTF-8 in parts. A handler may answer with one: it goes over the wire as it is. For answers of megabytes, which
- * would hold up everybody else in the process while they are made into objects, those into text and that into bytes.
+ * A `T` that is JSON already, as UTF-8 in parts. A handler may answer with one: it goes over the wire as it is. For
+ * answers of megabytes, which would hold up everybody else in the process while they are made into objects, those into
+ * text and that into bytes.
  */
 export class Json<T> {
   /** Keeps the JSON of one type from being taken for that of another. */

@@ -9,6 +9,9 @@ describe('the address of a NATS', () => {
 
   it('may hold a user and a password, or a token, with what a URL escapes', () => {
     expect(parseAddresses('nats://me:p%40ss@host:1')).toEqual({ servers: ['nats://host:1'], user: 'me', pass: 'p@ss' });
-    expect(parseAddresses(['nats://s3cret@a', 'nats://b'])).toEqual({ servers: ['nats://a', 'nats://b'], token: 's3cret' });
+    expect(parseAddresses(['nats://s3cret@a', 'nats://b'])).toEqual({
+      servers: ['nats://a', 'nats://b'],
+      token: 's3cret',
+    });
   });
 });

@@ -4,7 +4,9 @@ import type { ConnectionOptions } from '@nats-io/transport-node';
  * Reads the credentials out of addresses as NATS' own tools write them, `nats://user:password@host:4222` or
  * `nats://token@host`, since the client takes them apart from the address. Those of the first address hold for all.
  */
-export function parseAddresses(servers: string | string[]): Pick<ConnectionOptions, 'servers' | 'user' | 'pass' | 'token'> {
+export function parseAddresses(
+  servers: string | string[],
+): Pick<ConnectionOptions, 'servers' | 'user' | 'pass' | 'token'> {
   const urls = [servers].flat().map((server) => new URL(server.includes('://') ? server : `nats://${server}`));
   const [first] = urls;
   const user = decodeURIComponent(first?.username ?? '');

@@ -56,11 +56,18 @@ describe.each<Length>(['single', 'multi'])('an answer (%s-part) on a NATS where 
     partBytes,
   });
   function send({ reply: inbox = '' }: Pick<Msg, 'reply'>, messages: readonly Captured[]): void {
-    for (const { data, marks, reply } of messages) network.publish(inbox, data, { headers: headersOf(marks), ...(reply && { reply }) });
+    for (const { data, marks, reply } of messages)
+      network.publish(inbox, data, { headers: headersOf(marks), ...(reply && { reply }) });
   }
-  /** Takes the place of the service for one request: `choose` has the messages of the genuine answer, and says what is sent. */
-  async function onRequest(choose: (messages: Captured[], request: Msg) => Captured[] | Promise<Captured[]>): Promise<void> {
-    const answer = async (request: Msg) => send(request, await choose(await messagesOf({ json: genuine }, makerOf(request)), request));
+  /**
+   * Takes the place of the service for one request: `choose` has the messages of the genuine answer, and says what is
+   * sent.
+   */
+  async function onRequest(
+    choose: (messages: Captured[], request: Msg) => Captured[] | Promise<Captured[]>,
+  ): Promise<void> {
+    const answer = async (request: Msg) =>
+      send(request, await choose(await messagesOf({ json: genuine }, makerOf(request)), request));
     network.subscribe(specSubject(probe.ask), { max: 1, callback: (_error, request) => void answer(request) });
     await network.flush();
   }
@@ -78,7 +85,9 @@ describe.each<Length>(['single', 'multi'])('an answer (%s-part) on a NATS where 
       return [...(change(maker) ? fakes : unsigned), ...messages];
     });
     expect(await ask()).toEqual({ text });
-    expect(errors).toEqual([expect.stringMatching(/An answer to probe.ask was ignored: probe did not sign it for this request/)]);
+    expect(errors).toEqual([
+      expect.stringMatching(/An answer to probe.ask was ignored: probe did not sign it for this request/),
+    ]);
   });
 
   it('does not fail because of a forged error', async () => {
@@ -90,7 +99,10 @@ describe.each<Length>(['single', 'multi'])('an answer (%s-part) on a NATS where 
   });
 
   it.each<[string, (message: Captured) => Captured]>([
-    ['its text', (message) => ({ ...message, data: Buffer.from(Buffer.from(message.data).toString().replace('x', 'y')) })],
+    [
+      'its text',
+      (message) => ({ ...message, data: Buffer.from(Buffer.from(message.data).toString().replace('x', 'y')) }),
+    ],
     ['its kind', ({ marks, ...message }) => ({ ...message, marks: { ...marks, 'Atoll-Reply': 'error' } })],
     [
       'the number of its part',

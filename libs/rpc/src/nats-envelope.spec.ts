@@ -13,7 +13,11 @@ function opened(context: object): CallContext | undefined {
 }
 
 it('reads a caller as it was sent', () => {
-  const context = { requestId: 'r', deadlineAtMs: 1, caller: { kind: 'user', userId: 'u', credential: { kind: 'session', id: 's' } } };
+  const context = {
+    requestId: 'r',
+    deadlineAtMs: 1,
+    caller: { kind: 'user', userId: 'u', credential: { kind: 'session', id: 's' } },
+  };
   expect(opened(context)).toEqual(context);
 });
 

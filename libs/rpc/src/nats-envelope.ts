@@ -24,7 +24,10 @@ export interface Sealed {
   signature: string;
 }
 
-/** Subject of the requests for an operation that are signed with this secret: who holds another one is neither asked nor heard. */
+/**
+ * Subject of the requests for an operation that are signed with this secret: who holds another one is neither asked nor
+ * heard.
+ */
 export function subjectOf({ subject }: Pick<Operation, 'subject'>, fingerprint: string): string {
   return `${subject}.${fingerprint}`;
 }
@@ -44,7 +47,8 @@ export function open(signer: Signer, message: Msg): Opened | undefined {
   const context = message.headers?.get(contextHeader) ?? '';
   const signature = signatureOf(message);
   const payload = message.string();
-  if (!signer.verify({ subject: message.subject, reply: message.reply ?? '', context, payload }, signature)) return undefined;
+  if (!signer.verify({ subject: message.subject, reply: message.reply ?? '', context, payload }, signature))
+    return undefined;
   return { context: readContext(context), payload, signature };
 }
 
@@ -52,5 +56,7 @@ export function open(signer: Signer, message: Msg): Opened | undefined {
 function readContext(text: string): CallContext {
   const context = JSON.parse(text) as CallContext & { caller: Caller & { keyId?: string } };
   const { keyId, ...caller } = context.caller;
-  return keyId === undefined ? context : ({ ...context, caller: { ...caller, credential: { kind: 'key', id: keyId } } } as CallContext);
+  return keyId === undefined
+    ? context
+    : ({ ...context, caller: { ...caller, credential: { kind: 'key', id: keyId } } } as CallContext);
 }

@@ -26,7 +26,8 @@ describe('a call over a NATS where things go wrong', () => {
   let rpc: NatsRpc;
   let other: NatsConnection;
   let logged: string[];
-  const ask = (deadlineMs = 60_000, text?: string) => rpc.call(probe.ask, { ...(text && { text }) }, systemContext('spec', { deadlineMs }));
+  const ask = (deadlineMs = 60_000, text?: string) =>
+    rpc.call(probe.ask, { ...(text && { text }) }, systemContext('spec', { deadlineMs }));
 
   beforeAll(async () => {
     server = await startNats({ configuration });
@@ -64,7 +65,10 @@ describe('a call over a NATS where things go wrong', () => {
     'survives an answer that is no object and comes twice, with one line in the log: %j',
     async (text) => {
       await answerWith((maker) => [signedMessage(maker, text), signedMessage(maker, text)]);
-      expect(await errorOf(ask())).toMatchObject({ code: 'internal', message: 'The answer of a service could not be read.' });
+      expect(await errorOf(ask())).toMatchObject({
+        code: 'internal',
+        message: 'The answer of a service could not be read.',
+      });
       await answerWith((maker) => [signedMessage(maker, '{"size":1}')]);
       expect(await ask()).toEqual({ size: 1 });
       expect(logged).toEqual([expect.stringContaining('The answer of probe.ask is not the JSON of an object.')]);
@@ -74,15 +78,23 @@ describe('a call over a NATS where things go wrong', () => {
   it.each(['nonsense', '{}', '{"code":"nonsense","message":"x"}', 'null'])(
     'survives an error that is none, and comes twice: %j',
     async (text) => {
-      await answerWith((maker) => [signedMessage(maker, text, { kind: 'error' }), signedMessage(maker, text, { kind: 'error' })]);
-      expect(await errorOf(ask())).toMatchObject({ code: 'internal', message: 'The answer of a service could not be read.' });
+      await answerWith((maker) => [
+        signedMessage(maker, text, { kind: 'error' }),
+        signedMessage(maker, text, { kind: 'error' }),
+      ]);
+      expect(await errorOf(ask())).toMatchObject({
+        code: 'internal',
+        message: 'The answer of a service could not be read.',
+      });
     },
   );
 
   it('ignores what is not signed and no JSON, however often it comes, with one line in the log', async () => {
     const own = new NatsRpc(link, new Signer(secret));
     await answerWith((maker) => {
-      const noise = ['', '{', '\ud83d', 'null'].flatMap((text) => ['1/1', '1/2', 'x'].map((part) => signedMessage(maker, text, { part })));
+      const noise = ['', '{', '\ud83d', 'null'].flatMap((text) =>
+        ['1/1', '1/2', 'x'].map((part) => signedMessage(maker, text, { part })),
+      );
       const unsigned = noise.map(({ data, marks }) => ({ data, marks: { ...marks, 'Atoll-Signature': 'AAAA' } }));
       return [...unsigned, ...unsigned, signedMessage(maker, '{"size":1}'), ...unsigned];
     });

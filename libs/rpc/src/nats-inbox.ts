@@ -8,9 +8,13 @@ import { createInbox } from '@nats-io/transport-node';
 const root = '_INBOX';
 const name = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 
-/** Prefix of the inboxes that a service reads, also those that the NATS client makes by itself. Throws where the name is no token. */
+/**
+ * Prefix of the inboxes that a service reads, also those that the NATS client makes by itself. Throws where the name is
+ * no token.
+ */
 export function inboxPrefix(reader: string): string {
-  if (!name.test(reader)) throw new Error(`"${reader}" is no name of a service: use lower-case letters, digits and hyphens.`);
+  if (!name.test(reader))
+    throw new Error(`"${reader}" is no name of a service: use lower-case letters, digits and hyphens.`);
   return `${root}.${reader}`;
 }
 
@@ -19,7 +23,10 @@ export function newInbox(reader: string): string {
   return createInbox(inboxPrefix(reader));
 }
 
-/** Whether a subject is an inbox: nothing else is ever replied to, since JetStream and others act on what reaches their subjects. */
+/**
+ * Whether a subject is an inbox: nothing else is ever replied to, since JetStream and others act on what reaches their
+ * subjects.
+ */
 export function isInbox(subject: string): boolean {
   return subject.startsWith(`${root}.`);
 }

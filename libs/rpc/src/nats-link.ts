@@ -1,6 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
-import { connect, type ConnectionOptions, type Msg, type NatsConnection, type Subscription } from '@nats-io/transport-node';
+import {
+  connect,
+  type ConnectionOptions,
+  type Msg,
+  type NatsConnection,
+  type Subscription,
+} from '@nats-io/transport-node';
 import { parseAddresses } from './nats-address.js';
 import { inboxPrefix } from './nats-inbox.js';
 import { inTime } from './patience.js';
@@ -9,7 +15,10 @@ import type { Readiness } from './rpc.js';
 export interface NatsLinkOptions {
   /** `host:port` or `nats://user:password@host:port`, one or several of a cluster. */
   servers: string | string[];
-  /** The service: names the connection on the server's monitoring pages, and the inboxes it reads. `nameless` unless given. */
+  /**
+   * The service: names the connection on the server's monitoring pages, and the inboxes it reads. `nameless` unless
+   * given.
+   */
   name?: string;
   /** Between two attempts to connect; 500 ms unless given. */
   reconnectWaitMs?: number;
@@ -72,7 +81,10 @@ export class NatsLink {
     return this.#up ? this.#connection : undefined;
   }
 
-  /** Resolves with the connection once it stood for the first time. It stays the same object through outages. Throws when the link is closed before. */
+  /**
+   * Resolves with the connection once it stood for the first time. It stays the same object through outages. Throws
+   * when the link is closed before.
+   */
   async connected(): Promise<NatsConnection> {
     const connection = await this.#first;
     if (!connection) throw new Error('The NATS link was closed before it was connected.');
@@ -85,7 +97,10 @@ export class NatsLink {
     await inTime(this.#first, startupWaitMs);
   }
 
-  /** Hears a subject through all outages; those with the same `queue` share its messages. What `receive` throws is logged. */
+  /**
+   * Hears a subject through all outages; those with the same `queue` share its messages. What `receive` throws is
+   * logged.
+   */
   subscribe(subject: string, queue: string | undefined, receive: (message: Msg) => void): LinkSubscription {
     const interest: Interest = { subject, queue, receive };
     this.#interests.add(interest);
@@ -115,7 +130,10 @@ export class NatsLink {
     return () => this.#downListeners.delete(listener);
   }
 
-  /** Resolves when the server has taken everything published so far; at once while NATS is away, and after 2 s where it is frozen. */
+  /**
+   * Resolves when the server has taken everything published so far; at once while NATS is away, and after 2 s where it
+   * is frozen.
+   */
   async flush(): Promise<void> {
     const flushed = this.connection?.flush().catch(() => undefined);
     if (flushed) await inTime(flushed, flushTimeoutMs);

@@ -16,8 +16,10 @@ describe('two replicas of a service', () => {
   let server: NatsServer;
   let link: NatsLink;
   let rpc: NatsRpc;
-  const ask = (size: number) => rpc.call(probe.ask, { size: size % 1000 }, systemContext('spec', { deadlineMs: 60_000 }));
-  const startReplica = (own: Secrets = secret) => startProbe(new NatsStrategy({ service: 'probe', servers: server.url, secret: own }));
+  const ask = (size: number) =>
+    rpc.call(probe.ask, { size: size % 1000 }, systemContext('spec', { deadlineMs: 60_000 }));
+  const startReplica = (own: Secrets = secret) =>
+    startProbe(new NatsStrategy({ service: 'probe', servers: server.url, secret: own }));
 
   beforeAll(async () => {
     server = await startNats();
@@ -72,7 +74,12 @@ describe('two replicas of a service', () => {
   });
 
   it('lose no request while secrets are rotated, one process after the other', async () => {
-    const steps: Secrets[] = ['the secret of last year', ['the secret of last year', secret], [secret, 'the secret of last year'], secret];
+    const steps: Secrets[] = [
+      'the secret of last year',
+      ['the secret of last year', secret],
+      [secret, 'the secret of last year'],
+      secret,
+    ];
     for (const [index, after] of steps.entries()) {
       const before = steps[index - 1] ?? after;
       const replicas = await Promise.all([before, after].map((each) => startReplica(each)));

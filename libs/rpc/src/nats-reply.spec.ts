@@ -29,8 +29,14 @@ const changes: ((message: Captured) => Captured)[] = [
 
 describe('an answer put together from its messages', () => {
   it('law: whatever is sent along, in whatever order, it is one that the owner gave to this request, or none', async () => {
-    const texts = record({ mine: string({ maxLength: 40 }), again: string({ maxLength: 40 }), other: string({ maxLength: 40 }) });
-    const picks = array(record({ from: nat(), change: integer({ min: -1, max: changes.length - 1 }) }), { maxLength: 30 });
+    const texts = record({
+      mine: string({ maxLength: 40 }),
+      again: string({ maxLength: 40 }),
+      other: string({ maxLength: 40 }),
+    });
+    const picks = array(record({ from: nat(), change: integer({ min: -1, max: changes.length - 1 }) }), {
+      maxLength: 30,
+    });
     const makers = constantFrom<Partial<Maker>>(
       { request: 'another request' },
       { service: 'other' },
@@ -38,7 +44,8 @@ describe('an answer put together from its messages', () => {
     );
     await assert(
       asyncProperty(texts, makers, picks, async ({ mine, again, other }, maker, chosen) => {
-        // The same request may have been handled twice, since it was copied to another replica: then it has two genuine answers.
+        // The same request may have been handled twice, since it was copied to another replica: then it has two genuine
+        // answers.
         const own = await Promise.all([mine, again].map((json) => messagesOf({ json }, genuine)));
         const pool = [...own.flat(), ...(await messagesOf({ json: other }, { ...genuine, ...maker }))];
         const sent = chosen.map(({ from, change }) => {
@@ -69,7 +76,11 @@ describe('an answer put together from its messages', () => {
   });
 
   it('takes a part once, in its place', async () => {
-    const [one, two, three] = (await messagesOf({ json: '{"text":"three parts"}' }, genuine)) as [Captured, Captured, Captured];
+    const [one, two, three] = (await messagesOf({ json: '{"text":"three parts"}' }, genuine)) as [
+      Captured,
+      Captured,
+      Captured,
+    ];
     expect(assemble([one, two, three])).toEqual(['{"text":"three parts"}']);
     expect(assemble([one, one, two, two, one, three])).toEqual(['{"text":"three parts"}']);
     for (const wrong of [

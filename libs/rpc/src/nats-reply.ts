@@ -23,7 +23,10 @@ const wholePart = '1/1';
 const maxPartBytes = 512 * 1024;
 /** What a message needs besides its payload. */
 const headroomBytes = 1024;
-/** After so many parts the sender waits until the receiver has them, so that NATS never has to buffer a whole long reply. */
+/**
+ * After so many parts the sender waits until the receiver has them, so that NATS never has to buffer a whole long
+ * reply.
+ */
 const partsPerWindow = 4;
 
 /** What an answer belongs to. */
@@ -113,7 +116,10 @@ export function marks({ kind, part }: SignedAnswer, signature: string): MsgHdrs 
   return marked;
 }
 
-/** Puts the answer to one request together from its messages, and takes only those that the owner of the operation signed for it. */
+/**
+ * Puts the answer to one request together from its messages, and takes only those that the owner of the operation
+ * signed for it.
+ */
 export class ReplyAssembly {
   readonly #parts: Uint8Array[] = [];
   #bytes = 0;
@@ -130,8 +136,9 @@ export class ReplyAssembly {
   }
 
   /**
-   * The answer, once its last part is here. `refused` is what is not the next part of this answer, signed by the owner: it is forged,
-   * altered, copied or out of order, and changes nothing. Throws `internal` where a genuine answer is larger than allowed.
+   * The answer, once its last part is here. `refused` is what is not the next part of this answer, signed by the owner:
+   * it is forged, altered, copied or out of order, and changes nothing. Throws `internal` where a genuine answer is
+   * larger than allowed.
    */
   add(message: Msg): Answer | 'incomplete' | 'refused' {
     const kind = message.headers?.get(kindHeader) === 'error' ? 'error' : 'json';
@@ -151,7 +158,12 @@ export class ReplyAssembly {
 
   #verify(claimed: Pick<SignedAnswer, 'kind' | 'part'>, message: Msg): boolean {
     const signature = signatureOf(message);
-    const signed: SignedAnswer = { ...claimed, service: this.service, reply: message.reply ?? '', previous: this.#previous };
+    const signed: SignedAnswer = {
+      ...claimed,
+      service: this.service,
+      reply: message.reply ?? '',
+      previous: this.#previous,
+    };
     if (!this.signer.verifyAnswer(signed, message.data, signature)) return false;
     this.#previous = signature;
     return true;

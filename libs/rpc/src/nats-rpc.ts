@@ -71,7 +71,10 @@ export class NatsRpc extends RpcClient implements OnApplicationShutdown {
     this.link.connection?.publish(subject, json, { headers: seal(this.signer, subject, '', context, json).headers });
   }
 
-  override listen<Payload extends object>(type: BroadcastType<Payload>, listener: (payload: Payload) => void): () => void {
+  override listen<Payload extends object>(
+    type: BroadcastType<Payload>,
+    listener: (payload: Payload) => void,
+  ): () => void {
     const subscription = this.link.subscribe(broadcastSubject(type.name), undefined, (message) => {
       const opened = open(this.signer, message);
       if (!opened) return this.#logUnsigned(type.name);
@@ -95,7 +98,8 @@ export class NatsRpc extends RpcClient implements OnApplicationShutdown {
 
   protected override request(operation: Operation, payload: string, context: CallContext): Promise<Answer> {
     const { connection } = this.link;
-    if (!connection || this.#pending.size >= maxPendingCalls) return Promise.resolve({ error: unavailable(operation.service) });
+    if (!connection || this.#pending.size >= maxPendingCalls)
+      return Promise.resolve({ error: unavailable(operation.service) });
     this.#calls += 1;
     const token = this.#calls.toString(36);
     const subject = subjectOf(operation, this.signer.fingerprints[0]);
@@ -157,7 +161,9 @@ export class NatsRpc extends RpcClient implements OnApplicationShutdown {
   }
 
   #logUnsigned(broadcast: string): void {
-    this.#refused.log(broadcast, { message: `A broadcast of ${broadcast} was ignored: no ATOLL_BUS_SECRET of this process signed it.` });
+    this.#refused.log(broadcast, {
+      message: `A broadcast of ${broadcast} was ignored: no ATOLL_BUS_SECRET of this process signed it.`,
+    });
   }
 
   /** The connection is gone and with it every answer under way: nobody waits for its deadline in vain. */

@@ -10,7 +10,10 @@ import type { Readiness } from './rpc.js';
 import { SeenSignatures, Signer, type Secrets } from './signature.js';
 import { ThrottledLog } from './throttled-log.js';
 
-export type NatsStrategyOptions = RpcServerOptions & { secret: Secrets } & ({ link: NatsLink } | { servers: string | string[] });
+export type NatsStrategyOptions = RpcServerOptions & { secret: Secrets } & (
+    | { link: NatsLink }
+    | { servers: string | string[] }
+  );
 
 /** Serves the operations of a service over NATS. Replicas share the work by their queue group, the service's name. */
 export class NatsStrategy extends RpcServer {
@@ -33,7 +36,10 @@ export class NatsStrategy extends RpcServer {
     this.#link = 'link' in options ? options.link : NatsLink.open({ servers: options.servers, name: options.service });
   }
 
-  /** Resolves when every operation is subscribed, or after the link's patience with a NATS that is away: then it happens in the background. */
+  /**
+   * Resolves when every operation is subscribed, or after the link's patience with a NATS that is away: then it happens
+   * in the background.
+   */
   listen(callback: (error?: unknown) => void): void {
     this.#subscriptions = [...this.messageHandlers].map(([subject, handler]) =>
       this.#subjectsOf(subject).map((each) =>
@@ -68,32 +74,42 @@ export class NatsStrategy extends RpcServer {
   }
 
   /**
-   * One for each secret: a replica with another one is in no queue group with this one, and takes none of its requests. And the operation's own,
-   * on which callers of the release before this one still ask.
+   * One for each secret: a replica with another one is in no queue group with this one, and takes none of its requests.
+   * And the operation's own, on which callers of the release before this one still ask.
    */
   #subjectsOf(subject: string): string[] {
     return [...this.#signer.fingerprints.map((fingerprint) => subjectOf({ subject }, fingerprint)), subject];
   }
 
-  /** What is refused is not answered: the inbox belongs to whoever made the request first, and no refusal could be bound to it. */
+  /**
+   * What is refused is not answered: the inbox belongs to whoever made the request first, and no refusal could be bound
+   * to it.
+   */
   #receive(subject: string, handler: MessageHandler, message: Msg): void {
     const { reply: inbox } = message;
     if (!inbox || !isInbox(inbox)) return;
     const request = open(this.#signer, message);
     if (!request) {
-      this.#unsigned.log('', { message: `A request for ${subject} was ignored: no ATOLL_BUS_SECRET of this process signed it.` });
+      this.#unsigned.log('', {
+        message: `A request for ${subject} was ignored: no ATOLL_BUS_SECRET of this process signed it.`,
+      });
       return;
     }
     const { context, signature } = request;
     const refuse = (kind: string, reason: string): void =>
-      this.#refused.log(kind, { message: `A request for ${subject} was ignored: ${reason}.`, request_id: context.requestId });
+      this.#refused.log(kind, {
+        message: `A request for ${subject} was ignored: ${reason}.`,
+        request_id: context.requestId,
+      });
     if (remainingMs(context) === 0) {
       refuse('late', 'it came after its deadline by the clock of this host');
     } else if (!this.#seen.add(signature, context.deadlineAtMs)) {
       refuse('copy', 'it is a copy of one that came before');
     } else {
       void this.serve(handler, { ...request, nonce: signature }, (answer) =>
-        answer ? this.#respond({ inbox, signature, context }, answer) : refuse('handled', 'another replica handled the original'),
+        answer
+          ? this.#respond({ inbox, signature, context }, answer)
+          : refuse('handled', 'another replica handled the original'),
       );
     }
   }

@@ -30,7 +30,9 @@ describe('a service on a NATS that others can reach', () => {
     server = await startNats();
     link = NatsLink.open({ servers: server.url });
     stranger = await connect({ servers: server.url });
-    stranger.subscribe('_INBOX.>', { callback: (_error, answer) => void (answer.subject === inbox && heard.push(answer)) });
+    stranger.subscribe('_INBOX.>', {
+      callback: (_error, answer) => void (answer.subject === inbox && heard.push(answer)),
+    });
   });
   afterAll(async () => {
     await stranger.close();
@@ -40,7 +42,9 @@ describe('a service on a NATS that others can reach', () => {
   beforeEach(async () => {
     logged = [];
     for (const level of ['warn', 'error'] as const)
-      jest.spyOn(Logger.prototype, level).mockImplementation((line: unknown) => void logged.push(`${level}: ${JSON.stringify(line)}`));
+      jest
+        .spyOn(Logger.prototype, level)
+        .mockImplementation((line: unknown) => void logged.push(`${level}: ${JSON.stringify(line)}`));
     inbox = createInbox();
     heard = [];
     service = await startProbe(new NatsStrategy({ service: 'probe', link, secret: specSecret }));
@@ -100,14 +104,18 @@ describe('a service on a NATS that others can reach', () => {
     await settled();
     expect([service.handled, heard]).toEqual([0, []]);
     expect(logged).toEqual([
-      expect.stringMatching(/^error: .*A request for probe.ask was ignored: no ATOLL_BUS_SECRET of this process signed it/),
+      expect.stringMatching(
+        /^error: .*A request for probe.ask was ignored: no ATOLL_BUS_SECRET of this process signed it/,
+      ),
     ]);
   });
 
   it('ignores a request of which anything was changed: caller, deadline, payload, inbox, subject', async () => {
     const sealed = seal(signer, subject, inbox, systemContext('spec'), payload);
     publish(changed(sealed, (context, signature) => [context.replace('"spec"', '"root"'), signature]));
-    publish(changed(sealed, (context, signature) => [context.replace(/"deadlineAtMs":1/, '"deadlineAtMs":2'), signature]));
+    publish(
+      changed(sealed, (context, signature) => [context.replace(/"deadlineAtMs":1/, '"deadlineAtMs":2'), signature]),
+    );
     publish(sealed, JSON.stringify({ size: 2 }));
     publish(sealed, payload, createInbox());
     publish(seal(signer, 'probe.other', inbox, systemContext('spec'), payload));
@@ -124,7 +132,9 @@ describe('a service on a NATS that others can reach', () => {
 
   it('answers in inboxes alone, whatever subject a request names', async () => {
     const reached: string[] = [];
-    const elsewhere = stranger.subscribe('elsewhere.>', { callback: (_error, { subject: to }) => void reached.push(to) });
+    const elsewhere = stranger.subscribe('elsewhere.>', {
+      callback: (_error, { subject: to }) => void reached.push(to),
+    });
     const to = 'elsewhere.PURGE';
     publish(seal(signer, subject, to, systemContext('spec'), payload), payload, to);
     await settled();

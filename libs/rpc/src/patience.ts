@@ -6,7 +6,10 @@ export function after(timeMs: number, callback: () => void): NodeJS.Timeout {
   return setTimeout(callback, Math.min(timeMs, maxTimerMs));
 }
 
-/** Waits for `work`, but not longer than `timeMs`; false where it was not done by then. Throws what `work` throws in time. */
+/**
+ * Waits for `work`, but not longer than `timeMs`; false where it was not done by then. Throws what `work` throws in
+ * time.
+ */
 export async function inTime(work: Promise<unknown>, timeMs: number): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<boolean>((resolve) => (timer = after(timeMs, () => resolve(false))));

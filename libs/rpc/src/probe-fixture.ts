@@ -66,7 +66,10 @@ export function echo(question: Question): Promise<Reply> {
 /** Starts a service with these controllers behind a strategy. */
 export async function startService(strategy: RpcServer, ...controllers: Type[]): Promise<INestMicroservice> {
   class ServiceModule {}
-  const application = await NestFactory.createMicroservice({ module: ServiceModule, controllers }, { strategy, abortOnError: false });
+  const application = await NestFactory.createMicroservice(
+    { module: ServiceModule, controllers },
+    { strategy, abortOnError: false },
+  );
   await application.listen();
   return application;
 }

@@ -21,7 +21,11 @@ export abstract class RpcClient extends Rpc {
     return this.#decode(operation, await this.#ask(operation, input, context), context) as Output;
   }
 
-  override async callForJson<Input extends object>(operation: Operation<Input>, input: Input, context: CallContext): Promise<JsonText> {
+  override async callForJson<Input extends object>(
+    operation: Operation<Input>,
+    input: Input,
+    context: CallContext,
+  ): Promise<JsonText> {
     const json = await this.#ask(operation, input, context);
     if (!isObject(json)) throw this.#unreadable(operation, context);
     return json;
@@ -39,7 +43,11 @@ export abstract class RpcClient extends Rpc {
    * The error where the service does not know a field that its own contract has in this release. What users send was
    * checked before, by the same contract: they are not at fault, and have not sent the field themselves.
    */
-  #olderRelease({ service, subject }: Operation, { code, details }: AppError, { requestId }: CallContext): AppError | undefined {
+  #olderRelease(
+    { service, subject }: Operation,
+    { code, details }: AppError,
+    { requestId }: CallContext,
+  ): AppError | undefined {
     const field = code === 'invalid_input' && details.errors?.find((fault) => fault.code === unknownFieldCode)?.path;
     if (!field) return undefined;
     const message = `The service ${service} is older than this process: ${subject} does not know the field ${field}. Upgrade it.`;
@@ -61,7 +69,11 @@ export abstract class RpcClient extends Rpc {
   protected abstract request(operation: Operation, payload: string, context: CallContext): Promise<Answer>;
 
   /** Hands a broadcast to its listener; a broken one is dropped, whatever is wrong with it or with the listener. */
-  protected deliver<Payload extends object>(type: BroadcastType<Payload>, listener: (payload: Payload) => void, read: () => string): void {
+  protected deliver<Payload extends object>(
+    type: BroadcastType<Payload>,
+    listener: (payload: Payload) => void,
+    read: () => string,
+  ): void {
     try {
       listener(validateWire(type.payload, JSON.parse(read())));
     } catch (error) {

@@ -27,7 +27,10 @@ class FeatureModule {}
 
 function startApplication(bus: DynamicModule) {
   class ApplicationModule {}
-  return NestFactory.createApplicationContext({ module: ApplicationModule, imports: [bus, FeatureModule] }, { abortOnError: false });
+  return NestFactory.createApplicationContext(
+    { module: ApplicationModule, imports: [bus, FeatureModule] },
+    { abortOnError: false },
+  );
 }
 
 describe('an application with the bus', () => {

@@ -13,11 +13,15 @@ export interface RpcServerOptions {
   service: string;
   /** Requests being handled at once; what comes on top is told `unavailable`. 1,000 unless given. */
   maxInFlight?: number;
-  /** Turns an error that the service did not throw on purpose (a lost database) into one for callers; otherwise it is `internal`. */
+  /**
+   * Turns an error that the service did not throw on purpose (a lost database) into one for callers; otherwise it is
+   * `internal`.
+   */
   mapError?: (error: unknown) => AppError | undefined;
   /**
-   * Handles a call that came over the network so that what it changes is changed once, also where copies of it reach several replicas.
-   * Resolves with undefined for a copy, which is not answered. Without it, each replica refuses the copies that it sees itself.
+   * Handles a call that came over the network so that what it changes is changed once, also where copies of it reach
+   * several replicas. Resolves with undefined for a copy, which is not answered. Without it, each replica refuses the
+   * copies that it sees itself.
    */
   handleOnce?: <T>(call: SignedCall, handle: () => Promise<T>) => Promise<T | undefined>;
 }
@@ -43,7 +47,10 @@ const defaultDrainMs = 10_000;
 /** What goes back to a caller. */
 export type Answer = { json: JsonText; error?: never } | { error: AppError; json?: never };
 
-/** The receiving half of the bus, which does not depend on what carries it: validation, the handler, errors, shedding, drain. */
+/**
+ * The receiving half of the bus, which does not depend on what carries it: validation, the handler, errors, shedding,
+ * drain.
+ */
 export abstract class RpcServer extends Server implements CustomTransportStrategy {
   protected override readonly logger = new Logger(RpcServer.name);
   readonly #maxInFlight: number;
@@ -53,12 +60,16 @@ export abstract class RpcServer extends Server implements CustomTransportStrateg
 
   protected constructor(protected readonly options: RpcServerOptions) {
     super();
-    if (!options.service) throw new Error('A service needs its name to start: it is the queue group by which replicas share the work.');
+    if (!options.service)
+      throw new Error('A service needs its name to start: it is the queue group by which replicas share the work.');
     this.#maxInFlight = options.maxInFlight ?? 1000;
     this.#mapError = options.mapError ?? (() => undefined);
   }
 
-  /** Ready while every operation is subscribed and nothing drains. (`status` is taken: Nest's Server has an observable of that name.) */
+  /**
+   * Ready while every operation is subscribed and nothing drains. (`status` is taken: Nest's Server has an observable
+   * of that name.)
+   */
   abstract readiness(): Readiness;
 
   /** Takes no new requests and waits for those in flight, at most `timeoutMs` (10 s). May be called again. */
@@ -68,11 +79,17 @@ export abstract class RpcServer extends Server implements CustomTransportStrateg
     this.logger.warn(`${requests} still in flight after ${timeoutMs} ms; going on without them.`);
   }
 
-  override addHandler(pattern: unknown, handler: MessageHandler, isEventHandler = false, extras: Record<string, unknown> = {}): void {
+  override addHandler(
+    pattern: unknown,
+    handler: MessageHandler,
+    isEventHandler = false,
+    extras: Record<string, unknown> = {},
+  ): void {
     const subject = String(pattern);
     const operation = extras['operation'] as Operation | undefined;
     if (!operation) throw new Error(`The handler of ${subject} must be declared with @Handle.`);
-    if (operation.service !== this.options.service) throw new Error(`${subject} does not belong to the service ${this.options.service}.`);
+    if (operation.service !== this.options.service)
+      throw new Error(`${subject} does not belong to the service ${this.options.service}.`);
     if (this.messageHandlers.has(subject)) throw new Error(`${subject} has two handlers.`);
     super.addHandler(subject, handler, isEventHandler, extras);
   }
@@ -89,8 +106,8 @@ export abstract class RpcServer extends Server implements CustomTransportStrateg
   }
 
   /**
-   * Handles one request and hands its answer to `respond`; what `respond` does counts as in flight too. `respond` gets undefined for a copy
-   * of a request, which has no answer. Never throws.
+   * Handles one request and hands its answer to `respond`; what `respond` does counts as in flight too. `respond` gets
+   * undefined for a copy of a request, which has no answer. Never throws.
    */
   protected async serve(
     handler: MessageHandler,
@@ -119,7 +136,9 @@ export abstract class RpcServer extends Server implements CustomTransportStrateg
         return encodeAnswer(isObservable(result) ? await lastValueFrom(result) : result);
       };
       const mayBeCopied = nonce !== undefined && handleOnce !== undefined;
-      const json = mayBeCopied ? await handleOnce({ nonce, deadlineAtMs: context.deadlineAtMs }, handle) : await handle();
+      const json = mayBeCopied
+        ? await handleOnce({ nonce, deadlineAtMs: context.deadlineAtMs }, handle)
+        : await handle();
       return json === undefined ? undefined : { json };
     } catch (error) {
       return { error: this.#toAppError(error, context) };
@@ -137,7 +156,10 @@ export abstract class RpcServer extends Server implements CustomTransportStrateg
     const mapped = isAppError(error) ? error : this.#map(error);
     const told = mapped ?? new AppError('internal', internalMessage);
     if (told.code === 'internal')
-      this.logger.error({ message: String(error), request_id: requestId }, error instanceof Error ? error.stack : undefined);
+      this.logger.error(
+        { message: String(error), request_id: requestId },
+        error instanceof Error ? error.stack : undefined,
+      );
     else if (told !== error) this.logger.warn({ message: String(error), request_id: requestId });
     return told;
   }

@@ -23,7 +23,9 @@ describe('whether a process shares its secret with the others', () => {
   beforeEach(() => {
     opened = [];
     errors = [];
-    jest.spyOn(Logger.prototype, 'error').mockImplementation((line: unknown) => void errors.push((line as { message: string }).message));
+    jest
+      .spyOn(Logger.prototype, 'error')
+      .mockImplementation((line: unknown) => void errors.push((line as { message: string }).message));
   });
   afterEach(async () => {
     for (const process of opened) await stop(process.check);
@@ -101,7 +103,13 @@ describe('whether a process shares its secret with the others', () => {
     const again = { ...patient, everyMs: 5_000 };
     const gateway = await start('gateway', right, again);
     const teams = await start('teams', wrong, again);
-    await until(() => gateway.reason() !== null && teams.reason() !== null && gateway.reason() !== unknown && teams.reason() !== unknown);
+    await until(
+      () =>
+        gateway.reason() !== null &&
+        teams.reason() !== null &&
+        gateway.reason() !== unknown &&
+        teams.reason() !== unknown,
+    );
     expect([gateway.reason(), teams.reason()]).toEqual([
       'ATOLL_BUS_SECRET is another one than that of teams',
       'ATOLL_BUS_SECRET is another one than that of gateway',
@@ -155,7 +163,13 @@ describe('whether a process shares its secret with the others', () => {
     const heard: string[] = [];
     stranger.subscribe('>', { callback: (_error, message) => void heard.push(message.subject) });
     for (let time = 0; time < 100; time += 1) {
-      for (const reply of [createInbox('_INBOX.billing'), '_INBOX.x', 'events.teams.forged', '_INBOX.a.b.c.d', '_INBOX.a b.c'])
+      for (const reply of [
+        createInbox('_INBOX.billing'),
+        '_INBOX.x',
+        'events.teams.forged',
+        '_INBOX.a.b.c.d',
+        '_INBOX.a b.c',
+      ])
         stranger.publish('hello', '', { reply: reply.replace(' ', ''), headers: noise });
     }
     await stranger.flush();

@@ -18,10 +18,11 @@ interface Pace {
 const usualPace: Pace = { answerWindowMs: 500, everyMs: 5_000 };
 
 /**
- * Finds out whether this process shares a secret with the others, since it would otherwise only look as if they were away. It asks all
- * services at once, of which one replica each answers, signed. A process is at fault where others answer and none of another service
- * shares its secret; where only some of them share it, they are. Nothing can be proven by a message that does not verify, so what
- * somebody without the secret sends makes no process unready that has one peer.
+ * Finds out whether this process shares a secret with the others, since it would otherwise only look as if they were
+ * away. It asks all services at once, of which one replica each answers, signed. A process is at fault where others
+ * answer and none of another service shares its secret; where only some of them share it, they are. Nothing can be
+ * proven by a message that does not verify, so what somebody without the secret sends makes no process unready that has
+ * one peer.
  */
 export class SecretCheck {
   readonly #logger = new Logger(SecretCheck.name);
@@ -52,7 +53,10 @@ export class SecretCheck {
   /** Asks the others, at once or 5 s after the last time. */
   ask(): void {
     if (this.#question ?? this.#timer) return;
-    this.#timer = setTimeout(() => this.#ask(), Math.max(0, this.#askedAtMs + this.pace.everyMs - performance.now())).unref();
+    this.#timer = setTimeout(
+      () => this.#ask(),
+      Math.max(0, this.#askedAtMs + this.pace.everyMs - performance.now()),
+    ).unref();
   }
 
   async close(): Promise<void> {
@@ -69,7 +73,13 @@ export class SecretCheck {
     if (!connection) return;
     this.#askedAtMs = performance.now();
     const inbox = newInbox(this.link.name);
-    const sealed = seal(this.#signer, subject, inbox, systemContext(this.link.name, { deadlineMs: this.pace.answerWindowMs }), '');
+    const sealed = seal(
+      this.#signer,
+      subject,
+      inbox,
+      systemContext(this.link.name, { deadlineMs: this.pace.answerWindowMs }),
+      '',
+    );
     const answers = this.link.subscribe(`${inbox}.*.*`, undefined, (message) => this.#hear(message, sealed.signature));
     const window = setTimeout(() => this.#conclude(), this.pace.answerWindowMs).unref();
     const end = (): void => {

@@ -51,7 +51,9 @@ describe('a signature', () => {
       { reply: 'x' },
       { previous: 'b' },
     ] as Partial<SignedAnswer>[])
-      expect(signer.verifyAnswer({ ...answer, ...other }, Buffer.from('{}'), signer.signAnswer(answer, Buffer.from('{}')))).toBe(false);
+      expect(
+        signer.verifyAnswer({ ...answer, ...other }, Buffer.from('{}'), signer.signAnswer(answer, Buffer.from('{}'))),
+      ).toBe(false);
   });
 
   it('of a request is none of an answer', () => {
@@ -68,7 +70,14 @@ describe('a signature', () => {
   it('has one spelling', () => {
     const signer = new Signer(secret);
     const signature = signer.sign(signed);
-    for (const respelt of ['', `${signature}=`, ` ${signature}`, signature.slice(0, -1), signature.toLowerCase(), signature.repeat(2)]) {
+    for (const respelt of [
+      '',
+      `${signature}=`,
+      ` ${signature}`,
+      signature.slice(0, -1),
+      signature.toLowerCase(),
+      signature.repeat(2),
+    ]) {
       expect(signer.verify(signed, respelt)).toBe(false);
     }
   });
@@ -95,7 +104,8 @@ describe('a signature', () => {
   });
 
   it('is not made with a secret that could be guessed', () => {
-    for (const secrets of ['', 'short', [], [secret, 'short']]) expect(() => new Signer(secrets)).toThrow('at least 16 characters');
+    for (const secrets of ['', 'short', [], [secret, 'short']])
+      expect(() => new Signer(secrets)).toThrow('at least 16 characters');
   });
 });
 

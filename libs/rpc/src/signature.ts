@@ -20,7 +20,10 @@ export interface SignedAnswer {
   part: string;
   /** Subject on which the sender waits for a receipt of this part; empty where it does not. */
   reply: string;
-  /** Signature of the part before this one, and of the request for the first part: it binds all parts to their request, in order. */
+  /**
+   * Signature of the part before this one, and of the request for the first part: it binds all parts to their request,
+   * in order.
+   */
   previous: string;
 }
 
@@ -40,7 +43,10 @@ const minimumLength = 16;
 
 /** HMAC-SHA256 (RFC 2104) of requests, answers and events, under secrets that the gateway and all services share. */
 export class Signer {
-  /** Tells the secrets apart without giving them away: the one that signs first, then the others. Part of the subjects of requests. */
+  /**
+   * Tells the secrets apart without giving them away: the one that signs first, then the others. Part of the subjects
+   * of requests.
+   */
   readonly fingerprints: readonly [string, ...string[]];
   readonly #keys: readonly [KeyObject, ...KeyObject[]];
 
@@ -79,7 +85,9 @@ export class Signer {
     return this.#matches(signature, (key) => digestEvent(key, signed, text));
   }
 
-  /** Compares texts, not the bytes they stand for: a signature has one spelling, so that one seen before is known again. */
+  /**
+   * Compares texts, not the bytes they stand for: a signature has one spelling, so that one seen before is known again.
+   */
   #matches(signature: string, digestUnder: (key: KeyObject) => string): boolean {
     const given = Buffer.from(signature);
     return this.#keys.some((key) => {
@@ -106,8 +114,15 @@ function digest(key: KeyObject, { subject, reply, context, payload }: Signed): s
     .digest('base64url');
 }
 
-/** Begins with a word where a request begins with a digit: no signature of a request is one of an answer. JSON keeps the parts apart. */
-function digestAnswer(key: KeyObject, { service, kind, part, reply, previous }: SignedAnswer, payload: Uint8Array): string {
+/**
+ * Begins with a word where a request begins with a digit: no signature of a request is one of an answer. JSON keeps the
+ * parts apart.
+ */
+function digestAnswer(
+  key: KeyObject,
+  { service, kind, part, reply, previous }: SignedAnswer,
+  payload: Uint8Array,
+): string {
   return createHmac('sha256', key)
     .update(`answer ${JSON.stringify([service, kind, part, reply, previous])}\n`, 'utf8')
     .update(payload)

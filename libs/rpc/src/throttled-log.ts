@@ -29,6 +29,8 @@ export class ThrottledLog {
     }
     const leftOut = known?.leftOut ?? 0;
     this.#kinds.set(kind, { quietUntilMs: nowMs + everyMs, leftOut: 0 });
-    this.write(leftOut === 0 ? line : { ...line, message: `${line.message} (${leftOut} more since the last such line)` });
+    this.write(
+      leftOut === 0 ? line : { ...line, message: `${line.message} (${leftOut} more since the last such line)` },
+    );
   }
 }

@@ -22,7 +22,8 @@ describe.each([
   let rpc: Rpc;
   let service: Probe;
   let logged: string[];
-  const ask = (question: Question = {}, deadlineMs = 60_000) => rpc.call(probe.ask, question, systemContext('spec', { deadlineMs }));
+  const ask = (question: Question = {}, deadlineMs = 60_000) =>
+    rpc.call(probe.ask, question, systemContext('spec', { deadlineMs }));
 
   beforeAll(() => {
     transport = open();
@@ -32,7 +33,9 @@ describe.each([
 
   beforeEach(async () => {
     logged = [];
-    jest.spyOn(Logger.prototype, 'error').mockImplementation((...words: unknown[]) => void logged.push(JSON.stringify(words)));
+    jest
+      .spyOn(Logger.prototype, 'error')
+      .mockImplementation((...words: unknown[]) => void logged.push(JSON.stringify(words)));
     jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
     service = await startProbe(transport.strategy({ service: 'probe', maxInFlight: 3 }));
   });
@@ -85,11 +88,16 @@ describe.each([
     }
     expect(service.handled).toBe(0);
     const warned = jest.mocked(Logger.prototype.warn).mock.calls.map(([line]) => (line as { message: string }).message);
-    expect(warned).toEqual(['The service probe is older than this process: probe.ask does not know the field network. Upgrade it.']);
+    expect(warned).toEqual([
+      'The service probe is older than this process: probe.ask does not know the field network. Upgrade it.',
+    ]);
   });
 
   it('passes on the error that a handler throws on purpose', async () => {
-    const thrown = new AppError('conflict', 'Taken.', { retryAfterSeconds: 7, errors: [{ path: 'a', code: 'b', message: 'c' }] });
+    const thrown = new AppError('conflict', 'Taken.', {
+      retryAfterSeconds: 7,
+      errors: [{ path: 'a', code: 'b', message: 'c' }],
+    });
     service.answer = () => Promise.reject(thrown);
     const error = await errorOf(ask());
     expect(error.toWire()).toEqual(thrown.toWire());
@@ -155,7 +163,11 @@ describe.each([
 
   it('carries an answer that is written in parts, never whole, with turns of the event loop for others between the parts', async () => {
     const long = `"${'ä€x'.repeat(10_000)}"`;
-    const parts = [Buffer.from('{"list":[0'), ...Array.from({ length: 300 }, () => Buffer.from(`,${long}`)), Buffer.from(']}')];
+    const parts = [
+      Buffer.from('{"list":[0'),
+      ...Array.from({ length: 300 }, () => Buffer.from(`,${long}`)),
+      Buffer.from(']}'),
+    ];
     service.answer = () => Promise.resolve(new Json(parts));
     let turns = 0;
     const count = () => {

@@ -26,7 +26,8 @@ describe('a whole listing', () => {
   });
 
   it('takes entries as JSON, and leaves out slices of which nothing is left', async () => {
-    const entries = (ids: readonly string[]) => Promise.resolve(ids[0] === '100' ? '' : ids.map((id) => `{"id":"${id}"}`).join(','));
+    const entries = (ids: readonly string[]) =>
+      Promise.resolve(ids[0] === '100' ? '' : ids.map((id) => `{"id":"${id}"}`).join(','));
     const made = textOf(await new WholeListings().make('a', context(), listingOf(250, { entries })));
     expect((JSON.parse(made) as { data: object[] }).data).toHaveLength(150);
   });
@@ -38,9 +39,9 @@ describe('a whole listing', () => {
       inThisTurn += ids.length;
       return Promise.resolve(ids.map((id) => ({ id })));
     };
-    const made = Promise.all(['a', 'b', 'c'].map((owner) => listings.make(owner, context(), listingOf(2_000, { entries })))).then(
-      () => (isDone = true),
-    );
+    const made = Promise.all(
+      ['a', 'b', 'c'].map((owner) => listings.make(owner, context(), listingOf(2_000, { entries }))),
+    ).then(() => (isDone = true));
     // The first slice of each is made as it comes.
     await turn();
     inThisTurn = 0;
@@ -83,7 +84,9 @@ describe('a whole listing', () => {
       if (asked.length === 2) called.deadlineAtMs = Date.now();
       return Promise.resolve(ids.map((id) => ({ id })));
     };
-    expect(await codeOf(new WholeListings().make('a', called, listingOf(1_000, { entries })))).toBe('deadline_exceeded');
+    expect(await codeOf(new WholeListings().make('a', called, listingOf(1_000, { entries })))).toBe(
+      'deadline_exceeded',
+    );
     expect(asked).toEqual([100, 100]);
   });
 });

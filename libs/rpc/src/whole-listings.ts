@@ -14,13 +14,16 @@ const maxWaiting = 1_000;
 export interface WholeListing {
   /** The ids of all entries, in the order of the listing. */
   readonly ids: () => Promise<readonly string[]>;
-  /** The entries of up to 100 of the ids, in their order; or their JSON, with commas between them and no brackets. One that is gone may be missing. */
+  /**
+   * The entries of up to 100 of the ids, in their order; or their JSON, with commas between them and no brackets. One
+   * that is gone may be missing.
+   */
   readonly entries: (ids: readonly string[]) => Promise<readonly object[] | string>;
 }
 
 /**
- * Makes whole listings in slices of 100 entries, between which others have the event loop. Of one owner two that are longer than that are made at once;
- * the rest wait for half of their deadline.
+ * Makes whole listings in slices of 100 entries, between which others have the event loop. Of one owner two that are
+ * longer than that are made at once; the rest wait for half of their deadline.
  */
 export class WholeListings {
   readonly #turns = new Turns();
@@ -30,10 +33,15 @@ export class WholeListings {
   );
 
   /**
-   * Resolves with the JSON of `{data}`. `owner` names whose listings take turns. Throws `too_many_requests` where it has waited for those for too long,
-   * `deadline_exceeded` where its time is over between two slices, and what `listing` throws.
+   * Resolves with the JSON of `{data}`. `owner` names whose listings take turns. Throws `too_many_requests` where it
+   * has waited for those for too long, `deadline_exceeded` where its time is over between two slices, and what
+   * `listing` throws.
    */
-  async make<List extends { data: object[] }>(owner: string, context: CallContext, listing: WholeListing): Promise<Json<List>> {
+  async make<List extends { data: object[] }>(
+    owner: string,
+    context: CallContext,
+    listing: WholeListing,
+  ): Promise<Json<List>> {
     const ids = await listing.ids();
     const parts = () => partsOf(ids, listing, new Pace(this.#turns, () => requireTime(context)));
     if (ids.length <= entriesPerSlice) return new Json<List>(await parts());
@@ -55,5 +63,6 @@ async function partsOf(ids: readonly string[], { entries }: WholeListing, pace: 
 
 /** Nobody waits for the rest of a listing that is late. */
 function requireTime(context: CallContext): void {
-  if (remainingMs(context) === 0) throw new AppError('deadline_exceeded', 'The listing could not be made in time. Send limit and page.');
+  if (remainingMs(context) === 0)
+    throw new AppError('deadline_exceeded', 'The listing could not be made in time. Send limit and page.');
 }

@@ -35,7 +35,9 @@ export function deadlineExceeded(): AppError {
 }
 
 export function unavailable(service: string): AppError {
-  return new AppError('unavailable', `The service ${service} is not available at the moment.`, { retryAfterSeconds: 1 });
+  return new AppError('unavailable', `The service ${service} is not available at the moment.`, {
+    retryAfterSeconds: 1,
+  });
 }
 
 /** What a caller is told where a service that is still to be upgraded does not know a field. */

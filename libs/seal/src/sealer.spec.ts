@@ -23,7 +23,8 @@ describe('a sealed value', () => {
         const altered = sealed.slice(0, place) + (sealed[place] === 'A' ? 'B' : 'A') + sealed.slice(place + 1);
         const opened = attempt(() => sealer.open(altered, purpose));
         // The last character of base64url may carry bits that mean nothing.
-        if (opened !== undefined) expect([place, opened.toString()]).toEqual([sealed.length - 1, Buffer.from(secret).toString()]);
+        if (opened !== undefined)
+          expect([place, opened.toString()]).toEqual([sealed.length - 1, Buffer.from(secret).toString()]);
       }),
     );
   });
@@ -46,7 +47,10 @@ describe('keys', () => {
     const old = sealer.seal('hunter2', 'a');
     const rotated = new Sealer(`${Sealer.createKeys('k2')}, ${keys}`);
     expect(rotated.open(old, 'a').toString()).toBe('hunter2');
-    expect([old, rotated.seal('hunter2', 'a')].map((sealed) => sealed.startsWith(rotated.currentPrefix))).toEqual([false, true]);
+    expect([old, rotated.seal('hunter2', 'a')].map((sealed) => sealed.startsWith(rotated.currentPrefix))).toEqual([
+      false,
+      true,
+    ]);
     expect(() => sealer.open(rotated.seal('hunter2', 'a'), 'a')).toThrow(UnknownSealKey);
   });
 

@@ -23,17 +23,18 @@ export class UnknownSealKey extends Error {
 }
 
 /**
- * Encrypts secrets for rows and messages: AES-256-GCM under a key with an id, so that keys can be replaced. The text that comes out is
- * `v1.<key id>.<nonce, ciphertext and tag in base64url>`, about 4/3 of the secret and 50 characters more. The form, the key id and the
- * `purpose` are authenticated: a value that is moved to another row or column does not open there.
+ * Encrypts secrets for rows and messages: AES-256-GCM under a key with an id, so that keys can be replaced. The text
+ * that comes out is `v1.<key id>.<nonce, ciphertext and tag in base64url>`, about 4/3 of the secret and 50 characters
+ * more. The form, the key id and the `purpose` are authenticated: a value that is moved to another row or column does
+ * not open there.
  */
 export class Sealer {
   readonly #keys: ReadonlyMap<string, KeyObject>;
   readonly #current: string;
 
   /**
-   * `keys`: `id:base64` of 32 bytes each, comma-separated; the first seals, all open. Throws an Error that names the faulty entry by its
-   * position, never its value.
+   * `keys`: `id:base64` of 32 bytes each, comma-separated; the first seals, all open. Throws an Error that names the
+   * faulty entry by its position, never its value.
    */
   constructor(keys: string) {
     const entries = keys.split(',').map((text, at) => readKey(text.trim(), at + 1));
@@ -62,8 +63,11 @@ export class Sealer {
   open(sealed: string, purpose: string): Buffer {
     const [version, id = '', text = '', ...rest] = sealed.split('.');
     const bytes = Buffer.from(text, 'base64url');
-    if (version !== form || !keyId.test(id) || rest.length > 0 || bytes.length < nonceBytes + tagBytes) throw new SealBroken(purpose);
-    const decipher = createDecipheriv(algorithm, this.#keyOf(id), bytes.subarray(0, nonceBytes), { authTagLength: tagBytes });
+    if (version !== form || !keyId.test(id) || rest.length > 0 || bytes.length < nonceBytes + tagBytes)
+      throw new SealBroken(purpose);
+    const decipher = createDecipheriv(algorithm, this.#keyOf(id), bytes.subarray(0, nonceBytes), {
+      authTagLength: tagBytes,
+    });
     decipher.setAAD(boundTo(id, purpose));
     decipher.setAuthTag(bytes.subarray(-tagBytes));
     try {
@@ -73,7 +77,10 @@ export class Sealer {
     }
   }
 
-  /** How every value begins that is sealed under the first key. Seal what begins otherwise again before its key is taken away. */
+  /**
+   * How every value begins that is sealed under the first key. Seal what begins otherwise again before its key is taken
+   * away.
+   */
   get currentPrefix(): string {
     return `${form}.${this.#current}.`;
   }
@@ -89,7 +96,9 @@ function readKey(text: string, position: number): [string, KeyObject] {
   const [id = '', key = ''] = text.split(/:(.*)/s);
   const bytes = Buffer.from(key, 'base64');
   if (!keyId.test(id) || bytes.length !== keyBytes) {
-    throw new Error(`ATOLL_SEAL_KEYS must be id:key, comma-separated, each key ${keyBytes} bytes in base64; entry ${position} is not.`);
+    throw new Error(
+      `ATOLL_SEAL_KEYS must be id:key, comma-separated, each key ${keyBytes} bytes in base64; entry ${position} is not.`,
+    );
   }
   return [id, createSecretKey(bytes)];
 }

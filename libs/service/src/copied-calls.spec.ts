@@ -95,9 +95,16 @@ describe('a call that somebody copies, on a service of two replicas', () => {
     replicas = [];
     for (const transport of transports.slice(0, 2)) {
       const { rpc, courier } = transport;
-      const schema = { schema: 'ledger', url: database.url, entities: eventEntities, migrations: [Tables1790000000000] };
+      const schema = {
+        schema: 'ledger',
+        url: database.url,
+        entities: eventEntities,
+        migrations: [Tables1790000000000],
+      };
       const imports = [rpc, DatabaseModule.forRoot(schema), EventsModule.forRoot({ service: 'ledger', courier })];
-      replicas.push(await startService({ name: 'ledger', module: { module: LedgerModule, imports }, transport, logger }));
+      replicas.push(
+        await startService({ name: 'ledger', module: { module: LedgerModule, imports }, transport, logger }),
+      );
     }
     network = NatsLink.open({ servers: nats.url });
     await network.connected();
@@ -115,10 +122,13 @@ describe('a call that somebody copies, on a service of two replicas', () => {
     await database.drop();
   });
 
-  /** Sends copies of a request until a second handler has begun: the replica that has handled the request refuses it. */
+  /**
+   * Sends copies of a request until a second handler has begun: the replica that has handled the request refuses it.
+   */
   async function copy({ subject, data, reply = '', headers }: Request): Promise<void> {
     const connection = await network.connected();
-    for (; LedgerController.begun < 2; await connection.flush()) connection.publish(subject, data, { reply, headers: headers! });
+    for (; LedgerController.begun < 2; await connection.flush())
+      connection.publish(subject, data, { reply, headers: headers! });
   }
   /** Keeps the requests from now on, and calls back with each. */
   async function tap(onRequest: (request: Request) => void = () => undefined): Promise<Request[]> {

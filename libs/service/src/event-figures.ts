@@ -20,11 +20,17 @@ export function observeEvents(metrics: Registry, services: readonly RunningServi
     });
   add('atoll_outbox_pending', 'Events that are committed and not yet on their way.', ({ outbox }) => outbox.pending());
   add('atoll_dead_letters', 'Events whose effect failed for good.', ({ deadLetters }) => deadLetters.count());
-  add('atoll_events_missing', 'Events that were published and that a consumer of this service does not have.', ({ events }) =>
-    Promise.resolve(events.missing()),
+  add(
+    'atoll_events_missing',
+    'Events that were published and that a consumer of this service does not have.',
+    ({ events }) => Promise.resolve(events.missing()),
   );
-  add('atoll_event_stream_bytes', 'Size of the event stream of JetStream.', ({ events }) => Promise.resolve(events.streamUsage()?.bytes));
-  add('atoll_event_stream_limit_bytes', 'Size at which the event stream of JetStream takes no more events.', ({ events }) =>
-    Promise.resolve(events.streamUsage()?.maxBytes),
+  add('atoll_event_stream_bytes', 'Size of the event stream of JetStream.', ({ events }) =>
+    Promise.resolve(events.streamUsage()?.bytes),
+  );
+  add(
+    'atoll_event_stream_limit_bytes',
+    'Size at which the event stream of JetStream takes no more events.',
+    ({ events }) => Promise.resolve(events.streamUsage()?.maxBytes),
   );
 }

@@ -3,29 +3,32 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 
 /**
- * Below the range from which systems pick ports for outgoing connections and for listeners that take any port: none of those takes a port
- * before its listener does.
+ * Below the range from which systems pick ports for outgoing connections and for listeners that take any port: none of
+ * those takes a port before its listener does.
  */
 const anyPorts = { first: 10_000, count: 11_000 };
 
 /**
- * The port, or a free one in place of 0. Throws where it is taken, where this user may not open it, and where `host` is no address of this
- * machine. Called before anything is started, so that nothing has to be undone; `command` is what to try again with another port.
+ * The port, or a free one in place of 0. Throws where it is taken, where this user may not open it, and where `host` is
+ * no address of this machine. Called before anything is started, so that nothing has to be undone; `command` is what to
+ * try again with another port.
  */
 export async function requireFreePort(port: number, host: string, command: string): Promise<number> {
   for (;;) {
     const wanted = port === 0 ? anyPorts.first + randomInt(anyPorts.count) : port;
     const why = await whyNot(wanted, host);
     if (why === undefined) return wanted;
-    if (why === 'EACCES') throw new Error(`port ${wanted} may be opened by root alone. Choose another: PORT=3000 ${command}`);
+    if (why === 'EACCES')
+      throw new Error(`port ${wanted} may be opened by root alone. Choose another: PORT=3000 ${command}`);
     if (why !== 'EADDRINUSE') throw new Error(`HOST is ${JSON.stringify(host)}, ${noAddress}`);
-    if (port !== 0) throw new Error(`port ${port} is taken by another program. Choose another: PORT=${port + 1} ${command}`);
+    if (port !== 0)
+      throw new Error(`port ${port} is taken by another program. Choose another: PORT=${port + 1} ${command}`);
   }
 }
 
 /**
- * Throws where a setting, an IP address on which something is to listen later, is no address of this machine: `variable` is its name. Called
- * before anything is started.
+ * Throws where a setting, an IP address on which something is to listen later, is no address of this machine:
+ * `variable` is its name. Called before anything is started.
  */
 export async function requireOwnAddress(variable: string, host: string): Promise<void> {
   const why = await whyNot(0, host);

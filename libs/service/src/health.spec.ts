@@ -3,7 +3,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createMetrics, startHealthServer, type ReadinessCheck } from './health.js';
 
-const manifest = JSON.parse(readFileSync(join(import.meta.dirname, '../../../package.json'), 'utf8')) as { version: string };
+const manifest = JSON.parse(readFileSync(join(import.meta.dirname, '../../../package.json'), 'utf8')) as {
+  version: string;
+};
 
 async function withServer(checks: ReadinessCheck[], use: (base: string) => Promise<void>): Promise<void> {
   const server = await startHealthServer({ port: 0, host: '127.0.0.1', checks, metrics: createMetrics('teams') });
@@ -19,8 +21,12 @@ describe('a process tells how it is', () => {
     withServer([], async (base) => {
       const live = await fetch(`${base}/livez`);
       expect([live.status, await live.json()]).toEqual([200, { status: 'live', version: manifest.version }]);
-      expect(await (await fetch(`${base}/metrics`)).text()).toContain('process_cpu_user_seconds_total{service="teams"}');
-      expect(await (await fetch(`${base}/metrics`)).text()).toContain(`atoll_build_info{version="${manifest.version}",service="teams"} 1`);
+      expect(await (await fetch(`${base}/metrics`)).text()).toContain(
+        'process_cpu_user_seconds_total{service="teams"}',
+      );
+      expect(await (await fetch(`${base}/metrics`)).text()).toContain(
+        `atoll_build_info{version="${manifest.version}",service="teams"} 1`,
+      );
       expect((await fetch(`${base}/other`)).status).toBe(404);
     }));
 

@@ -3,7 +3,10 @@ import type { AddressInfo } from 'node:net';
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { version } from './version.js';
 
-/** One reason why a process may not be ready. `check` answers null when all is well, else the reason in words; a check that throws has failed. */
+/**
+ * One reason why a process may not be ready. `check` answers null when all is well, else the reason in words; a check
+ * that throws has failed.
+ */
 export interface ReadinessCheck {
   readonly name: string;
   check(): Promise<string | null> | string | null;
@@ -66,9 +69,13 @@ export async function startHealthServer(options: {
     '/livez': (response) => Promise.resolve(answerJson(response, 200, { status: 'live', version })),
     '/readyz': async (response) => {
       const state = await readiness(checks);
-      return answerJson(response, state.ready ? 200 : 503, { status: state.ready ? 'ready' : 'not_ready', reasons: state.reasons });
+      return answerJson(response, state.ready ? 200 : 503, {
+        status: state.ready ? 'ready' : 'not_ready',
+        reasons: state.reasons,
+      });
     },
-    '/metrics': async (response) => response.writeHead(200, { 'content-type': metrics.contentType }).end(await metrics.metrics()),
+    '/metrics': async (response) =>
+      response.writeHead(200, { 'content-type': metrics.contentType }).end(await metrics.metrics()),
   };
   const server: Server = createServer((request, response) => {
     const route = request.method === 'GET' ? routes[request.url ?? ''] : undefined;

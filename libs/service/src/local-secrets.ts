@@ -3,7 +3,10 @@ import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Sealer } from '@atoll/seal';
 
-/** What the processes of one deployment share and nobody else knows. An operator sets them by environment; one machine makes its own. */
+/**
+ * What the processes of one deployment share and nobody else knows. An operator sets them by environment; one machine
+ * makes its own.
+ */
 export interface LocalSecrets {
   /** Signs the context of every call on the bus. */
   busSecret: string;
@@ -14,8 +17,8 @@ export interface LocalSecrets {
 }
 
 /**
- * Reads the secrets of a data folder, or makes them at the first start, readable by their owner alone. A secret that an earlier release did not have
- * yet is added. Never overwrites a file it cannot read.
+ * Reads the secrets of a data folder, or makes them at the first start, readable by their owner alone. A secret that an
+ * earlier release did not have yet is added. Never overwrites a file it cannot read.
  */
 export function loadLocalSecrets(dataDir: string): LocalSecrets {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
@@ -29,7 +32,8 @@ export function loadLocalSecrets(dataDir: string): LocalSecrets {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
   const { busSecret, keyPepper, sealKeys } = JSON.parse(readFileSync(path, 'utf8')) as Partial<LocalSecrets>;
-  if (!busSecret || !keyPepper) throw new Error(`${path} does not hold the secrets of this data folder; restore it from a backup.`);
+  if (!busSecret || !keyPepper)
+    throw new Error(`${path} does not hold the secrets of this data folder; restore it from a backup.`);
   if (sealKeys) return { busSecret, keyPepper, sealKeys };
   const completed: LocalSecrets = { busSecret, keyPepper, sealKeys: fresh.sealKeys };
   writeFileSync(`${path}.new`, JSON.stringify(completed), { mode: 0o600 });

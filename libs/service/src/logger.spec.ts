@@ -6,7 +6,11 @@ import { createLogger, NestLogger } from './logger.js';
 
 function recorded(): { lines: string[]; logger: ReturnType<typeof createLogger> } {
   const lines: string[] = [];
-  const logger = createLogger({ service: 'teams', level: 'debug', destination: { write: (line: string) => void lines.push(line) } });
+  const logger = createLogger({
+    service: 'teams',
+    level: 'debug',
+    destination: { write: (line: string) => void lines.push(line) },
+  });
   return { lines, logger };
 }
 

@@ -40,8 +40,9 @@ function redactText(text: string): string {
 }
 
 /**
- * Written in one go for many lines, a tenth of a second late at most; what is left goes out as the process ends. Where nobody reads it any more, `flushSync` would try for
- * ever, so `flush` goes before it: by that pino notices, and makes `flushSync` do nothing.
+ * Written in one go for many lines, a tenth of a second late at most; what is left goes out as the process ends. Where
+ * nobody reads it any more, `flushSync` would try for ever, so `flush` goes before it: by that pino notices, and makes
+ * `flushSync` do nothing.
  */
 function standardOutput(): DestinationStream {
   const output = pino.destination({ dest: 1, sync: true, minLength: bufferedBytes });
@@ -53,7 +54,10 @@ function standardOutput(): DestinationStream {
   return output;
 }
 
-/** Structured logs, a JSON object a line, on standard output unless told otherwise. Secrets are redacted by field name and by form. */
+/**
+ * Structured logs, a JSON object a line, on standard output unless told otherwise. Secrets are redacted by field name
+ * and by form.
+ */
 export function createLogger(options: { service: string; level?: LogLevel; destination?: DestinationStream }): Logger {
   const { service, level = 'info', destination } = options;
   const settings = {
@@ -76,7 +80,10 @@ const nestContexts: ReadonlySet<string> = new Set([
   'RoutesResolver',
 ]);
 
-/** Nest's own log lines through the process's logger. The last of Nest's parameters is the context's name, the one before it a stack. */
+/**
+ * Nest's own log lines through the process's logger. The last of Nest's parameters is the context's name, the one
+ * before it a stack.
+ */
 export class NestLogger implements LoggerService {
   constructor(private readonly logger: Logger) {}
 
@@ -89,7 +96,10 @@ export class NestLogger implements LoggerService {
     this.write('warn', message, parameters);
   }
 
-  /** What prevents a start is thrown besides, and whoever starts the process says it in one sentence; its stack is for who looks for a bug. */
+  /**
+   * What prevents a start is thrown besides, and whoever starts the process says it in one sentence; its stack is for
+   * who looks for a bug.
+   */
   error(message: unknown, ...parameters: unknown[]): void {
     this.write(parameters.at(-1) === 'ExceptionHandler' ? 'debug' : 'error', message, parameters);
   }
@@ -104,7 +114,9 @@ export class NestLogger implements LoggerService {
 
   private write(level: 'debug' | 'info' | 'warn' | 'error' | 'fatal', message: unknown, parameters: unknown[]): void {
     const context = typeof parameters.at(-1) === 'string' ? (parameters.at(-1) as string) : undefined;
-    const details = parameters.slice(0, context === undefined ? undefined : -1).filter((parameter) => parameter !== undefined);
+    const details = parameters
+      .slice(0, context === undefined ? undefined : -1)
+      .filter((parameter) => parameter !== undefined);
     const { text, fields } = read(message);
     this.logger[level]({ ...fields, ...(context && { context }), ...(details.length > 0 && { details }) }, text);
   }
@@ -114,7 +126,8 @@ export class NestLogger implements LoggerService {
 function read(message: unknown): { text: string; fields?: object } {
   if (typeof message === 'string') return { text: message };
   if (message instanceof Error) return { text: message.message, fields: { err: message } };
-  if (typeof message !== 'object' || message === null || !('message' in message)) return { text: JSON.stringify(message) };
+  if (typeof message !== 'object' || message === null || !('message' in message))
+    return { text: JSON.stringify(message) };
   const { message: text, ...fields } = message;
   return { text: String(text), fields };
 }

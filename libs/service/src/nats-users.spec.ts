@@ -25,7 +25,11 @@ describe('the NATS user of a service', () => {
     expect(Shelf).toBeDefined();
     server = await startNats({ configuration: natsAuthorization(natsUsers(services), passwordOf) });
     for (const user of ['gateway', ...services]) {
-      const link = NatsLink.open({ servers: server.url, name: user, connection: { user, pass: JSON.parse(passwordOf(user)) as string } });
+      const link = NatsLink.open({
+        servers: server.url,
+        name: user,
+        connection: { user, pass: JSON.parse(passwordOf(user)) as string },
+      });
       links.push(link);
       const connection = await link.connected();
       connections.set(user, connection);
@@ -73,7 +77,11 @@ describe('the NATS user of a service', () => {
   });
 
   it('publishes its own events and broadcasts, and those of nobody else', async () => {
-    for (const subject of ['events.billing.price_changed', 'events.teams.team_deletion_answered', 'broadcast.billing.x']) {
+    for (const subject of [
+      'events.billing.price_changed',
+      'events.teams.team_deletion_answered',
+      'broadcast.billing.x',
+    ]) {
       expect(await publish('billing', subject)).toEqual([]);
     }
     for (const subject of ['events.teams.team_changed', 'broadcast.teams.credentials_changed']) {
@@ -91,7 +99,10 @@ describe('the NATS user of a service', () => {
 
   it('has its own consumers of the stream, and neither touches those of others nor deletes anything', async () => {
     const api = (action: string) => `$JS.API.${action}`;
-    for (const allowed of [`STREAM.INFO.${eventStream}`, `CONSUMER.CREATE.${eventStream}.billing_shelf.events.teams.>`]) {
+    for (const allowed of [
+      `STREAM.INFO.${eventStream}`,
+      `CONSUMER.CREATE.${eventStream}.billing_shelf.events.teams.>`,
+    ]) {
       expect(await publish('billing', api(allowed))).toEqual([]);
     }
     for (const refusedAction of [

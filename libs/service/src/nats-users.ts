@@ -12,24 +12,42 @@ export interface NatsUser {
 const limitsBucket = 'atoll_rate_limits';
 
 /**
- * The users of a deployment, one for each service and one for the gateways: what their contracts name, and no more. So whoever has the
- * credential of one service can call as it calls and publish its events, and can neither read the answers that others get nor
- * answer or publish in their place. Events and their consumers are those that are loaded in this process.
+ * The users of a deployment, one for each service and one for the gateways: what their contracts name, and no more. So
+ * whoever has the credential of one service can call as it calls and publish its events, and can neither read the
+ * answers that others get nor answer or publish in their place. Events and their consumers are those that are loaded in
+ * this process.
  */
 export function natsUsers(services: readonly string[]): NatsUser[] {
   // Who consumes the events of a service that is not deployed asks for them all the same.
-  const calls = [...new Set([...services, ...declaredEvents().map(({ service }) => service)])].toSorted().map((service) => `${service}.>`);
+  const calls = [...new Set([...services, ...declaredEvents().map(({ service }) => service)])]
+    .toSorted()
+    .map((service) => `${service}.>`);
   return [
-    { name: 'gateway', publish: [...calls, ...asAnybody('gateway'), ...rateLimits()], subscribe: [...inboxes('gateway'), 'broadcast.>'] },
+    {
+      name: 'gateway',
+      publish: [...calls, ...asAnybody('gateway'), ...rateLimits()],
+      subscribe: [...inboxes('gateway'), 'broadcast.>'],
+    },
     ...services.map((name) => ({
       name,
-      publish: [...calls, ...asAnybody(name), `broadcast.${name}.>`, `events.${name}.>`, ...openEvents(), ...stream(), ...durables(name)],
+      publish: [
+        ...calls,
+        ...asAnybody(name),
+        `broadcast.${name}.>`,
+        `events.${name}.>`,
+        ...openEvents(),
+        ...stream(),
+        ...durables(name),
+      ],
       subscribe: [...inboxes(name), `${name}.>`, 'broadcast.>'],
     })),
   ];
 }
 
-/** The block `authorization` of a configuration of nats-server; each password is given as the configuration is to have it. */
+/**
+ * The block `authorization` of a configuration of nats-server; each password is given as the configuration is to have
+ * it.
+ */
 export function natsAuthorization(users: readonly NatsUser[], passwordOf: (name: string) => string): string {
   const blocks = users.map(
     ({ name, publish, subscribe }) =>
@@ -81,7 +99,9 @@ function rateLimits(): string[] {
   return [
     `$KV.${limitsBucket}.>`,
     '$JS.API.INFO',
-    ...['STREAM.INFO', 'STREAM.CREATE', 'STREAM.UPDATE', 'STREAM.MSG.GET', 'DIRECT.GET'].map((action) => `$JS.API.${action}.${kv}`),
+    ...['STREAM.INFO', 'STREAM.CREATE', 'STREAM.UPDATE', 'STREAM.MSG.GET', 'DIRECT.GET'].map(
+      (action) => `$JS.API.${action}.${kv}`,
+    ),
     `$JS.API.DIRECT.GET.${kv}.>`,
   ];
 }

@@ -27,7 +27,10 @@ export class BusEnv extends ProcessEnv {
   @IsString()
   NATS_URL: string = 'nats://127.0.0.1:4222';
 
-  /** Signs the context of every call: the same in all processes. Comma-separated while it is changed: the first signs, all are believed. */
+  /**
+   * Signs the context of every call: the same in all processes. Comma-separated while it is changed: the first signs,
+   * all are believed.
+   */
   @MinLength(16, { message: 'ATOLL_BUS_SECRET must be at least 16 characters long' })
   ATOLL_BUS_SECRET: string = '';
 }
@@ -41,11 +44,17 @@ export class ServiceEnv extends BusEnv {
   @WholeNumber({ min: 0, max: 65_535 })
   HEALTH_PORT: number = 8080;
 
-  /** How long a request may take, the same as the gateway's. Where it is more than the default, a service waits longer for its database. */
+  /**
+   * How long a request may take, the same as the gateway's. Where it is more than the default, a service waits longer
+   * for its database.
+   */
   @RequestDeadline()
   ATOLL_DEADLINE_MS: number = defaultDeadlineMs;
 
-  /** Size in MiB at which the event stream takes no more. What an operator has set on the stream, else 1024, unless given. */
+  /**
+   * Size in MiB at which the event stream takes no more. What an operator has set on the stream, else 1024, unless
+   * given.
+   */
   @WholeNumber({ min: 16, max: mostOfAny, unit: 'MiB', optional: true })
   ATOLL_EVENTS_MAX_MIB: number | undefined = undefined;
 

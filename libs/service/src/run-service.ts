@@ -12,7 +12,10 @@ import { startService } from './start-service.js';
 import { natsTransport, type NatsTransportOptions } from './transport.js';
 import { version } from './version.js';
 
-/** Runs one service in this process until it is told to stop. Ends the process with code 1 and one clear line where it cannot start. */
+/**
+ * Runs one service in this process until it is told to stop. Ends the process with code 1 and one clear line where it
+ * cannot start.
+ */
 export async function runService<Settings extends object>(definition: ServiceDefinition<Settings>): Promise<void> {
   const { name } = definition;
   try {
@@ -20,11 +23,16 @@ export async function runService<Settings extends object>(definition: ServiceDef
     const settings = await readSettings(definition);
     const logger = createLogger({ service: name, level: env.ATOLL_LOG_LEVEL });
     logger.info({ version }, 'starting');
-    // Until there is something to stop, a signal ends the process at once: a start may wait for its broker for ever, and the first process of a
-    // container outlives a signal that it does not handle.
+    // Until there is something to stop, a signal ends the process at once: a start may wait for its broker for ever,
+    // and the first process of a container outlives a signal that it does not handle.
     let stop = (): Promise<void> => Promise.resolve();
     onShutdown(logger, () => stop());
-    const transport = natsTransport({ servers: env.NATS_URL, name, secrets: env.ATOLL_BUS_SECRET, stream: streamOf(env) });
+    const transport = natsTransport({
+      servers: env.NATS_URL,
+      name,
+      secrets: env.ATOLL_BUS_SECRET,
+      stream: streamOf(env),
+    });
     const { DATABASE_URL: databaseUrl, ATOLL_DEADLINE_MS: deadlineMs } = env;
     const module = moduleOf(definition, { settings, databaseUrl, deadlineMs, transport });
     const service = await startService({ name, module, transport, logger });
@@ -48,7 +56,10 @@ export async function runService<Settings extends object>(definition: ServiceDef
   }
 }
 
-function streamOf({ ATOLL_EVENTS_MAX_MIB: maxMib, ATOLL_EVENTS_REPLICAS: replicas }: ServiceEnv): NatsTransportOptions['stream'] {
+function streamOf({
+  ATOLL_EVENTS_MAX_MIB: maxMib,
+  ATOLL_EVENTS_REPLICAS: replicas,
+}: ServiceEnv): NatsTransportOptions['stream'] {
   return {
     ...(maxMib !== undefined && { maxBytes: maxMib * 1024 ** 2 }),
     ...(replicas !== undefined && { replicas: Number(replicas) }),

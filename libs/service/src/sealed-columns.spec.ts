@@ -32,18 +32,26 @@ afterAll(async () => {
 const put = (sealer: Sealer, no: number, secret: string) =>
   client.query('INSERT INTO safe VALUES ($1, $2, $3)', ['a', no, sealer.seal(secret, `safe:a/${no}`)]);
 const opened = async (sealer: Sealer) =>
-  (await rows.query<{ no: number; sealed: string }>(`SELECT no, sealed FROM safe WHERE sealed <> '' ORDER BY no`)).map(({ no, sealed }) =>
-    sealer.open(sealed, `safe:a/${no}`).toString(),
+  (await rows.query<{ no: number; sealed: string }>(`SELECT no, sealed FROM safe WHERE sealed <> '' ORDER BY no`)).map(
+    ({ no, sealed }) => sealer.open(sealed, `safe:a/${no}`).toString(),
   );
 
 describe('sealing again under the first key', () => {
   it('leaves nothing that needs another key, whatever the number of rows', async () => {
     const many = 2_500;
     const values = Array.from({ length: many }, (_, no) => before.seal(`secret ${no}`, `safe:a/${no}`));
-    await client.query(`INSERT INTO safe SELECT 'a', no - 1, sealed FROM unnest($1::text[]) WITH ORDINALITY AS s (sealed, no)`, [values]);
+    await client.query(
+      `INSERT INTO safe SELECT 'a', no - 1, sealed FROM unnest($1::text[]) WITH ORDINALITY AS s (sealed, no)`,
+      [values],
+    );
     await client.query(`INSERT INTO safe VALUES ('a', -1, NULL), ('a', -2, '')`);
     await put(rotated, many, 'of the new key');
-    expect(await resealColumn(place, rotated, rows)).toEqual({ table: 'safe', column: 'sealed', resealed: many, unopened: [] });
+    expect(await resealColumn(place, rotated, rows)).toEqual({
+      table: 'safe',
+      column: 'sealed',
+      resealed: many,
+      unopened: [],
+    });
     expect(await opened(after)).toEqual([...values.map((_, no) => `secret ${no}`), 'of the new key']);
     expect((await resealColumn(place, rotated, rows)).resealed).toBe(0);
   });
@@ -64,7 +72,8 @@ describe('sealing again under the first key', () => {
     await put(before, 1, 'old password');
     const meanwhile = {
       query: async <Row extends object>(sql: string, values?: unknown[]): Promise<Row[]> => {
-        if (sql.startsWith('UPDATE')) await client.query('UPDATE safe SET sealed = $1', [rotated.seal('new password', 'safe:a/1')]);
+        if (sql.startsWith('UPDATE'))
+          await client.query('UPDATE safe SET sealed = $1', [rotated.seal('new password', 'safe:a/1')]);
         return rows.query<Row>(sql, values);
       },
     };
@@ -73,6 +82,9 @@ describe('sealing again under the first key', () => {
   });
 
   it('takes a table that is not there for an empty one', async () => {
-    expect(await resealColumn({ ...place, table: 'nowhere.safe' }, rotated, rows)).toMatchObject({ resealed: 0, unopened: [] });
+    expect(await resealColumn({ ...place, table: 'nowhere.safe' }, rotated, rows)).toMatchObject({
+      resealed: 0,
+      unopened: [],
+    });
   });
 });

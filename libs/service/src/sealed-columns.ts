@@ -28,10 +28,15 @@ interface Rows {
 const batch = 1_000;
 
 /**
- * Seals under the first key what another one sealed, so that the others can be taken away. Beside services that run: a value that one of them writes
- * meanwhile is left as that wrote it. May be repeated, and stopped at any time. A table that is not there has no values.
+ * Seals under the first key what another one sealed, so that the others can be taken away. Beside services that run: a
+ * value that one of them writes meanwhile is left as that wrote it. May be repeated, and stopped at any time. A table
+ * that is not there has no values.
  */
-export async function resealColumn({ table, column, purposeBy, purposeOf }: SealedColumn, sealer: Sealer, rows: Rows): Promise<Resealed> {
+export async function resealColumn(
+  { table, column, purposeBy, purposeOf }: SealedColumn,
+  sealer: Sealer,
+  rows: Rows,
+): Promise<Resealed> {
   const unopened: Resealed['unopened'][number][] = [];
   const kept: string[] = [];
   let resealed = 0;

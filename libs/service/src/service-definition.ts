@@ -14,8 +14,8 @@ export interface FirstStart {
 }
 
 /**
- * A service as a value, exported by `apps/<name>/src/service.ts`: by it the service is started in a process of its own, in one process with the others,
- * and under test; operator commands, compose and the checks follow from it too.
+ * A service as a value, exported by `apps/<name>/src/service.ts`: by it the service is started in a process of its own,
+ * in one process with the others, and under test; operator commands, compose and the checks follow from it too.
  */
 export interface ServiceDefinition<Settings extends object = object> {
   /** Its queue group on the bus, its schema in PostgreSQL, and the first word of its operations and events. */
@@ -23,8 +23,8 @@ export interface ServiceDefinition<Settings extends object = object> {
   /** What an operator can set, by `@Variable`, with defaults and validators. Loaded once, injectable by this class. */
   readonly settings: Wire<Settings>;
   /**
-   * What the validators of one setting cannot tell: settings that need each other, files, addresses of the machine. Runs before anything is
-   * started. Throws an Error whose sentence names the variables at fault.
+   * What the validators of one setting cannot tell: settings that need each other, files, addresses of the machine.
+   * Runs before anything is started. Throws an Error whose sentence names the variables at fault.
    */
   check?(this: void, settings: Settings): Promise<void> | void;
   /** Of the schema `name`. */
@@ -53,7 +53,9 @@ export interface ServiceSurroundings<Settings extends object> {
 }
 
 /** The value as it stands; constrains its type. */
-export function defineService<Settings extends object>(definition: ServiceDefinition<Settings>): ServiceDefinition<Settings> {
+export function defineService<Settings extends object>(
+  definition: ServiceDefinition<Settings>,
+): ServiceDefinition<Settings> {
   return definition;
 }
 

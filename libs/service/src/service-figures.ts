@@ -2,7 +2,10 @@ import type { INestMicroservice } from '@nestjs/common';
 import { Gauge, type Registry } from 'prom-client';
 import type { RunningService } from './start-service.js';
 
-/** What an operator watches of one service. Read from its database when the metrics are, so every replica shows the same. */
+/**
+ * What an operator watches of one service. Read from its database when the metrics are, so every replica shows the
+ * same.
+ */
 export interface ServiceFigure {
   /** `atoll_` and the rest. */
   readonly name: string;
@@ -13,8 +16,15 @@ export interface ServiceFigure {
   readonly read: (app: INestMicroservice) => Promise<Readonly<Record<string, number>>>;
 }
 
-/** Adds the figures of a service, labelled with its name. While its database does not answer they are not shown; readiness says so. */
-export function observeFigures(metrics: Registry, { name: service, app }: RunningService, figures: readonly ServiceFigure[] = []): void {
+/**
+ * Adds the figures of a service, labelled with its name. While its database does not answer they are not shown;
+ * readiness says so.
+ */
+export function observeFigures(
+  metrics: Registry,
+  { name: service, app }: RunningService,
+  figures: readonly ServiceFigure[] = [],
+): void {
   for (const { name, help, label, values, read } of figures) {
     new Gauge({
       name,

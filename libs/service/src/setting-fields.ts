@@ -23,7 +23,10 @@ export function DecimalNumber({ min, max }: { min: number; max: number }): Prope
 /** A setting that is where an HTTP service is reached, with its scheme; may be left out. */
 export function HttpUrl(): PropertyDecorator {
   const message = '$property must be an http or https URL, such as http://user:password@host.example.com:9090';
-  return applyDecorators(IsOptional(), IsUrl({ require_tld: false, require_protocol: true, protocols: ['http', 'https'] }, { message }));
+  return applyDecorators(
+    IsOptional(),
+    IsUrl({ require_tld: false, require_protocol: true, protocols: ['http', 'https'] }, { message }),
+  );
 }
 
 /** A setting that is where PostgreSQL is reached. */

@@ -4,8 +4,8 @@ import type { Logger } from 'pino';
 const patienceMs = 25_000;
 
 /**
- * Runs `stop` once, at the first SIGTERM or SIGINT, then ends the process with code 0. A second signal, a stop that fails, or one that takes
- * longer than 25 seconds ends it with code 1.
+ * Runs `stop` once, at the first SIGTERM or SIGINT, then ends the process with code 0. A second signal, a stop that
+ * fails, or one that takes longer than 25 seconds ends it with code 1.
  */
 export function onShutdown(logger: Logger, stop: () => Promise<unknown>): void {
   let stopping = false;

@@ -69,7 +69,12 @@ function greeterModule({ rpc, courier }: Transport): DynamicModule {
     module: GreeterModule,
     imports: [
       rpc,
-      DatabaseModule.forRoot({ schema: 'greeter', url: database.url, entities: eventEntities, migrations: [Tables1790000000000] }),
+      DatabaseModule.forRoot({
+        schema: 'greeter',
+        url: database.url,
+        entities: eventEntities,
+        migrations: [Tables1790000000000],
+      }),
       EventsModule.forRoot({ service: 'greeter', courier }),
     ],
   };
@@ -111,7 +116,8 @@ describe.each(transports)('a service $name', ({ open }) => {
   }
 
   async function untilReady(): Promise<void> {
-    while (!(await readiness([...transport.checks, ...service.checks])).ready) await new Promise((resolve) => setTimeout(resolve, 20));
+    while (!(await readiness([...transport.checks, ...service.checks])).ready)
+      await new Promise((resolve) => setTimeout(resolve, 20));
   }
 
   it('answers, and becomes ready', () =>

@@ -22,7 +22,9 @@ export interface RunningService {
   stop(): Promise<void>;
 }
 
-/** Boots a service's module as a Nest application of its own and subscribes its operations. Throws when it cannot start. */
+/**
+ * Boots a service's module as a Nest application of its own and subscribes its operations. Throws when it cannot start.
+ */
 export async function startService(options: {
   name: string;
   module: DynamicModule;
@@ -31,7 +33,11 @@ export async function startService(options: {
 }): Promise<RunningService> {
   const { name, module, transport, logger } = options;
   const server = transport.server({ service: name, mapError: asUnavailable, handleOnce });
-  const app = await NestFactory.createMicroservice(module, { strategy: server, logger: new NestLogger(logger), abortOnError: false });
+  const app = await NestFactory.createMicroservice(module, {
+    strategy: server,
+    logger: new NestLogger(logger),
+    abortOnError: false,
+  });
   await openConnections(app.get(DataSource, { strict: false }));
   await app.listen();
   const database = app.get(DatabaseStatus, { strict: false });

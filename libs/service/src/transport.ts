@@ -41,7 +41,10 @@ export interface NatsTransportOptions {
   /** Comma-separated. */
   servers: string;
   name: string;
-  /** Comma-separated: of several secrets the first signs and all verify, so that they can be changed one process after the other. */
+  /**
+   * Comma-separated: of several secrets the first signs and all verify, so that they can be changed one process after
+   * the other.
+   */
   secrets: string;
   /** Limits of the event stream. */
   stream?: Pick<JetStreamSettings, 'maxBytes' | 'replicas'>;

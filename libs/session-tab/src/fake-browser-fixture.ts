@@ -33,7 +33,9 @@ class Server {
     }
     if (path === '/user/refresh') {
       if (this.refuses) return { status: this.refuses, body: {} };
-      return this.cookie !== undefined && this.users.has(this.cookie) ? this.tokenOf(this.cookie) : { status: 401, body: {} };
+      return this.cookie !== undefined && this.users.has(this.cookie)
+        ? this.tokenOf(this.cookie)
+        : { status: 401, body: {} };
     }
     if (path === '/user/logout') {
       this.end();
@@ -48,7 +50,10 @@ class Server {
 
   private tokenOf(session: string): Answer {
     const email = this.users.get(session) ?? '';
-    return { status: 200, body: { access_token: session, expires_in: this.lifeS, user: { id: email, email, name: email } } };
+    return {
+      status: 200,
+      body: { access_token: session, expires_in: this.lifeS, user: { id: email, email, name: email } },
+    };
   }
 }
 
@@ -71,7 +76,8 @@ class Channel {
     fake.channels.push(this);
   }
   postMessage(): void {
-    for (const other of fake.channels) if (other !== this) void fake.way('a message', undefined).then(() => other.onmessage?.());
+    for (const other of fake.channels)
+      if (other !== this) void fake.way('a message', undefined).then(() => other.onmessage?.());
   }
 }
 
@@ -81,7 +87,15 @@ function lock(): { request(name: string, options: object, work: () => Promise<un
   return { request: (_name, _options, work) => (last = last.then(work, work)) };
 }
 
-const replaced = ['document', 'localStorage', 'navigator', 'BroadcastChannel', 'addEventListener', 'fetch', 'PublicKeyCredential'] as const;
+const replaced = [
+  'document',
+  'localStorage',
+  'navigator',
+  'BroadcastChannel',
+  'addEventListener',
+  'fetch',
+  'PublicKeyCredential',
+] as const;
 const before = replaced.map((name) => [name, Object.getOwnPropertyDescriptor(globalThis, name)] as const);
 export const replace = (name: (typeof replaced)[number], value: unknown) =>
   Object.defineProperty(globalThis, name, { value, configurable: true, writable: true });
@@ -126,7 +140,8 @@ export function useFakeBrowser(): void {
 /** A tab, and what its page was told. */
 export function tab(): { tab: SessionTab; told: string[] } {
   const told: string[] = [];
-  const onChange = (state: TabState) => told.push(state.kind === 'in' ? `in as ${state.user.email}` : `out: ${state.reason}`);
+  const onChange = (state: TabState) =>
+    told.push(state.kind === 'in' ? `in as ${state.user.email}` : `out: ${state.reason}`);
   return { tab: new SessionTab({ onChange }), told };
 }
 

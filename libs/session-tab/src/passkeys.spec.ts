@@ -42,10 +42,13 @@ describe('a passkey', () => {
     expect(fake.server.calls).toEqual(['/user/login', begin, '/user/login/passkey/begin']);
   });
 
-  it.each(['navigator', 'PublicKeyCredential'] as const)('needs a browser that has %s: the server is asked for nothing', async (part) => {
-    replace(part, part === 'navigator' ? {} : undefined);
-    await expect(add()).rejects.toThrow(NoPasskeys);
-    await expect(tab().tab.logInWithPasskey()).rejects.toThrow(NoPasskeys);
-    expect(fake.server.calls).toEqual(['/user/login']);
-  });
+  it.each(['navigator', 'PublicKeyCredential'] as const)(
+    'needs a browser that has %s: the server is asked for nothing',
+    async (part) => {
+      replace(part, part === 'navigator' ? {} : undefined);
+      await expect(add()).rejects.toThrow(NoPasskeys);
+      await expect(tab().tab.logInWithPasskey()).rejects.toThrow(NoPasskeys);
+      expect(fake.server.calls).toEqual(['/user/login']);
+    },
+  );
 });

@@ -44,7 +44,9 @@ describe('the session of a tab', () => {
   it('is still unknown in a new tab while its refresh fails: the page is told why, and of nothing else', async () => {
     const { tab: only, told } = tab();
     fake.server.answers.set('/user/refresh', { status: 503, body: { code: 'unavailable' } });
-    await expect(only.start()).rejects.toMatchObject({ refusal: { response: { status: 503 }, body: { code: 'unavailable' } } });
+    await expect(only.start()).rejects.toMatchObject({
+      refusal: { response: { status: 503 }, body: { code: 'unavailable' } },
+    });
     fake.server.answers.clear();
     expect(told).toEqual([]);
     await only.start();
@@ -83,7 +85,12 @@ describe('the session of a tab', () => {
 
   it('begins with no log-in that is refused; the page gets all that the server said', async () => {
     const { tab: only, told } = tab();
-    const body = { code: 'invalid_input', detail: 'email must be an e-mail address.', errors: [{ path: 'email' }], request_id: 'r' };
+    const body = {
+      code: 'invalid_input',
+      detail: 'email must be an e-mail address.',
+      errors: [{ path: 'email' }],
+      request_id: 'r',
+    };
     for (const path of ['/user/login', '/user/login/second-factor', '/user/login/passkey/begin'])
       fake.server.answers.set(path, { status: 400, body });
     const outcomes = [await only.logIn('ada', 'x'), await only.logInWithCode('t', '1'), await only.logInWithPasskey()];

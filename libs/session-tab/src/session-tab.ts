@@ -10,7 +10,9 @@ export interface SessionUser {
 /** Why a tab has no session. `other_user`: somebody else has logged in with this browser meanwhile. */
 export type OutReason = 'none' | 'logged_out' | 'ended' | 'other_user';
 
-export type TabState = { readonly kind: 'in'; readonly user: SessionUser } | { readonly kind: 'out'; readonly reason: OutReason };
+export type TabState =
+  | { readonly kind: 'in'; readonly user: SessionUser }
+  | { readonly kind: 'out'; readonly reason: OutReason };
 
 export interface SessionTabOptions {
   /** Called once for each change, and at the end of a session once, whatever brought it. */
@@ -56,8 +58,8 @@ export class NoSession extends Error {
 }
 
 /**
- * Thrown by `start` and `fetch` where a refresh failed for the moment, and the session may go on. `refusal` says what the server said; it is left out where
- * nothing answered.
+ * Thrown by `start` and `fetch` where a refresh failed for the moment, and the session may go on. `refusal` says what
+ * the server said; it is left out where nothing answered.
  */
 export class RefreshFailed extends Error {
   override readonly name = 'RefreshFailed';
@@ -67,7 +69,10 @@ export class RefreshFailed extends Error {
   }
 }
 
-/** Thrown where the browser has no passkeys for this page, as for one of plain http on another host than localhost. Nothing was asked of the server. */
+/**
+ * Thrown where the browser has no passkeys for this page, as for one of plain http on another host than localhost.
+ * Nothing was asked of the server.
+ */
 export class NoPasskeys extends Error {
   override readonly name = 'NoPasskeys';
 }
@@ -84,11 +89,13 @@ const logOutPatienceMs = 5_000;
 const marginMs = 30_000;
 
 /**
- * The session of one tab. The access token is in its memory alone; the cookie, which no script reads, is shared by all tabs and gives each its own.
+ * The session of one tab. The access token is in its memory alone; the cookie, which no script reads, is shared by all
+ * tabs and gives each its own.
  *
- * - Tabs refresh one at a time, by a lock of the browser; one that cannot have it in 5 s goes on without, which the server allows for.
- * - A log-out in one tab is told to the others by a message, and by a stamp in `localStorage` to those that sleep and lose messages: they look
- *   at it when they wake, and before each call.
+ * - Tabs refresh one at a time, by a lock of the browser; one that cannot have it in 5 s goes on without, which the
+ *   server allows for.
+ * - A log-out in one tab is told to the others by a message, and by a stamp in `localStorage` to those that sleep and
+ *   lose messages: they look at it when they wake, and before each call.
  * - A session that has ended elsewhere shows by one 401: the tab tells its page once, and makes no call of its own.
  */
 export class SessionTab {
@@ -112,7 +119,10 @@ export class SessionTab {
     return this.#held?.user;
   }
 
-  /** For a new tab: takes part in the browser's session, if there is one. Throws `RefreshFailed` where that cannot be told yet. */
+  /**
+   * For a new tab: takes part in the browser's session, if there is one. Throws `RefreshFailed` where that cannot be
+   * told yet.
+   */
   async start(): Promise<void> {
     await this.#refresh().catch((error: unknown) => {
       if (!(error instanceof NoSession)) throw error;
@@ -141,8 +151,8 @@ export class SessionTab {
   }
 
   /**
-   * Adds a passkey of this device to the user who is logged in. Gives back the response of the last call, which is the first where that is refused.
-   * Throws as `logInWithPasskey` does.
+   * Adds a passkey of this device to the user who is logged in. Gives back the response of the last call, which is the
+   * first where that is refused. Throws as `logInWithPasskey` does.
    */
   async addPasskey(name: string): Promise<Response> {
     const { PublicKeyCredential, credentials } = passkeys();
@@ -156,7 +166,10 @@ export class SessionTab {
     return send('/user/passkeys/finish', { challenge_id: begun.challenge_id, credential, name });
   }
 
-  /** Ends the session in every tab. This tab is out in any case, after 5 s at most; throws where the session in this browser may go on. */
+  /**
+   * Ends the session in every tab. This tab is out in any case, after 5 s at most; throws where the session in this
+   * browser may go on.
+   */
   async logOut(): Promise<void> {
     try {
       const { ok, status } = await this.#post('/user/logout', undefined, logOutPatienceMs);
@@ -168,7 +181,10 @@ export class SessionTab {
     }
   }
 
-  /** A call to the API with the tab's access token, refreshed where it is about to expire. Throws `NoSession` and `RefreshFailed`. */
+  /**
+   * A call to the API with the tab's access token, refreshed where it is about to expire. Throws `NoSession` and
+   * `RefreshFailed`.
+   */
   async fetch(path: string, init: RequestInit = {}): Promise<Response> {
     this.#lookForLogOut();
     if (!this.#held) throw new NoSession();
@@ -191,7 +207,11 @@ export class SessionTab {
       return { kind: 'in' };
     }
     const answer = await bodyOf(response);
-    const { code, ticket = '', methods = [] } = (answer ?? {}) as { code?: string; ticket?: string; methods?: string[] };
+    const {
+      code,
+      ticket = '',
+      methods = [],
+    } = (answer ?? {}) as { code?: string; ticket?: string; methods?: string[] };
     if (code === 'second_factor_required') return { kind: 'second_factor', ticket, methods };
     return { kind: 'refused', response, body: answer };
   }
@@ -269,7 +289,8 @@ export class SessionTab {
   }
 
   #post(path: string, body: object | undefined, patienceMs?: number): Promise<Response> {
-    const sent = body === undefined ? {} : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
+    const sent =
+      body === undefined ? {} : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
     return fetch(this.#api + path, {
       method: 'POST',
       ...sent,

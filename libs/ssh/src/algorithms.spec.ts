@@ -22,7 +22,12 @@ it.each<[KexAlgorithm, string]>([
     const found = new Promise<string>((resolve) => {
       client.on('ready', () => resolve('ready')).on('error', ({ message }) => resolve(message));
     });
-    client.connect({ host: '127.0.0.1', port: (server.address() as AddressInfo).port, username: 'ada', algorithms: { kex: [kex] } });
+    client.connect({
+      host: '127.0.0.1',
+      port: (server.address() as AddressInfo).port,
+      username: 'ada',
+      algorithms: { kex: [kex] },
+    });
     expect(await found).toContain(outcome);
   } finally {
     client.end();

@@ -16,7 +16,15 @@ describe('an address', () => {
   });
 
   it('of loopback and link-local is dialled only where that is allowed', () => {
-    for (const address of ['127.0.0.1', '127.9.9.9', '::1', '169.254.7.7', 'fe80::1', '::ffff:127.0.0.1', '::ffff:7f00:1']) {
+    for (const address of [
+      '127.0.0.1',
+      '127.9.9.9',
+      '::1',
+      '169.254.7.7',
+      'fe80::1',
+      '::ffff:127.0.0.1',
+      '::ffff:7f00:1',
+    ]) {
       expect([address, isDiallable(address, strict), isDiallable(address, local)]).toEqual([address, false, true]);
     }
   });

@@ -8,16 +8,26 @@ type Address = ipaddr.IPv4 | ipaddr.IPv6;
 export interface DialOptions {
   /** Whether loopback and link-local addresses may be dialled: for tests and laptops. */
   readonly allowLoopback: boolean;
-  /** Milliseconds for each of: a look-up of the name, a connection to an address, and the key exchange of SSH. 5,000 unless given. */
+  /**
+   * Milliseconds for each of: a look-up of the name, a connection to an address, and the key exchange of SSH. 5,000
+   * unless given.
+   */
   readonly connectMs?: number;
 }
 
 const defaultConnectMs = 5_000;
 
 /** Where clouds serve the credentials of a machine to whoever asks on it. Never dialled, whatever is allowed. */
-const metadataAddresses: ReadonlySet<string> = new Set(['169.254.169.254', '169.254.170.2', '100.100.100.200', 'fd00:ec2::254']);
+const metadataAddresses: ReadonlySet<string> = new Set([
+  '169.254.169.254',
+  '169.254.170.2',
+  '100.100.100.200',
+  'fd00:ec2::254',
+]);
 
-/** Whether a host may be dialled at this address. IPv4 inside of IPv6 (mapped, NAT64, 6to4) counts as what it leads to. */
+/**
+ * Whether a host may be dialled at this address. IPv4 inside of IPv6 (mapped, NAT64, 6to4) counts as what it leads to.
+ */
 export function isDiallable(address: string, { allowLoopback }: DialOptions): boolean {
   if (!ipaddr.isValid(address)) return false;
   const inner = innermost(ipaddr.process(address));
@@ -38,8 +48,9 @@ function innermost(address: Address): Address {
 }
 
 /**
- * Connects to a host. Its name is resolved here, and the connection goes to an address that was checked, so that a name which changes between two
- * look-ups gains nothing; one forbidden address among several refuses the host. Throws `SshError`.
+ * Connects to a host. Its name is resolved here, and the connection goes to an address that was checked, so that a name
+ * which changes between two look-ups gains nothing; one forbidden address among several refuses the host. Throws
+ * `SshError`.
  */
 export async function dial(host: string, port: number, options: DialOptions, signal: AbortSignal): Promise<Socket> {
   const addresses = await connecting(resolve(host), options, signal);
@@ -79,8 +90,15 @@ function open(address: string, port: number, options: DialOptions, signal: Abort
   });
 }
 
-/** As `raced`, for a step on the way to a session: a host that says nothing is left long before the signal's time is over. */
-export function connecting<T>(promise: Promise<T>, { connectMs = defaultConnectMs }: DialOptions, signal: AbortSignal): Promise<T> {
+/**
+ * As `raced`, for a step on the way to a session: a host that says nothing is left long before the signal's time is
+ * over.
+ */
+export function connecting<T>(
+  promise: Promise<T>,
+  { connectMs = defaultConnectMs }: DialOptions,
+  signal: AbortSignal,
+): Promise<T> {
   return raced(promise, signal, connectMs);
 }
 

@@ -1,13 +1,15 @@
 /**
  * What goes wrong with an SSH host, by what can be done about it.
  *
- * - `name`, `refused`, `unreachable`, `timeout`, `cut`: of the network or of a host that is busy or restarting. Worth another try. After `timeout` and
- *   `cut` a command may have run or not: look before doing it again.
+ * - `name`, `refused`, `unreachable`, `timeout`, `cut`: of the network or of a host that is busy or restarting. Worth
+ *   another try. After `timeout` and `cut` a command may have run or not: look before doing it again.
  * - `busy`: the host has no room for another connection or channel. Worth another try.
  * - `crowded`: this process has no connection to spare. Nothing was tried; says nothing about the host.
- * - `address_forbidden`: the host's name leads to an address that must not be dialled. Permanent until the name or the settings change.
+ * - `address_forbidden`: the host's name leads to an address that must not be dialled. Permanent until the name or the
+ *   settings change.
  * - `not_ssh`: something answers that is not an SSH server we can talk to. Permanent.
- * - `host_key_changed`: another key than the pinned one: another machine, or somebody in between. Permanent until an operator has looked.
+ * - `host_key_changed`: another key than the pinned one: another machine, or somebody in between. Permanent until an
+ *   operator has looked.
  * - `authentication`: the log-in was refused. Permanent for this credential; trying again looks like an attack.
  * - `output_too_large`: a command wrote more than it may; it was ended.
  */
@@ -25,7 +27,12 @@ export type SshErrorKind =
   | 'authentication'
   | 'output_too_large';
 
-const permanent: ReadonlySet<SshErrorKind> = new Set(['address_forbidden', 'not_ssh', 'host_key_changed', 'authentication']);
+const permanent: ReadonlySet<SshErrorKind> = new Set([
+  'address_forbidden',
+  'not_ssh',
+  'host_key_changed',
+  'authentication',
+]);
 
 /** The message is a sentence that names no secret and no address; its cause is for logs. */
 export class SshError extends Error {

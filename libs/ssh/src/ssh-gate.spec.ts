@@ -53,7 +53,9 @@ describe('the gate of SSH connections', () => {
     const hasty = new SshGate(1, 50);
     let leaveSlow: () => void = () => undefined;
     const slow = hasty.pass('a', never, () => new Promise<void>((resolve) => (leaveSlow = resolve)));
-    await expect(hasty.pass('b', never, () => Promise.reject(new Error('it ran')))).rejects.toMatchObject({ kind: 'crowded' });
+    await expect(hasty.pass('b', never, () => Promise.reject(new Error('it ran')))).rejects.toMatchObject({
+      kind: 'crowded',
+    });
     leaveSlow();
     await slow;
     leave();

@@ -7,8 +7,8 @@ interface Waiting {
 }
 
 /**
- * Bounds the connections of this process: so many at once, and one a host. Who waits is let in by order of arrival; a host that is taken holds up nobody
- * but those who wait for it.
+ * Bounds the connections of this process: so many at once, and one a host. Who waits is let in by order of arrival; a
+ * host that is taken holds up nobody but those who wait for it.
  */
 export class SshGate {
   readonly #taken = new Set<string>();
@@ -20,7 +20,10 @@ export class SshGate {
     private readonly waitMs: number,
   ) {}
 
-  /** Runs the work when the host is free. Throws `crowded` where it waits too long or the signal is aborted; then the work never begins. */
+  /**
+   * Runs the work when the host is free. Throws `crowded` where it waits too long or the signal is aborted; then the
+   * work never begins.
+   */
   async pass<T>(host: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     await this.#enter(host, signal);
     try {

@@ -33,7 +33,13 @@ describeWhere(hostsLack(), 'a session with a real sshd', () => {
   let target: SshTarget;
   beforeAll(async () => {
     host = await startSshHost();
-    target = { host: '127.0.0.1', port: host.port, user: 'root', credential: { password: host.password }, hostKey: host.hostKey };
+    target = {
+      host: '127.0.0.1',
+      port: host.port,
+      user: 'root',
+      credential: { password: host.password },
+      hostKey: host.hostKey,
+    };
   });
   afterAll(() => host.stop());
 
@@ -114,7 +120,12 @@ describeWhere(hostsLack(), 'a session with a real sshd', () => {
       const session = await open({ ...target, port: narrow.port, hostKey: narrow.hostKey });
       const first = session.run({ command: 'cat' }, patient()).catch(() => undefined);
       expect(
-        await kindOf(Promise.race([session.run({ command: 'sleep 5' }, patient()), session.run({ command: 'sleep 5' }, patient())])),
+        await kindOf(
+          Promise.race([
+            session.run({ command: 'sleep 5' }, patient()),
+            session.run({ command: 'sleep 5' }, patient()),
+          ]),
+        ),
       ).toBe('busy');
       session.close();
       await first;
@@ -146,16 +157,24 @@ describe('a session with what is no sshd', () => {
   it('fails by what is wrong with it', async () => {
     const silent = await target(() => undefined);
     expect(await kindOf(open(silent, soon()))).toBe('timeout');
-    expect(await kindOf(SshSession.open(silent, { ...local, connectMs: 200 }, new AbortController().signal))).toBe('timeout');
-    expect(await kindOf(open(await target((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')), patient()))).toBe('not_ssh');
-    expect(await kindOf(open(await target((socket) => socket.write('SSH-1.99-old\r\n')), soon()))).toMatch(/^(not_ssh|timeout)$/);
+    expect(await kindOf(SshSession.open(silent, { ...local, connectMs: 200 }, new AbortController().signal))).toBe(
+      'timeout',
+    );
+    expect(
+      await kindOf(open(await target((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')), patient())),
+    ).toBe('not_ssh');
+    expect(await kindOf(open(await target((socket) => socket.write('SSH-1.99-old\r\n')), soon()))).toMatch(
+      /^(not_ssh|timeout)$/,
+    );
     expect(await kindOf(open(await target((socket) => socket.destroy()), patient()))).toBe('cut');
     expect(await kindOf(open({ ...silent, port: await freePort() }))).toBe('refused');
     expect(await kindOf(open({ ...silent, host: 'no-such-host.invalid' }))).toBe('name');
   });
 
   it('survives random bytes', async () => {
-    const bytes = await target((socket) => socket.write(Buffer.from(Array.from({ length: 4096 }, (_, at) => (at * 7919) % 256))));
+    const bytes = await target((socket) =>
+      socket.write(Buffer.from(Array.from({ length: 4096 }, (_, at) => (at * 7919) % 256))),
+    );
     expect(await kindOf(open(bytes, soon()))).toMatch(/^(not_ssh|timeout|cut)$/);
   });
 });

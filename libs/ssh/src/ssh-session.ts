@@ -4,7 +4,9 @@ import { connecting, dial, raced, type DialOptions } from './dial.js';
 import { fingerprintOf } from './public-key.js';
 import { sshError, toSshError } from './ssh-error.js';
 
-export type SshCredential = { readonly password: string } | { readonly privateKey: string; readonly passphrase?: string };
+export type SshCredential =
+  | { readonly password: string }
+  | { readonly privateKey: string; readonly passphrase?: string };
 
 export interface SshTarget {
   /** Name or address. */
@@ -39,8 +41,8 @@ const defaultMaxOutputBytes = 256 * 1024;
 const keepAlive = { keepaliveInterval: 5_000, keepaliveCountMax: 3 };
 
 /**
- * One connection to a host. ssh2 knows no deadline for a command: here each call ends with its signal, and a session whose command did not end in time
- * is of no use any more.
+ * One connection to a host. ssh2 knows no deadline for a command: here each call ends with its signal, and a session
+ * whose command did not end in time is of no use any more.
  */
 export class SshSession {
   private constructor(
@@ -87,7 +89,10 @@ export class SshSession {
   }
 
   /** Runs one command in a session of its own, without a terminal. A code other than 0 is no error of this call. */
-  async run({ command, input = '', maxOutputBytes = defaultMaxOutputBytes }: SshCommand, signal: AbortSignal): Promise<SshResult> {
+  async run(
+    { command, input = '', maxOutputBytes = defaultMaxOutputBytes }: SshCommand,
+    signal: AbortSignal,
+  ): Promise<SshResult> {
     try {
       return await raced(Promise.race([this.#exec(command, input, maxOutputBytes), this.lost]), signal);
     } catch (error) {
@@ -117,7 +122,9 @@ export class SshSession {
 
 /** Hung up at the door by an SSH server, which may say why: MaxStartups of OpenSSH. */
 function isCutOff({ message }: Error, greeting: string): boolean {
-  return /^Connection lost before handshake/.test(message) && /^($|SSH-|Exceeded MaxStartups|Not allowed)/.test(greeting);
+  return (
+    /^Connection lost before handshake/.test(message) && /^($|SSH-|Exceeded MaxStartups|Not allowed)/.test(greeting)
+  );
 }
 
 function configOf({ user, credential }: SshTarget): ConnectConfig {
@@ -158,7 +165,11 @@ function collect(channel: ClientChannel, input: string, maxOutputBytes: number):
       end = { code, signal: signal ? `SIG${signal.replace(/^SIG/, '')}` : null };
     });
     channel.on('close', () =>
-      resolve({ ...end, stdout: Buffer.concat(taken.stdout).toString('utf8'), stderr: Buffer.concat(taken.stderr).toString('utf8') }),
+      resolve({
+        ...end,
+        stdout: Buffer.concat(taken.stdout).toString('utf8'),
+        stderr: Buffer.concat(taken.stderr).toString('utf8'),
+      }),
     );
     channel.end(input);
   });

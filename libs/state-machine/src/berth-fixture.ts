@@ -1,7 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { createIdempotencyTable, DatabaseModule, Transactions, type DatabaseOptions } from '@atoll/database';
 import { NestFactory } from '@nestjs/core';
-import { Column, DataSource, Entity, PrimaryGeneratedColumn, type EntityManager, type MigrationInterface, type QueryRunner } from 'typeorm';
+import {
+  Column,
+  DataSource,
+  Entity,
+  PrimaryGeneratedColumn,
+  type EntityManager,
+  type MigrationInterface,
+  type QueryRunner,
+} from 'typeorm';
 import { setup } from 'xstate';
 import { ClaimKeeper } from './claim-keeper.js';
 import { defineMachine, type EventOf, type StateOf, type TransientRule } from './definition.js';
@@ -32,7 +40,10 @@ export const berthLogic = setup({
       on: { DREDGED: 'in_use', CANCEL: 'filling', FAILED: 'filling' },
     },
     in_use: { on: { LEAVE: 'clearing' } },
-    clearing: { meta: { deadlineMs: 60_000, givesUpBy: 'FAILED', givesBack: true, backOff }, on: { CLEARED: 'free', FAILED: 'lost' } },
+    clearing: {
+      meta: { deadlineMs: 60_000, givesUpBy: 'FAILED', givesBack: true, backOff },
+      on: { CLEARED: 'free', FAILED: 'lost' },
+    },
     /** Undoes what the dredging did. */
     filling: { meta: { deadlineMs: 60_000, givesUpBy: 'FAILED' }, on: { UNDONE: 'free', FAILED: 'lost' } },
     free: { type: 'final' },
@@ -56,7 +67,10 @@ export class BerthEntity extends MachineRow {
   piers!: string[];
 }
 
-export const berths: Machine<BerthEntity, BerthState, BerthEvent> = { entity: BerthEntity, definition: defineMachine(berthLogic) };
+export const berths: Machine<BerthEntity, BerthState, BerthEvent> = {
+  entity: BerthEntity,
+  definition: defineMachine(berthLogic),
+};
 
 class Harbour1 implements MigrationInterface {
   readonly name = 'Harbour1790000000000';
@@ -72,7 +86,9 @@ class Harbour1 implements MigrationInterface {
     await addLanes(runner, 'berth');
     await addFailedIndex(runner, 'berth');
     await addParkedRetriedIndex(runner, 'berth');
-    await runner.query(`CREATE INDEX berth_not_begun ON berth (entered_at, berth_id) WHERE state = 'dredging' AND deadline_at IS NULL`);
+    await runner.query(
+      `CREATE INDEX berth_not_begun ON berth (entered_at, berth_id) WHERE state = 'dredging' AND deadline_at IS NULL`,
+    );
     // What was done to the world outside, and by whom.
     await runner.query('CREATE TABLE deed (ship text NOT NULL, by_whom text NOT NULL)');
   }
@@ -109,7 +125,11 @@ export class BerthMachine extends DurableMachine<BerthEntity, BerthState, BerthE
     return berth.state === 'filling' ? { event: 'UNDONE' } : 'rest';
   }
 
-  protected override entered(_manager: unknown, berth: BerthEntity, { from }: Passage<BerthState, BerthEvent>): Promise<void> {
+  protected override entered(
+    _manager: unknown,
+    berth: BerthEntity,
+    { from }: Passage<BerthState, BerthEvent>,
+  ): Promise<void> {
     this.enteredStates.push(`${from}>${berth.state}`);
     return this.onEntered(berth);
   }
@@ -120,7 +140,12 @@ export const cause: Cause = { actor: 'user:harbour-master', requestId: 'request-
 /** What a dying worker logs. */
 export const itsDeath = /the process died/;
 
-export const crashPoints = ['before the step', 'before the result is applied', 'in the middle of applying', 'before the commit'] as const;
+export const crashPoints = [
+  'before the step',
+  'before the result is applied',
+  'in the middle of applying',
+  'before the commit',
+] as const;
 export type CrashPoint = (typeof crashPoints)[number];
 
 /** A harbour on a database of its own. */
@@ -139,7 +164,10 @@ export class Harbour {
   static async open(options: Partial<DatabaseOptions> = {}): Promise<Harbour> {
     // Processes that join have no use for it, and it takes them longer to load than all else.
     const { createDatabaseFrom } = await import('@atoll/testing');
-    const database = await createDatabaseFrom({ name: 'harbour', make: async (url) => (await Harbour.join(url)).close() });
+    const database = await createDatabaseFrom({
+      name: 'harbour',
+      make: async (url) => (await Harbour.join(url)).close(),
+    });
     const harbour = await Harbour.join(database.url, options);
     return new Harbour(harbour.dataSource, harbour.transactions, database.url, async () => {
       await harbour.close();
@@ -162,7 +190,9 @@ export class Harbour {
 
   /** As it was when it was opened, for the next spec of a file. Its workers must have stopped. */
   async clear(): Promise<void> {
-    await this.dataSource.query('DELETE FROM berth; DELETE FROM machine_history; DELETE FROM deed; DELETE FROM idempotency_key');
+    await this.dataSource.query(
+      'DELETE FROM berth; DELETE FROM machine_history; DELETE FROM deed; DELETE FROM idempotency_key',
+    );
     this.machine = new BerthMachine(this.dataSource, berths);
   }
 
@@ -176,10 +206,19 @@ export class Harbour {
     machine = this.machine,
     keeper = new ClaimKeeper(this.dataSource, 30_000),
   ): MachineWorker<BerthEntity, BerthState, BerthEvent> {
-    return new MachineWorker(machine, this.dataSource, this.transactions, { service: 'harbour', pollMs: 20, ...options }, keeper);
+    return new MachineWorker(
+      machine,
+      this.dataSource,
+      this.transactions,
+      { service: 'harbour', pollMs: 20, ...options },
+      keeper,
+    );
   }
 
-  /** A worker whose process dies at this point: nothing of what it does then is kept but its claim. Specs allow `itsDeath` to be logged. */
+  /**
+   * A worker whose process dies at this point: nothing of what it does then is kept but its claim. Specs allow
+   * `itsDeath` to be logged.
+   */
   dyingWorker(point: CrashPoint = 'before the result is applied'): MachineWorker<BerthEntity, BerthState, BerthEvent> {
     const die = () => Promise.reject(new Error('the process died'));
     const machine = new BerthMachine(this.dataSource, berths);

@@ -17,16 +17,23 @@ it('a step keeps its claim while other work in the background waits for the conn
       signal.addEventListener('abort', () => (isAborted = true));
       finish = () => resolve({ event: 'DREDGED' });
     });
-  const workers = new MachineWorkers([harbour.machine], harbour.dataSource, harbour.transactions, { service: 'harbour', stepMs: 60_000 });
+  const workers = new MachineWorkers([harbour.machine], harbour.dataSource, harbour.transactions, {
+    service: 'harbour',
+    stepMs: 60_000,
+  });
   workers.onApplicationBootstrap();
   try {
     await harbour.ask();
     await harbour.eventuallyBegun(1);
     // Three rounds of two connections, each of which takes 2.5 s.
-    await inBackground(() => Promise.all(Array.from({ length: 6 }, () => harbour.dataSource.query('SELECT pg_sleep(2.5)'))));
+    await inBackground(() =>
+      Promise.all(Array.from({ length: 6 }, () => harbour.dataSource.query('SELECT pg_sleep(2.5)'))),
+    );
     expect(isAborted).toBe(false);
     finish();
-    await eventually(async () => (await harbour.dataSource.query<object[]>(`SELECT FROM berth WHERE state = 'in_use'`)).length === 1);
+    await eventually(
+      async () => (await harbour.dataSource.query<object[]>(`SELECT FROM berth WHERE state = 'in_use'`)).length === 1,
+    );
     expect(harbour.machine.begun.filter((step) => step.startsWith('dredging'))).toHaveLength(1);
   } finally {
     await workers.beforeApplicationShutdown();

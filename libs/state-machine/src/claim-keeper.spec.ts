@@ -58,7 +58,12 @@ describe('claims in hand', () => {
     const made = await claim(5);
     keep(made.slice(0, 3));
     // Another machine, as far as the keeper knows.
-    const other = { table: 'berth', key: 'berth_id', keyType: 'bigint', keyOf: (row: object) => (row as BerthEntity).berthId };
+    const other = {
+      table: 'berth',
+      key: 'berth_id',
+      keyType: 'bigint',
+      keyOf: (row: object) => (row as BerthEntity).berthId,
+    };
     kept.push(...made.slice(3).map((each) => keeper.keep(other, each)));
     const query = jest.spyOn(harbour.dataSource, 'query');
     const before = kept.map(({ until }) => until?.getTime() ?? 0);
@@ -72,7 +77,9 @@ describe('claims in hand', () => {
     const [moved, taken, mine] = await claim(3);
     const held = keep([moved!, taken!, mine!]);
     await harbour.send(moved!.row.berthId, 'CANCEL');
-    await harbour.dataSource.query('UPDATE berth SET claim_token = gen_random_uuid() WHERE berth_id = $1', [taken!.row.berthId]);
+    await harbour.dataSource.query('UPDATE berth SET claim_token = gen_random_uuid() WHERE berth_id = $1', [
+      taken!.row.berthId,
+    ]);
     await eventually(() => held.slice(0, 2).every(({ lost }) => lost.aborted));
     expect(held[2]?.lost.aborted).toBe(false);
   });
@@ -119,7 +126,9 @@ it('a step that takes much longer than a claim keeps its row from other workers'
   const settled = harbour.worker({ stepMs: 3_600_000 }, harbour.machine, patient).settle();
   await harbour.eventuallyBegun(1);
   const first = (await harbour.read(id)).claimedUntil;
-  await eventually(async () => ((await harbour.read(id)).claimedUntil?.getTime() ?? 0) > (first?.getTime() ?? 0) + patient.claimMs);
+  await eventually(
+    async () => ((await harbour.read(id)).claimedUntil?.getTime() ?? 0) > (first?.getTime() ?? 0) + patient.claimMs,
+  );
   expect(await harbour.worker().doNext()).toBe(false);
   answer({ event: 'DREDGED' });
   await settled;
@@ -128,7 +137,8 @@ it('a step that takes much longer than a claim keeps its row from other workers'
 });
 
 it('the step of a row that somebody else moves is aborted, and the next one begins', async () => {
-  harbour.machine.does.dredging = (_, { signal }) => new Promise((_resolve, reject) => signal.addEventListener('abort', reject));
+  harbour.machine.does.dredging = (_, { signal }) =>
+    new Promise((_resolve, reject) => signal.addEventListener('abort', reject));
   const id = await harbour.ask();
   const settled = harbour.worker({ stepMs: 3_600_000 }, harbour.machine, keeper).settle();
   await eventually(async () => (await harbour.read(id)).claimToken !== null);

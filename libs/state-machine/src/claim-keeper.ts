@@ -66,7 +66,10 @@ export class ClaimKeeper {
   private timer: NodeJS.Timeout | undefined;
   private isBeating = false;
 
-  /** `claimMs`: length of a claim after its last beat, in milliseconds. `reserved`: a connection for beats alone; that of background work unless given. */
+  /**
+   * `claimMs`: length of a claim after its last beat, in milliseconds. `reserved`: a connection for beats alone; that
+   * of background work unless given.
+   */
   constructor(
     private readonly dataSource: DataSource,
     readonly claimMs = 4_000,
@@ -108,12 +111,16 @@ export class ClaimKeeper {
 
   private async beat(): Promise<void> {
     // In one order, so that there are few statements.
-    const tables = [...Map.groupBy(this.kept, ({ of }) => of)].toSorted(([one], [other]) => (one.table < other.table ? -1 : 1));
+    const tables = [...Map.groupBy(this.kept, ({ of }) => of)].toSorted(([one], [other]) =>
+      one.table < other.table ? -1 : 1,
+    );
     const sentAtMs = performance.now();
     try {
       const beats = await this.send(tables);
       const claims = new Map(
-        tables.flatMap(([of, all], at) => all.map((claim) => [`${at} ${String(of.keyOf(claim.row))} ${claim.row.claimToken}`, claim])),
+        tables.flatMap(([of, all], at) =>
+          all.map((claim) => [`${at} ${String(of.keyOf(claim.row))} ${claim.row.claimToken}`, claim]),
+        ),
       );
       for (const { place, key, token, until, is_lost } of beats) {
         const claim = claims.get(`${place} ${key} ${token}`);
@@ -129,12 +136,16 @@ export class ClaimKeeper {
 type Tables = readonly (readonly [KeptTable, readonly KeptClaim[]])[];
 
 function parametersOf(tables: Tables): unknown[] {
-  return tables.flatMap(([of, claims]) => [claims.map(({ row }) => of.keyOf(row)), claims.map(({ row }) => row.claimToken)]);
+  return tables.flatMap(([of, claims]) => [
+    claims.map(({ row }) => of.keyOf(row)),
+    claims.map(({ row }) => row.claimToken),
+  ]);
 }
 
 /** $1 length of a claim in ms; then for each table its keys and their tokens. */
 export function beatSql(tables: readonly (readonly [Pick<KeptTable, 'table' | 'key' | 'keyType'>, unknown])[]): string {
-  const held = (at: number, keyType: string) => `unnest($${2 * at + 2}::${keyType}[], $${2 * at + 3}::uuid[]) held (key, token)`;
+  const held = (at: number, keyType: string) =>
+    `unnest($${2 * at + 2}::${keyType}[], $${2 * at + 3}::uuid[]) held (key, token)`;
   const extended = tables.map(
     ([of], at) => `extended_${at} AS (
       UPDATE ${of.table} SET claimed_until = clock_timestamp() + $1 * interval '1 millisecond'

@@ -13,16 +13,17 @@ interface PolledTable {
 }
 
 /**
- * Turns are taken among so many rows of a kind, those that are due for longest, and as many that became due last: so many
- * are read of any number, and what becomes due is in sight at once.
+ * Turns are taken among so many rows of a kind, those that are due for longest, and as many that became due last: so
+ * many are read of any number, and what becomes due is in sight at once.
  */
 const inSight = 1_000;
 
 /** Condition for rows without a valid claim. */
 const unclaimed = '(claimed_until IS NULL OR claimed_until <= (SELECT now FROM clock))';
 /**
- * Condition for rows in states that the worker's definition has: those of a later release belong to its workers. Written so
- * that the planner expects it to hold for nearly all rows, and reads them in the order of an index only as far as needed.
+ * Condition for rows in states that the worker's definition has: those of a later release belong to its workers.
+ * Written so that the planner expects it to hold for nearly all rows, and reads them in the order of an index only as
+ * far as needed.
  */
 const known = (states: string) => `array_position(${states}::text[], state) IS NOT NULL`;
 /** Rounded as the columns are, which may be up: what was due when it was written is due for every look after that. */
@@ -56,8 +57,8 @@ function claimable(of: Table, kind: string, lane: string): string {
 type Kind = keyof typeof kinds;
 
 /**
- * Up to `room` claimable rows of a lane, in the order of their turns. Locked one by one in that order; those that another
- * transaction has locked are skipped.
+ * Up to `room` claimable rows of a lane, in the order of their turns. Locked one by one in that order; those that
+ * another transaction has locked are skipped.
  */
 function nextOf(of: Table, only: readonly Kind[], also: string, lane: string, room: string): string {
   const { table, key } = of;
@@ -70,11 +71,11 @@ function nextOf(of: Table, only: readonly Kind[], also: string, lane: string, ro
 }
 
 /**
- * The claimable rows in sight of a lane, the first of each owner before the second of any. Of an owner's rows, those that
- * have failed and those that have not take turns in the same way: so neither waits for more than as many of the other.
- * Rows that are claimed, by whichever process, are turns that their owner, or their kind, has had. Among those that have
- * had as many, chance decides, anew with each claim: by age, owners with many old rows would come first until they have no
- * more.
+ * The claimable rows in sight of a lane, the first of each owner before the second of any. Of an owner's rows, those
+ * that have failed and those that have not take turns in the same way: so neither waits for more than as many of the
+ * other. Rows that are claimed, by whichever process, are turns that their owner, or their kind, has had. Among those
+ * that have had as many, chance decides, anew with each claim: by age, owners with many old rows would come first until
+ * they have no more.
  */
 function turnsOf(of: Table, only: readonly Kind[], also: string, lane: string): string {
   const { table, key, owner } = of;
@@ -115,9 +116,9 @@ function idleLanes(of: Table, name: string, kind: Kind): string {
 }
 
 /**
- * Condition for rows past their deadline that no worker came to in the last 5 s before it, or longer, and of which no try has
- * failed. 5 s: it takes less to find a row that is due, or that a worker which died had claimed. `byTheClock`: states whose
- * deadline is kept all the same.
+ * Condition for rows past their deadline that no worker came to in the last 5 s before it, or longer, and of which no
+ * try has failed. 5 s: it takes less to find a row that is due, or that a worker which died had claimed. `byTheClock`:
+ * states whose deadline is kept all the same.
  */
 const untried = (byTheClock: string) => `attempts = 0 AND deadline_at <= (SELECT now FROM clock)
         AND coalesce(due_at, parked_until, deadline_at) <= deadline_at - interval '5 seconds' AND state <> ALL (${byTheClock}::text[])`;
@@ -130,8 +131,8 @@ function claimed({ table, key }: Table, also = ''): string {
 }
 
 /**
- * What was untried gets one half of the time that it had left when it became due. A half: what comes to nothing time and
- * again, as its turns come late or its step ends the process, ends after a few turns.
+ * What was untried gets one half of the time that it had left when it became due. A half: what comes to nothing time
+ * and again, as its turns come late or its step ends the process, ends after a few turns.
  */
 const newTime = (byTheClock: string) => `,
       deadline_at = CASE WHEN ${untried(byTheClock)} THEN clock_timestamp() + (deadline_at - due_at) / 2 ELSE deadline_at END,
@@ -140,8 +141,8 @@ const newTime = (byTheClock: string) => `,
 /**
  * Claims due rows. $1 token, $2 length of the claim in ms, $3 limit, $4 room of lanes that $5 does not name, $5 JSON:
  * lane → [running steps, room], $6 and $7 the lane served last among those with fresh rows and among the others, $8 the
- * position up to which rows other than the first of their lane may be claimed, $9 the states of the definition, $10 those
- * whose deadline is kept by the clock.
+ * position up to which rows other than the first of their lane may be claimed, $9 the states of the definition, $10
+ * those whose deadline is kept by the clock.
  */
 export function claimDueSql(of: Table): string {
   const idle = [
@@ -192,7 +193,10 @@ export function claimOverdueSql(of: Table): string {
     ${claimed(of)}`;
 }
 
-/** Claims more rows of one lane and state. $1 token, $2 milliseconds, $3 limit, $4 lane, $5 state, $6 states whose deadline is kept by the clock. */
+/**
+ * Claims more rows of one lane and state. $1 token, $2 milliseconds, $3 limit, $4 lane, $5 state, $6 states whose
+ * deadline is kept by the clock.
+ */
 export function claimAlikeSql(of: Table): string {
   return `WITH ${clock},
     chosen AS MATERIALIZED (${nextOf(of, ['fresh'], `${kinds.fresh} AND state = $5`, '$4', '$3')})
@@ -200,8 +204,8 @@ export function claimAlikeSql(of: Table): string {
 }
 
 /**
- * Makes up to 1,000 rows due that were parked until now: of those in sight, the first of each owner in each lane before the
- * second of any. $1 the states of the definition.
+ * Makes up to 1,000 rows due that were parked until now: of those in sight, the first of each owner in each lane before
+ * the second of any. $1 the states of the definition.
  */
 export function unparkSql({ table, key, owner }: Table): string {
   const waits = `parked_until <= (SELECT now FROM clock) AND ${known('$1')}`;
@@ -228,14 +232,15 @@ export function unparkSql({ table, key, owner }: Table): string {
 export const notBegun = (state: string) => `state = '${state}' AND deadline_at IS NULL`;
 
 /**
- * Begins rows of a state: the deadline counts from now, and they are due. Those that are urgent need no room. Where there is
- * room for one alone, chance decides whether it is the first or the last that waits. A row counts for the first quarter of its
- * time, unless it is urgent. $1 portion, $2 milliseconds until the deadline, $3 limit.
+ * Begins rows of a state: the deadline counts from now, and they are due. Those that are urgent need no room. Where
+ * there is room for one alone, chance decides whether it is the first or the last that waits. A row counts for the
+ * first quarter of its time, unless it is urgent. $1 portion, $2 milliseconds until the deadline, $3 limit.
  */
 export function beginSql({ table, key, urgent }: Table, state: string): string {
   const waiting = (order: '' | 'DESC', limit: string) => `SELECT ${key} AS key FROM ${table} WHERE ${notBegun(state)}
       ORDER BY entered_at ${order}, ${key} ${order} LIMIT (SELECT ${limit} FROM room) FOR NO KEY UPDATE SKIP LOCKED`;
-  // A limit in a subquery, which the planner does not know: with one beyond what a table without statistics seems to have, it reads the whole table.
+  // A limit in a subquery, which the planner does not know: with one beyond what a table without statistics seems to
+  // have, it reads the whole table.
   return `WITH ${clock},
     under_way AS (
       SELECT count(*) FILTER (WHERE counts AND deadline_at > (SELECT now FROM clock) + 0.75 * $2 * interval '1 millisecond') AS rows FROM (
@@ -267,8 +272,9 @@ export function beginNowSql({ table, key }: Table, state: string): string {
 }
 
 /**
- * Which of the tables, by their places among them, have rows that are to be worked at: due, parked until now, past their deadline, or
- * not begun, without a valid claim. Reads each index up to the first such row. $1, $2, …: the states of the definition of each table.
+ * Which of the tables, by their places among them, have rows that are to be worked at: due, parked until now, past
+ * their deadline, or not begun, without a valid claim. Reads each index up to the first such row. $1, $2, …: the states
+ * of the definition of each table.
  */
 export function dueSql(tables: readonly PolledTable[]): string {
   const waits = ({ table, portioned }: PolledTable, states: string) => {
@@ -284,6 +290,8 @@ export function dueSql(tables: readonly PolledTable[]): string {
     ];
     return first.map((rows) => `(SELECT true ${rows} LIMIT 1)`).join(', ');
   };
-  const found = tables.map((table, place) => `SELECT ${place} AS place WHERE coalesce(${waits(table, `$${place + 1}`)})`);
+  const found = tables.map(
+    (table, place) => `SELECT ${place} AS place WHERE coalesce(${waits(table, `$${place + 1}`)})`,
+  );
   return `WITH ${clock} ${found.join(' UNION ALL ')}`;
 }

@@ -57,48 +57,68 @@ const load = fc.array(fc.constantFrom('a', 'b', 'c', 'd', 'e', 'elsewhere'), { m
 describe('law', () => {
   it('what is claimed is due, in a known state, in nobody else’s hands, within the room of its lane, and as much as there is room for', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.array(row, { maxLength: 30 }), load, fc.integer({ min: 1, max: 12 }), async (rows, underWay, limit) => {
-        await harbour.dataSource.query('TRUNCATE berth');
-        await insert(rows);
-        const lanes = new Lanes({ concurrency: 1_000, laneConcurrency: 3 });
-        for (const lane of underWay) lanes.begin(lane);
-        const roomIn = (lane: string) => Math.max(0, 3 - underWay.filter((each) => each === lane).length);
-        const isDue = ({ dueForMs, isClaimed, isKnown }: Row) => dueForMs !== null && dueForMs >= 0 && !isClaimed && isKnown;
-        const made = (await claims().make(limit, lanes)).map(({ row: { ship } }) => rows[Number(ship)]!);
-        expect(new Set(made).size).toBe(made.length);
-        expect(made.every(isDue)).toBe(true);
-        let possible = 0;
-        for (const lane of ['a', 'b', 'c', 'd', 'e']) {
-          expect(made.filter((each) => each.lane === lane).length).toBeLessThanOrEqual(roomIn(lane));
-          possible += Math.min(roomIn(lane), rows.filter((each) => each.lane === lane && isDue(each)).length);
-        }
-        expect(made.length).toBe(Math.min(limit, possible));
-      }),
+      fc.asyncProperty(
+        fc.array(row, { maxLength: 30 }),
+        load,
+        fc.integer({ min: 1, max: 12 }),
+        async (rows, underWay, limit) => {
+          await harbour.dataSource.query('TRUNCATE berth');
+          await insert(rows);
+          const lanes = new Lanes({ concurrency: 1_000, laneConcurrency: 3 });
+          for (const lane of underWay) lanes.begin(lane);
+          const roomIn = (lane: string) => Math.max(0, 3 - underWay.filter((each) => each === lane).length);
+          const isDue = ({ dueForMs, isClaimed, isKnown }: Row) =>
+            dueForMs !== null && dueForMs >= 0 && !isClaimed && isKnown;
+          const made = (await claims().make(limit, lanes)).map(({ row: { ship } }) => rows[Number(ship)]!);
+          expect(new Set(made).size).toBe(made.length);
+          expect(made.every(isDue)).toBe(true);
+          let possible = 0;
+          for (const lane of ['a', 'b', 'c', 'd', 'e']) {
+            expect(made.filter((each) => each.lane === lane).length).toBeLessThanOrEqual(roomIn(lane));
+            possible += Math.min(roomIn(lane), rows.filter((each) => each.lane === lane && isDue(each)).length);
+          }
+          expect(made.length).toBe(Math.min(limit, possible));
+        },
+      ),
       runs(100),
     );
   });
 
   it('whatever lanes hang, a row in a healthy lane is claimed before the second row of a hanging one', async () => {
-    const hanging = fc.array(fc.record({ lane: fc.stringMatching(/^[a-l]{1,3}$/), rows: fc.integer({ min: 1, max: 20 }) }), {
-      maxLength: 12,
-    });
+    const hanging = fc.array(
+      fc.record({ lane: fc.stringMatching(/^[a-l]{1,3}$/), rows: fc.integer({ min: 1, max: 20 }) }),
+      {
+        maxLength: 12,
+      },
+    );
     await fc.assert(
-      fc.asyncProperty(hanging, fc.stringMatching(/^[a-l]{1,3}$/), fc.integer({ min: 1, max: 5 }), async (all, name, batch) => {
-        const healthy = `healthy-${name}`;
-        await harbour.dataSource.query('TRUNCATE berth');
-        await insert([...all.flatMap(({ lane, rows }) => many(rows, { lane, dueForMs: 1_000_000 })), { lane: healthy, dueForMs: 1 }]);
-        const lanes = idle();
-        const order: string[] = [];
-        const worker = claims();
-        for (let made = await worker.make(batch, lanes); made.length > 0; made = await worker.make(batch, lanes)) {
-          // None of them ever answers.
-          for (const lane of lanesOf(made)) lanes.begin(lane);
-          order.push(...lanesOf(made).filter((lane) => lane === healthy), ...lanesOf(made).filter((lane) => lane !== healthy));
-        }
-        const before = order.slice(0, order.indexOf(healthy));
-        expect(order).toContain(healthy);
-        expect(new Set(before).size).toBe(before.length);
-      }),
+      fc.asyncProperty(
+        hanging,
+        fc.stringMatching(/^[a-l]{1,3}$/),
+        fc.integer({ min: 1, max: 5 }),
+        async (all, name, batch) => {
+          const healthy = `healthy-${name}`;
+          await harbour.dataSource.query('TRUNCATE berth');
+          await insert([
+            ...all.flatMap(({ lane, rows }) => many(rows, { lane, dueForMs: 1_000_000 })),
+            { lane: healthy, dueForMs: 1 },
+          ]);
+          const lanes = idle();
+          const order: string[] = [];
+          const worker = claims();
+          for (let made = await worker.make(batch, lanes); made.length > 0; made = await worker.make(batch, lanes)) {
+            // None of them ever answers.
+            for (const lane of lanesOf(made)) lanes.begin(lane);
+            order.push(
+              ...lanesOf(made).filter((lane) => lane === healthy),
+              ...lanesOf(made).filter((lane) => lane !== healthy),
+            );
+          }
+          const before = order.slice(0, order.indexOf(healthy));
+          expect(order).toContain(healthy);
+          expect(new Set(before).size).toBe(before.length);
+        },
+      ),
       runs(50),
     );
   });
@@ -130,7 +150,9 @@ describe('law', () => {
         await harbour.dataSource.query('TRUNCATE berth');
         const isFailing = (lane: number) => all[lane]!.tries.every((attempts) => attempts > 0);
         await insert(
-          all.flatMap((each, at) => each.tries.map((attempts) => ({ attempts, lane: `${at}`, dueForMs: isFailing(at) ? 60_000 : 1_000 }))),
+          all.flatMap((each, at) =>
+            each.tries.map((attempts) => ({ attempts, lane: `${at}`, dueForMs: isFailing(at) ? 60_000 : 1_000 })),
+          ),
         );
         const worker = claims();
         const served = new Lanes({ concurrency: 100, laneConcurrency: 1 });

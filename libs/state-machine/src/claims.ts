@@ -22,8 +22,8 @@ export interface Claim<Row> {
 }
 
 /**
- * The lanes that were served last, of those in which rows wait that have not failed and of the others, so that lanes take
- * turns when more are waiting than can be served at once.
+ * The lanes that were served last, of those in which rows wait that have not failed and of the others, so that lanes
+ * take turns when more are waiting than can be served at once.
  */
 interface Cursor {
   readonly fresh: string;
@@ -52,8 +52,9 @@ const laneChanges: Record<LaneChange, string> = {
 };
 
 /**
- * Claims on the rows of one machine: made, checked and released by SQL. All instants are by the database's clock. Rows in
- * states that the definition does not have, because a worker of another release wrote them, are left to that release.
+ * Claims on the rows of one machine: made, checked and released by SQL. All instants are by the database's clock. Rows
+ * in states that the definition does not have, because a worker of another release wrote them, are left to that
+ * release.
  */
 export class Claims<Row extends MachineRow, State extends string, Event extends string> {
   private readonly statements: Statements;
@@ -78,7 +79,9 @@ export class Claims<Row extends MachineRow, State extends string, Event extends 
     return keys.length > 0;
   }
 
-  /** Begins up to `limit` rows of each state with a portion, and those that are urgent. Returns whether there were any. */
+  /**
+   * Begins up to `limit` rows of each state with a portion, and those that are urgent. Returns whether there were any.
+   */
   async begin(limit: number): Promise<boolean> {
     let begun = 0;
     for (const state of this.machine.portioned) {
@@ -92,16 +95,26 @@ export class Claims<Row extends MachineRow, State extends string, Event extends 
   /**
    * Claims up to `limit` due rows: the first row of every lane before the second row of any, and among lanes that are
    * served alike those that have a row that has not failed before the others. In each lane owners take turns, and of an
-   * owner's rows those that have failed and those that have not. A row that was moved while its step runs is claimed after
-   * that step has ended. A row that nobody came to for long before its deadline, and whose state is not `byTheClock`, gets
-   * one half of the time that it had left when it became due.
+   * owner's rows those that have failed and those that have not. A row that was moved while its step runs is claimed
+   * after that step has ended. A row that nobody came to for long before its deadline, and whose state is not
+   * `byTheClock`, gets one half of the time that it had left when it became due.
    */
   async make(limit: number, lanes: Lanes): Promise<Claim<Row>[]> {
     const { spare, room, loads } = lanes.loads();
     const { fresh, retried } = this.cursor;
-    const given = [limit, room, JSON.stringify(loads), fresh, retried, spare, this.machine.states, this.statesWith('byTheClock')];
+    const given = [
+      limit,
+      room,
+      JSON.stringify(loads),
+      fresh,
+      retried,
+      spare,
+      this.machine.states,
+      this.statesWith('byTheClock'),
+    ];
     const made = await this.claim('claim', claimDueSql(this.machine), given);
-    this.cursor = made.length < limit ? start : { fresh: lastLane(made, false, fresh), retried: lastLane(made, true, retried) };
+    this.cursor =
+      made.length < limit ? start : { fresh: lastLane(made, false, fresh), retried: lastLane(made, true, retried) };
     return made;
   }
 
@@ -110,18 +123,30 @@ export class Claims<Row extends MachineRow, State extends string, Event extends 
    * step. Leaves out rows that get a late try (`givesBack`), and those that nobody came to for long before it.
    */
   async makeOverdue(limit: number, lanes: Lanes): Promise<Claim<Row>[]> {
-    const given = [limit, this.statesWith('givesBack'), lanes.hanging, this.machine.states, this.statesWith('byTheClock')];
+    const given = [
+      limit,
+      this.statesWith('givesBack'),
+      lanes.hanging,
+      this.machine.states,
+      this.statesWith('byTheClock'),
+    ];
     return this.claim('overdue', claimOverdueSql(this.machine), given);
   }
 
   /** Claims up to `limit` more rows that are due in the lane and the state of a claimed one and have not failed yet. */
   async makeAlike({ row }: Claim<Row>, limit: number): Promise<Claim<Row>[]> {
-    return this.claim('alike', claimAlikeSql(this.machine), [limit, row.lane, row.state, this.statesWith('byTheClock')]);
+    return this.claim('alike', claimAlikeSql(this.machine), [
+      limit,
+      row.lane,
+      row.state,
+      this.statesWith('byTheClock'),
+    ]);
   }
 
   /**
-   * Locks those of the rows whose claims still hold and returns them, each with whether it is past its deadline. The keys stand in
-   * subqueries: where the planner sees how few there are, it makes a plan for each call, which takes longer than the call.
+   * Locks those of the rows whose claims still hold and returns them, each with whether it is past its deadline. The
+   * keys stand in subqueries: where the planner sees how few there are, it makes a plan for each call, which takes
+   * longer than the call.
    */
   async held(manager: EntityManager, rows: readonly Row[]): Promise<{ row: Row; isOverdue: boolean }[]> {
     const { table, key, keyType } = this.machine;
@@ -135,7 +160,13 @@ export class Claims<Row extends MachineRow, State extends string, Event extends 
   }
 
   /** Releases the claim on a locked row. */
-  async release(manager: EntityManager, row: Row, values: Partial<MachineRow>, due: Due, lane: LaneChange = 'same'): Promise<void> {
+  async release(
+    manager: EntityManager,
+    row: Row,
+    values: Partial<MachineRow>,
+    due: Due,
+    lane: LaneChange = 'same',
+  ): Promise<void> {
     const { table, key } = this.machine;
     const set = this.machine.columnsOf({ ...values, claimToken: null, claimedUntil: null });
     const parameters = [this.machine.keyOf(row), ...set.values()];
@@ -166,11 +197,11 @@ export class Claims<Row extends MachineRow, State extends string, Event extends 
 
   private async claim(name: string, sql: string, parameters: unknown[]): Promise<Claim<Row>[]> {
     const sentAtMs = performance.now();
-    const rows = await this.statements.query<object & { left_ms: string | null; is_failing_lane?: boolean }>(this.named(name), sql, [
-      randomUUID(),
-      this.claimMs,
-      ...parameters,
-    ]);
+    const rows = await this.statements.query<object & { left_ms: string | null; is_failing_lane?: boolean }>(
+      this.named(name),
+      sql,
+      [randomUUID(), this.claimMs, ...parameters],
+    );
     return rows.map((raw) => ({
       row: this.machine.rowOf(raw),
       leftMs: raw.left_ms === null ? Infinity : Number(raw.left_ms),

@@ -12,7 +12,8 @@ beforeAll(async () => {
 afterEach(() => harbour.clear());
 afterAll(() => harbour.close());
 
-const refused = (isPermanent = false) => Promise.reject(new StepFailed('silted', 'There is too much silt.', isPermanent));
+const refused = (isPermanent = false) =>
+  Promise.reject(new StepFailed('silted', 'There is too much silt.', isPermanent));
 const stateOf = async (id: string) => (await harbour.read(id)).state;
 
 describe('a deadline', () => {
@@ -24,7 +25,11 @@ describe('a deadline', () => {
     harbour.machine.does.filling = () => Promise.resolve({ againAfterMs: 60_000 });
     await harbour.worker().settle();
     const { state, lastError } = await harbour.read(id);
-    expect([state, lastError?.code, lastError?.message]).toEqual(['filling', 'silted', 'Deadline exceeded: There is too much silt.']);
+    expect([state, lastError?.code, lastError?.message]).toEqual([
+      'filling',
+      'silted',
+      'Deadline exceeded: There is too much silt.',
+    ]);
   });
 
   it('ends even what a frozen worker has claimed, once its claim has run out; what that one answers later is discarded', async () => {
@@ -47,10 +52,10 @@ describe('a deadline', () => {
 
 describe('a step runs until its deadline', () => {
   const leave = (id: string, milliseconds: number) =>
-    harbour.dataSource.query(`UPDATE berth SET deadline_at = clock_timestamp() + $2 * interval '1 millisecond' WHERE berth_id = $1`, [
-      id,
-      milliseconds,
-    ]);
+    harbour.dataSource.query(
+      `UPDATE berth SET deadline_at = clock_timestamp() + $2 * interval '1 millisecond' WHERE berth_id = $1`,
+      [id, milliseconds],
+    );
 
   it.each([15_000, 10_000, 5_000, 3_000].map((milliseconds) => milliseconds * timeoutFactor))(
     'and is done with %i ms left',
@@ -78,15 +83,21 @@ describe('a step runs until its deadline', () => {
 
   it('law: it may take a whole number of milliseconds, never less than is left and never more than a step', () => {
     fc.assert(
-      fc.property(fc.double({ min: 0, minExcluded: true, noNaN: true }), fc.integer({ min: 1, max: 60_000 }), (leftMs, stepMs) => {
-        const timeoutMs = stepTimeoutMs(leftMs, stepMs);
-        expect(() => AbortSignal.timeout(timeoutMs)).not.toThrow();
-        expect(timeoutMs).toBeGreaterThanOrEqual(Math.min(leftMs, stepMs));
-        expect(timeoutMs).toBeLessThanOrEqual(stepMs);
-        expect(timeoutMs).toBeLessThanOrEqual(leftMs + 1);
-      }),
+      fc.property(
+        fc.double({ min: 0, minExcluded: true, noNaN: true }),
+        fc.integer({ min: 1, max: 60_000 }),
+        (leftMs, stepMs) => {
+          const timeoutMs = stepTimeoutMs(leftMs, stepMs);
+          expect(() => AbortSignal.timeout(timeoutMs)).not.toThrow();
+          expect(timeoutMs).toBeGreaterThanOrEqual(Math.min(leftMs, stepMs));
+          expect(timeoutMs).toBeLessThanOrEqual(stepMs);
+          expect(timeoutMs).toBeLessThanOrEqual(leftMs + 1);
+        },
+      ),
     );
-    expect([stepTimeoutMs(1, 10_000), stepTimeoutMs(0.001, 10_000), stepTimeoutMs(Infinity, 10_000)]).toEqual([1, 1, 10_000]);
+    expect([stepTimeoutMs(1, 10_000), stepTimeoutMs(0.001, 10_000), stepTimeoutMs(Infinity, 10_000)]).toEqual([
+      1, 1, 10_000,
+    ]);
     expect([stepTimeoutMs(0, 10_000), stepTimeoutMs(-1, 10_000)]).toEqual([10_000, 10_000]);
   });
 });
@@ -125,7 +136,10 @@ describe('what nobody came to before its deadline', () => {
     harbour.machine.does.dredging = () => Promise.resolve({ againAfterMs: 10_000 });
     const id = await harbour.ask();
     if (how === 'parked') await harbour.worker().settle();
-    else await harbour.dataSource.query(`UPDATE berth SET claim_token = gen_random_uuid(), claimed_until = clock_timestamp()`);
+    else
+      await harbour.dataSource.query(
+        `UPDATE berth SET claim_token = gen_random_uuid(), claimed_until = clock_timestamp()`,
+      );
     harbour.machine.does = {};
     await harbour.pass(61);
     await harbour.worker().settle();

@@ -8,7 +8,11 @@ const transient = { deadlineMs: 1_000, givesUpBy: 'FAILED' };
 
 describe('a definition is refused at boot', () => {
   it.each([
-    ['a state that nothing reaches', { first: { type: 'final' }, island: { type: 'final' } }, 'nothing reaches "island"'],
+    [
+      'a state that nothing reaches',
+      { first: { type: 'final' }, island: { type: 'final' } },
+      'nothing reaches "island"',
+    ],
     ['a state that is left by nothing', { first: { on: { GO: 'end' } }, end: {} }, 'nothing leads out of "end"'],
     [
       'a transient state without a deadline',
@@ -30,7 +34,11 @@ describe('a definition is refused at boot', () => {
       { first: { on: { GO: { target: 'end', guard: () => true } } }, end: { type: 'final' } },
       '"first" has more than events with one target each',
     ],
-    ['an action', { first: { entry: () => undefined, on: { GO: 'end' } }, end: { type: 'final' } }, '"first" has more than events'],
+    [
+      'an action',
+      { first: { entry: () => undefined, on: { GO: 'end' } }, end: { type: 'final' } },
+      '"first" has more than events',
+    ],
     [
       'nested states',
       { first: { initial: 'inner', states: { inner: {} }, on: { GO: 'end' } }, end: { type: 'final' } },

@@ -16,9 +16,9 @@ interface ReviewRule {
 
 export interface TransientRule {
   /**
-   * Milliseconds from entry until the state is given up. A running step is aborted then. What no worker came to for 5 s or
-   * more before that, as the service was away or many waited, and of which no try has failed, is tried after it: it has one
-   * half of the time that it had left when it became due. Not so where its lane is known to hang.
+   * Milliseconds from entry until the state is given up. A running step is aborted then. What no worker came to for 5 s
+   * or more before that, as the service was away or many waited, and of which no try has failed, is tried after it: it
+   * has one half of the time that it had left when it became due. Not so where its lane is known to hang.
    */
   readonly deadlineMs: number;
   /**
@@ -31,18 +31,20 @@ export interface TransientRule {
   /** Wait between two tries of the step. Default: 500 ms, doubled up to 30 s. */
   readonly backOff?: BackOff;
   /**
-   * For states that give something back, such as a GPU, and for those that so many rows enter at once that some have their
-   * first turn after the deadline. If no try has failed before the deadline, one is made after it, unless the row's lane is
-   * known to hang. A permanent error in one lane gives the state up only after the row's other lanes have been tried.
+   * For states that give something back, such as a GPU, and for those that so many rows enter at once that some have
+   * their first turn after the deadline. If no try has failed before the deadline, one is made after it, unless the
+   * row's lane is known to hang. A permanent error in one lane gives the state up only after the row's other lanes have
+   * been tried.
    */
   readonly givesBack?: true;
   /** Others count on the deadline: the state is given up then, whether or not anybody came to the row before. */
   readonly byTheClock?: true;
   /**
-   * For states that thousands of rows may enter at once: rows that are under way at a time, in all processes together. The
-   * others wait to be begun, without a deadline: it counts from then. Half of those that are begun next have waited for
-   * longest, half of them came last, so that one alone does not wait behind thousands. A row counts for the first quarter of
-   * `deadlineMs`, so four portions are under way where none ends. Rows of a lane in which a try has failed do not count. Replicas that begin rows in the same instant may exceed it, each by as many at most. Needs a partial
+   * For states that thousands of rows may enter at once: rows that are under way at a time, in all processes together.
+   * The others wait to be begun, without a deadline: it counts from then. Half of those that are begun next have waited
+   * for longest, half of them came last, so that one alone does not wait behind thousands. A row counts for the first
+   * quarter of `deadlineMs`, so four portions are under way where none ends. Rows of a lane in which a try has failed
+   * do not count. Replicas that begin rows in the same instant may exceed it, each by as many at most. Needs a partial
    * index `(entered_at, <key>) WHERE state = '<state>' AND deadline_at IS NULL`.
    */
   readonly portion?: number;
@@ -75,9 +77,13 @@ export type EventOf<Machine extends AnyStateMachine> = EventFrom<Machine>['type'
  * is unreachable, or that is not final and has no exit; a guard, action, invocation or nested state, since none of them
  * survives a crash; a transient state without a deadline or without a failed twin.
  */
-export function defineMachine<Machine extends AnyStateMachine>(machine: Machine): MachineDefinition<StateOf<Machine>, EventOf<Machine>> {
+export function defineMachine<Machine extends AnyStateMachine>(
+  machine: Machine,
+): MachineDefinition<StateOf<Machine>, EventOf<Machine>> {
   const nodes = Object.entries(machine.states) as [string, AnyStateNode][];
-  const states = new Map(nodes.map(([name, node]) => [name, { ...metaOf(node), isFinal: node.type === 'final', on: targetsOf(node) }]));
+  const states = new Map(
+    nodes.map(([name, node]) => [name, { ...metaOf(node), isFinal: node.type === 'final', on: targetsOf(node) }]),
+  );
   const initial = machine.root.initial.target[0]?.key ?? '';
   const faults = [...nodes.flatMap(([name, node]) => impurities(name, node)), ...faultsOf(initial, states)];
   if (faults.length > 0) throw new Error(`The machine "${machine.id}" cannot be made durable: ${faults.join('; ')}.`);
@@ -97,7 +103,9 @@ function metaOf({ meta }: AnyStateNode): Pick<StateDefinition, 'rule' | 'isRevie
 }
 
 function targetsOf(node: AnyStateNode): Map<string, string> {
-  return new Map([...node.transitions].flatMap(([event, [first]]) => (first?.target?.[0] ? [[event, first.target[0].key]] : [])));
+  return new Map(
+    [...node.transitions].flatMap(([event, [first]]) => (first?.target?.[0] ? [[event, first.target[0].key]] : [])),
+  );
 }
 
 function impurities(name: string, node: AnyStateNode): string[] {

@@ -36,14 +36,29 @@ type Polled = (typeof tables)[number];
 
 const minutes = fc.option(fc.constantFrom(-1, 1), { nil: null });
 const state = fc.constantFrom('in_use' as const, 'closed' as const, 'dredging' as const);
-const waiting = fc.record({ due: minutes, parked: minutes, deadline: minutes, claimed: minutes, attempts: fc.nat(1), state });
+const waiting = fc.record({
+  due: minutes,
+  parked: minutes,
+  deadline: minutes,
+  claimed: minutes,
+  attempts: fc.nat(1),
+  state,
+});
 /** Most rows are at rest, so that one is often the only one that is not. */
-const rows = fc.array(fc.oneof({ weight: 2, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: waiting }), { maxLength: 3 });
+const rows = fc.array(fc.oneof({ weight: 2, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: waiting }), {
+  maxLength: 3,
+});
 const atRest: Waiting = { due: null, parked: null, deadline: null, claimed: null, attempts: 0, state: 'in_use' };
 
-function isToBeWorkedAt({ due, parked, deadline, claimed, state: found }: Waiting, { states, portioned }: Polled): boolean {
+function isToBeWorkedAt(
+  { due, parked, deadline, claimed, state: found }: Waiting,
+  { states, portioned }: Polled,
+): boolean {
   if ((portioned as readonly string[]).includes(found) && deadline === null) return true;
-  return (states as readonly string[]).includes(found) && (parked === -1 || (claimed !== 1 && (due === -1 || deadline === -1)));
+  return (
+    (states as readonly string[]).includes(found) &&
+    (parked === -1 || (claimed !== 1 && (due === -1 || deadline === -1)))
+  );
 }
 
 async function insert(table: string, row: Waiting): Promise<void> {
@@ -58,8 +73,11 @@ it('the tables named are those with a row in a known state that is due, parked u
   await fc.assert(
     fc.asyncProperty(rows, rows, async (...all) => {
       await harbour.dataSource.query('DELETE FROM berth; DELETE FROM pier');
-      for (const [at, { table }] of tables.entries()) for (const row of all[at] ?? []) await insert(table, row ?? atRest);
-      const places = all.flatMap((each, at) => (each.some((row) => row && isToBeWorkedAt(row, tables[at]!)) ? [at] : []));
+      for (const [at, { table }] of tables.entries())
+        for (const row of all[at] ?? []) await insert(table, row ?? atRest);
+      const places = all.flatMap((each, at) =>
+        each.some((row) => row && isToBeWorkedAt(row, tables[at]!)) ? [at] : [],
+      );
       expect(
         await harbour.dataSource.query(
           dueSql(tables),

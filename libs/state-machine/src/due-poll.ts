@@ -14,8 +14,8 @@ interface PolledTable {
 }
 
 /**
- * Looks, by one statement for all machines of a process, for rows that a worker has something to do for, and tells the workers of
- * those machines. So machines at rest cost next to nothing, however many there are.
+ * Looks, by one statement for all machines of a process, for rows that a worker has something to do for, and tells the
+ * workers of those machines. So machines at rest cost next to nothing, however many there are.
  */
 export class DuePoll {
   private readonly outages = new OutageLog(new Logger('Machines'));
@@ -32,7 +32,10 @@ export class DuePoll {
     this.statements = new Statements(dataSource);
   }
 
-  /** Calls `onDue` whenever rows of the machine are due, parked until now, or past their deadline, and nobody works at them. */
+  /**
+   * Calls `onDue` whenever rows of the machine are due, parked until now, or past their deadline, and nobody works at
+   * them.
+   */
   add(machine: PolledTable, onDue: () => void): void {
     this.polled.set(machine, onDue);
     this.schedule();
@@ -56,11 +59,15 @@ export class DuePoll {
     }, this.pollMs);
   }
 
-  /** Those of the machines with rows that are due, parked until now, or past their deadline, and that nobody works at. */
+  /**
+   * Those of the machines with rows that are due, parked until now, or past their deadline, and that nobody works at.
+   */
   async due<Of extends PolledTable>(machines: readonly Of[]): Promise<Of[]> {
     const name = `machines.${machines.map(({ table }) => table).join(',')}.due`;
     const states = machines.map((machine) => machine.states);
-    const due = new Set((await this.statements.query<{ place: number }>(name, dueSql(machines), states)).map(({ place }) => place));
+    const due = new Set(
+      (await this.statements.query<{ place: number }>(name, dueSql(machines), states)).map(({ place }) => place),
+    );
     return machines.filter((_, place) => due.has(place));
   }
 

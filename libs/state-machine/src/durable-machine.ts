@@ -30,8 +30,9 @@ export abstract class DurableMachine<
   /**
    * SQL expression over the columns of the table, of type `text[]`: the lanes of a row, in the order in which its step
    * visits them, such as the nodes it has to talk to. Evaluated when a row enters a state that has a step, and by
-   * `assignLanes`, which is called after the insertion of a row whose lanes are named after a key that the database gives. Steps of one lane share a concurrency limit, so a lane that hangs delays no other lane. Rows whose
-   * array is empty share one lane.
+   * `assignLanes`, which is called after the insertion of a row whose lanes are named after a key that the database
+   * gives. Steps of one lane share a concurrency limit, so a lane that hangs delays no other lane. Rows whose array is
+   * empty share one lane.
    */
   protected abstract readonly lanes: string;
 
@@ -43,8 +44,8 @@ export abstract class DurableMachine<
   readonly owner: string | null = null;
 
   /**
-   * SQL condition over the columns of the table: which rows do not wait for their turn in a state with a `portion`, since
-   * somebody needs them. Null: none. Needs a partial index on these, beside that of all that wait.
+   * SQL condition over the columns of the table: which rows do not wait for their turn in a state with a `portion`,
+   * since somebody needs them. Null: none. Needs a partial index on these, beside that of all that wait.
    */
   readonly urgent: string | null = null;
 
@@ -74,7 +75,11 @@ export abstract class DurableMachine<
    * `entered` for all rows that one event has moved from the same state. Override it where one statement serves many
    * rows.
    */
-  protected async enteredAll(manager: EntityManager, rows: readonly Row[], passage: Passage<State, Event>): Promise<void> {
+  protected async enteredAll(
+    manager: EntityManager,
+    rows: readonly Row[],
+    passage: Passage<State, Event>,
+  ): Promise<void> {
     for (const row of rows) await this.entered(manager, row, passage);
   }
 
@@ -123,7 +128,10 @@ export abstract class DurableMachine<
 
   /** Locks a row until the transaction ends. Returns undefined if there is no such row. */
   async lock(manager: EntityManager, key: string): Promise<Row | undefined> {
-    const [row] = await manager.query<object[]>(`SELECT * FROM ${this.table} WHERE ${this.key} = $1 FOR NO KEY UPDATE`, [key]);
+    const [row] = await manager.query<object[]>(
+      `SELECT * FROM ${this.table} WHERE ${this.key} = $1 FOR NO KEY UPDATE`,
+      [key],
+    );
     return row && this.rowOf(row);
   }
 
@@ -137,7 +145,13 @@ export abstract class DurableMachine<
   }
 
   /** `lock`, then `move`. Returns undefined if there is no such row, or if the event changes nothing in its state. */
-  async send(manager: EntityManager, key: string, event: Event, cause: Cause, values: Partial<Row> = {}): Promise<Row | undefined> {
+  async send(
+    manager: EntityManager,
+    key: string,
+    event: Event,
+    cause: Cause,
+    values: Partial<Row> = {},
+  ): Promise<Row | undefined> {
     const row = await this.lock(manager, key);
     return row && this.move(manager, row, event, cause, values);
   }
@@ -212,17 +226,23 @@ export abstract class DurableMachine<
    * reads.
    */
   async assignLanes(manager: EntityManager, keys: readonly string[]): Promise<void> {
-    await manager.query(`UPDATE ${this.table} SET (lane, further_lanes) = (${this.assigned}) WHERE ${this.key} = ANY ($1)`, [keys]);
+    await manager.query(
+      `UPDATE ${this.table} SET (lane, further_lanes) = (${this.assigned}) WHERE ${this.key} = ANY ($1)`,
+      [keys],
+    );
   }
 
   /**
-   * Begins those of these rows that wait in a state with a `portion`, beside it, as somebody needs them. Leaves out those that
-   * another transaction has locked, so it waits for none.
+   * Begins those of these rows that wait in a state with a `portion`, beside it, as somebody needs them. Leaves out
+   * those that another transaction has locked, so it waits for none.
    */
   async beginNow(manager: EntityManager, keys: readonly string[]): Promise<void> {
     if (keys.length === 0) return;
     for (const state of this.portioned) {
-      const [, begun] = await manager.query<[unknown, number]>(beginNowSql(this, state), [keys, this.ruleOf(state)?.deadlineMs]);
+      const [, begun] = await manager.query<[unknown, number]>(beginNowSql(this, state), [
+        keys,
+        this.ruleOf(state)?.deadlineMs,
+      ]);
       if (begun > 0) ringAfterCommit(manager, this.table);
     }
   }

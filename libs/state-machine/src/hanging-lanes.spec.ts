@@ -34,7 +34,10 @@ const askMany = (count: number, lane: (at: number) => string) =>
   harbour.transactions.run((manager) =>
     harbour.machine.insertAll(
       manager,
-      Array.from({ length: count }, (_, at) => ({ values: { ship: `${at}`, piers: [lane(at)] }, cause: { actor: 'user:1' } })),
+      Array.from({ length: count }, (_, at) => ({
+        values: { ship: `${at}`, piers: [lane(at)] },
+        cause: { actor: 'user:1' },
+      })),
     ),
   );
 
@@ -55,20 +58,26 @@ describe('steps that hang', () => {
     const worker = harbour.worker({ stepMs: 3_600_000, concurrency: 42 });
     worker.start();
     await eventually(() => inFlight.size >= 20);
-    const ids = await Promise.all(['Fram', 'Vega', 'Ra', 'Tigris', 'Belgica'].map((ship) => harbour.ask(ship, 'healthy')));
+    const ids = await Promise.all(
+      ['Fram', 'Vega', 'Ra', 'Tigris', 'Belgica'].map((ship) => harbour.ask(ship, 'healthy')),
+    );
     await eventually(async () => (await Promise.all(ids.map(stateOf))).every((state) => state === 'in_use'));
     expect(Math.max(...most.values())).toBeLessThanOrEqual(4);
     await worker.stop();
   });
 
   it('law: whatever lanes hang, every row of a healthy lane is done, and a lane has no more under way than it may', async () => {
-    const lanes = fc.array(fc.record({ hangs: fc.boolean(), rows: fc.integer({ min: 1, max: 12 }) }), { minLength: 1, maxLength: 12 });
+    const lanes = fc.array(fc.record({ hangs: fc.boolean(), rows: fc.integer({ min: 1, max: 12 }) }), {
+      minLength: 1,
+      maxLength: 12,
+    });
     await fc.assert(
       fc.asyncProperty(lanes, fc.integer({ min: 1, max: 4 }), async (all, laneConcurrency) => {
         await harbour.dataSource.query('TRUNCATE berth');
         inFlight.clear();
         most.clear();
-        for (const [at, { hangs, rows }] of all.entries()) await askMany(rows, () => `${hangs ? 'hanging' : 'healthy'}-${at}`);
+        for (const [at, { hangs, rows }] of all.entries())
+          await askMany(rows, () => `${hangs ? 'hanging' : 'healthy'}-${at}`);
         const worker = harbour.worker({ stepMs: 3_600_000, concurrency: 100, laneConcurrency });
         worker.start();
         const healthy = all.filter(({ hangs }) => !hangs).reduce((sum, { rows }) => sum + rows, 0);
@@ -198,7 +207,10 @@ describe('a row with several lanes', () => {
       await harbour.worker().settle();
       await harbour.pass(10);
     }
-    expect([visited, await harbour.read(id)]).toMatchObject([['a', 'b', 'c', 'a'], { state: 'lost', lane: 'a', furtherLanes: ['b'] }]);
+    expect([visited, await harbour.read(id)]).toMatchObject([
+      ['a', 'b', 'c', 'a'],
+      { state: 'lost', lane: 'a', furtherLanes: ['b'] },
+    ]);
   });
 
   it('cannot say that its last lane is done: that is an error, and the step is run again', async () => {

@@ -57,7 +57,8 @@ describe('the history of machines', () => {
     const warned = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
     const query = jest.fn<() => Promise<unknown>>();
     query.mockRejectedValueOnce(new Error('It is away.'));
-    for (const count of [1_000, 1_000, 3]) query.mockResolvedValueOnce([Array.from({ length: count }, () => ({})), count]);
+    for (const count of [1_000, 1_000, 3])
+      query.mockResolvedValueOnce([Array.from({ length: count }, () => ({})), count]);
     query.mockResolvedValue([[], 0]);
     const upkeep = new HistoryUpkeep({ query } as unknown as DataSource, 30);
     upkeep.start();
@@ -74,9 +75,14 @@ describe('the history of machines', () => {
 
   it('is kept up by the workers of a service that says for how long', async () => {
     await write(1, 31);
-    const workers = new MachineWorkers([], harbour.dataSource, harbour.transactions, { service: 'harbour', historyDays: 30 });
+    const workers = new MachineWorkers([], harbour.dataSource, harbour.transactions, {
+      service: 'harbour',
+      historyDays: 30,
+    });
     await workers.history?.removeSome();
     expect(await kept()).toEqual({});
-    expect(new MachineWorkers([], harbour.dataSource, harbour.transactions, { service: 'harbour' }).history).toBeUndefined();
+    expect(
+      new MachineWorkers([], harbour.dataSource, harbour.transactions, { service: 'harbour' }).history,
+    ).toBeUndefined();
   });
 });

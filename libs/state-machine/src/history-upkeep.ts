@@ -6,7 +6,9 @@ import { messageOf } from '@atoll/errors';
 
 const batchSize = 1_000;
 
-/** Ids grow with time, so that the oldest lines are the first in the primary key. Replicas do not wait for each other. */
+/**
+ * Ids grow with time, so that the oldest lines are the first in the primary key. Replicas do not wait for each other.
+ */
 const removal = `DELETE FROM machine_history WHERE id IN (
     SELECT id FROM (SELECT id, at FROM machine_history ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED) oldest
     WHERE at < clock_timestamp() - make_interval(days => $1)
@@ -35,7 +37,9 @@ export class HistoryUpkeep {
 
   /** Removes one batch. Resolves with whether there may be more. */
   async removeSome(): Promise<boolean> {
-    const [rows] = await inBackground(() => this.dataSource.query<[{ id: string }[], number]>(removal, [this.days, batchSize]));
+    const [rows] = await inBackground(() =>
+      this.dataSource.query<[{ id: string }[], number]>(removal, [this.days, batchSize]),
+    );
     return rows.length === batchSize;
   }
 }

@@ -1,6 +1,9 @@
 import { Column, Entity, Index, PrimaryGeneratedColumn, type QueryRunner } from 'typeorm';
 
-/** Every transition of every machine: actor, reason, time and request. Append-only; a service says for how long they are kept (`historyDays`). */
+/**
+ * Every transition of every machine: actor, reason, time and request. Append-only; a service says for how long they are
+ * kept (`historyDays`).
+ */
 @Entity('machine_history')
 @Index(['machine', 'instance', 'id'])
 export class MachineHistory {

@@ -42,8 +42,8 @@ export class Lanes {
   ) {}
 
   /**
-   * Steps that may begin, in all lanes together. While many wait for a connection, more of them would only make all of them
-   * wait until they are cut off.
+   * Steps that may begin, in all lanes together. While many wait for a connection, more of them would only make all of
+   * them wait until they are cut off.
    */
   get free(): number {
     const waiting = [...this.queues].filter(({ isWaiting }) => isWaiting).length;
@@ -73,7 +73,8 @@ export class Lanes {
 
   /** Lanes in which a step has timed out within the last minute and no step has ended by itself since. */
   get hanging(): string[] {
-    for (const [lane, sinceMs] of this.hangingSinceMs) if (this.nowMs() - sinceMs > hangingMs) this.hangingSinceMs.delete(lane);
+    for (const [lane, sinceMs] of this.hangingSinceMs)
+      if (this.nowMs() - sinceMs > hangingMs) this.hangingSinceMs.delete(lane);
     return [...this.hangingSinceMs.keys()];
   }
 
@@ -85,6 +86,10 @@ export class Lanes {
       const underWay = this.underWay.get(lane) ?? 0;
       return [lane, [underWay, Math.max(0, (hanging.has(lane) ? 1 : laneConcurrency) - underWay)]] as const;
     });
-    return { spare: Math.max(0, Math.ceil(concurrency / 2) - this.total), room: laneConcurrency, loads: Object.fromEntries(loads) };
+    return {
+      spare: Math.max(0, Math.ceil(concurrency / 2) - this.total),
+      room: laneConcurrency,
+      loads: Object.fromEntries(loads),
+    };
   }
 }

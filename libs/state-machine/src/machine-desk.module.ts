@@ -11,11 +11,19 @@ import { Controller, Module, type DynamicModule, type Type } from '@nestjs/commo
 import { DiscoveryModule } from '@nestjs/core';
 import { MachineDesk } from './machine-desk.js';
 
-/** The operations by which the operator sees what waits or has failed in the machines of a service. Needs `MachineWorkers` among its providers. */
+/**
+ * The operations by which the operator sees what waits or has failed in the machines of a service. Needs
+ * `MachineWorkers` among its providers.
+ */
 @Module({})
 export class MachineDeskModule {
   static forRoot({ service }: { service: MachineService }): DynamicModule {
-    return { module: MachineDeskModule, imports: [DiscoveryModule], controllers: [machinesController(service)], providers: [MachineDesk] };
+    return {
+      module: MachineDeskModule,
+      imports: [DiscoveryModule],
+      controllers: [machinesController(service)],
+      providers: [MachineDesk],
+    };
   }
 }
 

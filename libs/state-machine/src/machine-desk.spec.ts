@@ -9,7 +9,11 @@ import { MachineWorkers } from './machine-workers.js';
 
 const ended: StateDefinition = { rule: undefined, isReviewed: false, neverRests: false, isFinal: true, on: new Map() };
 const towed: StateDefinition = { ...ended, isReviewed: true, neverRests: true, isFinal: false };
-const queued: StateDefinition = { ...ended, rule: { deadlineMs: 60_000, givesUpBy: 'FAILED', portion: 8 }, isFinal: false };
+const queued: StateDefinition = {
+  ...ended,
+  rule: { deadlineMs: 60_000, givesUpBy: 'FAILED', portion: 8 },
+  isFinal: false,
+};
 const clearFailed: StateDefinition = { ...ended, isFinal: false, on: new Map([['LEAVE', 'clearing']]) };
 
 let harbour: Harbour;
@@ -17,7 +21,9 @@ let desk: MachineDesk;
 beforeAll(async () => {
   harbour = await Harbour.open();
   await harbour.dataSource.query(`CREATE INDEX ON berth (berth_id) WHERE state = 'towed'`);
-  await harbour.dataSource.query(`CREATE INDEX ON berth (entered_at, berth_id) WHERE state = 'queued' AND deadline_at IS NULL`);
+  await harbour.dataSource.query(
+    `CREATE INDEX ON berth (entered_at, berth_id) WHERE state = 'queued' AND deadline_at IS NULL`,
+  );
 });
 beforeEach(() => {
   desk = deskOf(['clear_failed', clearFailed]);
@@ -30,13 +36,20 @@ function deskOf(...more: [string, StateDefinition][]): MachineDesk {
   const { definition } = machineOfBerths;
   const states = new Map<string, StateDefinition>([...definition.states, ['failed', ended], ['towed', towed], ...more]);
   const machine = Object.assign(harbour.machine, { definition: { ...definition, states } });
-  const workers = new MachineWorkers([machine], harbour.dataSource, harbour.transactions, { service: 'harbour', isIdle: true });
+  const workers = new MachineWorkers([machine], harbour.dataSource, harbour.transactions, {
+    service: 'harbour',
+    isIdle: true,
+  });
   const getProviders = () => [{ instance: workers }, { instance: null }, { instance: workers }];
   return new MachineDesk({ getProviders } as unknown as DiscoveryService, harbour.dataSource);
 }
 
 /** Berths in a state since so many seconds. */
-async function berths(count: number, state: string, { ageSeconds = 0, attempts = 0, deadline = 'NULL' } = {}): Promise<void> {
+async function berths(
+  count: number,
+  state: string,
+  { ageSeconds = 0, attempts = 0, deadline = 'NULL' } = {},
+): Promise<void> {
   await harbour.dataSource.query(
     `INSERT INTO berth (ship, state, entered_at, deadline_at, attempts, parked_until, last_error)
      SELECT 'ship ' || n, $2, now() - $3 * interval '1 second', ${deadline}, $4, CASE WHEN $4 > 0 THEN now() END,
@@ -79,7 +92,13 @@ describe('what waits or has failed', () => {
     await berths(2, 'towed', { ageSeconds: 7_200 });
     await berths(1, 'clear_failed', { ageSeconds: 90_000 });
     expect(await states()).toMatchObject([
-      { state: 'clear_failed', kind: 'failed', count: 1, overdue: 0, ages: { under_minute: 0, under_hour: 0, under_day: 0, older: 1 } },
+      {
+        state: 'clear_failed',
+        kind: 'failed',
+        count: 1,
+        overdue: 0,
+        ages: { under_minute: 0, under_hour: 0, under_day: 0, older: 1 },
+      },
       {
         service: 'pods',
         machine: 'berth',
@@ -91,9 +110,21 @@ describe('what waits or has failed', () => {
         retrying: 2,
         ages: { under_minute: 3, under_hour: 0, under_day: 2, older: 0 },
       },
-      { state: 'in_use', kind: 'waiting', count: 1, retrying: 1, ages: { under_minute: 0, under_hour: 1, under_day: 0, older: 0 } },
+      {
+        state: 'in_use',
+        kind: 'waiting',
+        count: 1,
+        retrying: 1,
+        ages: { under_minute: 0, under_hour: 1, under_day: 0, older: 0 },
+      },
       // It never rests, so it waits, though nothing is due.
-      { state: 'towed', kind: 'waiting', count: 2, overdue: 0, ages: { under_minute: 0, under_hour: 0, under_day: 2, older: 0 } },
+      {
+        state: 'towed',
+        kind: 'waiting',
+        count: 2,
+        overdue: 0,
+        ages: { under_minute: 0, under_hour: 0, under_day: 2, older: 0 },
+      },
     ]);
   });
 

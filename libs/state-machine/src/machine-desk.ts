@@ -41,7 +41,8 @@ const kinds: Record<MachineKind, (machine: DurableMachine<MachineRow>) => string
   failed: ({ definition }) => {
     const isRecent = `entered_at > now() - interval '${finalDays} days'`;
     const failed = [...definition.states].filter(([state]) => state.endsWith('failed'));
-    // By the index alone: whatever has failed has ended, and only what has lately is read. A machine with failed states of both kinds has all of them read.
+    // By the index alone: whatever has failed has ended, and only what has lately is read. A machine with failed states
+    // of both kinds has all of them read.
     if (failed.every(([, { isFinal }]) => isFinal)) return `${failedState} AND ${isRecent}`;
     return `${failedState} AND (state <> ALL ($1::text[]) OR ${isRecent})`;
   },
@@ -49,7 +50,10 @@ const kinds: Record<MachineKind, (machine: DurableMachine<MachineRow>) => string
 
 type Count = Omit<MachineState, 'service' | 'machine' | 'has_more' | 'ages'> & MachineState['ages'];
 
-/** What waits or has failed in the machines of this service, by statements that cost the same however many rows are at rest. */
+/**
+ * What waits or has failed in the machines of this service, by statements that cost the same however many rows are at
+ * rest.
+ */
 @Injectable()
 export class MachineDesk {
   constructor(
@@ -61,7 +65,9 @@ export class MachineDesk {
     const data: MachineState[] = [];
     for (const machine of this.machines()) {
       const counts = await this.query<Count>(countedBy(machine), [finalStatesOf(machine)]);
-      const totals = new Map(counts.map(({ kind }) => [kind, counts.reduce((sum, one) => sum + (one.kind === kind ? one.count : 0), 0)]));
+      const totals = new Map(
+        counts.map(({ kind }) => [kind, counts.reduce((sum, one) => sum + (one.kind === kind ? one.count : 0), 0)]),
+      );
       for (const { under_minute, under_hour, under_day, older, ...count } of counts) {
         data.push({
           service,
@@ -103,7 +109,9 @@ export class MachineDesk {
   private machines(): DurableMachine<MachineRow>[] {
     const found = this.discovery.getProviders().map(({ instance }): unknown => instance);
     const workers = new Set(found.filter((instance) => instance instanceof MachineWorkers));
-    return [...workers].flatMap(({ machines }) => machines).toSorted((one, other) => (one.definition.id < other.definition.id ? -1 : 1));
+    return [...workers]
+      .flatMap(({ machines }) => machines)
+      .toSorted((one, other) => (one.definition.id < other.definition.id ? -1 : 1));
   }
 
   private async query<Row>(sql: string, values: unknown[]): Promise<Row[]> {

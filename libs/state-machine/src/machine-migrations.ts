@@ -40,7 +40,9 @@ export async function addLanes(runner: QueryRunner, table: string): Promise<void
   await runner.query(
     `ALTER TABLE ${table} ADD lane text NOT NULL DEFAULT '', ADD further_lanes text[] NOT NULL DEFAULT '{}', ADD parked_until timestamptz(3)`,
   );
-  await runner.query(`UPDATE ${table} SET parked_until = due_at, due_at = NULL WHERE due_at > clock_timestamp() AND claim_token IS NULL`);
+  await runner.query(
+    `UPDATE ${table} SET parked_until = due_at, due_at = NULL WHERE due_at > clock_timestamp() AND claim_token IS NULL`,
+  );
   await runner.query(`DROP INDEX ${table}_due`);
   await runner.query(`CREATE INDEX ${fresh} ON ${table} (lane, due_at) WHERE due_at IS NOT NULL AND attempts = 0`);
   await runner.query(`CREATE INDEX ${retried} ON ${table} (lane, due_at) WHERE due_at IS NOT NULL AND attempts > 0`);
@@ -62,7 +64,9 @@ export const failedState = `state LIKE '%failed'`;
 /** The index of failed rows; an entity declares it by `@MachineIndexes('<table>')`. */
 export const failedIndexOf = (table: string) => `${table}_failed`;
 
-/** For migrations, with `transaction = false`: adds the index by which failed rows are found among any number of others. */
+/**
+ * For migrations, with `transaction = false`: adds the index by which failed rows are found among any number of others.
+ */
 export async function addFailedIndex(runner: QueryRunner, table: string): Promise<void> {
   await createIndex(runner, `CREATE INDEX ${failedIndexOf(table)} ON ${table} (entered_at) WHERE ${failedState}`);
 }

@@ -64,7 +64,10 @@ export abstract class MachineRow {
   requestId!: string | null;
 }
 
-/** Declares the indexes that `addLanes`, `addFailedIndex` and `addParkedRetriedIndex` create on the entity's table, for the drift check. */
+/**
+ * Declares the indexes that `addLanes`, `addFailedIndex` and `addParkedRetriedIndex` create on the entity's table, for
+ * the drift check.
+ */
 export function MachineIndexes(table: string): ClassDecorator {
   return (entity) => {
     const names = [...Object.values(indexesOf(table)), failedIndexOf(table), parkedRetriedIndexOf(table)];

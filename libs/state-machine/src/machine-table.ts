@@ -3,7 +3,11 @@ import type { MachineDefinition } from './definition.js';
 import type { MachineRow } from './machine-row.js';
 
 /** A machine as a value: the entity of its rows, and its definition. */
-export interface Machine<Row extends MachineRow = MachineRow, State extends string = string, Event extends string = string> {
+export interface Machine<
+  Row extends MachineRow = MachineRow,
+  State extends string = string,
+  Event extends string = string,
+> {
   readonly entity: new () => Row;
   readonly definition: MachineDefinition<State, Event>;
 }
@@ -29,7 +33,8 @@ export class MachineTable<Row extends MachineRow> {
   rowOf(raw: object): Row {
     const row = this.metadata.create() as Row;
     const columns = raw as Record<string, unknown>;
-    for (const { propertyName, databaseName } of this.metadata.columns) Object.assign(row, { [propertyName]: columns[databaseName] });
+    for (const { propertyName, databaseName } of this.metadata.columns)
+      Object.assign(row, { [propertyName]: columns[databaseName] });
     return row;
   }
 

@@ -12,7 +12,8 @@ beforeAll(async () => {
 afterEach(() => harbour.clear());
 afterAll(() => harbour.close());
 
-const refused = (isPermanent = false) => Promise.reject(new StepFailed('silted', 'There is too much silt.', isPermanent));
+const refused = (isPermanent = false) =>
+  Promise.reject(new StepFailed('silted', 'There is too much silt.', isPermanent));
 const stateOf = async (id: string) => (await harbour.read(id)).state;
 
 describe('a step that fails', () => {
@@ -24,7 +25,11 @@ describe('a step that fails', () => {
     for (const attempts of [1, 2]) {
       await worker.settle();
       const berth = await harbour.read(id);
-      expect(berth).toMatchObject({ state: 'dredging', attempts, lastError: { code: 'silted', message: 'There is too much silt.' } });
+      expect(berth).toMatchObject({
+        state: 'dredging',
+        attempts,
+        lastError: { code: 'silted', message: 'There is too much silt.' },
+      });
       expect(berth.dueAt).toBeNull();
       expect(berth.parkedUntil?.getTime()).toBeGreaterThan(berth.enteredAt.getTime());
       await harbour.pass(10);
@@ -58,11 +63,14 @@ describe('a step that fails', () => {
 describe('a step that an outage of the database ends', () => {
   /** A connection that the server ends, as a failing server does. */
   const cutOff = () =>
-    harbour.dataSource.query('SELECT pg_terminate_backend(pg_backend_pid())').then(() => ({ event: 'DREDGED' as const }));
+    harbour.dataSource
+      .query('SELECT pg_terminate_backend(pg_backend_pid())')
+      .then(() => ({ event: 'DREDGED' as const }));
   const overdue = (id: string) =>
     harbour.dataSource.query(`UPDATE berth SET deadline_at = now() - interval '1 s' WHERE berth_id = $1`, [id]);
   const warnings = () => jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
-  const cutShort = ({ mock }: { mock: { calls: unknown[][] } }) => mock.calls.filter(([line]) => /cut short/.test(String(line)));
+  const cutShort = ({ mock }: { mock: { calls: unknown[][] } }) =>
+    mock.calls.filter(([line]) => /cut short/.test(String(line)));
   afterEach(() => void jest.restoreAllMocks());
 
   it.each([false, true])(
@@ -83,7 +91,8 @@ describe('a step that an outage of the database ends', () => {
       const beganAtMs = performance.now();
       while (cuts < 36) if (!(await worker.doNext())) await harbour.pass(10);
       const minutes = Math.ceil((performance.now() - beganAtMs) / 60_000);
-      for (const id of ids) expect(await harbour.read(id)).toMatchObject({ state: 'dredging', attempts: 0, lastError: null });
+      for (const id of ids)
+        expect(await harbour.read(id)).toMatchObject({ state: 'dredging', attempts: 0, lastError: null });
       expect(cutShort(told).length).toBeGreaterThan(0);
       expect(cutShort(told).length).toBeLessThanOrEqual(minutes);
       delete harbour.machine.does.dredging;
@@ -134,7 +143,8 @@ describe('workers against each other', () => {
     await Promise.all(workers.map((worker) => worker.stop()));
     const begun = [...harbour.machine.begun, ...other.begun];
     expect(new Set(begun).size).toBe(begun.length);
-    for (const id of ids) expect((await harbour.history(id)).map(({ toState }) => toState)).toEqual(['dredging', 'in_use']);
+    for (const id of ids)
+      expect((await harbour.history(id)).map(({ toState }) => toState)).toEqual(['dredging', 'in_use']);
   });
 
   it('take over what one of them died with, once its claim has run out and not before', async () => {
@@ -187,7 +197,8 @@ it('a transient state cannot be left to rest: that is an error, and the step is 
 
 it('a result that cannot be applied because the database is away is no error: the step is run again', async () => {
   let isAway = true;
-  harbour.machine.onEntered = () => (isAway ? Promise.reject(new AppError('unavailable', 'The database is away.')) : Promise.resolve());
+  harbour.machine.onEntered = () =>
+    isAway ? Promise.reject(new AppError('unavailable', 'The database is away.')) : Promise.resolve();
   const id = await harbour.ask();
   await harbour.worker().doNext();
   expect((await harbour.read(id)).state).toBe('dredging');
@@ -208,7 +219,8 @@ it('an event that changes nothing leaves neither a trace nor a deadline behind',
 });
 
 it('a shutdown interrupts steps, and others go on at once', async () => {
-  harbour.machine.does.dredging = (_, { signal }) => new Promise((_resolve, reject) => signal.addEventListener('abort', reject));
+  harbour.machine.does.dredging = (_, { signal }) =>
+    new Promise((_resolve, reject) => signal.addEventListener('abort', reject));
   const id = await harbour.ask();
   const worker = harbour.worker();
   worker.start();

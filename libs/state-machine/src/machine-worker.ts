@@ -11,7 +11,16 @@ import { leftMsOf, type Held, type Result } from './held-claim.js';
 import { Lanes } from './lanes.js';
 import type { MachineRow } from './machine-row.js';
 import { deadlineExceeded, OutcomeWriter, wasTouched } from './outcome-writer.js';
-import { inLine, isAnswer, isCutShort, isTimeout, runStep, stepTimeoutMs, type Found, type StepLimits } from './run-step.js';
+import {
+  inLine,
+  isAnswer,
+  isCutShort,
+  isTimeout,
+  runStep,
+  stepTimeoutMs,
+  type Found,
+  type StepLimits,
+} from './run-step.js';
 import type { WorkerOptions } from './worker-options.js';
 
 /** Rows past their deadline that one worker gives up at a time. */
@@ -19,8 +28,8 @@ const maxOverdue = 50;
 /** Rows of one lane whose steps run together, at most. */
 const maxTogether = 100;
 /**
- * Milliseconds between two looks for due rows, for each step that is under way, and at most: the more there is to do, the
- * more each look finds, while a row by itself waits for nothing.
+ * Milliseconds between two looks for due rows, for each step that is under way, and at most: the more there is to do,
+ * the more each look finds, while a row by itself waits for nothing.
  */
 const rest = { eachMs: 4, mostMs: 50 };
 
@@ -205,7 +214,9 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
     if (all.some((held) => this.isGivenUp(held.claim.row, leftMsOf(held)))) return false;
     const timeoutMs = Math.min(...all.map((held) => stepTimeoutMs(leftMsOf(held), this.stepMs)));
     const rows = all.map(({ claim }) => claim.row);
-    const found = await runStep(this.machine, rows, this.limitsOf(all, timeoutMs), (context) => this.machine.stepAll(rows, context));
+    const found = await runStep(this.machine, rows, this.limitsOf(all, timeoutMs), (context) =>
+      this.machine.stepAll(rows, context),
+    );
     // One row was moved meanwhile, or may be at fault: the others are not held up by it.
     const isCommon = Array.isArray(found) || isTimeout(found) || isCutShort(found);
     if (found === undefined ? !this.stopping.signal.aborted : !isCommon) return false;
@@ -225,11 +236,14 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
     return { timeoutMs, stopping: stopping.signal, claims: all.map(({ kept }) => kept), outages, queues: lanes.queues };
   }
 
-  /** Runs the step of each row by itself. After a timeout or an outage the rows that are left are released as they are. */
+  /**
+   * Runs the step of each row by itself. After a timeout or an outage the rows that are left are released as they are.
+   */
   private async doEach(all: readonly Held<Row>[]): Promise<void> {
     for (const [at, each] of all.entries()) {
       const found = await this.doOne(each);
-      if (isTimeout(found) || isCutShort(found)) return this.apply(all.slice(at + 1).map((left) => ({ ...left, found: undefined })));
+      if (isTimeout(found) || isCutShort(found))
+        return this.apply(all.slice(at + 1).map((left) => ({ ...left, found: undefined })));
     }
   }
 
@@ -241,7 +255,9 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
     const isGivenUp = this.isGivenUp(row, leftMs);
     const found = isGivenUp
       ? deadlineExceeded(row)
-      : await runStep(this.machine, [row], this.limitsOf([held], timeoutMs), (context) => this.machine.step(row, context));
+      : await runStep(this.machine, [row], this.limitsOf([held], timeoutMs), (context) =>
+          this.machine.step(row, context),
+        );
     if (!isGivenUp) this.noteAnswer([{ ...held, found }], timeoutMs);
     await this.apply([{ ...held, found }]).catch((error: unknown) => this.logFailure(row, error));
     return found;
@@ -253,7 +269,8 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
     if (lane === undefined) return;
     if (results.some(({ found }) => isAnswer(found))) this.lanes.answered(lane);
     // A timeout after next to no time says nothing about the lane.
-    else if (results.some(({ found }) => isTimeout(found)) && timeoutMs >= Math.min(this.stepMs, 1_000)) this.lanes.hung(lane);
+    else if (results.some(({ found }) => isTimeout(found)) && timeoutMs >= Math.min(this.stepMs, 1_000))
+      this.lanes.hung(lane);
   }
 
   /** At connections all that this worker does takes turns with what other machines do. */
@@ -263,7 +280,11 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
 
   /** The claim expires, and another worker runs the step again. */
   private logFailure({ state }: Row, error: unknown): void {
-    this.outages.log('error', `Cannot apply the result of a step of ${this.machine.definition.id} in ${state}; it will run again`, error);
+    this.outages.log(
+      'error',
+      `Cannot apply the result of a step of ${this.machine.definition.id} in ${state}; it will run again`,
+      error,
+    );
   }
 
   /** Whether the row is past its deadline and gets no late try. */
@@ -285,7 +306,9 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
       const byKey = new Map(rows.map((each) => [this.machine.keyOf(each.row), each]));
       const findings = results.flatMap(({ claim, found }) => {
         const now = byKey.get(this.machine.keyOf(claim.row));
-        return now ? [{ row: now.row, found, at: { isOverdue: now.isOverdue, wasTouched: wasTouched(claim.row, now.row) } }] : [];
+        return now
+          ? [{ row: now.row, found, at: { isOverdue: now.isOverdue, wasTouched: wasTouched(claim.row, now.row) } }]
+          : [];
       });
       await this.writer.writeAll(manager, findings);
       return byKey;

@@ -33,7 +33,9 @@ export class MachineWorkers implements OnApplicationBootstrap, BeforeApplication
     const keeper = new ClaimKeeper(dataSource, undefined, this.beats);
     this.duePoll = new DuePoll(dataSource, options.pollMs);
     if (options.historyDays !== undefined) this.history = new HistoryUpkeep(dataSource, options.historyDays);
-    this.workers = machines.map((machine) => new MachineWorker(machine, dataSource, transactions, options, keeper, this.duePoll));
+    this.workers = machines.map(
+      (machine) => new MachineWorker(machine, dataSource, transactions, options, keeper, this.duePoll),
+    );
   }
 
   onApplicationBootstrap(): void {

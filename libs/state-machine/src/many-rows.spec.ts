@@ -21,7 +21,9 @@ it('law: moving many rows by one event does to each what moving it alone does', 
         for (const [at, past] of pasts.entries()) for (const each of past) await harbour.send(ids[at] ?? '', each);
         const before = await Promise.all(ids.map((id) => harbour.read(id)));
         harbour.machine.enteredStates.length = 0;
-        const moved = await harbour.transactions.run((manager) => harbour.machine.moveAll(manager, before, event, cause, { ship: 'Ra' }));
+        const moved = await harbour.transactions.run((manager) =>
+          harbour.machine.moveAll(manager, before, event, cause, { ship: 'Ra' }),
+        );
         for (const row of before) {
           const to = harbour.machine.definition.next(row.state as never, event);
           const after = await harbour.read(row.berthId);
@@ -32,9 +34,23 @@ it('law: moving many rows by one event does to each what moving it alone does', 
           }
           const rule = harbour.machine.ruleOf(to);
           expect(moved).toContainEqual(after);
-          expect(after).toMatchObject({ state: to, ship: 'Ra', revision: row.revision + 1, attempts: 0, claimToken: null });
-          expect(after.deadlineAt && after.deadlineAt.getTime() - after.enteredAt.getTime()).toBe(rule ? rule.deadlineMs : null);
-          expect(last).toMatchObject({ fromState: row.state, toState: to, event, actor: cause.actor, at: after.enteredAt });
+          expect(after).toMatchObject({
+            state: to,
+            ship: 'Ra',
+            revision: row.revision + 1,
+            attempts: 0,
+            claimToken: null,
+          });
+          expect(after.deadlineAt && after.deadlineAt.getTime() - after.enteredAt.getTime()).toBe(
+            rule ? rule.deadlineMs : null,
+          );
+          expect(last).toMatchObject({
+            fromState: row.state,
+            toState: to,
+            event,
+            actor: cause.actor,
+            at: after.enteredAt,
+          });
         }
         expect(harbour.machine.enteredStates.length).toBe(moved.length);
       },

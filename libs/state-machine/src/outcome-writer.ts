@@ -63,7 +63,10 @@ export class OutcomeWriter<Row extends MachineRow, State extends string, Event e
     if ('againAfterMs' in found) {
       if (at.isOverdue) return this.fail(manager, row, deadlineExceeded(row), at);
       const { reason } = found;
-      const said = reason === undefined ? this.recovered(row) : { lastError: reason && { ...reason, at: new Date().toISOString() } };
+      const said =
+        reason === undefined
+          ? this.recovered(row)
+          : { lastError: reason && { ...reason, at: new Date().toISOString() } };
       return this.release(manager, row, { ...said, ...found.values }, at, found.againAfterMs);
     }
     if ('decide' in found) {
@@ -89,7 +92,13 @@ export class OutcomeWriter<Row extends MachineRow, State extends string, Event e
     await this.claims.release(manager, row, {}, { inMs: 0 }, 'done');
   }
 
-  private async release(manager: EntityManager, row: Row, values: Partial<MachineRow>, at: Circumstances, inMs: number): Promise<void> {
+  private async release(
+    manager: EntityManager,
+    row: Row,
+    values: Partial<MachineRow>,
+    at: Circumstances,
+    inMs: number,
+  ): Promise<void> {
     await this.claims.release(manager, row, values, at.wasTouched ? 'as it is' : { inMs });
     if (!at.wasTouched) this.dueIn(inMs);
   }
@@ -112,7 +121,12 @@ export class OutcomeWriter<Row extends MachineRow, State extends string, Event e
     this.dueIn(inMs);
   }
 
-  private async moveAll(manager: EntityManager, rows: readonly Row[], event: Event, error?: Omit<MachineError, 'at'>): Promise<void> {
+  private async moveAll(
+    manager: EntityManager,
+    rows: readonly Row[],
+    event: Event,
+    error?: Omit<MachineError, 'at'>,
+  ): Promise<void> {
     const free = { claimedUntil: null } as Partial<Row>;
     const moved = await this.machine.moveAll(manager, rows, event, { actor: this.actor }, free, error ?? null);
     if (moved.length < rows.length) throw new Error(`${event} leads nowhere from ${rows[0]?.state}.`);
@@ -124,10 +138,16 @@ function plainEventOf<Row, Event extends string>(found: Found<Row, Event>): Even
   return typeof found === 'object' && 'event' in found && found.reason === undefined ? found.event : undefined;
 }
 
-/** The failure of a row past its deadline, with its last error. An error kept from an earlier state may say so already. */
+/**
+ * The failure of a row past its deadline, with its last error. An error kept from an earlier state may say so already.
+ */
 export function deadlineExceeded({ lastError }: MachineRow): Failure {
   const said = 'Deadline exceeded';
-  const message = !lastError ? `${said}.` : lastError.message.startsWith(said) ? lastError.message : `${said}: ${lastError.message}`;
+  const message = !lastError
+    ? `${said}.`
+    : lastError.message.startsWith(said)
+      ? lastError.message
+      : `${said}: ${lastError.message}`;
   return { code: lastError?.code ?? 'deadline_exceeded', message, isPermanent: true };
 }
 

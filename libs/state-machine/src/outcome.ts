@@ -11,8 +11,8 @@ export type Outcome<Row, Event extends string> =
   | { decide(manager: EntityManager, row: Row): Promise<boolean> }
   /**
    * Nothing has happened yet: run the step again after so many milliseconds. This does not count as a failed try.
-   * `reason` says what the row waits for and replaces the last error; null clears it, as does a review that goes well after failed ones. `values` are written to the
-   * feature's own columns.
+   * `reason` says what the row waits for and replaces the last error; null clears it, as does a review that goes well
+   * after failed ones. `values` are written to the feature's own columns.
    */
   | { againAfterMs: number; reason?: Omit<MachineError, 'at'> | null; values?: Partial<Row> }
   /** What `lanes` reads has changed since the row entered its state: assign its lanes anew and begin in the first. */

@@ -88,7 +88,9 @@ it.each([false, true])(
     const table = { table: 'berth', key: 'berth_id', owner: 'piers[1]' };
     const token = '00000000-0000-0000-0000-000000000000';
     const states = harbour.machine.states;
-    const fixture = { query: <Row extends object>(text: string, values?: unknown[]) => harbour.dataSource.query<Row[]>(text, values) };
+    const fixture = {
+      query: <Row extends object>(text: string, values?: unknown[]) => harbour.dataSource.query<Row[]>(text, values),
+    };
     const sent = [
       { text: unparkSql(table), values: [states], most: 2_000 },
       { text: claimDueSql(table), values: [token, 4_000, 500, 4, '{}', '', '', 250, states, []], most: 4_000 },

@@ -27,7 +27,11 @@ const statements: [name: string, sql: string, values: string][] = [
     `('${token}'::uuid, 4000, 50, '{clearing}'::text[], '{}'::text[], ${states}, '{}'::text[])`,
   ],
   ['claims more of a lane', claimAlikeSql(berth), `('${token}'::uuid, 4000, 99, '7', 'dredging', '{}'::text[])`],
-  ['claims more of a lane, owner by owner', claimAlikeSql(owned), `('${token}'::uuid, 4000, 99, '7', 'dredging', '{}'::text[])`],
+  [
+    'claims more of a lane, owner by owner',
+    claimAlikeSql(owned),
+    `('${token}'::uuid, 4000, 99, '7', 'dredging', '{}'::text[])`,
+  ],
   ['makes due what was parked', unparkSql(berth), `(${states})`],
   ['begins what waits', beginSql(berth, 'dredging'), `(500, 60000, 100)`],
   ['begins what somebody waits for', beginNowSql(berth, 'dredging'), `('{1,2,3}'::bigint[], 60000)`],
@@ -53,19 +57,26 @@ beforeAll(async () => {
        FROM (SELECT n, n % 500 < 2 AS is_busy FROM generate_series(1, 10000) n) numbered`,
     );
   }
-  await harbour.dataSource.query(`INSERT INTO berth (ship, state, lane) SELECT 'Fram', 'dredging', n % 20 FROM generate_series(1, 2000) n`);
+  await harbour.dataSource.query(
+    `INSERT INTO berth (ship, state, lane) SELECT 'Fram', 'dredging', n % 20 FROM generate_series(1, 2000) n`,
+  );
 });
 afterAll(() => harbour.close());
 
 type PlanMode = 'force_generic_plan' | 'force_custom_plan';
 
-/** Under the plan that is kept for a prepared statement, or one for these values, with the rows that each node of it has read. */
+/**
+ * Under the plan that is kept for a prepared statement, or one for these values, with the rows that each node of it has
+ * read.
+ */
 async function explain(sql: string, values: string, mode: PlanMode): Promise<string> {
   const runner = harbour.dataSource.createQueryRunner();
   await runner.startTransaction();
   await runner.query(`SET LOCAL plan_cache_mode = ${mode}`);
   await runner.query(`PREPARE looked_at AS ${sql}`);
-  const lines = (await runner.query(`EXPLAIN (ANALYZE, TIMING OFF) EXECUTE looked_at ${values}`)) as { 'QUERY PLAN': string }[];
+  const lines = (await runner.query(`EXPLAIN (ANALYZE, TIMING OFF) EXECUTE looked_at ${values}`)) as {
+    'QUERY PLAN': string;
+  }[];
   await runner.query('DEALLOCATE looked_at');
   await runner.rollbackTransaction();
   await runner.release();
@@ -84,7 +95,9 @@ it.each<[boolean, PlanMode]>([
     for (const [name, sql, values] of statements) {
       const plan = await explain(sql, values, mode);
       expect([name, plan.match(/Seq Scan on berth.*/g)]).toEqual([name, null]);
-      const read = [...plan.matchAll(/Scan .*berth.*rows=([\d.]+) loops=(\d+)/g)].map(([, rows, loops]) => Number(rows) * Number(loops));
+      const read = [...plan.matchAll(/Scan .*berth.*rows=([\d.]+) loops=(\d+)/g)].map(
+        ([, rows, loops]) => Number(rows) * Number(loops),
+      );
       expect(read.length).toBeGreaterThan(0);
       read.push(...[...plan.matchAll(/Rows Removed by Filter: (\d+)/g)].map(([, rows]) => Number(rows)));
       for (const rows of read) expect([name, rows]).toEqual([name, Math.min(rows, 1_000)]);

@@ -7,12 +7,20 @@ import { defineMachine, type MachineDefinition, type TransientRule } from './def
 import { StepFailed } from './step-failed.js';
 
 const portion = 8;
-const logic = setup({ types: { meta: {} as TransientRule, events: {} as { type: 'DREDGED' | 'FAILED' } } }).createMachine({
+const logic = setup({
+  types: { meta: {} as TransientRule, events: {} as { type: 'DREDGED' | 'FAILED' } },
+}).createMachine({
   id: 'berth',
   initial: 'dredging',
   states: {
     dredging: {
-      meta: { deadlineMs: 60_000, givesUpBy: 'FAILED', backOff: { firstMs: 3_600_000, maxMs: 3_600_000 }, givesBack: true, portion },
+      meta: {
+        deadlineMs: 60_000,
+        givesUpBy: 'FAILED',
+        backOff: { firstMs: 3_600_000, maxMs: 3_600_000 },
+        givesBack: true,
+        portion,
+      },
       on: { DREDGED: 'free', FAILED: 'lost' },
     },
     free: { type: 'final' },
@@ -36,11 +44,16 @@ const askMany = (count: number, lane: (at: number) => string = (at) => `${at}`) 
   harbour.transactions.run((manager) =>
     machine.insertAll(
       manager,
-      Array.from({ length: count }, (_, at) => ({ values: { ship: `${at}`, piers: [lane(at)] }, cause: { actor: 'user:1' } })),
+      Array.from({ length: count }, (_, at) => ({
+        values: { ship: `${at}`, piers: [lane(at)] },
+        cause: { actor: 'user:1' },
+      })),
     ),
   );
 const count = async (condition: string): Promise<number> => {
-  const [found] = await harbour.dataSource.query<{ count: number }[]>(`SELECT count(*)::int FROM berth WHERE ${condition}`);
+  const [found] = await harbour.dataSource.query<{ count: number }[]>(
+    `SELECT count(*)::int FROM berth WHERE ${condition}`,
+  );
   return found?.count ?? 0;
 };
 const underWay = () => count(`state = 'dredging' AND deadline_at IS NOT NULL`);
@@ -152,7 +165,9 @@ describe('of many rows that enter a state with a portion at once', () => {
 
   it('those of a lane that has failed keep no room from others', async () => {
     machine.does.dredging = ({ lane }) =>
-      lane === 'silted' ? Promise.reject(new StepFailed('silted', 'There is too much silt.')) : Promise.resolve({ event: 'DREDGED' });
+      lane === 'silted'
+        ? Promise.reject(new StepFailed('silted', 'There is too much silt.'))
+        : Promise.resolve({ event: 'DREDGED' });
     await askMany(5 * portion, (at) => (at < 2 * portion || at >= 4 * portion ? 'silted' : `${at}`));
     await harbour.worker({}, machine).settle();
     expect(await count(`state = 'free'`)).toBe(2 * portion);

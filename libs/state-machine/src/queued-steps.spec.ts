@@ -41,7 +41,10 @@ it('of 300 steps that need the database so many run at once that they wait for o
     now -= 1;
     return { event: 'DREDGED' };
   };
-  const all = Array.from({ length: 300 }, (_, at) => ({ values: { ship: `${at}`, piers: [`${at}`] }, cause: { actor: 'user:1' } }));
+  const all = Array.from({ length: 300 }, (_, at) => ({
+    values: { ship: `${at}`, piers: [`${at}`] },
+    cause: { actor: 'user:1' },
+  }));
   await harbour.transactions.run((manager) => harbour.machine.insertAll(manager, all));
   const worker = harbour.worker();
   worker.start();
@@ -58,7 +61,10 @@ it('what else waits for connections keeps no step from beginning', async () => {
       while (!isOver) await look();
     }),
   );
-  const all = Array.from({ length: 30 }, (_, at) => ({ values: { ship: `${at}`, piers: [`${at}`] }, cause: { actor: 'user:1' } }));
+  const all = Array.from({ length: 30 }, (_, at) => ({
+    values: { ship: `${at}`, piers: [`${at}`] },
+    cause: { actor: 'user:1' },
+  }));
   await harbour.transactions.run((manager) => harbour.machine.insertAll(manager, all));
   const worker = harbour.worker();
   worker.start();
@@ -97,7 +103,10 @@ it('results that wait to be written count as steps that wait', async () => {
     await result.promise;
     return { event: 'DREDGED' };
   };
-  const all = Array.from({ length: 64 }, (_, at) => ({ values: { ship: `${at}`, piers: [`${at}`] }, cause: { actor: 'user:1' } }));
+  const all = Array.from({ length: 64 }, (_, at) => ({
+    values: { ship: `${at}`, piers: [`${at}`] },
+    cause: { actor: 'user:1' },
+  }));
   await harbour.transactions.run((manager) => harbour.machine.insertAll(manager, all));
   const worker = harbour.worker();
   worker.start();

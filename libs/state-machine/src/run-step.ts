@@ -55,11 +55,14 @@ export async function runStep<Row extends MachineRow, State extends string, Even
     return await Promise.race([inBackground(() => step(context), queued), aborted(signal)]);
   } catch (error) {
     if (stopping.aborted || isLost()) return undefined;
-    if (error instanceof StepFailed) return { code: error.code, message: error.message, isPermanent: error.isPermanent };
+    if (error instanceof StepFailed)
+      return { code: error.code, message: error.message, isPermanent: error.isPermanent };
     const isTimedOut = timeout.aborted && queued.ms < timeoutMs / 2;
     if (isTimedOut) return { code: 'timeout', message: 'There was no answer in time.', isPermanent: false };
     if (timeout.aborted || isOutage(error)) {
-      const cause = timeout.aborted ? new AppError('unavailable', 'They waited for connections to the database.') : error;
+      const cause = timeout.aborted
+        ? new AppError('unavailable', 'They waited for connections to the database.')
+        : error;
       outages.log('warn', `Steps of ${machine.definition.id} are cut short; they will run again`, cause);
       return { code: 'unavailable', message: 'What it needs did not answer.', isPermanent: false, isOutage: true };
     }
@@ -79,7 +82,8 @@ export async function inLine(queues: StepLimits['queues'], owner: string, write:
 
 /** Whether a step got so far that its lane does not hang. One that only waits or looks may not have needed its lane. */
 export function isAnswer(found: Found<MachineRow, string>): boolean {
-  if (found === undefined || found === 'rest' || found === 'other lanes' || isTimeout(found) || isCutShort(found)) return false;
+  if (found === undefined || found === 'rest' || found === 'other lanes' || isTimeout(found) || isCutShort(found))
+    return false;
   return found === 'lane done' || 'event' in found || 'isPermanent' in found;
 }
 
@@ -90,7 +94,9 @@ export function isCutShort(found: unknown): boolean {
 
 /** Whether a step did not answer in time. */
 export function isTimeout(found: unknown): boolean {
-  return typeof found === 'object' && found !== null && 'isPermanent' in found && 'code' in found && found.code === 'timeout';
+  return (
+    typeof found === 'object' && found !== null && 'isPermanent' in found && 'code' in found && found.code === 'timeout'
+  );
 }
 
 /**

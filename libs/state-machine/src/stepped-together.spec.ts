@@ -25,14 +25,21 @@ it('rows of one lane and state are stepped together, each moved with its own lin
   await harbour.worker().settle();
   expect(harbour.machine.together.map((each) => each.toSorted())).toEqual([ships.toSorted()]);
   for (const id of [...ids, other!]) {
-    expect(await harbour.read(id)).toMatchObject({ state: 'in_use', claimToken: null, claimedUntil: null, revision: 1 });
+    expect(await harbour.read(id)).toMatchObject({
+      state: 'in_use',
+      claimToken: null,
+      claimedUntil: null,
+      revision: 1,
+    });
     expect((await harbour.history(id)).map(({ toState }) => toState)).toEqual(['dredging', 'in_use']);
   }
 });
 
 it('of those together of which one fails, that one alone has failed', async () => {
   harbour.machine.does.dredging = ({ ship }) =>
-    ship === 'Vega' ? Promise.reject(new StepFailed('silted', 'Too much silt.', true)) : Promise.resolve({ event: 'DREDGED' });
+    ship === 'Vega'
+      ? Promise.reject(new StepFailed('silted', 'Too much silt.', true))
+      : Promise.resolve({ event: 'DREDGED' });
   harbour.machine.does.filling = () => Promise.resolve({ againAfterMs: 60_000 });
   const ids = await ask();
   await harbour.worker().settle();
@@ -42,7 +49,8 @@ it('of those together of which one fails, that one alone has failed', async () =
 
 it('one whose result cannot be applied holds up none of the others', async () => {
   expectErrors(/Cannot apply the result of a step of berth in dredging; it will run again: the database refuses Vega/);
-  harbour.machine.onEntered = ({ ship }) => (ship === 'Vega' ? Promise.reject(new Error('the database refuses Vega')) : Promise.resolve());
+  harbour.machine.onEntered = ({ ship }) =>
+    ship === 'Vega' ? Promise.reject(new Error('the database refuses Vega')) : Promise.resolve();
   const ids = await ask();
   const worker = harbour.worker();
   await worker.doNext();
@@ -53,7 +61,8 @@ it('one whose result cannot be applied holds up none of the others', async () =>
 it('one whose deadline comes while another of its batch has its step by itself gets none any more', async () => {
   const deadline = Promise.withResolvers<Date>();
   const isOver = async () =>
-    (await harbour.dataSource.query<object[]>('SELECT WHERE clock_timestamp() > $1', [await deadline.promise])).length > 0;
+    (await harbour.dataSource.query<object[]>('SELECT WHERE clock_timestamp() > $1', [await deadline.promise])).length >
+    0;
   harbour.machine.does.filling = () => Promise.resolve({ againAfterMs: 60_000 });
   harbour.machine.does.dredging = async ({ ship }) => {
     const isAlone = harbour.machine.begun.filter((each) => each === `dredging:${ship}`).length > 1;
@@ -77,7 +86,10 @@ it('one whose deadline comes while another of its batch has its step by itself g
 it('one past its deadline is given up without a step; the others go on', async () => {
   harbour.machine.does.filling = () => Promise.resolve({ againAfterMs: 60_000 });
   const ids = await ask();
-  await harbour.dataSource.query(`UPDATE berth SET deadline_at = clock_timestamp() - interval '1 second' WHERE berth_id = $1`, [ids[1]]);
+  await harbour.dataSource.query(
+    `UPDATE berth SET deadline_at = clock_timestamp() - interval '1 second' WHERE berth_id = $1`,
+    [ids[1]],
+  );
   await harbour.worker().settle();
   expect(await Promise.all(ids.map(stateOf))).toEqual(['in_use', 'filling', 'in_use', 'in_use']);
   expect(harbour.machine.begun).not.toContain('dredging:Vega');
@@ -112,14 +124,16 @@ it('where there is no answer in time, each has had a try', async () => {
   harbour.machine.does.dredging = () => new Promise(() => undefined);
   const ids = await ask();
   await harbour.worker({ stepMs: 50 }).settle();
-  for (const id of ids) expect(await harbour.read(id)).toMatchObject({ state: 'dredging', attempts: 1, lastError: { code: 'timeout' } });
+  for (const id of ids)
+    expect(await harbour.read(id)).toMatchObject({ state: 'dredging', attempts: 1, lastError: { code: 'timeout' } });
   expect(harbour.machine.together).toHaveLength(1);
 });
 
 it('one that is moved meanwhile is left to that; the others go on', async () => {
   let isWaiting = true;
   harbour.machine.does.dredging = async (_, { signal }) => {
-    if (isWaiting) await new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('aborted'))));
+    if (isWaiting)
+      await new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('aborted'))));
     return { event: 'DREDGED' };
   };
   const ids = await ask();

@@ -9,7 +9,8 @@ beforeAll(async () => {
 afterEach(() => harbour.clear());
 afterAll(() => harbour.close());
 
-const refused = (isPermanent = false) => Promise.reject(new StepFailed('silted', 'There is too much silt.', isPermanent));
+const refused = (isPermanent = false) =>
+  Promise.reject(new StepFailed('silted', 'There is too much silt.', isPermanent));
 
 it('what was parked is so no more once an event has moved it', async () => {
   harbour.machine.does.dredging = () => refused();
@@ -46,7 +47,8 @@ it('a touch costs a row that waits nothing of its place', async () => {
 it('a touch may be for rows in some states alone', async () => {
   const id = await harbour.ask();
   await harbour.worker().settle();
-  const touch = (state: 'in_use' | 'clearing') => harbour.transactions.run((manager) => harbour.machine.touch(manager, [id], [state]));
+  const touch = (state: 'in_use' | 'clearing') =>
+    harbour.transactions.run((manager) => harbour.machine.touch(manager, [id], [state]));
   await touch('clearing');
   expect((await harbour.read(id)).dueAt).toBeNull();
   await touch('in_use');

@@ -30,7 +30,11 @@ async function insert(rows: readonly Partial<Row>[]): Promise<void> {
      SELECT place - 1, 'dredging', 'a', CASE WHEN owner IS NULL THEN '{}' ELSE ARRAY[owner] END, attempts,
        statement_timestamp() - due_for_ms * interval '1 millisecond'
      FROM unnest($1::text[], $2::int[], $3::int[]) WITH ORDINALITY row (owner, attempts, due_for_ms, place)`,
-    [rows.map(({ owner = null }) => owner), rows.map(({ attempts = 0 }) => attempts), rows.map(({ dueForMs = 1_000 }) => dueForMs)],
+    [
+      rows.map(({ owner = null }) => owner),
+      rows.map(({ attempts = 0 }) => attempts),
+      rows.map(({ dueForMs = 1_000 }) => dueForMs),
+    ],
   );
 }
 
@@ -52,18 +56,24 @@ describe('law: of the rows that are due in a lane,', () => {
   it('the first of each of k owners is among the first k, however many and however old the rows of one are', async () => {
     const others = fc.array(fc.integer({ min: 1, max: 5 }), { maxLength: 6 });
     await fc.assert(
-      fc.asyncProperty(fc.integer({ min: 1, max: 60 }), others, fc.integer({ min: 1, max: 9 }), async (crowd, counts, batch) => {
-        await harbour.dataSource.query('TRUNCATE berth');
-        await insert([
-          ...many(crowd, { owner: 'crowd', dueForMs: 1_000_000 }),
-          ...counts.flatMap((count, at) => many(count, { owner: `owner ${at}`, dueForMs: 1 })),
-        ]);
-        const owners = counts.length + 1;
-        const first: (string | null)[] = [];
-        // None of them ends meanwhile: each claim is told by the rows alone what the ones before it have taken.
-        while (first.length < owners) first.push(...ownersOf(await claims().make(Math.min(batch, owners - first.length), idle())));
-        expect(new Set(first).size).toBe(owners);
-      }),
+      fc.asyncProperty(
+        fc.integer({ min: 1, max: 60 }),
+        others,
+        fc.integer({ min: 1, max: 9 }),
+        async (crowd, counts, batch) => {
+          await harbour.dataSource.query('TRUNCATE berth');
+          await insert([
+            ...many(crowd, { owner: 'crowd', dueForMs: 1_000_000 }),
+            ...counts.flatMap((count, at) => many(count, { owner: `owner ${at}`, dueForMs: 1 })),
+          ]);
+          const owners = counts.length + 1;
+          const first: (string | null)[] = [];
+          // None of them ends meanwhile: each claim is told by the rows alone what the ones before it have taken.
+          while (first.length < owners)
+            first.push(...ownersOf(await claims().make(Math.min(batch, owners - first.length), idle())));
+          expect(new Set(first).size).toBe(owners);
+        },
+      ),
       runs(50),
     );
   });
@@ -99,14 +109,19 @@ describe('law: of the rows that are due in a lane,', () => {
         await insert(all);
         const left = [...all];
         // None of them ends meanwhile.
-        for (let made = shipsOf(await claims().make(batch, idle())); made.length > 0; made = shipsOf(await claims().make(batch, idle()))) {
+        for (
+          let made = shipsOf(await claims().make(batch, idle()));
+          made.length > 0;
+          made = shipsOf(await claims().make(batch, idle()))
+        ) {
           for (const ship of made) left.splice(left.indexOf(all[ship]!), 1);
           for (const owner of new Set(left.map((each) => each.owner))) {
             const count = (of: readonly Row[], isRetried: boolean) =>
               of.filter((each) => each.owner === owner && each.attempts > 0 === isRetried).length;
             const taken = [false, true].map((isRetried) => count(all, isRetried) - count(left, isRetried));
             // Both kinds wait, so neither has had more turns than the other and one.
-            if (count(left, false) > 0 && count(left, true) > 0) expect(Math.abs(taken[0]! - taken[1]!)).toBeLessThanOrEqual(1);
+            if (count(left, false) > 0 && count(left, true) > 0)
+              expect(Math.abs(taken[0]! - taken[1]!)).toBeLessThanOrEqual(1);
           }
         }
         expect(left).toEqual([]);
@@ -117,7 +132,9 @@ describe('law: of the rows that are due in a lane,', () => {
 });
 
 describe('of 300 rows of a crowd that have failed and 300 that have not,', () => {
-  const crowd = [false, true].flatMap((isRetried) => many(300, { owner: 'crowd', dueForMs: 60_000, attempts: isRetried ? 2 : 0 }));
+  const crowd = [false, true].flatMap((isRetried) =>
+    many(300, { owner: 'crowd', dueForMs: 60_000, attempts: isRetried ? 2 : 0 }),
+  );
   /** How many steps of a lane that gives one at a time end before that of this row begins. */
   const stepsBefore = async (one: Partial<Row>): Promise<number> => {
     await insert([...crowd, { dueForMs: 1, ...one }]);
@@ -133,9 +150,12 @@ describe('of 300 rows of a crowd that have failed and 300 that have not,', () =>
     expect(await stepsBefore({ owner: 'b', attempts })).toBeLessThan(100);
   });
 
-  it.each([0, 1])('at most as many of the other kind go before another one of theirs (failed tries: %i)', async (attempts) => {
-    expect(await stepsBefore({ owner: 'crowd', attempts, dueForMs: 70_000 })).toBeLessThan(100);
-  });
+  it.each([0, 1])(
+    'at most as many of the other kind go before another one of theirs (failed tries: %i)',
+    async (attempts) => {
+      expect(await stepsBefore({ owner: 'crowd', attempts, dueForMs: 70_000 })).toBeLessThan(100);
+    },
+  );
 });
 
 describe('the one row of an owner', () => {

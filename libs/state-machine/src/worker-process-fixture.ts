@@ -11,11 +11,14 @@ const say = (line: string) => process.stdout.write(`${line}\n`);
 const harbour = await Harbour.join(url, { backgroundPoolSize: 2 });
 
 /**
- * Resolves when another worker has dredged a ship, which that can only while this one is frozen. A query that was in flight then times out, and is asked
- * again.
+ * Resolves when another worker has dredged a ship, which that can only while this one is frozen. A query that was in
+ * flight then times out, and is asked again.
  */
 async function untilDoneByAnother(ship: string): Promise<void> {
-  const done = () => harbour.dataSource.query<object[]>('SELECT FROM deed WHERE ship = $1 AND by_whom <> $2', [ship, name]).catch(() => []);
+  const done = () =>
+    harbour.dataSource
+      .query<object[]>('SELECT FROM deed WHERE ship = $1 AND by_whom <> $2', [ship, name])
+      .catch(() => []);
   while ((await done()).length === 0) await delay(20);
 }
 const act = (ship: string) => harbour.dataSource.query('INSERT INTO deed VALUES ($1, $2)', [ship, name]);
@@ -45,5 +48,7 @@ harbour.machine.onEntered = async ({ ship, state }) => {
   say(`resumed ${ship}`);
 };
 // On a busy machine a step may take longer than the usual limit until its process is frozen.
-harbour.worker({ service: name, pollMs: 50, stepMs: 60_000 }, harbour.machine, new ClaimKeeper(harbour.dataSource)).start();
+harbour
+  .worker({ service: name, pollMs: 50, stepMs: 60_000 }, harbour.machine, new ClaimKeeper(harbour.dataSource))
+  .start();
 say('ready');

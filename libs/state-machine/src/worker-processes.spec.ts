@@ -2,7 +2,10 @@ import { expect, it } from '@jest/globals';
 import { spawnTypescript, type SpawnedProcess } from '@atoll/testing';
 import { BerthEntity, eventually, Harbour } from './berth-fixture.js';
 
-/** A harbour, with workers in this process and in others. Each spec has its own, so that all wait for claims to run out at the same time. */
+/**
+ * A harbour, with workers in this process and in others. Each spec has its own, so that all wait for claims to run out
+ * at the same time.
+ */
 class Scene {
   readonly #spawned: SpawnedProcess[] = [];
   readonly #workers: { stop(): Promise<void> }[] = [];
@@ -24,7 +27,11 @@ class Scene {
   }
 
   start(name: string, behaviour: string): SpawnedProcess {
-    const child = spawnTypescript(new URL('./worker-process-fixture.ts', import.meta.url), [this.harbour.url, name, behaviour]);
+    const child = spawnTypescript(new URL('./worker-process-fixture.ts', import.meta.url), [
+      this.harbour.url,
+      name,
+      behaviour,
+    ]);
     this.#spawned.push(child);
     return child;
   }
@@ -73,27 +80,34 @@ function story(name: string, tell: (scene: Scene) => Promise<void>): void {
   it.concurrent(name, () => Scene.play(tell));
 }
 
-story('what a worker was at that is killed is taken over when its claim has run out, at most 5 s later', async (scene) => {
-  const { harbour } = scene;
-  const child = await scene.spawn('child', 'hang');
-  const id = await harbour.ask('Fram');
-  await said(child, 'dredging Fram');
-  // As long as it lives it keeps what it is at: one claim is extended. A frozen machine may cost it one; it makes another.
-  let last = await harbour.read(id);
-  await eventually(async () => {
-    const [before, now] = [last, (last = await harbour.read(id))];
-    return now.claimToken === before.claimToken && (now.claimedUntil?.getTime() ?? 0) > (before.claimedUntil?.getTime() ?? Infinity);
-  });
-  child.kill('SIGKILL');
-  await child.ended;
-  expect(await scene.secondsLeft(id)).toBeLessThanOrEqual(5);
-  scene.work();
-  await harbour.eventuallyIn('in_use', 1);
-  expect(await scene.passages(id)).toEqual([
-    ['dredging', 'user:harbour-master'],
-    ['in_use', 'system:harbour'],
-  ]);
-});
+story(
+  'what a worker was at that is killed is taken over when its claim has run out, at most 5 s later',
+  async (scene) => {
+    const { harbour } = scene;
+    const child = await scene.spawn('child', 'hang');
+    const id = await harbour.ask('Fram');
+    await said(child, 'dredging Fram');
+    // As long as it lives it keeps what it is at: one claim is extended. A frozen machine may cost it one; it makes
+    // another.
+    let last = await harbour.read(id);
+    await eventually(async () => {
+      const [before, now] = [last, (last = await harbour.read(id))];
+      return (
+        now.claimToken === before.claimToken &&
+        (now.claimedUntil?.getTime() ?? 0) > (before.claimedUntil?.getTime() ?? Infinity)
+      );
+    });
+    child.kill('SIGKILL');
+    await child.ended;
+    expect(await scene.secondsLeft(id)).toBeLessThanOrEqual(5);
+    scene.work();
+    await harbour.eventuallyIn('in_use', 1);
+    expect(await scene.passages(id)).toEqual([
+      ['dredging', 'user:harbour-master'],
+      ['in_use', 'system:harbour'],
+    ]);
+  },
+);
 
 story(
   'a worker that is frozen in a step loses its claim: another does the step, and the first one neither acts nor is heard afterwards',

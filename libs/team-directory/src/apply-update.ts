@@ -9,7 +9,10 @@ import type { EntityManager } from 'typeorm';
  * A workspace is deleted where its latest description says so, or where that is older than an update that held all
  * workspaces of the team and did not name it.
  */
-export async function applyUpdate(manager: EntityManager, { team_id, revision, team, workspaces, is_complete }: TeamUpdate): Promise<void> {
+export async function applyUpdate(
+  manager: EntityManager,
+  { team_id, revision, team, workspaces, is_complete }: TeamUpdate,
+): Promise<void> {
   // Whoever has begun to give to it (`TeamGate.holdOpen`) commits first: from here on nobody does.
   if (team?.is_suspended === true) await takeTurn(manager, `team ${team_id}`);
   const before = await lockTeam(manager, team_id);
@@ -38,10 +41,10 @@ export async function applyUpdate(manager: EntityManager, { team_id, revision, t
   }
   if (!is_complete || revision <= before.completeRevision) return;
   await manager.query('UPDATE team SET complete_revision = $2 WHERE id = $1', [team_id, revision]);
-  await manager.query('UPDATE workspace SET is_deleted = true WHERE team_id = $1 AND revision < $2 AND NOT is_deleted', [
-    team_id,
-    revision,
-  ]);
+  await manager.query(
+    'UPDATE workspace SET is_deleted = true WHERE team_id = $1 AND revision < $2 AND NOT is_deleted',
+    [team_id, revision],
+  );
 }
 
 /** What `teamChanged` says, as an update. */
@@ -57,11 +60,13 @@ export function updateOf({ team_id, revision, name, is_suspended, status, worksp
 
 /** Updates of one team run one after the other. A team that facts have named before may have a row already. */
 async function lockTeam(manager: EntityManager, teamId: string): Promise<{ completeRevision: number }> {
-  await manager.query('INSERT INTO team (id) SELECT $1 WHERE NOT EXISTS (SELECT FROM team WHERE id = $1) ON CONFLICT (id) DO NOTHING', [
-    teamId,
-  ]);
-  const [row] = await manager.query<{ complete_revision: string }[]>('SELECT complete_revision FROM team WHERE id = $1 FOR NO KEY UPDATE', [
-    teamId,
-  ]);
+  await manager.query(
+    'INSERT INTO team (id) SELECT $1 WHERE NOT EXISTS (SELECT FROM team WHERE id = $1) ON CONFLICT (id) DO NOTHING',
+    [teamId],
+  );
+  const [row] = await manager.query<{ complete_revision: string }[]>(
+    'SELECT complete_revision FROM team WHERE id = $1 FOR NO KEY UPDATE',
+    [teamId],
+  );
   return { completeRevision: Number(row?.complete_revision) };
 }

@@ -35,7 +35,12 @@ class Owner {
   readonly said: TeamUpdate[] = [];
   readonly #first = newId();
   #revision = 1;
-  #standing: TeamStanding = { name: 'team 1', is_suspended: false, status: 'active', default_workspace_id: this.#first };
+  #standing: TeamStanding = {
+    name: 'team 1',
+    is_suspended: false,
+    status: 'active',
+    default_workspace_id: this.#first,
+  };
   #live = new Map([[this.#first, 'default']]);
   #deleted = new Map<string, string>();
 
@@ -45,7 +50,8 @@ class Owner {
 
   take(step: Step): void {
     if (step.kind === 'page') return this.#sayPage(step.size);
-    if (step.kind === 'look up') return this.#say({ team: this.#standing, workspaces: this.#described().slice(step.at, step.at + 1) });
+    if (step.kind === 'look up')
+      return this.#say({ team: this.#standing, workspaces: this.#described().slice(step.at, step.at + 1) });
     this.#revision += 1;
     const name = `name ${this.#revision}`;
     const change = 'at' in step ? this.#changeWorkspace(step.kind, step.at, name) : this.#changeTeam(step.kind, name);
@@ -72,7 +78,11 @@ class Owner {
     return { team: this.#standing };
   }
 
-  #changeWorkspace(kind: 'create' | 'rename workspace' | 'delete workspace', at: number, name: string): Partial<TeamUpdate> {
+  #changeWorkspace(
+    kind: 'create' | 'rename workspace' | 'delete workspace',
+    at: number,
+    name: string,
+  ): Partial<TeamUpdate> {
     const ids = [...this.#live.keys()];
     const id = kind === 'create' ? newId() : (ids[at % ids.length] ?? '');
     // The default workspace lives as long as its team.
@@ -118,8 +128,14 @@ describe('the projection of a team', () => {
   const apply = (update: TeamUpdate) => transactions.run((manager) => applyUpdate(manager, update));
 
   async function stateOf(teamId: string): Promise<object> {
-    const [team] = await fixture.query('SELECT name, is_suspended, status, default_workspace_id FROM team WHERE id = $1', [teamId]);
-    const workspaces = await fixture.query('SELECT id, name, is_deleted FROM workspace WHERE team_id = $1 ORDER BY id', [teamId]);
+    const [team] = await fixture.query(
+      'SELECT name, is_suspended, status, default_workspace_id FROM team WHERE id = $1',
+      [teamId],
+    );
+    const workspaces = await fixture.query(
+      'SELECT id, name, is_deleted FROM workspace WHERE team_id = $1 ORDER BY id',
+      [teamId],
+    );
     return { team, workspaces };
   }
 
@@ -127,7 +143,10 @@ describe('the projection of a team', () => {
   function deliveries(said: readonly TeamUpdate[], keys: readonly number[]): TeamUpdate[] {
     const keyed = said.flatMap((update, index) => {
       const copies = 1 + ((keys[index % keys.length] ?? 0) % 3);
-      return Array.from({ length: copies }, (_, copy) => ({ update, key: keys[(index * 7 + copy * 13) % keys.length] ?? 0 }));
+      return Array.from({ length: copies }, (_, copy) => ({
+        update,
+        key: keys[(index * 7 + copy * 13) % keys.length] ?? 0,
+      }));
     });
     return keyed.toSorted((one, other) => one.key - other.key).map(({ update }) => update);
   }
@@ -135,15 +154,20 @@ describe('the projection of a team', () => {
   it('ends in the state of its owner, whatever the order, number and format of the changes, pages and answers that come', async () => {
     const keys = fc.array(fc.nat({ max: 10_000 }), { minLength: 40, maxLength: 40 });
     await fc.assert(
-      fc.asyncProperty(fc.array(step, { maxLength: 14 }), keys, fc.constantFrom(1, 1, 4), async (steps, order, lanes) => {
-        const owner = new Owner();
-        for (const each of steps) owner.take(each);
-        const delivered = deliveries(owner.said, order);
-        for (let first = 0; first < delivered.length; first += lanes) {
-          await Promise.all(delivered.slice(first, first + lanes).map(apply));
-        }
-        expect(await stateOf(owner.id)).toEqual(owner.state());
-      }),
+      fc.asyncProperty(
+        fc.array(step, { maxLength: 14 }),
+        keys,
+        fc.constantFrom(1, 1, 4),
+        async (steps, order, lanes) => {
+          const owner = new Owner();
+          for (const each of steps) owner.take(each);
+          const delivered = deliveries(owner.said, order);
+          for (let first = 0; first < delivered.length; first += lanes) {
+            await Promise.all(delivered.slice(first, first + lanes).map(apply));
+          }
+          expect(await stateOf(owner.id)).toEqual(owner.state());
+        },
+      ),
       runs(60),
     );
   });
@@ -151,7 +175,8 @@ describe('the projection of a team', () => {
   const base = (team_id: string) => ({ team_id, workspaces: [], is_complete: false });
   const described = (id: string) => ({ id, name: 'w', is_deleted: false });
   const isDeleted = async (id: string) =>
-    (await fixture.query<{ is_deleted: boolean }>('SELECT is_deleted FROM workspace WHERE id = $1', [id]))[0]?.is_deleted;
+    (await fixture.query<{ is_deleted: boolean }>('SELECT is_deleted FROM workspace WHERE id = $1', [id]))[0]
+      ?.is_deleted;
 
   it('does not go back to an older list of all workspaces', async () => {
     const [team_id, id] = [newId(), newId()];
@@ -170,7 +195,8 @@ describe('the projection of a team', () => {
       await applyUpdate(manager, { ...base(team_id), revision: 3, is_complete: true });
       late = apply({ ...base(team_id), revision: 2, workspaces: [described(id)] }).finally(() => (isDone = true));
       const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-      while (!isDone && (await fixture.query(waiting)).length === 0) await new Promise((resolve) => setImmediate(resolve));
+      while (!isDone && (await fixture.query(waiting)).length === 0)
+        await new Promise((resolve) => setImmediate(resolve));
     });
     await late;
     expect(await isDeleted(id)).toBe(true);

@@ -30,7 +30,10 @@ class Reader1 implements MigrationInterface {
 
 const entities = [...eventEntities, ...teamDirectoryEntities, TeamClosingEntity, WorkspaceClosingEntity];
 const database = { schema: 'reader', entities, migrations: [Reader1] };
-const migrated = { name: 'reader', make: async (url: string) => (await openDataSource({ ...database, url, poolSize: 2 })).destroy() };
+const migrated = {
+  name: 'reader',
+  make: async (url: string) => (await openDataSource({ ...database, url, poolSize: 2 })).destroy(),
+};
 
 /** What teams hold here are things. */
 @Injectable()
@@ -52,14 +55,18 @@ class ThingsOfTeams extends TeamDeletionAnswers {
 
   /** One at a time. */
   protected override async endSome(manager: EntityManager, teamId: string): Promise<void> {
-    await manager.query('DELETE FROM thing WHERE ctid IN (SELECT ctid FROM thing WHERE team_id = $1 LIMIT 1)', [teamId]);
+    await manager.query('DELETE FROM thing WHERE ctid IN (SELECT ctid FROM thing WHERE team_id = $1 LIMIT 1)', [
+      teamId,
+    ]);
   }
 }
 
 @Module({ providers: [ThingsOfTeams] })
 class ReaderModule {}
 
-/** A service that does nothing but keep a directory, on a database of its own, with a stand-in for the owner of teams. */
+/**
+ * A service that does nothing but keep a directory, on a database of its own, with a stand-in for the owner of teams.
+ */
 export class DirectoryFixture {
   private constructor(
     readonly app: INestApplicationContext,

@@ -32,7 +32,9 @@ export async function addTeamStanding(runner: QueryRunner, schema: string): Prom
 }
 
 export async function dropTeamStanding(runner: QueryRunner, schema: string): Promise<void> {
-  await runner.query(`ALTER TABLE "${schema}".team DROP COLUMN is_suspended, DROP COLUMN status, DROP COLUMN default_workspace_id`);
+  await runner.query(
+    `ALTER TABLE "${schema}".team DROP COLUMN is_suspended, DROP COLUMN status, DROP COLUMN default_workspace_id`,
+  );
 }
 
 /**

@@ -2,7 +2,10 @@ import { Column, Entity, Index, PrimaryColumn, PrimaryGeneratedColumn, Unique } 
 
 export type TeamStanding = 'active' | 'deleting' | 'deleted';
 
-/** A team as far as a service knows it. A service may have to do with a team before it is told of it: then that has no name yet and revision 0. */
+/**
+ * A team as far as a service knows it. A service may have to do with a team before it is told of it: then that has no
+ * name yet and revision 0.
+ */
 @Entity('team')
 @Unique(['id'])
 export class TeamEntity {
@@ -20,7 +23,9 @@ export class TeamEntity {
   @Column('bigint', { default: 0 })
   revision!: string;
 
-  /** The latest revision at which all its workspaces were received: one that was not among them and is older is deleted. */
+  /**
+   * The latest revision at which all its workspaces were received: one that was not among them and is older is deleted.
+   */
   @Column('bigint', { default: 0 })
   completeRevision!: string;
 

@@ -21,8 +21,8 @@ export class MemberRoleEntity {
 }
 
 /**
- * Keeps a role in `member_role`, in whatever order the events come. Who has not accepted their invitation has none: keys of theirs on a
- * host would tell the team that the address is known.
+ * Keeps a role in `member_role`, in whatever order the events come. Who has not accepted their invitation has none:
+ * keys of theirs on a host would tell the team that the address is known.
  */
 export async function keepMemberRole(
   manager: EntityManager,

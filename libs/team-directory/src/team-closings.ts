@@ -1,7 +1,10 @@
 import { takeTurn } from '@atoll/database';
 import type { EntityManager, QueryRunner } from 'typeorm';
 
-/** How long nothing new comes where the answer was that nothing is held: as long as a deletion that nobody concludes stays open. */
+/**
+ * How long nothing new comes where the answer was that nothing is held: as long as a deletion that nobody concludes
+ * stays open.
+ */
 const closedMs = 60_000;
 
 /** What is to be deleted: by the column that names it, which is the key of its closings too. */
@@ -10,7 +13,10 @@ export interface Doomed {
   readonly workspace_id?: string;
 }
 
-/** For the first migration of a service that can hold something of a team: what `TeamGate.holdOpen` and `closeTo` read and write. */
+/**
+ * For the first migration of a service that can hold something of a team: what `TeamGate.holdOpen` and `closeTo` read
+ * and write.
+ */
 export async function createClosingTables(runner: QueryRunner, schema: string): Promise<void> {
   for (const kind of ['team', 'workspace']) {
     await runner.query(
@@ -29,9 +35,15 @@ export async function lockForAnswer(manager: EntityManager, teamId: string): Pro
 }
 
 /**
- * Nothing new from now on: for a minute, or for ever. A forced deletion ends in no other way than that the team is gone, so what it closes stays closed.
+ * Nothing new from now on: for a minute, or for ever. A forced deletion ends in no other way than that the team is
+ * gone, so what it closes stays closed.
  */
-export async function closeTo(manager: EntityManager, doomed: Doomed, attemptId: string, isForEver = false): Promise<void> {
+export async function closeTo(
+  manager: EntityManager,
+  doomed: Doomed,
+  attemptId: string,
+  isForEver = false,
+): Promise<void> {
   const [table, key, id] =
     doomed.workspace_id === undefined
       ? ['team_closing', 'team_id', doomed.team_id]

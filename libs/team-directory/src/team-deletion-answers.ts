@@ -19,9 +19,10 @@ export interface Held {
 }
 
 /**
- * What a service answers where a team, or a workspace, is to be deleted: what it still holds of it. Where the deletion is forced it ends that too, beside
- * the answer, which says at once how much there is. A service that holds anything of teams provides one subclass. Needs the tables of
- * `createClosingTables`, and that whatever gives to a team does so under `TeamGate.holdOpen`.
+ * What a service answers where a team, or a workspace, is to be deleted: what it still holds of it. Where the deletion
+ * is forced it ends that too, beside the answer, which says at once how much there is. A service that holds anything of
+ * teams provides one subclass. Needs the tables of `createClosingTables`, and that whatever gives to a team does so
+ * under `TeamGate.holdOpen`.
  */
 export abstract class TeamDeletionAnswers {
   /** `holder` is the service that answers. */
@@ -33,27 +34,39 @@ export abstract class TeamDeletionAnswers {
   /** All that is held of the team, or of its workspace. Kinds of which there is nothing may be among it. */
   protected abstract count(manager: EntityManager, of: Doomed): Promise<Held[]>;
 
-  /** Begins to end what the team holds and nobody has begun to end: at most some hundreds, since who has more is asked about again. */
+  /**
+   * Begins to end what the team holds and nobody has begun to end: at most some hundreds, since who has more is asked
+   * about again.
+   */
   protected abstract endSome(manager: EntityManager, teamId: string, requestId: string | null): Promise<void>;
 
   @OnEvent(teamDeletionRequested, { consumer: 'team-deletion' })
-  async onRequested({ team_id, attempt_id, force = false }: TeamDeletionRequested, { manager }: EventDelivery): Promise<void> {
+  async onRequested(
+    { team_id, attempt_id, force = false }: TeamDeletionRequested,
+    { manager }: EventDelivery,
+  ): Promise<void> {
     await lockForAnswer(manager, team_id);
     if (force) await closeTo(manager, { team_id }, attempt_id, true);
     await this.answer(manager, { team_id }, attempt_id);
   }
 
   /**
-   * A consumer of its own, without the lock of answers: no answer, about this team or another, waits while hundreds of objects begin to end. What the
-   * team gets before it is closed is ended when this is asked again.
+   * A consumer of its own, without the lock of answers: no answer, about this team or another, waits while hundreds of
+   * objects begin to end. What the team gets before it is closed is ended when this is asked again.
    */
   @OnEvent(teamDeletionRequested, { consumer: 'team-ending' })
-  async onForced({ team_id, force = false }: TeamDeletionRequested, { manager, requestId }: EventDelivery): Promise<void> {
+  async onForced(
+    { team_id, force = false }: TeamDeletionRequested,
+    { manager, requestId }: EventDelivery,
+  ): Promise<void> {
     if (force) await this.endSome(manager, team_id, requestId ?? null);
   }
 
   @OnEvent(workspaceDeletionRequested, { consumer: 'workspace-deletion' })
-  async onWorkspaceRequested({ team_id, workspace_id, attempt_id }: WorkspaceDeletionRequested, { manager }: EventDelivery): Promise<void> {
+  async onWorkspaceRequested(
+    { team_id, workspace_id, attempt_id }: WorkspaceDeletionRequested,
+    { manager }: EventDelivery,
+  ): Promise<void> {
     await lockForAnswer(manager, team_id);
     await this.answer(manager, { team_id, workspace_id }, attempt_id);
   }
@@ -66,8 +79,15 @@ export abstract class TeamDeletionAnswers {
   private async answer(manager: EntityManager, doomed: Doomed, attempt_id: string): Promise<void> {
     const held = (await this.count(manager, doomed)).filter(({ count }) => count > 0);
     if (held.length === 0) await closeTo(manager, doomed, attempt_id);
-    const holds = held.length === 0 ? null : held.map(({ name, count }) => `${count} ${name}${count === 1 ? '' : 's'}`).join(', ');
+    const holds =
+      held.length === 0 ? null : held.map(({ name, count }) => `${count} ${name}${count === 1 ? '' : 's'}`).join(', ');
     const remaining = held.map(({ kind, count }) => ({ kind, count }));
-    await this.outbox.add(manager, teamDeletionAnswered, { team_id: doomed.team_id, attempt_id, holder: this.holder, holds, remaining });
+    await this.outbox.add(manager, teamDeletionAnswered, {
+      team_id: doomed.team_id,
+      attempt_id,
+      holder: this.holder,
+      holds,
+      remaining,
+    });
   }
 }

@@ -4,7 +4,10 @@ import { TeamDirectory } from './team-directory.js';
 import { TeamGate } from './team-gate.js';
 import { TeamSnapshot } from './team-snapshot.js';
 
-/** Teams and their workspaces, as a projection of what their owner tells. Needs the tables of `createTeamDirectoryTables`, events and an `Rpc`. */
+/**
+ * Teams and their workspaces, as a projection of what their owner tells. Needs the tables of
+ * `createTeamDirectoryTables`, events and an `Rpc`.
+ */
 @Module({})
 export class TeamDirectoryModule {
   /** `service` is who asks the owner. */

@@ -54,7 +54,9 @@ describe('what a service knows of teams', () => {
     const mixed = tellings.toSorted((one, other) => ((one.revision * 5) % 13) - ((other.revision * 5) % 13));
     await Promise.all(mixed.map((telling) => transactions.run((manager) => applyUpdate(manager, updateOf(telling)))));
     expect(await directory.team(team.team_id)).toMatchObject({ name: 'name 11' });
-    const known = await fixture.query('SELECT name, is_deleted FROM workspace WHERE team_id = $1 ORDER BY name::int', [team.team_id]);
+    const known = await fixture.query('SELECT name, is_deleted FROM workspace WHERE team_id = $1 ORDER BY name::int', [
+      team.team_id,
+    ]);
     expect(known).toEqual(tellings.map((_, at) => ({ name: `${at}`, is_deleted: at < 11 })));
   });
 
@@ -65,8 +67,16 @@ describe('what a service knows of teams', () => {
     const update = { team_id, workspaces: [], is_complete: false };
     await fixture.tell(teamUpdated, { ...updateOf(team), team: { ...standing, default_workspace_id: first.id } });
     await fixture.tell(teamUpdated, { ...update, revision: 2, workspaces: [{ ...second, is_deleted: false }] });
-    await fixture.tell(teamUpdated, { ...update, revision: 3, team: { ...standing, name: 'Renamed', default_workspace_id: first.id } });
-    await fixture.tell(teamUpdated, { ...update, revision: 4, workspaces: [{ ...first, name: 'lab', is_deleted: false }] });
+    await fixture.tell(teamUpdated, {
+      ...update,
+      revision: 3,
+      team: { ...standing, name: 'Renamed', default_workspace_id: first.id },
+    });
+    await fixture.tell(teamUpdated, {
+      ...update,
+      revision: 4,
+      workspaces: [{ ...first, name: 'lab', is_deleted: false }],
+    });
     await fixture.tell(teamUpdated, { ...update, revision: 5, workspaces: [{ ...second, is_deleted: true }] });
     expect(await directory.team(team_id)).toMatchObject({ name: 'Renamed', defaultWorkspaceId: first.id });
     expect(await directory.workspace(first.id)).toMatchObject({ name: 'lab', isDeleted: false });
@@ -91,14 +101,21 @@ describe('what a service knows of teams', () => {
     });
     const [first] = team.workspaces;
     await fixture.tell(teamChanged, { ...team, revision: 2, workspaces: [first!, workspace('newest')] });
-    expect(await directory.team(team.team_id)).toMatchObject({ isSuspended: false, status: 'active', defaultWorkspaceId: first!.id });
+    expect(await directory.team(team.team_id)).toMatchObject({
+      isSuspended: false,
+      status: 'active',
+      defaultWorkspaceId: first!.id,
+    });
   });
 
   it('is nothing yet of a team that only facts have named', async () => {
     const id = newId();
     await fixture.query('INSERT INTO team (id) VALUES ($1)', [id]);
     expect(await directory.knownTeams([id])).toEqual(new Set());
-    const bare = await fixture.query('SELECT name, is_suspended, status, default_workspace_id FROM team WHERE id = $1', [id]);
+    const bare = await fixture.query(
+      'SELECT name, is_suspended, status, default_workspace_id FROM team WHERE id = $1',
+      [id],
+    );
     expect(bare).toEqual([{ name: null, is_suspended: false, status: 'active', default_workspace_id: null }]);
   });
 
@@ -109,7 +126,9 @@ describe('what a service knows of teams', () => {
     await fixture.tell(teamChanged, { ...team, revision: 2, status: 'deleted', workspaces: [] });
     expect(await directory.workspace(gone.id)).toMatchObject({ name: 'gone', teamId: team.team_id });
     expect(await directory.team(team.team_id)).toMatchObject({ name: 'Research' });
-    expect(await fixture.query('SELECT is_deleted FROM workspace WHERE id = $1', [gone.id])).toEqual([{ is_deleted: true }]);
+    expect(await fixture.query('SELECT is_deleted FROM workspace WHERE id = $1', [gone.id])).toEqual([
+      { is_deleted: true },
+    ]);
   });
 
   it('is asked of the owner once where nothing was told, and then known', async () => {
@@ -118,7 +137,10 @@ describe('what a service knows of teams', () => {
     expect(await directory.workspace(team.workspaces[0]!.id)).toMatchObject({ teamId: team.team_id });
     expect(await directory.team(team.team_id)).toMatchObject({ name: 'Research' });
     expect(askedFor('lookUp')).toBe(1);
-    expect((await errorOf(directory.team(newId()))).toWire()).toMatchObject({ code: 'not_found', message: 'No such team.' });
+    expect((await errorOf(directory.team(newId()))).toWire()).toMatchObject({
+      code: 'not_found',
+      message: 'No such team.',
+    });
     expect((await errorOf(directory.workspace(newId()))).message).toBe('No such workspace.');
   });
 
@@ -129,11 +151,15 @@ describe('what a service knows of teams', () => {
     fixture.owner.teams.push(own, foreign);
     for (const id of [foreign.workspaces[0]!.id, newId()]) {
       const before = askedFor('lookUp');
-      expect((await errorOf(directory.workspace(id, [own.team_id]))).toWire()).toMatchObject({ message: 'No such workspace.' });
+      expect((await errorOf(directory.workspace(id, [own.team_id]))).toWire()).toMatchObject({
+        message: 'No such workspace.',
+      });
       expect(askedFor('lookUp')).toBe(before + 1);
     }
     const before = askedFor('lookUp');
-    expect(await directory.workspace(own.workspaces[0]!.id, [foreign.team_id, own.team_id])).toMatchObject({ teamId: own.team_id });
+    expect(await directory.workspace(own.workspaces[0]!.id, [foreign.team_id, own.team_id])).toMatchObject({
+      teamId: own.team_id,
+    });
     expect(askedFor('lookUp')).toBe(before);
   });
 
@@ -156,7 +182,12 @@ describe('what a service knows of teams', () => {
     await fixture.tell(teamChanged, other);
     fixture.owner.teams.push(known, asked, other);
     const pair = (team: TeamChanged, of: TeamChanged) => ({ teamId: team.team_id, workspaceId: of.workspaces[0]!.id });
-    const strangers = await directory.strangers([pair(known, known), pair(asked, asked), pair(known, other), pair(asked, known)]);
+    const strangers = await directory.strangers([
+      pair(known, known),
+      pair(asked, asked),
+      pair(known, other),
+      pair(asked, known),
+    ]);
     expect([...strangers].sort()).toEqual(
       [`${known.team_id} ${other.workspaces[0]!.id}`, `${asked.team_id} ${known.workspaces[0]!.id}`].sort(),
     );
@@ -164,7 +195,8 @@ describe('what a service knows of teams', () => {
 });
 
 describe('a service that starts beside older teams', () => {
-  const known = async () => (await fixture.query<{ id: string }>('SELECT id FROM team WHERE revision > 0 ORDER BY id')).map(({ id }) => id);
+  const known = async () =>
+    (await fixture.query<{ id: string }>('SELECT id FROM team WHERE revision > 0 ORDER BY id')).map(({ id }) => id);
 
   it('fetches them all, page by page, and never again', async () => {
     const teams = Array.from({ length: 5 }, () => aTeam());
@@ -182,7 +214,10 @@ describe('a service that starts beside older teams', () => {
     const large = aTeam(Array.from({ length: 8 }, (_, at) => workspace(`w${at}`)));
     await start([aTeam(), large, aTeam()]);
     await completed();
-    const found = await fixture.query<{ id: string }>('SELECT id FROM workspace WHERE team_id = $1 AND NOT is_deleted', [large.team_id]);
+    const found = await fixture.query<{ id: string }>(
+      'SELECT id FROM workspace WHERE team_id = $1 AND NOT is_deleted',
+      [large.team_id],
+    );
     expect(found.map(({ id }) => id).toSorted()).toEqual(large.workspaces.map(({ id }) => id).toSorted());
   });
 

@@ -1,5 +1,12 @@
 import { notFound } from '@atoll/contracts';
-import { teamChanged, teamDirectory, teamUpdated, type LookUpTeams, type TeamChanged, type TeamUpdate } from '@atoll/contracts/teams';
+import {
+  teamChanged,
+  teamDirectory,
+  teamUpdated,
+  type LookUpTeams,
+  type TeamChanged,
+  type TeamUpdate,
+} from '@atoll/contracts/teams';
 import { Statements, Transactions } from '@atoll/database';
 import { OnEvent, type EventDelivery } from '@atoll/events';
 import { Rpc, systemContext } from '@atoll/rpc';
@@ -30,7 +37,10 @@ export interface KnownWorkspace {
   isDeleted: boolean;
 }
 
-/** A projection of the teams and workspaces that the teams service owns. What is missing here is asked of the owner once. */
+/**
+ * A projection of the teams and workspaces that the teams service owns. What is missing here is asked of the owner
+ * once.
+ */
 @Injectable()
 export class TeamDirectory {
   constructor(
@@ -62,10 +72,17 @@ export class TeamDirectory {
    */
   async workspace(workspaceId: string, withinTeams?: readonly string[]): Promise<KnownWorkspace> {
     const within = withinTeams && withinTeams.length <= maxPerLookUp ? { within_team_ids: [...withinTeams] } : {};
-    return this.known(() => this.findWorkspace(workspaceId, withinTeams), { workspace_ids: [workspaceId], ...within }, 'workspace');
+    return this.known(
+      () => this.findWorkspace(workspaceId, withinTeams),
+      { workspace_ids: [workspaceId], ...within },
+      'workspace',
+    );
   }
 
-  /** Those of the pairs, as `team workspace`, where there is no such workspace in that team. Asks the owner once for every 1,000 unknown pairs. */
+  /**
+   * Those of the pairs, as `team workspace`, where there is no such workspace in that team. Asks the owner once for
+   * every 1,000 unknown pairs.
+   */
   async strangers(pairs: readonly { teamId: string; workspaceId: string }[]): Promise<Set<string>> {
     const named = [...new Set(pairs.map(({ teamId, workspaceId }) => `${teamId} ${workspaceId}`))];
     const unknown = [...(await this.unknown(named))];
@@ -99,7 +116,11 @@ export class TeamDirectory {
 
   /** What the owner knows of this is known here afterwards. Throws `unavailable` where the owner is away. */
   private async ask(asked: LookUpTeams): Promise<void> {
-    const { updates } = await this.rpc.call(teamDirectory.lookUp, asked, systemContext(this.reader.service, { deadlineMs: 2_000 }));
+    const { updates } = await this.rpc.call(
+      teamDirectory.lookUp,
+      asked,
+      systemContext(this.reader.service, { deadlineMs: 2_000 }),
+    );
     if (updates.length === 0) return;
     // In one order, so that two look-ups at once do not wait for each other.
     const ordered = updates.toSorted((one, other) => (one.team_id < other.team_id ? -1 : 1));
@@ -118,7 +139,10 @@ export class TeamDirectory {
     return row;
   }
 
-  private async findWorkspace(workspaceId: string, withinTeams?: readonly string[]): Promise<KnownWorkspace | undefined> {
+  private async findWorkspace(
+    workspaceId: string,
+    withinTeams?: readonly string[],
+  ): Promise<KnownWorkspace | undefined> {
     const [row] = await this.statements.query<KnownWorkspace>(
       'directory.workspace',
       `SELECT workspace.id, workspace.name, is_deleted AS "isDeleted", team.id AS "teamId", team.no AS "teamNo"

@@ -40,7 +40,9 @@ const take = (workspaceId = first, teamId = team.team_id, by = member()) =>
 const hold = (workspaceId = first) => fixture.query('INSERT INTO thing VALUES ($1, $2)', [team.team_id, workspaceId]);
 const requested = (more: { force?: boolean } = {}) => {
   const attempt_id = newId();
-  return fixture.tell(teamDeletionRequested, { team_id: team.team_id, attempt_id, revision: 1, ...more }).then(() => attempt_id);
+  return fixture
+    .tell(teamDeletionRequested, { team_id: team.team_id, attempt_id, revision: 1, ...more })
+    .then(() => attempt_id);
 };
 /** What was answered to this attempt. */
 const answerTo = async (attempt_id: string) => {
@@ -146,7 +148,10 @@ describe('a service that is asked what a team holds', () => {
 
   it('opens again by itself where nobody concludes the deletion', async () => {
     await requested();
-    await fixture.query(`UPDATE team_closing SET until = clock_timestamp() - interval '1 millisecond' WHERE team_id = $1`, [team.team_id]);
+    await fixture.query(
+      `UPDATE team_closing SET until = clock_timestamp() - interval '1 millisecond' WHERE team_id = $1`,
+      [team.team_id],
+    );
     await take();
   });
 
@@ -180,7 +185,9 @@ describe('a service that is asked what a team holds', () => {
   it('says how much there is while it takes long to begin to end that', async () => {
     await hold();
     await hold(second);
-    const locking = await begin((manager) => manager.query('SELECT FROM thing WHERE team_id = $1 FOR UPDATE', [team.team_id]));
+    const locking = await begin((manager) =>
+      manager.query('SELECT FROM thing WHERE team_id = $1 FOR UPDATE', [team.team_id]),
+    );
     const attempt_id = newId();
     const ending = fixture.tell(teamDeletionRequested, { team_id: team.team_id, attempt_id, revision: 1, force: true });
     while ((await answerTo(attempt_id)).length === 0) await new Promise((resolve) => setTimeout(resolve, 5));

@@ -10,8 +10,9 @@ export class TeamGate {
   constructor(private readonly teams: TeamDirectory) {}
 
   /**
-   * For what gives to a team, before its transaction. Throws `not_found` for another's or an unknown team, `forbidden`, `team_suspended`, and
-   * `conflict` for one that is being deleted. Returns the workspace that it falls to: the one asked for, or the default one.
+   * For what gives to a team, before its transaction. Throws `not_found` for another's or an unknown team, `forbidden`,
+   * `team_suspended`, and `conflict` for one that is being deleted. Returns the workspace that it falls to: the one
+   * asked for, or the default one.
    */
   async requireGrowth(caller: Caller, teamId: string, workspaceId?: string, what = 'team'): Promise<string> {
     requirePermission(caller, teamId, 'useResources', what);
@@ -28,7 +29,10 @@ export class TeamGate {
     return workspaceId;
   }
 
-  /** For what turns out only within its transaction to give: what `requireGrowth` would throw. Nothing there may wait for a second connection. */
+  /**
+   * For what turns out only within its transaction to give: what `requireGrowth` would throw. Nothing there may wait
+   * for a second connection.
+   */
   async growthRefusal(caller: Caller, teamId: string, what: string): Promise<AppError | undefined> {
     try {
       await this.requireGrowth(caller, teamId, undefined, what);
@@ -40,8 +44,9 @@ export class TeamGate {
   }
 
   /**
-   * Within the transaction that gives, after `requireGrowth`: until it ends, nobody is told that the team, or the workspace, holds nothing. Throws
-   * `conflict` where that has been told, and `team_suspended` where the team was suspended while the call waited.
+   * Within the transaction that gives, after `requireGrowth`: until it ends, nobody is told that the team, or the
+   * workspace, holds nothing. Throws `conflict` where that has been told, and `team_suspended` where the team was
+   * suspended while the call waited.
    */
   async holdOpen(manager: EntityManager, caller: Caller, teamId: string, workspaceId: string): Promise<void> {
     const [refusal] = await this.holdAllOpen(manager, [{ caller, teamId, workspaceId }]);
@@ -54,7 +59,10 @@ export class TeamGate {
     all: readonly { readonly caller: Caller; readonly teamId: string; readonly workspaceId: string }[],
   ): Promise<(AppError | undefined)[]> {
     // Shared, the lock that `lockForAnswer` takes alone.
-    const [teamIds, workspaceIds] = [new Set(all.map(({ teamId }) => teamId)), new Set(all.map(({ workspaceId }) => workspaceId))];
+    const [teamIds, workspaceIds] = [
+      new Set(all.map(({ teamId }) => teamId)),
+      new Set(all.map(({ workspaceId }) => workspaceId)),
+    ];
     await manager.query(
       `SELECT pg_advisory_xact_lock_shared(hashtextextended(current_schema() || ' team ' || team_id, 0)) FROM unnest($1::text[]) team_id`,
       [[...teamIds].toSorted()],
@@ -77,7 +85,10 @@ export class TeamGate {
 }
 
 function isSuspended(): AppError {
-  return new AppError('team_suspended', 'The team is suspended: it may read, stop, unsubscribe and delete, nothing else.');
+  return new AppError(
+    'team_suspended',
+    'The team is suspended: it may read, stop, unsubscribe and delete, nothing else.',
+  );
 }
 
 function isBeingDeleted(what = 'team'): AppError {

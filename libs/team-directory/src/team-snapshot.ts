@@ -24,7 +24,11 @@ export class TeamSnapshot extends FirstSnapshot {
   }
 
   protected async nextPage(): Promise<SnapshotPage | undefined> {
-    const { updates } = await this.rpc.call(teamDirectory.page, this.after, systemContext(this.reader.service, { deadlineMs }));
+    const { updates } = await this.rpc.call(
+      teamDirectory.page,
+      this.after,
+      systemContext(this.reader.service, { deadlineMs }),
+    );
     const last = updates.at(-1);
     if (!last) return undefined;
     const lastWorkspace = last.workspaces.at(-1);

@@ -25,7 +25,10 @@ export interface AccessWalk<Place> {
   readonly call: (operation: Operation, input: object, caller: Partial<UserCaller>) => Promise<unknown>;
   /** In an order in which each can be done after the ones before. */
   readonly operations: Readonly<Record<string, AccessRule<Place>>>;
-  /** Where operations give something to a team: how the service is told that the team is suspended, and what the team may still do besides reading. */
+  /**
+   * Where operations give something to a team: how the service is told that the team is suspended, and what the team
+   * may still do besides reading.
+   */
   readonly suspension?: { readonly begin: (place: Place) => Promise<unknown>; readonly permits: readonly string[] };
 }
 
@@ -58,7 +61,8 @@ export function describeAccess<Place>({ place, call, operations, suspension }: A
   // The globals of Jest: tools import this library outside of it.
   const { describe, expect, it } = globalThis as unknown as Pick<typeof Jest, 'describe' | 'expect' | 'it'>;
   const rules = Object.entries(operations);
-  const expected = (outcome: (need: Need) => string) => Object.fromEntries(rules.map(([name, [need]]) => [name, outcome(need)]));
+  const expected = (outcome: (need: Need) => string) =>
+    Object.fromEntries(rules.map(([name, [need]]) => [name, outcome(need)]));
 
   async function walk(
     callerIn: (teamId: string) => Partial<UserCaller>,
@@ -67,7 +71,8 @@ export function describeAccess<Place>({ place, call, operations, suspension }: A
     const here = await place();
     await prepare?.(here);
     const found: Record<string, string> = {};
-    for (const [name, [, operation, input]] of rules) found[name] = await outcomeOf(call(operation, input(here), callerIn(here.team_id)));
+    for (const [name, [, operation, input]] of rules)
+      found[name] = await outcomeOf(call(operation, input(here), callerIn(here.team_id)));
     return found;
   }
 

@@ -32,7 +32,10 @@ export async function deadlocksOf(work: () => Promise<unknown>): Promise<string[
     if (code !== deadlockDetected) return;
     const involved = [...asked].filter(([{ processID }]) => detail.includes(`Process ${processID} waits`));
     deadlocks.push(
-      [detail, ...involved.map(([by, { statements }]) => `Process ${by.processID}:\n  ${statements.join('\n  ')}`)].join('\n'),
+      [
+        detail,
+        ...involved.map(([by, { statements }]) => `Process ${by.processID}:\n  ${statements.join('\n  ')}`),
+      ].join('\n'),
     );
   };
   client.query = function (this: NumberedClient, ...parameters: unknown[]): unknown {

@@ -27,7 +27,9 @@ describe('the error log of a spec', () => {
   it('takes a use of what is deprecated for an error', async () => {
     process.emitWarning('A spec causes this warning.', 'DeprecationWarning');
     await new Promise(setImmediate);
-    expect(takeErrorFaults()).toEqual(['Logged as error, and not expected: DeprecationWarning: A spec causes this warning.']);
+    expect(takeErrorFaults()).toEqual([
+      'Logged as error, and not expected: DeprecationWarning: A spec causes this warning.',
+    ]);
   });
 
   it('does not look at warnings', () => {

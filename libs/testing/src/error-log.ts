@@ -1,6 +1,9 @@
 import type { LoggerService } from '@nestjs/common';
 
-/** What the code under test has logged as error or fatal and no spec has looked at yet, and what the running spec says of it. */
+/**
+ * What the code under test has logged as error or fatal and no spec has looked at yet, and what the running spec says
+ * of it.
+ */
 interface ErrorLog {
   lines: string[];
   expected: RegExp[];
@@ -12,7 +15,10 @@ const home = globalThis as { [key]?: ErrorLog };
 /** One for all module instances of a spec file. */
 const errorLog = (home[key] ??= { lines: [], expected: [], allowed: [] });
 
-/** Nest's logger in specs. It shows nothing; lines logged as error or fatal fail the running spec unless `expectErrors` names them. */
+/**
+ * Nest's logger in specs. It shows nothing; lines logged as error or fatal fail the running spec unless `expectErrors`
+ * names them.
+ */
 export const specLogger: LoggerService = {
   log: () => undefined,
   warn: () => undefined,

@@ -52,7 +52,8 @@ async function fetchFromArchive(tools: string): Promise<string> {
 /** With the system's package lists first; where there are none, with lists of our own. */
 async function download(folder: string): Promise<void> {
   const asRoot = ['-o', 'APT::Sandbox::User=root'];
-  const fetch = (options: string[]): Promise<unknown> => run('apt-get', [...asRoot, ...options, 'download', name], { cwd: folder });
+  const fetch = (options: string[]): Promise<unknown> =>
+    run('apt-get', [...asRoot, ...options, 'download', name], { cwd: folder });
   if (await succeeds(() => fetch([]))) return;
   const lists = join(folder, 'lists');
   await mkdir(join(lists, 'partial'), { recursive: true });

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { isAlive } from './server-folder.js';
 
 /**
- * Below the range from which systems pick ports for outgoing connections and for listeners that take any port: none of those takes a port
- * before its listener does, nor while that is away.
+ * Below the range from which systems pick ports for outgoing connections and for listeners that take any port: none of
+ * those takes a port before its listener does, nor while that is away.
  */
 const ports = { first: 10_000, count: 11_000 };
 /** The one among them that browsers and `fetch` refuse to call: "bad port" in WHATWG's Fetch standard. */
@@ -19,8 +19,8 @@ let asked = process.pid * 37;
 const claims = join(tmpdir(), `atoll-ports-${process.getuid?.() ?? 'windows'}`);
 
 /**
- * A port of loopback that nobody listens on at present. Another one at each call, and no process that asks here has it while this one runs: what it is
- * for may take long to listen. `from`: where to begin to look.
+ * A port of loopback that nobody listens on at present. Another one at each call, and no process that asks here has it
+ * while this one runs: what it is for may take long to listen. `from`: where to begin to look.
  */
 export async function freePort(from?: number): Promise<number> {
   asked = from ?? asked;
@@ -31,7 +31,9 @@ export async function freePort(from?: number): Promise<number> {
   }
 }
 
-/** Of two processes that find the claim of a dead one at the same moment both may have it; that is as rare as harmless. */
+/**
+ * Of two processes that find the claim of a dead one at the same moment both may have it; that is as rare as harmless.
+ */
 function isClaimed(port: number): boolean {
   const claim = join(claims, String(port));
   try {

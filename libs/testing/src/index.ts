@@ -30,6 +30,13 @@ export { codeWhenSuspendedMeanwhile } from './suspended-meanwhile.js';
 export { allStatementsDuring, statementsOf } from './statements-of.js';
 export type { SentStatement } from './statements-of.js';
 export type { TestDatabase, TestPostgres } from './postgres.js';
-export { BareServiceUnderTest, contextOf, memberOf, operator, ServiceUnderTest, startServiceUnderTest } from './service-under-test.js';
+export {
+  BareServiceUnderTest,
+  contextOf,
+  memberOf,
+  operator,
+  ServiceUnderTest,
+  startServiceUnderTest,
+} from './service-under-test.js';
 export type { ServiceUnderTestOptions, StartedService } from './service-under-test.js';
 export { timeoutFactor } from './timeout-factor.js';

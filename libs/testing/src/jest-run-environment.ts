@@ -14,8 +14,9 @@ const longestWaitMs = 10_000 * timeoutFactor;
 type Options = ConstructorParameters<typeof TestEnvironment>;
 
 /**
- * One global object for all spec files of a Jest worker, so that modules one of them has loaded serve the next (`KeptModules`). What a file
- * may leave there goes: false time, who is told of its tests, and changes of `process.env`.
+ * One global object for all spec files of a Jest worker, so that modules one of them has loaded serve the next
+ * (`KeptModules`). What a file may leave there goes: false time, who is told of its tests, and changes of
+ * `process.env`.
  */
 class KeptEnvironment extends TestEnvironment {
   private static kept?: KeptEnvironment;
@@ -25,7 +26,8 @@ class KeptEnvironment extends TestEnvironment {
     // Jest makes one for each spec file.
     if (KeptEnvironment.kept) return KeptEnvironment.kept;
     const { createContext } = vm;
-    // Jest hands its own proxy to Node, and each look at a global such as `Promise` goes through both: a twentieth of what specs take.
+    // Jest hands its own proxy to Node, and each look at a global such as `Promise` goes through both: a twentieth of
+    // what specs take.
     vm.createContext = () => createContext(vm.constants.DONT_CONTEXTIFY);
     try {
       super(...options);
@@ -38,23 +40,28 @@ class KeptEnvironment extends TestEnvironment {
   }
 
   /**
-   * The first worker of a run loads what its specs need before the others begin to: they would load the same at once, and the first spec would come later by
-   * what all of them take.
+   * The first worker of a run loads what its specs need before the others begin to: they would load the same at once,
+   * and the first spec would come later by what all of them take.
    */
   override async setup(): Promise<void> {
     await super.setup();
     process.on('warning', this.noteDeprecation);
     const until = performance.now() + longestWaitMs;
-    while (begun && process.env.JEST_WORKER_ID !== '1' && !existsSync(begun) && performance.now() < until) await delay(20);
+    while (begun && process.env.JEST_WORKER_ID !== '1' && !existsSync(begun) && performance.now() < until)
+      await delay(20);
   }
 
   handleTestEvent({ name }: { name: string }): void {
     if (begun && name === 'run_start' && !existsSync(begun)) writeFileSync(begun, '');
   }
 
-  /** Makes a warning of a deprecated use an error of the running spec. Specs have a `process` that Node does not warn. */
+  /**
+   * Makes a warning of a deprecated use an error of the running spec. Specs have a `process` that Node does not warn.
+   */
   private readonly noteDeprecation = (warning: Error): void => {
-    const { [Symbol.for('atoll.error-log')]: errorLog } = this.global as { [key: symbol]: { lines: string[] } | undefined };
+    const { [Symbol.for('atoll.error-log')]: errorLog } = this.global as {
+      [key: symbol]: { lines: string[] } | undefined;
+    };
     if (warning.name === 'DeprecationWarning') errorLog?.lines.push(String(warning));
   };
 

@@ -10,8 +10,8 @@ const here = (path: string): string => fileURLToPath(new URL(path, import.meta.u
 let rootDir: string;
 
 /**
- * What one of two equal spec files finds: what ran on its global object so far, whose `expect` its fixture has, how many are told of each of
- * its tests, and what the other left.
+ * What one of two equal spec files finds: what ran on its global object so far, whose `expect` its fixture has, how
+ * many are told of each of its tests, and what the other left.
  */
 interface Found {
   ran: string[];
@@ -63,7 +63,13 @@ async function run<T>(folder: string, workers: number, variables: Record<string,
     runtime: here('jest-run-modules.ts'),
   };
   const found = join(rootDir, `found-${Object.keys(variables).join('-')}`);
-  const jest = [here('../../../node_modules/jest/bin/jest.js'), '--maxWorkers', `${workers}`, '--config', JSON.stringify(config)];
+  const jest = [
+    here('../../../node_modules/jest/bin/jest.js'),
+    '--maxWorkers',
+    `${workers}`,
+    '--config',
+    JSON.stringify(config),
+  ];
   const env = { ...process.env, NODE_OPTIONS: '', FOUND: found, ATOLL_TEST_ISOLATED: '', ...variables };
   await promisify(execFile)(process.execPath, ['--experimental-vm-modules', ...jest], { env });
   const lines = readFileSync(found, 'utf8').trim().split('\n');

@@ -29,10 +29,15 @@ export function keepsModules({ watch, watchAll }: { watch: boolean; watchAll: bo
   return process.env.ATOLL_TEST_ISOLATED !== '1' && !watch && !watchAll;
 }
 
-/** Of this repository, what the build takes: specs and fixtures hold what belongs to one spec file, such as its `expect`. */
+/**
+ * Of this repository, what the build takes: specs and fixtures hold what belongs to one spec file, such as its
+ * `expect`.
+ */
 const ownKept = /^(libs\/(?!testing\/)|apps\/(?!e2e\/)).*(?<!\.spec|-spec|-fixture)\.ts$/;
 
-/** Whether a module may serve several spec files. `key`: the path or the URL of a file, or the name of a module of Node. */
+/**
+ * Whether a module may serve several spec files. `key`: the path or the URL of a file, or the name of a module of Node.
+ */
 export function isKept(key: string, rootDir: string): boolean {
   if (isBuiltin(key)) return true;
   const path = key.startsWith('file:') ? fileURLToPath(key) : key;
@@ -42,8 +47,8 @@ export function isKept(key: string, rootDir: string): boolean {
 type Options = ConstructorParameters<typeof Runtime>;
 
 /**
- * Jest's runtime, of which a worker has one for all its spec files: libraries and product are loaded once, specs and fixtures anew for each
- * file. To load everything for each file took half of the CPU time of all specs.
+ * Jest's runtime, of which a worker has one for all its spec files: libraries and product are loaded once, specs and
+ * fixtures anew for each file. To load everything for each file took half of the CPU time of all specs.
  */
 class KeptModules extends Runtime {
   private static kept?: KeptModules;

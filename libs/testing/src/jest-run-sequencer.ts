@@ -26,14 +26,16 @@ const gone = long.filter((name) => !existsSync(`${root}${name}.spec.ts`));
 if (gone.length > 0) throw new Error(`No such spec file any more: ${gone.join(', ')}`);
 
 /**
- * Runs long spec files early, so that none of them is left alone at the end, in turn with the largest of the others, which compute while those wait.
- * The same in a fresh clone, where Jest knows of no durations yet.
+ * Runs long spec files early, so that none of them is left alone at the end, in turn with the largest of the others,
+ * which compute while those wait. The same in a fresh clone, where Jest knows of no durations yet.
  */
 class Sequencer {
   sort<T extends { readonly path: string }>(tests: readonly T[]): T[] {
     const placeOf = ({ path }: T) => long.findIndex((name) => path === `${root}${name}.spec.ts`);
     const first = tests.filter((test) => placeOf(test) !== -1).toSorted((one, other) => placeOf(one) - placeOf(other));
-    const others = tests.filter((test) => placeOf(test) === -1).map((test) => ({ test, size: statSync(test.path).size }));
+    const others = tests
+      .filter((test) => placeOf(test) === -1)
+      .map((test) => ({ test, size: statSync(test.path).size }));
     const rest = others
       .toSorted((one, other) => other.size - one.size || (one.test.path < other.test.path ? -1 : 1))
       .map(({ test }) => test);

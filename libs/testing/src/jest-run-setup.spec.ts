@@ -24,16 +24,28 @@ const interrupted = (signal: string) => `
   process.kill(process.pid, '${signal}');
 `;
 
-it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('a run that %s ends takes its server along, and its data', async (signal) => {
-  const server = spawn(process.execPath, ['-e', 'setInterval(() => undefined, 1000)'], { stdio: 'ignore' });
-  const ended = once(server, 'exit');
-  try {
-    const env = { ...process.env, NODE_OPTIONS: '', ATOLL_TEST_RUN_DIR: '', TMPDIR: folder, SERVER: String(server.pid) };
-    const run = spawn(process.execPath, ['--no-warnings', '--input-type=module', '-e', interrupted(signal)], { env, stdio: 'inherit' });
-    expect(await once(run, 'exit')).toEqual([null, signal]);
-    expect(await ended).toEqual([null, 'SIGQUIT']);
-    expect(readdirSync(folder)).toEqual([]);
-  } finally {
-    server.kill('SIGKILL');
-  }
-});
+it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
+  'a run that %s ends takes its server along, and its data',
+  async (signal) => {
+    const server = spawn(process.execPath, ['-e', 'setInterval(() => undefined, 1000)'], { stdio: 'ignore' });
+    const ended = once(server, 'exit');
+    try {
+      const env = {
+        ...process.env,
+        NODE_OPTIONS: '',
+        ATOLL_TEST_RUN_DIR: '',
+        TMPDIR: folder,
+        SERVER: String(server.pid),
+      };
+      const run = spawn(process.execPath, ['--no-warnings', '--input-type=module', '-e', interrupted(signal)], {
+        env,
+        stdio: 'inherit',
+      });
+      expect(await once(run, 'exit')).toEqual([null, signal]);
+      expect(await ended).toEqual([null, 'SIGQUIT']);
+      expect(readdirSync(folder)).toEqual([]);
+    } finally {
+      server.kill('SIGKILL');
+    }
+  },
+);

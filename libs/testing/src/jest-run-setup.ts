@@ -2,8 +2,9 @@ import { removeLeftPodmanFolders } from './podman-folder.ts';
 import { makeServerFolder, removeAbandonedServerFolders, removeServerFolder } from './server-folder.ts';
 
 /**
- * Names the folder in which the workers of one Jest run share what they start (`createDatabase`), unless several runs share one. A run that
- * is interrupted comes to no teardown: then its PostgreSQL ends with this process, and so do its containers.
+ * Names the folder in which the workers of one Jest run share what they start (`createDatabase`), unless several runs
+ * share one. A run that is interrupted comes to no teardown: then its PostgreSQL ends with this process, and so do its
+ * containers.
  */
 function setup(): void {
   removeAbandonedServerFolders();

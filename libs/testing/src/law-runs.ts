@@ -1,6 +1,9 @@
 import type { Parameters } from 'fast-check';
 
-/** How often a law is tried: `runs` in the ordinary tests; `ATOLL_LAWS_RUNS` for a longer run, and `ATOLL_LAWS_SEED` to repeat one. */
+/**
+ * How often a law is tried: `runs` in the ordinary tests; `ATOLL_LAWS_RUNS` for a longer run, and `ATOLL_LAWS_SEED` to
+ * repeat one.
+ */
 export function runs(ordinary: number): Parameters<unknown> {
   const { ATOLL_LAWS_RUNS, ATOLL_LAWS_SEED } = process.env;
   return {

@@ -32,7 +32,10 @@ export interface Loki {
   stop(): Promise<void>;
 }
 
-/** Starts a Loki on a free port, and ends it with this process at the latest. `limits` are those of single tenants, by the tenant's name. */
+/**
+ * Starts a Loki on a free port, and ends it with this process at the latest. `limits` are those of single tenants, by
+ * the tenant's name.
+ */
 export async function startLoki(limits: Readonly<Record<string, LokiLimits>> = {}): Promise<Loki> {
   const folder = await mkdtemp(join(tmpdir(), 'atoll-loki-'));
   const [port, grpcPort] = [await freePort(), await freePort()];
@@ -88,7 +91,9 @@ async function isReady(url: string): Promise<boolean> {
   }
 }
 
-/** Ready after one second instead of ten by the two look-up periods; without labels of its own making by the two limits. */
+/**
+ * Ready after one second instead of ten by the two look-up periods; without labels of its own making by the two limits.
+ */
 function configuration(folder: string, port: number, grpcPort: number): string {
   return `
 auth_enabled: true

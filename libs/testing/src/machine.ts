@@ -18,8 +18,8 @@ export function hostsLack(): string | undefined {
 }
 
 /**
- * Path of Chromium: `ATOLL_TEST_CHROMIUM`, or what is installed, or where it would be. Its shell has no windows of a desktop, which take a third of its
- * work, and which nobody sees in a test.
+ * Path of Chromium: `ATOLL_TEST_CHROMIUM`, or what is installed, or where it would be. Its shell has no windows of a
+ * desktop, which take a third of its work, and which nobody sees in a test.
  */
 export function chromiumPath(): string {
   const [shell, full] = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium'] as const;

@@ -9,10 +9,19 @@ interface PlanNode {
 }
 
 /** The most rows that any part of the statement's plan reads. The statement is executed. */
-export async function mostRowsRead(fixture: Pick<BareServiceUnderTest, 'query'>, { text, values }: SentStatement): Promise<number> {
-  const [row] = await fixture.query<{ 'QUERY PLAN': { Plan: PlanNode }[] }>(`EXPLAIN (ANALYZE, FORMAT JSON) ${text}`, values);
+export async function mostRowsRead(
+  fixture: Pick<BareServiceUnderTest, 'query'>,
+  { text, values }: SentStatement,
+): Promise<number> {
+  const [row] = await fixture.query<{ 'QUERY PLAN': { Plan: PlanNode }[] }>(
+    `EXPLAIN (ANALYZE, FORMAT JSON) ${text}`,
+    values,
+  );
   const most = (node: PlanNode): number =>
-    Math.max(node['Actual Loops'] * (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)), ...(node.Plans ?? []).map(most));
+    Math.max(
+      node['Actual Loops'] * (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)),
+      ...(node.Plans ?? []).map(most),
+    );
   const plan = row?.['QUERY PLAN'][0]?.Plan;
   return plan ? most(plan) : 0;
 }

@@ -16,7 +16,10 @@ export interface OidcPerson {
 /** What comes in place of the provider's answer; `hang`: nothing. */
 export type OidcTrouble = 'hang' | { readonly status: number; readonly body: string };
 
-/** A provider of OpenID Connect on loopback, with the client `atoll` and the people that a spec wants it to know. It can go wrong in several ways. */
+/**
+ * A provider of OpenID Connect on loopback, with the client `atoll` and the people that a spec wants it to know. It can
+ * go wrong in several ways.
+ */
 export class OidcProvider {
   readonly people = new Map<string, OidcPerson>();
   /** Decides by the path of a request whether the provider answers it. */
@@ -30,7 +33,10 @@ export class OidcProvider {
     private readonly hasThinIdTokens: boolean,
   ) {}
 
-  /** `host`: a name of loopback. `hasThinIdTokens`: what the scopes stand for is told at the UserInfo endpoint alone, as the standard has it. */
+  /**
+   * `host`: a name of loopback. `hasThinIdTokens`: what the scopes stand for is told at the UserInfo endpoint alone, as
+   * the standard has it.
+   */
   static async start(redirectUri: string, { host = 'localhost', hasThinIdTokens = false } = {}): Promise<OidcProvider> {
     const server = createServer();
     await once(server.listen(0, '127.0.0.1'), 'listening');
@@ -74,7 +80,10 @@ export class OidcProvider {
     this.listener = new Provider(this.issuer, configuration).callback();
   }
 
-  /** What a browser does that is led to the provider: logs in, consents, and gives back the address it is led to at last. */
+  /**
+   * What a browser does that is led to the provider: logs in, consents, and gives back the address it is led to at
+   * last.
+   */
   async visit(url: string, login: string): Promise<URL> {
     const jar = new Map<string, string>();
     let next: { url: string; body?: URLSearchParams } = { url };
@@ -99,7 +108,8 @@ export class OidcProvider {
       const html = await response.text();
       const prompt = /name="prompt" value="(\w+)"/.exec(html)?.[1];
       const action = /action="([^"]+)"/.exec(html)?.[1];
-      if (!prompt || !action) throw new Error(`The provider shows something else (${response.status}): ${html.slice(0, 500)}`);
+      if (!prompt || !action)
+        throw new Error(`The provider shows something else (${response.status}): ${html.slice(0, 500)}`);
       next = { url: new URL(action, next.url).href, body: new URLSearchParams({ prompt, login, password: 'x' }) };
     }
     throw new Error('The provider leads nowhere.');

@@ -1,4 +1,7 @@
-/** Runs `work` as on a machine whose clock is so many milliseconds ahead of that of the database, or behind it. Timers take as long as ever. */
+/**
+ * Runs `work` as on a machine whose clock is so many milliseconds ahead of that of the database, or behind it. Timers
+ * take as long as ever.
+ */
 export async function onOtherClock<T>(offMs: number, work: () => Promise<T>): Promise<T> {
   const Real = globalThis.Date;
   const now = (): number => Real.now() + offMs;

@@ -47,7 +47,9 @@ export class OwnerOfTeams {
     this.#serve(teamDirectory.roles, ({ members }: LookUpRoles) => {
       if (members.length > 1_000) throw new AppError('invalid_input', 'members must hold at most 1000 entries.');
       return {
-        members: this.members.filter((one) => members.some(({ user_id, team_id }) => one.user_id === user_id && one.team_id === team_id)),
+        members: this.members.filter((one) =>
+          members.some(({ user_id, team_id }) => one.user_id === user_id && one.team_id === team_id),
+        ),
       };
     });
     this.#serve(teamDirectory.liveCredentials, ({ credentials }: HeldCredentials) => ({

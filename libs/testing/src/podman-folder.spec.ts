@@ -14,7 +14,9 @@ import { podmanImage, podmanLacks, startPodman } from './podman.js';
 function commandsIn(folder: string): string[] {
   const commands = readdirSync('/proc').flatMap((name) => {
     try {
-      return Number(name) > 0 && Number(name) !== process.pid ? [readFileSync(`/proc/${name}/cmdline`, 'utf8').replaceAll('\0', ' ')] : [];
+      return Number(name) > 0 && Number(name) !== process.pid
+        ? [readFileSync(`/proc/${name}/cmdline`, 'utf8').replaceAll('\0', ' ')]
+        : [];
     } catch {
       return [];
     }
@@ -25,16 +27,22 @@ function commandsIn(folder: string): string[] {
 /** Resolves also where the service is killed before it answers. */
 function post(socketPath: string, path: string, body?: object): Promise<void> {
   return new Promise((resolve) => {
-    const asked = request({ socketPath, path, method: 'POST', headers: { 'Content-Type': 'application/json' } }, (answer) => {
-      answer.resume().once('end', resolve);
-    });
+    const asked = request(
+      { socketPath, path, method: 'POST', headers: { 'Content-Type': 'application/json' } },
+      (answer) => {
+        answer.resume().once('end', resolve);
+      },
+    );
     asked.once('error', () => resolve()).end(body && JSON.stringify(body));
   });
 }
 
 const here = (name: string) => JSON.stringify(new URL(name, import.meta.url).href);
 
-/** A run of Jest whose worker has a container that runs, and is killed; then the run comes to its end, or a signal ends it. */
+/**
+ * A run of Jest whose worker has a container that runs, and is killed; then the run comes to its end, or a signal ends
+ * it.
+ */
 const runWithKilledWorker = (ending: string) => `
   import { spawnSync } from 'node:child_process';
   import setup from ${here('jest-run-setup.ts')};
@@ -73,7 +81,13 @@ describeWhere(podmanLacks(), 'the Podman of a spec', () => {
     ['is interrupted', `setInterval(() => undefined, 1000); process.kill(process.pid, 'SIGINT');`, [null, 'SIGINT']],
   ] as const)('is gone with its containers, where a worker was killed, when the run %s', async (_, ending, outcome) => {
     const folder = mkdtempSync(join(tmpdir(), 'atoll-killed-'));
-    const more = { NODE_OPTIONS: '', ATOLL_TEST_RUN_DIR: '', TMPDIR: folder, WORKER: worker, IMAGES: cachePath('base-1.images') };
+    const more = {
+      NODE_OPTIONS: '',
+      ATOLL_TEST_RUN_DIR: '',
+      TMPDIR: folder,
+      WORKER: worker,
+      IMAGES: cachePath('base-1.images'),
+    };
     const words = ['--no-warnings', '--input-type=module', '-e', runWithKilledWorker(ending)];
     const run = spawn(process.execPath, words, { env: { ...process.env, ...more }, stdio: 'inherit' });
     expect(await once(run, 'exit')).toEqual(outcome);

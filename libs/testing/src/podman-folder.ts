@@ -1,5 +1,14 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -10,7 +19,10 @@ export interface PodmanOptions {
   registry?: string;
   /** Keeps containers and volumes on a file system of this size, which a spec can fill. */
   diskBytes?: number;
-  /** Has bridges and a firewall of its own: nothing that others on this machine start or end changes them, and no port of it is reached from here. */
+  /**
+   * Has bridges and a firewall of its own: nothing that others on this machine start or end changes them, and no port
+   * of it is reached from here.
+   */
   hasOwnNetwork?: boolean;
 }
 
@@ -32,7 +44,10 @@ let made = 0;
  *
  * @param imageStore Images that the service reads beside its own.
  */
-export function createPodmanFolder(imageStore: string, { registry, diskBytes, hasOwnNetwork = false }: PodmanOptions): PodmanFolder {
+export function createPodmanFolder(
+  imageStore: string,
+  { registry, diskBytes, hasOwnNetwork = false }: PodmanOptions,
+): PodmanFolder {
   const path = mkdtempSync(join(tmpdir(), prefix));
   const inside = (name: string) => join(path, name);
   writeFileSync(inside('owner'), process.env['ATOLL_TEST_RUN_OWNER'] ?? String(process.pid));
@@ -56,8 +71,24 @@ function folderAt(path: string): PodmanFolder {
     socketPath: inside('podman.sock'),
     podman: [
       // conmon writes into its working directory.
-      ...(['nsenter', `--mount=${namespaces}/mnt`, `--net=${namespaces}/net`, 'env', `--chdir=${inside('scratch')}`, 'podman'] as const),
-      ...['--root', inside('root'), '--runroot', inside('run'), '--tmpdir', inside('tmp'), '--network-config-dir', inside('networks')],
+      ...([
+        'nsenter',
+        `--mount=${namespaces}/mnt`,
+        `--net=${namespaces}/net`,
+        'env',
+        `--chdir=${inside('scratch')}`,
+        'podman',
+      ] as const),
+      ...[
+        '--root',
+        inside('root'),
+        '--runroot',
+        inside('run'),
+        '--tmpdir',
+        inside('tmp'),
+        '--network-config-dir',
+        inside('networks'),
+      ],
       ...['--storage-driver', 'overlay', '--storage-opt', `overlay.imagestore=${inside('images')}`],
     ],
     env: {
@@ -70,9 +101,10 @@ function folderAt(path: string): PodmanFolder {
 }
 
 /**
- * Podman keeps the addresses and names of containers in one folder of the machine, and one process resolves the names of them all. Where several services work
- * at once it has ended, Podman takes it for alive by its pid file, and from then on no name is resolved for any of them. So each service sees a folder of its
- * own in the place of that one, in mounts of its own that the process holds whose id this returns.
+ * Podman keeps the addresses and names of containers in one folder of the machine, and one process resolves the names
+ * of them all. Where several services work at once it has ended, Podman takes it for alive by its pid file, and from
+ * then on no name is resolved for any of them. So each service sees a folder of its own in the place of that one, in
+ * mounts of its own that the process holds whose id this returns.
  */
 function namespacesHolder(path: string): number {
   const file = join(path, 'holder');
@@ -86,7 +118,10 @@ function namespacesHolder(path: string): number {
   return holder;
 }
 
-/** Locks are files: in shared memory they are one table for all services of a machine, and a service that is killed leaks its entries. */
+/**
+ * Locks are files: in shared memory they are one table for all services of a machine, and a service that is killed
+ * leaks its entries.
+ */
 const configuration = (secondByte: number) => `[containers]
 default_ulimits = ["nofile=4096:4096", "nproc=4096:4096"]
 [engine]
@@ -106,13 +141,14 @@ const removals = [
 ];
 
 /**
- * Ends the service, removes every container, volume and network, then the folder. Blocks this process: at its exit nothing
- * can be awaited.
+ * Ends the service, removes every container, volume and network, then the folder. Blocks this process: at its exit
+ * nothing can be awaited.
  */
 export function removePodmanFolder({ path, podman: [program, ...flags], env }: PodmanFolder): void {
   endService(path);
   try {
-    for (const words of removals) repeat(() => execFileSync(program, [...flags, ...words], { env, stdio: 'pipe', timeout: 30_000 }));
+    for (const words of removals)
+      repeat(() => execFileSync(program, [...flags, ...words], { env, stdio: 'pipe', timeout: 30_000 }));
   } finally {
     repeat(() => endRest(path));
     endResolver(path);
@@ -159,8 +195,8 @@ function endService(path: string): void {
 
 /**
  * Kills the processes that name the folder on their command line, and their descendants. Throws where there were any:
- * they take a moment to end. Podman does not know a container whose start ended with the service, and conmon waits for it
- * for ever. The cleanup after a container that has ended runs for some seconds more, and mounts the storage again.
+ * they take a moment to end. Podman does not know a container whose start ended with the service, and conmon waits for
+ * it for ever. The cleanup after a container that has ended runs for some seconds more, and mounts the storage again.
  */
 function endRest(path: string): void {
   const named = readdirSync('/proc')
@@ -184,7 +220,9 @@ function withDescendants(pid: number): number[] {
 
 function childrenOf(pid: number): number[] {
   try {
-    const ofThreads = readdirSync(`/proc/${pid}/task`).map((thread) => readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8'));
+    const ofThreads = readdirSync(`/proc/${pid}/task`).map((thread) =>
+      readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8'),
+    );
     return ofThreads.join('').split(' ').filter(Boolean).map(Number);
   } catch {
     return [];

@@ -14,7 +14,10 @@ const startTimeoutMs = 20_000 * timeoutFactor;
 /** Made by tools/test-setup.sh. */
 const imageStore = cachePath('base-1.images');
 
-/** Debian with bash, procps, openssh-server, nginx with its stream module, socat and busybox: the image of pods and doors in specs. */
+/**
+ * Debian with bash, procps, openssh-server, nginx with its stream module, socat and busybox: the image of pods and
+ * doors in specs.
+ */
 export const podmanImage = 'localhost/atoll-base:1';
 
 /** A Podman service of its own, on storage of its own: it sees no container of another one. */
@@ -41,7 +44,9 @@ export interface Podman {
 export function podmanLacks(): string | undefined {
   if (process.platform !== 'linux') return 'Podman runs on Linux only';
   if (process.getuid?.() !== 0) return 'these specs need root';
-  const missing = ['podman', 'runc', 'conmon', 'catatonit', 'netavark', 'aardvark-dns'].filter((name) => !isInstalled(name));
+  const missing = ['podman', 'runc', 'conmon', 'catatonit', 'netavark', 'aardvark-dns'].filter(
+    (name) => !isInstalled(name),
+  );
   if (missing.length > 0) return `${missing.join(', ')} not found`;
   if (!existsSync(imageStore)) return `${imageStore} not found`;
   return undefined;
@@ -83,7 +88,12 @@ export async function startPodman(options: PodmanOptions = {}): Promise<Podman> 
   };
 }
 
-async function startService({ path, podman: [program, ...flags], env, socketPath }: PodmanFolder): Promise<ChildProcess> {
+async function startService({
+  path,
+  podman: [program, ...flags],
+  env,
+  socketPath,
+}: PodmanFolder): Promise<ChildProcess> {
   const words = [...flags, 'system', 'service', '--time=0', `unix://${socketPath}`];
   const child = spawn(program, words, { env, stdio: ['ignore', 'ignore', 'pipe'], detached: true });
   writeFileSync(join(path, 'service'), String(child.pid));

@@ -4,7 +4,11 @@ import { createDatabase, createDatabaseFrom, startPostgres, type TestPostgres } 
 import { timeoutFactor } from './timeout-factor.js';
 
 async function ask(url: string, sql: string, patienceMs = 20_000 * timeoutFactor): Promise<unknown[]> {
-  const client = new pg.Client({ connectionString: url, query_timeout: patienceMs, connectionTimeoutMillis: patienceMs });
+  const client = new pg.Client({
+    connectionString: url,
+    query_timeout: patienceMs,
+    connectionTimeoutMillis: patienceMs,
+  });
   client.on('error', () => undefined);
   try {
     await client.connect();

@@ -64,7 +64,10 @@ export async function startPostgres(): Promise<TestPostgres> {
   };
 }
 
-/** What a data folder begins with is made once in a checkout: the first spec of a run that needs a database waits for a copy. */
+/**
+ * What a data folder begins with is made once in a checkout: the first spec of a run that needs a database waits for a
+ * copy.
+ */
 async function startServer(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   return startEmbeddedPostgres({ ...options, fast: true, keptIn: join(await projectRoot(), '.tools', 'postgres') });
 }
@@ -76,8 +79,8 @@ export interface TestDatabase {
 }
 
 /**
- * An empty database for one spec file. Its server is the one of ATOLL_TEST_DATABASE_URL, or one that is started when the first spec of
- * a Jest run asks, shared by all of the run's workers, and gone with the run.
+ * An empty database for one spec file. Its server is the one of ATOLL_TEST_DATABASE_URL, or one that is started when
+ * the first spec of a Jest run asks, shared by all of the run's workers, and gone with the run.
  */
 export async function createDatabase(): Promise<TestDatabase> {
   const serverUrl = process.env.ATOLL_TEST_DATABASE_URL ?? (await sharedServer());
@@ -93,8 +96,9 @@ export interface DatabaseTemplate {
 }
 
 /**
- * A database as the template makes it, for one spec file. It is made once in a Jest run, and copied, which takes a tenth of the time. A server that outlives the run
- * (ATOLL_TEST_DATABASE_URL) keeps no template: it could be of another version of the program.
+ * A database as the template makes it, for one spec file. It is made once in a Jest run, and copied, which takes a
+ * tenth of the time. A server that outlives the run (ATOLL_TEST_DATABASE_URL) keeps no template: it could be of another
+ * version of the program.
  */
 export async function createDatabaseFrom(template: DatabaseTemplate): Promise<TestDatabase> {
   if (!process.env.ATOLL_TEST_RUN_DIR || process.env.ATOLL_TEST_DATABASE_URL) {
@@ -104,7 +108,8 @@ export async function createDatabaseFrom(template: DatabaseTemplate): Promise<Te
   }
   const serverUrl = await sharedServer();
   const source = `atoll_template_${template.name}`;
-  const isMade = async (client: pg.Client) => (await client.query('SELECT FROM pg_database WHERE datname = $1', [source])).rowCount === 1;
+  const isMade = async (client: pg.Client) =>
+    (await client.query('SELECT FROM pg_database WHERE datname = $1', [source])).rowCount === 1;
   return withClient(serverUrl, async (client) => {
     if (!(await isMade(client))) {
       // One worker makes it; the others wait.
@@ -117,7 +122,12 @@ export async function createDatabaseFrom(template: DatabaseTemplate): Promise<Te
 }
 
 /** Has its name only once it is whole: a worker that dies leaves nothing that others would copy. */
-async function makeTemplate(client: pg.Client, serverUrl: string, source: string, template: DatabaseTemplate): Promise<void> {
+async function makeTemplate(
+  client: pg.Client,
+  serverUrl: string,
+  source: string,
+  template: DatabaseTemplate,
+): Promise<void> {
   const unfinished = `${source}_${randomBytes(6).toString('hex')}`;
   await client.query(`CREATE DATABASE ${unfinished}`);
   const url = new URL(serverUrl);
@@ -128,7 +138,8 @@ async function makeTemplate(client: pg.Client, serverUrl: string, source: string
 
 async function createDatabaseLike(client: pg.Client, serverUrl: string, template: string): Promise<TestDatabase> {
   const name = `atoll_test_${randomBytes(6).toString('hex')}`;
-  // Page by page through the log, as PostgreSQL does it unless told otherwise, it takes more than twice as much CPU time.
+  // Page by page through the log, as PostgreSQL does it unless told otherwise, it takes more than twice as much CPU
+  // time.
   await client.query(`CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY file_copy`);
   const url = patient(new URL(serverUrl));
   url.pathname = `/${name}`;
@@ -141,7 +152,10 @@ async function createDatabaseLike(client: pg.Client, serverUrl: string, template
   };
 }
 
-/** Connections and statements get several times as long as a service gives them, so that no spec fails because the machine is busy. */
+/**
+ * Connections and statements get several times as long as a service gives them, so that no spec fails because the
+ * machine is busy.
+ */
 function patient(url: URL): URL {
   url.searchParams.set('connect_timeout', String(30 * timeoutFactor));
   url.searchParams.set('statement_timeout', String(14_000 * timeoutFactor));
@@ -171,8 +185,8 @@ function startOwnServer(): Promise<EmbeddedPostgres> {
 }
 
 /**
- * The worker that gets the data folder's lock starts the server; the others find its URL in a file. The server belongs to the run, which ends it:
- * a worker that dies takes nothing from the others.
+ * The worker that gets the data folder's lock starts the server; the others find its URL in a file. The server belongs
+ * to the run, which ends it: a worker that dies takes nothing from the others.
  */
 async function urlOfRun(dataDir: string): Promise<string> {
   const file = join(dataDir, 'url');

@@ -17,13 +17,16 @@ export function signal(pid: number, name: NodeJS.Signals): void {
 
 function processes(): number[] {
   const names =
-    process.platform === 'linux' ? readdirSync('/proc') : execFileSync('ps', ['-A', '-o', 'pid='], { encoding: 'utf8' }).split('\n');
+    process.platform === 'linux'
+      ? readdirSync('/proc')
+      : execFileSync('ps', ['-A', '-o', 'pid='], { encoding: 'utf8' }).split('\n');
   return names.map(Number).filter((pid) => pid > 0);
 }
 
 function parentOf(pid: number): number | undefined {
   try {
-    if (process.platform !== 'linux') return Number(execFileSync('ps', ['-o', 'ppid=', '-p', String(pid)], { encoding: 'utf8' }));
+    if (process.platform !== 'linux')
+      return Number(execFileSync('ps', ['-o', 'ppid=', '-p', String(pid)], { encoding: 'utf8' }));
     return Number(/^PPid:\s*(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
   } catch {
     // Gone between the two looks.

@@ -35,15 +35,18 @@ it('removes what a process that has ended left, and ends the server there; what 
   rmSync(mine, { recursive: true });
 });
 
-it.each(process.platform === 'linux' ? ['another process'] : [])('does not end %s that got the id of the server', async () => {
-  const child = server(makeServerFolder(ended(), parent), false);
-  try {
-    removeAbandonedServerFolders([parent]);
-    expect(readdirSync(parent)).toEqual([]);
-    expect(child.kill(0)).toBe(true);
-  } finally {
-    const exit = once(child, 'exit');
-    child.kill('SIGKILL');
-    expect(await exit).toEqual([null, 'SIGKILL']);
-  }
-});
+it.each(process.platform === 'linux' ? ['another process'] : [])(
+  'does not end %s that got the id of the server',
+  async () => {
+    const child = server(makeServerFolder(ended(), parent), false);
+    try {
+      removeAbandonedServerFolders([parent]);
+      expect(readdirSync(parent)).toEqual([]);
+      expect(child.kill(0)).toBe(true);
+    } finally {
+      const exit = once(child, 'exit');
+      child.kill('SIGKILL');
+      expect(await exit).toEqual([null, 'SIGKILL']);
+    }
+  },
+);

@@ -7,8 +7,9 @@ const tmpfs = 0x0102_1994;
 const prefix = 'atoll-server-';
 
 /**
- * Makes a folder for data of a server that nobody will miss. It is in memory where Linux offers that and there is plenty of it, and else, or where `TMPDIR` is
- * set, in the temporary folder. A database is some 300 files: to create and remove them on ext4 took a fifth of the processor time of specs.
+ * Makes a folder for data of a server that nobody will miss. It is in memory where Linux offers that and there is
+ * plenty of it, and else, or where `TMPDIR` is set, in the temporary folder. A database is some 300 files: to create
+ * and remove them on ext4 took a fifth of the processor time of specs.
  *
  * @param ownerPid The process that removes it. Where that process is killed, `removeAbandonedServerFolders` does.
  */
@@ -38,10 +39,14 @@ export function removeAbandonedServerFolders(parents = [memory, tmpdir()]): void
   }
 }
 
-/** Ends the PostgreSQL of the folder at once, if one runs there, and removes the folder. Several may do so at the same time. */
+/**
+ * Ends the PostgreSQL of the folder at once, if one runs there, and removes the folder. Several may do so at the same
+ * time.
+ */
 export function removeServerFolder(folder: string): void {
   for (const place of ['postgres', 'postgres/postgres']) endPostgres(join(folder, place, 'postmaster.pid'));
-  // A server that ends still removes files of its own, at which Node stops half-way, in silence or not. What is left after 2 s is the next run's.
+  // A server that ends still removes files of its own, at which Node stops half-way, in silence or not. What is left
+  // after 2 s is the next run's.
   for (let attempt = 0; attempt < 40; attempt += 1) {
     try {
       rmSync(folder, { recursive: true, force: true });
@@ -63,7 +68,9 @@ function endPostgres(pidFile: string): void {
     const [pid = '', dataFolder] = readFileSync(pidFile, 'utf8').split('\n');
     // The id may be another process's by now.
     const isServer =
-      process.platform !== 'linux' || dataFolder === undefined || readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(dataFolder);
+      process.platform !== 'linux' ||
+      dataFolder === undefined ||
+      readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(dataFolder);
     if (isServer) process.kill(Number(pid), 'SIGQUIT');
   } catch {
     // None was started, or it has ended.

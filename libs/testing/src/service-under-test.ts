@@ -22,9 +22,19 @@ export interface ServiceUnderTestOptions<Settings extends object> {
 }
 
 /** A caller, and with it the rest of a context that it does not matter for. */
-export function contextOf(caller: Partial<UserCaller>, idempotency?: { key: string; fingerprint: string }): CallContext {
+export function contextOf(
+  caller: Partial<UserCaller>,
+  idempotency?: { key: string; fingerprint: string },
+): CallContext {
   const credential = { kind: 'key', id: newId() } as const;
-  const nobody = { userId: newId(), credential, scope: 'user', platformAdmin: false, timezone: 'UTC', teams: [] } as const;
+  const nobody = {
+    userId: newId(),
+    credential,
+    scope: 'user',
+    platformAdmin: false,
+    timezone: 'UTC',
+    teams: [],
+  } as const;
   return {
     requestId: randomUUID(),
     deadlineAtMs: Date.now() + 30_000 * timeoutFactor,
@@ -69,7 +79,10 @@ export async function startServiceUnderTest<Settings extends object>(
 ): Promise<StartedService> {
   const { name } = definition;
   const { bus = new InProcessBus(), listensTo = [], providers = [] } = options;
-  const database = await createDatabaseFrom({ name: name.replaceAll('-', '_'), make: (url) => migrate(definition, url) });
+  const database = await createDatabaseFrom({
+    name: name.replaceAll('-', '_'),
+    make: (url) => migrate(definition, url),
+  });
   const courier = new InProcessCourier({ services: [name, 'specs'] });
   const settings = Object.assign(new definition.settings(), options.settings);
   const transport = { rpc: RpcModule.forMemory({ bus }), courier };
@@ -87,7 +100,10 @@ export async function startServiceUnderTest<Settings extends object>(
   return { app, events, others: courier.join('specs', consumers, () => undefined), database };
 }
 
-/** A service on a database of its own and on an in-process bus, with specs in the place of the gateway and of the other services. */
+/**
+ * A service on a database of its own and on an in-process bus, with specs in the place of the gateway and of the other
+ * services.
+ */
 export class BareServiceUnderTest {
   readonly app: INestMicroservice;
   /** The events of `listensTo` that the service has published, each once. */

@@ -13,7 +13,10 @@ export interface SpawnedProcess {
   readonly ended: Promise<number | null>;
 }
 
-/** Runs a TypeScript file of this repository, a fixture, in a process of its own. What it writes to standard error is shown. */
+/**
+ * Runs a TypeScript file of this repository, a fixture, in a process of its own. What it writes to standard error is
+ * shown.
+ */
 export function spawnTypescript(file: URL, argv: readonly string[] = []): SpawnedProcess {
   const hooks = new URL('./typescript-hooks.ts', import.meta.url);
   const flags = ['--disable-warning=ExperimentalWarning', '--import', hooks.href, fileURLToPath(file), ...argv];

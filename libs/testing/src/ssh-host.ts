@@ -9,7 +9,10 @@ import { freePort } from './free-port.js';
 import { baseTree } from './machine.js';
 import { childrenOf, signal } from './process-tree.js';
 
-/** A Linux host with a real sshd on loopback, in namespaces of its own over a tree that it cannot change: no account of this machine is touched. */
+/**
+ * A Linux host with a real sshd on loopback, in namespaces of its own over a tree that it cannot change: no account of
+ * this machine is touched.
+ */
 export interface SshHost {
   readonly port: number;
   /** `SHA256:…` of its ed25519 key. */
@@ -66,7 +69,17 @@ exec /usr/sbin/sshd -D -e -p ${port} -o ListenAddress=127.0.0.1 -o PidFile=none 
 export async function startSshHost(options: SshHostOptions = {}): Promise<SshHost> {
   const port = options.port ?? (await freePort());
   const folder = await mkdtemp(join(tmpdir(), 'atoll-host-'));
-  const flags = ['--mount', '--pid', '--fork', '--kill-child', '--uts', '--ipc', 'bash', '-c', bootScript(folder, port, options)];
+  const flags = [
+    '--mount',
+    '--pid',
+    '--fork',
+    '--kill-child',
+    '--uts',
+    '--ipc',
+    'bash',
+    '-c',
+    bootScript(folder, port, options),
+  ];
   const child = spawn('unshare', flags, { stdio: ['ignore', 'ignore', 'pipe'], detached: true });
   let log = '';
   child.stderr.on('data', (chunk: Buffer) => (log = (log + chunk.toString()).slice(-4_000)));

@@ -12,8 +12,8 @@ type Query = (...parameters: unknown[]) => unknown;
 const works = new AsyncLocalStorage<SentStatement[]>();
 
 /**
- * The statements that `work` sends over any connection of this process, in their order, for specs that count them. Those of timers and workers, which come
- * when they will, are not its own. One at a time.
+ * The statements that `work` sends over any connection of this process, in their order, for specs that count them.
+ * Those of timers and workers, which come when they will, are not its own. One at a time.
  */
 export async function statementsOf(work: () => Promise<unknown>): Promise<SentStatement[]> {
   const sent: SentStatement[] = [];

@@ -3,8 +3,9 @@ import { takeTurn, type Transactions } from '@atoll/database';
 import { errorOf } from './error-of.js';
 
 /**
- * Makes a call that is let in, has the team suspended in the service's own table while the call waits for the turn of the team (`TeamGate.holdOpen`), and lifts
- * the suspension after it. Returns the code that the call was refused with, and `taken` where it gave something.
+ * Makes a call that is let in, has the team suspended in the service's own table while the call waits for the turn of
+ * the team (`TeamGate.holdOpen`), and lifts the suspension after it. Returns the code that the call was refused with,
+ * and `taken` where it gave something.
  */
 export async function codeWhenSuspendedMeanwhile(
   transactions: Transactions,

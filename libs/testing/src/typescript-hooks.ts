@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url';
 import { transformSync, type Options } from '@swc/core';
 
 /**
- * `node --import` this, and Node.js runs TypeScript of this repository as Jest does, decorators and `@atoll/*` included:
- * for specs that need a process of their own, `spawnTypescript`.
+ * `node --import` this, and Node.js runs TypeScript of this repository as Jest does, decorators and `@atoll/*`
+ * included: for specs that need a process of their own, `spawnTypescript`.
  */
 const root = new URL('../../../', import.meta.url);
 const { jsc } = JSON.parse(readFileSync(new URL('.swcrc', root), 'utf8')) as { jsc: NonNullable<Options['jsc']> };

@@ -5,11 +5,17 @@ export interface BackOff {
   readonly maxMs: number;
   /** How many times as long each further wait is; 2 unless given. */
   readonly factor?: number;
-  /** The part of a wait that chance may take off, so that those that failed together are retried apart: 1/2 unless given ("equal jitter"). */
+  /**
+   * The part of a wait that chance may take off, so that those that failed together are retried apart: 1/2 unless given
+   * ("equal jitter").
+   */
   readonly jitter?: number;
 }
 
-/** Milliseconds to wait after `failures` consecutive failures (1 or more): `firstMs`, longer with each failure up to `maxMs`, less what chance takes off. */
+/**
+ * Milliseconds to wait after `failures` consecutive failures (1 or more): `firstMs`, longer with each failure up to
+ * `maxMs`, less what chance takes off.
+ */
 export function backOffMs({ firstMs, maxMs, factor = 2, jitter = 1 / 2 }: BackOff, failures: number): number {
   return Math.round(Math.min(maxMs, firstMs * factor ** (failures - 1)) * (1 - Math.random() * jitter));
 }

@@ -40,7 +40,9 @@ describe('lanes', () => {
           }),
         );
         const outcomes = await Promise.allSettled(all);
-        expect(outcomes.map(({ status }) => status)).toEqual(planned.map(({ fails }) => (fails ? 'rejected' : 'fulfilled')));
+        expect(outcomes.map(({ status }) => status)).toEqual(
+          planned.map(({ fails }) => (fails ? 'rejected' : 'fulfilled')),
+        );
         for (const order of began.values()) expect(order).toEqual([...order].sort((one, other) => one - other));
       }),
     );

@@ -31,8 +31,9 @@ interface Wish {
 }
 
 /**
- * Work by lanes, within one process: in each at most `width` runs at once, and the rest waits for its turn, first come, first served. What
- * waits too long, or finds too much waiting, is not run and throws the refusal. A lane is forgotten when nothing runs in it.
+ * Work by lanes, within one process: in each at most `width` runs at once, and the rest waits for its turn, first come,
+ * first served. What waits too long, or finds too much waiting, is not run and throws the refusal. A lane is forgotten
+ * when nothing runs in it.
  */
 export class Lanes {
   readonly #lanes = new Map<string, Lane>();

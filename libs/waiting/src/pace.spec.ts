@@ -64,7 +64,9 @@ describe('long work', () => {
         const all = Array.from({ length: copies * copies }).flatMap(() => drawn);
         const pace = new Pace(new Turns());
         const compare = (one: { key: number }, other: { key: number }) => one.key - other.key;
-        expect(await pace.map(all, ({ value }, index) => value + index)).toEqual(all.map(({ value }, index) => value + index));
+        expect(await pace.map(all, ({ value }, index) => value + index)).toEqual(
+          all.map(({ value }, index) => value + index),
+        );
         expect(await pace.groupBy(all, ({ key }) => key)).toEqual(Map.groupBy(all, ({ key }) => key));
         expect(await pace.toSorted(all, compare)).toEqual(all.toSorted(compare));
         expect([...inChunks(all)].flat()).toEqual(all);

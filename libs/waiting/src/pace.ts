@@ -1,17 +1,23 @@
 /**
- * What is done of long work, such as a report or a whole listing, before others have the event loop: about a millisecond. An item is a figure that is
- * calculated or written, some 100 ns; an object that is made counts as several.
+ * What is done of long work, such as a report or a whole listing, before others have the event loop: about a
+ * millisecond. An item is a figure that is calculated or written, some 100 ns; an object that is made counts as
+ * several.
  */
 export const itemsPerSlice = 10_000;
 const itemsPerObject = 5;
 /** Of each comparison while a list is sorted there are some ten. */
 const itemsPerSorted = 10;
 
-/** The event loop, shared: in each of its turns one slice of long work is done, however much of it there is. One for each service of a process. */
+/**
+ * The event loop, shared: in each of its turns one slice of long work is done, however much of it there is. One for
+ * each service of a process.
+ */
 export class Turns {
   private readonly waiting: (() => void)[] = [];
 
-  /** Resolves in a turn of the event loop that no other slice has. `items`: what the slice that ends here has worked on. */
+  /**
+   * Resolves in a turn of the event loop that no other slice has. `items`: what the slice that ends here has worked on.
+   */
   next(_items: number): Promise<void> {
     return new Promise((resolve) => {
       this.waiting.push(resolve);
@@ -81,7 +87,8 @@ export class Pace {
     }
     while (runs.length > 1) {
       const merged: T[][] = [];
-      for (let at = 0; at < runs.length; at += 2) merged.push(await this.merge(runs[at] ?? [], runs[at + 1] ?? [], compare));
+      for (let at = 0; at < runs.length; at += 2)
+        merged.push(await this.merge(runs[at] ?? [], runs[at + 1] ?? [], compare));
       runs = merged;
     }
     return runs[0] ?? [];
@@ -101,7 +108,10 @@ export class Pace {
 
 const runLength = itemsPerSlice / itemsPerSorted;
 
-/** In lists that take a slice each: for what is asked of the database, so that neither a question nor its answer takes long. */
+/**
+ * In lists that take a slice each: for what is asked of the database, so that neither a question nor its answer takes
+ * long.
+ */
 export function* inChunks<T>(items: readonly T[]): Generator<T[]> {
   for (let at = 0; at < items.length; at += chunkLength) yield items.slice(at, at + chunkLength);
 }

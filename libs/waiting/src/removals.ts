@@ -4,7 +4,9 @@ const everyMs = 600_000;
 /** Where there is more to remove: other statements have their turn between two batches. */
 const moreMs = 100;
 
-/** Removes what is old, a batch at a time: every ten minutes, and the next batch after a moment where there may be more. */
+/**
+ * Removes what is old, a batch at a time: every ten minutes, and the next batch after a moment where there may be more.
+ */
 export class Removals {
   private readonly rounds = new Rounds(() => this.look());
 

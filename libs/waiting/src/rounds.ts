@@ -1,6 +1,7 @@
 /**
- * Looks again and again, one look at a time: as long after the end of the look before as that one said, so that none wait behind a slow one; and at once
- * where somebody asks. What is asked for during a look is looked at after it, once for all who asked.
+ * Looks again and again, one look at a time: as long after the end of the look before as that one said, so that none
+ * wait behind a slow one; and at once where somebody asks. What is asked for during a look is looked at after it, once
+ * for all who asked.
  */
 export class Rounds {
   private timer: NodeJS.Timeout | undefined;

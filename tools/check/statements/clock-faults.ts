@@ -9,8 +9,8 @@ export const indexedColumnsSql = `SELECT attname AS name, array_agg(DISTINCT rel
 const compared = /\b(?:\w+\.)?(\w+)\s*[<>]=?\s*clock_timestamp\(\)/g;
 
 /**
- * Where a statement compares an indexed column with `clock_timestamp()`: the function is volatile, so that PostgreSQL calls it for each row, and reads the whole
- * index or table. A subquery is evaluated once.
+ * Where a statement compares an indexed column with `clock_timestamp()`: the function is volatile, so that PostgreSQL
+ * calls it for each row, and reads the whole index or table. A subquery is evaluated once.
  */
 export function clockFaults(text: string, indexed: IndexedColumns): string[] {
   const words = new Set(text.match(/\w+/g));

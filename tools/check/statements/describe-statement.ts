@@ -58,7 +58,10 @@ export class Preparer {
     return new Preparer(client);
   }
 
-  /** Lets PostgreSQL parse a statement and check its names and types. What it would return, or why it cannot be prepared. */
+  /**
+   * Lets PostgreSQL parse a statement and check its names and types. What it would return, or why it cannot be
+   * prepared.
+   */
   describe(text: string): Promise<Description> {
     return new Promise((resolve) => {
       this.client.query(new Preparation(text, resolve));

@@ -13,7 +13,10 @@ export interface Statement {
   call: ts.CallExpression;
 }
 
-/** Methods that send SQL: which of their arguments is the text, and whether the type that they take is that of all rows or of one. */
+/**
+ * Methods that send SQL: which of their arguments is the text, and whether the type that they take is that of all rows
+ * or of one.
+ */
 const senders: Record<string, { text: number; type: 'rows' | 'row' }> = {
   'EntityManager.query': { text: 0, type: 'rows' },
   'DataSource.query': { text: 0, type: 'rows' },
@@ -22,8 +25,15 @@ const senders: Record<string, { text: number; type: 'rows' | 'row' }> = {
   'ReservedStatements.query': { text: 1, type: 'row' },
 };
 
-/** Every statement that the sources of services send, in the order of the files. Of a function that sends what it is given: what its callers give. */
-export function findStatements(program: ts.Program, root: string, isOfInterest: (file: string) => boolean): Statement[] {
+/**
+ * Every statement that the sources of services send, in the order of the files. Of a function that sends what it is
+ * given: what its callers give.
+ */
+export function findStatements(
+  program: ts.Program,
+  root: string,
+  isOfInterest: (file: string) => boolean,
+): Statement[] {
   const checker = program.getTypeChecker();
   const sqlTexts = new SqlTexts(checker);
   const calls = program
@@ -39,7 +49,10 @@ export function findStatements(program: ts.Program, root: string, isOfInterest: 
   };
   const typeOf = ([stated]: readonly ts.TypeNode[] = []) => stated && checker.getTypeFromTypeNode(stated);
 
-  /** What the parameters of a function may stand for, by each of its callers; and, where a caller hands on what it was given, by its callers. */
+  /**
+   * What the parameters of a function may stand for, by each of its callers; and, where a caller hands on what it was
+   * given, by its callers.
+   */
   const uses = (of: ts.SignatureDeclaration, levels = 3): { caller: ts.CallExpression; bindings: Bindings }[] =>
     callersOf(of).flatMap((caller) => {
       const bindings = sqlTexts.bind(of, caller.arguments);
@@ -64,20 +77,27 @@ export function findStatements(program: ts.Program, root: string, isOfInterest: 
       .map(({ caller, bindings }) => statement(caller, sqlTexts.of(text, bindings), typeOf(caller.typeArguments)));
     const all = given.length > 0 ? given : [statement(call, texts, row)];
     // A library's statements about tables that each service names: the specs of the services run them.
-    return call.getSourceFile().fileName.startsWith(join(root, 'libs')) ? all.filter((one) => 'texts' in one.texts) : all;
+    return call.getSourceFile().fileName.startsWith(join(root, 'libs'))
+      ? all.filter((one) => 'texts' in one.texts)
+      : all;
   });
 }
 
 /**
- * Who calls a function. To resolve a call is dear, so only those are resolved that may be one of it: a call by the function's own name, if it has one; by
- * a name that is given to a value from elsewhere; or by no name.
+ * Who calls a function. To resolve a call is dear, so only those are resolved that may be one of it: a call by the
+ * function's own name, if it has one; by a name that is given to a value from elsewhere; or by no name.
  */
 function callerIndex(calls: readonly ts.CallExpression[], checker: ts.TypeChecker) {
   const byName = Map.groupBy(calls, ({ expression }) => nameOf(expression));
   const aliases = new Set(aliasesIn(new Set(calls.map((call) => call.getSourceFile()))));
-  const resolved = new Map<string | undefined, Map<ts.SignatureDeclaration | ts.JSDocSignature | undefined, ts.CallExpression[]>>();
+  const resolved = new Map<
+    string | undefined,
+    Map<ts.SignatureDeclaration | ts.JSDocSignature | undefined, ts.CallExpression[]>
+  >();
   const named = (name: string | undefined, of: ts.SignatureDeclaration): ts.CallExpression[] => {
-    const known = resolved.get(name) ?? Map.groupBy(byName.get(name) ?? [], (call) => checker.getResolvedSignature(call)?.declaration);
+    const known =
+      resolved.get(name) ??
+      Map.groupBy(byName.get(name) ?? [], (call) => checker.getResolvedSignature(call)?.declaration);
     resolved.set(name, known);
     return known.get(of) ?? [];
   };
@@ -93,18 +113,30 @@ function nameOf(callee: ts.Expression): string | undefined {
 }
 
 /** What an arrow function may be the value of. */
-function hasName(node: ts.Node): node is ts.VariableDeclaration | ts.PropertyDeclaration | ts.PropertyAssignment | ts.ParameterDeclaration {
-  return ts.isVariableDeclaration(node) || ts.isPropertyDeclaration(node) || ts.isPropertyAssignment(node) || ts.isParameter(node);
+function hasName(
+  node: ts.Node,
+): node is ts.VariableDeclaration | ts.PropertyDeclaration | ts.PropertyAssignment | ts.ParameterDeclaration {
+  return (
+    ts.isVariableDeclaration(node) ||
+    ts.isPropertyDeclaration(node) ||
+    ts.isPropertyAssignment(node) ||
+    ts.isParameter(node)
+  );
 }
 
-/** Names of values from elsewhere: `import { one as other }`, `const { one: other } = …`, `const other = one`, `{ other: make() }`, `get other()`. */
+/**
+ * Names of values from elsewhere: `import { one as other }`, `const { one: other } = …`, `const other = one`,
+ * `{ other: make() }`, `get other()`.
+ */
 function* aliasesIn(sources: Iterable<ts.SourceFile>): Generator<string> {
   for (const source of sources) {
     const found: string[] = [];
     const visit = (node: ts.Node): void => {
-      const isRenamed = (ts.isImportSpecifier(node) || ts.isExportSpecifier(node) || ts.isBindingElement(node)) && node.propertyName;
+      const isRenamed =
+        (ts.isImportSpecifier(node) || ts.isExportSpecifier(node) || ts.isBindingElement(node)) && node.propertyName;
       if (isRenamed || ts.isGetAccessor(node)) found.push(node.name.getText());
-      else if (hasName(node) && node.initializer && !ts.isFunctionLike(node.initializer)) found.push(node.name.getText());
+      else if (hasName(node) && node.initializer && !ts.isFunctionLike(node.initializer))
+        found.push(node.name.getText());
       ts.forEachChild(node, visit);
     };
     visit(source);
@@ -112,7 +144,10 @@ function* aliasesIn(sources: Iterable<ts.SourceFile>): Generator<string> {
   }
 }
 
-/** Whether a call is all that an arrow function does with a text that it is given: the statements are where that function is called. */
+/**
+ * Whether a call is all that an arrow function does with a text that it is given: the statements are where that
+ * function is called.
+ */
 function handsOn(call: ts.CallExpression, text: ts.Expression): boolean {
   const within = call.parent;
   return ts.isArrowFunction(within) && within.parameters.some(({ name }) => name.getText() === text.getText());
@@ -128,7 +163,10 @@ function callsIn(node: ts.Node): ts.CallExpression[] {
   return found;
 }
 
-function senderOf(call: ts.CallExpression, checker: ts.TypeChecker): { text: number; type: 'rows' | 'row' } | undefined {
+function senderOf(
+  call: ts.CallExpression,
+  checker: ts.TypeChecker,
+): { text: number; type: 'rows' | 'row' } | undefined {
   const callee = call.expression;
   // A function that is handed down to send statements by.
   if (ts.isIdentifier(callee) && callee.text === 'query') return { text: 0, type: 'row' };

@@ -19,7 +19,9 @@ const readAs = new Map<number, 'number' | 'boolean' | 'Date' | 'Buffer' | 'json'
   [builtins.JSON, 'json'],
   [builtins.JSONB, 'json'],
 ]);
-/** Arrays of numbers and of booleans, as PostgreSQL numbers them; others are arrays of texts where pg knows them at all. */
+/**
+ * Arrays of numbers and of booleans, as PostgreSQL numbers them; others are arrays of texts where pg knows them at all.
+ */
 const arrays = new Map<number, 'number' | 'boolean' | 'Date' | 'string'>([
   [1000, 'boolean'],
   [1005, 'number'],
@@ -39,13 +41,20 @@ const arrays = new Map<number, 'number' | 'boolean' | 'Date' | 'string'>([
 export function rowFaults(row: ts.Type, columns: readonly Column[], checker: ts.TypeChecker): string[] {
   return propertiesOf(row, checker).flatMap(([name, type, isOptional]) => {
     const column = columns.find((one) => one.name === name);
-    if (!column) return isOptional ? [] : [`has no column ${name}: it returns ${columns.map((one) => one.name).join(', ') || 'none'}`];
+    if (!column)
+      return isOptional
+        ? []
+        : [`has no column ${name}: it returns ${columns.map((one) => one.name).join(', ') || 'none'}`];
     const array = arrays.get(column.type);
     const kind = readAs.get(column.type) ?? 'string';
     if (kind === 'json') return [];
     const stated = type.isUnion() ? type.types : [type];
-    const wrong = stated.filter((part) => !(array ? isArrayOf(part, array, checker) : isOf(part, kind, checker)) && !isEmpty(part));
-    return wrong.length === 0 ? [] : [`returns ${name} as ${array ? `${array}[]` : kind}, not as ${checker.typeToString(type)}`];
+    const wrong = stated.filter(
+      (part) => !(array ? isArrayOf(part, array, checker) : isOf(part, kind, checker)) && !isEmpty(part),
+    );
+    return wrong.length === 0
+      ? []
+      : [`returns ${name} as ${array ? `${array}[]` : kind}, not as ${checker.typeToString(type)}`];
   });
 }
 
@@ -53,14 +62,22 @@ export function rowFaults(row: ts.Type, columns: readonly Column[], checker: ts.
 function propertiesOf(row: ts.Type, checker: ts.TypeChecker): [name: string, type: ts.Type, isOptional: boolean][] {
   return checker
     .getPropertiesOfType(row)
-    .map((property) => [property.name, checker.getTypeOfSymbol(property), (property.flags & ts.SymbolFlags.Optional) !== 0]);
+    .map((property) => [
+      property.name,
+      checker.getTypeOfSymbol(property),
+      (property.flags & ts.SymbolFlags.Optional) !== 0,
+    ]);
 }
 
 function isEmpty(type: ts.Type): boolean {
   return (type.flags & (ts.TypeFlags.Null | ts.TypeFlags.Undefined)) !== 0;
 }
 
-function isOf(type: ts.Type, kind: 'number' | 'boolean' | 'Date' | 'Buffer' | 'string', checker: ts.TypeChecker): boolean {
+function isOf(
+  type: ts.Type,
+  kind: 'number' | 'boolean' | 'Date' | 'Buffer' | 'string',
+  checker: ts.TypeChecker,
+): boolean {
   if (kind === 'number') return (type.flags & ts.TypeFlags.NumberLike) !== 0;
   if (kind === 'boolean') return (type.flags & ts.TypeFlags.BooleanLike) !== 0;
   if (kind === 'string') return (type.flags & ts.TypeFlags.StringLike) !== 0;

@@ -1,6 +1,9 @@
 import ts from 'typescript';
 
-/** What an expression of the source may be at run time: each text, or the reason why that cannot be told from the source. */
+/**
+ * What an expression of the source may be at run time: each text, or the reason why that cannot be told from the
+ * source.
+ */
 export type Texts = { texts: string[] } | { unread: string };
 
 /** What the parameters of the functions that are being read stand for. */
@@ -12,8 +15,9 @@ const maxTexts = 200;
 const maxDepth = 30;
 
 /**
- * Reads from the source which texts an expression can be: literals, templates, conditions, constants, and functions that return such.
- * A value whose type is a list of literals stands for each of them; a number that is not known stands for 1.
+ * Reads from the source which texts an expression can be: literals, templates, conditions, constants, and functions
+ * that return such. A value whose type is a list of literals stands for each of them; a number that is not known stands
+ * for 1.
  */
 export class SqlTexts {
   constructor(private readonly checker: ts.TypeChecker) {}
@@ -49,7 +53,11 @@ export class SqlTexts {
     }
   }
 
-  private ofName(node: ts.Expression, bindings: Bindings, next: (other: ts.Expression, bound?: Bindings) => Texts): Texts {
+  private ofName(
+    node: ts.Expression,
+    bindings: Bindings,
+    next: (other: ts.Expression, bound?: Bindings) => Texts,
+  ): Texts {
     const symbol = this.symbolOf(node);
     const bound = symbol && bindings.get(symbol);
     if (bound) return bound;
@@ -58,8 +66,10 @@ export class SqlTexts {
     const ofLoop = this.ofLoop(node, next);
     if (ofLoop) return ofLoop;
     const [declaration] = symbol?.declarations ?? [];
-    if (declaration && ts.isVariableDeclaration(declaration) && declaration.initializer) return next(declaration.initializer, none);
-    if (declaration && ts.isPropertyDeclaration(declaration) && declaration.initializer) return next(declaration.initializer, none);
+    if (declaration && ts.isVariableDeclaration(declaration) && declaration.initializer)
+      return next(declaration.initializer, none);
+    if (declaration && ts.isPropertyDeclaration(declaration) && declaration.initializer)
+      return next(declaration.initializer, none);
     if (declaration && ts.isPropertyAssignment(declaration)) return next(declaration.initializer, none);
     if (ts.isElementAccessExpression(node)) return this.ofMember(node, next);
     return byType;
@@ -71,7 +81,11 @@ export class SqlTexts {
     if (!declaration || !ts.isVariableDeclaration(declaration) || !declaration.initializer) return this.ofType(node);
     const table = withoutWrapping(declaration.initializer);
     if (!ts.isObjectLiteralExpression(table)) return this.ofType(node);
-    return either(table.properties.map((entry) => (ts.isPropertyAssignment(entry) ? next(entry.initializer, none) : this.ofType(node))));
+    return either(
+      table.properties.map((entry) =>
+        ts.isPropertyAssignment(entry) ? next(entry.initializer, none) : this.ofType(node),
+      ),
+    );
   }
 
   private ofCall(node: ts.CallExpression, bindings: Bindings, depth: number): Texts {
@@ -101,7 +115,10 @@ export class SqlTexts {
     return bound;
   }
 
-  /** `list.map((one) => text).join(separator)`: of a list that is written out, each of its elements; of any other, one element. */
+  /**
+   * `list.map((one) => text).join(separator)`: of a list that is written out, each of its elements; of any other, one
+   * element.
+   */
   private ofJoin(node: ts.CallExpression, bindings: Bindings, depth: number): Texts | undefined {
     const [separator] = node.arguments;
     if (!isMethodCall(node, 'join') || !separator) return undefined;
@@ -113,7 +130,8 @@ export class SqlTexts {
       return lists && either(lists.map((list) => all(list.map((element) => this.of(element, bindings, depth + 1)))));
     }
     const [each] = ts.isCallExpression(joined) ? joined.arguments : [];
-    if (!ts.isCallExpression(joined) || !isMethodCall(joined, 'map') || !each || !ts.isArrowFunction(each)) return undefined;
+    if (!ts.isCallExpression(joined) || !isMethodCall(joined, 'map') || !each || !ts.isArrowFunction(each))
+      return undefined;
     const from = this.constantOf(joined.expression.expression);
     const elements = ts.isArrayLiteralExpression(from) ? [...from.elements] : [undefined];
     return all(
@@ -174,7 +192,12 @@ export class SqlTexts {
 }
 
 function withoutWrapping(node: ts.Expression): ts.Expression {
-  if (ts.isParenthesizedExpression(node) || ts.isAsExpression(node) || ts.isSatisfiesExpression(node) || ts.isNonNullExpression(node)) {
+  if (
+    ts.isParenthesizedExpression(node) ||
+    ts.isAsExpression(node) ||
+    ts.isSatisfiesExpression(node) ||
+    ts.isNonNullExpression(node)
+  ) {
     return withoutWrapping(node.expression);
   }
   // `String.raw`, and tags that only help editors, change nothing that matters here.
@@ -193,7 +216,10 @@ function returned(body: ts.ConciseBody): ts.Expression[] {
   return found;
 }
 
-function isMethodCall(node: ts.CallExpression, name: string): node is ts.CallExpression & { expression: ts.PropertyAccessExpression } {
+function isMethodCall(
+  node: ts.CallExpression,
+  name: string,
+): node is ts.CallExpression & { expression: ts.PropertyAccessExpression } {
   return ts.isPropertyAccessExpression(node.expression) && node.expression.name.text === name;
 }
 

@@ -23,7 +23,9 @@ function programOf(source: string): ts.Program {
 }
 
 function textsOf(source: string): (string | string[])[] {
-  return findStatements(programOf(source), '/', () => true).map(({ texts }) => ('texts' in texts ? texts.texts : texts.unread));
+  return findStatements(programOf(source), '/', () => true).map(({ texts }) =>
+    'texts' in texts ? texts.texts : texts.unread,
+  );
 }
 
 describe('the texts of a statement', () => {
@@ -35,7 +37,11 @@ describe('the texts of a statement', () => {
       [`SELECT FROM a WHERE state = 'x'`],
     ],
     ['both branches of a condition', `manager.query(flag ? 'SELECT 1' : 'SELECT 2');`, ['SELECT 1', 'SELECT 2']],
-    ['each literal of a type', `declare const key: 'a' | 'b'; manager.query(\`SELECT \${key}\`);`, ['SELECT a', 'SELECT b']],
+    [
+      'each literal of a type',
+      `declare const key: 'a' | 'b'; manager.query(\`SELECT \${key}\`);`,
+      ['SELECT a', 'SELECT b'],
+    ],
     ['a number', `declare const limit: number; manager.query(\`SELECT 1 LIMIT \${limit}\`);`, ['SELECT 1 LIMIT 1']],
     [
       'a function',
@@ -66,9 +72,9 @@ describe('the texts of a statement', () => {
     ['by what is taken from an object', `const { find: ask } = { find }; ask('1');`],
     ['by what a function returns', `const make = () => find; make()('1');`],
   ])('are those of a caller that calls it %s', (_what, call) => {
-    expect(textsOf(`function find(text: string) { return statements.query('n', \`SELECT \${text}\`, []); } ${call}`)).toEqual([
-      ['SELECT 1'],
-    ]);
+    expect(
+      textsOf(`function find(text: string) { return statements.query('n', \`SELECT \${text}\`, []); } ${call}`),
+    ).toEqual([['SELECT 1']]);
   });
 
   it('are those of the callers of a function that has no name', () => {

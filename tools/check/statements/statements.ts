@@ -8,9 +8,15 @@ import { rowFaults } from './row-faults.js';
 const root = process.cwd();
 
 /** Statements of libraries name the tables that each service gives them; those specs run them. Migrations run whole. */
-const isSource = (file: string) => /^(apps|libs)\/[^/]+\/src\//.test(file) && !/\/migrations\/|(spec|fixture)\.ts$/.test(file);
+const isSource = (file: string) =>
+  /^(apps|libs)\/[^/]+\/src\//.test(file) && !/\/migrations\/|(spec|fixture)\.ts$/.test(file);
 
-async function faultsOf(statement: Statement, preparer: Preparer, indexed: IndexedColumns, checker: ts.TypeChecker): Promise<string[]> {
+async function faultsOf(
+  statement: Statement,
+  preparer: Preparer,
+  indexed: IndexedColumns,
+  checker: ts.TypeChecker,
+): Promise<string[]> {
   if ('unread' in statement.texts) return [`cannot be read from the source: ${statement.texts.unread}`];
   const faults: string[] = [];
   for (const text of statement.texts.texts) {
@@ -22,7 +28,10 @@ async function faultsOf(statement: Statement, preparer: Preparer, indexed: Index
   return [...new Set(faults)];
 }
 
-/** Prepares each statement in the sources of a service against its tables, compares what it returns with the type of its rows, and refuses what keeps indexes from use. */
+/**
+ * Prepares each statement in the sources of a service against its tables, compares what it returns with the type of its
+ * rows, and refuses what keeps indexes from use.
+ */
 export function statementCheck(program: ts.Program): TableCheck {
   const statements = findStatements(program, root, isSource);
   return async ({ service: { name }, dataSource, url }) => {

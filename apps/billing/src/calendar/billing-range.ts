@@ -42,7 +42,10 @@ export function readPeriod(range: BillingRange, profileZone: string): BillingPer
   const { interval } = range;
   const zone = zoneOf(range.timezone, profileZone);
   const allowed = `a real date in the years ${earliestYear} to ${latestYear}`;
-  const { start_date: startWallMs, end_date: endWallMs } = readWalls({ start_date: range.start_date, end_date: range.end_date }, allowed);
+  const { start_date: startWallMs, end_date: endWallMs } = readWalls(
+    { start_date: range.start_date, end_date: range.end_date },
+    allowed,
+  );
   if (startWallMs >= endWallMs) throw invalidField('end_date', 'later', 'must be later than start_date');
   if (endWallMs > latestEnd(startWallMs, interval)) {
     throw invalidField(
@@ -54,7 +57,11 @@ export function readPeriod(range: BillingRange, profileZone: string): BillingPer
   const startMs = zone.instantOf(startWallMs);
   const endMs = zone.instantOf(endWallMs);
   if (startMs === endMs) {
-    throw invalidField('end_date', 'skippedByClocks', `must be later than start_date: clocks in ${zone.name} skip the time between them`);
+    throw invalidField(
+      'end_date',
+      'skippedByClocks',
+      `must be later than start_date: clocks in ${zone.name} skip the time between them`,
+    );
   }
   const grid = bucketGrid(zone, interval, { startMs, endMs, startWallMs, endWallMs });
   return {
@@ -112,7 +119,10 @@ function readWalls<Name extends string>(texts: Record<Name, string>, allowed: st
   return Object.fromEntries(walls) as Record<Name, number>;
 }
 
-/** Undefined for what is no date in the years allowed. Date.parse takes 30 February for 2 March, so what it reads must be what was written. */
+/**
+ * Undefined for what is no date in the years allowed. Date.parse takes 30 February for 2 March, so what it reads must
+ * be what was written.
+ */
 function readWall(text: string): number | undefined {
   const date = new Date(`${text}Z`);
   const year = date.getUTCFullYear();

@@ -11,7 +11,10 @@ export interface ZonedRange {
   endWallMs: number;
 }
 
-/** Every instant at which buckets of the interval meet, from `startMs` to `endMs`, both included, and perhaps one before and one after; ascending. */
+/**
+ * Every instant at which buckets of the interval meet, from `startMs` to `endMs`, both included, and perhaps one before
+ * and one after; ascending.
+ */
 export function bucketGrid(zone: Zone, interval: BillingInterval, range: ZonedRange): number[] {
   return interval === 'hourly' ? hourGrid(zone, range.startMs, range.endMs) : dateGrid(zone, nthStart[interval], range);
 }
@@ -36,7 +39,8 @@ type NthStart = (date: Date, n: number) => number;
 
 const nthStart: Record<Exclude<BillingInterval, 'hourly'>, NthStart> = {
   daily: (date, n) => Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate() + n),
-  weekly: (date, n) => Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate() - daysSinceMonday(date) + 7 * n),
+  weekly: (date, n) =>
+    Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate() - daysSinceMonday(date) + 7 * n),
   monthly: (date, n) => Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + n),
 };
 
@@ -44,7 +48,10 @@ function daysSinceMonday(date: Date): number {
   return (date.getUTCDay() + 6) % 7;
 }
 
-/** Dates are counted on the calendar and only then turned into instants: a day that the zone skips starts with the next, and is no bucket. */
+/**
+ * Dates are counted on the calendar and only then turned into instants: a day that the zone skips starts with the next,
+ * and is no bucket.
+ */
 function dateGrid(zone: Zone, start: NthStart, { startWallMs, endWallMs }: ZonedRange): number[] {
   const date = new Date(startWallMs);
   const grid: number[] = [];

@@ -23,7 +23,9 @@ let zones: { zone: Zone; clock: WallClock }[];
 beforeAll(async () => {
   fixture = await BillingFixture.start();
   const rows = await fixture.query<{ name: string }>('SELECT name FROM pg_timezone_names ORDER BY name');
-  zones = rows.filter(({ name }) => isKnownToIntl(name)).map(({ name }) => ({ zone: Zone.named(name), clock: new WallClock(name) }));
+  zones = rows
+    .filter(({ name }) => isKnownToIntl(name))
+    .map(({ name }) => ({ zone: Zone.named(name), clock: new WallClock(name) }));
 });
 afterAll(() => fixture.stop());
 
@@ -57,10 +59,18 @@ function dateText(wallMs: number): string {
 }
 
 /** Undefined where clocks skip all of it. */
-function periodOf(zone: Zone, interval: BillingInterval, startWallMs: number, lengthMs: number): BillingPeriod | undefined {
+function periodOf(
+  zone: Zone,
+  interval: BillingInterval,
+  startWallMs: number,
+  lengthMs: number,
+): BillingPeriod | undefined {
   const endWallMs = startWallMs + lengthMs;
   if (zone.instantOf(startWallMs) === zone.instantOf(endWallMs)) return undefined;
-  return readPeriod({ start_date: dateText(startWallMs), end_date: dateText(endWallMs), interval, timezone: 'local' }, zone.name);
+  return readPeriod(
+    { start_date: dateText(startWallMs), end_date: dateText(endWallMs), interval, timezone: 'local' },
+    zone.name,
+  );
 }
 
 /** Which bucket a wall-clock time is in, by a number that grows with time. */
@@ -103,59 +113,70 @@ describe('law, in every zone that Intl and PostgreSQL know, 2015 to 2037:', () =
   const length = fc.integer({ min: 1, max: 45 * 24 * 3600 }).map((seconds) => seconds * secondMs);
 
   it('bounds ascend from the start to the end; each between them is a full hour or midnight, or a change of the clock', () => {
-    holdsInEveryZone([moment, length, fc.constantFrom(...intervals)], (zone, clock, startWallMs, lengthMs, interval) => {
-      const period = periodOf(zone, interval, startWallMs, lengthMs);
-      if (!period) return [];
-      const { bounds, startMs, endMs } = period;
-      const ends = [startMs, endMs, bounds[0], bounds.at(-1)];
-      const asked = [startWallMs, startWallMs + lengthMs].map((wallMs) => zone.instantOf(wallMs));
-      const unit = interval === 'hourly' ? hourMs : dayMs;
-      return [
-        ...ends.filter((ms, index) => ms !== asked[index % 2]),
-        ...bounds.filter((ms, index) => index > 0 && ms <= (bounds[index - 1] ?? ms)),
-        ...bounds.slice(1, -1).filter((ms) => clock.at(ms) % unit !== 0 && !clock.changesAt(ms)),
-      ];
-    });
+    holdsInEveryZone(
+      [moment, length, fc.constantFrom(...intervals)],
+      (zone, clock, startWallMs, lengthMs, interval) => {
+        const period = periodOf(zone, interval, startWallMs, lengthMs);
+        if (!period) return [];
+        const { bounds, startMs, endMs } = period;
+        const ends = [startMs, endMs, bounds[0], bounds.at(-1)];
+        const asked = [startWallMs, startWallMs + lengthMs].map((wallMs) => zone.instantOf(wallMs));
+        const unit = interval === 'hourly' ? hourMs : dayMs;
+        return [
+          ...ends.filter((ms, index) => ms !== asked[index % 2]),
+          ...bounds.filter((ms, index) => index > 0 && ms <= (bounds[index - 1] ?? ms)),
+          ...bounds.slice(1, -1).filter((ms) => clock.at(ms) % unit !== 0 && !clock.changesAt(ms)),
+        ];
+      },
+    );
   });
 
   it('a bucket holds no time of a later hour, day, week or month; the next one does', () => {
-    holdsInEveryZone([moment, length, fc.constantFrom(...intervals)], (zone, clock, startWallMs, lengthMs, interval) => {
-      const numberAt = (ms: number) => bucketNumber[interval](clock.at(ms));
-      const bounds = periodOf(zone, interval, startWallMs, lengthMs)?.bounds ?? [];
-      const hours = periodOf(zone, 'hourly', startWallMs, lengthMs)?.bounds ?? [];
-      let bucket = 0;
-      const inner = hours.slice(0, -1).filter((ms) => {
-        while (ms >= (bounds[bucket + 1] ?? Infinity)) bucket++;
-        return numberAt(ms) > numberAt(bounds[bucket] ?? ms);
-      });
-      const unmoved = bounds.slice(1, -1).filter((ms, index) => {
-        const moves = numberAt(ms) > numberAt(bounds[index] ?? ms);
-        // An hour is cut at a change of the clock, and may come twice.
-        return !moves && !(interval === 'hourly' && clock.changesAt(ms));
-      });
-      return [...inner, ...unmoved];
-    });
+    holdsInEveryZone(
+      [moment, length, fc.constantFrom(...intervals)],
+      (zone, clock, startWallMs, lengthMs, interval) => {
+        const numberAt = (ms: number) => bucketNumber[interval](clock.at(ms));
+        const bounds = periodOf(zone, interval, startWallMs, lengthMs)?.bounds ?? [];
+        const hours = periodOf(zone, 'hourly', startWallMs, lengthMs)?.bounds ?? [];
+        let bucket = 0;
+        const inner = hours.slice(0, -1).filter((ms) => {
+          while (ms >= (bounds[bucket + 1] ?? Infinity)) bucket++;
+          return numberAt(ms) > numberAt(bounds[bucket] ?? ms);
+        });
+        const unmoved = bounds.slice(1, -1).filter((ms, index) => {
+          const moves = numberAt(ms) > numberAt(bounds[index] ?? ms);
+          // An hour is cut at a change of the clock, and may come twice.
+          return !moves && !(interval === 'hourly' && clock.changesAt(ms));
+        });
+        return [...inner, ...unmoved];
+      },
+    );
   });
 
   it('hours nest in days, days in weeks and in months', () => {
     holdsInEveryZone([moment, length], (zone, _clock, startWallMs, lengthMs) => {
-      const [hours, days, weeks, months] = intervals.map((interval) => periodOf(zone, interval, startWallMs, lengthMs)?.bounds ?? []);
+      const [hours, days, weeks, months] = intervals.map(
+        (interval) => periodOf(zone, interval, startWallMs, lengthMs)?.bounds ?? [],
+      );
       const missing = (fine: number[] = [], coarse: number[] = []) => coarse.filter((ms) => !fine.includes(ms));
       return [...missing(hours, days), ...missing(days, weeks), ...missing(days, months)];
     });
   });
 
   it('ends are on the grid exactly where a longer range has a bound there', () => {
-    holdsInEveryZone([moment, length, fc.constantFrom(...intervals), fc.boolean()], (zone, _clock, wallMs, lengthMs, interval, full) => {
-      // A full day starts on many a grid, and any second on none.
-      const startWallMs = full ? Math.floor(wallMs / dayMs) * dayMs : wallMs;
-      const period = periodOf(zone, interval, startWallMs, lengthMs);
-      const longer = periodOf(zone, interval, startWallMs - 40 * dayMs, lengthMs + 80 * dayMs);
-      if (!period || !longer) return [];
-      return [
-        ...(longer.bounds.includes(period.startMs) === period.startsOnGrid ? [] : ['start']),
-        ...(longer.bounds.includes(period.endMs) === period.endsOnGrid ? [] : ['end']),
-      ];
-    });
+    holdsInEveryZone(
+      [moment, length, fc.constantFrom(...intervals), fc.boolean()],
+      (zone, _clock, wallMs, lengthMs, interval, full) => {
+        // A full day starts on many a grid, and any second on none.
+        const startWallMs = full ? Math.floor(wallMs / dayMs) * dayMs : wallMs;
+        const period = periodOf(zone, interval, startWallMs, lengthMs);
+        const longer = periodOf(zone, interval, startWallMs - 40 * dayMs, lengthMs + 80 * dayMs);
+        if (!period || !longer) return [];
+        return [
+          ...(longer.bounds.includes(period.startMs) === period.startsOnGrid ? [] : ['start']),
+          ...(longer.bounds.includes(period.endMs) === period.endsOnGrid ? [] : ['end']),
+        ];
+      },
+    );
   });
 });

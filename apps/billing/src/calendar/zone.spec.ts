@@ -3,7 +3,8 @@ import { isAppError } from '@atoll/errors';
 import { wall } from './wall-clock-fixture.js';
 import { Zone } from './zone.js';
 
-const instantOf = (zone: string, text: string) => new Date(Zone.named(zone).instantOf(wall(text))).toISOString().replace('.000', '');
+const instantOf = (zone: string, text: string) =>
+  new Date(Zone.named(zone).instantOf(wall(text))).toISOString().replace('.000', '');
 
 function refusalOf(name: string): unknown {
   try {
@@ -27,11 +28,14 @@ describe('a zone', () => {
   });
 
   it('tells offsets to the millisecond of their change, be it in the first hour of a year or for good', () => {
-    const hours = (name: string, ...instants: number[]) => instants.map((ms) => Zone.named(name).offsetAtMs(ms) / 3_600_000);
+    const hours = (name: string, ...instants: number[]) =>
+      instants.map((ms) => Zone.named(name).offsetAtMs(ms) / 3_600_000);
     const springMs = Date.UTC(2025, 2, 9, 10);
     expect(hours('America/Los_Angeles', springMs - 1, springMs)).toEqual([-8, -7]);
     const newYearMs = Date.UTC(2018, 0, 1, 1);
-    expect(hours('Africa/Sao_Tome', Date.UTC(2018) - 1, newYearMs - 1, newYearMs, Date.UTC(2019))).toEqual([0, 0, 1, 1]);
+    expect(hours('Africa/Sao_Tome', Date.UTC(2018) - 1, newYearMs - 1, newYearMs, Date.UTC(2019))).toEqual([
+      0, 0, 1, 1,
+    ]);
     const sinceMs = Date.UTC(2016, 4, 1, 7);
     expect(hours('America/Caracas', sinceMs - 1, sinceMs, Date.UTC(2025))).toEqual([-4.5, -4, -4]);
     expect(hours('Asia/Kathmandu', Date.UTC(2000), Date.UTC(2199))).toEqual([5.75, 5.75]);
@@ -56,7 +60,12 @@ describe('a zone', () => {
 
   it('takes a wall-clock time that it skips for the end of the gap', () => {
     expect(instantOf('America/Los_Angeles', '2025-03-09T01:59:59')).toBe('2025-03-09T09:59:59Z');
-    for (const skipped of ['2025-03-09T02:00:00', '2025-03-09T02:30:00', '2025-03-09T02:59:59', '2025-03-09T03:00:00']) {
+    for (const skipped of [
+      '2025-03-09T02:00:00',
+      '2025-03-09T02:30:00',
+      '2025-03-09T02:59:59',
+      '2025-03-09T03:00:00',
+    ]) {
       expect(instantOf('America/Los_Angeles', skipped)).toBe('2025-03-09T10:00:00Z');
     }
     expect(instantOf('Australia/Lord_Howe', '2025-10-05T02:10:00')).toBe('2025-10-04T15:30:00Z');
@@ -80,7 +89,9 @@ describe('a zone', () => {
 
   it('writes instants with its offset, and UTC with Z', () => {
     const ms = Date.UTC(2026, 8, 30, 18, 15, 7);
-    const written = ['UTC', 'Asia/Kathmandu', 'America/St_Johns', 'Europe/London', 'Etc/UTC'].map((name) => Zone.named(name).format(ms));
+    const written = ['UTC', 'Asia/Kathmandu', 'America/St_Johns', 'Europe/London', 'Etc/UTC'].map((name) =>
+      Zone.named(name).format(ms),
+    );
     expect(written).toEqual([
       '2026-09-30T18:15:07Z',
       '2026-10-01T00:00:07+05:45',

@@ -3,7 +3,10 @@ import { invalidField } from '@atoll/errors';
 const secondMs = 1000;
 const minuteMs = 60 * secondMs;
 const dayMs = 24 * 60 * minuteMs;
-/** How far apart a year is probed. No zone has changed its clock twice within a week since 2000, nor will one by what is announced up to 2100. */
+/**
+ * How far apart a year is probed. No zone has changed its clock twice within a week since 2000, nor will one by what is
+ * announced up to 2100.
+ */
 const probeMs = 3 * dayMs;
 
 /** The tz database has about 600 names, so this bound is met by nonsense alone. */
@@ -17,11 +20,12 @@ interface Reading {
 }
 
 /**
- * A zone of the tz database, as this Node's Intl knows it. Intl tells what offset holds at an instant, and not when it changes: that is
- * found by probing every third day of a UTC year and bisecting to the second, once a year and zone. After that a zone costs no more than UTC.
+ * A zone of the tz database, as this Node's Intl knows it. Intl tells what offset holds at an instant, and not when it
+ * changes: that is found by probing every third day of a UTC year and bisecting to the second, once a year and zone.
+ * After that a zone costs no more than UTC.
  *
- * Instants and wall-clock times are milliseconds, the latter as `Date.UTC` would have them. Meant for 2000 and later: from then on all
- * offsets are whole minutes.
+ * Instants and wall-clock times are milliseconds, the latter as `Date.UTC` would have them. Meant for 2000 and later:
+ * from then on all offsets are whole minutes.
  */
 export class Zone {
   /** Throws `invalid_input` for what Intl does not know. */
@@ -35,7 +39,10 @@ export class Zone {
     return zone;
   }
 
-  /** By UTC year: what held in the second before it, then each change within it. Billing reads some 200 years, so there are no more. */
+  /**
+   * By UTC year: what held in the second before it, then each change within it. Billing reads some 200 years, so there
+   * are no more.
+   */
   private readonly years = new Map<number, readonly Reading[]>();
 
   private constructor(
@@ -62,7 +69,10 @@ export class Zone {
     return found;
   }
 
-  /** The first instant whose local clock shows `wallMs` or later: of a time that the zone skips the end of the gap, of one that comes twice the earlier. */
+  /**
+   * The first instant whose local clock shows `wallMs` or later: of a time that the zone skips the end of the gap, of
+   * one that comes twice the earlier.
+   */
   instantOf(wallMs: number): number {
     // No zone is a day ahead of UTC, or behind it.
     const beforeMs = wallMs - dayMs;
@@ -113,7 +123,11 @@ function clockOf(name: string): Intl.DateTimeFormat {
       if (!(error instanceof RangeError)) throw error;
     }
   }
-  throw invalidField('timezone', 'knownZone', 'must be a zone of the tz database that is known here, such as Asia/Kathmandu');
+  throw invalidField(
+    'timezone',
+    'knownZone',
+    'must be a zone of the tz database that is known here, such as Asia/Kathmandu',
+  );
 }
 
 function readYear(clock: Intl.DateTimeFormat, year: number): Reading[] {

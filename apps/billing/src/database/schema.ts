@@ -1,7 +1,14 @@
 import { eventEntities } from '@atoll/events';
 import { teamDirectoryEntities } from '@atoll/team-directory';
 import { PriceAuditEntity, PriceEntity, SkuEntity } from '../prices/price.entity.js';
-import { OpenSegmentEntity, RegionEntity, SegmentEntity, SeriesEntity, TimelineEntity, UsageFactEntity } from '../usage/usage.entity.js';
+import {
+  OpenSegmentEntity,
+  RegionEntity,
+  SegmentEntity,
+  SeriesEntity,
+  TimelineEntity,
+  UsageFactEntity,
+} from '../usage/usage.entity.js';
 import { Billing1790000000000 } from './migrations/1790000000000-billing.js';
 import { TeamStanding1795000000000 } from './migrations/1795000000000-team-standing.js';
 import { FactDetails1799000000000 } from './migrations/1799000000000-fact-details.js';

@@ -39,7 +39,9 @@ export function expectGroupedBill<Group extends Tree>(
   const notTheSum = report.intervals.flatMap(({ start, cost, items }, index) => {
     const ofGroups = groups.map(({ intervals }) => intervals[index]!);
     const below = ofGroups.flatMap((interval) => interval.items);
-    const wrong: unknown[] = items.filter((one) => nanoOf(one.cost) !== sumOf(below.filter((item) => isSameItem(item, one))));
+    const wrong: unknown[] = items.filter(
+      (one) => nanoOf(one.cost) !== sumOf(below.filter((item) => isSameItem(item, one))),
+    );
     return nanoOf(cost) === sumOf(ofGroups) ? wrong : [{ start, cost, ofGroups }, ...wrong];
   });
   expect(notTheSum).toEqual([]);
@@ -59,14 +61,18 @@ function expectTree({ total_cost, intervals }: Tree, oracle: Oracle): void {
 /** Each cell is where it should be and closer than 10^-9 (a group's worth each) to what is exact. */
 function expectCells(intervals: readonly BillingBucket[], oracle: Oracle, parts: bigint): void {
   const shown = intervals.map(({ start, end, partial }) => [Date.parse(start), Date.parse(end), partial]);
-  expect(shown).toEqual(oracle.bounds.slice(0, -1).map((from, index) => [from, oracle.bounds[index + 1], oracle.isPartial(index)]));
+  expect(shown).toEqual(
+    oracle.bounds.slice(0, -1).map((from, index) => [from, oracle.bounds[index + 1], oracle.isPartial(index)]),
+  );
   const keys = oracle.keys(({ kind, sku }) => `${kind} ${sku}`);
   const wrong = intervals.flatMap(({ cost, items }, index) => {
     const [from, to] = [oracle.bounds[index], oracle.bounds[index + 1]];
     const cell = oracle.sum(undefined, from, to);
     const found: unknown[] = isClose(cost, cell, parts) ? [] : [{ index, cost, cell }];
     const exact = new Map(
-      keys.map((key) => [key, sumOfItem(oracle, key, from, to)] as const).filter(([, { heldNanoMs }]) => heldNanoMs > 0n),
+      keys
+        .map((key) => [key, sumOfItem(oracle, key, from, to)] as const)
+        .filter(([, { heldNanoMs }]) => heldNanoMs > 0n),
     );
     const shownKeys = items.map(({ kind, sku }) => `${kind} ${sku}`);
     if (shownKeys.join() !== [...exact.keys()].join()) found.push({ index, shownKeys, keys: [...exact.keys()] });
@@ -99,5 +105,7 @@ function expectUnpriced({ unpriced }: BillingReport, oracle: Oracle): void {
   const without = oracle.where(({ priceNano }) => priceNano === null);
   const keyOf = ({ kind, sku, resource }: Piece) => `${kind} ${sku} ${resource}`;
   const expected = without.keys(keyOf).map((key) => [key, hoursOf(without.sum((piece) => keyOf(piece) === key))]);
-  expect(unpriced.map(({ kind, sku, resource_id, unit_hours }) => [`${kind} ${sku} ${resource_id}`, unit_hours])).toEqual(expected);
+  expect(
+    unpriced.map(({ kind, sku, resource_id, unit_hours }) => [`${kind} ${sku} ${resource_id}`, unit_hours]),
+  ).toEqual(expected);
 }

@@ -52,7 +52,11 @@ async function expectEveryBill(scenario: Scenario): Promise<void> {
     ({ workspace_id }) => workspace_id,
   );
   const [, workspace] = team.workspaces;
-  const ofWorkspace = await billing.call(billingReports.workspace, { workspace_id: workspace!.id, ...scenario.range() }, caller);
+  const ofWorkspace = await billing.call(
+    billingReports.workspace,
+    { workspace_id: workspace!.id, ...scenario.range() },
+    caller,
+  );
   expectBill(
     ofWorkspace,
     oracle.where(({ workspaceId }) => workspaceId === workspace!.id),
@@ -91,7 +95,10 @@ async function expectEveryBill(scenario: Scenario): Promise<void> {
   }
 }
 
-/** Pods, VMs and hosts by themselves; and with pools and storage they come to the team's bill, but for what each of the three is rounded by. */
+/**
+ * Pods, VMs and hosts by themselves; and with pools and storage they come to the team's bill, but for what each of the
+ * three is rounded by.
+ */
 async function expectInstances(
   scenario: Scenario,
   oracle: Oracle,
@@ -108,7 +115,11 @@ async function expectInstances(
     ({ workspace_id, instance_id, kind }) => `${workspace_id} ${kind}:${instance_id}`,
   );
   const [, workspace] = scenario.team.workspaces;
-  const ofWorkspace = await billing.call(instanceReports.ofWorkspace, { workspace_id: workspace!.id, ...scenario.range() }, caller);
+  const ofWorkspace = await billing.call(
+    instanceReports.ofWorkspace,
+    { workspace_id: workspace!.id, ...scenario.range() },
+    caller,
+  );
   expectGroupedBill(
     ofWorkspace,
     ofWorkspace.instances,
@@ -136,7 +147,11 @@ async function tellAll(draft: Draft, zone: string): Promise<Scenario> {
 
 const withoutTime = ({ as_of: _asOf, ...report }: BillingReport) => report;
 const readTeam = (scenario: Scenario, range: object = scenario.range(), zone = scenario.zone) =>
-  billing.call(billingReports.team, { team_id: scenario.team.team_id, ...scenario.range(), ...range }, scenario.caller(zone));
+  billing.call(
+    billingReports.team,
+    { team_id: scenario.team.team_id, ...scenario.range(), ...range },
+    scenario.caller(zone),
+  );
 
 describe('every bill', () => {
   it('is the exact integral of quantity × price in any zone, rounded once down one tree, so that what is shown adds up', async () => {
@@ -191,7 +206,8 @@ describe('every bill', () => {
       asyncProperty(draftOf(), aZone, constantFrom(1, 3, 14), async (draft, zone, size) => {
         const scenario = await tellAll(draft, zone);
         const first = await readTeam(scenario);
-        for (let at = 0; at < scenario.facts.length; at += size) await scenario.tell(scenario.facts.slice(at, at + size));
+        for (let at = 0; at < scenario.facts.length; at += size)
+          await scenario.tell(scenario.facts.slice(at, at + size));
         expect(withoutTime(await readTeam(scenario))).toEqual(withoutTime(first));
       }),
       runs(10),
@@ -208,7 +224,10 @@ describe('bills of one team', () => {
         const middle = new Date(draft.startWall + Math.max(1, Math.floor((draft.lengthSeconds * part) / 1001)) * 1000);
         const cut = middle.toISOString().slice(0, 19);
         if (instantOf(zone, middle.getTime()) === instantOf(zone, draft.startWall)) return;
-        const parts = [await readTeam(scenario, { start_date, end_date: cut }), await readTeam(scenario, { start_date: cut, end_date })];
+        const parts = [
+          await readTeam(scenario, { start_date, end_date: cut }),
+          await readTeam(scenario, { start_date: cut, end_date }),
+        ];
         const whole = await readTeam(scenario);
         const apart = nanoOf(whole.total_cost) - parts.reduce((sum, { total_cost }) => sum + nanoOf(total_cost), 0n);
         expect(apart >= -1n && apart <= 1n).toBe(true);
@@ -219,14 +238,19 @@ describe('bills of one team', () => {
 
   it('by hour nest in those by day, and days in weeks and months: one total, and the parts come to the whole', async () => {
     await assert(
-      asyncProperty(draftOf(), aZone, shuffledSubarray(['monthly', 'weekly'] as const, { minLength: 1 }), async (draft, zone, coarser) => {
-        const short = { ...draft, lengthSeconds: Math.min(draft.lengthSeconds, 20 * 86_400) };
-        const scenario = await tellAll(short, zone);
-        const byHour = await readTeam(scenario, { interval: 'hourly' });
-        const byDay = await readTeam(scenario, { interval: 'daily' });
-        expectNested(byHour, byDay);
-        for (const interval of coarser) expectNested(byDay, await readTeam(scenario, { interval }));
-      }),
+      asyncProperty(
+        draftOf(),
+        aZone,
+        shuffledSubarray(['monthly', 'weekly'] as const, { minLength: 1 }),
+        async (draft, zone, coarser) => {
+          const short = { ...draft, lengthSeconds: Math.min(draft.lengthSeconds, 20 * 86_400) };
+          const scenario = await tellAll(short, zone);
+          const byHour = await readTeam(scenario, { interval: 'hourly' });
+          const byDay = await readTeam(scenario, { interval: 'daily' });
+          expectNested(byHour, byDay);
+          for (const interval of coarser) expectNested(byDay, await readTeam(scenario, { interval }));
+        },
+      ),
       runs(10),
     );
   });
@@ -239,7 +263,11 @@ describe('bills of one team', () => {
         const [start, end] = [Date.parse(here.start), Date.parse(here.end)];
         const [start_date, end_date] = [wallOf(other, start), wallOf(other, end)];
         // A time that the other zone's clocks show twice stands for the earlier one.
-        if (instantOf(other, Date.parse(`${start_date}Z`)) !== start || instantOf(other, Date.parse(`${end_date}Z`)) !== end) return;
+        if (
+          instantOf(other, Date.parse(`${start_date}Z`)) !== start ||
+          instantOf(other, Date.parse(`${end_date}Z`)) !== end
+        )
+          return;
         const there = await readTeam(scenario, { start_date, end_date }, other);
         expect([there.total_cost, there.unpriced]).toEqual([here.total_cost, here.unpriced]);
       }),
@@ -251,7 +279,9 @@ describe('bills of one team', () => {
 function expectNested(fine: BillingReport, coarse: BillingReport): void {
   expect(fine.total_cost).toBe(coarse.total_cost);
   for (const { start, end, cost } of coarse.intervals) {
-    const inside = fine.intervals.filter((part) => Date.parse(part.start) >= Date.parse(start) && Date.parse(part.end) <= Date.parse(end));
+    const inside = fine.intervals.filter(
+      (part) => Date.parse(part.start) >= Date.parse(start) && Date.parse(part.end) <= Date.parse(end),
+    );
     expect([inside.at(0)?.start, inside.at(-1)?.end]).toEqual([start, end]);
     const apart = nanoOf(cost) - inside.reduce((sum, part) => sum + nanoOf(part.cost), 0n);
     const most = BigInt(inside.length + 1);

@@ -29,7 +29,8 @@ describe('the comparison of two months', () => {
         await scenario.tell();
         await scenario.price();
         const first = new Date(draft.startWall);
-        const month = (offset: number) => new Date(Date.UTC(first.getUTCFullYear(), first.getUTCMonth() + offset, 1)).toISOString();
+        const month = (offset: number) =>
+          new Date(Date.UTC(first.getUTCFullYear(), first.getUTCMonth() + offset, 1)).toISOString();
         const [from, to] = [month(later), month(later + 1)];
         const asked = { team_id: scenario.team.team_id, start_month: from.slice(0, 7), end_month: to.slice(0, 7) };
         const compared = await billing.call(billingReports.comparison, asked, scenario.caller());
@@ -45,7 +46,11 @@ describe('the comparison of two months', () => {
           total_cost: before.total_cost,
           items: before.intervals[0]?.items,
         });
-        expect(compared.end_month).toEqual({ month: asked.end_month, total_cost: after.total_cost, items: after.intervals[0]?.items });
+        expect(compared.end_month).toEqual({
+          month: asked.end_month,
+          total_cost: after.total_cost,
+          items: after.intervals[0]?.items,
+        });
         expect(nanoOf(compared.change.amount)).toBe(nanoOf(after.total_cost) - nanoOf(before.total_cost));
         const exact = (start: string, end: string) =>
           Oracle.of(scenario.facts, scenario.prices, {
@@ -60,7 +65,8 @@ describe('the comparison of two months', () => {
           const change = nanoOf(item.end_cost) - nanoOf(item.start_cost);
           expect(nanoOf(item.change)).toBe(change);
           expect(nanoOf(item.price_effect) + nanoOf(item.quantity_effect)).toBe(change);
-          const isItem = ({ kind, sku }: OracleFact | { kind: string; sku: string }) => kind === item.kind && sku === item.sku;
+          const isItem = ({ kind, sku }: OracleFact | { kind: string; sku: string }) =>
+            kind === item.kind && sku === item.sku;
           const [was, is] = [q0.sum(isItem), q1.sum(isItem)];
           const byQuantity =
             was.heldNanoMs === 0n || is.heldNanoMs === 0n
@@ -68,7 +74,9 @@ describe('the comparison of two months', () => {
               : roundHalfUp((is.heldNanoMs - was.heldNanoMs) * was.exact, was.heldNanoMs * perNano);
           expect(nanoOf(item.quantity_effect)).toBe(byQuantity);
         }
-        expect(compared.items.reduce((sum, { change }) => sum + nanoOf(change), 0n)).toBe(nanoOf(compared.change.amount));
+        expect(compared.items.reduce((sum, { change }) => sum + nanoOf(change), 0n)).toBe(
+          nanoOf(compared.change.amount),
+        );
       }),
       runs(25),
     );
@@ -118,7 +126,13 @@ describe('what runs now', () => {
         };
         await billing.call(usage.record, { events: [fact] });
         const valid_from = '2015-01-01T00:00:00Z';
-        await billing.call(prices.create, { sku, unit: 'vm', unit_price: decimal(1_000_000_007n), valid_from, force: true });
+        await billing.call(prices.create, {
+          sku,
+          unit: 'vm',
+          unit_price: decimal(1_000_000_007n),
+          valid_from,
+          force: true,
+        });
         const day = (offset: number) => `${new Date(now + offset * 86_400_000).toISOString().slice(0, 10)}T00:00:00`;
         const asked = { team_id, start_date: day(-4), end_date: day(2), interval: 'daily' as const };
         const report = await billing.call(billingReports.team, asked, memberOf(team_id));

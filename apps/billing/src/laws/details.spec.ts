@@ -77,7 +77,12 @@ const numberOf = (name: 'v_ram_gb' | 'used_size_in_gb') => (one: Fact) => {
   return typeof value === 'number' ? value : undefined;
 };
 
-const asked = { start_date: '2025-03-10T00:00:00', end_date: '2025-03-11T00:00:00', interval: 'daily' as const, region_id: 'all' };
+const asked = {
+  start_date: '2025-03-10T00:00:00',
+  end_date: '2025-03-11T00:00:00',
+  interval: 'daily' as const,
+  region_id: 'all',
+};
 
 let sequence = 0;
 /** Records the facts in any batches, for a team of its own and beside another team with the same ids. */
@@ -103,7 +108,8 @@ async function record(facts: readonly Fact[], kind: 'gpuaas_pool' | 'shared_stor
   });
   const alien = facts.map((one) => ({ ...one, attributes: { pool_name: 'alien', pool_profiles: 9 }, name: 'alien' }));
   const events = [...facts.map((one) => eventOf(one, team)), ...alien.map((one) => eventOf(one, other))];
-  for (let at = 0; at < events.length; at += chunk) await billing.call(usage.record, { events: events.slice(at, at + chunk) });
+  for (let at = 0; at < events.length; at += chunk)
+    await billing.call(usage.record, { events: events.slice(at, at + chunk) });
   return { team_id: team.team_id, caller: memberOf(team.team_id) };
 }
 

@@ -1,6 +1,6 @@
 /**
- * Local time as the oracle has it: slow, plain, and of another make than the product's calendar. All it takes from Intl is what a clock in the zone
- * shows at an instant.
+ * Local time as the oracle has it: slow, plain, and of another make than the product's calendar. All it takes from Intl
+ * is what a clock in the zone shows at an instant.
  */
 const quarterMs = 15 * 60_000;
 const dayMs = 24 * 60 * 60_000;
@@ -75,7 +75,11 @@ export function gridOf(zone: string, interval: Interval, startMs: number, endMs:
     return [...new Set([...hours, ...changesBetween(zone, startMs - 1, endMs + 1)])].sort((one, other) => one - other);
   }
   const found = new Set<number>();
-  for (let date = Math.floor(localMs(zone, startMs) / dayMs) * dayMs - dayMs; date <= localMs(zone, endMs) + 2 * dayMs; date += dayMs) {
+  for (
+    let date = Math.floor(localMs(zone, startMs) / dayMs) * dayMs - dayMs;
+    date <= localMs(zone, endMs) + 2 * dayMs;
+    date += dayMs
+  ) {
     const day = new Date(date);
     if (interval === 'weekly' && day.getUTCDay() !== 1) continue;
     if (interval === 'monthly' && day.getUTCDate() !== 1) continue;

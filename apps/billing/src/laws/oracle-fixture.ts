@@ -117,14 +117,24 @@ function held(facts: readonly OracleFact[], asOfMs: number): Piece[] {
 /** Cut where a price begins, each part with what held at its start. */
 function priced(piece: Piece, prices: readonly OraclePrice[]): Piece[] {
   const ofSku = prices.filter(({ sku }) => sku === piece.sku);
-  const starts = [piece.startMs, ...ofSku.map(({ fromMs }) => fromMs).filter((at) => at > piece.startMs && at < piece.endMs)];
+  const starts = [
+    piece.startMs,
+    ...ofSku.map(({ fromMs }) => fromMs).filter((at) => at > piece.startMs && at < piece.endMs),
+  ];
   const cuts = [...new Set(starts)].sort((one, other) => one - other);
-  return cuts.map((startMs, index) => ({ ...piece, startMs, endMs: cuts[index + 1] ?? piece.endMs, priceNano: priceAt(ofSku, startMs) }));
+  return cuts.map((startMs, index) => ({
+    ...piece,
+    startMs,
+    endMs: cuts[index + 1] ?? piece.endMs,
+    priceNano: priceAt(ofSku, startMs),
+  }));
 }
 
 function priceAt(prices: readonly OraclePrice[], atMs: number): bigint | null {
   const latest = (isMeant: (price: OraclePrice) => boolean) =>
-    prices.filter((price) => price.fromMs <= atMs && isMeant(price)).toSorted((one, other) => other.fromMs - one.fromMs)[0];
+    prices
+      .filter((price) => price.fromMs <= atMs && isMeant(price))
+      .toSorted((one, other) => other.fromMs - one.fromMs)[0];
   return (latest(({ ofTeam }) => ofTeam) ?? latest(({ ofTeam }) => !ofTeam))?.priceNano ?? null;
 }
 

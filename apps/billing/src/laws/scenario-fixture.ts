@@ -34,7 +34,10 @@ interface DraftPrice {
   priceNano: bigint;
 }
 
-/** A place in time, as a part of the range from a little before it to a little after: on the bounds and hours, and anywhere. */
+/**
+ * A place in time, as a part of the range from a little before it to a little after: on the bounds and hours, and
+ * anywhere.
+ */
 const place: Arbitrary<number> = oneof(
   integer({ min: -2 * 96, max: 4 * 96 }).map((quarters) => quarters * 15 * 60_000),
   integer({ min: -2 * dayMs, max: 60 * dayMs }),
@@ -75,7 +78,9 @@ export function draftOf(aroundMs?: number): Arbitrary<Draft> {
         }),
         { minLength: 1, maxLength: 14 },
       ),
-      prices: array(record({ at: place, resource: nat(2), ofTeam: boolean(), priceNano: nano(1_000_000_000_000n) }), { maxLength: 6 }),
+      prices: array(record({ at: place, resource: nat(2), ofTeam: boolean(), priceNano: nano(1_000_000_000_000n) }), {
+        maxLength: 6,
+      }),
     }),
   );
 }
@@ -120,7 +125,9 @@ export class Scenario {
       return { sku: `${sku}-${run}`, ofTeam, priceNano, fromMs: draft.startWall + at };
     });
     // One price a start: the first drawn.
-    this.prices = [...Map.groupBy(named, ({ sku, ofTeam, fromMs }) => `${sku} ${ofTeam} ${fromMs}`).values()].map(([first]) => first!);
+    this.prices = [...Map.groupBy(named, ({ sku, ofTeam, fromMs }) => `${sku} ${ofTeam} ${fromMs}`).values()].map(
+      ([first]) => first!,
+    );
   }
 
   static async make(billing: BillingFixture, draft: Draft, zone = 'UTC'): Promise<Scenario> {
@@ -152,7 +159,12 @@ export class Scenario {
   /** The range as its path has it. */
   range(interval = this.draft.interval) {
     const { startWall, lengthSeconds } = this.draft;
-    return { start_date: wallText(startWall), end_date: wallText(startWall + lengthSeconds * 1000), interval, timezone: 'local' as const };
+    return {
+      start_date: wallText(startWall),
+      end_date: wallText(startWall + lengthSeconds * 1000),
+      interval,
+      timezone: 'local' as const,
+    };
   }
 
   #eventOf({ timeMs, quantityNano, resource, workspaceId, regionId, poolId, kind, ...fact }: OracleFact): UsageEvent {

@@ -5,22 +5,35 @@ const decimalForm = /^-?\d+(?:\.\d{1,9})?$/;
 const zeros = '0'.repeat(decimals);
 const zero = '0'.charCodeAt(0);
 
-/** 10^-9 units of a decimal text with at most 9 decimals. Throws RangeError for any other text: it has been checked before. */
+/**
+ * 10^-9 units of a decimal text with at most 9 decimals. Throws RangeError for any other text: it has been checked
+ * before.
+ */
 export function nanoOf(decimal: string): bigint {
-  if (!decimalForm.test(decimal)) throw new RangeError(`Not a decimal number of at most ${decimals} decimals: ${decimal.slice(0, 60)}`);
+  if (!decimalForm.test(decimal))
+    throw new RangeError(`Not a decimal number of at most ${decimals} decimals: ${decimal.slice(0, 60)}`);
   return decimal.startsWith('-') ? -BigInt(nanoDigitsOf(decimal.slice(1))) : BigInt(nanoDigitsOf(decimal));
 }
 
-/** The same of a decimal text that is not negative, as its digits: `2.5` is `2500000000`, and `0` is `0`. For what is only passed on. */
+/**
+ * The same of a decimal text that is not negative, as its digits: `2.5` is `2500000000`, and `0` is `0`. For what is
+ * only passed on.
+ */
 export function nanoDigitsOf(decimal: string): string {
   const point = decimal.indexOf('.');
-  const digits = point < 0 ? decimal + zeros : decimal.slice(0, point) + decimal.slice(point + 1) + zeros.slice(decimal.length - point - 1);
+  const digits =
+    point < 0
+      ? decimal + zeros
+      : decimal.slice(0, point) + decimal.slice(point + 1) + zeros.slice(decimal.length - point - 1);
   let first = 0;
   while (first < digits.length - 1 && digits.charCodeAt(first) === zero) first += 1;
   return first === 0 ? digits : digits.slice(first);
 }
 
-/** The shortest decimal text of 10^-9 units: `12.34`, `0`, `-0.000000001`. Reports write thousands, so it takes no regular expression. */
+/**
+ * The shortest decimal text of 10^-9 units: `12.34`, `0`, `-0.000000001`. Reports write thousands, so it takes no
+ * regular expression.
+ */
 export function decimalOf(nano: bigint): string {
   if (nano < 0n) return `-${decimalOf(-nano)}`;
   const digits = nano.toString().padStart(decimals + 1, '0');
@@ -31,8 +44,8 @@ export function decimalOf(nano: bigint): string {
 }
 
 /**
- * The JSON number nearest to 10^-9 units, which shows all 9 decimals up to some millions of units. The one way out of exactness: for quantities
- * of hours that are shown, and never for money.
+ * The JSON number nearest to 10^-9 units, which shows all 9 decimals up to some millions of units. The one way out of
+ * exactness: for quantities of hours that are shown, and never for money.
  */
 export function numberOf(nano: bigint): number {
   const isSafe = nano <= Number.MAX_SAFE_INTEGER && nano >= Number.MIN_SAFE_INTEGER;

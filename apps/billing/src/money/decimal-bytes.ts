@@ -13,8 +13,9 @@ const triples = Uint8Array.from(
 );
 
 /**
- * Writes the decimal text of 10^-9 units, as `decimalOf` has it, at `at` in ASCII, where there must be room for `longestDecimal` bytes. Returns
- * the place behind it. Reports write tens of thousands, in a fraction of the time that text takes which is made and then encoded.
+ * Writes the decimal text of 10^-9 units, as `decimalOf` has it, at `at` in ASCII, where there must be room for
+ * `longestDecimal` bytes. Returns the place behind it. Reports write tens of thousands, in a fraction of the time that
+ * text takes which is made and then encoded.
  */
 export function putDecimal(bytes: Uint8Array, at: number, nano: bigint): number {
   if (nano < 0n || nano > largestExact) return putText(bytes, at, decimalOf(nano));

@@ -1,5 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
-import { array, assert, asyncProperty, bigInt, boolean, constantFrom, oneof, property, type Arbitrary } from 'fast-check';
+import {
+  array,
+  assert,
+  asyncProperty,
+  bigInt,
+  boolean,
+  constantFrom,
+  oneof,
+  property,
+  type Arbitrary,
+} from 'fast-check';
 import { Pace, Turns } from '@atoll/waiting';
 import { divideHalfUp, largestRemainder } from './rounding.js';
 
@@ -35,22 +45,28 @@ interface Parts {
 }
 
 /** With ties and zeros among them, few and many. */
-const someParts: Arbitrary<Parts> = constantFrom(1n, 3n, 7n, 3_600_000_000_000_000n, 2n ** 53n - 1n).chain((denominator) => {
-  const numerator = oneof(constantFrom(0n, 1n, denominator, denominator / 3n), bigInt({ min: 0n, max: 4n * denominator }));
-  return array(numerator, { minLength: 1, maxLength: 120 }).chain((numerators) =>
-    boolean().map((isUp) => {
-      const exact = numerators.reduce((sum, one) => sum + one, 0n);
-      return {
-        wholes: numerators.map((one) => one / denominator),
-        // Below the denominator, and so exact.
-        rests: numerators.map((one) => Number(one % denominator)),
-        denominator,
-        total: exact / denominator + (isUp && exact % denominator > 0n ? 1n : 0n),
-      };
-    }),
-  );
-});
-const round = (total: bigint, wholes: bigint[], rests: number[]) => largestRemainder(total, wholes, rests, new Pace(new Turns()));
+const someParts: Arbitrary<Parts> = constantFrom(1n, 3n, 7n, 3_600_000_000_000_000n, 2n ** 53n - 1n).chain(
+  (denominator) => {
+    const numerator = oneof(
+      constantFrom(0n, 1n, denominator, denominator / 3n),
+      bigInt({ min: 0n, max: 4n * denominator }),
+    );
+    return array(numerator, { minLength: 1, maxLength: 120 }).chain((numerators) =>
+      boolean().map((isUp) => {
+        const exact = numerators.reduce((sum, one) => sum + one, 0n);
+        return {
+          wholes: numerators.map((one) => one / denominator),
+          // Below the denominator, and so exact.
+          rests: numerators.map((one) => Number(one % denominator)),
+          denominator,
+          total: exact / denominator + (isUp && exact % denominator > 0n ? 1n : 0n),
+        };
+      }),
+    );
+  },
+);
+const round = (total: bigint, wholes: bigint[], rests: number[]) =>
+  largestRemainder(total, wholes, rests, new Pace(new Turns()));
 const rounded = ({ total, wholes, rests }: Parts) => round(total, wholes, rests);
 
 describe('rounding by largest remainder', () => {

@@ -11,11 +11,12 @@ function floorDivide(numerator: bigint, denominator: bigint): bigint {
 }
 
 /**
- * Rounds parts to whole numbers that add up to `total`: each part down, and then one more for those with the largest remainders, of equal
- * ones the earlier. So each is its exact part rounded down or up, and a part that is whole already stays as it is.
+ * Rounds parts to whole numbers that add up to `total`: each part down, and then one more for those with the largest
+ * remainders, of equal ones the earlier. So each is its exact part rounded down or up, and a part that is whole already
+ * stays as it is.
  *
- * Part i is `wholes[i] + rests[i] / denominator` for one denominator of at most 2^53, each rest being whole and below it. `total` is the exact
- * sum of the parts rounded down or up; any other is a bug, and throws RangeError.
+ * Part i is `wholes[i] + rests[i] / denominator` for one denominator of at most 2^53, each rest being whole and below
+ * it. `total` is the exact sum of the parts rounded down or up; any other is a bug, and throws RangeError.
  */
 export async function largestRemainder(
   total: bigint,
@@ -39,7 +40,10 @@ export async function largestRemainder(
 /** A few are looked for one by one. */
 const few = 32;
 
-/** The places of so many of the largest rests, of equal ones the earlier. Throws RangeError where so many are not above 0. */
+/**
+ * The places of so many of the largest rests, of equal ones the earlier. Throws RangeError where so many are not
+ * above 0.
+ */
 export async function largestOf(rests: ArrayLike<number>, count: number, pace: Pace): Promise<readonly number[]> {
   const found = rests.length <= few ? largestOfFew(rests, count) : await largestOfMany(rests, count, pace);
   if (found.length !== count) throw new RangeError('The parts do not add up to this total.');

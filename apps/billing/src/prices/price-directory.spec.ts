@@ -37,7 +37,11 @@ async function walk(between: (page: number) => Promise<void> = () => Promise.res
   const all: Price[] = [];
   for (let page = 0; ; page += 1) {
     const after = all.at(-1)?.price_id;
-    const { prices: next } = await billing.ask(priceDirectory.page, after === undefined ? {} : { price_id: after }, systemContext('specs'));
+    const { prices: next } = await billing.ask(
+      priceDirectory.page,
+      after === undefined ? {} : { price_id: after },
+      systemContext('specs'),
+    );
     if (next.length === 0) return all;
     all.push(...next);
     await between(page);

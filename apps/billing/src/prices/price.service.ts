@@ -89,7 +89,8 @@ export class PricesService {
     try {
       await this.directory.team(teamId);
     } catch (error) {
-      if (isAppError(error) && error.code === 'not_found') throw invalidField('team_id', 'isTeam', 'must be the id of a team.');
+      if (isAppError(error) && error.code === 'not_found')
+        throw invalidField('team_id', 'isTeam', 'must be the id of a team.');
       throw error;
     }
   }
@@ -97,9 +98,14 @@ export class PricesService {
   /** Locks the SKU until the transaction ends; makes it where this is its first price. */
   private async requireUnit(manager: EntityManager, { sku, unit }: CreatePrice): Promise<void> {
     await manager.query('INSERT INTO sku (sku, unit) VALUES ($1, $2) ON CONFLICT DO NOTHING', [sku, unit]);
-    const [known] = await manager.query<{ unit: string }[]>('SELECT unit FROM sku WHERE sku = $1 FOR NO KEY UPDATE', [sku]);
+    const [known] = await manager.query<{ unit: string }[]>('SELECT unit FROM sku WHERE sku = $1 FOR NO KEY UPDATE', [
+      sku,
+    ]);
     if (known && known.unit !== unit) {
-      throw new AppError('conflict', `${sku} is priced by the unit "${known.unit}": all prices of a SKU have one unit.`);
+      throw new AppError(
+        'conflict',
+        `${sku} is priced by the unit "${known.unit}": all prices of a SKU have one unit.`,
+      );
     }
   }
 
@@ -115,7 +121,12 @@ export class PricesService {
     return place ?? { is_past: false, same_start: null, price_before: null };
   }
 
-  private async insert(manager: EntityManager, terms: CreatePrice, validFrom: string, { same_start }: Place): Promise<Price> {
+  private async insert(
+    manager: EntityManager,
+    terms: CreatePrice,
+    validFrom: string,
+    { same_start }: Place,
+  ): Promise<Price> {
     if (same_start) await manager.query('UPDATE price SET replaced_at = clock_timestamp() WHERE id = $1', [same_start]);
     // Of two prices with one start the later `created_at` holds, so it is later even within a millisecond.
     const [row] = await manager.query<{ price: Price }[]>(
@@ -131,7 +142,12 @@ export class PricesService {
     return row.price;
   }
 
-  private async audit(manager: EntityManager, price: Price, { price_before }: Place, { caller, requestId }: CallContext): Promise<void> {
+  private async audit(
+    manager: EntityManager,
+    price: Price,
+    { price_before }: Place,
+    { caller, requestId }: CallContext,
+  ): Promise<void> {
     await manager.query(
       `INSERT INTO price_audit (id, price_id, sku, team_id, valid_from, price_before, price_after, user_id, request_id)
        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
@@ -153,9 +169,14 @@ export class PricesService {
 function requireForce({ force = false }: CreatePrice, { is_past, same_start }: Place): void {
   if (force) return;
   if (is_past) {
-    throw invalidField('valid_from', 'isPast', 'must not be in the past: `force: true` sets the price back and re-rates what it touches.');
+    throw invalidField(
+      'valid_from',
+      'isPast',
+      'must not be in the past: `force: true` sets the price back and re-rates what it touches.',
+    );
   }
-  if (same_start) throw new AppError('conflict', 'There is a price with this start already: `force: true` takes its place.');
+  if (same_start)
+    throw new AppError('conflict', 'There is a price with this start already: `force: true` takes its place.');
 }
 
 /** Prices hold to the millisecond, as facts do. */

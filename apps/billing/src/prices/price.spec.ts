@@ -96,7 +96,9 @@ describe('a price', () => {
   it('is by the one unit of its SKU', async () => {
     const price = terms();
     await create(price);
-    const refused = await errorOf(create({ ...price, unit: 'GB', valid_from: new Date(Date.now() + 2 * 86_400_000).toISOString() }));
+    const refused = await errorOf(
+      create({ ...price, unit: 'GB', valid_from: new Date(Date.now() + 2 * 86_400_000).toISOString() }),
+    );
     expect([refused.code, refused.message]).toEqual(['conflict', expect.stringContaining('"vm"')]);
   });
 
@@ -113,13 +115,17 @@ describe('a price', () => {
 
   it('that two set at once is one price', async () => {
     const price = terms();
-    const answers = await Promise.allSettled(Array.from({ length: 5 }, (_, index) => create({ ...price, unit_price: `${index + 1}` })));
+    const answers = await Promise.allSettled(
+      Array.from({ length: 5 }, (_, index) => create({ ...price, unit_price: `${index + 1}` })),
+    );
     expect(answers.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
   });
 
   it('of many forced at once is the one set last; all of them stay', async () => {
     const price = terms();
-    await Promise.all(Array.from({ length: 5 }, (_, index) => create({ ...price, unit_price: `${index + 1}`, force: true })));
+    await Promise.all(
+      Array.from({ length: 5 }, (_, index) => create({ ...price, unit_price: `${index + 1}`, force: true })),
+    );
     const [inForce, ...more] = (await fixture.call(prices.list, { sku: price.sku })).data;
     const all = (await fixture.call(prices.list, { sku: price.sku, include_ended: 'true' })).data;
     expect([more, all.length, new Set(all.map(({ created_at }) => created_at)).size]).toEqual([[], 5, 5]);
@@ -135,7 +141,13 @@ describe('a price', () => {
 
   it('is set once by one Idempotency-Key', async () => {
     const price = terms();
-    const again = () => fixture.call(prices.create, price, { ...operator, userId: team.team_id }, { key: price.sku, fingerprint: 'body' });
+    const again = () =>
+      fixture.call(
+        prices.create,
+        price,
+        { ...operator, userId: team.team_id },
+        { key: price.sku, fingerprint: 'body' },
+      );
     expect(await again()).toEqual(await again());
     expect((await fixture.call(prices.list, { sku: price.sku })).pagination.total).toBe(1);
   });

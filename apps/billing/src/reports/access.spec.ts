@@ -15,7 +15,15 @@ afterAll(() => billing.stop());
 
 const range = { start_date: '2025-03-10T00:00:00', end_date: '2025-03-11T00:00:00', interval: 'daily' as const };
 const months = { start_month: '2025-02', end_month: '2025-03' };
-const fact = { source: 'x', id: 'x', time: '2025-01-01T00:00:00Z', resource_id: 'vm:x', kind: 'vm' as const, sku: 'x', quantity: '1' };
+const fact = {
+  source: 'x',
+  id: 'x',
+  time: '2025-01-01T00:00:00Z',
+  resource_id: 'vm:x',
+  kind: 'vm' as const,
+  sku: 'x',
+  quantity: '1',
+};
 const unknownId = '0199f3c2-0000-7000-8000-000000000000';
 
 /** Each report, of a team and of its workspace. */
@@ -41,15 +49,27 @@ describeAccess({
   call: (operation: Operation, input, caller) => billing.call(operation, input, caller),
   operations: {
     'read the bill': ['readBilling', billingReports.team, ({ team_id }) => ({ ...range, team_id })],
-    'read the bill of a workspace': ['readBilling', billingReports.workspace, ({ workspace_id }) => ({ ...range, workspace_id })],
+    'read the bill of a workspace': [
+      'readBilling',
+      billingReports.workspace,
+      ({ workspace_id }) => ({ ...range, workspace_id }),
+    ],
     'read the bill by workspace': ['readBilling', billingReports.byWorkspace, ({ team_id }) => ({ ...range, team_id })],
-    'read the bill of pools': ['readBilling', billingReports.pools, ({ team_id }) => ({ ...range, team_id, region_id: 'all' })],
+    'read the bill of pools': [
+      'readBilling',
+      billingReports.pools,
+      ({ team_id }) => ({ ...range, team_id, region_id: 'all' }),
+    ],
     'read the bill of pools with its rates': [
       'readBilling',
       billingReports.ratedPools,
       ({ team_id }) => ({ ...range, team_id, region_id: 'all' }),
     ],
-    'read the bill of storage': ['readBilling', billingReports.storage, ({ team_id }) => ({ ...range, team_id, region_id: 'all' })],
+    'read the bill of storage': [
+      'readBilling',
+      billingReports.storage,
+      ({ team_id }) => ({ ...range, team_id, region_id: 'all' }),
+    ],
     'compare months': ['readBilling', billingReports.comparison, ({ team_id }) => ({ team_id, ...months })],
     'read the bill of instances': ['readBilling', instanceReports.ofTeam, ({ team_id }) => ({ ...range, team_id })],
     'read the bill of instances of a workspace': [
@@ -63,7 +83,11 @@ describeAccess({
       () => ({ sku: 'x', unit: 'vm', unit_price: '1', valid_from: '2025-01-01T00:00:00Z', force: true }),
     ],
     'list prices': ['operate', prices.list, () => ({})],
-    'tell usage': ['operate', usage.record, ({ team_id, workspace_id }) => ({ events: [{ ...fact, team_id, workspace_id }] })],
+    'tell usage': [
+      'operate',
+      usage.record,
+      ({ team_id, workspace_id }) => ({ events: [{ ...fact, team_id, workspace_id }] }),
+    ],
   },
 });
 
@@ -75,7 +99,9 @@ describe('the reports of a team', () => {
       'not_found: No such workspace.',
     ]);
     const unknown = { ...range, team_id: '0199f3c2-0000-7000-8000-000000000001' };
-    expect(await refusals([billing.call(billingReports.team, unknown, stranger)])).toEqual(['not_found: No such team.']);
+    expect(await refusals([billing.call(billingReports.team, unknown, stranger)])).toEqual([
+      'not_found: No such team.',
+    ]);
   });
 
   it('are refused for their range before anything is said of the team', async () => {
@@ -122,6 +148,8 @@ describe('a report of too many cells', () => {
     // 8,000 hours, and one more.
     expect((await ofInstances('2024-11-29T08:00:00')).instances).toHaveLength(25);
     expect((await errorOf(ofInstances('2024-11-29T09:00:00'))).message).toContain('this makes 200025 cells');
-    expect((await large.report({ from: '2024-01-01', to: '2024-11-29T09:00:00', interval: 'hourly' })).intervals).toHaveLength(8_001);
+    expect(
+      (await large.report({ from: '2024-01-01', to: '2024-11-29T09:00:00', interval: 'hourly' })).intervals,
+    ).toHaveLength(8_001);
   });
 });

@@ -27,13 +27,19 @@ describe('a resource that is held over the end of a month', () => {
       ['2025-03-01T00:00:00Z', '24', 24],
     ]);
     expect((await team.report({ from: '2025-02-10', to: '2025-02-11' })).total_cost).toBe('24');
-    expect((await team.report({ from: '2025-02-28T23:00:00', to: '2025-03-01T01:00:00', interval: 'hourly' })).total_cost).toBe('2');
+    expect(
+      (await team.report({ from: '2025-02-28T23:00:00', to: '2025-03-01T01:00:00', interval: 'hourly' })).total_cost,
+    ).toBe('2');
   });
 
   it('counts by months and days of the zone asked for', async () => {
     const asked = { from: '2025-01-01', to: '2025-04-01', interval: 'monthly' as const, zone: 'Asia/Kathmandu' };
     const report = await team.report(asked);
-    expect(report).toMatchObject({ timezone: 'Asia/Kathmandu', start: '2025-01-01T00:00:00+05:45', end: '2025-04-01T00:00:00+05:45' });
+    expect(report).toMatchObject({
+      timezone: 'Asia/Kathmandu',
+      start: '2025-01-01T00:00:00+05:45',
+      end: '2025-04-01T00:00:00+05:45',
+    });
     expect(brief(report)).toEqual([
       ['2025-01-01T00:00:00+05:45', '6.25', 6.25],
       ['2025-02-01T00:00:00+05:45', '672', 672],
@@ -51,7 +57,9 @@ describe('the buckets of a range', () => {
       ['2025-03-12', 0],
     ]);
     const report = await team.report({ from: '2025-03-10T18:00:00', to: '2025-03-14T06:00:00' });
-    expect(report.intervals.map(({ start, end, partial, cost, items }) => [start, end, partial, cost, items.length])).toEqual([
+    expect(
+      report.intervals.map(({ start, end, partial, cost, items }) => [start, end, partial, cost, items.length]),
+    ).toEqual([
       ['2025-03-10T18:00:00Z', '2025-03-11T00:00:00Z', true, '6', 1],
       ['2025-03-11T00:00:00Z', '2025-03-12T00:00:00Z', false, '24', 1],
       ['2025-03-12T00:00:00Z', '2025-03-13T00:00:00Z', false, '0', 0],
@@ -75,7 +83,10 @@ describe('the buckets of a range', () => {
       ['2025-03-10T00:00:00Z', '0'],
       ['2025-03-11T00:00:00Z', '0'],
     ]);
-    expect(await idle.byWorkspace({ from: '2025-03-10', to: '2025-03-12' })).toMatchObject({ workspaces: [], total_cost: '0' });
+    expect(await idle.byWorkspace({ from: '2025-03-10', to: '2025-03-12' })).toMatchObject({
+      workspaces: [],
+      total_cost: '0',
+    });
   });
 });
 
@@ -85,7 +96,11 @@ describe('a resource that is held still', () => {
     await team.price('vm', '1', '2025-01-01');
     const hour = Math.floor(Date.now() / hourMs) * hourMs;
     await team.holds('vm', [[wallOf(hour - 2 * hourMs), 1]]);
-    const { as_of, intervals } = await team.report({ from: wallOf(hour - hourMs), to: wallOf(hour + 4 * hourMs), interval: 'hourly' });
+    const { as_of, intervals } = await team.report({
+      from: wallOf(hour - hourMs),
+      to: wallOf(hour + 4 * hourMs),
+      interval: 'hourly',
+    });
     for (const { start, end, partial, items } of intervals) {
       const held = Math.max(0, Math.min(hoursBetween(start, as_of), 1));
       expect(items.map(({ unit_hours }) => unit_hours)).toEqual(held > 0 ? [expect.closeTo(held, 8)] : []);

@@ -27,8 +27,16 @@ describe('two months', () => {
       currency: 'USD',
       timezone: 'UTC',
       as_of: expect.any(String),
-      start_month: { month: '2025-03', total_cost: '24', items: [{ ...item, unit: 'unit', unit_hours: 24, cost: '24' }] },
-      end_month: { month: '2025-04', total_cost: '144', items: [{ ...item, unit: 'unit', unit_hours: 72, cost: '144' }] },
+      start_month: {
+        month: '2025-03',
+        total_cost: '24',
+        items: [{ ...item, unit: 'unit', unit_hours: 24, cost: '24' }],
+      },
+      end_month: {
+        month: '2025-04',
+        total_cost: '144',
+        items: [{ ...item, unit: 'unit', unit_hours: 72, cost: '144' }],
+      },
       change: { amount: '120', percent: 500 },
       items: [{ ...item, start_cost: '24', end_cost: '144', change: '120', price_effect: '72', quantity_effect: '48' }],
     });
@@ -45,7 +53,8 @@ describe('two months', () => {
       ['2025-04-10T00:00:00.001', 0],
     ]);
     const { change, items } = await team.compare('2025-03', '2025-04');
-    // 7 units × 7 ms at 1 an hour are 13611.11 × 10^-9; 3 units × 1 ms at a third of it 277.78 × 10^-9; 46 unit-ms less at the old price 12777.78 × 10^-9.
+    // 7 units × 7 ms at 1 an hour are 13611.11 × 10^-9; 3 units × 1 ms at a third of it 277.78 × 10^-9; 46 unit-ms less
+    // at the old price 12777.78 × 10^-9.
     expect(items).toMatchObject([
       {
         start_cost: '0.000013611',
@@ -73,11 +82,30 @@ describe('two months', () => {
     const { change, items } = await team.compare('2025-03', '2025-04');
     expect(change).toEqual({ amount: '-12', percent: -50 });
     expect(items).toEqual([
-      { kind: 'vm', sku: team.sku('gb'), start_cost: '0', end_cost: '12', change: '12', price_effect: '0', quantity_effect: '12' },
-      { kind: 'vm', sku: team.sku('vm'), start_cost: '24', end_cost: '0', change: '-24', price_effect: '0', quantity_effect: '-24' },
+      {
+        kind: 'vm',
+        sku: team.sku('gb'),
+        start_cost: '0',
+        end_cost: '12',
+        change: '12',
+        price_effect: '0',
+        quantity_effect: '12',
+      },
+      {
+        kind: 'vm',
+        sku: team.sku('vm'),
+        start_cost: '24',
+        end_cost: '0',
+        change: '-24',
+        price_effect: '0',
+        quantity_effect: '-24',
+      },
     ]);
     expect((await team.compare('2025-02', '2025-03')).change).toEqual({ amount: '24', percent: null });
-    expect(await team.compare('2024-01', '2024-02')).toMatchObject({ change: { amount: '0', percent: null }, items: [] });
+    expect(await team.compare('2024-01', '2024-02')).toMatchObject({
+      change: { amount: '0', percent: null },
+      items: [],
+    });
   });
 
   it('are those of the caller’s zone where it is asked for', async () => {
@@ -88,7 +116,15 @@ describe('two months', () => {
       ['2025-04-01', 0],
     ]);
     const query = { team_id: team.id, start_month: '2025-03', end_month: '2025-04', timezone: 'local' as const };
-    const report = await billing.call(billingReports.comparison, query, memberOf(team.id, 'billing_viewer', 'Asia/Kathmandu'));
-    expect([report.timezone, report.start_month.total_cost, report.end_month.total_cost]).toEqual(['Asia/Kathmandu', '6.25', '5.75']);
+    const report = await billing.call(
+      billingReports.comparison,
+      query,
+      memberOf(team.id, 'billing_viewer', 'Asia/Kathmandu'),
+    );
+    expect([report.timezone, report.start_month.total_cost, report.end_month.total_cost]).toEqual([
+      'Asia/Kathmandu',
+      '6.25',
+      '5.75',
+    ]);
   });
 });

@@ -26,7 +26,14 @@ export async function monthOf(lines: readonly ReportLine[], pace: Pace): Promise
   const [shown] = await roundTree([{ lines }], pace);
   const items = lines.map(({ kind, sku, unit, heldNano, wholes, rests }, n): MonthItem => {
     const exactCostNano = (wholes[0] ?? 0n) * costDenominator + BigInt(rests[0] ?? 0);
-    return { kind, sku, unit, heldNano: heldNano[0] ?? 0n, exactCostNano, costNano: shown?.items[n]?.costsNano[0] ?? 0n };
+    return {
+      kind,
+      sku,
+      unit,
+      heldNano: heldNano[0] ?? 0n,
+      exactCostNano,
+      costNano: shown?.items[n]?.costsNano[0] ?? 0n,
+    };
   });
   return { totalNano: shown?.totalNano ?? 0n, items: new Map(items.map((item) => [`${item.kind} ${item.sku}`, item])) };
 }
@@ -50,7 +57,10 @@ export function changeBetween(start: Month, end: Month): Pick<ComparisonReport, 
   const changeNano = end.totalNano - start.totalNano;
   const keys = [...new Set([...start.items.keys(), ...end.items.keys()])].sort();
   return {
-    change: { amount: decimalOf(changeNano), percent: start.totalNano === 0n ? null : percentOf(changeNano, start.totalNano) },
+    change: {
+      amount: decimalOf(changeNano),
+      percent: start.totalNano === 0n ? null : percentOf(changeNano, start.totalNano),
+    },
     items: keys.flatMap((key) => itemChange(start.items.get(key), end.items.get(key)) ?? []),
   };
 }
@@ -77,7 +87,9 @@ function itemChange(start: MonthItem | undefined, end: MonthItem | undefined): I
   };
 }
 
-/** What the change of quantity would have cost at the first month’s average price: from the exact figures, rounded once. */
+/**
+ * What the change of quantity would have cost at the first month’s average price: from the exact figures, rounded once.
+ */
 function quantityEffect(start: MonthItem, end: MonthItem): bigint {
   return divideHalfUp((end.heldNano - start.heldNano) * start.exactCostNano, start.heldNano * costDenominator);
 }

@@ -30,7 +30,12 @@ describe('costs too small to be shown', () => {
     const report = await team.report({ from: '2025-03-10', to: '2025-03-10T04:00:00', interval: 'hourly' });
     expect(report.total_cost).toBe('0.000000001');
     expect(costsOf(report)).toEqual(['0.000000001', '0', '0', '0']);
-    expect(report.intervals.map(({ items }) => items.map(({ cost }) => cost))).toEqual([['0.000000001'], ['0'], ['0'], []]);
+    expect(report.intervals.map(({ items }) => items.map(({ cost }) => cost))).toEqual([
+      ['0.000000001'],
+      ['0'],
+      ['0'],
+      [],
+    ]);
   });
 
   it('are rounded half up in all', async () => {
@@ -78,7 +83,10 @@ describe('costs too small to be shown', () => {
     ]);
     // The report's own items are the sums of what the groups show.
     expect(report.intervals[0]).toMatchObject({ cost: '0.000000002', items: [{ cost: '0.000000002' }, { cost: '0' }] });
-    expect((await team.report(aDay)).intervals[0]?.items.map(({ cost }) => cost)).toEqual(['0.000000001', '0.000000001']);
+    expect((await team.report(aDay)).intervals[0]?.items.map(({ cost }) => cost)).toEqual([
+      '0.000000001',
+      '0.000000001',
+    ]);
   });
 });
 

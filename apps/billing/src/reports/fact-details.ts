@@ -31,7 +31,8 @@ export interface PoolDetails {
 }
 
 /** The order of a timeline: of several facts at one instant the last one holds. */
-const latestFirst = (fact: string) => ['time_ms', 'sequence', 'source', 'id'].map((column) => `${fact}.${column} DESC`).join(', ');
+const latestFirst = (fact: string) =>
+  ['time_ms', 'sequence', 'source', 'id'].map((column) => `${fact}.${column} DESC`).join(', ');
 
 /** Joins each timeline with its latest fact that meets `condition`, which is that of a partial index. */
 const withLatest = (name: string, value: string, condition: string) => `
@@ -58,7 +59,9 @@ const subscriptionStatement = `
   ${withLatest('v_ram', `attributes -> 'v_ram_gb'`, `${hasProfile} AND ${isNumber('v_ram_gb')}`)}
   GROUP BY resource_no`;
 
-/** No index holds the facts with a region, since nearly all have one; where none of the team's has, none is looked at. */
+/**
+ * No index holds the facts with a region, since nearly all have one; where none of the team's has, none is looked at.
+ */
 const volumeStatement = `
   SELECT resource_no::integer - 1 AS "resourceNo", ${latestOf('name')} AS name, ${latestOf('region')} AS "regionId", ${latestOf('used')} AS "usedSizeInGb"
   FROM ${asked}
@@ -108,7 +111,10 @@ export class FactDetails {
     const found = new Map<string, PoolDetails>();
     for (const chunk of inChunks(pools)) {
       const ids = chunk.map(({ id }) => id);
-      const rows = await this.statements.query<PoolDetails & { poolId: string }>('details of pools', poolStatement, [teamNo, ids]);
+      const rows = await this.statements.query<PoolDetails & { poolId: string }>('details of pools', poolStatement, [
+        teamNo,
+        ids,
+      ]);
       for (const row of rows) found.set(row.poolId, row);
       if (pace.isFull(rows.length)) await pace.turn();
     }

@@ -1,11 +1,14 @@
 import type { Pace } from '@atoll/waiting';
 
 /**
- * The buckets of a report cut into elementary intervals, in each of which every price is one: at the prices' changes, and at the moment up to
- * which usage is counted, after which there is nothing to add up.
+ * The buckets of a report cut into elementary intervals, in each of which every price is one: at the prices' changes,
+ * and at the moment up to which usage is counted, after which there is nothing to add up.
  */
 export interface Grid {
-  /** Epoch milliseconds, ascending: where each interval starts, and where the last one ends. Fewer than two: nothing is counted. */
+  /**
+   * Epoch milliseconds, ascending: where each interval starts, and where the last one ends. Fewer than two: nothing is
+   * counted.
+   */
   readonly bounds: readonly number[];
   /** Of each interval. */
   readonly lengthsMs: readonly number[];
@@ -16,7 +19,12 @@ export interface Grid {
 }
 
 /** Cuts the buckets between `bucketBounds` at `cuts`, both in epoch milliseconds, and ends at `upToMs`. */
-export async function gridOf(bucketBounds: readonly number[], cuts: readonly number[], upToMs: number, pace: Pace): Promise<Grid> {
+export async function gridOf(
+  bucketBounds: readonly number[],
+  cuts: readonly number[],
+  upToMs: number,
+  pace: Pace,
+): Promise<Grid> {
   const bounds = await cutAt(bucketBounds, cuts, upToMs, pace);
   const lengthsMs: number[] = [];
   const buckets: number[] = [];
@@ -31,7 +39,12 @@ export async function gridOf(bucketBounds: readonly number[], cuts: readonly num
   return { bounds, lengthsMs, buckets, bucketCount: bucketBounds.length - 1 };
 }
 
-async function cutAt(bucketBounds: readonly number[], cuts: readonly number[], upToMs: number, pace: Pace): Promise<number[]> {
+async function cutAt(
+  bucketBounds: readonly number[],
+  cuts: readonly number[],
+  upToMs: number,
+  pace: Pace,
+): Promise<number[]> {
   const startMs = bucketBounds[0] ?? upToMs;
   const endMs = Math.min(bucketBounds.at(-1) ?? upToMs, upToMs);
   if (startMs >= endMs) return [];
@@ -41,7 +54,8 @@ async function cutAt(bucketBounds: readonly number[], cuts: readonly number[], u
   let next = 0;
   for (const bound of bucketBounds) {
     if (bound >= endMs) break;
-    for (let cut = inOrder[next]; cut !== undefined && cut <= bound; cut = inOrder[++next]) if (cut < bound) bounds.push(cut);
+    for (let cut = inOrder[next]; cut !== undefined && cut <= bound; cut = inOrder[++next])
+      if (cut < bound) bounds.push(cut);
     bounds.push(bound);
     if (pace.isFull()) await pace.turn();
   }

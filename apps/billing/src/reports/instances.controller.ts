@@ -1,5 +1,10 @@
 import { type CallContext } from '@atoll/contracts';
-import { instanceReports, type InstancesReport, type TeamBillingQuery, type WorkspaceBillingQuery } from '@atoll/contracts/billing';
+import {
+  instanceReports,
+  type InstancesReport,
+  type TeamBillingQuery,
+  type WorkspaceBillingQuery,
+} from '@atoll/contracts/billing';
 import { Handle, type Handlers, type Json } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { InstanceReportsService } from './instances.service.js';

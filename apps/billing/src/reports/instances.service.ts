@@ -1,5 +1,10 @@
 import type { CallContext } from '@atoll/contracts';
-import type { BilledInstance, InstancesReport, TeamBillingQuery, WorkspaceBillingQuery } from '@atoll/contracts/billing';
+import type {
+  BilledInstance,
+  InstancesReport,
+  TeamBillingQuery,
+  WorkspaceBillingQuery,
+} from '@atoll/contracts/billing';
 import type { Json } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
 import { BillingSettings } from '../billing-settings.js';

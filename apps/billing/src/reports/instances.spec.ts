@@ -36,8 +36,17 @@ describe('what instances used', () => {
       ],
       { resource_id: 'vm:a b', resource_name: 'old' },
     );
-    await team.holds('vm', [['2025-10-03T00:00:00', 0]], { resource_id: 'vm:a b', resource_name: 'new', source: 'later' });
-    await team.holds('pod', [['2025-10-31', 1]], { resource_id: 'pod:p', kind: 'pod', workspace_id: lab, resource_name: 'trainer' });
+    await team.holds('vm', [['2025-10-03T00:00:00', 0]], {
+      resource_id: 'vm:a b',
+      resource_name: 'new',
+      source: 'later',
+    });
+    await team.holds('pod', [['2025-10-31', 1]], {
+      resource_id: 'pod:p',
+      kind: 'pod',
+      workspace_id: lab,
+      resource_name: 'trainer',
+    });
     await team.holds('metal', [['2025-10-31T12:00:00', 1]], { resource_id: 'baremetal:m', kind: 'baremetal' });
     await team.holds('gpu', [['2025-10-01', 4]], { resource_id: 'gpuaas_pool:1', kind: 'gpuaas_pool', pool_id: '1' });
     await team.holds('gb', [['2025-10-01', 4]], { resource_id: 'shared_storage:1', kind: 'shared_storage' });
@@ -67,7 +76,11 @@ describe('what instances used', () => {
     await holds('vm:ends', '2025-10-19T23:59:59.999', '2025-10-25');
     await holds('vm:after', '2025-10-20', '2025-10-25');
     const range = { start_date: '2025-10-10T00:00:00', end_date: '2025-10-20T00:00:00', interval: 'daily' } as const;
-    const { instances } = await billing.call(instanceReports.ofTeam, { team_id: team.id, ...range }, { platformAdmin: true });
+    const { instances } = await billing.call(
+      instanceReports.ofTeam,
+      { team_id: team.id, ...range },
+      { platformAdmin: true },
+    );
     expect(instances.map(({ instance_id }) => instance_id).sort()).toEqual(['begins', 'ends']);
   });
 
@@ -97,9 +110,15 @@ describe('what instances used', () => {
     const codeOf = async (work: Promise<unknown>) => (await errorOf(work)).code;
     const ofTeam = { team_id: theirs.id, ...october };
     const ofWorkspace = { workspace_id: theirs.workspace(), ...october };
-    expect(await codeOf(billing.call(instanceReports.ofTeam, ofTeam, memberOf(ours.id, 'team_owner')))).toBe('not_found');
-    expect(await codeOf(billing.call(instanceReports.ofWorkspace, ofWorkspace, memberOf(ours.id, 'team_owner')))).toBe('not_found');
+    expect(await codeOf(billing.call(instanceReports.ofTeam, ofTeam, memberOf(ours.id, 'team_owner')))).toBe(
+      'not_found',
+    );
+    expect(await codeOf(billing.call(instanceReports.ofWorkspace, ofWorkspace, memberOf(ours.id, 'team_owner')))).toBe(
+      'not_found',
+    );
     expect(await codeOf(billing.call(instanceReports.ofTeam, ofTeam, memberOf(theirs.id, 'viewer')))).toBe('forbidden');
-    expect(await codeOf(billing.call(instanceReports.ofWorkspace, ofWorkspace, memberOf(theirs.id, 'member')))).toBe('forbidden');
+    expect(await codeOf(billing.call(instanceReports.ofWorkspace, ofWorkspace, memberOf(theirs.id, 'member')))).toBe(
+      'forbidden',
+    );
   });
 });

@@ -45,7 +45,11 @@ export class JsonWriter {
   }
 
   /** A list of what `write` writes of each item. */
-  async list<T>(items: readonly T[], pace: Pace, write: (item: T, index: number) => Promise<void> | void): Promise<void> {
+  async list<T>(
+    items: readonly T[],
+    pace: Pace,
+    write: (item: T, index: number) => Promise<void> | void,
+  ): Promise<void> {
     this.text('[');
     for (const [index, item] of items.entries()) {
       if (index > 0) this.text(',');
@@ -89,5 +93,9 @@ function isHighSurrogate(unit: number): boolean {
 
 function tooLarge(maxBytes: number): AppError {
   const mib = Math.floor(maxBytes / 1024 / 1024);
-  return invalidField('interval', 'maxBytes', `must be longer, or the range shorter: this report would be larger than ${mib} MiB`);
+  return invalidField(
+    'interval',
+    'maxBytes',
+    `must be longer, or the range shorter: this report would be larger than ${mib} MiB`,
+  );
 }

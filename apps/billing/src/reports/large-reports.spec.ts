@@ -51,7 +51,8 @@ describe('a report of megabytes', () => {
       // Each hour has another quantity for a part of it.
       const steps = Array.from(
         { length: 900 },
-        (_, step) => [new Date(Date.UTC(2024, 0, 1) + step * 35_000_000).toISOString().slice(0, 19), (step % 7) + 1] as const,
+        (_, step) =>
+          [new Date(Date.UTC(2024, 0, 1) + step * 35_000_000).toISOString().slice(0, 19), (step % 7) + 1] as const,
       );
       await team.holds(`vm-${n}`, steps);
     }
@@ -106,7 +107,9 @@ describe('reports beyond the bounds', () => {
     await locking.rollbackTransaction();
     await locking.release();
     expect([code, details]).toEqual(['deadline_exceeded', {}]);
-    expect(message).toBe('There is too much usage to read it in time. Ask for a shorter range, or for a workspace by itself.');
+    expect(message).toBe(
+      'There is too much usage to read it in time. Ask for a shorter range, or for a workspace by itself.',
+    );
   });
 
   it('are refused with 429 where the team’s own are in the way, and with 503 where others’ are; nobody else’s permission counts', async () => {

@@ -24,8 +24,16 @@ describe('the report of pools', () => {
   it('has each pool with its subscriptions, by number, and nothing besides', async () => {
     const team = await BilledTeam.of(billing);
     await team.price('gpu.A100-80GB.1g.10gb', '1', '2025-01-01');
-    await team.holds('gpu.A100-80GB.1g.10gb', allDay(2), subscription(42, 10, { pool_name: 'ten', profile: '1g.10gb', v_ram_gb: 10 }));
-    await team.holds('gpu.A100-80GB.1g.10gb', allDay(1), subscription(43, 10, { pool_name: 'ten', profile: '1g.10gb', v_ram_gb: 10 }));
+    await team.holds(
+      'gpu.A100-80GB.1g.10gb',
+      allDay(2),
+      subscription(42, 10, { pool_name: 'ten', profile: '1g.10gb', v_ram_gb: 10 }),
+    );
+    await team.holds(
+      'gpu.A100-80GB.1g.10gb',
+      allDay(1),
+      subscription(43, 10, { pool_name: 'ten', profile: '1g.10gb', v_ram_gb: 10 }),
+    );
     await team.holds('gpu.A100-80GB.1g.10gb', allDay(4), subscription(44, 9));
     await team.holds('vm', allDay(1));
     const report = await team.pools(aDay);
@@ -35,9 +43,23 @@ describe('the report of pools', () => {
       { subscription_id: '42', profile: '1g.10gb', v_ram_gb: 10, vgpu_hours: 48, total_cost: '48' },
       { subscription_id: '43', profile: '1g.10gb', v_ram_gb: 10, vgpu_hours: 24, total_cost: '24' },
     ];
-    const ten = { pool_id: '10', pool_name: 'ten', region_id: '1', v_ram_gb: 10, vgpu_hours: 72, total_cost: '72', subscriptions };
-    expect(report.pools).toMatchObject([{ pool_id: '9', pool_name: null, v_ram_gb: null, vgpu_hours: 96, total_cost: '96' }, ten]);
-    expect(report.pools.map(brief)).toEqual([[['2025-03-10T00:00:00Z', '96', 96]], [['2025-03-10T00:00:00Z', '72', 72]]]);
+    const ten = {
+      pool_id: '10',
+      pool_name: 'ten',
+      region_id: '1',
+      v_ram_gb: 10,
+      vgpu_hours: 72,
+      total_cost: '72',
+      subscriptions,
+    };
+    expect(report.pools).toMatchObject([
+      { pool_id: '9', pool_name: null, v_ram_gb: null, vgpu_hours: 96, total_cost: '96' },
+      ten,
+    ]);
+    expect(report.pools.map(brief)).toEqual([
+      [['2025-03-10T00:00:00Z', '96', 96]],
+      [['2025-03-10T00:00:00Z', '72', 72]],
+    ]);
   });
 
   it('shows no size of memory for a pool that sells two profiles, and the profile of each from what was told or its SKU', async () => {
@@ -74,14 +96,24 @@ describe('the report of pools', () => {
     await other.holds('gpu', [['2025-05-01', 1]], subscription(43, 10, { pool_name: 'another team’s' }));
     expect((await team.pools(aDay)).pools).toMatchObject([{ pool_name: null }]);
     await team.holds('gpu', [['2025-05-01', 1]], subscription(44, 10, { pool_name: 'ten' }));
-    expect((await team.pools(aDay)).pools).toMatchObject([{ pool_name: 'ten', subscriptions: [{ subscription_id: '42' }] }]);
+    expect((await team.pools(aDay)).pools).toMatchObject([
+      { pool_name: 'ten', subscriptions: [{ subscription_id: '42' }] },
+    ]);
   });
 
   it('shows no size of memory for a pool that sells several profiles, also where one of them is billed', async () => {
     const team = await BilledTeam.of(billing);
     await team.holds('gpu.A.1g', allDay(1), subscription(42, 10, { v_ram_gb: 10 }));
-    await team.holds('gpu.A.1g', allDay(1), subscription(43, 11, { pool_name: 'eleven', pool_profiles: 1, v_ram_gb: 10 }));
-    await team.holds('gpu.A.1g', allDay(1), subscription(44, 12, { pool_name: 'twelve', pool_profiles: 3, v_ram_gb: 10 }));
+    await team.holds(
+      'gpu.A.1g',
+      allDay(1),
+      subscription(43, 11, { pool_name: 'eleven', pool_profiles: 1, v_ram_gb: 10 }),
+    );
+    await team.holds(
+      'gpu.A.1g',
+      allDay(1),
+      subscription(44, 12, { pool_name: 'twelve', pool_profiles: 3, v_ram_gb: 10 }),
+    );
     const sizes = async () => (await team.pools(aDay)).pools.map(({ v_ram_gb }) => v_ram_gb);
     expect(await sizes()).toEqual([10, 10, null]);
     await team.holds('gpu.A.3g', [['2025-05-01', 1]], subscription(45, 10, { v_ram_gb: 40 }));
@@ -91,7 +123,11 @@ describe('the report of pools', () => {
   it('bills a subscription that changed its pool to each for its time, by what was told there', async () => {
     const team = await BilledTeam.of(billing);
     await team.price('gpu', '1', '2025-01-01');
-    await team.holds('gpu', [['2025-03-10', 1]], subscription(42, 10, { pool_name: 'ten', profile: 'small', v_ram_gb: 10 }));
+    await team.holds(
+      'gpu',
+      [['2025-03-10', 1]],
+      subscription(42, 10, { pool_name: 'ten', profile: 'small', v_ram_gb: 10 }),
+    );
     await team.holds(
       'gpu',
       [

@@ -20,7 +20,11 @@ export interface PoolSubscription {
 export async function subscriptionsOf(resources: readonly ResourceLine[], pace: Pace): Promise<PoolSubscription[]> {
   const byKey = await pace.groupBy(resources, ({ group, resourceId }) => `${group} ${resourceId}`);
   const inOrder = await pace.toSorted([...byKey], ([a], [b]) => (a < b ? -1 : 1));
-  return pace.map(inOrder, ([, lines]) => ({ poolId: lines[0]?.group ?? '', resourceId: lines[0]?.resourceId ?? '', lines }));
+  return pace.map(inOrder, ([, lines]) => ({
+    poolId: lines[0]?.group ?? '',
+    resourceId: lines[0]?.resourceId ?? '',
+    lines,
+  }));
 }
 
 interface PoolInside {
@@ -30,7 +34,9 @@ interface PoolInside {
   isRated: boolean;
 }
 
-/** A pool, and the share of each of its subscriptions in its cost: rounded as the tree is, from the pool’s total down. */
+/**
+ * A pool, and the share of each of its subscriptions in its cost: rounded as the tree is, from the pool’s total down.
+ */
 export async function writePool(
   writer: JsonWriter,
   sheet: ReportSheet,
@@ -66,7 +72,11 @@ export async function writePool(
 }
 
 /** Of a pool’s total: what each of its subscriptions costs. */
-async function sharesOf(totalNano: bigint, subscriptions: readonly PoolSubscription[], pace: Pace): Promise<readonly bigint[]> {
+async function sharesOf(
+  totalNano: bigint,
+  subscriptions: readonly PoolSubscription[],
+  pace: Pace,
+): Promise<readonly bigint[]> {
   const exact = noCosts(subscriptions.length);
   for (const [n, { lines }] of subscriptions.entries()) {
     for (const line of lines) {

@@ -12,8 +12,8 @@ export interface PriceRow {
 }
 
 /**
- * What one unit of a SKU costs a team per hour, as it changes over time. Each price holds until the next; the team's own go before the general
- * ones from the first of them on, for ever.
+ * What one unit of a SKU costs a team per hour, as it changes over time. Each price holds until the next; the team's
+ * own go before the general ones from the first of them on, for ever.
  */
 export class PriceHistory {
   private constructor(private readonly steps: readonly { fromMs: number; priceNano: bigint }[]) {}

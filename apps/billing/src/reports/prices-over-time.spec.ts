@@ -96,14 +96,18 @@ describe('usage that has no price yet', () => {
       { resource_id: 'vm:b', kind: 'vm', sku: team.sku('vm'), unit_hours: 48 },
     ]);
     expect(before.total_cost).toBe('0');
-    expect(before.intervals[0]?.items).toEqual([{ kind: 'vm', sku: team.sku('vm'), unit: null, unit_hours: 60, cost: '0' }]);
+    expect(before.intervals[0]?.items).toEqual([
+      { kind: 'vm', sku: team.sku('vm'), unit: null, unit_hours: 60, cost: '0' },
+    ]);
     await team.price('vm', '0.5', '2025-03-10T18:00:00');
     const after = await team.report(aDay);
     expect(after.unpriced.map(({ resource_id, unit_hours }) => [resource_id, unit_hours])).toEqual([
       ['vm:a', 12],
       ['vm:b', 36],
     ]);
-    expect(after.intervals[0]?.items).toEqual([{ kind: 'vm', sku: team.sku('vm'), unit: 'unit', unit_hours: 60, cost: '6' }]);
+    expect(after.intervals[0]?.items).toEqual([
+      { kind: 'vm', sku: team.sku('vm'), unit: 'unit', unit_hours: 60, cost: '6' },
+    ]);
   });
 
   it('is not named where it is that of a pod, whose slices have the price', async () => {

@@ -11,15 +11,20 @@ const entry = fc.record({ interval: fc.integer({ min: 1, max: 20 }), added: whol
 describe('the changes of a quantity', () => {
   it('law: are read from text exactly, however long the numbers are', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.uniqueArray(entry, { selector: ({ interval }) => interval, maxLength: 20 }), async (entries) => {
-        const text = entries.map(({ interval, added, units, nano }) => `${interval} ${added} ${units} ${nano}`).join(' ');
-        const { deltasNano, momentsNano } = await readChanges(text, 20, new Pace(new Turns()));
-        for (let interval = 1; interval <= 20; interval += 1) {
-          const one = entries.find((each) => each.interval === interval);
-          expect(deltasNano[interval - 1]).toBe(one?.added);
-          expect(momentsNano[interval - 1]).toBe(one && one.units * nanoPerUnit + one.nano);
-        }
-      }),
+      fc.asyncProperty(
+        fc.uniqueArray(entry, { selector: ({ interval }) => interval, maxLength: 20 }),
+        async (entries) => {
+          const text = entries
+            .map(({ interval, added, units, nano }) => `${interval} ${added} ${units} ${nano}`)
+            .join(' ');
+          const { deltasNano, momentsNano } = await readChanges(text, 20, new Pace(new Turns()));
+          for (let interval = 1; interval <= 20; interval += 1) {
+            const one = entries.find((each) => each.interval === interval);
+            expect(deltasNano[interval - 1]).toBe(one?.added);
+            expect(momentsNano[interval - 1]).toBe(one && one.units * nanoPerUnit + one.nano);
+          }
+        },
+      ),
       { numRuns: 100 },
     );
   });

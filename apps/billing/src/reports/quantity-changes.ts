@@ -10,8 +10,8 @@ export interface QuantityChanges {
 }
 
 /**
- * Reads the changes of a quantity over a grid of so many intervals: four numbers for each interval that has any, in any order. They are its place
- * from 1, what is added, and the moment of that in whole units and in 10^-9.
+ * Reads the changes of a quantity over a grid of so many intervals: four numbers for each interval that has any, in any
+ * order. They are its place from 1, what is added, and the moment of that in whole units and in 10^-9.
  */
 export async function readChanges(text: string, intervals: number, pace: Pace): Promise<QuantityChanges> {
   const deltasNano = new Array<bigint | undefined>(intervals).fill(undefined);

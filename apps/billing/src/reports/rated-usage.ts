@@ -5,12 +5,18 @@ import type { Grid } from './grid.js';
 import type { QuantityChanges } from './quantity-changes.js';
 
 const msPerHour = 3_600_000n;
-/** Quantities are in 10^-9 units, prices in 10^-9 an hour, and time in ms: so many of their products are 10^-9 of the currency. */
+/**
+ * Quantities are in 10^-9 units, prices in 10^-9 an hour, and time in ms: so many of their products are 10^-9 of the
+ * currency.
+ */
 export const costDenominator = msPerHour * nanoPerUnit;
 /** The same as a float: 3.6 × 10^15 is below 2^53, so that what is below it, and the sum of two such, is exact. */
 const denominator = 3_600_000 * 1_000_000_000;
 
-/** Costs, exactly: the n-th is `wholes[n] + rests[n] / costDenominator` in 10^-9 of the currency, each rest whole and below the denominator. */
+/**
+ * Costs, exactly: the n-th is `wholes[n] + rests[n] / costDenominator` in 10^-9 of the currency, each rest whole and
+ * below the denominator.
+ */
 export interface ExactCosts {
   readonly wholes: bigint[];
   readonly rests: Float64Array;
@@ -32,7 +38,10 @@ export function noCosts(count: number): ExactCosts {
   return { wholes: new Array<bigint>(count).fill(0n), rests: new Float64Array(count) };
 }
 
-/** Adds to the n-th cost. True where the rests came to more than the denominator, so that the whole is one more than those added. */
+/**
+ * Adds to the n-th cost. True where the rests came to more than the denominator, so that the whole is one more than
+ * those added.
+ */
 export function addCost({ wholes, rests }: ExactCosts, n: number, whole: bigint, rest: number): boolean {
   const sum = (rests[n] ?? 0) + rest;
   const isCarried = sum >= denominator;
@@ -122,7 +131,10 @@ export async function unitHoursOf(all: readonly Rated[], pace: Pace): Promise<nu
   return unitHours(await heldOf(all, pace));
 }
 
-/** What a unit × hour of all that was held cost on average, as decimal text: exact costs by exact quantities, rounded once; 0 where nothing was held. */
+/**
+ * What a unit × hour of all that was held cost on average, as decimal text: exact costs by exact quantities, rounded
+ * once; 0 where nothing was held.
+ */
 export async function unitHourCostOf(all: readonly Rated[], pace: Pace): Promise<string> {
   const costs = noCosts(1);
   for (const rated of all) {

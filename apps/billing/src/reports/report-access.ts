@@ -12,7 +12,10 @@ export interface ReportSubject {
   catalogue: Catalogue;
 }
 
-/** Who may read which billing. Throws `not_found` for what is another team's, in the words for what is not there, and `forbidden`. */
+/**
+ * Who may read which billing. Throws `not_found` for what is another team's, in the words for what is not there, and
+ * `forbidden`.
+ */
 @Injectable()
 export class ReportAccess {
   constructor(
@@ -36,11 +39,19 @@ export class ReportAccess {
     const reading = this.catalogues.read(teamId, pace, { ...filter, ...inRegion });
     const [team, catalogue] = await Promise.all([this.directory.team(teamId), reading]);
     if (!catalogue.isRegionKnown) throw notFound('region');
-    return { scope: { team_id: team.id, ...(regionId !== undefined && { region_id: regionId }) }, teamNo: team.no, catalogue };
+    return {
+      scope: { team_id: team.id, ...(regionId !== undefined && { region_id: regionId }) },
+      teamNo: team.no,
+      catalogue,
+    };
   }
 
   /** Of a workspace that was required. */
-  async workspace({ id, teamId, teamNo }: KnownWorkspace, pace: Pace, filter: CatalogueFilter = {}): Promise<ReportSubject> {
+  async workspace(
+    { id, teamId, teamNo }: KnownWorkspace,
+    pace: Pace,
+    filter: CatalogueFilter = {},
+  ): Promise<ReportSubject> {
     const catalogue = await this.catalogues.read(teamId, pace, { ...filter, workspaceId: id });
     return { scope: { team_id: teamId, workspace_id: id }, teamNo, catalogue };
   }

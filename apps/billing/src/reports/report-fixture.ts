@@ -29,7 +29,10 @@ export interface Asked {
   region?: string;
 }
 
-/** A team and what it uses, for examples of bills. SKUs are the team’s alone, so that general prices of one example do not reach another. */
+/**
+ * A team and what it uses, for examples of bills. SKUs are the team’s alone, so that general prices of one example do
+ * not reach another.
+ */
 export class BilledTeam {
   private readonly run = (sequence += 1);
 
@@ -57,7 +60,11 @@ export class BilledTeam {
   }
 
   /** A VM holds so many units of the SKU from each time on, unless `more` says otherwise. */
-  async holds(sku: string, steps: readonly Step[], { resource_id = 'vm:1', ...more }: Partial<UsageEvent> = {}): Promise<void> {
+  async holds(
+    sku: string,
+    steps: readonly Step[],
+    { resource_id = 'vm:1', ...more }: Partial<UsageEvent> = {},
+  ): Promise<void> {
     const events = steps.map(([time, quantity]): UsageEvent => ({
       source: 'example',
       id: `${(sequence += 1)}`,
@@ -84,7 +91,11 @@ export class BilledTeam {
   }
 
   ofWorkspace(name: string, asked: Asked): Promise<BillingReport> {
-    return this.billing.call(billingReports.workspace, { ...range(asked), workspace_id: this.workspace(name) }, callerOf(asked));
+    return this.billing.call(
+      billingReports.workspace,
+      { ...range(asked), workspace_id: this.workspace(name) },
+      callerOf(asked),
+    );
   }
 
   byWorkspace(asked: Asked): Promise<WorkspacesReport> {

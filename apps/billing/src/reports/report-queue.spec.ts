@@ -57,7 +57,8 @@ describe('reports', () => {
         const expectFull = () => {
           const teams = [...new Set(all.map(({ team }) => team))];
           expect(running().length).toBeLessThanOrEqual(atOnce);
-          for (const team of teams) expect(of(team).filter(({ isRunning }) => isRunning).length).toBeLessThanOrEqual(perTeam);
+          for (const team of teams)
+            expect(of(team).filter(({ isRunning }) => isRunning).length).toBeLessThanOrEqual(perTeam);
           if (running().length === atOnce) return;
           for (const team of teams) {
             const waits = of(team).some(({ isRunning, outcome }) => !isRunning && outcome === undefined);
@@ -71,7 +72,9 @@ describe('reports', () => {
           expectFull();
         }
         while (running().length > 0) {
-          const waiting = new Set(all.filter(({ isRunning, outcome }) => !isRunning && outcome === undefined).map(({ team }) => team));
+          const waiting = new Set(
+            all.filter(({ isRunning, outcome }) => !isRunning && outcome === undefined).map(({ team }) => team),
+          );
           running()[0]?.end();
           const runningOf = new Map([...waiting].map((team) => [team, of(team).filter((one) => one.isRunning).length]));
           const before = started.length;
@@ -142,7 +145,11 @@ describe('a report that waits', () => {
     await jest.advanceTimersByTimeAsync(1);
     await Promise.all([own.ended, common.ended]);
     const details = { retryAfterSeconds: 3 };
-    expect(own.outcome).toMatchObject({ code: 'too_many_requests', message: 'Too many requests. Please try again later.', details });
+    expect(own.outcome).toMatchObject({
+      code: 'too_many_requests',
+      message: 'Too many requests. Please try again later.',
+      details,
+    });
     expect(common.outcome).toMatchObject({ code: 'unavailable', details });
     running.forEach(({ end }) => end());
     await Promise.all(running.map(({ ended }) => ended));

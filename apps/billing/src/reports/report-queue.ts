@@ -19,9 +19,10 @@ interface TeamReports {
 }
 
 /**
- * Bounds the reports that are made at once, of each team and in all. The rest wait, and the team of whom the fewest are being made is next: however
- * many reports some teams ask for, another team’s report waits for a place, and not for theirs. Throws `too_many_requests` where a report has waited for its own team for half of its deadline,
- * `unavailable` where it has waited for others, and `deadline_exceeded` where it, or a statement of it, takes too long.
+ * Bounds the reports that are made at once, of each team and in all. The rest wait, and the team of whom the fewest are
+ * being made is next: however many reports some teams ask for, another team’s report waits for a place, and not for
+ * theirs. Throws `too_many_requests` where a report has waited for its own team for half of its deadline, `unavailable`
+ * where it has waited for others, and `deadline_exceeded` where it, or a statement of it, takes too long.
  */
 @Injectable()
 export class ReportQueue {
@@ -83,7 +84,10 @@ export class ReportQueue {
     }
   }
 
-  /** Of those who wait and may have one more: the team of whom the fewest run, of equals the one that was served before the others. */
+  /**
+   * Of those who wait and may have one more: the team of whom the fewest run, of equals the one that was served before
+   * the others.
+   */
   private nextTeam(): [string, TeamReports] | undefined {
     let next: [string, TeamReports] | undefined;
     for (const entry of this.teams) {

@@ -13,8 +13,8 @@ import { unpricedOf } from './unpriced.js';
 type Costs = 'total_cost' | 'intervals';
 
 /**
- * What a report shows, but for its figures: made while the database adds those up. A report may have hundreds of thousands of items, so their
- * JSON is written straight from the figures.
+ * What a report shows, but for its figures: made while the database adds those up. A report may have hundreds of
+ * thousands of items, so their JSON is written straight from the figures.
  */
 export class ReportSheet {
   private constructor(
@@ -29,7 +29,12 @@ export class ReportSheet {
   }
 
   /** The fields that every report has, of its groups together; without the bracket that ends it. */
-  async writeReport(writer: JsonWriter, groups: readonly ShownGroup[], resources: readonly ResourceLine[], pace: Pace): Promise<void> {
+  async writeReport(
+    writer: JsonWriter,
+    groups: readonly ShownGroup[],
+    resources: readonly ResourceLine[],
+    pace: Pace,
+  ): Promise<void> {
     const { zone, interval, startMs, endMs } = this.period;
     const { scope, catalogue } = this.subject;
     const head: Omit<BillingReport, Costs | 'unpriced'> = {
@@ -76,8 +81,8 @@ export class ReportSheet {
 
 const comma = ',';
 const behindItems = ']}';
-const [beforeItems, beforeHours, beforeCost, behindCost] = ['","items":[', ',"unit_hours":', ',"cost":"', '"}'].map((text) =>
-  Buffer.from(text),
+const [beforeItems, beforeHours, beforeCost, behindCost] = ['","items":[', ',"unit_hours":', ',"cost":"', '"}'].map(
+  (text) => Buffer.from(text),
 ) as [Buffer, Buffer, Buffer, Buffer];
 const nothing = Buffer.alloc(0);
 
@@ -100,7 +105,9 @@ async function bucketStarts(period: BillingPeriod, asOfMs: number, pace: Pace): 
     const end = zone.format(endMs);
     const isRunning = startMs <= asOfMs && asOfMs < endMs;
     const isCut = (bucket === 0 && !startsOnGrid) || (bucket === last && !endsOnGrid);
-    writer.text(`${bucket > 0 ? `${behindItems},` : ''}{"start":"${start}","end":"${end}","partial":${isRunning || isCut},"cost":"`);
+    writer.text(
+      `${bucket > 0 ? `${behindItems},` : ''}{"start":"${start}","end":"${end}","partial":${isRunning || isCut},"cost":"`,
+    );
     ends.push(writer.byteLength);
     start = end;
     if (pace.isFull()) await pace.turn();
@@ -108,7 +115,10 @@ async function bucketStarts(period: BillingPeriod, asOfMs: number, pace: Pace): 
   return { json: Buffer.concat(writer.end().parts), ends };
 }
 
-/** A comma and the JSON of an item, by bucket; empty where nothing was held. What is as in the bucket before is not written again. */
+/**
+ * A comma and the JSON of an item, by bucket; empty where nothing was held. What is as in the bucket before is not
+ * written again.
+ */
 class ItemCells {
   private readonly bytes: Buffer;
   private readonly start: number;

@@ -59,7 +59,10 @@ export async function groupsOf<GroupLine extends ReportLine>(
 /** Buckets × lines: a report of more takes too long to add up and to show. */
 const mostCells = 200_000;
 
-/** Reads the usage of a report, and rates it. Throws `invalid_input` that names `interval` where there would be too many cells. */
+/**
+ * Reads the usage of a report, and rates it. Throws `invalid_input` that names `interval` where there would be too many
+ * cells.
+ */
 @Injectable()
 export class UsageReader {
   constructor(private readonly query: UsageQuery) {}
@@ -77,10 +80,16 @@ export class UsageReader {
     requireFewCells(changes.lines.length, bounds);
     const ratedLines = new Rater(lines, grid, catalogue);
     const ratedResources = new Rater(lines, resourceGrid, catalogue);
-    return { lines: await ratedLines.rate(changes.lines, pace), resources: await ratedResources.rateResources(changes.resources, pace) };
+    return {
+      lines: await ratedLines.rate(changes.lines, pace),
+      resources: await ratedResources.rateResources(changes.resources, pace),
+    };
   }
 
-  /** As `byLine`, with each resource as a group, whose id is the resource's; with `groupBy` that of its workspace or pool, a space, and the resource's. */
+  /**
+   * As `byLine`, with each resource as a group, whose id is the resource's; with `groupBy` that of its workspace or
+   * pool, a space, and the resource's.
+   */
   async byResource(question: UsageQuestion, pace: Pace): Promise<ResourceLine[]> {
     const { lines, grid, scope } = await preparationOf(question, pace);
     if (!scope) return [];
@@ -89,7 +98,10 @@ export class UsageReader {
     requireFewCells(changes.length, question.bounds);
     const rated = await new Rater(lines, grid, question.catalogue).rateResources(changes, pace);
     const isWithin = question.groupBy !== undefined;
-    return pace.map(rated, (line) => ({ ...line, group: isWithin ? `${line.group} ${line.resourceId}` : line.resourceId }));
+    return pace.map(rated, (line) => ({
+      ...line,
+      group: isWithin ? `${line.group} ${line.resourceId}` : line.resourceId,
+    }));
   }
 }
 
@@ -127,7 +139,8 @@ class Rater {
   /** By line. */
   async rate(all: readonly LineChanges[], pace: Pace): Promise<ReportLine[]> {
     const rated: ReportLine[] = [];
-    for (const changes of await pace.toSorted(all, (a, b) => a.line - b.line)) rated.push(await this.rateOne(changes, pace));
+    for (const changes of await pace.toSorted(all, (a, b) => a.line - b.line))
+      rated.push(await this.rateOne(changes, pace));
     return rated;
   }
 
@@ -143,7 +156,8 @@ class Rater {
   private async rateOne({ line: no, changes }: LineChanges, pace: Pace): Promise<ReportLine> {
     const line = this.lines[no];
     if (!line) throw new RangeError('A line that was not asked for.');
-    const prices = this.prices.get(line.sku) ?? (await this.catalogue.prices.get(line.sku)?.over(this.grid, pace)) ?? [];
+    const prices =
+      this.prices.get(line.sku) ?? (await this.catalogue.prices.get(line.sku)?.over(this.grid, pace)) ?? [];
     this.prices.set(line.sku, prices);
     const read = await readChanges(changes, this.grid.lengthsMs.length, pace);
     return { ...line, ...(await rate(read, this.grid, prices, pace)) };

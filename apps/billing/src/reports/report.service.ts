@@ -97,7 +97,10 @@ export class ReportsService {
     return this.queue.run(query.team_id, context, async (pace) => {
       const subject = await this.access.team(query.team_id, pace, query.region_id, { kinds: ['shared_storage'] });
       const question = { ...subject, bounds: period.bounds };
-      const [lines, sheet] = await Promise.all([this.usage.byResource(question, pace), this.sheet(period, subject, pace)]);
+      const [lines, sheet] = await Promise.all([
+        this.usage.byResource(question, pace),
+        this.sheet(period, subject, pace),
+      ]);
       const groups = await roundTree(await groupsOf(lines, pace), pace);
       const asked = await pace.map(groups, ({ id }) => ({ resourceId: id }));
       const details = await this.details.volumes(subject.teamNo, asked, pace);
@@ -110,7 +113,11 @@ export class ReportsService {
     });
   }
 
-  private async ofPools<Report>(query: RegionalBillingQuery, context: CallContext, shown: { isRated: boolean }): Promise<Json<Report>> {
+  private async ofPools<Report>(
+    query: RegionalBillingQuery,
+    context: CallContext,
+    shown: { isRated: boolean },
+  ): Promise<Json<Report>> {
     const period = readPeriod(query, zoneOf(context.caller));
     this.access.requireTeam(context.caller, query.team_id);
     return this.queue.run(query.team_id, context, async (pace) => {
@@ -121,7 +128,10 @@ export class ReportsService {
       const groups = await roundTree(await groupsOf(lines, pace, (id) => id.padStart(20, '0')), pace);
       const details = await this.details.subscriptions(subject.teamNo, subscriptions, pace);
       const pools = await this.details.pools(subject.teamNo, groups, pace);
-      const detailed = await pace.map(subscriptions, (subscription, n) => ({ ...subscription, ...(details[n] ?? noDetails) }));
+      const detailed = await pace.map(subscriptions, (subscription, n) => ({
+        ...subscription,
+        ...(details[n] ?? noDetails),
+      }));
       const byPool = await pace.groupBy(detailed, ({ poolId }) => poolId);
       const writer = new JsonWriter();
       await sheet.writeReport(writer, groups, resources, pace);

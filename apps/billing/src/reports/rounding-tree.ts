@@ -32,10 +32,14 @@ export interface ShownGroup {
 }
 
 /**
- * Rounds a report once, from its root down: the exact total half up at 9 decimals, then the groups, then the buckets of each, then the items of
- * each bucket, by largest remainder at each level. So what is shown adds up, and each of it is within 10^-9 of exact.
+ * Rounds a report once, from its root down: the exact total half up at 9 decimals, then the groups, then the buckets of
+ * each, then the items of each bucket, by largest remainder at each level. So what is shown adds up, and each of it is
+ * within 10^-9 of exact.
  */
-export async function roundTree<Group extends ExactGroup>(groups: readonly Group[], pace: Pace): Promise<(Group & ShownGroup)[]> {
+export async function roundTree<Group extends ExactGroup>(
+  groups: readonly Group[],
+  pace: Pace,
+): Promise<(Group & ShownGroup)[]> {
   const sums: BucketSums[] = [];
   const totals = noCosts(groups.length);
   for (const [n, { lines }] of groups.entries()) {
@@ -105,7 +109,12 @@ async function sumOf(items: readonly ExactItem[], pace: Pace): Promise<BucketSum
   return { ...sum, carries };
 }
 
-async function roundItems(items: readonly ExactItem[], sum: BucketSums, bucketsNano: readonly bigint[], pace: Pace): Promise<ShownItem[]> {
+async function roundItems(
+  items: readonly ExactItem[],
+  sum: BucketSums,
+  bucketsNano: readonly bigint[],
+  pace: Pace,
+): Promise<ShownItem[]> {
   // Where there is one item it costs what its bucket does.
   const columns = items.length === 1 ? [bucketsNano] : await roundBuckets(items, sum, bucketsNano, pace);
   return items.map(({ kind, sku, unit, heldNano }, n) => ({ kind, sku, unit, heldNano, costsNano: columns[n] ?? [] }));

@@ -28,7 +28,10 @@ export interface ResourceChanges extends LineChanges {
   resourceId: string;
 }
 
-/** The statements that read segments: those that touch the range, however old the team is. No interval of a grid may be longer than a month. */
+/**
+ * The statements that read segments: those that touch the range, however old the team is. No interval of a grid may be
+ * longer than a month.
+ */
 @Injectable()
 export class UsageQuery {
   constructor(private readonly statements: Statements) {}
@@ -42,9 +45,14 @@ export class UsageQuery {
     pace: Pace,
   ): Promise<{ lines: LineChanges[]; resources: ResourceChanges[] }> {
     const values = valuesOf(scope, grid);
-    if (resourceLines.length === 0) return { lines: await this.statements.query('usage of lines', lineStatement, values), resources: [] };
+    if (resourceLines.length === 0)
+      return { lines: await this.statements.query('usage of lines', lineStatement, values), resources: [] };
     values.push(listOf(resourceGrid.bounds), listOf(resourceLines));
-    const rows = await this.statements.query<LineChanges | ResourceChanges>('usage of lines and resources', bothStatement, values);
+    const rows = await this.statements.query<LineChanges | ResourceChanges>(
+      'usage of lines and resources',
+      bothStatement,
+      values,
+    );
     const [lines, resources]: [LineChanges[], ResourceChanges[]] = [[], []];
     for (const row of rows) {
       if (isOfResource(row)) resources.push(row);
@@ -61,8 +69,8 @@ export class UsageQuery {
 }
 
 /**
- * Each segment of the scope, cut to its time, is a rise at its start and a fall at its end. Segments end with UTC months at the latest, so no
- * segment of an earlier month touches the range. What ends with the range need not fall.
+ * Each segment of the scope, cut to its time, is a rise at its start and a fall at its end. Segments end with UTC
+ * months at the latest, so no segment of an earlier month touches the range. What ends with the range need not fall.
  */
 const changes = `
   WITH wanted AS (SELECT * FROM unnest($5::integer[], $6::integer[]) AS wanted (series_no, line)),
@@ -82,9 +90,9 @@ const changes = `
   )`;
 
 /**
- * Whole units and the 10^-9 beyond them are multiplied with time apart: each product is below 2^63, for a quantity is at most 10^9 units and an
- * interval at most a month. One row a key, because reading thousands of rows takes longer than making them. OFFSET 0 keeps PostgreSQL
- * from looking up the interval once for each place that names it.
+ * Whole units and the 10^-9 beyond them are multiplied with time apart: each product is below 2^63, for a quantity is
+ * at most 10^9 units and an interval at most a month. One row a key, because reading thousands of rows takes longer
+ * than making them. OFFSET 0 keeps PostgreSQL from looking up the interval once for each place that names it.
  */
 const sums = (timelineNo: string, resourceId: string, bounds: string, where = '') => `
   SELECT line, ${resourceId} AS "resourceId", string_agg(concat_ws(' ', interval_no, delta, units, nano), ' ') AS changes

@@ -46,7 +46,14 @@ describe('the report of shared storage', () => {
     const report = await team.storage(twoDays);
     expect(report.total_cost).toBe('72.12');
     expect(report.volumes).toMatchObject([
-      { volume_id: '7', name: 'datasets', region_id: '1', used_size_in_gb: 150.123456789, gb_hours: 7200, total_cost: '72' },
+      {
+        volume_id: '7',
+        name: 'datasets',
+        region_id: '1',
+        used_size_in_gb: 150.123456789,
+        gb_hours: 7200,
+        total_cost: '72',
+      },
       { volume_id: '8', name: null, region_id: null, used_size_in_gb: null, gb_hours: 12, total_cost: '0.12' },
     ]);
     expect(report.volumes.map(brief)).toEqual([
@@ -80,7 +87,9 @@ describe('the report of shared storage', () => {
       volume(7),
     );
     const { unpriced, volumes } = await team.storage(twoDays);
-    expect(unpriced).toEqual([{ resource_id: 'shared_storage:7', kind: 'shared_storage', sku: team.sku('storage'), unit_hours: 240 }]);
+    expect(unpriced).toEqual([
+      { resource_id: 'shared_storage:7', kind: 'shared_storage', sku: team.sku('storage'), unit_hours: 240 },
+    ]);
     expect(volumes).toMatchObject([{ volume_id: '7', gb_hours: 240, total_cost: '0' }]);
   });
 });

@@ -25,7 +25,13 @@ describe('a resource that moves to another workspace', () => {
       { workspace_id: team.workspace('training') },
     );
     const report = await team.byWorkspace(aDay);
-    expect(report.workspaces.map(({ workspace_id, workspace_name, total_cost }) => [workspace_id, workspace_name, total_cost])).toEqual([
+    expect(
+      report.workspaces.map(({ workspace_id, workspace_name, total_cost }) => [
+        workspace_id,
+        workspace_name,
+        total_cost,
+      ]),
+    ).toEqual([
       [team.workspace(), 'default', '18'],
       [team.workspace('training'), 'training', '6'],
     ]);
@@ -81,12 +87,18 @@ describe('a report by workspace', () => {
       ['zeta', '24'],
       ['zeta #2', '1'],
     ]);
-    const kinds = (buckets: typeof intervals) => buckets.map(({ items }) => items.map(({ kind, sku, unit }) => [kind, sku, unit]));
+    const kinds = (buckets: typeof intervals) =>
+      buckets.map(({ items }) => items.map(({ kind, sku, unit }) => [kind, sku, unit]));
     const [gb, vm] = [
       ['shared_storage', team.sku('gb'), 'unit'],
       ['vm', team.sku('vm'), 'unit'],
     ];
-    expect([kinds(intervals), ...workspaces.map((workspace) => kinds(workspace.intervals))]).toEqual([[[gb, vm]], [[gb]], [[vm]], [[vm]]]);
+    expect([kinds(intervals), ...workspaces.map((workspace) => kinds(workspace.intervals))]).toEqual([
+      [[gb, vm]],
+      [[gb]],
+      [[vm]],
+      [[vm]],
+    ]);
   });
 
   it('names a workspace that is gone as it was called', async () => {
@@ -108,7 +120,9 @@ describe('a report by workspace', () => {
       status: 'active',
       workspaces: kept,
     });
-    expect((await team.byWorkspace(aDay)).workspaces.map(({ workspace_name }) => workspace_name)).toEqual(['short-lived']);
+    expect((await team.byWorkspace(aDay)).workspaces.map(({ workspace_name }) => workspace_name)).toEqual([
+      'short-lived',
+    ]);
     expect((await team.ofWorkspace('short-lived', aDay)).intervals[0]?.items).toHaveLength(1);
   });
 });

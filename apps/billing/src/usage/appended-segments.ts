@@ -17,8 +17,9 @@ export interface TimelineSegments {
 }
 
 /**
- * The segments that new facts of one timeline come to, which are all later than every other fact of it: each ends what was held before. At one instant
- * the greatest (sequence, source, id) holds; source and id are compared bytewise. Segments are cut at the ends of UTC months.
+ * The segments that new facts of one timeline come to, which are all later than every other fact of it: each ends what
+ * was held before. At one instant the greatest (sequence, source, id) holds; source and id are compared bytewise.
+ * Segments are cut at the ends of UTC months.
  */
 export function appendFacts(before: Holding | null, facts: readonly AddedFact[]): TimelineSegments {
   const ended: TimelineSegments['ended'] = [];
@@ -33,7 +34,12 @@ export function appendFacts(before: Holding | null, facts: readonly AddedFact[])
 }
 
 function byOrder(one: AddedFact, other: AddedFact): number {
-  return one.timeMs - other.timeMs || one.sequence - other.sequence || bytewise(one.source, other.source) || bytewise(one.id, other.id);
+  return (
+    one.timeMs - other.timeMs ||
+    one.sequence - other.sequence ||
+    bytewise(one.source, other.source) ||
+    bytewise(one.id, other.id)
+  );
 }
 
 function bytewise(one: string, other: string): number {

@@ -33,7 +33,9 @@ interface Named {
 export class FactStore {
   constructor(private readonly numbering: Numbering) {}
 
-  /** Stores facts that are not known yet and gives back those. Throws `conflict` where one is known with other content. */
+  /**
+   * Stores facts that are not known yet and gives back those. Throws `conflict` where one is known with other content.
+   */
   async add(manager: EntityManager, facts: readonly Fact[]): Promise<AddedFact[]> {
     const numbers = await this.numbering.numbersOf(manager, facts);
     // Sorted, so that two batches with facts in common wait for each other and do not lock each other out.

@@ -11,7 +11,10 @@ export interface Numbers {
 /** Of so many combinations the numbers are kept: some tens of megabytes. */
 const mostKnown = 100_000;
 
-/** Finds the numbers of timelines and series, or gives them. Once given they are for ever, so what is committed is looked up once. */
+/**
+ * Finds the numbers of timelines and series, or gives them. Once given they are for ever, so what is committed is
+ * looked up once.
+ */
 @Injectable()
 export class Numbering {
   private readonly known = new Map<string, Numbers>();
@@ -19,7 +22,9 @@ export class Numbering {
   /** In the order of the facts. */
   async numbersOf(manager: EntityManager, facts: readonly Fact[]): Promise<Numbers[]> {
     const names = facts.map(nameOf);
-    const unknown = new Map(facts.map((fact, at) => [names[at] ?? '', fact] as const).filter(([name]) => !this.known.has(name)));
+    const unknown = new Map(
+      facts.map((fact, at) => [names[at] ?? '', fact] as const).filter(([name]) => !this.known.has(name)),
+    );
     const found = unknown.size > 0 ? await this.look(manager, unknown) : this.known;
     return names.map((name) => {
       const numbers = this.known.get(name) ?? found.get(name);
@@ -28,7 +33,10 @@ export class Numbering {
     });
   }
 
-  private async look(manager: EntityManager, unknown: ReadonlyMap<string, Fact>): Promise<ReadonlyMap<string, Numbers>> {
+  private async look(
+    manager: EntityManager,
+    unknown: ReadonlyMap<string, Fact>,
+  ): Promise<ReadonlyMap<string, Numbers>> {
     const names = [...unknown.keys()];
     const facts = [...unknown.values()];
     const values = [

@@ -10,8 +10,8 @@ interface Step {
 }
 
 /**
- * Makes the segments anew that new facts have changed, and no others, however long the history is: a fact changes the step that begins with it, and
- * ends the one before it. The timelines must be locked.
+ * Makes the segments anew that new facts have changed, and no others, however long the history is: a fact changes the
+ * step that begins with it, and ends the one before it. The timelines must be locked.
  */
 export async function rebuildSegments(manager: EntityManager, added: readonly AddedFact[]): Promise<void> {
   const steps = await manager.query<Step[]>(clearQuery, [
@@ -53,9 +53,9 @@ const clearQuery = `WITH added AS (
   SELECT timeline_no, start_ms, end_ms FROM step`;
 
 /**
- * At one instant the greatest (sequence, source, id) holds; source and id are compared bytewise, by their collation. What has ended is cut at the
- * ends of UTC months; what has not is the timeline's open segment, or there is none. Rows go in by the primary key, whose pages then stay fuller
- * where a batch tells several facts of a timeline.
+ * At one instant the greatest (sequence, source, id) holds; source and id are compared bytewise, by their collation.
+ * What has ended is cut at the ends of UTC months; what has not is the timeline's open segment, or there is none. Rows
+ * go in by the primary key, whose pages then stay fuller where a batch tells several facts of a timeline.
  */
 const fillQuery = `WITH span AS MATERIALIZED (
     SELECT timeline_no, start_ms, end_ms, quantity_nano, series_no, team_no

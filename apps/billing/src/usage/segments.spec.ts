@@ -1,5 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { array, assert, asyncProperty, constantFrom, integer, nat, record, shuffledSubarray, type Arbitrary } from 'fast-check';
+import {
+  array,
+  assert,
+  asyncProperty,
+  constantFrom,
+  integer,
+  nat,
+  record,
+  shuffledSubarray,
+  type Arbitrary,
+} from 'fast-check';
 import { usage, type UsageEvent } from '@atoll/contracts/billing';
 import { BillingFixture, type ToldTeam } from '../billing-fixture.js';
 
@@ -9,7 +19,10 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.stop());
 
-/** A fact of a few timelines at few instants, so that they meet: at one time, around the ends of months, in two workspaces and pools. */
+/**
+ * A fact of a few timelines at few instants, so that they meet: at one time, around the ends of months, in two
+ * workspaces and pools.
+ */
 interface Draft {
   resource: number;
   sku: string;
@@ -80,7 +93,11 @@ async function segmentsOf(teamId: string): Promise<Row[]> {
      WHERE segment.team_no = (SELECT no FROM team WHERE id = $1) ORDER BY resource_id, timeline.sku, start_ms`,
     [teamId],
   );
-  return rows.map(({ start_ms, end_ms, ...row }) => ({ ...row, start: Number(start_ms), end: end_ms === null ? null : Number(end_ms) }));
+  return rows.map(({ start_ms, end_ms, ...row }) => ({
+    ...row,
+    start: Number(start_ms),
+    end: end_ms === null ? null : Number(end_ms),
+  }));
 }
 
 /** What the facts come to, told plainly. */
@@ -122,7 +139,9 @@ function cutAtMonths(start: number, end: number | null): [number, number | null]
 }
 
 function batchesOf<T>(values: readonly T[], size: number): T[][] {
-  return Array.from({ length: Math.ceil(values.length / size) }, (_, index) => values.slice(index * size, (index + 1) * size));
+  return Array.from({ length: Math.ceil(values.length / size) }, (_, index) =>
+    values.slice(index * size, (index + 1) * size),
+  );
 }
 
 describe('segments', () => {
@@ -132,7 +151,8 @@ describe('segments', () => {
         const team = await fixture.team('training');
         const events = eventsOf(drafts, team);
         const permuted = order.map((index) => events[index]!);
-        for (const batch of batchesOf([...permuted, ...events], batchSize)) await fixture.call(usage.record, { events: batch });
+        for (const batch of batchesOf([...permuted, ...events], batchSize))
+          await fixture.call(usage.record, { events: batch });
         expect(await segmentsOf(team.team_id)).toEqual(expectedSegments(events));
       }),
       { numRuns: 60 },
@@ -145,7 +165,9 @@ describe('segments', () => {
         const team = await fixture.team('training');
         const events = eventsOf(drafts, team);
         const answers = await Promise.all(
-          [...batchesOf(events, 3), ...batchesOf(events.toReversed(), 4)].map((batch) => fixture.call(usage.record, { events: batch })),
+          [...batchesOf(events, 3), ...batchesOf(events.toReversed(), 4)].map((batch) =>
+            fixture.call(usage.record, { events: batch }),
+          ),
         );
         expect(answers.reduce((sum, { accepted }) => sum + accepted, 0)).toBe(events.length);
         expect(await segmentsOf(team.team_id)).toEqual(expectedSegments(events));

@@ -10,7 +10,10 @@ const mostKnown = 100_000;
 /** Whether facts name teams that exist and workspaces of theirs. */
 @Injectable()
 export class Tenancy {
-  /** Workspaces with their teams. A workspace stays one of its team for ever, so what was found once needs no further look. */
+  /**
+   * Workspaces with their teams. A workspace stays one of its team for ever, so what was found once needs no further
+   * look.
+   */
   private readonly known = new Set<string>();
 
   constructor(private readonly directory: TeamDirectory) {}
@@ -26,7 +29,9 @@ export class Tenancy {
     const strangers = await this.directory.strangers([...unknown.values()]);
     this.keep([...unknown.keys()].filter((pair) => !strangers.has(pair)));
     if (strangers.size === 0) return [];
-    const strange = [...events.entries()].filter(([, { team_id, workspace_id }]) => strangers.has(`${team_id} ${workspace_id}`));
+    const strange = [...events.entries()].filter(([, { team_id, workspace_id }]) =>
+      strangers.has(`${team_id} ${workspace_id}`),
+    );
     const teams = await this.directory.knownTeams(strange.map(([, { team_id }]) => team_id));
     return strange.map(([index, { team_id }]) =>
       teams.has(team_id)

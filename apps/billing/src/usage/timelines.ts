@@ -19,8 +19,8 @@ const lockStatement = `
   SELECT count(*) FROM (SELECT FROM timeline WHERE no = ANY ($1::integer[]) ORDER BY no FOR NO KEY UPDATE) AS locked`;
 
 /**
- * What is held now began with the latest fact. Where nothing is held, facts are counted from the first new one on: more than the new ones
- * means that there are others.
+ * What is held now began with the latest fact. Where nothing is held, facts are counted from the first new one on: more
+ * than the new ones means that there are others.
  */
 const stateStatement = `
   SELECT no, timeline.team_no, open.start_ms, quantity_nano, series_no,
@@ -51,8 +51,9 @@ const appendStatement = `
 @Injectable()
 export class Timelines {
   /**
-   * Locks the timelines of new facts until the transaction ends, always in one order, and brings their segments up to date. Facts that are later than all
-   * others of their timeline, as most are, take no look at those; for the rest segments are made again around them.
+   * Locks the timelines of new facts until the transaction ends, always in one order, and brings their segments up to
+   * date. Facts that are later than all others of their timeline, as most are, take no look at those; for the rest
+   * segments are made again around them.
    */
   async add(manager: EntityManager, added: readonly AddedFact[]): Promise<void> {
     const byTimeline = [...Map.groupBy(added, ({ timelineNo }) => timelineNo)].sort(([one], [other]) => one - other);
@@ -76,7 +77,10 @@ export class Timelines {
     if (late.length > 0) await rebuildSegments(manager, late);
   }
 
-  private async append(manager: EntityManager, appended: readonly (TimelineSegments & { row: TimelineRow })[]): Promise<void> {
+  private async append(
+    manager: EntityManager,
+    appended: readonly (TimelineSegments & { row: TimelineRow })[],
+  ): Promise<void> {
     const ended = appended.flatMap(({ row, ended: segments }) => segments.map((segment) => ({ ...segment, row })));
     const held = appended.flatMap(({ row, holding }) => (holding ? [{ ...holding, row }] : []));
     const released = appended.filter(({ row, holding }) => !holding && row.start_ms !== null);

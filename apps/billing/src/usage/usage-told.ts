@@ -21,9 +21,9 @@ export class UsageOfServices {
 
   @OnEvent(regionAdded, { consumer: 'usage' })
   async onRegionAdded({ region_id, region_name }: RegionAdded, { manager }: EventDelivery): Promise<void> {
-    await manager.query(`INSERT INTO region (region_id, name) VALUES ($1, $2) ON CONFLICT (region_id) DO UPDATE SET name = excluded.name`, [
-      region_id,
-      region_name,
-    ]);
+    await manager.query(
+      `INSERT INTO region (region_id, name) VALUES ($1, $2) ON CONFLICT (region_id) DO UPDATE SET name = excluded.name`,
+      [region_id, region_name],
+    );
   }
 }

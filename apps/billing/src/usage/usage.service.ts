@@ -1,5 +1,11 @@
 import { requirePlatformAdmin, type CallContext } from '@atoll/contracts';
-import { readUsageEvents, type UsageBatch, type UsageEvent, type UsageRecorded, type UsageTold } from '@atoll/contracts/billing';
+import {
+  readUsageEvents,
+  type UsageBatch,
+  type UsageEvent,
+  type UsageRecorded,
+  type UsageTold,
+} from '@atoll/contracts/billing';
 import { Transactions } from '@atoll/database';
 import { invalidInput, type FieldError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
@@ -32,7 +38,10 @@ export class UsageService {
     return this.transactions.once(context, (manager) => this.store(manager, events));
   }
 
-  /** What a service of the platform publishes, in the transaction of its event. A team that is not known yet is no fault: events may outrun one another. */
+  /**
+   * What a service of the platform publishes, in the transaction of its event. A team that is not known yet is no
+   * fault: events may outrun one another.
+   */
   async take(manager: EntityManager, source: string, { facts }: UsageTold): Promise<void> {
     await this.store(manager, readUsageEvents({ events: facts.map((fact) => ({ ...fact, source })) }));
   }
@@ -49,7 +58,9 @@ function faultsOf(events: readonly UsageEvent[]): FieldError[] {
   const latestMs = Date.now() + mostAheadMs;
   for (const [index, { source, time }] of events.entries()) {
     if (source.startsWith(ownSource)) {
-      faults.push(faultOf(index, 'source', `must not begin with ${ownSource}, which is for the platform’s own services`));
+      faults.push(
+        faultOf(index, 'source', `must not begin with ${ownSource}, which is for the platform’s own services`),
+      );
     }
     if (Date.parse(time) > latestMs) faults.push(faultOf(index, 'time', 'must not be more than 5 minutes ahead'));
   }

@@ -93,7 +93,10 @@ describe('a batch of usage', () => {
     const other = await fixture.team();
     const foreign = aFact({ workspace_id: other.workspaces[0]!.id });
     const unknown = aFact({ team_id: newId() });
-    expect(await refusal(aFact(), foreign, unknown)).toEqual(['invalid_input', ['events.1.workspace_id', 'events.2.team_id']]);
+    expect(await refusal(aFact(), foreign, unknown)).toEqual([
+      'invalid_input',
+      ['events.1.workspace_id', 'events.2.team_id'],
+    ]);
   });
 
   it('refuses times more than five minutes ahead, and the names of the platform’s own sources', async () => {
@@ -124,9 +127,10 @@ describe('a batch of usage', () => {
     expect(await refusal(added, { ...known, quantity: '7' })).toEqual(['conflict', ['events.1']]);
     expect(await fixture.query('SELECT FROM region WHERE region_id = 9')).toEqual([]);
     await record(added);
-    const held = await fixture.query('SELECT resource_id FROM open_segment JOIN timeline ON no = timeline_no WHERE resource_id = $1', [
-      added.resource_id,
-    ]);
+    const held = await fixture.query(
+      'SELECT resource_id FROM open_segment JOIN timeline ON no = timeline_no WHERE resource_id = $1',
+      [added.resource_id],
+    );
     expect(held).toEqual([{ resource_id: added.resource_id }]);
   });
 
@@ -158,17 +162,30 @@ describe('what the platform’s own services tell', () => {
     const { source: _source, ...fact } = aFact({ team_id, workspace_id: workspace.id });
     await fixture.tell(gpuUsageTold, { facts: [fact] });
     await fixture.tell(gpuUsageTold, { facts: [fact] });
-    expect(await fixture.query('SELECT source FROM usage_fact WHERE id = $1', [fact.id])).toEqual([{ source: 'atoll-gpuaas' }]);
+    expect(await fixture.query('SELECT source FROM usage_fact WHERE id = $1', [fact.id])).toEqual([
+      { source: 'atoll-gpuaas' },
+    ]);
     expect((await errorOf(bill())).code).toBe('not_found');
-    await fixture.tell(teamChanged, { team_id, revision: 1, name: 'Late', is_suspended: false, status: 'active', workspaces: [workspace] });
-    expect((await bill()).unpriced).toEqual([{ resource_id: fact.resource_id, kind: 'vm', sku: 'vm.small', unit_hours: 24 }]);
+    await fixture.tell(teamChanged, {
+      team_id,
+      revision: 1,
+      name: 'Late',
+      is_suspended: false,
+      status: 'active',
+      workspaces: [workspace],
+    });
+    expect((await bill()).unpriced).toEqual([
+      { resource_id: fact.resource_id, kind: 'vm', sku: 'vm.small', unit_hours: 24 },
+    ]);
     expect(await record({ ...fact, source: 'meter', id: `${fact.id}-2` })).toEqual({ accepted: 1, duplicates: 0 });
   });
 
   it('may be a fact of the future, since what was told by a clock ahead must not be lost', async () => {
     const { source: _source, ...fact } = aFact({ time: new Date(Date.now() + 3_600_000).toISOString() });
     await fixture.tell(podUsageTold, { facts: [fact] });
-    expect(await fixture.query('SELECT source FROM usage_fact WHERE id = $1', [fact.id])).toEqual([{ source: 'atoll-pods' }]);
+    expect(await fixture.query('SELECT source FROM usage_fact WHERE id = $1', [fact.id])).toEqual([
+      { source: 'atoll-pods' },
+    ]);
   });
 
   it('names regions, as facts do', async () => {

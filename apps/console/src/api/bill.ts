@@ -16,7 +16,10 @@ export interface Range {
 export const groupings = ['item', 'workspace', 'pool', 'storage'] as const;
 export type Grouping = (typeof groupings)[number];
 
-/** One report in one form, whatever it is grouped by: groups whose cells add up to the intervals, and those to the total. */
+/**
+ * One report in one form, whatever it is grouped by: groups whose cells add up to the intervals, and those to the
+ * total.
+ */
 export interface Bill {
   currency: string;
   timezone: string;

@@ -11,7 +11,9 @@ function pathOf(team_id: string, { from, to, interval, timezone }: Range) {
 
 function readReport(team_id: string, range: Range): Promise<Schemas['BillingReport']> {
   const path = pathOf(team_id, range);
-  return answerOf(api.GET('/api/team-billing/{team_id}/{start_date}/{end_date}/{interval}/{timezone}', { params: { path } }));
+  return answerOf(
+    api.GET('/api/team-billing/{team_id}/{start_date}/{end_date}/{interval}/{timezone}', { params: { path } }),
+  );
 }
 
 type Frame = Omit<Schemas['BillingReport'], 'scope' | 'start' | 'end' | 'interval'>;
@@ -54,7 +56,9 @@ type Read = (team_id: string, range: Range) => Promise<Bill>;
 const readByWorkspace: Read = async (team_id, range) => {
   const path = pathOf(team_id, range);
   const report = await answerOf(
-    api.GET('/api/team-billing/group-by-workspace/{team_id}/{start_date}/{end_date}/{interval}/{timezone}', { params: { path } }),
+    api.GET('/api/team-billing/group-by-workspace/{team_id}/{start_date}/{end_date}/{interval}/{timezone}', {
+      params: { path },
+    }),
   );
   const groups = report.workspaces.map((group) => ({
     id: group.workspace_id,
@@ -70,7 +74,9 @@ const readByWorkspace: Read = async (team_id, range) => {
 const readByPool: Read = async (team_id, range) => {
   const path = { ...pathOf(team_id, range), region_id: 'all' };
   const report = await answerOf(
-    api.GET('/api/team-billing/gpuaas-pool/{team_id}/{start_date}/{end_date}/{interval}/{region_id}/{timezone}', { params: { path } }),
+    api.GET('/api/team-billing/gpuaas-pool/{team_id}/{start_date}/{end_date}/{interval}/{region_id}/{timezone}', {
+      params: { path },
+    }),
   );
   const groups = report.pools.map((group) => ({
     id: group.pool_id,
@@ -86,7 +92,9 @@ const readByPool: Read = async (team_id, range) => {
 const readByVolume: Read = async (team_id, range) => {
   const path = { ...pathOf(team_id, range), region_id: 'all' };
   const report = await answerOf(
-    api.GET('/api/team-billing/shared-storage/{team_id}/{start_date}/{end_date}/{interval}/{region_id}/{timezone}', { params: { path } }),
+    api.GET('/api/team-billing/shared-storage/{team_id}/{start_date}/{end_date}/{interval}/{region_id}/{timezone}', {
+      params: { path },
+    }),
   );
   const groups = report.volumes.map((group) => ({
     id: group.volume_id,
@@ -104,7 +112,12 @@ const readByItem: Read = async (team_id, range) => {
   return billOf(report, byItem(report));
 };
 
-const readers: Record<Grouping, Read> = { item: readByItem, workspace: readByWorkspace, pool: readByPool, storage: readByVolume };
+const readers: Record<Grouping, Read> = {
+  item: readByItem,
+  workspace: readByWorkspace,
+  pool: readByPool,
+  storage: readByVolume,
+};
 
 export const billQuery = (team_id: string, range: Range, grouping: Grouping) =>
   queryOptions({

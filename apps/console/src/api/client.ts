@@ -7,11 +7,17 @@ import { asProblem, Problem, problemOf, unreachable } from './problem.js';
 export type Schemas = components['schemas'];
 
 /** Calls the platform that served this page: typed by its OpenAPI document. */
-export const api = createClient<paths>({ baseUrl: location.origin, cache: 'no-store', credentials: 'same-origin', fetch: fetchAsCaller });
+export const api = createClient<paths>({
+  baseUrl: location.origin,
+  cache: 'no-store',
+  credentials: 'same-origin',
+  fetch: fetchAsCaller,
+});
 
 api.use({
   onError: ({ error }) => {
-    if (error instanceof NoSession) return new Problem(401, 'unauthenticated', 'Your session has ended. Log in again.', null);
+    if (error instanceof NoSession)
+      return new Problem(401, 'unauthenticated', 'Your session has ended. Log in again.', null);
     return error instanceof RefreshFailed ? asProblem(error) : unreachable();
   },
 });
@@ -37,7 +43,9 @@ interface PageOf<Row> {
 }
 
 /** All rows of a listing that counts its pages from 1, page by page. */
-export async function everyRow<Row>(read: (query: { page: number; limit: number }) => Promise<PageOf<Row>>): Promise<{ data: Row[] }> {
+export async function everyRow<Row>(
+  read: (query: { page: number; limit: number }) => Promise<PageOf<Row>>,
+): Promise<{ data: Row[] }> {
   const rows: Row[] = [];
   for (let page = 1; ; page += 1) {
     const { data, pagination } = await read({ page, limit: mostOfPage });

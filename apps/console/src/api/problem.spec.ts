@@ -17,8 +17,15 @@ it.each([
 
 it('a refresh that failed is what the platform said, or that it cannot be reached', () => {
   const response = new Response(null, { status: 503, headers: { 'retry-after': '7' } });
-  const refused = new RefreshFailed({ response, body: { code: 'unavailable', detail: 'The service is not available.' } });
-  expect(asProblem(refused)).toMatchObject({ status: 503, detail: 'The service is not available.', retryAfterSeconds: 7 });
+  const refused = new RefreshFailed({
+    response,
+    body: { code: 'unavailable', detail: 'The service is not available.' },
+  });
+  expect(asProblem(refused)).toMatchObject({
+    status: 503,
+    detail: 'The service is not available.',
+    retryAfterSeconds: 7,
+  });
   expect(asProblem(new RefreshFailed())).toMatchObject({ status: 0, code: 'offline' });
 });
 
@@ -36,12 +43,18 @@ it('how long to wait is told in words', () => {
 
 it('a link that is good for nothing is told from a wrong password', () => {
   const refused = (detail: string) => isOfDeadLink(new Problem(401, 'unauthenticated', detail, null));
-  expect(refused('The link cannot be used: it was used before, has expired, or was replaced. Ask for another.')).toBe(true);
+  expect(refused('The link cannot be used: it was used before, has expired, or was replaced. Ask for another.')).toBe(
+    true,
+  );
   expect(refused('This address has an account already: the password must be the one it has.')).toBe(false);
 });
 
 it('a fault of a part of a field is one of the field', () => {
-  const problem = new Problem(400, 'invalid_input', '', null, { 'ports.1': 'must be a port', portable: 'no', name: 'too long' });
+  const problem = new Problem(400, 'invalid_input', '', null, {
+    'ports.1': 'must be a port',
+    portable: 'no',
+    name: 'too long',
+  });
   expect(['ports', 'port', 'name', 'env'].map((path) => faultAt(problem, path))).toEqual([
     'must be a port',
     undefined,

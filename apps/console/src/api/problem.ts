@@ -42,9 +42,15 @@ export function unreachable(): Problem {
 
 /** By the name of what is thrown: a DOMException of WebAuthn Level 3 (5.1), or `NoPasskeys` of the session. */
 const passkeyFaults: Record<string, { code: 'no_passkey' | 'no_passkeys'; detail: string }> = {
-  NotAllowedError: { code: 'no_passkey', detail: 'It was cancelled, took too long, or the device has none for this platform. Try again.' },
+  NotAllowedError: {
+    code: 'no_passkey',
+    detail: 'It was cancelled, took too long, or the device has none for this platform. Try again.',
+  },
   InvalidStateError: { code: 'no_passkey', detail: 'This device has a passkey of yours already.' },
-  NotSupportedError: { code: 'no_passkeys', detail: 'This device makes no passkeys of the kind that the platform takes. Try another one.' },
+  NotSupportedError: {
+    code: 'no_passkeys',
+    detail: 'This device makes no passkeys of the kind that the platform takes. Try another one.',
+  },
   SecurityError: {
     code: 'no_passkeys',
     detail: 'This page is open at another address than the platform’s own, such as 127.0.0.1 in place of localhost.',
@@ -58,7 +64,8 @@ const passkeyFaults: Record<string, { code: 'no_passkey' | 'no_passkeys'; detail
 /** Any thrown value as a problem. */
 export function asProblem(error: unknown): Problem {
   if (error instanceof Problem) return error;
-  if (error instanceof RefreshFailed) return error.refusal ? problemOf(error.refusal.response, error.refusal.body) : unreachable();
+  if (error instanceof RefreshFailed)
+    return error.refusal ? problemOf(error.refusal.response, error.refusal.body) : unreachable();
   const fault = passkeyFaults[(error as Error | null)?.name ?? ''];
   if (fault) return new Problem(0, fault.code, fault.detail, null);
   return new Problem(0, 'console', error instanceof Error ? error.message : 'The console failed.', null);
@@ -81,7 +88,10 @@ const advice: Record<string, string> = {
   insufficient_capacity: 'Ask for fewer vGPUs or another profile, or choose another pool.',
 };
 
-/** What a person can do about it; undefined where the detail says all. A refusal has many reasons, of which a role is one. */
+/**
+ * What a person can do about it; undefined where the detail says all. A refusal has many reasons, of which a role is
+ * one.
+ */
 export function adviceFor({ code, detail }: Problem): string | undefined {
   if (code === 'forbidden' && !detail.startsWith('The role ')) return undefined;
   return advice[code];

@@ -2,7 +2,10 @@ import { queryOptions } from '@tanstack/react-query';
 import { answerOf, api, everyRow, type Schemas } from './client.js';
 import { pollMs } from './query-client.js';
 
-/** What the console reads, each call once: pages share these, and mutations invalidate them by the first word of their keys. */
+/**
+ * What the console reads, each call once: pages share these, and mutations invalidate them by the first word of their
+ * keys.
+ */
 export const profileQuery = queryOptions({
   queryKey: ['profile'],
   queryFn: () => answerOf(api.GET('/api/user/profile')),
@@ -19,7 +22,8 @@ export const teamQuery = (team_id: string) =>
 export const membersQuery = (team_id: string, page: number) =>
   queryOptions({
     queryKey: ['team', team_id, 'members', page],
-    queryFn: () => answerOf(api.GET('/api/team/{team_id}/members', { params: { path: { team_id }, query: { page, limit: 20 } } })),
+    queryFn: () =>
+      answerOf(api.GET('/api/team/{team_id}/members', { params: { path: { team_id }, query: { page, limit: 20 } } })),
   });
 
 export const teamsQuery = (page: number) =>
@@ -83,28 +87,39 @@ export const utilizationQuery = (subscription_id: string, metric_window: MetricW
 export const allSubscriptionsQuery = (page: number, metric_window: MetricWindow) =>
   queryOptions({
     queryKey: ['subscriptions', 'all', page, metric_window],
-    queryFn: () => answerOf(api.GET('/api/gpuaas/pool-subscriptions/all', { params: { query: { page, limit: 20, metric_window } } })),
+    queryFn: () =>
+      answerOf(
+        api.GET('/api/gpuaas/pool-subscriptions/all', { params: { query: { page, limit: 20, metric_window } } }),
+      ),
     refetchInterval: ({ state }) => pace(state.data?.data),
   });
 
 export const availablePoolsQuery = (team_id: string) =>
   queryOptions({
     queryKey: ['available-pools', team_id],
-    queryFn: () => everyRow((page) => answerOf(api.GET('/api/gpuaas/available-pools', { params: { query: { team_id, ...page } } }))),
+    queryFn: () =>
+      everyRow((page) => answerOf(api.GET('/api/gpuaas/available-pools', { params: { query: { team_id, ...page } } }))),
     refetchInterval: pollMs.calm,
   });
 
 export const poolGpusQuery = (team_id: string, pool_id: string) =>
   queryOptions({
     queryKey: ['available-pools', team_id, pool_id],
-    queryFn: () => answerOf(api.GET('/api/gpuaas/pool/{pool_id}/gpus', { params: { path: { pool_id }, query: { team_id, limit: 24 } } })),
-    refetchInterval: ({ state }) => (state.data?.data.some(({ transition }) => transition !== null) ? pollMs.busy : pollMs.calm),
+    queryFn: () =>
+      answerOf(
+        api.GET('/api/gpuaas/pool/{pool_id}/gpus', { params: { path: { pool_id }, query: { team_id, limit: 24 } } }),
+      ),
+    refetchInterval: ({ state }) =>
+      state.data?.data.some(({ transition }) => transition !== null) ? pollMs.busy : pollMs.calm,
   });
 
 export const availableRegionsQuery = (team_id: string) =>
   queryOptions({
     queryKey: ['available-regions', team_id],
-    queryFn: () => everyRow((page) => answerOf(api.GET('/api/gpuaas/available-regions', { params: { query: { team_id, ...page } } }))),
+    queryFn: () =>
+      everyRow((page) =>
+        answerOf(api.GET('/api/gpuaas/available-regions', { params: { query: { team_id, ...page } } })),
+      ),
     staleTime: pollMs.slow,
   });
 
@@ -118,7 +133,8 @@ export const gpuaasQuery = queryOptions({
   queryFn: () => everyRow((query) => answerOf(api.GET('/api/gpuaas', { params: { query } }))),
 });
 
-const inMotion = (node: Schemas['GpuNode']) => node.status === 'initialising' || node.gpus.some(({ transition }) => transition !== null);
+const inMotion = (node: Schemas['GpuNode']) =>
+  node.status === 'initialising' || node.gpus.some(({ transition }) => transition !== null);
 
 export const nodesQuery = (page: number) =>
   queryOptions({

@@ -12,7 +12,8 @@ export const queryClient = new QueryClient({
       staleTime: 2_000,
       gcTime: 5 * 60_000,
       retry: (failures, error) => failures < maxTries && isPassing(asProblem(error)),
-      retryDelay: (failures, error) => (asProblem(error).retryAfterSeconds ?? 0) * 1_000 || Math.min(8_000, 500 * 2 ** failures),
+      retryDelay: (failures, error) =>
+        (asProblem(error).retryAfterSeconds ?? 0) * 1_000 || Math.min(8_000, 500 * 2 ** failures),
       throwOnError: false,
     },
     // What a mutation answered may be a secret: it is gone with the dialog that showed it.

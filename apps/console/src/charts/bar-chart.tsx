@@ -29,7 +29,8 @@ export function seriesColour(at: number): string {
 }
 
 /**
- * Bars over time, one path a series. The numbers are read by pointing at a bar or with the arrow keys, aloud too; the table beside the chart has them all.
+ * Bars over time, one path a series. The numbers are read by pointing at a bar or with the arrow keys, aloud too; the
+ * table beside the chart has them all.
  */
 export function BarChart({ label, buckets, series, format }: BarChartProps) {
   const [at, setAt] = useState<number | null>(null);
@@ -97,7 +98,12 @@ export function BarChart({ label, buckets, series, format }: BarChartProps) {
   );
 }
 
-function readout(at: number, buckets: readonly string[], series: readonly Series[], format: (value: number) => string): string {
+function readout(
+  at: number,
+  buckets: readonly string[],
+  series: readonly Series[],
+  format: (value: number) => string,
+): string {
   const parts = series.flatMap(({ name, values }) => (values[at] ? [`${name} ${format(values[at])}`] : []));
   const total = series.reduce((all, { values }) => all + (values[at] ?? 0), 0);
   return `${buckets[at] ?? ''}: ${format(total)}${parts.length > 1 ? ` (${parts.join(', ')})` : ''}`;
@@ -125,7 +131,13 @@ export function Sparkline({ values, label }: { values: readonly number[]; label:
   return (
     <svg className="spark" viewBox="0 0 200 44" preserveAspectRatio="none" role="img" aria-label={label}>
       <path d={`M0 43L${points.join('L')}L200 43z`} fill="var(--accent-wash)" />
-      <path d={`M${points.join('L')}`} fill="none" stroke="var(--accent)" strokeWidth="2" vectorEffect="non-scaling-stroke" />
+      <path
+        d={`M${points.join('L')}`}
+        fill="none"
+        stroke="var(--accent)"
+        strokeWidth="2"
+        vectorEffect="non-scaling-stroke"
+      />
     </svg>
   );
 }

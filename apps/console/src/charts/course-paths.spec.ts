@@ -10,7 +10,10 @@ describe('the line of a course', () => {
   });
 
   it('has a gap where there is no figure, and a dot for one that is alone', () => {
-    expect(coursePaths([null, 0, 0, null, 100], size)).toEqual({ stretches: ['M25.0 11.0L50.0 11.0'], dots: ['M100.0 1.0h0'] });
+    expect(coursePaths([null, 0, 0, null, 100], size)).toEqual({
+      stretches: ['M25.0 11.0L50.0 11.0'],
+      dots: ['M100.0 1.0h0'],
+    });
     expect(coursePaths([null, null], size)).toEqual({ stretches: [], dots: [] });
     expect(coursePaths([], size)).toEqual({ stretches: [], dots: [] });
   });

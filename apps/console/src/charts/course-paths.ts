@@ -6,7 +6,10 @@ export interface CoursePaths {
 }
 
 /** The lines of percentages at equal distances, 0 at the bottom and 100 at the top. */
-export function coursePaths(values: readonly (number | null)[], { width, height }: { width: number; height: number }): CoursePaths {
+export function coursePaths(
+  values: readonly (number | null)[],
+  { width, height }: { width: number; height: number },
+): CoursePaths {
   const step = width / Math.max(1, values.length - 1);
   const stretches: string[][] = [];
   let open: string[] | undefined;
@@ -16,7 +19,9 @@ export function coursePaths(values: readonly (number | null)[], { width, height 
       continue;
     }
     if (!open) stretches.push((open = []));
-    open.push(`${(at * step).toFixed(1)} ${(height - 1 - (Math.min(100, Math.max(0, value)) / 100) * (height - 2)).toFixed(1)}`);
+    open.push(
+      `${(at * step).toFixed(1)} ${(height - 1 - (Math.min(100, Math.max(0, value)) / 100) * (height - 2)).toFixed(1)}`,
+    );
   }
   return {
     stretches: stretches.filter(({ length }) => length > 1).map((points) => `M${points.join('L')}`),

@@ -14,15 +14,16 @@ export interface StackedBars {
 }
 
 /**
- * Stacks series of numbers into bars, one a bucket: positive values upwards from zero, negative ones downwards. A path a series, however many buckets
- * there are, so that a year of days is a dozen nodes.
+ * Stacks series of numbers into bars, one a bucket: positive values upwards from zero, negative ones downwards. A path
+ * a series, however many buckets there are, so that a year of days is a dozen nodes.
  */
 export function stackBars(series: readonly (readonly number[])[], { width, height, fill }: BarFrame): StackedBars {
   const buckets = series[0]?.length ?? 0;
   const up = new Array<number>(buckets).fill(0);
   const down = new Array<number>(buckets).fill(0);
   for (const values of series)
-    for (const [at, value] of values.entries()) (value < 0 ? down : up)[at] = ((value < 0 ? down : up)[at] ?? 0) + value;
+    for (const [at, value] of values.entries())
+      (value < 0 ? down : up)[at] = ((value < 0 ? down : up)[at] ?? 0) + value;
   const high = niceCeiling(Math.max(0, ...up));
   const low = -niceCeiling(-Math.min(0, ...down));
   const scale = height / (high - low || 1);

@@ -46,7 +46,9 @@ export function Waterfall({ label, steps }: { label: string; steps: readonly Ste
             <text x={width} y={19} textAnchor="end">
               {text}
             </text>
-            {at + 1 < steps.length && <line className="chart-zero" x1={xOf(to)} x2={xOf(to)} y1={rowHeight - 5} y2={rowHeight + 5} />}
+            {at + 1 < steps.length && (
+              <line className="chart-zero" x1={xOf(to)} x2={xOf(to)} y1={rowHeight - 5} y2={rowHeight + 5} />
+            )}
           </g>
         ))}
       </svg>

@@ -33,7 +33,9 @@ export function quantity(value: number, digits = 2): string {
 
 /** A decimal text as it is, with the marks of the language. */
 export function decimal(text: string): string {
-  return new Intl.NumberFormat(undefined, { minimumFractionDigits: 2, maximumFractionDigits: 9 }).format(text as `${number}`);
+  return new Intl.NumberFormat(undefined, { minimumFractionDigits: 2, maximumFractionDigits: 9 }).format(
+    text as `${number}`,
+  );
 }
 
 export function percent(value: number, signed = false): string {
@@ -50,7 +52,9 @@ export function gigabytes(value: number): string {
 
 /** An instant in the user's zone: `22 Nov 2026, 08:51`. */
 export function instant(text: string, zone: string): string {
-  return new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short', timeZone: zone }).format(new Date(text));
+  return new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short', timeZone: zone }).format(
+    new Date(text),
+  );
 }
 
 const logFormats = new Map<string, { day: Intl.DateTimeFormat; clock: Intl.DateTimeFormat }>();
@@ -59,7 +63,13 @@ const logFormats = new Map<string, { day: Intl.DateTimeFormat; clock: Intl.DateT
 export function logInstant(text: string, zone: string): { day: string; clock: string } {
   let formats = logFormats.get(zone);
   if (!formats) {
-    const clock = { hour: '2-digit', minute: '2-digit', second: '2-digit', fractionalSecondDigits: 3, hourCycle: 'h23' } as const;
+    const clock = {
+      hour: '2-digit',
+      minute: '2-digit',
+      second: '2-digit',
+      fractionalSecondDigits: 3,
+      hourCycle: 'h23',
+    } as const;
     formats = {
       day: new Intl.DateTimeFormat(undefined, { month: 'short', day: '2-digit', timeZone: zone }),
       clock: new Intl.DateTimeFormat(undefined, { ...clock, timeZone: zone }),
@@ -81,7 +91,10 @@ const bucketFormats = {
   monthly: { month: 'long', year: 'numeric' },
 } as const satisfies Record<string, Intl.DateTimeFormatOptions>;
 
-/** The names of the buckets of a report, in the zone of that report: where a clock that goes back gives two the same, each with its offset too. */
+/**
+ * The names of the buckets of a report, in the zone of that report: where a clock that goes back gives two the same,
+ * each with its offset too.
+ */
 export function bucketNames(starts: readonly string[], interval: keyof typeof bucketFormats, zone: string): string[] {
   const naming = (options: Intl.DateTimeFormatOptions) => {
     const format = new Intl.DateTimeFormat(undefined, { ...bucketFormats[interval], ...options, timeZone: zone });
@@ -89,12 +102,16 @@ export function bucketNames(starts: readonly string[], interval: keyof typeof bu
   };
   const names = starts.map(naming({}));
   const withOffset = naming({ timeZoneName: 'shortOffset' });
-  return names.map((name, at) => (name === names[at - 1] || name === names[at + 1] ? withOffset(starts[at] ?? '') : name));
+  return names.map((name, at) =>
+    name === names[at - 1] || name === names[at + 1] ? withOffset(starts[at] ?? '') : name,
+  );
 }
 
 /** `2026-10` as a month's name. */
 export function monthName(month: string): string {
-  return new Intl.DateTimeFormat(undefined, { month: 'long', year: 'numeric', timeZone: 'UTC' }).format(new Date(`${month}-15T00:00:00Z`));
+  return new Intl.DateTimeFormat(undefined, { month: 'long', year: 'numeric', timeZone: 'UTC' }).format(
+    new Date(`${month}-15T00:00:00Z`),
+  );
 }
 
 const kinds: Record<string, string> = {

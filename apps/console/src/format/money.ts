@@ -27,8 +27,9 @@ export function approximate(amount: string): number {
 }
 
 /**
- * Rounds amounts to `digits` decimals so that they add up to their rounded total: each is rounded down, and what is left goes, a unit each, to those that
- * lost most (largest remainder, as the platform's own reports do at 9 decimals). None is further than one unit from its exact value.
+ * Rounds amounts to `digits` decimals so that they add up to their rounded total: each is rounded down, and what is
+ * left goes, a unit each, to those that lost most (largest remainder, as the platform's own reports do at 9 decimals).
+ * None is further than one unit from its exact value.
  */
 export function roundToAddUp(amounts: readonly string[], digits: number, total: string = sum(amounts)): string[] {
   const unit = 10n ** BigInt(decimals - digits);

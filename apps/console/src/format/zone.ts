@@ -64,8 +64,8 @@ export function wallTime(instant: string, zone: string): string {
 }
 
 /**
- * The instant at which the clocks of a zone show a wall-clock time (`2026-11-22T08:51`); undefined for what is none. As in billing paths, a time that the
- * zone skips is the end of the gap, and one that occurs twice is the earlier.
+ * The instant at which the clocks of a zone show a wall-clock time (`2026-11-22T08:51`); undefined for what is none. As
+ * in billing paths, a time that the zone skips is the end of the gap, and one that occurs twice is the earlier.
  */
 export function instantAt(wall: string, zone: string): string | undefined {
   const asUtcMs = /^\d{4}-\d\d-\d\dT\d\d:\d\d$/.test(wall) ? Date.parse(`${wall}Z`) : NaN;

@@ -15,15 +15,22 @@ interface GpuDrawingProps extends Holders {
 }
 
 /**
- * A GPU as a board, to scale: with MIG and MPS its memory lies from left to right and each slice takes its share of it; where it is shared in time, each
- * holder has a lane of the whole width. In use is filled, held and idle is an outline, reserved is hatched, free is dotted.
+ * A GPU as a board, to scale: with MIG and MPS its memory lies from left to right and each slice takes its share of it;
+ * where it is shared in time, each holder has a lane of the whole width. In use is filled, held and idle is an outline,
+ * reserved is hatched, free is dotted.
  */
 export function GpuDrawing({ gpu, window, colourOf, nameOf }: GpuDrawingProps) {
   return (
     <figure className="gpu">
       <svg viewBox={`0 0 ${width} 112`} role="img" aria-label={describeGpu(gpu, nameOf)}>
         <defs>
-          <pattern id={`hatch-${gpu.id}`} width="7" height="7" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
+          <pattern
+            id={`hatch-${gpu.id}`}
+            width="7"
+            height="7"
+            patternUnits="userSpaceOnUse"
+            patternTransform="rotate(45)"
+          >
             <rect width="3" height="7" fill="var(--accent)" />
           </pattern>
         </defs>
@@ -33,7 +40,12 @@ export function GpuDrawing({ gpu, window, colourOf, nameOf }: GpuDrawingProps) {
         <rect className="gpu-board" x={1} y={1} width={width - 2} height={98} rx={12} />
         <Slots gpu={gpu} />
         {gpu.parts.map((part) => (
-          <Held key={`${part.start} ${part.profile} ${part.holder}`} part={part} gpu={gpu} colour={colourOf(part.holder)} />
+          <Held
+            key={`${part.start} ${part.profile} ${part.holder}`}
+            part={part}
+            gpu={gpu}
+            colour={colourOf(part.holder)}
+          />
         ))}
         {gpu.transition !== null && <rect className="gpu-pulse" x={4} y={4} width={width - 8} height={92} rx={10} />}
       </svg>
@@ -49,7 +61,11 @@ export function GpuDrawing({ gpu, window, colourOf, nameOf }: GpuDrawingProps) {
   );
 }
 
-const transitions = { preparing: 'being prepared…', to_temporal: 'switching to Temporal…', to_spatial: 'switching to Spatial…' };
+const transitions = {
+  preparing: 'being prepared…',
+  to_temporal: 'switching to Temporal…',
+  to_spatial: 'switching to Spatial…',
+};
 
 function modeText({ mode, transition, isFallback }: GpuShape): string {
   if (transition !== null) return transitions[transition];
@@ -118,7 +134,10 @@ export function GpuLegend({ hasOthers = false }: { hasOthers?: boolean }) {
         held, idle
       </li>
       <li>
-        <span className="swatch" style={{ background: 'repeating-linear-gradient(45deg, var(--accent) 0 2px, transparent 2px 4px)' }} />
+        <span
+          className="swatch"
+          style={{ background: 'repeating-linear-gradient(45deg, var(--accent) 0 2px, transparent 2px 4px)' }}
+        />
         reserved
       </li>
       {hasOthers && (

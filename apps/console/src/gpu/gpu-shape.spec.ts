@@ -20,7 +20,10 @@ describe('the drawing of a GPU', () => {
   });
 
   it('has the replicas of its pool with MPS, and its turns where it is shared in time', () => {
-    expect(shapeOf({ ...gpu, board: 'L4-24GB', slices: [] }, { mechanism: 'mps', replicas: 4, temporal_replicas: null }).slots).toBe(4);
+    expect(
+      shapeOf({ ...gpu, board: 'L4-24GB', slices: [] }, { mechanism: 'mps', replicas: 4, temporal_replicas: null })
+        .slots,
+    ).toBe(4);
     const tenants = [
       { subscription_id: '1', workload_id: '9' },
       { subscription_id: '2', workload_id: null },

@@ -36,7 +36,13 @@ interface GpuFacts {
   mode: 'Spatial' | 'Temporal' | null;
   origin: 'configured' | 'dynamic_fallback';
   transition: 'preparing' | 'to_temporal' | 'to_spatial' | null;
-  slices: readonly { profile: string; start: number; size: number; state: HeldPart['state']; subscription_id: string | null }[];
+  slices: readonly {
+    profile: string;
+    start: number;
+    size: number;
+    state: HeldPart['state'];
+    subscription_id: string | null;
+  }[];
   tenants: readonly { subscription_id: string | null; workload_id: string | null }[];
 }
 
@@ -86,13 +92,22 @@ export function holdersShown({ parts }: Pick<GpuShape, 'parts'>): string[] {
 
 const states = { reserved: 'reserved', leased: 'held, idle', occupied: 'in use', other: 'held' };
 
-const transitions = { preparing: 'being prepared', to_temporal: 'switching to Temporal', to_spatial: 'switching to Spatial' };
+const transitions = {
+  preparing: 'being prepared',
+  to_temporal: 'switching to Temporal',
+  to_spatial: 'switching to Spatial',
+};
 
 /** The drawing in words. */
-export function describeGpu({ id, board, mode, transition, slots, parts }: GpuShape, nameOf: (holder: string | null) => string): string {
+export function describeGpu(
+  { id, board, mode, transition, slots, parts }: GpuShape,
+  nameOf: (holder: string | null) => string,
+): string {
   const kind = mode === null ? 'in no pool' : mode;
   const switching = transition === null ? '' : `, ${transitions[transition]}`;
-  const held = parts.map(({ holder, profile, state }) => `${profile} ${states[state ?? 'other']} by ${nameOf(holder)}`).join('; ');
+  const held = parts
+    .map(({ holder, profile, state }) => `${profile} ${states[state ?? 'other']} by ${nameOf(holder)}`)
+    .join('; ');
   const used = parts.reduce((all, { size }) => all + size, 0);
   return `GPU ${id}, ${board}, ${kind}${switching}: ${used} of ${slots} slots held${held && `: ${held}`}.`;
 }

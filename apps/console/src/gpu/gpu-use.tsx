@@ -12,12 +12,17 @@ interface GpuUseProps extends Holders {
   window: MetricWindow;
 }
 
-/** How those who hold parts of a GPU used what they hold, a line each in their colours, as far as the viewer may know. It is read once it is in view. */
+/**
+ * How those who hold parts of a GPU used what they hold, a line each in their colours, as far as the viewer may know.
+ * It is read once it is in view.
+ */
 export function GpuUse({ gpu, window, colourOf, nameOf }: GpuUseProps) {
   const box = useRef<HTMLDivElement>(null);
   const isSeen = useSeen(box);
   const holders = holdersShown(gpu);
-  const courses = useQueries({ queries: holders.map((holder) => ({ ...utilizationQuery(holder, window), enabled: isSeen })) });
+  const courses = useQueries({
+    queries: holders.map((holder) => ({ ...utilizationQuery(holder, window), enabled: isSeen })),
+  });
   const lines = holders.flatMap((holder, at) => {
     const values = courses[at]?.data?.points.map((point) => point.gpu_utilization) ?? [];
     const known = values.filter((value) => value !== null);
@@ -28,7 +33,9 @@ export function GpuUse({ gpu, window, colourOf, nameOf }: GpuUseProps) {
   if (holders.length === 0) return null;
   return (
     <div className="gpu-use" ref={box}>
-      {lines.length > 0 && <Course lines={lines} label={`GPU use on GPU ${gpu.id}: ${lines.map(({ text }) => text).join('; ')}`} />}
+      {lines.length > 0 && (
+        <Course lines={lines} label={`GPU use on GPU ${gpu.id}: ${lines.map(({ text }) => text).join('; ')}`} />
+      )}
     </div>
   );
 }

@@ -11,7 +11,9 @@ export interface Holders {
 
 /** Colours and names of those who hold something on these GPUs, in the order in which they are met. */
 export function holdersOf(gpus: readonly GpuParts[]): Holders {
-  const held = gpus.flatMap(({ slices, tenants }) => [...slices, ...tenants].flatMap(({ subscription_id }) => subscription_id ?? []));
+  const held = gpus.flatMap(({ slices, tenants }) =>
+    [...slices, ...tenants].flatMap(({ subscription_id }) => subscription_id ?? []),
+  );
   const ids = [...new Set(held)];
   return {
     colourOf: (holder: string | null) => (holder === null ? null : Math.max(0, ids.indexOf(holder))),

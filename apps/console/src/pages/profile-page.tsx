@@ -27,7 +27,11 @@ export function ProfilePage() {
               name="Log-in"
               isText
               value={logInWays(user.second_factor)}
-              hint={user.second_factor.is_set || user.second_factor.passkeys > 0 ? undefined : 'A password alone can be guessed or stolen.'}
+              hint={
+                user.second_factor.is_set || user.second_factor.passkeys > 0
+                  ? undefined
+                  : 'A password alone can be guessed or stolen.'
+              }
             />
           )}
         </dl>
@@ -49,8 +53,8 @@ export function ProfilePage() {
       {user.second_factor === null ? (
         <Card title="More of you">
           <p className="hint">
-            You are logged in by a key that opens one team. Your sessions, SSH keys and second factors are shown when you log in by your
-            password.
+            You are logged in by a key that opens one team. Your sessions, SSH keys and second factors are shown when
+            you log in by your password.
           </p>
         </Card>
       ) : (
@@ -104,7 +108,9 @@ function EditProfile({ user: { name, timezone } }: { user: User }) {
 function OwnKey() {
   return (
     <Card title="A key of your own">
-      <p className="hint">It acts for you in all your teams. For a program that needs one team, use the key of your membership instead.</p>
+      <p className="hint">
+        It acts for you in all your teams. For a program that needs one team, use the key of your membership instead.
+      </p>
       <div className="actions">
         <MakeKey />
         <Ask
@@ -140,7 +146,11 @@ function MakeKey() {
       {({ field }) => (
         <>
           <p>A key that you had before ends at once.</p>
-          <Field label="From addresses" {...field('ip_whitelist')} hint="Addresses or CIDRs, with commas between them; empty allows any." />
+          <Field
+            label="From addresses"
+            {...field('ip_whitelist')}
+            hint="Addresses or CIDRs, with commas between them; empty allows any."
+          />
         </>
       )}
     </FormDialog>

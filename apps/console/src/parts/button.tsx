@@ -11,7 +11,14 @@ interface ButtonProps extends Omit<AriaButtonProps, 'children' | 'className' | '
   children: ReactNode;
 }
 
-export function Button({ kind = 'normal', isSmall = false, isWide = false, isBusy = false, onPress, ...props }: ButtonProps) {
+export function Button({
+  kind = 'normal',
+  isSmall = false,
+  isWide = false,
+  isBusy = false,
+  onPress,
+  ...props
+}: ButtonProps) {
   return (
     <AriaButton
       {...props}

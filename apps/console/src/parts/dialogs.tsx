@@ -34,7 +34,12 @@ export function KeptOpen() {
 export function ModalBox({ title, trigger, children, ...open }: ModalBoxProps) {
   const [isKept, keep] = useState(false);
   const overlay = (
-    <ModalOverlay className="overlay" isDismissable={!isKept} isKeyboardDismissDisabled={isKept} {...(trigger === undefined && open)}>
+    <ModalOverlay
+      className="overlay"
+      isDismissable={!isKept}
+      isKeyboardDismissDisabled={isKept}
+      {...(trigger === undefined && open)}
+    >
       <Modal className="modal">
         <Dialog className="dialog">
           <Heading slot="title" level={2} className="given">
@@ -61,7 +66,15 @@ export function useClose(): () => void {
 }
 
 /** The last line of a dialog that asks for nothing: what else can be done, and a button that closes it. */
-export function DialogEnd({ label, kind, children }: { label: 'Close' | 'Done'; kind?: 'primary'; children?: ReactNode }) {
+export function DialogEnd({
+  label,
+  kind,
+  children,
+}: {
+  label: 'Close' | 'Done';
+  kind?: 'primary';
+  children?: ReactNode;
+}) {
   const close = useClose();
   return (
     <div className="dialog-actions">
@@ -83,7 +96,10 @@ export function DialogEmpty(reason: { title: string; children: ReactNode }) {
   );
 }
 
-/** What a dialog has to read before its form stands there; while it is read, and where it cannot be, a button closes the dialog. */
+/**
+ * What a dialog has to read before its form stands there; while it is read, and where it cannot be, a button closes the
+ * dialog.
+ */
 export function DialogLoaded<Data>(props: LoadedProps<Data>) {
   return (
     <>

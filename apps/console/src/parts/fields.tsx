@@ -29,7 +29,9 @@ interface FieldProps {
 
 /** A line of text with its label, a hint, and the platform's own words where it refused the value. */
 export function Field({ placeholder, ...props }: FieldProps) {
-  return <Labelled {...props} input={<Input className="input" {...(placeholder !== undefined && { placeholder })} />} />;
+  return (
+    <Labelled {...props} input={<Input className="input" {...(placeholder !== undefined && { placeholder })} />} />
+  );
 }
 
 interface DateFieldProps {
@@ -41,7 +43,10 @@ interface DateFieldProps {
 
 const typingMs = 1_000;
 
-/** A date, a month or a time. It counts when it was left, or not touched for a second: what is typed digit by digit goes through dates that nobody means. */
+/**
+ * A date, a month or a time. It counts when it was left, or not touched for a second: what is typed digit by digit goes
+ * through dates that nobody means.
+ */
 export function DateField({ value, onChange, ...field }: DateFieldProps) {
   const [typed, setTyped] = useState<string | null>(null);
   const pause = useRef(0);
@@ -123,7 +128,14 @@ interface ChoiceProps<Value extends string> {
 }
 
 /** One of many. */
-export function Chooser<Value extends string>({ label, value, choices, onChange, error, isLabelHidden = false }: ChoiceProps<Value>) {
+export function Chooser<Value extends string>({
+  label,
+  value,
+  choices,
+  onChange,
+  error,
+  isLabelHidden = false,
+}: ChoiceProps<Value>) {
   return (
     <Select
       className="field"

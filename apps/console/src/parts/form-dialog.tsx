@@ -12,7 +12,10 @@ import { say } from './toasts.js';
 interface FormState<Values> {
   values: Values;
   set: (change: Partial<Values>) => void;
-  /** The value of a field, its change, and what the platform said of it; `path`: its name in the call, where that is another one. */
+  /**
+   * The value of a field, its change, and what the platform said of it; `path`: its name in the call, where that is
+   * another one.
+   */
   field: <Name extends keyof Values & string>(
     name: Name,
     path?: string,
@@ -27,14 +30,20 @@ interface DialogFormProps<Values, Result> {
   initial: Values;
   submit: string;
   kind?: 'primary' | 'danger';
-  /** Does it. What it refuses stands in the form, by the field where it names one. `header` makes one call of it, however often it is sent. */
+  /**
+   * Does it. What it refuses stands in the form, by the field where it names one. `header` makes one call of it,
+   * however often it is sent.
+   */
   action: (values: Values, header: Header) => Promise<Result>;
   /** First words of the keys of what is then read again. */
   invalidates: readonly string[];
   done?: string | ((values: Values) => string);
   /** What comes after it, once the dialog has closed. */
   onDone?: (result: Result) => void;
-  /** What takes the place of the form once it is done, such as a secret that is shown once; the dialog stays open for it. */
+  /**
+   * What takes the place of the form once it is done, such as a secret that is shown once; the dialog stays open for
+   * it.
+   */
   shown?: (result: Result) => ReactNode;
   children?: (form: FormState<Values>) => ReactNode;
 }
@@ -92,7 +101,11 @@ interface FormDialogProps<Values, Result> extends DialogFormProps<Values, Result
 }
 
 /** A button that opens a form. What was typed and not sent is gone when it is closed. */
-export function FormDialog<Values extends object, Result>({ title, trigger, ...form }: FormDialogProps<Values, Result>) {
+export function FormDialog<Values extends object, Result>({
+  title,
+  trigger,
+  ...form
+}: FormDialogProps<Values, Result>) {
   return (
     <ModalBox title={title} trigger={trigger}>
       <DialogForm {...form} />

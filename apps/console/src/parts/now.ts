@@ -8,7 +8,9 @@ setInterval(() => {
   for (const listener of listeners) listener();
 }, stepMs);
 
-/** Epoch milliseconds, in steps of half a minute: what depends on it is drawn again when it moves, and not meanwhile. */
+/**
+ * Epoch milliseconds, in steps of half a minute: what depends on it is drawn again when it moves, and not meanwhile.
+ */
 export function useNow(): number {
   return useSyncExternalStore(
     (listener) => {

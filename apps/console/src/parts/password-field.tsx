@@ -16,5 +16,15 @@ export function PasswordField({ label = 'Password', kind, error, ...field }: Pas
   const isShort = kind === 'new' && field.value !== '' && field.value.length < shortest;
   const told = error !== undefined && isShort ? `It must have at least ${shortest} characters.` : error;
   const hint = kind === 'new' && { hint: `At least ${shortest} characters.` };
-  return <Field label={label} type="password" {...field} error={told} autoComplete={`${kind}-password`} {...hint} isRequired />;
+  return (
+    <Field
+      label={label}
+      type="password"
+      {...field}
+      error={told}
+      autoComplete={`${kind}-password`}
+      {...hint}
+      isRequired
+    />
+  );
 }

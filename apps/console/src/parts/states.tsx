@@ -115,7 +115,8 @@ export interface LoadedProps<Data> {
 /** Asks now. A query that waits for its own next try would go on waiting. */
 async function tryNow<Data>(query: UseQueryResult<Data>): Promise<void> {
   const { failureReason } = query;
-  if (failureReason) await queryClient.cancelQueries({ predicate: ({ state }) => state.fetchFailureReason === failureReason });
+  if (failureReason)
+    await queryClient.cancelQueries({ predicate: ({ state }) => state.fetchFailureReason === failureReason });
   await query.refetch();
 }
 

@@ -9,16 +9,20 @@ import { currentSession } from '../session/session.js';
 import { Shell } from '../shell/shell.js';
 
 /**
- * A page whose script is read when it is opened. Without a network it says so; the router alone would load the console again, and find nothing. A script
- * that is gone after an upgrade makes the router do that, once. One that was dropped on the way, as when a laptop changes its network, is asked for once
- * more first: who loads the console again is logged out of an API key.
+ * A page whose script is read when it is opened. Without a network it says so; the router alone would load the console
+ * again, and find nothing. A script that is gone after an upgrade makes the router do that, once. One that was dropped
+ * on the way, as when a laptop changes its network, is asked for once more first: who loads the console again is logged
+ * out of an API key.
  */
 export const lazyPage: typeof lazyRouteComponent = (importer, name) => {
   const read: typeof importer = () =>
     importer().catch((error: unknown) => {
       throw navigator.onLine ? error : unreachable();
     });
-  return lazyRouteComponent(() => read().catch((error: unknown) => (error instanceof Problem ? Promise.reject(error) : read())), name);
+  return lazyRouteComponent(
+    () => read().catch((error: unknown) => (error instanceof Problem ? Promise.reject(error) : read())),
+    name,
+  );
 };
 
 export const rootRoute = createRootRoute({
@@ -36,7 +40,8 @@ export const rootRoute = createRootRoute({
 const text = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
 
 /**
- * The state of a page as its address has it, and nothing else: the router keeps what a validator leaves out, which would be a filter that is no filter.
+ * The state of a page as its address has it, and nothing else: the router keeps what a validator leaves out, which
+ * would be a filter that is no filter.
  */
 export const only =
   <Search extends object>(validate: (search: Record<string, unknown>) => Search) =>
@@ -99,7 +104,8 @@ export const page = pageLike(/^[1-9]\d{0,5}$/);
 export const pageFromZero = pageLike(/^\d{1,6}$/);
 
 /** Whether a listing shows what has ended too, in its address. */
-export const endedToo = (search: Record<string, unknown>): { ended?: 'yes' } => (search.ended === 'yes' ? { ended: 'yes' } : {});
+export const endedToo = (search: Record<string, unknown>): { ended?: 'yes' } =>
+  search.ended === 'yes' ? { ended: 'yes' } : {};
 
 const homeRoute = createRoute({ getParentRoute: () => inRoute, path: '/', component: HomePage });
 const profileRoute = createRoute({

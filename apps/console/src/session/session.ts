@@ -1,8 +1,8 @@
 import { SessionTab, type LogInOutcome, type TabState } from '@atoll/session-tab';
 
 /**
- * How this tab is logged in. Nothing of it is in any storage: an API key is gone when the tab is reloaded; a session goes on by its cookie, which no script
- * can read.
+ * How this tab is logged in. Nothing of it is in any storage: an API key is gone when the tab is reloaded; a session
+ * goes on by its cookie, which no script can read.
  */
 export type Session =
   | { kind: 'none'; ended: 'never' | 'logout' | 'again' | 'expired' }
@@ -21,7 +21,8 @@ const tab = new SessionTab({ onChange: followTab });
 
 function followTab(state: TabState): void {
   if (state.kind === 'in') become({ kind: 'session' });
-  else if (current.kind === 'session') become({ kind: 'none', ended: state.reason === 'logged_out' ? leaving : 'expired' });
+  else if (current.kind === 'session')
+    become({ kind: 'none', ended: state.reason === 'logged_out' ? leaving : 'expired' });
 }
 
 export function currentSession(): Session {
@@ -64,7 +65,10 @@ export function addPasskey(name: string): Promise<Response> {
   return tab.addPasskey(name);
 }
 
-/** This tab is out after some seconds at most: `again`, to log in anew and go on with the same page. Throws where the session in this browser may go on, since the platform did not answer. */
+/**
+ * This tab is out after some seconds at most: `again`, to log in anew and go on with the same page. Throws where the
+ * session in this browser may go on, since the platform did not answer.
+ */
 export async function logOut(reason: 'logout' | 'again' = 'logout'): Promise<void> {
   if (current.kind !== 'session') return become({ kind: 'none', ended: reason });
   leaving = reason;

@@ -1,6 +1,7 @@
 /**
- * Gives the focus to the open dialog, or else to the content of the page, where what had it is gone: a row that was deleted, a button that another one replaced.
- * Browsers leave it nowhere then, and the keyboard would begin at the top of the page.
+ * Gives the focus to the open dialog, or else to the content of the page, where what had it is gone: a row that was
+ * deleted, a button that another one replaced. Browsers leave it nowhere then, and the keyboard would begin at the top
+ * of the page.
  */
 export function keepFocus(): void {
   let last: EventTarget | null = null;

@@ -8,7 +8,9 @@ export function LogOut(look: { kind?: 'plain'; isWide?: boolean }) {
   const leave = () => {
     setUnderWay(true);
     void logOut().catch(() =>
-      say('The platform could not be reached, and the session in this browser may go on. Log in and out again to end it.'),
+      say(
+        'The platform could not be reached, and the session in this browser may go on. Log in and out again to end it.',
+      ),
     );
   };
   return (

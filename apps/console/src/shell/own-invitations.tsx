@@ -13,7 +13,10 @@ import { say } from '../parts/toasts.js';
 /** The page itself is to be in view below them. */
 const mostUnfolded = 3;
 
-/** Teams that have invited this user, who came by another way than the link of the invitation. A key to one team accepts nothing. */
+/**
+ * Teams that have invited this user, who came by another way than the link of the invitation. A key to one team accepts
+ * nothing.
+ */
 export function OwnInvitations({ user }: { user: User }) {
   const [isUnfolded, setUnfolded] = useState(false);
   if (user.second_factor === null) return null;
@@ -38,7 +41,8 @@ export function OwnInvitations({ user }: { user: User }) {
 
 function OwnInvitation({ team: { id, name, role }, userId }: { team: User['teams'][number]; userId: string }) {
   const accepting = useMutation({
-    mutationFn: () => answerOf(api.POST('/api/team/{team_id}/invitations/accept', { params: { path: { team_id: id } } })),
+    mutationFn: () =>
+      answerOf(api.POST('/api/team/{team_id}/invitations/accept', { params: { path: { team_id: id } } })),
     onSuccess: async () => {
       say(`You have joined ${name}.`);
       await readAgain(['profile', 'team']);
@@ -55,11 +59,20 @@ function OwnInvitation({ team: { id, name, role }, userId }: { team: User['teams
         </Button>
         <Ask
           title={`Decline the invitation to ${name}`}
-          question={<p>You join the team only if it invites you again. Its link opens nothing any more, and your key to the team ends.</p>}
+          question={
+            <p>
+              You join the team only if it invites you again. Its link opens nothing any more, and your key to the team
+              ends.
+            </p>
+          }
           trigger={<Button isSmall>Decline</Button>}
           submit="Decline"
           action={() =>
-            answerOf(api.DELETE('/api/team/{team_id}/members/{user_id}', { params: { path: { team_id: id, user_id: userId } } }))
+            answerOf(
+              api.DELETE('/api/team/{team_id}/members/{user_id}', {
+                params: { path: { team_id: id, user_id: userId } },
+              }),
+            )
           }
           invalidates={['profile', 'team']}
           done={`You have declined the invitation to ${name}.`}

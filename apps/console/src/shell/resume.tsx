@@ -5,7 +5,10 @@ import { resumeSession } from '../session/session.js';
 
 const longestPauseS = 8;
 
-/** Goes on with the session of this browser. While the platform does not say whether there is one, shows that, and why, and asks again. */
+/**
+ * Goes on with the session of this browser. While the platform does not say whether there is one, shows that, and why,
+ * and asks again.
+ */
 export async function resume(show: (page: ReactNode) => void): Promise<void> {
   const showWaiting = () =>
     show(
@@ -16,7 +19,8 @@ export async function resume(show: (page: ReactNode) => void): Promise<void> {
   showWaiting();
   for (let pauseS = 1; ; pauseS = Math.min(2 * pauseS, longestPauseS)) {
     const problem = await resumeSession().then(() => null, asProblem);
-    // What is refused for good, as at another address than the platform's own, keeps nobody from the log-in by an API key.
+    // What is refused for good, as at another address than the platform's own, keeps nobody from the log-in by an API
+    // key.
     if (problem === null || (problem.status !== 0 && problem.status < 429)) return;
     await new Promise<void>((askAgain) => {
       const timer = setTimeout(askAgain, 1_000 * (problem.retryAfterSeconds ?? pauseS));

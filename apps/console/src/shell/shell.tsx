@@ -72,7 +72,12 @@ function Frame({ user }: { user: User }) {
         </Button>
         <Links links={links} />
         <div className="side-foot">
-          <Link to="/profile" className="side-link" activeOptions={{ exact: true }} activeProps={{ 'aria-current': 'page' }}>
+          <Link
+            to="/profile"
+            className="side-link"
+            activeOptions={{ exact: true }}
+            activeProps={{ 'aria-current': 'page' }}
+          >
             <span className="clip">{user.name}</span>
           </Link>
           <a className="side-link" href="/api/docs">

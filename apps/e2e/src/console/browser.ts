@@ -19,7 +19,9 @@ export async function openBrowser(): Promise<void> {
   browser = await launchChromium();
 }
 
-/** A tab that its story did not close is one of a story that failed: what it shows is the first that a reader asks for. */
+/**
+ * A tab that its story did not close is one of a story that failed: what it shows is the first that a reader asks for.
+ */
 export async function closeBrowser(): Promise<void> {
   for (const tab of openTabs) process.stderr.write(await stateOf(tab));
   openTabs.clear();
@@ -32,8 +34,10 @@ async function stateOf({ page, faults, underWay }: Tab): Promise<string> {
   return `A tab was left at ${page.url()}\nfaults: ${faults.join(', ')}\nunder way: ${calls.join(', ')}\n${text}\n`;
 }
 
-/** A page in a context of its own, and what went wrong in it: violations of its policy, faults of its script, files of it that
- * did not come, requests that left its origin. */
+/**
+ * A page in a context of its own, and what went wrong in it: violations of its policy, faults of its script, files of
+ * it that did not come, requests that left its origin.
+ */
 export interface Tab {
   page: Page;
   faults: string[];
@@ -69,7 +73,8 @@ export async function openTab(url: string, options: BrowserContextOptions = {}):
   page.on('pageerror', (error) => faults.push(`script: ${error.message}`));
   page.on('console', (message) => {
     // A refused call is told on the console too; stories refuse calls on purpose.
-    if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) faults.push(`console: ${message.text()}`);
+    if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
+      faults.push(`console: ${message.text()}`);
   });
   // A page without its style sheet, script or font is broken, whatever it shows.
   page.on('requestfailed', (request) => {
@@ -78,10 +83,12 @@ export async function openTab(url: string, options: BrowserContextOptions = {}):
     if (isOfPage(request) && errorText !== 'net::ERR_ABORTED') faults.push(`lost: ${request.url()} ${errorText}`);
   });
   page.on('response', (response) => {
-    if (isOfPage(response.request()) && response.status() >= 400) faults.push(`lost: ${response.url()} ${response.status()}`);
+    if (isOfPage(response.request()) && response.status() >= 400)
+      faults.push(`lost: ${response.url()} ${response.status()}`);
   });
   page.on('request', (request) => {
-    if (!/^(?:data|blob):/.test(request.url()) && new URL(request.url()).origin !== url) faults.push(`left: ${request.url()}`);
+    if (!/^(?:data|blob):/.test(request.url()) && new URL(request.url()).origin !== url)
+      faults.push(`left: ${request.url()}`);
   });
   const underWay = new Set<Request>();
   page.on('request', (request) => underWay.add(request));
@@ -99,11 +106,17 @@ export async function openTab(url: string, options: BrowserContextOptions = {}):
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
 
-/** The rules of `tags` that read colours. A theme changes colours alone: what is right for the rest in one is right in the other. */
+/**
+ * The rules of `tags` that read colours. A theme changes colours alone: what is right for the rest in one is right in
+ * the other.
+ */
 const colourRules = ['color-contrast', 'link-in-text-block'];
 const sessions = new WeakMap<Page, Promise<CDPSession>>();
 
-/** A world of its own in the page, so that the page keeps its policy. The same one until another document is loaded, and axe is in it. */
+/**
+ * A world of its own in the page, so that the page keeps its policy. The same one until another document is loaded, and
+ * axe is in it.
+ */
 async function axeWorld(page: Page): Promise<{ session: CDPSession; contextId: number }> {
   const opening = sessions.get(page) ?? page.context().newCDPSession(page);
   sessions.set(page, opening);
@@ -119,9 +132,16 @@ async function axeWorld(page: Page): Promise<{ session: CDPSession; contextId: n
 }
 
 /** What axe finds on the page as it is. A line a violation. */
-export async function violations(page: Page, exclude: string[] = [], what: 'in all' | 'in its colours' = 'in all'): Promise<string[]> {
+export async function violations(
+  page: Page,
+  exclude: string[] = [],
+  what: 'in all' | 'in its colours' = 'in all',
+): Promise<string[]> {
   const { session, contextId } = await axeWorld(page);
-  const options = { resultTypes: ['violations'], runOnly: what === 'in all' ? tags : { type: 'rule', values: colourRules } };
+  const options = {
+    resultTypes: ['violations'],
+    runOnly: what === 'in all' ? tags : { type: 'rule', values: colourRules },
+  };
   const { result } = await session.send('Runtime.evaluate', {
     contextId,
     awaitPromise: true,
@@ -150,7 +170,10 @@ export async function logInWithKey(page: Page, key: string, path = '/'): Promise
   await page.locator('nav[aria-label=Main]').waitFor({ state: 'attached' });
 }
 
-/** Goes to another page of the console as a person does, by the page's own history: nothing is loaded again, and the key stays in memory. */
+/**
+ * Goes to another page of the console as a person does, by the page's own history: nothing is loaded again, and the key
+ * stays in memory.
+ */
 export async function goTo(page: Page, path: string): Promise<void> {
   await page.evaluate((to) => {
     const { history, dispatchEvent, PopStateEvent } = globalThis as unknown as {

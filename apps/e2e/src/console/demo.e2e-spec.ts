@@ -34,7 +34,9 @@ describeWhere(browserLack(), 'the demo', () => {
       const tab = await openTab(demo.platform.url, { viewport: { width: 1440, height: 900 } });
       await logInWithKey(tab.page, key);
       await tab.page.locator('.side a').first().waitFor();
-      const links = await Promise.all((await tab.page.locator('.side a').all()).map((link) => link.getAttribute('href')));
+      const links = await Promise.all(
+        (await tab.page.locator('.side a').all()).map((link) => link.getAttribute('href')),
+      );
       const paths = links.filter((link): link is string => link !== null && /^\/(?!api\/|$)/.test(link));
       expect(paths.length).toBeGreaterThan(8);
       for (const [at, path] of paths.entries()) {
@@ -49,7 +51,9 @@ describeWhere(browserLack(), 'the demo', () => {
         }
         await tab.page.locator('.skeleton').first().waitFor({ state: 'detached' });
         const untrue = async () =>
-          (await tab.page.locator('.empty h3, .problem strong').allTextContents()).filter((title) => !allowed.has(title));
+          (await tab.page.locator('.empty h3, .problem strong').allTextContents()).filter(
+            (title) => !allowed.has(title),
+          );
         // What pods wrote is there some seconds after they run; the page asks again by itself.
         const left = await until(untrue, (titles) => titles.length === 0, 30_000).catch(untrue);
         silent.push(...left.map((title) => `${who} ${path.replace(/[0-9a-f-]{36}/, '')}: ${title}`));
@@ -79,7 +83,10 @@ describeWhere(browserLack(), 'the demo', () => {
     const unpriced: string[] = [];
     for (const { id, name } of data) {
       const path = `/team-billing/${id}/${from}T00:00:00/${to}T00:00:00/daily/utc`;
-      const bill = await succeed<{ unpriced: { sku: string }[] }>('GET', path, { url: demo.platform.url, key: demo.platform.adminKey });
+      const bill = await succeed<{ unpriced: { sku: string }[] }>('GET', path, {
+        url: demo.platform.url,
+        key: demo.platform.adminKey,
+      });
       unpriced.push(...bill.unpriced.map(({ sku }) => `${name}: ${sku}`));
     }
     expect(unpriced).toEqual(['Ledger Analytics: gpu.A30-24GB.1g.6gb']);
@@ -96,7 +103,8 @@ describeWhere(browserLack(), 'the demo', () => {
       await tab.close();
     });
 
-    const follow = (name: string) => tab.page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name, exact: true }).click();
+    const follow = (name: string) =>
+      tab.page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name, exact: true }).click();
     const cents = (text: string | null) => Math.round(Number((text ?? '').replace(/[^\d.-]/g, '')) * 100);
 
     it('a bill is one total, in the figure, in each table, in the file and over the API', async () => {
@@ -120,7 +128,10 @@ describeWhere(browserLack(), 'the demo', () => {
       const cells = await table.locator('tbody td:last-child').allTextContents();
       expect(cells.map(cents).reduce((all, cell) => all + cell, 0)).toBe(total);
 
-      const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download CSV' }).click()]);
+      const [file] = await Promise.all([
+        page.waitForEvent('download'),
+        page.getByRole('button', { name: 'Download CSV' }).click(),
+      ]);
       const stream = await file.createReadStream();
       let csv = '';
       for await (const chunk of stream) csv += String(chunk);
@@ -128,7 +139,10 @@ describeWhere(browserLack(), 'the demo', () => {
       const { searchParams, pathname } = new URL(page.url());
       const until = new Date(Date.parse(searchParams.get('to') ?? '') + 86_400_000).toISOString().slice(0, 10);
       const path = `/team-billing/${pathname.split('/')[2] ?? ''}/${searchParams.get('from') ?? ''}T00:00:00/${until}T00:00:00/monthly/local`;
-      const report = await succeed<{ total_cost: string }>('GET', path, { url: demo.platform.url, key: demo.keys['Protein Lab'] });
+      const report = await succeed<{ total_cost: string }>('GET', path, {
+        url: demo.platform.url,
+        key: demo.keys['Protein Lab'],
+      });
       expect(exact).toBe(report.total_cost);
       expect(cents(exact)).toBe(total);
       await picture(page, 'story-bill');
@@ -165,7 +179,12 @@ describeWhere(browserLack(), 'the demo', () => {
       };
       await subscribe('1');
       await page.waitForURL(/\/subscriptions$/);
-      await page.getByRole('region', { name: 'Subscriptions' }).getByRole('row').filter({ hasText: 'h100-large' }).nth(2).waitFor();
+      await page
+        .getByRole('region', { name: 'Subscriptions' })
+        .getByRole('row')
+        .filter({ hasText: 'h100-large' })
+        .nth(2)
+        .waitFor();
       await page.goBack();
       const dialog = await subscribe('1');
       const problem = dialog.getByRole('alert');
@@ -176,7 +195,11 @@ describeWhere(browserLack(), 'the demo', () => {
       const ours = card.getByRole('img', { name: /3g\.40gb .* by subscription \d+/ });
       expect(await ours.count()).toBeGreaterThan(0);
       expect(
-        await page.getByRole('region', { name: 'a100-slices', exact: true }).getByRole('img').first().getAttribute('aria-label'),
+        await page
+          .getByRole('region', { name: 'a100-slices', exact: true })
+          .getByRole('img')
+          .first()
+          .getAttribute('aria-label'),
       ).toMatch(/held by another team/);
     });
 

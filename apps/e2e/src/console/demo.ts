@@ -18,7 +18,9 @@ export async function startDemo(): Promise<DemoPlatform> {
   let output = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
   await once(child, 'close');
-  const keys = Object.fromEntries([...output.matchAll(/^ {2}(\S.*?) {2,}(atl_\w+)$/gm)].map(([, team = '', key = '']) => [team, key]));
+  const keys = Object.fromEntries(
+    [...output.matchAll(/^ {2}(\S.*?) {2,}(atl_\w+)$/gm)].map(([, team = '', key = '']) => [team, key]),
+  );
   if (child.exitCode !== 0 || Object.keys(keys).length === 0) {
     await platform.stop();
     throw new Error(`The demo was not loaded:\n${output}`);

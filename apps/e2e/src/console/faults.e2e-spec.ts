@@ -8,11 +8,33 @@ import { browserLack, closeBrowser, goTo, logInWithKey, openBrowser, openTab, pi
 
 const id = '0199f3c2-6a5b-7c11-9d6f-2b1f0c9c7a10';
 const ofTeam = [
-  ...['', '/billing', '/billing/compare', '/pools', '/subscriptions', '/pods', '/pods/a-pod', '/pods/a-pod/terminal', '/logs', '/vms'],
+  ...[
+    '',
+    '/billing',
+    '/billing/compare',
+    '/pools',
+    '/subscriptions',
+    '/pods',
+    '/pods/a-pod',
+    '/pods/a-pod/terminal',
+    '/logs',
+    '/vms',
+  ],
   ...[`/vms/${id}`, '/volumes', '/baremetal', '/members', '/settings'],
 ];
 const ofOperator = [
-  ...['machines', 'machines/pods/pod', 'dead-letters', 'regions', 'clusters', 'nodes', 'nodes/1', 'pools', 'subscriptions', 'baremetal'],
+  ...[
+    'machines',
+    'machines/pods/pod',
+    'dead-letters',
+    'regions',
+    'clusters',
+    'nodes',
+    'nodes/1',
+    'pools',
+    'subscriptions',
+    'baremetal',
+  ],
   ...['flavours', 'prices', 'policies', 'teams'],
 ];
 
@@ -30,7 +52,11 @@ describeWhere(browserLack(), 'when the platform fails, the console', () => {
   beforeAll(async () => {
     await openBrowser();
     const { teamId } = await createTenant('Faults', ['team_owner']);
-    pages = [...ofTeam.map((path) => `/teams/${teamId}${path}`), ...ofOperator.map((path) => `/operator/${path}`), '/profile/ssh-keys'];
+    pages = [
+      ...ofTeam.map((path) => `/teams/${teamId}${path}`),
+      ...ofOperator.map((path) => `/operator/${path}`),
+      '/profile/ssh-keys',
+    ];
   });
   afterAll(closeBrowser);
 
@@ -38,10 +64,21 @@ describeWhere(browserLack(), 'when the platform fails, the console', () => {
     const { code, detail } = details[status];
     const { pathname } = new URL(route.request().url());
     if (pathname === '/api/user/profile') return route.continue();
-    const body = { type: 'about:blank', title: 'Refused', status, detail, instance: pathname, code, request_id: 'req-outside-test' };
+    const body = {
+      type: 'about:blank',
+      title: 'Refused',
+      status,
+      detail,
+      instance: pathname,
+      code,
+      request_id: 'req-outside-test',
+    };
     return route.fulfill({
       status,
-      headers: { 'content-type': 'application/problem+json', ...((status === 429 || status === 503) && { 'retry-after': '3600' }) },
+      headers: {
+        'content-type': 'application/problem+json',
+        ...((status === 429 || status === 503) && { 'retry-after': '3600' }),
+      },
       body: JSON.stringify({ ...body, message: detail, statusCode: status }),
     });
   };
@@ -68,7 +105,8 @@ describeWhere(browserLack(), 'when the platform fails, the console', () => {
         await open(tab.page, path);
         const note = tab.page.getByRole('alert').first();
         const text = await note.innerText().catch(() => '');
-        if (!text.includes(details[status].detail) || !text.includes('req-outside-test')) silent.push(`${path}: ${text}`);
+        if (!text.includes(details[status].detail) || !text.includes('req-outside-test'))
+          silent.push(`${path}: ${text}`);
       }
       expect(silent).toEqual([]);
       expect(await violations(tab.page)).toEqual([]);
@@ -142,7 +180,9 @@ describeWhere(browserLack(), 'when the platform fails, the console', () => {
     const { page } = tab;
     await logInWithKey(page, adminKey, '/profile');
     let dropped = 0;
-    await page.route('**/assets/prices-page-*.js', (route) => (dropped++ === 0 ? route.abort('internetdisconnected') : route.continue()));
+    await page.route('**/assets/prices-page-*.js', (route) =>
+      dropped++ === 0 ? route.abort('internetdisconnected') : route.continue(),
+    );
     await goTo(page, '/operator/prices');
     await page.getByRole('heading', { level: 1, name: 'Prices' }).waitFor();
     expect(dropped).toBeGreaterThan(1);
@@ -155,7 +195,9 @@ describeWhere(browserLack(), 'when the platform fails, the console', () => {
     const { page } = tab;
     await logInWithKey(page, adminKey, '/operator/prices');
     await page.getByRole('heading', { level: 1, name: 'Prices' }).waitFor();
-    await page.route('**/api/**', (route) => route.fulfill({ status: 401, contentType: 'application/problem+json', body: '{}' }));
+    await page.route('**/api/**', (route) =>
+      route.fulfill({ status: 401, contentType: 'application/problem+json', body: '{}' }),
+    );
     await goTo(page, '/operator/nodes?window=last_7d');
     await page.getByText('Your session has ended. Log in again to go on where you were.').waitFor();
     await page.unroute('**/api/**');

@@ -23,7 +23,11 @@ describeWhere(browserLack(), 'a form in the console', () => {
       await workspaces.getByText(name, { exact: true }).waitFor();
     }
     // What had the focus goes with its row: the keyboard goes on in the content of the page.
-    await workspaces.getByRole('listitem').filter({ hasText: 'serving' }).getByRole('button', { name: 'Delete' }).click();
+    await workspaces
+      .getByRole('listitem')
+      .filter({ hasText: 'serving' })
+      .getByRole('button', { name: 'Delete' })
+      .click();
     await dialog.getByRole('button', { name: 'Delete', exact: true }).click();
     await workspaces.getByText('serving', { exact: true }).waitFor({ state: 'detached' });
     await until(
@@ -44,7 +48,9 @@ describeWhere(browserLack(), 'a form in the console', () => {
     await dialog.getByText('Require a second factor').click();
     await dialog.getByRole('button', { name: 'Save' }).click();
     await about.getByText('With a second factor').waitFor();
-    expect(await succeed('GET', `/team/${tenant.teamId}`, { key: adminKey })).toMatchObject({ require_second_factor: true });
+    expect(await succeed('GET', `/team/${tenant.teamId}`, { key: adminKey })).toMatchObject({
+      require_second_factor: true,
+    });
 
     await page.getByRole('button', { name: 'Delete the team' }).click();
     await dialog.getByLabel(/^Type /).fill('Another name');

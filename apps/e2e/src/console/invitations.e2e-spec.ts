@@ -34,7 +34,8 @@ describeWhere(browserLack(), 'an invitation in the console', () => {
       links.push(url);
       await dialog.getByRole('button', { name: 'Done' }).click();
     }
-    const row = (name: string) => page.getByRole('region', { name: 'Invitations' }).last().getByRole('row').filter({ hasText: name });
+    const row = (name: string) =>
+      page.getByRole('region', { name: 'Invitations' }).last().getByRole('row').filter({ hasText: name });
     await row('Ada Invited').getByRole('button', { name: 'Resend' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Send a new link' }).click();
     const link = (await page.getByRole('dialog').locator('.secret code').textContent()) ?? '';
@@ -51,7 +52,9 @@ describeWhere(browserLack(), 'an invitation in the console', () => {
     await row('Bob Invited').getByRole('button', { name: 'Revoke' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
     await row('Bob Invited').waitFor({ state: 'detached' });
-    const { data } = await succeed<{ data: { email: string }[] }>('GET', `/team/${team.id}/invitations`, { key: owner });
+    const { data } = await succeed<{ data: { email: string }[] }>('GET', `/team/${team.id}/invitations`, {
+      key: owner,
+    });
     expect(data.map(({ email }) => email)).toContain(ada);
     expect(data.map(({ email }) => email)).not.toContain(bob);
 
@@ -82,7 +85,9 @@ describeWhere(browserLack(), 'an invitation in the console', () => {
     await picture(invited.page, 'story-link');
     await invited.page.getByRole('link', { name: 'Log in' }).click();
     expect(await invited.page.getByLabel('E-mail').inputValue()).toBe(ada);
-    expect(await invited.page.evaluate('document.activeElement?.getAttribute("autocomplete")')).toBe('current-password');
+    expect(await invited.page.evaluate('document.activeElement?.getAttribute("autocomplete")')).toBe(
+      'current-password',
+    );
     await invited.page.goto('/login');
     await invited.page.getByRole('heading', { name: 'Log in to Atoll' }).waitFor();
     expect([...tab.faults, ...invited.faults]).toEqual([]);

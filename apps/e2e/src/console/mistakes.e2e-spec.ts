@@ -53,22 +53,33 @@ describeWhere(browserLack(), 'the console', () => {
 
   it('shows what a slice costs in the currency of the bill', async () => {
     const tenant = await createTenant('Price readers', ['team_owner']);
-    const { poolName } = await createPool(await createNode(), { ...halves, allow_fallback: false, temporal_replicas: undefined });
+    const { poolName } = await createPool(await createNode(), {
+      ...halves,
+      allow_fallback: false,
+      temporal_replicas: undefined,
+    });
     const price = { sku: 'gpu.A100-80GB.mps-2', unit: 'vgpu', unit_price: '1.25', valid_from: '2026-01-01T00:00:00Z' };
     await succeed('POST', '/price', { key: adminKey, body: { ...price, team_id: tenant.teamId, force: true } });
     const key = tenant.keys.team_owner ?? '';
     await until(
       () =>
-        succeed<{ data: { profiles: { unit_price: string | null }[] }[] }>('GET', `/gpuaas/available-pools?team_id=${tenant.teamId}`, {
-          key,
-        }),
+        succeed<{ data: { profiles: { unit_price: string | null }[] }[] }>(
+          'GET',
+          `/gpuaas/available-pools?team_id=${tenant.teamId}`,
+          {
+            key,
+          },
+        ),
       ({ data }) => data.some(({ profiles }) => profiles.some(({ unit_price }) => unit_price !== null)),
     );
     const tab = await openTab(platformUrl);
     const { page } = tab;
     await logInWithKey(page, key, `/teams/${tenant.teamId}/pools`);
     await page.getByRole('heading', { name: poolName }).waitFor();
-    await page.getByRole('region', { name: `What ${poolName}` }).getByText('$1.25', { exact: true }).waitFor();
+    await page
+      .getByRole('region', { name: `What ${poolName}` })
+      .getByText('$1.25', { exact: true })
+      .waitFor();
     expect(tab.faults).toEqual([]);
     await tab.close();
   });

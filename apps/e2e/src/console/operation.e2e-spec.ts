@@ -15,7 +15,9 @@ describeWhere(browserLack(), 'an operator who looks for what went wrong', () => 
   beforeAll(async () => {
     await openBrowser();
     database = await createDatabase();
-    platform = await startPlatform((process.env.ATOLL_TOPOLOGY ?? 'one-process') as Topology, { DATABASE_URL: database.url });
+    platform = await startPlatform((process.env.ATOLL_TOPOLOGY ?? 'one-process') as Topology, {
+      DATABASE_URL: database.url,
+    });
     client = new pg.Client({ connectionString: database.url });
     await client.connect();
   });
@@ -48,7 +50,10 @@ describeWhere(browserLack(), 'an operator who looks for what went wrong', () => 
     await page.unroute('**/api/operator/machines');
     await failed.getByRole('link', { name: 'GPU nodes' }).click();
     await page.waitForURL(/machines\/gpuaas\/node\?state=init_failed/);
-    await page.getByRole('region', { name: 'Processes' }).getByRole('link', { name: node.nodeId, exact: true }).waitFor();
+    await page
+      .getByRole('region', { name: 'Processes' })
+      .getByRole('link', { name: node.nodeId, exact: true })
+      .waitFor();
     await isFit(page, 'processes');
     await page.getByRole('radio', { name: 'Waiting' }).click();
     await page.getByText('Nothing of it waits').waitFor();
@@ -63,13 +68,21 @@ describeWhere(browserLack(), 'an operator who looks for what went wrong', () => 
            VALUES ($1, 'team-directory', $2, 'teams.team_changed', $3, now(), 'Error: could not extend file: No space left on device', 5, now(), now())`,
         [randomUUID(), randomUUID(), JSON.stringify(payload)],
       );
-    await bury('billing', { team_id: randomUUID(), revision: 1, name: 'Buried', is_suspended: false, status: 'active', workspaces: [] });
+    await bury('billing', {
+      team_id: randomUUID(),
+      revision: 1,
+      name: 'Buried',
+      is_suspended: false,
+      status: 'active',
+      workspaces: [],
+    });
     await bury('gpuaas', { name: '<b>no team</b>' });
     const tab = await openTab(platform.url, { viewport: { width: 1440, height: 900 } });
     const { page } = tab;
     await logInWithKey(page, platform.adminKey);
     await page.getByRole('link', { name: 'Dead letters' }).click();
-    const rowOf = (service: string) => page.getByRole('region', { name: 'Dead letters' }).getByRole('row').filter({ hasText: service });
+    const rowOf = (service: string) =>
+      page.getByRole('region', { name: 'Dead letters' }).getByRole('row').filter({ hasText: service });
     await rowOf('billing').getByText('No space left on device').waitFor();
     await isFit(page, 'dead-letters');
     await rowOf('gpuaas').getByRole('button', { name: 'Show' }).click();
@@ -94,7 +107,9 @@ describeWhere(browserLack(), 'an operator who looks for what went wrong', () => 
       await logInWithKey(tab.page, team.keys.team_owner ?? '', path);
       await tab.page.getByRole('alert').getByText('You may not do this').waitFor();
     }
-    expect((await call('GET', '/operator/machines', { url: platform.url, key: team.keys.team_owner })).status).toBe(403);
+    expect((await call('GET', '/operator/machines', { url: platform.url, key: team.keys.team_owner })).status).toBe(
+      403,
+    );
     expect(tab.faults).toEqual([]);
     await tab.close();
   });

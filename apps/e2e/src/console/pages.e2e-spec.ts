@@ -3,7 +3,17 @@ import { describeWhere } from '@atoll/testing';
 import type { Locator } from 'playwright-core';
 import { adminKey, platformUrl, succeed, until } from '../client.js';
 import { createNode, createPool, createTenant } from '../gpu-inventory.js';
-import { browserLack, closeBrowser, goTo, logInWithKey, openBrowser, openTab, picture, violations, type Tab } from './browser.js';
+import {
+  browserLack,
+  closeBrowser,
+  goTo,
+  logInWithKey,
+  openBrowser,
+  openTab,
+  picture,
+  violations,
+  type Tab,
+} from './browser.js';
 
 describeWhere(browserLack(), 'every page of the console', () => {
   let teamId: string;
@@ -14,14 +24,26 @@ describeWhere(browserLack(), 'every page of the console', () => {
   beforeAll(async () => {
     await openBrowser();
     const node = await createNode({ gpus: [{ board: 'A100-80GB', count: 2 }] });
-    const { poolId } = await createPool(node, { sharing_mode: 'Spatial', mechanism: 'mig', profiles: ['1g.10gb', '3g.40gb'] });
+    const { poolId } = await createPool(node, {
+      sharing_mode: 'Spatial',
+      mechanism: 'mig',
+      profiles: ['1g.10gb', '3g.40gb'],
+    });
     const tenant = await createTenant('<b>Research</b> מחקר & co', ['team_owner', 'member']);
     teamId = tenant.teamId;
     nodeId = node.nodeId;
     ownerKey = tenant.keys.team_owner ?? '';
-    const body = { sku: 'gpu.A100-80GB.3g.40gb', unit: 'vgpu', unit_price: '2.5', valid_from: '2026-01-01T00:00:00Z', force: true };
+    const body = {
+      sku: 'gpu.A100-80GB.3g.40gb',
+      unit: 'vgpu',
+      unit_price: '2.5',
+      valid_from: '2026-01-01T00:00:00Z',
+      force: true,
+    };
     await succeed('POST', '/price', { key: adminKey, body });
-    const { subscription_id } = (await tenant.subscribe({ pool_id: poolId, vgpus: 2, profile: '3g.40gb', name: 'training' })).body;
+    const { subscription_id } = (
+      await tenant.subscribe({ pool_id: poolId, vgpus: 2, profile: '3g.40gb', name: 'training' })
+    ).body;
     await tenant.subscribed(subscription_id);
     await tenant.start(subscription_id);
     const pod = { team_id: teamId, subscription_id, name: 'notebook', image: 'docker.io/library/python:3.13' };
@@ -119,7 +141,8 @@ describeWhere(browserLack(), 'every page of the console', () => {
   }
 
   it('draws below a GPU how its holders used it, over the window in the address, to the team and to the operator', async () => {
-    const use = (tab: Tab) => tab.page.getByRole('img', { name: /^GPU use on GPU \d+: subscription \d+ from [\d.]+% to [\d.]+%/ });
+    const use = (tab: Tab) =>
+      tab.page.getByRole('img', { name: /^GPU use on GPU \d+: subscription \d+ from [\d.]+% to [\d.]+%/ });
     for (const [key, path] of [
       [ownerKey, `/teams/${teamId}/pools`],
       [adminKey, `/operator/nodes/${nodeId}`],
@@ -128,7 +151,9 @@ describeWhere(browserLack(), 'every page of the console', () => {
       await logInWithKey(tab.page, key, `${path}?window=last_1h`);
       await scrollTo(tab, use(tab));
       await tab.page.getByRole('button', { name: /Last hour/ }).click();
-      const asked = tab.page.waitForResponse((response) => response.url().endsWith('/utilization?metric_window=last_7d'));
+      const asked = tab.page.waitForResponse((response) =>
+        response.url().endsWith('/utilization?metric_window=last_7d'),
+      );
       await tab.page.getByRole('option', { name: 'Last 7 days' }).click();
       expect((await asked).status()).toBe(200);
       expect(new URL(tab.page.url()).search).toBe('?window=last_7d');
@@ -167,7 +192,9 @@ describeWhere(browserLack(), 'every page of the console', () => {
     await logInWithKey(tab.page, adminKey, `/teams/${teamId}`);
     const links = await Promise.all((await tab.page.locator('.side a').all()).map((link) => link.getAttribute('href')));
     expect(links.length).toBeGreaterThan(12);
-    const answers = await Promise.all(links.map(async (link) => `${(await fetch(`${platformUrl}${link}`)).status} ${link}`));
+    const answers = await Promise.all(
+      links.map(async (link) => `${(await fetch(`${platformUrl}${link}`)).status} ${link}`),
+    );
     expect(answers.filter((answer) => !answer.startsWith('200 '))).toEqual([]);
     await tab.close();
   });

@@ -3,7 +3,16 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/gl
 import { describeWhere } from '@atoll/testing';
 import { adminKey, platformUrl, succeed, until } from '../client.js';
 import { createNode, createPool, createTenant } from '../gpu-inventory.js';
-import { browserLack, closeBrowser, logInWithKey, openBrowser, openTab, picture, violations, type Tab } from './browser.js';
+import {
+  browserLack,
+  closeBrowser,
+  logInWithKey,
+  openBrowser,
+  openTab,
+  picture,
+  violations,
+  type Tab,
+} from './browser.js';
 
 describeWhere(browserLack(), 'pods and their logs in the console', () => {
   let tenant: Awaited<ReturnType<typeof createTenant>>;
@@ -16,14 +25,20 @@ describeWhere(browserLack(), 'pods and their logs in the console', () => {
     const { subscription_id } = (await tenant.subscribe({ pool_id: poolId, vgpus: 4, name: 'training' })).body;
     await tenant.subscribed(subscription_id);
     const volume = { team_id: tenant.teamId, region_id: node.regionId, name: 'results', size_in_gb: 10 };
-    const { volume_id } = await succeed<{ volume_id: string }>('POST', '/shared-volumes', { key: tenant.keys.member, body: volume });
+    const { volume_id } = await succeed<{ volume_id: string }>('POST', '/shared-volumes', {
+      key: tenant.keys.member,
+      body: volume,
+    });
     await until(
       () => succeed<{ status: string }>('GET', `/shared-volumes/${volume_id}`, { key: tenant.keys.member }),
       ({ status }) => status === 'active',
     );
   });
   beforeEach(async () => {
-    tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 }, permissions: ['clipboard-read', 'clipboard-write'] });
+    tab = await openTab(platformUrl, {
+      viewport: { width: 1440, height: 900 },
+      permissions: ['clipboard-read', 'clipboard-write'],
+    });
   });
   afterEach(async () => {
     expect(tab.faults).toEqual([]);
@@ -83,7 +98,10 @@ describeWhere(browserLack(), 'pods and their logs in the console', () => {
     const selected = page.getByRole('region', { name: 'Selected line' });
     expect(await selected.locator('pre').textContent()).toBe(message);
     // Waited for from before the click: it is gone after 6 s.
-    await Promise.all([page.getByText('The link was copied.').waitFor(), selected.getByRole('button', { name: 'Copy the link' }).click()]);
+    await Promise.all([
+      page.getByText('The link was copied.').waitFor(),
+      selected.getByRole('button', { name: 'Copy the link' }).click(),
+    ]);
     await picture(page, 'story-logs');
     const link = await page.evaluate<string>('navigator.clipboard.readText()');
     expect(new URL(link).searchParams.get('pod')).toBe(podName);
@@ -91,7 +109,10 @@ describeWhere(browserLack(), 'pods and their logs in the console', () => {
     const other = await openTab(platformUrl);
     await logInWithKey(other.page, tenant.keys.team_owner ?? '', link.slice(platformUrl.length));
     const there = other.page.locator('tr[aria-current]');
-    expect([await there.getByRole('link').textContent(), await there.locator('td').last().textContent()]).toEqual([time, message]);
+    expect([await there.getByRole('link').textContent(), await there.locator('td').last().textContent()]).toEqual([
+      time,
+      message,
+    ]);
     expect(other.faults).toEqual([]);
     await other.close();
 

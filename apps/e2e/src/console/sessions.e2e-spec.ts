@@ -58,7 +58,9 @@ describeWhere(browserLack(), 'a session in the console', () => {
     await logIn(tab);
     await tab.page.goto('/profile');
     await tab.page.getByText('(this one)').waitFor();
-    const kept = await tab.page.evaluate('JSON.stringify({ ...localStorage }) + JSON.stringify({ ...sessionStorage }) + document.cookie');
+    const kept = await tab.page.evaluate(
+      'JSON.stringify({ ...localStorage }) + JSON.stringify({ ...sessionStorage }) + document.cookie',
+    );
     expect(String(kept)).not.toMatch(/eyJ|atl_|[\w-]{43}/);
     expect(tab.faults).toEqual([]);
     await tab.close();

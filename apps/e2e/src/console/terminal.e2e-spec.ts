@@ -2,7 +2,16 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/gl
 import { describeWhere } from '@atoll/testing';
 import { call, platformUrl, succeed, until } from '../client.js';
 import { createNode, createPool, createTenant } from '../gpu-inventory.js';
-import { browserLack, closeBrowser, logInWithKey, openBrowser, openTab, picture, violations, type Tab } from './browser.js';
+import {
+  browserLack,
+  closeBrowser,
+  logInWithKey,
+  openBrowser,
+  openTab,
+  picture,
+  violations,
+  type Tab,
+} from './browser.js';
 
 describeWhere(browserLack(), 'a terminal in the console', () => {
   let tenant: Awaited<ReturnType<typeof createTenant>>;
@@ -74,7 +83,9 @@ describeWhere(browserLack(), 'a terminal in the console', () => {
     });
     await logInWithKey(page, member.api_key, `${path()}/terminal`);
     await isReady();
-    const removed = await call('DELETE', `/team/${tenant.teamId}/members/${member.user_id}`, { key: tenant.keys.team_owner });
+    const removed = await call('DELETE', `/team/${tenant.teamId}/members/${member.user_id}`, {
+      key: tenant.keys.team_owner,
+    });
     expect(removed.status).toBeLessThan(300);
     await page
       .getByText(/You may not use the pods of this team any more\.|Log in to Atoll/)

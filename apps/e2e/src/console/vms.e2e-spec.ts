@@ -24,7 +24,10 @@ describeWhere(browserLack(), 'VMs in the console', () => {
     const tenant = await createTenant('VM users', ['team_owner', 'member', 'viewer']);
     const owner = tenant.keys.team_owner ?? '';
     const volume = { team_id: tenant.teamId, region_id: node.regionId, name: 'datasets', size_in_gb: 10 };
-    const { volume_id } = await succeed<{ volume_id: string }>('POST', '/shared-volumes', { key: tenant.key, body: volume });
+    const { volume_id } = await succeed<{ volume_id: string }>('POST', '/shared-volumes', {
+      key: tenant.key,
+      body: volume,
+    });
     await until(
       () => succeed<{ status: string }>('GET', `/shared-volumes/${volume_id}`, { key: tenant.key }),
       ({ status }) => status === 'active',
@@ -86,7 +89,13 @@ describeWhere(browserLack(), 'VMs in the console', () => {
     const stranger = await createTenant('VM strangers');
     expect((await call('GET', `/vm?team_id=${tenant.teamId}`, { key: stranger.key })).status).toBe(404);
 
-    const price = { sku: `vm.${flavour}`, unit: 'vm', unit_price: '0.2', valid_from: '2026-01-01T00:00:00Z', force: true };
+    const price = {
+      sku: `vm.${flavour}`,
+      unit: 'vm',
+      unit_price: '0.2',
+      valid_from: '2026-01-01T00:00:00Z',
+      force: true,
+    };
     await succeed('POST', '/price', { key: adminKey, body: price });
     const year = new Date().getUTCFullYear();
     const report = `/team-billing/${tenant.teamId}/${year}-01-01T00:00:00/${year + 1}-01-01T00:00:00/monthly/utc`;
@@ -123,7 +132,10 @@ describeWhere(browserLack(), 'VMs in the console', () => {
     expect((await call('GET', `/vm/${instanceId}`, { key: stranger.key })).status).toBe(404);
 
     await desk.page.getByRole('link', { name: 'Clusters' }).click();
-    await Promise.all([desk.page.getByText(/ was checked\./).waitFor(), desk.page.getByRole('button', { name: 'Check' }).first().click()]);
+    await Promise.all([
+      desk.page.getByText(/ was checked\./).waitFor(),
+      desk.page.getByRole('button', { name: 'Check' }).first().click(),
+    ]);
     expect(await violations(desk.page)).toEqual([]);
     await picture(desk.page, 'story-clusters');
     for (const each of [tab, looker, desk]) {

@@ -29,7 +29,9 @@ describe('one process', () => {
     const env = { ATOLL_DATA_DIR: own.folder, ATOLL_ADMIN_KEY: createApiKey() };
     const first = await own.start('one-process', env);
     const team = await own.createTeam();
-    await expect(startPlatform('one-process', { ATOLL_DATA_DIR: own.folder })).rejects.toThrow(`is in use by process ${first.process.pid}`);
+    await expect(startPlatform('one-process', { ATOLL_DATA_DIR: own.folder })).rejects.toThrow(
+      `is in use by process ${first.process.pid}`,
+    );
     expect((await own.get('/user/profile')).status).toBe(200);
     first.process.kill('SIGKILL');
     await once(first.process, 'exit');
@@ -54,7 +56,8 @@ describe('a PostgreSQL that is frozen, then killed', () => {
       expect((await fetch(`${platform.url}/readyz`)).status).toBe(503);
       expect((await fetch(`${platform.url}/livez`)).status).toBe(200);
     };
-    const expectRecovery = () => until(async () => ((await own.get(`/team/${team}`)).status === 200 ? true : undefined));
+    const expectRecovery = () =>
+      until(async () => ((await own.get(`/team/${team}`)).status === 200 ? true : undefined));
 
     postgres.pause();
     await expectOutage();

@@ -70,7 +70,9 @@ describe('a data folder', () => {
     other.close();
     expect(code).toBe(1);
     const said = output.split('\n').filter((line) => line !== '' && !line.includes('"msg":"starting"'));
-    expect(said).toEqual([`Atoll cannot start: port ${port} is taken by another program. Choose another: PORT=${port + 1} npm start`]);
+    expect(said).toEqual([
+      `Atoll cannot start: port ${port} is taken by another program. Choose another: PORT=${port + 1} npm start`,
+    ]);
   });
 
   it('gets a key at its first start, printed with the documentation and a call that works; PORT=0 takes a free port, and all that is shown names it', async () => {
@@ -146,7 +148,11 @@ describe('a start', () => {
       { ATOLL_EXPOSED_PORTS: '5-4' },
       'ATOLL_EXPOSED_PORTS must be from a lower to a higher port, 65535 at most.',
     ],
-    ['those of the gateway', { ATOLL_LIMITS: 'no' }, 'The environment is not usable:\n  ATOLL_LIMITS must be on or off'],
+    [
+      'those of the gateway',
+      { ATOLL_LIMITS: 'no' },
+      'The environment is not usable:\n  ATOLL_LIMITS must be on or off',
+    ],
   ])('that is refused for %s says so and nothing else, before it starts anything', async (_cause, env, sentence) => {
     const port = String(await freePort());
     const { code, output } = await run('apps/platform/src/main.js', { ATOLL_DATA_DIR: folder, PORT: port, ...env });
@@ -158,7 +164,10 @@ describe('a start', () => {
   it('in processes is refused for a setting of a service before any is started, and not again and again', async () => {
     const env = { ATOLL_DATA_DIR: folder, PORT: String(await freePort()), ATOLL_TLS_CERT: '/nope' };
     const { code, output } = await run('tools/start-services.js', env);
-    expect([code, output]).toEqual([1, 'Atoll cannot start: ATOLL_TLS_CERT needs ATOLL_TLS_KEY: set both, or neither.\n']);
+    expect([code, output]).toEqual([
+      1,
+      'Atoll cannot start: ATOLL_TLS_CERT needs ATOLL_TLS_KEY: set both, or neither.\n',
+    ]);
   });
 
   it('that is told to stop before it is ready stops as cleanly, and loses nothing', async () => {

@@ -43,7 +43,10 @@ const env = (sealKeys: string) => ({
 
 async function start(sealKeys: string): Promise<void> {
   await platform?.stop();
-  platform = await startPlatform('one-process', { ...env(sealKeys), ...tellingLoadedPackages(join(folder, 'packages.json')) });
+  platform = await startPlatform('one-process', {
+    ...env(sealKeys),
+    ...tellingLoadedPackages(join(folder, 'packages.json')),
+  });
 }
 
 async function ask<Body>(method: string, path: string, body?: object, key = adminKey): Promise<Body> {
@@ -75,7 +78,10 @@ async function underTheOldKey(): Promise<string[]> {
   return found.toSorted();
 }
 
-/** What the command prints: for each column that a service declares as sealed, the number of values that it has sealed again. */
+/**
+ * What the command prints: for each column that a service declares as sealed, the number of values that it has sealed
+ * again.
+ */
 async function reseal(sealKeys: string): Promise<{ declared: Record<string, number>; output: string }> {
   const { stdout: output } = await promisify(execFile)(process.execPath, ['dist/apps/platform/src/reseal.js'], {
     env: { ...process.env, ...env(sealKeys) },
@@ -103,7 +109,8 @@ it('a sealing key is replaced: what it sealed is sealed again beside the running
 
   await start(`${fresh},${old}`);
   const { declared, output } = await reseal(`${fresh},${old}`);
-  // A column that holds sealed texts and is not declared would keep the old key alive; one that is declared and holds none is not proven here.
+  // A column that holds sealed texts and is not declared would keep the old key alive; one that is declared and holds
+  // none is not proven here.
   expect(Object.keys(declared).toSorted()).toEqual(sealed);
   expect(Object.entries(declared).filter(([, count]) => count === 0)).toEqual([]);
   expect(output).toMatch(/Everything is sealed under the first key. The others may be taken away.\n$/);
@@ -130,7 +137,9 @@ it('nodes in maintenance are counted by their cause in the figures of the platfo
   const { data } = await ask<{ data: { node_id: string }[] }>('GET', '/baremetal/node');
   const counted = async (cause: string) => {
     const figures = await (await fetch(`${platform?.url}/metrics`)).text();
-    return new RegExp(`^atoll_baremetal_nodes_in_maintenance{service="gpuaas",cause="${cause}"} (\\d+)$`, 'm').exec(figures)?.[1];
+    return new RegExp(`^atoll_baremetal_nodes_in_maintenance{service="gpuaas",cause="${cause}"} (\\d+)$`, 'm').exec(
+      figures,
+    )?.[1];
   };
   expect([await counted('operator'), await counted('failures')]).toEqual(['0', '0']);
   await ask('PUT', `/baremetal/node/${data[0]?.node_id}`, { maintenance: true });
@@ -139,7 +148,9 @@ it('nodes in maintenance are counted by their cause in the figures of the platfo
 
 it('a key that is missing is named, with the rows that need it', async () => {
   const lost = Sealer.createKeys('elsewhere');
-  const command = promisify(execFile)(process.execPath, ['dist/apps/platform/src/reseal.js'], { env: { ...process.env, ...env(lost) } });
+  const command = promisify(execFile)(process.execPath, ['dist/apps/platform/src/reseal.js'], {
+    env: { ...process.env, ...env(lost) },
+  });
   const { code, stderr } = await command.then(
     () => ({ code: 0, stderr: '' }),
     (error: { code: number; stderr: string }) => error,
@@ -165,12 +176,17 @@ const keepsNothing = [
 ];
 
 const bundles = () =>
-  JSON.parse(readFileSync('dist/apps/gateway/src/bundle/made.json', 'utf8')) as { entries: string[]; packages: string[] };
+  JSON.parse(readFileSync('dist/apps/gateway/src/bundle/made.json', 'utf8')) as {
+    entries: string[];
+    packages: string[];
+  };
 
 it('each process and command says in one line that Node.js is too old for it, and ends, before it loads anything', async () => {
   const older = "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.19.5' } });";
   const { entries } = bundles();
-  expect(entries).toEqual(expect.arrayContaining(['apps/teams/src/main.js', 'apps/platform/src/reseal.js', 'tools/start-services.js']));
+  expect(entries).toEqual(
+    expect.arrayContaining(['apps/teams/src/main.js', 'apps/platform/src/reseal.js', 'tools/start-services.js']),
+  );
   for (const entry of entries) {
     const packages = join(folder, 'packages-of-older.json');
     const env = { ...process.env, ...tellingLoadedPackages(packages) };
@@ -184,7 +200,9 @@ it('each process and command says in one line that Node.js is too old for it, an
     await expect(run).rejects.toMatchObject({
       code: 1,
       stdout: '',
-      stderr: expect.stringMatching(/^Atoll needs Node\.js \d+ or newer, and this is Node\.js 20\.19\.5\. npm ci .*\n$/),
+      stderr: expect.stringMatching(
+        /^Atoll needs Node\.js \d+ or newer, and this is Node\.js 20\.19\.5\. npm ci .*\n$/,
+      ),
     });
     expect(loadedPackages(packages)).toEqual([]);
   }

@@ -33,7 +33,10 @@ describeWhere(podmanLacks(), 'clusters of several kinds, side by side', () => {
   let simulated: Awaited<ReturnType<typeof place>>;
   beforeAll(async () => {
     podman = await startPodman();
-    platform = await startPlatform(topology, { ATOLL_DOCKER_SOCKETS: podman.socketPath, ATOLL_DOOR_IMAGE: podmanImage });
+    platform = await startPlatform(topology, {
+      ATOLL_DOCKER_SOCKETS: podman.socketPath,
+      ATOLL_DOOR_IMAGE: podmanImage,
+    });
     tenant = await createTenant('Both kinds', ['member'], platform);
     [real, simulated] = [await place(), await place()];
   });

@@ -48,7 +48,10 @@ describeWhere(podmanLacks(), 'pods as real containers', () => {
 
   const api = <Body>(method: string, path: string, body?: unknown, key = tenant.key) =>
     call<Body & Refusal>(method, path, { url: platform.url, key, ...(body !== undefined && { body }) });
-  /** On a busy machine the cluster may answer too late to be told from one that is away; it is back with the next look at it. */
+  /**
+   * On a busy machine the cluster may answer too late to be told from one that is away; it is back with the next look
+   * at it.
+   */
   const accepted = async <Body>(path: string, asked: object) => {
     const { status, body } = await until(
       () => api<Body>('POST', path, asked),
@@ -58,7 +61,13 @@ describeWhere(podmanLacks(), 'pods as real containers', () => {
     return body;
   };
   const create = (command: string[], more: object = {}) => {
-    const pod = { team_id: tenant.teamId, subscription_id: subscriptionId, name: 'train', image: podmanImage, memory_gb: 0.25 };
+    const pod = {
+      team_id: tenant.teamId,
+      subscription_id: subscriptionId,
+      name: 'train',
+      image: podmanImage,
+      memory_gb: 0.25,
+    };
     return accepted<PodView>('/pods', { ...pod, command, ...more });
   };
   const comesTo = async ({ pod_name }: PodView, status: string) =>
@@ -80,13 +89,20 @@ describeWhere(podmanLacks(), 'pods as real containers', () => {
     expect(await containers()).toEqual([expect.stringContaining(pod.pod_id)]);
 
     const { privateKey, publicKey: public_key } = generateKeyPair();
-    const key = await api<{ ssh_key_id: string }>('POST', '/user/ssh-key', { public_key, name: 'laptop' }, platform.adminKey);
+    const key = await api<{ ssh_key_id: string }>(
+      'POST',
+      '/user/ssh-key',
+      { public_key, name: 'laptop' },
+      platform.adminKey,
+    );
     expect(key.status).toBe(201);
     const client = new ssh2.Client();
     client.connect({ host: '127.0.0.1', port: await sshPort, username: pod.pod_name, privateKey });
     await once(client, 'ready');
     const channel = await new Promise<ssh2.ClientChannel>((resolve, reject) => {
-      client.exec('echo "on $(hostname) with $ATOLL_SLICES"', (error, opened) => (error ? reject(error) : resolve(opened)));
+      client.exec('echo "on $(hostname) with $ATOLL_SLICES"', (error, opened) =>
+        error ? reject(error) : resolve(opened),
+      );
     });
     expect(await text(channel)).toMatch(new RegExp(`^on ${pod.pod_name} with GPU-`));
     const left = once(client, 'close');
@@ -108,12 +124,16 @@ describeWhere(podmanLacks(), 'pods as real containers', () => {
     await comesTo(pod, 'running');
     const terms = { pod_name: pod.pod_name, service_name: 'web', port: 8080, protocol: 'HTTP', ssl_enabled: false };
     const { service_id } = await accepted<ServiceView>('/pods/expose-service', terms);
-    const status = () => api<ServiceView>('GET', `/pods/expose-service/status?service_id=${service_id}&pod_name=${pod.pod_name}`);
+    const status = () =>
+      api<ServiceView>('GET', `/pods/expose-service/status?service_id=${service_id}&pod_name=${pod.pod_name}`);
     const active = async () => (await until(status, ({ body }) => body.status === 'active', patienceMs)).body;
     const first = await active();
     const page = (url: string) => fetch(url).then((answer) => answer.text());
     expect(await page(first.url)).toBe(`${pod.pod_name}\n`);
-    const other = { service_id, external_port: first.external_port === 32_767 ? first.external_port - 1 : first.external_port + 1 };
+    const other = {
+      service_id,
+      external_port: first.external_port === 32_767 ? first.external_port - 1 : first.external_port + 1,
+    };
     expect((await api('PUT', '/pods/update-exposed-service', other)).status).toBe(200);
     const second = await active();
     expect(second.external_port).toBe(other.external_port);

@@ -11,7 +11,8 @@ const own = new OwnPlatform('a file');
 let started: RunningPlatform;
 
 /** The latest process of that name. */
-const pidOf = (name: string) => [...started.output().matchAll(new RegExp(`^${name}: process (\\d+)$`, 'gm'))].at(-1)?.[1];
+const pidOf = (name: string) =>
+  [...started.output().matchAll(new RegExp(`^${name}: process (\\d+)$`, 'gm'))].at(-1)?.[1];
 
 /** The latest process of that name, once it says that it is ready. Its log comes later than its answers. */
 const ready = (name: string, replaced?: string) =>
@@ -42,7 +43,8 @@ describe('services over NATS', () => {
   it('answer 503 at once while all replicas of one of them are dead, and go on when one is back', async () => {
     const team = await own.createTeam();
     const killed = new Map<string, string | undefined>();
-    // NATS may learn of the death only after a call, and a process that starts again may take one: then they are killed once more.
+    // NATS may learn of the death only after a call, and a process that starts again may take one: then they are killed
+    // once more.
     const refused = await until(async () => {
       for (const name of ['teams', 'teams 2']) {
         const pid = pidOf(name);
@@ -68,7 +70,8 @@ describe('services over NATS', () => {
     'bill every fact once that is told, and told again, while billing dies in the middle',
     async () => {
       const team = await own.createTeam();
-      const [workspace] = ((await (await own.get(`/team/${team}`)).json()) as { workspaces: { id: string }[] }).workspaces;
+      const [workspace] = ((await (await own.get(`/team/${team}`)).json()) as { workspaces: { id: string }[] })
+        .workspaces;
       const batchOf = (batch: number) => ({
         events: Array.from({ length: 100 }, (_, minute) => ({
           source: 'meter',
@@ -143,7 +146,10 @@ describe('services over NATS', () => {
         ATOLL_SEAL_KEYS: Sealer.createKeys(),
         PORT: '0',
       };
-      const starting = spawn(process.execPath, [`dist/apps/${name}/src/main.js`], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+      const starting = spawn(process.execPath, [`dist/apps/${name}/src/main.js`], {
+        env,
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
       const ended = once(starting, 'exit');
       let output = '';
       for await (const chunk of starting.stdout.setEncoding('utf8')) {
@@ -151,7 +157,8 @@ describe('services over NATS', () => {
         if (output.includes('NATS does not answer')) break;
       }
       starting.kill('SIGTERM');
-      // By its own hand, and not by that of the system, which never kills the first process of a container for lack of a handler.
+      // By its own hand, and not by that of the system, which never kills the first process of a container for lack of
+      // a handler.
       expect(await ended).toEqual([0, null]);
       await database.drop();
     },

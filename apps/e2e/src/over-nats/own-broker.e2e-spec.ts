@@ -73,19 +73,27 @@ afterAll(async () => {
 async function member() {
   const { team, keys } = await createTeam('Two gateways', ['team_owner', 'member'], platform);
   const { email, user_id } = team.members.find(({ role }) => role === 'member') as MemberView;
-  const { url } = await succeed<{ url: string }>('POST', '/user/login-link', { url: urls[0], key: platform.adminKey, body: { email } });
+  const { url } = await succeed<{ url: string }>('POST', '/user/login-link', {
+    url: urls[0],
+    key: platform.adminKey,
+    body: { email },
+  });
   await succeed('POST', '/user/link', { url: urls[0], body: { token: url.split('#')[1], password } });
   return { team, owner: keys.team_owner ?? '', email, userId: user_id };
 }
 
 /** A log-in through one gateway: what its browser holds. */
 async function logIn(email: string, url = urls[0], secret = password): Promise<{ token: string; cookie: string }> {
-  const { status, body, headers } = await call<LoggedIn>('POST', '/user/login', { url, body: { email, password: secret } });
+  const { status, body, headers } = await call<LoggedIn>('POST', '/user/login', {
+    url,
+    body: { email, password: secret },
+  });
   expect(status).toBe(200);
   return { token: body.access_token, cookie: String(headers['set-cookie']).split(';')[0] ?? '' };
 }
 
-const statusAt = async (url: string, token: string, path = '/user/profile') => (await call('GET', path, { url, key: token })).status;
+const statusAt = async (url: string, token: string, path = '/user/profile') =>
+  (await call('GET', path, { url, key: token })).status;
 
 /** Both gateways have looked at the session just now, and remember it; then it ends, and both refuse it. */
 async function expectEnd(token: string, end: () => Promise<unknown>): Promise<void> {
@@ -120,16 +128,20 @@ describe('a session ends for every gateway at once', () => {
     const { token, cookie } = await logIn(email, urls[0]);
     const path = `/user/sessions?user_id=${userId}`;
     await expectEnd(token, () => succeed('DELETE', path, { url: urls[through] ?? '', key: platform.adminKey }));
-    for (const url of urls) expect((await call('POST', '/user/refresh', { url, headers: { cookie } })).status).toBe(401);
+    for (const url of urls)
+      expect((await call('POST', '/user/refresh', { url, headers: { cookie } })).status).toBe(401);
   });
 
   it('by log-out, a change of the password, and a refresh token that is used twice', async () => {
     const { email } = await member();
     const out = await logIn(email);
-    await expectEnd(out.token, () => succeed('POST', '/user/logout', { url: urls[1], headers: { cookie: out.cookie } }));
+    await expectEnd(out.token, () =>
+      succeed('POST', '/user/logout', { url: urls[1], headers: { cookie: out.cookie } }),
+    );
 
     const stolen = await logIn(email);
-    const refresh = (cookie: string, url: string) => call<LoggedIn>('POST', '/user/refresh', { url, headers: { cookie } });
+    const refresh = (cookie: string, url: string) =>
+      call<LoggedIn>('POST', '/user/refresh', { url, headers: { cookie } });
     const next = String((await refresh(stolen.cookie, urls[0])).headers['set-cookie']).split(';')[0] ?? '';
     await refresh(next, urls[1]);
     await expectEnd(stolen.token, async () => expect((await refresh(stolen.cookie, urls[1])).status).toBe(401));
@@ -160,16 +172,33 @@ it('a forged event of a team with the greatest revision there is changes nothing
   const access = { url: platform.url, key: platform.adminKey };
   const untilKnownAs = async (name: string) => {
     for (const service of ['billing', 'gpuaas']) {
-      while ((await client.query(`SELECT FROM ${service}.team WHERE name = $1`, [name])).rowCount === 0) await delay(20);
+      while ((await client.query(`SELECT FROM ${service}.team WHERE name = $1`, [name])).rowCount === 0)
+        await delay(20);
     }
   };
   const { id: team_id } = await succeed<{ id: string }>('POST', '/team', { ...access, body: { name: 'Before' } });
   await untilKnownAs('Before');
-  const payload = { team_id, revision: Number.MAX_SAFE_INTEGER, name: 'Forged', is_suspended: true, status: 'active', workspaces: [] };
-  const forged = { id: randomUUID(), name: 'teams.team_changed', payload, occurredAt: new Date().toISOString(), publisher: 'teams' };
+  const payload = {
+    team_id,
+    revision: Number.MAX_SAFE_INTEGER,
+    name: 'Forged',
+    is_suspended: true,
+    status: 'active',
+    workspaces: [],
+  };
+  const forged = {
+    id: randomUUID(),
+    name: 'teams.team_changed',
+    payload,
+    occurredAt: new Date().toISOString(),
+    publisher: 'teams',
+  };
   await nats.request('events.teams.team_changed', JSON.stringify(forged), { timeout: 60_000 });
   for (const service of ['billing', 'gpuaas']) {
-    const refused = new RegExp(`^(?=.*"service":"${service}").*events\\.teams\\.team_changed is ignored: no ATOLL_BUS_SECRET`, 'm');
+    const refused = new RegExp(
+      `^(?=.*"service":"${service}").*events\\.teams\\.team_changed is ignored: no ATOLL_BUS_SECRET`,
+      'm',
+    );
     while (!refused.test(platform.output())) await delay(20);
   }
   await succeed('PUT', `/team/${team_id}`, { ...access, body: { name: 'After' } });
@@ -179,7 +208,10 @@ it('a forged event of a team with the greatest revision there is changes nothing
 describe('a broker that loses what it holds', () => {
   const resources = 300;
   const wipes = 6;
-  /** Deletes the stream of events with all that it holds. A busy machine takes longer than the second that a request has by default. */
+  /**
+   * Deletes the stream of events with all that it holds. A busy machine takes longer than the second that a request has
+   * by default.
+   */
   const wipe = () => nats.request('$JS.API.STREAM.DELETE.ATOLL_EVENTS', '', { timeout: 60_000 });
   const [from, to] = ['2025-10-01T00:00:00', '2025-11-01T00:00:00'];
 
@@ -200,7 +232,10 @@ describe('a broker that loses what it holds', () => {
 
   it('under load leaves every bill exact in the end', async () => {
     const access = { url: platform.url, key: platform.adminKey };
-    const team = await succeed<{ id: string; workspaces: { id: string }[] }>('POST', '/team', { ...access, body: { name: 'Billed' } });
+    const team = await succeed<{ id: string; workspaces: { id: string }[] }>('POST', '/team', {
+      ...access,
+      body: { name: 'Billed' },
+    });
     const sku = 'gpu.lost';
     await succeed('POST', '/price', {
       ...access,
@@ -214,7 +249,8 @@ describe('a broker that loses what it holds', () => {
     }
     // Nothing is published after this one by which a consumer would see that it misses something.
     await wipe();
-    const bill = () => succeed<{ total_cost: string }>('GET', `/team-billing/${team.id}/${from}/${to}/monthly/utc`, access);
+    const bill = () =>
+      succeed<{ total_cost: string }>('GET', `/team-billing/${team.id}/${from}/${to}/monthly/utc`, access);
     while (Number((await bill()).total_cost) !== resources) await delay(250);
   });
 });

@@ -14,10 +14,16 @@ export const unkept = 'x-unkept';
 const descriptions = { 200: 'OK', 201: 'Created', 202: 'Accepted', 204: 'No Content' };
 
 /**
- * The success of a route, for callers and for the OpenAPI document. `summary` is a verb and its object (`Create a team`);
- * `description` says in sentences what it does, and which role it requires. The handler’s name is the operation’s id.
+ * The success of a route, for callers and for the OpenAPI document. `summary` is a verb and its object
+ * (`Create a team`); `description` says in sentences what it does, and which role it requires. The handler’s name is
+ * the operation’s id.
  */
-export function Answers(status: 200 | 201 | 202 | 204, type: Wire, summary: string, description: string): MethodDecorator {
+export function Answers(
+  status: 200 | 201 | 202 | 204,
+  type: Wire,
+  summary: string,
+  description: string,
+): MethodDecorator {
   return applyDecorators(
     HttpCode(status),
     ApiOperation({ summary, description }),
@@ -40,7 +46,11 @@ const jsonHeader = Header('content-type', 'application/json; charset=utf-8');
 
 /** A listing whose pages count from 1, given whole and without a `Link` header unless `limit` is sent. */
 export function AnswersAllOrPage(type: Wire, summary: string, description: string): MethodDecorator {
-  return applyDecorators(AnswersPage(type, 1, summary, description), ConfigureRoute({ allWithoutLimit: true }), jsonHeader);
+  return applyDecorators(
+    AnswersPage(type, 1, summary, description),
+    ConfigureRoute({ allWithoutLimit: true }),
+    jsonHeader,
+  );
 }
 
 /** A response that is passed on as the JSON that came over the bus: `rpc.callForJson`. */
@@ -53,12 +63,17 @@ export function Refuses(code: ErrorCode): MethodDecorator {
   return ApiExtension(refusal, code);
 }
 
-/** For the OpenAPI document: a POST that ignores `Idempotency-Key`, as it hands out what is shown once, or keeps nothing. */
+/**
+ * For the OpenAPI document: a POST that ignores `Idempotency-Key`, as it hands out what is shown once, or keeps
+ * nothing.
+ */
 export function KeepsNoAnswer(): MethodDecorator {
   return ApiExtension(unkept, true);
 }
 
-/** A route that may change its own caller (keys, roles, teams, zone): the next call of that user looks the key up again. */
+/**
+ * A route that may change its own caller (keys, roles, teams, zone): the next call of that user looks the key up again.
+ */
 export function ChangesCaller(): MethodDecorator {
   return ConfigureRoute({ changesCaller: true });
 }

@@ -4,15 +4,29 @@ const text = { type: 'string' as const };
 
 /** The headers of answers, each described once, under `components`. */
 export const answerHeaders = {
-  'X-Request-Id': { description: 'Names the request in the logs: as it was sent, or made for it.', required: true, schema: text },
-  RateLimit: { description: 'What is left (`r`) of each limit, and in how many seconds it is full again (`t`).', schema: text },
-  'RateLimit-Policy': { description: 'How many requests (`q`) each limit allows in how many seconds (`w`).', schema: text },
+  'X-Request-Id': {
+    description: 'Names the request in the logs: as it was sent, or made for it.',
+    required: true,
+    schema: text,
+  },
+  RateLimit: {
+    description: 'What is left (`r`) of each limit, and in how many seconds it is full again (`t`).',
+    schema: text,
+  },
+  'RateLimit-Policy': {
+    description: 'How many requests (`q`) each limit allows in how many seconds (`w`).',
+    schema: text,
+  },
   'Retry-After': {
     description: 'After how many seconds to try again.',
     required: true,
     schema: { type: 'integer' as const, minimum: 1 },
   },
-  'WWW-Authenticate': { description: 'RFC 9110: the scheme of the credentials.', required: true, schema: { ...text, const: 'Bearer' } },
+  'WWW-Authenticate': {
+    description: 'RFC 9110: the scheme of the credentials.',
+    required: true,
+    schema: { ...text, const: 'Bearer' },
+  },
   Link: { description: 'RFC 8288: first, prev, next and last page.', schema: text },
 };
 

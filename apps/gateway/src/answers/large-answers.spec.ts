@@ -41,7 +41,9 @@ function ask(
       incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
       incoming.on('error', reject);
       incoming.on('close', () => incoming.complete || reject(new Error('The answer was cut off.')));
-      incoming.on('end', () => resolve({ status: incoming.statusCode, headers: incoming.headers, body: Buffer.concat(chunks) }));
+      incoming.on('end', () =>
+        resolve({ status: incoming.statusCode, headers: incoming.headers, body: Buffer.concat(chunks) }),
+      );
       onResponse?.(incoming);
     });
     outgoing.on('error', reject).end();
@@ -75,12 +77,18 @@ describe('an answer that comes in parts', () => {
   it('is passed on of a listing without limit; with limit it has the links of its page', async () => {
     const whole = [Buffer.from('{"data":[{"subscription_id": "1"}'), Buffer.from(']}')];
     const page = { data: [], pagination: { page: 1, limit: 5, total: 7 } };
-    gateway.services.answer(subscriptions.list, ({ limit }) => (limit === undefined ? new Json<SubscriptionList>(whole) : page));
+    gateway.services.answer(subscriptions.list, ({ limit }) =>
+      limit === undefined ? new Json<SubscriptionList>(whole) : page,
+    );
     const listed = (more: string) =>
       gateway.call('GET', `/api/gpuaas/pool-subscription?team_id=${teamId}${more}`, { key: gateway.services.key() });
     const [all, first] = [await listed(''), await listed('&limit=5')];
     const json = 'application/json; charset=utf-8';
-    expect([all.status, all.headers['content-type'], all.body]).toEqual([200, json, { data: [{ subscription_id: '1' }] }]);
+    expect([all.status, all.headers['content-type'], all.body]).toEqual([
+      200,
+      json,
+      { data: [{ subscription_id: '1' }] },
+    ]);
     expect([first.headers['content-type'], first.body]).toEqual([json, page]);
     expect(first.headers['link']).toContain('limit=5&page=2>; rel="last"');
     expect(all.headers['content-length']).toBe(String(Buffer.concat(whole).length));
@@ -104,10 +112,15 @@ describe('an answer that comes in parts', () => {
         };
         void ask('GET', { key, onResponse }).catch(() => undefined);
       });
-    const ofTeam = (teamId: string) => gateway.services.key({ scope: 'membership', teams: [{ team_id: teamId, role: 'team_owner' }] });
+    const ofTeam = (teamId: string) =>
+      gateway.services.key({ scope: 'membership', teams: [{ team_id: teamId, role: 'team_owner' }] });
 
     beforeEach(() => {
-      Object.assign(gateway.app.get(UnreadLimits), { ofOne: 16 * 1024 * 1024, ofAll: 40 * 1024 * 1024, patienceMs: 60_000 });
+      Object.assign(gateway.app.get(UnreadLimits), {
+        ofOne: 16 * 1024 * 1024,
+        ofAll: 40 * 1024 * 1024,
+        patienceMs: 60_000,
+      });
       gateway.services.answer(billingReports.team, () => new Json<BillingReport>(parts(120, 256 * 1024)));
     });
     afterEach(() => {

@@ -34,7 +34,8 @@ export class LargeAnswers {
       throw new AppError('too_many_requests', 'Too many requests. Please try again later.', details);
     }
     const all = [...this.unread.values()].reduce((sum, bytes) => sum + bytes, 0);
-    if (all >= this.limits.ofAll) throw new AppError('unavailable', 'Too many long answers are being read at the moment.', details);
+    if (all >= this.limits.ofAll)
+      throw new AppError('unavailable', 'Too many long answers are being read at the moment.', details);
   }
 
   /** A listing that is whole unless `limit` is sent: the whole may be long, and is passed on as it comes. */

@@ -5,7 +5,8 @@ import { aTeamPage, teamId } from '../testing/team-fixture.js';
 import { pageLinks } from './page-links.js';
 
 describe('the links of a page', () => {
-  const links = (page: number, total: number, first: 0 | 1 = 0, url = '/x') => pageLinks(url, { page, limit: 10, total }, first);
+  const links = (page: number, total: number, first: 0 | 1 = 0, url = '/x') =>
+    pageLinks(url, { page, limit: 10, total }, first);
 
   it('lead to the first, previous, next and last page', () => {
     expect(links(1, 25)).toBe(
@@ -23,10 +24,13 @@ describe('the links of a page', () => {
     expect(links(1, 20)).not.toContain('next');
   });
 
-  it('lead back from past the end to the last page', () => expect(links(1000, 25)).toContain('</x?page=2&limit=10>; rel="prev"'));
+  it('lead back from past the end to the last page', () =>
+    expect(links(1000, 25)).toContain('</x?page=2&limit=10>; rel="prev"'));
 
   it('keep all other parameters', () => {
-    expect(links(0, 25, 0, '/x?team_id=a&page=0&search=a%26b%3F')).toContain('</x?team_id=a&page=1&search=a%26b%3F&limit=10>; rel="next"');
+    expect(links(0, 25, 0, '/x?team_id=a&page=0&search=a%26b%3F')).toContain(
+      '</x?team_id=a&page=1&search=a%26b%3F&limit=10>; rel="next"',
+    );
   });
 });
 
@@ -47,7 +51,9 @@ describe('a listing', () => {
     expect(await linkOf('/api/team?limit=5')).toBe(
       '</api/team?limit=5&page=0>; rel="first", </api/team?limit=5&page=1>; rel="next", </api/team?limit=5&page=2>; rel="last"',
     );
-    expect(await linkOf(`/api/workspace?team_id=${teamId}`)).toContain(`</api/workspace?team_id=${teamId}&page=0&limit=10>; rel="first"`);
+    expect(await linkOf(`/api/workspace?team_id=${teamId}`)).toContain(
+      `</api/workspace?team_id=${teamId}&page=0&limit=10>; rel="first"`,
+    );
     expect(await linkOf('/api/policy/image')).toContain('</api/policy/image?page=2&limit=10>; rel="last"');
   });
 

@@ -1,8 +1,8 @@
 import type { Pagination } from '@atoll/contracts';
 
 /**
- * The `Link` header (RFC 8288) of one page of a listing: first, prev, next and last, each as a reference to the same path with all
- * other query parameters kept. A page past the end has the last one as its previous.
+ * The `Link` header (RFC 8288) of one page of a listing: first, prev, next and last, each as a reference to the same
+ * path with all other query parameters kept. A page past the end has the last one as its previous.
  */
 export function pageLinks(url: string, { page, limit, total }: Pagination, firstPage: 0 | 1): string {
   const queryAt = url.indexOf('?');

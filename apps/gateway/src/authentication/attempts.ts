@@ -9,7 +9,10 @@ import { RateLimits } from '../rate-limits/rate-limits.js';
 export class Attempts {
   constructor(private readonly limits: RateLimits) {}
 
-  /** Takes a token of the address first, and returns it unless the work is refused as `unauthenticated`. Throws `too_many_requests` without one. */
+  /**
+   * Takes a token of the address first, and returns it unless the work is refused as `unauthenticated`. Throws
+   * `too_many_requests` without one.
+   */
   async run<T>(request: FastifyRequest, reply: FastifyReply, work: () => Promise<T>): Promise<T> {
     const refund = await this.limits.authFailure(networkOf(request.address), reply);
     try {

@@ -99,7 +99,9 @@ describe('a key', () => {
 
   it('is looked up once for all who come at once', async () => {
     const key = gateway.services.key();
-    expect(await Promise.all(Array.from({ length: 20 }, () => statusOf({ key })))).toEqual(Array.from({ length: 20 }, () => 200));
+    expect(await Promise.all(Array.from({ length: 20 }, () => statusOf({ key })))).toEqual(
+      Array.from({ length: 20 }, () => 200),
+    );
     expect(lookUps()).toBe(1);
   });
 });
@@ -147,7 +149,9 @@ describe('what a call changes about its own caller', () => {
       return {} as never;
     });
     await get({ key });
-    expect((await gateway.call('PUT', '/api/user/profile', { key, body: { timezone: 'Asia/Kathmandu' } })).status).toBe(200);
+    expect((await gateway.call('PUT', '/api/user/profile', { key, body: { timezone: 'Asia/Kathmandu' } })).status).toBe(
+      200,
+    );
     await get({ key });
     expect(gateway.services.contextOf(teams.get).caller).toMatchObject({ timezone: 'Asia/Kathmandu' });
   });
@@ -215,7 +219,12 @@ describe('while the teams service is down', () => {
     expect(await statusOf({ key })).toBe(200);
     gateway.clock.nowMs += 1;
     const { status, body, headers } = await get({ key });
-    expect([status, body.code, headers['retry-after'], headers['www-authenticate']]).toEqual([503, 'unavailable', '1', undefined]);
+    expect([status, body.code, headers['retry-after'], headers['www-authenticate']]).toEqual([
+      503,
+      'unavailable',
+      '1',
+      undefined,
+    ]);
   });
 
   it('a look-up that comes too late is 503 too, and one that breaks is 500', async () => {
@@ -235,15 +244,22 @@ describe('while the teams service is down', () => {
 });
 
 describe('an ip_whitelist', () => {
-  const refusals = async (gatewayAt: GatewayUnderTest, whitelist: string, calls: [string, string | undefined, number][]) => {
+  const refusals = async (
+    gatewayAt: GatewayUnderTest,
+    whitelist: string,
+    calls: [string, string | undefined, number][],
+  ) => {
     gatewayAt.services.answer(teams.get, () => aTeam());
     const key = gatewayAt.services.key({ ip_whitelist: whitelist });
     for (const [from, forwarded, expected] of calls) {
       const headers: Record<string, string> =
-        forwarded === undefined ? {} : { 'x-forwarded-for': forwarded, 'x-real-ip': forwarded, forwarded: `for=${forwarded}` };
+        forwarded === undefined
+          ? {}
+          : { 'x-forwarded-for': forwarded, 'x-real-ip': forwarded, forwarded: `for=${forwarded}` };
       const { status, body } = await gatewayAt.call('GET', `/api/team/${teamId}`, { key, from, headers });
       expect([from, forwarded, status]).toEqual([from, forwarded, expected]);
-      if (expected === 403) expect([body.code, body.detail]).toEqual(['ip_not_allowed', expect.stringContaining(' address ')]);
+      if (expected === 403)
+        expect([body.code, body.detail]).toEqual(['ip_not_allowed', expect.stringContaining(' address ')]);
     }
   };
 

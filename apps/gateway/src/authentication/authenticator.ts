@@ -1,7 +1,13 @@
 import { Injectable, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { digestApiKey } from '@atoll/api-keys';
 import { addressAllowed } from '@atoll/contracts';
-import { credentials, credentialsChanged, sessions, type Credential, type SessionCredential } from '@atoll/contracts/teams';
+import {
+  credentials,
+  credentialsChanged,
+  sessions,
+  type Credential,
+  type SessionCredential,
+} from '@atoll/contracts/teams';
 import { AppError, isAppError } from '@atoll/errors';
 import { Rpc, systemContext } from '@atoll/rpc';
 import { Lanes } from '@atoll/waiting';
@@ -29,13 +35,18 @@ const refusedFor = { maxAgeMs: 1_000, maxEntries: 10_000 };
 
 /** Look-ups of unknown keys: few at once, so that invented ones leave the teams service to callers who are known. */
 const unknownKeys = { width: 4, maxWaiting: 10_000, patienceMs: 2_000 };
-/** So many of them from one network; no more than its tokens, or look-ups of good keys would take them from each other. */
+/**
+ * So many of them from one network; no more than its tokens, or look-ups of good keys would take them from each other.
+ */
 const perNetwork = 4;
 
 /** A session that has ended does not come back; its access tokens are worth nothing after this time in any case. */
 const endedFor = { maxAgeMs: 15 * 60_000, maxEntries: 10_000 };
 
-/** Identifies callers: turns a key or an access token into its caller, by the teams service or by what it said at most 5 s ago. */
+/**
+ * Identifies callers: turns a key or an access token into its caller, by the teams service or by what it said at most 5
+ * s ago.
+ */
 @Injectable()
 export class Authenticator implements OnModuleInit, OnApplicationShutdown {
   readonly #cache: CredentialCache;
@@ -103,7 +114,8 @@ export class Authenticator implements OnModuleInit, OnApplicationShutdown {
   }
 
   async #verifySession(token: string, attempt: Attempt): Promise<Verified> {
-    const { sessionId, expiresAtMs } = (await this.accessTokens.remembered(token)) ?? (await this.#verifyToken(token, attempt));
+    const { sessionId, expiresAtMs } =
+      (await this.accessTokens.remembered(token)) ?? (await this.#verifyToken(token, attempt));
     if (this.#ended.has(sessionId)) throw sessionEnded();
     const verified = await this.#sessions.find(sessionId);
     return { ...verified, expiresAtMs };
@@ -125,7 +137,11 @@ export class Authenticator implements OnModuleInit, OnApplicationShutdown {
   async #lookUpSession(id: string): Promise<Verified> {
     try {
       return toVerifiedSession(
-        await this.rpc.call(sessions.verify, { id }, systemContext('gateway', { deadlineMs: this.settings.deadlineMs })),
+        await this.rpc.call(
+          sessions.verify,
+          { id },
+          systemContext('gateway', { deadlineMs: this.settings.deadlineMs }),
+        ),
       );
     } catch (error) {
       if (!isAppError(error)) throw error;
@@ -201,7 +217,16 @@ function unavailable(retryAfterSeconds: number, cause?: unknown): AppError {
   return new AppError('unavailable', 'Credentials cannot be checked at the moment.', { retryAfterSeconds }, { cause });
 }
 
-function toVerified({ key_id, user_id, scope, platform_admin, timezone, teams, expiry_date, ip_whitelist }: Credential): Verified {
+function toVerified({
+  key_id,
+  user_id,
+  scope,
+  platform_admin,
+  timezone,
+  teams,
+  expiry_date,
+  ip_whitelist,
+}: Credential): Verified {
   return {
     caller: {
       kind: 'user',
@@ -218,7 +243,16 @@ function toVerified({ key_id, user_id, scope, platform_admin, timezone, teams, e
 }
 
 function toVerifiedSession(credential: SessionCredential): Verified {
-  const { session_id, opened_at: openedAt, user_id, scope, platform_admin, operator_lacks_second_factor, timezone, teams } = credential;
+  const {
+    session_id,
+    opened_at: openedAt,
+    user_id,
+    scope,
+    platform_admin,
+    operator_lacks_second_factor,
+    timezone,
+    teams,
+  } = credential;
   return {
     caller: {
       kind: 'user',

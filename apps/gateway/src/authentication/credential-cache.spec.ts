@@ -87,7 +87,9 @@ describe('the cache of credentials', () => {
       grace.push(cache.find('b'));
     }
     lookUps[0]?.resolve(verified('grace'));
-    expect((await Promise.all(grace)).map(({ caller }) => caller.userId)).toEqual(Array.from({ length: 6 }, () => 'grace'));
+    expect((await Promise.all(grace)).map(({ caller }) => caller.userId)).toEqual(
+      Array.from({ length: 6 }, () => 'grace'),
+    );
     expect(lookUps).toHaveLength(1);
   });
 
@@ -114,9 +116,12 @@ describe('the cache of credentials', () => {
 
   it('law: no answer is older than the last change of its user that was known when it was asked for', async () => {
     const users = ['ada', 'grace'];
-    const steps = fc.array(fc.oneof(fc.constantFrom('find ada', 'find grace', 'change ada', 'change grace'), fc.constant('answer')), {
-      maxLength: 40,
-    });
+    const steps = fc.array(
+      fc.oneof(fc.constantFrom('find ada', 'find grace', 'change ada', 'change grace'), fc.constant('answer')),
+      {
+        maxLength: 40,
+      },
+    );
     await fc.assert(
       fc.asyncProperty(steps, async (walk) => {
         const version: Record<string, number> = { ada: 0, grace: 0 };
@@ -134,7 +139,9 @@ describe('the cache of credentials', () => {
           const [verb, user = ''] = step.split(' ');
           if (verb === 'find') {
             const atLeast = version[user] ?? 0;
-            asked.push(law.find(user).then(({ caller }) => expect(Number(caller.timezone)).toBeGreaterThanOrEqual(atLeast)));
+            asked.push(
+              law.find(user).then(({ caller }) => expect(Number(caller.timezone)).toBeGreaterThanOrEqual(atLeast)),
+            );
           }
           if (verb === 'change') {
             version[user] = (version[user] ?? 0) + 1;

@@ -25,8 +25,8 @@ const maxAgeMs = 5_000;
 const maxEntries = 10_000;
 
 /**
- * Verified keys by digest, for at most 5 s. Evicting a user takes effect at once: a request that asks afterwards gets the
- * state after it, never that of a look-up that began before. Look-ups of other users go on and stay shared.
+ * Verified keys by digest, for at most 5 s. Evicting a user takes effect at once: a request that asks afterwards gets
+ * the state after it, never that of a look-up that began before. Look-ups of other users go on and stay shared.
  */
 export class CredentialCache {
   /** In the order in which the look-ups ended, so that the oldest stand first, or nearly. */

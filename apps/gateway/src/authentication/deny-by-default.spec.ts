@@ -11,7 +11,10 @@ class Routes {
 }
 
 const reaching = (handler: () => void, caller: object | null): ExecutionContext =>
-  ({ switchToHttp: () => ({ getRequest: () => ({ caller }) }), getHandler: () => handler }) as unknown as ExecutionContext;
+  ({
+    switchToHttp: () => ({ getRequest: () => ({ caller }) }),
+    getHandler: () => handler,
+  }) as unknown as ExecutionContext;
 
 describe('a route that a request reached in whatever way', () => {
   const guard = new DenyByDefault();

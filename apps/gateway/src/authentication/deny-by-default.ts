@@ -4,7 +4,8 @@ import type { FastifyRequest } from 'fastify';
 import { publicMetadata } from './public.js';
 
 /**
- * The second lock: whatever way a request took past the admission hook, no handler runs without a caller unless it says `@Public()`.
+ * The second lock: whatever way a request took past the admission hook, no handler runs without a caller unless it says
+ * `@Public()`.
  */
 @Injectable()
 export class DenyByDefault implements CanActivate {

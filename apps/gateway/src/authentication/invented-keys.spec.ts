@@ -13,23 +13,33 @@ const flooded = '198.51.100.1';
 let gateway: GatewayUnderTest;
 afterEach(() => gateway.close());
 
-/** A gateway whose limits for callers are out of the way: one token of a failed authentication a day, `burst` at once. */
+/**
+ * A gateway whose limits for callers are out of the way: one token of a failed authentication a day, `burst` at once.
+ */
 async function start(burst: number, options: Partial<GatewayOptions> = {}): Promise<void> {
   const off = { count: 999_999_999, seconds: 1 };
   const authFailures = { count: 1, seconds: 99_999, burst };
-  gateway = await startGateway({ limits: { key: { ...off, burst: off.count }, anonymous: off, authFailures }, ...options });
+  gateway = await startGateway({
+    limits: { key: { ...off, burst: off.count }, anonymous: off, authFailures },
+    ...options,
+  });
   gateway.services.answer(teams.get, () => aTeam());
 }
 
 const status = async (key: string, from = flooded): Promise<number> =>
   (await gateway.call('GET', `/api/team/${teamId}`, { key, from })).status;
-const statuses = (keys: readonly string[], from?: string): Promise<number[]> => Promise.all(keys.map((key) => status(key, from)));
+const statuses = (keys: readonly string[], from?: string): Promise<number[]> =>
+  Promise.all(keys.map((key) => status(key, from)));
 const invented = (count: number): string[] => Array.from({ length: count }, () => createApiKey());
 const lookUps = (): number => gateway.services.callsOf(credentials.verify).length;
 const times = <T>(count: number, value: T): T[] => Array.from({ length: count }, () => value);
 
 /** Replaces look-ups by ones that wait until they are released, and counts how many wait at once. */
-function holdLookUps(holds: (digest: string) => boolean): { held: () => number; most: () => number; release: () => void } {
+function holdLookUps(holds: (digest: string) => boolean): {
+  held: () => number;
+  most: () => number;
+  release: () => void;
+} {
   const waiting: (() => void)[] = [];
   let [open, most] = [false, 0];
   const good: Credential = {
@@ -78,7 +88,9 @@ describe('keys that nobody has', () => {
   it('count by the /64 of an IPv6 address', async () => {
     await start(2);
     const from = (address: string): Promise<number> => status(createApiKey(), address);
-    expect([await from('2001:db8::1'), await from('2001:db8::ffff:0:0:2'), await from('2001:db8::3')]).toEqual([401, 401, 429]);
+    expect([await from('2001:db8::1'), await from('2001:db8::ffff:0:0:2'), await from('2001:db8::3')]).toEqual([
+      401, 401, 429,
+    ]);
     expect(await from('2001:db8:0:1::1')).toBe(401);
     expect(await from('::ffff:198.51.100.1')).toBe(401);
     expect([await from('198.51.100.1'), await from('198.51.100.1')]).toEqual([401, 429]);
@@ -102,7 +114,9 @@ describe('keys that nobody has', () => {
     const lookUp = holdLookUps((digest) => digest !== isGood);
     expect(await status(good)).toBe(200);
     const flood = Promise.all(
-      Array.from({ length: 10_000 }, (_, at) => status(createApiKey(), `10.${at >> 16}.${(at >> 8) & 255}.${at & 255}`)),
+      Array.from({ length: 10_000 }, (_, at) =>
+        status(createApiKey(), `10.${at >> 16}.${(at >> 8) & 255}.${at & 255}`),
+      ),
     );
     await until(() => lookUp.held() === 4);
     // Past the cache: the good key is looked up again, and does not stand in the line of the others.
@@ -121,7 +135,11 @@ describe('keys that nobody has', () => {
     const first = [1, 2, 3, 4].map((host) => status(createApiKey(), `10.1.0.${host}`));
     await until(() => lookUp.held() === 4);
     const late = await gateway.call('GET', '/api/team', { key: createApiKey(), from: '10.1.0.5' });
-    expect([late.body.code, late.headers['retry-after'], late.headers['ratelimit']]).toEqual(['unavailable', '1', undefined]);
+    expect([late.body.code, late.headers['retry-after'], late.headers['ratelimit']]).toEqual([
+      'unavailable',
+      '1',
+      undefined,
+    ]);
     lookUp.release();
     expect(await Promise.all(first)).toEqual(times(4, 401));
     expect([await status(createApiKey(), '10.1.0.5'), await status(createApiKey(), '10.1.0.5')]).toEqual([401, 429]);

@@ -31,7 +31,10 @@ describe('the key that a request presents', () => {
     ['an empty one beside a good one', ['Authorization', `Bearer ${key}`, 'x-api-key', '']],
     ['two keys in one header', ['x-api-key', `${key}, ${key}`]],
     ['a typing error', ['x-api-key', `${key.slice(0, -1)}${key.endsWith('0') ? '1' : '0'}`]],
-    ['an access token where a key belongs, with a part too many', ['x-api-key', 'eyJhbGciOiJIUzI1NiJ9.e30.c2lnbmF0dXJl.e30']],
+    [
+      'an access token where a key belongs, with a part too many',
+      ['x-api-key', 'eyJhbGciOiJIUzI1NiJ9.e30.c2lnbmF0dXJl.e30'],
+    ],
     ['an access token of 5 KB', ['Authorization', `Bearer eyJ${'a'.repeat(5000)}.e30.e30`]],
     ['8 KB', ['Authorization', `Bearer ${'a'.repeat(8192)}`]],
     ['two different', ['Authorization', `Bearer ${key}`, 'x-api-key', other]],
@@ -47,8 +50,12 @@ describe('the key that a request presents', () => {
       }
     };
     const send = 'Send Authorization: Bearer <API_KEY>, or x-api-key: <API_KEY>.';
-    expect(messageOf('Authorization', key)).toBe(`The Authorization header has the API key without its scheme. ${send}`);
-    expect(messageOf('Authorization', `Basic ${key}`)).toBe(`The Authorization header has another form than Bearer <API_KEY>. ${send}`);
+    expect(messageOf('Authorization', key)).toBe(
+      `The Authorization header has the API key without its scheme. ${send}`,
+    );
+    expect(messageOf('Authorization', `Basic ${key}`)).toBe(
+      `The Authorization header has another form than Bearer <API_KEY>. ${send}`,
+    );
     for (const headers of [
       ['Authorization', key],
       ['Authorization', `Basic ${key}`],

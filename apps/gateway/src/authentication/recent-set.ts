@@ -1,4 +1,6 @@
-/** Texts that were added within the last `maxAgeMs`. Above `maxEntries` those go whose last addition is the longest ago. */
+/**
+ * Texts that were added within the last `maxAgeMs`. Above `maxEntries` those go whose last addition is the longest ago.
+ */
 export class RecentSet {
   /** When each was added last, the oldest first. */
   readonly #addedAtMs = new Map<string, number>();

@@ -21,7 +21,11 @@ const encoded = (value: object): string => Buffer.from(JSON.stringify(value)).to
 describe('an access token', () => {
   it('names the caller and the session, as a key does, and is verified without a call', async () => {
     const openedAt = '2026-11-26T10:00:00.000Z';
-    const id = fake.open({ opened_at: openedAt, teams: [{ team_id: id0, role: 'viewer' }], timezone: 'Asia/Kathmandu' });
+    const id = fake.open({
+      opened_at: openedAt,
+      teams: [{ team_id: id0, role: 'viewer' }],
+      timezone: 'Asia/Kathmandu',
+    });
     const token = await fake.token(id);
     for (let call = 0; call < 3; call++) expect((await profile(token)).status).toBe(200);
     expect(gateway.services.contextOf(users.profile).caller).toEqual({
@@ -70,9 +74,14 @@ describe('an access token', () => {
     const [seen, unseen] = [await fake.token(id), await fake.token(id, { claims: { jti: 'another' } })];
     expect((await profile(seen)).status).toBe(200);
     const { x = '' } = generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' });
-    gateway.services.answer(sessions.keys, () => ({ issuer: 'http://localhost:3000', audience: 'atoll', keys: [{ kid: 'next', x }] }));
+    gateway.services.answer(sessions.keys, () => ({
+      issuer: 'http://localhost:3000',
+      audience: 'atoll',
+      keys: [{ kid: 'next', x }],
+    }));
     gateway.clock.nowMs += 30_000;
-    for (const token of [seen, unseen]) expect((await profile(token)).body).toMatchObject({ status: 401, code: 'unauthenticated' });
+    for (const token of [seen, unseen])
+      expect((await profile(token)).body).toMatchObject({ status: 401, code: 'unauthenticated' });
     expect(gateway.services.callsOf(sessions.keys)).toHaveLength(2);
   });
 
@@ -111,7 +120,10 @@ describe('an access token', () => {
   });
 
   it.each<[string, () => Promise<string>]>([
-    ['of another installation', async () => fake.token(fake.open(), { key: generateKeyPairSync('ed25519').privateKey })],
+    [
+      'of another installation',
+      async () => fake.token(fake.open(), { key: generateKeyPairSync('ed25519').privateKey }),
+    ],
     ['of another issuer', () => fake.token(fake.open(), { claims: { iss: 'https://elsewhere.example.com' } })],
     ['for another audience', () => fake.token(fake.open(), { claims: { aud: 'somebody' } })],
     ['that has expired', () => fake.token(fake.open(), { claims: { exp: gateway.clock.nowMs / 1000 - 6 } })],
@@ -121,7 +133,10 @@ describe('an access token', () => {
     ['with a session that is no id', () => fake.token(fake.open(), { claims: { sid: '../../x' } })],
     ['with a kid that nobody knows', () => fake.token(fake.open(), { header: { kid: 'other' } })],
     ['with a jku', () => fake.token(fake.open(), { header: { jku: 'http://127.0.0.1:9/keys' } })],
-    ['with a key of its own', () => fake.token(fake.open(), { header: { jwk: fake.key.publicKey.export({ format: 'jwk' }) } })],
+    [
+      'with a key of its own',
+      () => fake.token(fake.open(), { header: { jwk: fake.key.publicKey.export({ format: 'jwk' }) } }),
+    ],
     ['of another type', () => fake.token(fake.open(), { header: { typ: 'JWT' } })],
   ])('%s is refused', async (_what, token) => {
     expect((await profile(await token())).body).toMatchObject({ status: 401, code: 'unauthenticated' });
@@ -129,13 +144,24 @@ describe('an access token', () => {
   });
 
   it('of no algorithm, or of a symmetric one under the public key, is refused', async () => {
-    const claims = encoded({ sid: fake.open(), iss: 'http://localhost:3000', aud: 'atoll', sub: 'x', nbf: 1, exp: 9_999_999_999 });
+    const claims = encoded({
+      sid: fake.open(),
+      iss: 'http://localhost:3000',
+      aud: 'atoll',
+      sub: 'x',
+      nbf: 1,
+      exp: 9_999_999_999,
+    });
     const header = (alg: string) => encoded({ alg, kid: 'k', typ: 'at+jwt' });
     const secret = fake.key.publicKey.export({ format: 'der', type: 'spki' });
     const hmac = createHmac('sha256', secret)
       .update(`${header('HS256')}.${claims}`)
       .digest('base64url');
-    for (const token of [`${header('none')}.${claims}.`, `${header('HS256')}.${claims}.${hmac}`, `${header('EdDSA')}.${claims}.`]) {
+    for (const token of [
+      `${header('none')}.${claims}.`,
+      `${header('HS256')}.${claims}.${hmac}`,
+      `${header('EdDSA')}.${claims}.`,
+    ]) {
       expect((await profile(token)).status).toBe(401);
     }
   });
@@ -153,7 +179,10 @@ describe('an access token', () => {
 
   it('beside a key is two credentials', async () => {
     const token = await fake.token(fake.open());
-    const { status } = await gateway.call('GET', '/api/user/profile', { key: token, headers: { 'x-api-key': gateway.services.key() } });
+    const { status } = await gateway.call('GET', '/api/user/profile', {
+      key: token,
+      headers: { 'x-api-key': gateway.services.key() },
+    });
     expect(status).toBe(401);
   });
 });

@@ -41,7 +41,10 @@ export function isSessionToken(text: string): boolean {
   return text.length <= maxLength && form.test(text);
 }
 
-/** Verifies access tokens without a call: by the public keys of the teams service as of the last half minute, and once a token. */
+/**
+ * Verifies access tokens without a call: by the public keys of the teams service as of the last half minute, and once a
+ * token.
+ */
 @Injectable()
 export class SessionTokens {
   readonly #remembered = new Map<string, Remembered>();
@@ -53,7 +56,10 @@ export class SessionTokens {
     private readonly settings: GatewaySettings,
   ) {}
 
-  /** What a token says that was verified before, has not expired, and whose key is one still. Throws `unavailable` as `verify`. */
+  /**
+   * What a token says that was verified before, has not expired, and whose key is one still. Throws `unavailable` as
+   * `verify`.
+   */
   async remembered(token: string): Promise<AccessClaims | undefined> {
     const digest = digestOf(token);
     const claims = this.#remembered.get(digest);
@@ -63,7 +69,10 @@ export class SessionTokens {
     return undefined;
   }
 
-  /** Throws `unauthenticated` for a token that is not one of this platform, or not one now; `unavailable` where its key cannot be fetched. */
+  /**
+   * Throws `unauthenticated` for a token that is not one of this platform, or not one now; `unavailable` where its key
+   * cannot be fetched.
+   */
   async verify(token: string): Promise<AccessClaims> {
     const { kid, issuer, audience, key } = await this.#keyOf(token);
     try {
@@ -81,7 +90,8 @@ export class SessionTokens {
       if (typeof sid !== 'string' || !sessionIdForm.test(sid)) throw notValid();
       return this.#remember(token, { kid, sessionId: sid, expiresAtMs: exp * 1000 });
     } catch (error) {
-      if (error instanceof errors.JWTExpired) throw new AppError('unauthenticated', 'The access token has expired. Refresh it.');
+      if (error instanceof errors.JWTExpired)
+        throw new AppError('unauthenticated', 'The access token has expired. Refresh it.');
       if (error instanceof errors.JOSEError) throw notValid();
       throw error;
     }
@@ -116,11 +126,18 @@ export class SessionTokens {
         {},
         systemContext('gateway', { deadlineMs: this.settings.deadlineMs }),
       );
-      const byId = new Map(keys.map(({ kid, x }) => [kid, createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' })]));
+      const byId = new Map(
+        keys.map(({ kid, x }) => [kid, createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' })]),
+      );
       return (this.#keys = { asOfMs, issuer, audience, byId });
     } catch (error) {
       if (!isAppError(error)) throw error;
-      throw new AppError('unavailable', 'Sessions cannot be checked at the moment.', { retryAfterSeconds: 1 }, { cause: error });
+      throw new AppError(
+        'unavailable',
+        'Sessions cannot be checked at the moment.',
+        { retryAfterSeconds: 1 },
+        { cause: error },
+      );
     }
   }
 
@@ -134,7 +151,9 @@ export class SessionTokens {
   }
 }
 
-/** Where a header names a key in other ways as well (`jku`, `jwk`, `x5u`), or another algorithm, nothing is looked for. */
+/**
+ * Where a header names a key in other ways as well (`jku`, `jwk`, `x5u`), or another algorithm, nothing is looked for.
+ */
 function kidIn(token: string): string {
   try {
     const { alg, kid, typ, ...others } = decodeProtectedHeader(token);

@@ -2,7 +2,10 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { operationsOf, type Method, type Parameter } from '../openapi/operations.js';
 import { startCompat, type CompatUnderTest } from './testing/compat-fixture.js';
 
-/** No service answers: what comes through is 503. Each answer is as the document of the mount declares it, or the fixture throws. */
+/**
+ * No service answers: what comes through is 503. Each answer is as the document of the mount declares it, or the
+ * fixture throws.
+ */
 let compat: CompatUnderTest;
 let key: string;
 let operations: { path: string; method: Method; names: (place: string) => string[] }[];
@@ -38,7 +41,15 @@ const texts = [
   '😀',
   '\ud800',
 ];
-const times = ['2026-10-01', '2026-10-01T00:00', '2026-02-30T23:59', '2026-10-01T25:00', '2026-10-01T00:00:00', '9999-12-31T23:59', 'now'];
+const times = [
+  '2026-10-01',
+  '2026-10-01T00:00',
+  '2026-02-30T23:59',
+  '2026-10-01T25:00',
+  '2026-10-01T00:00:00',
+  '9999-12-31T23:59',
+  'now',
+];
 const bodies = [
   '""',
   '1',
@@ -82,7 +93,10 @@ describe('whatever comes in any place of any call', () => {
   it.each(bodies)('is understood or refused in words, in a body: %s', async (body) => {
     for (const { path, method } of operations) {
       for (const id of [uuid, '42']) {
-        const { status } = await compat.call(method.toUpperCase(), pathOf(path, id), { key, body: Buffer.from(body, 'latin1') });
+        const { status } = await compat.call(method.toUpperCase(), pathOf(path, id), {
+          key,
+          body: Buffer.from(body, 'latin1'),
+        });
         expect([method, path, understood.has(status)]).toEqual([method, path, true]);
       }
     }

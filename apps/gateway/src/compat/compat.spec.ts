@@ -28,7 +28,10 @@ describe('who may come in', () => {
     expect(services.calls.length - lookUps).toBe(1);
     services.revoke(fresh);
     services.broadcastChange('01890000-0000-7000-8000-00000000000b');
-    expect(await compat.call('GET', path, { key: fresh })).toMatchObject({ status: 401, body: { code: 401, errors: [] } });
+    expect(await compat.call('GET', path, { key: fresh })).toMatchObject({
+      status: 401,
+      body: { code: 401, errors: [] },
+    });
   });
 
   it.each([undefined, 'atl_nonsense'])('nobody with the key %s', async (wrong) => {
@@ -46,8 +49,13 @@ describe('who may come in', () => {
       await new Promise<void>((resolve) => asked.push(resolve));
       return aTeam();
     });
-    const member = services.key({ scope: 'membership', teams: [{ team_id: teamId, role: 'viewer', lacks_second_factor: false }] });
-    const calls = [1, 2, 3, 4, 5, 6].flatMap(() => [limited, limited.gateway].map((mount) => mount.call('GET', path, { key: member })));
+    const member = services.key({
+      scope: 'membership',
+      teams: [{ team_id: teamId, role: 'viewer', lacks_second_factor: false }],
+    });
+    const calls = [1, 2, 3, 4, 5, 6].flatMap(() =>
+      [limited, limited.gateway].map((mount) => mount.call('GET', path, { key: member })),
+    );
     const until = async (count: number) => {
       while (asked.length < count) await new Promise((resolve) => setImmediate(resolve));
     };
@@ -69,25 +77,33 @@ describe('who may come in', () => {
     services.answer(teams.update, () => aTeam());
     services.answer(workspaces.list, () => ({ data: [], pagination: { page: 0, limit: 100, total: 250 } }));
     services.answer(teams.get, () => aTeam());
-    expect((await limited.call('GET', `/api/workspace?teamId=${teamId}&itemsPerPage=300`, { key: owner })).status).toBe(200);
+    expect((await limited.call('GET', `/api/workspace?teamId=${teamId}&itemsPerPage=300`, { key: owner })).status).toBe(
+      200,
+    );
     expect(services.callsOf(workspaces.list).length).toBeGreaterThan(1);
     expect((await limited.call('GET', path, { key: owner })).headers.ratelimit).toMatch(/r=1;/);
     expect((await limited.gateway.call('GET', path, { key: owner })).status).toBe(200);
     const refused = await limited.call('GET', path, { key: owner });
-    expect(refused).toMatchObject({ status: 429, body: { code: 429, message: 'Too many requests. Please try again later.' } });
+    expect(refused).toMatchObject({
+      status: 429,
+      body: { code: 429, message: 'Too many requests. Please try again later.' },
+    });
     expect(refused.headers['retry-after']).toBeDefined();
     await limited.close();
   });
 });
 
 describe('what comes with a call', () => {
-  it.each(['""', '[]', '17', 'nonsense {', '{"team_id":1}'])('is ignored where the call takes no body: %s', async (body) => {
-    for (const type of ['application/json', 'text/plain', ';;;']) {
-      const headers = { 'content-type': type };
-      expect((await compat.call('POST', `${path}/suspend`, { key, body, headers })).status).toBe(200);
-      expect((await compat.call('GET', path, { key, body, headers })).status).toBe(200);
-    }
-  });
+  it.each(['""', '[]', '17', 'nonsense {', '{"team_id":1}'])(
+    'is ignored where the call takes no body: %s',
+    async (body) => {
+      for (const type of ['application/json', 'text/plain', ';;;']) {
+        const headers = { 'content-type': type };
+        expect((await compat.call('POST', `${path}/suspend`, { key, body, headers })).status).toBe(200);
+        expect((await compat.call('GET', path, { key, body, headers })).status).toBe(200);
+      }
+    },
+  );
 
   it('may have fields and parameters that nobody knows', async () => {
     const body = { name: 'New', colour: 'red', general: { nested: [1], constructor: 1 }, ['__proto__']: 1 };
@@ -107,7 +123,10 @@ describe('what comes with a call', () => {
   );
 
   it.each(['1', 'x', '0199f3c2', '%00', '1e3'])('is refused where an id has no form of one: %s', async (id) => {
-    expect(await compat.call('GET', `/api/team/${id}`, { key })).toMatchObject({ status: 400, body: { errors: [{ field: 'team_id' }] } });
+    expect(await compat.call('GET', `/api/team/${id}`, { key })).toMatchObject({
+      status: 400,
+      body: { errors: [{ field: 'team_id' }] },
+    });
   });
 
   it.each(['page=-1', 'page=1e3', 'page=x', 'itemsPerPage=0', 'page=1&page=2', 'page=%ff', 'search=%'])(
@@ -140,7 +159,10 @@ describe('what goes wrong', () => {
       throw new AppError('insufficient_capacity', '2 vGPUs are free.');
     });
     const answer = await compat.call('POST', `${path}/unsuspend`, { key });
-    expect(answer).toMatchObject({ status: 422, body: { code: 422, message: 'Insufficient resources: 2 vGPUs are free.' } });
+    expect(answer).toMatchObject({
+      status: 422,
+      body: { code: 422, message: 'Insufficient resources: 2 vGPUs are free.' },
+    });
   });
 
   it('a call that is not served is 501 with an alternative, and no missing object', async () => {
@@ -155,7 +177,10 @@ describe('what goes wrong', () => {
       ['DELETE', '/api/pods/delete-exposed-service/'],
     ] as const) {
       const answer = await compat.call(method, url, { key });
-      expect(answer).toMatchObject({ status: 501, body: { code: 501, message: expect.stringMatching(/main API/), errors: [] } });
+      expect(answer).toMatchObject({
+        status: 501,
+        body: { code: 501, message: expect.stringMatching(/main API/), errors: [] },
+      });
     }
     expect((await compat.call('GET', '/api/catalogue/items')).status).toBe(401);
   });
@@ -179,7 +204,10 @@ describe('the OpenAPI document of the mount', () => {
   it('lists its calls alone, each with a summary and a success of 200 in JSON', () => {
     expect(Object.keys(compat.document.paths)).toContain('/api/team/{team_id}/invite');
     for (const [at, item] of Object.entries(compat.document.paths)) {
-      for (const [method, operation] of Object.entries(item) as [string, { summary?: string; responses: Record<string, unknown> }][]) {
+      for (const [method, operation] of Object.entries(item) as [
+        string,
+        { summary?: string; responses: Record<string, unknown> },
+      ][]) {
         expect([at, method, operation.summary]).toEqual([at, method, expect.stringMatching(/^[A-Z]/)]);
         const successes = Object.entries(operation.responses).filter(([status]) => status < '300');
         expect([at, successes]).toEqual([
@@ -192,23 +220,37 @@ describe('the OpenAPI document of the mount', () => {
 
   it('has one schema for each name: no list of words is called as the body that it stands in', () => {
     for (const [name, schema] of Object.entries(compat.document.components?.schemas ?? {})) {
-      expect([name, JSON.stringify(schema)]).toEqual([name, expect.not.stringContaining(`"#/components/schemas/${name}"`)]);
+      expect([name, JSON.stringify(schema)]).toEqual([
+        name,
+        expect.not.stringContaining(`"#/components/schemas/${name}"`),
+      ]);
     }
   });
 
   it('takes what the calls take: roles by id, types as they are shown, ids as numbers, and keys', async () => {
     const { schemas = {}, parameters } = compat.document.components ?? {};
-    const fieldOf = (schema: string, name: string) => (schemas[schema] as { properties?: Record<string, object> }).properties?.[name];
-    expect(fieldOf('RoleChange', 'role_id')).toMatchObject({ type: 'string', examples: expect.arrayContaining(['team_member']) });
-    expect(fieldOf('OldExpose', 'service_type')).toMatchObject({ type: 'string', examples: expect.arrayContaining(['NodePort']) });
+    const fieldOf = (schema: string, name: string) =>
+      (schemas[schema] as { properties?: Record<string, object> }).properties?.[name];
+    expect(fieldOf('RoleChange', 'role_id')).toMatchObject({
+      type: 'string',
+      examples: expect.arrayContaining(['team_member']),
+    });
+    expect(fieldOf('OldExpose', 'service_type')).toMatchObject({
+      type: 'string',
+      examples: expect.arrayContaining(['NodePort']),
+    });
     expect(fieldOf('OldExpose', 'pool_subscription_id')).toMatchObject({ $ref: '#/components/schemas/NumericId' });
-    expect(fieldOf('PoolQuestion', 'duration_hours')).toMatchObject({ oneOf: [{ type: 'number' }, { type: 'string' }] });
+    expect(fieldOf('PoolQuestion', 'duration_hours')).toMatchObject({
+      oneOf: [{ type: 'number' }, { type: 'string' }],
+    });
     expect(schemas.NumericId).toMatchObject({ type: ['string', 'integer'] });
     expect(Object.keys(parameters ?? {})).toEqual(['IdempotencyKey']);
     const takesKey = operationsOf(compat.document).filter(({ operation }) =>
       JSON.stringify(operation.parameters).includes('/IdempotencyKey'),
     );
-    const posts = operationsOf(compat.document).filter(({ method, path: at }) => method === 'post' && at !== '/api/create-otl');
+    const posts = operationsOf(compat.document).filter(
+      ({ method, path: at }) => method === 'post' && at !== '/api/create-otl',
+    );
     expect(takesKey).toEqual(posts);
     const wrong = await compat.call('POST', `${path}/member/${teamId}/role`, { key, body: { role_id: 'king' } });
     expect(wrong).toMatchObject({ status: 400, body: { message: expect.stringContaining('read_only_member') } });

@@ -14,8 +14,8 @@ import { OldErrorFilter, oldUnreadForm } from './http/old-error.js';
 import { refuseNotServed } from './http/not-served.js';
 
 /**
- * The compatibility mount of a gateway, initialised and not listening: the same admission, credential cache, buckets, deny by default and record as the
- * gateway, whose own they are; other routes, bodies and errors.
+ * The compatibility mount of a gateway, initialised and not listening: the same admission, credential cache, buckets,
+ * deny by default and record as the gateway, whose own they are; other routes, bodies and errors.
  */
 export async function createCompat(gateway: NestFastifyApplication): Promise<NestFastifyApplication> {
   const settings = gateway.get(GatewaySettings);
@@ -27,11 +27,15 @@ export async function createCompat(gateway: NestFastifyApplication): Promise<Nes
     unreadForm: oldUnreadForm,
   });
   const adapter = createAdapter(partsOf);
-  const app = await NestFactory.create<NestFastifyApplication>(CompatModule.register({ settings, rpc: gateway.get(FairRpc) }), adapter, {
-    abortOnError: false,
-    bodyParser: false,
-    logger: new NestLogger(settings.logger),
-  });
+  const app = await NestFactory.create<NestFastifyApplication>(
+    CompatModule.register({ settings, rpc: gateway.get(FairRpc) }),
+    adapter,
+    {
+      abortOnError: false,
+      bodyParser: false,
+      logger: new NestLogger(settings.logger),
+    },
+  );
   app.setGlobalPrefix('api');
   app.useGlobalFilters(app.get(OldErrorFilter));
   const instance = adapter.getInstance();

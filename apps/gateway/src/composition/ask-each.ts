@@ -12,8 +12,9 @@ export interface AnswersOfServices<Answer> {
 }
 
 /**
- * Asks several services the same question at once, for the operator. A service that is away, or that does not answer within 2 s, is named with
- * the reason and its answer left out. Throws AppError `forbidden` for anybody else, and what a service refuses the question with.
+ * Asks several services the same question at once, for the operator. A service that is away, or that does not answer
+ * within 2 s, is named with the reason and its answer left out. Throws AppError `forbidden` for anybody else, and what
+ * a service refuses the question with.
  */
 export async function askEach<Service extends PlatformService, Answer>(
   asked: readonly Service[],
@@ -34,7 +35,11 @@ export async function askEach<Service extends PlatformService, Answer>(
   );
   return {
     answers: found.flatMap(({ answer }) => (answer === undefined ? [] : [answer])),
-    services: found.map(({ service, detail = null }) => ({ service, status: detail === null ? 'ok' : 'unavailable', detail })),
+    services: found.map(({ service, detail = null }) => ({
+      service,
+      status: detail === null ? 'ok' : 'unavailable',
+      detail,
+    })),
   };
 }
 

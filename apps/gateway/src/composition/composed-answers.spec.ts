@@ -39,7 +39,8 @@ function holds(service: PlatformService, letters: FailedEvent[]): void {
   });
 }
 
-const read = async (query = '') => (await gateway.call<DeadLetterPage>('GET', `/api/operator/dead-letters${query}`, { key })).body;
+const read = async (query = '') =>
+  (await gateway.call<DeadLetterPage>('GET', `/api/operator/dead-letters${query}`, { key })).body;
 
 describe('an answer that is composed of those of several services', () => {
   it('has the states of all of them, in their order', async () => {
@@ -89,10 +90,14 @@ describe('an answer that is composed of those of several services', () => {
   });
 
   it('law: pages over all services have each dead letter once, the latest first, whatever the size of a page', async () => {
-    const held = fc.array(fc.tuple(fc.constantFrom(...platformServices), fc.integer({ min: 0, max: 3 })), { maxLength: 25 });
+    const held = fc.array(fc.tuple(fc.constantFrom(...platformServices), fc.integer({ min: 0, max: 3 })), {
+      maxLength: 25,
+    });
     await fc.assert(
       fc.asyncProperty(held, fc.integer({ min: 1, max: 7 }), async (entries, limit) => {
-        const letters = entries.map(([service, micros], number) => letter(service, 1_790_000_000_000_000 + micros, number));
+        const letters = entries.map(([service, micros], number) =>
+          letter(service, 1_790_000_000_000_000 + micros, number),
+        );
         for (const service of platformServices) {
           holds(
             service,

@@ -13,7 +13,11 @@ import { askEach } from './ask-each.js';
 const defaultLimit = 20;
 
 /** A page of the dead letters of all services: each is asked for as many as the page has. */
-export async function listDeadLetters(rpc: Rpc, { service, ...asked }: ListDeadLetters, context: CallContext): Promise<DeadLetterPage> {
+export async function listDeadLetters(
+  rpc: Rpc,
+  { service, ...asked }: ListDeadLetters,
+  context: CallContext,
+): Promise<DeadLetterPage> {
   const { answers, services } = await askEach(service ? [service] : platformServices, context, (name, hasty) =>
     rpc.call(deadLetters(name).list, asked, hasty),
   );

@@ -53,10 +53,16 @@ describe('the console', () => {
     const plain = await gateway.call<string>('GET', '/assets/index-abc.js');
     expect(plain).toMatchObject({ status: 200, body: 'start()' });
     expect(plain.headers['cache-control']).toBe('public, max-age=31536000, immutable');
-    const compressed = await gateway.app.inject({ url: '/assets/index-abc.js', headers: { 'accept-encoding': 'gzip, br' } });
+    const compressed = await gateway.app.inject({
+      url: '/assets/index-abc.js',
+      headers: { 'accept-encoding': 'gzip, br' },
+    });
     expect(compressed.headers['content-encoding']).toBe('br');
     expect(brotliDecompressSync(compressed.rawPayload).toString()).toBe('start()');
-    expect(compressed.headers).toMatchObject({ 'content-type': 'text/javascript; charset=utf-8', vary: 'accept-encoding' });
+    expect(compressed.headers).toMatchObject({
+      'content-type': 'text/javascript; charset=utf-8',
+      vary: 'accept-encoding',
+    });
   });
 
   it.each(['gzip', 'br;q=0', 'br;q=0.000, identity', '', 'brotli'])(
@@ -73,7 +79,10 @@ describe('the console', () => {
     const running = await startGateway({ consoleFolder: own });
     rmSync(join(own, 'assets'), { recursive: true });
     for (const encoding of ['br', 'identity']) {
-      const answer = await running.app.inject({ url: '/assets/index-abc.js', headers: { 'accept-encoding': encoding } });
+      const answer = await running.app.inject({
+        url: '/assets/index-abc.js',
+        headers: { 'accept-encoding': encoding },
+      });
       expect(answer.statusCode).toBe(200);
     }
     await running.close();
@@ -94,22 +103,31 @@ describe('the console', () => {
     expect(headers['cache-control']).toBe('no-store');
   });
 
-  it.each(['/nothing', '/teamsx/1', '/index.html', '/apis?page=1'])('tells a person at %s that there is no such page', async (path) => {
-    const headers = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
-    const answer = await gateway.call<string>('GET', path, { headers });
-    expect([answer.status, answer.body]).toEqual([404, '<!doctype html><title>Atoll</title>']);
-    expect(answer.headers).toMatchObject({ 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-cache' });
-    expect(answer.headers['content-security-policy']).toContain("default-src 'none'");
-    for (const accept of ['application/json', '*/*']) {
-      expect((await gateway.call('GET', path, { headers: { accept } })).body.code).toBe('not_found');
-    }
-    expect((await gateway.call('POST', path, { headers })).body.code).toBe('not_found');
-  });
+  it.each(['/nothing', '/teamsx/1', '/index.html', '/apis?page=1'])(
+    'tells a person at %s that there is no such page',
+    async (path) => {
+      const headers = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
+      const answer = await gateway.call<string>('GET', path, { headers });
+      expect([answer.status, answer.body]).toEqual([404, '<!doctype html><title>Atoll</title>']);
+      expect(answer.headers).toMatchObject({ 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-cache' });
+      expect(answer.headers['content-security-policy']).toContain("default-src 'none'");
+      for (const accept of ['application/json', '*/*']) {
+        expect((await gateway.call('GET', path, { headers: { accept } })).body.code).toBe('not_found');
+      }
+      expect((await gateway.call('POST', path, { headers })).body.code).toBe('not_found');
+    },
+  );
 
-  it.each(['/api/nothing', '/assets/other.js'])('sends a browser a problem for %s, which is no address of a page', async (path) => {
-    const { headers } = await gateway.call('GET', path, { key: gateway.services.key(), headers: { accept: 'text/html' } });
-    expect(headers['content-type']).toMatch(/^application\/problem\+json/);
-  });
+  it.each(['/api/nothing', '/assets/other.js'])(
+    'sends a browser a problem for %s, which is no address of a page',
+    async (path) => {
+      const { headers } = await gateway.call('GET', path, {
+        key: gateway.services.key(),
+        headers: { accept: 'text/html' },
+      });
+      expect(headers['content-type']).toMatch(/^application\/problem\+json/);
+    },
+  );
 
   it('takes nothing that is sent to its addresses, and hides no address of the API', async () => {
     expect((await gateway.call('POST', '/sign-in', { body: {} })).status).toBe(405);

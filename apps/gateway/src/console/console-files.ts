@@ -15,8 +15,8 @@ declare module 'fastify' {
 const builtConsole = fileURLToPath(new URL('../../../console/web', import.meta.url));
 
 /**
- * Headers of the console's page. Script and style come from files of this origin alone, and no text ever becomes markup: with `trusted-types 'none'` no
- * code can turn a string into HTML or script, whatever a team is called.
+ * Headers of the console's page. Script and style come from files of this origin alone, and no text ever becomes
+ * markup: with `trusted-types 'none'` no code can turn a string into HTML or script, whatever a team is called.
  */
 const consoleHeaders = {
   'content-security-policy': [
@@ -82,9 +82,10 @@ function takes(accepted: string, encoding: Encoding): boolean {
 }
 
 /**
- * Serves the built console: its page at each of its own addresses (the list that it brings with it), never kept without being asked for again; and its
- * files under `/assets`, whose names change with their content, kept for a year. A mistyped address gets the page too, from `ProblemFilter`. Nothing else of the folder is served. All is read here, once: a build in
- * the same folder takes no file from a page that is open. Returns whether there is a console.
+ * Serves the built console: its page at each of its own addresses (the list that it brings with it), never kept without
+ * being asked for again; and its files under `/assets`, whose names change with their content, kept for a year. A
+ * mistyped address gets the page too, from `ProblemFilter`. Nothing else of the folder is served. All is read here,
+ * once: a build in the same folder takes no file from a page that is open. Returns whether there is a console.
  */
 export function serveConsole(instance: FastifyInstance, folder = builtConsole): boolean {
   const pageFile = join(folder, 'index.html');

@@ -18,12 +18,14 @@ export const errorKinds = {
   unauthenticated: {
     status: 401,
     title: 'Not authenticated',
-    advice: 'Send one live API key as `Authorization: Bearer <API_KEY>` or `x-api-key: <API_KEY>`. A key in the query string is not read.',
+    advice:
+      'Send one live API key as `Authorization: Bearer <API_KEY>` or `x-api-key: <API_KEY>`. A key in the query string is not read.',
   },
   second_factor_required: {
     status: 401,
     title: 'Second factor required',
-    advice: 'The password is right. Send `ticket` with a code to `POST /api/user/login/second-factor` within `expires_in` seconds.',
+    advice:
+      'The password is right. Send `ticket` with a code to `POST /api/user/login/second-factor` within `expires_in` seconds.',
   },
   forbidden: {
     status: 403,
@@ -33,7 +35,8 @@ export const errorKinds = {
   ip_not_allowed: {
     status: 403,
     title: 'Address not allowed',
-    advice: "The key's `ip_whitelist` does not hold the address you call from. Call from a listed one, or have the key issued again.",
+    advice:
+      "The key's `ip_whitelist` does not hold the address you call from. Call from a listed one, or have the key issued again.",
   },
   team_suspended: {
     status: 403,
@@ -43,7 +46,8 @@ export const errorKinds = {
   image_not_allowed: {
     status: 403,
     title: 'Image not allowed',
-    advice: "The team's image policy does not cover the image. `GET /policy/image/team/{team_id}/objects` lists what it covers.",
+    advice:
+      "The team's image policy does not cover the image. `GET /policy/image/team/{team_id}/objects` lists what it covers.",
   },
   not_found: {
     status: 404,
@@ -64,7 +68,8 @@ export const errorKinds = {
   port_in_use: {
     status: 409,
     title: 'Port in use',
-    advice: 'Another service has this external port. Choose another one, or leave `external_port` out and the platform picks one.',
+    advice:
+      'Another service has this external port. Choose another one, or leave `external_port` out and the platform picks one.',
   },
   gone: {
     status: 410,
@@ -104,7 +109,8 @@ export const errorKinds = {
   not_supported: {
     status: 422,
     title: 'Not supported',
-    advice: 'The cluster behind this GPU service cannot do it. `detail` says what; use another GPU service, or ask the operator.',
+    advice:
+      'The cluster behind this GPU service cannot do it. `detail` says what; use another GPU service, or ask the operator.',
   },
   too_many_requests: {
     status: 429,
@@ -125,6 +131,7 @@ export const errorKinds = {
   deadline_exceeded: {
     status: 504,
     title: 'No answer in time',
-    advice: 'The request may have taken effect. Repeat it with the same `Idempotency-Key`, or read before you repeat it.',
+    advice:
+      'The request may have taken effect. Repeat it with the same `Idempotency-Key`, or read before you repeat it.',
   },
 } as const satisfies Record<ErrorCode, ErrorKind>;

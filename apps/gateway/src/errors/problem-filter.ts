@@ -36,7 +36,9 @@ export class ProblemFilter implements ExceptionFilter {
 
 /** Whether a browser opens an address at which there is nothing; the console says so on a page of its own. */
 function isMistyped({ is404, method, headers: { accept = '' }, url }: FastifyRequest): boolean {
-  return is404 && (method === 'GET' || method === 'HEAD') && !/^\/api(?:[/?]|$)/.test(url) && /\btext\/html\b/i.test(accept);
+  return (
+    is404 && (method === 'GET' || method === 'HEAD') && !/^\/api(?:[/?]|$)/.test(url) && /\btext\/html\b/i.test(accept)
+  );
 }
 
 /** Whether what calls is no browser in which somebody followed a link. */

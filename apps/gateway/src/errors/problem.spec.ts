@@ -29,7 +29,13 @@ describe('every error, from whichever layer, is one problem', () => {
     ['the router, of a malformed URL', 'GET', '/api/team/%zz?a=1', {}, 'invalid_input'],
     ['the router, outside /api', 'GET', '/nowhere', {}, 'not_found'],
     ['the parser', 'POST', '/api/team', { body: '{' }, 'invalid_input'],
-    ['the parser, of a type', 'POST', '/api/team', { body: 'x', headers: { 'content-type': 'text/plain' } }, 'unsupported_media_type'],
+    [
+      'the parser, of a type',
+      'POST',
+      '/api/team',
+      { body: 'x', headers: { 'content-type': 'text/plain' } },
+      'unsupported_media_type',
+    ],
     ['the parser, of a size', 'POST', '/api/team', { body: 'x'.repeat(70_000) }, 'payload_too_large'],
     ['validation', 'POST', '/api/team', { body: {} }, 'invalid_input'],
     ['authentication', 'GET', url, { key: 'none' }, 'unauthenticated'],
@@ -103,7 +109,12 @@ describe('an exception that nobody threw on purpose', () => {
       key: gateway.services.key(),
       headers: { 'x-request-id': 'a-bug' },
     });
-    expect([status, body.code, body.detail, body.request_id]).toEqual([500, 'internal', 'Something went wrong on our side.', 'a-bug']);
+    expect([status, body.code, body.detail, body.request_id]).toEqual([
+      500,
+      'internal',
+      'Something went wrong on our side.',
+      'a-bug',
+    ]);
     expect(gateway.logged()).toContainEqual(
       expect.objectContaining({
         level: 'error',

@@ -12,11 +12,17 @@ class ProblemField implements FieldError {
   @ApiProperty({ description: 'Rule that was broken, for programs.', example: 'isInt' })
   code!: string;
 
-  @ApiProperty({ description: 'Sentence that says what is allowed, for people.', example: 'limit must be a whole number from 1 to 100' })
+  @ApiProperty({
+    description: 'Sentence that says what is allowed, for people.',
+    example: 'limit must be a whole number from 1 to 100',
+  })
   message!: string;
 }
 
-/** RFC 9457 with a code, the request's id, the faulty fields, and two repetitions for simple clients: every error of the API. */
+/**
+ * RFC 9457 with a code, the request's id, the faulty fields, and two repetitions for simple clients: every error of the
+ * API.
+ */
 export class Problem {
   @ApiProperty({
     description: 'Address at which the kind of error is explained.',
@@ -48,7 +54,10 @@ export class Problem {
   })
   code!: ErrorCode;
 
-  @ApiProperty({ description: 'Id of the request in logs and in `X-Request-Id`.', example: '3d1c1f0e-6a3f-4a57-8b1c-0f8f6a7b9c21' })
+  @ApiProperty({
+    description: 'Id of the request in logs and in `X-Request-Id`.',
+    example: '3d1c1f0e-6a3f-4a57-8b1c-0f8f6a7b9c21',
+  })
   request_id!: string;
 
   @ApiProperty({
@@ -63,7 +72,13 @@ export class Problem {
   @ApiProperty({ required: false, description: 'Ticket for the second step of a log-in, of `second_factor_required`.' })
   ticket?: string;
 
-  @ApiProperty({ type: String, isArray: true, required: false, description: 'Ways to take that step.', example: ['totp'] })
+  @ApiProperty({
+    type: String,
+    isArray: true,
+    required: false,
+    description: 'Ways to take that step.',
+    example: ['totp'],
+  })
   methods?: string[];
 
   @ApiProperty({ type: 'integer', required: false, description: 'Life of the ticket in seconds.', example: 300 })

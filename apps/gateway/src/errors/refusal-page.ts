@@ -11,7 +11,10 @@ const pageHeaders = {
   'content-type': 'text/html; charset=utf-8',
 };
 
-/** Answers a request that a person made by following a link: the status and the headers of the problem, and a page in its place. */
+/**
+ * Answers a request that a person made by following a link: the status and the headers of the problem, and a page in
+ * its place.
+ */
 export function sendRefusalPage({ id }: FastifyRequest, reply: FastifyReply, error: AppError): void {
   reply
     .code(statusOf(error))

@@ -39,7 +39,12 @@ describe('what Node cannot read as a request is a problem too', () => {
   it.each<[string, string, number, string]>([
     ['1 MB of credential', request(`Authorization: Bearer ${'a'.repeat(1_000_000)}`), 431, 'payload_too_large'],
     ['1 MB of path', request().replace(teamId, 'a'.repeat(1_000_000)), 431, 'payload_too_large'],
-    ['a thousand headers', request(...Array.from({ length: 1000 }, (_, index) => `X-Header-${index}: value`)), 431, 'payload_too_large'],
+    [
+      'a thousand headers',
+      request(...Array.from({ length: 1000 }, (_, index) => `X-Header-${index}: value`)),
+      431,
+      'payload_too_large',
+    ],
     ['no HTTP', 'hello\r\n\r\n', 400, 'invalid_input'],
     ['an unknown method', request().replace('GET', 'STEAL'), 405, 'method_not_allowed'],
     ['two lengths', request('Content-Length: 1', 'Content-Length: 2'), 400, 'invalid_input'],
@@ -52,7 +57,9 @@ describe('what Node cannot read as a request is a problem too', () => {
     const problem = JSON.parse(answer.body) as Problem;
     expect(problem).toMatchObject({ code, status, statusCode: status, message: problem.detail, instance: '/' });
     expect(answer.head).toContain(`x-request-id: ${problem.request_id}`);
-    expect(gateway.logged()).toContainEqual(expect.objectContaining({ msg: 'refused unread', status, request_id: problem.request_id }));
+    expect(gateway.logged()).toContainEqual(
+      expect.objectContaining({ msg: 'refused unread', status, request_id: problem.request_id }),
+    );
   });
 
   it('CONNECT, for there is no proxy here', async () => {
@@ -62,7 +69,8 @@ describe('what Node cannot read as a request is a problem too', () => {
     expect(answer.head).toMatch(/^allow: get, head, post, put, delete\r$/m);
   });
 
-  it('and the gateway goes on', async () => expect((await send(request(`Authorization: Bearer ${key}`))).status).toBe(200));
+  it('and the gateway goes on', async () =>
+    expect((await send(request(`Authorization: Bearer ${key}`))).status).toBe(200));
 });
 
 describe('a request without a Host', () => {
@@ -89,7 +97,10 @@ describe('a request without a Host', () => {
 describe('a request with two Hosts', () => {
   it.each(['Host: x', 'host: evil.example'])('is refused, whichever the second is: %s', async (second) => {
     const answer = await send(request(`Authorization: Bearer ${key}`, second));
-    expect([answer.status, JSON.parse(answer.body)]).toMatchObject([400, { detail: 'The request has more than one Host header.' }]);
+    expect([answer.status, JSON.parse(answer.body)]).toMatchObject([
+      400,
+      { detail: 'The request has more than one Host header.' },
+    ]);
   });
 });
 
@@ -131,7 +142,11 @@ describe('on a real socket', () => {
   });
 
   it('a GET may carry a body, in chunks too', async () => {
-    const authorized = request(`Authorization: Bearer ${key}`, 'Content-Type: application/json', 'Transfer-Encoding: chunked');
+    const authorized = request(
+      `Authorization: Bearer ${key}`,
+      'Content-Type: application/json',
+      'Transfer-Encoding: chunked',
+    );
     expect((await send(`${authorized}2\r\n{}\r\n0\r\n\r\n`)).status).toBe(200);
     expect((await send(`${authorized}0\r\n\r\n`)).status).toBe(200);
     expect((await send(`${authorized}7\r\n{"a":1}\r\n0\r\n\r\n`)).status).toBe(400);
@@ -139,7 +154,11 @@ describe('on a real socket', () => {
   });
 
   it('a body that goes on beyond 64 KiB is a 413', async () => {
-    const authorized = request(`Authorization: Bearer ${key}`, 'Content-Type: application/json', 'Transfer-Encoding: chunked');
+    const authorized = request(
+      `Authorization: Bearer ${key}`,
+      'Content-Type: application/json',
+      'Transfer-Encoding: chunked',
+    );
     const chunk = `4000\r\n${' '.repeat(0x4000)}\r\n`;
     expect((await send(`${authorized}${chunk.repeat(5)}0\r\n\r\n`)).status).toBe(413);
   });

@@ -5,7 +5,10 @@ import { AppError } from '@atoll/errors';
 import { errorKinds } from './error-kinds.js';
 import { problemHeaders, toProblem, type ProblemOrigin } from './problem.js';
 
-/** How long and how much of what a client still sends is read and dropped, so that it gets to read the answer instead of a reset. */
+/**
+ * How long and how much of what a client still sends is read and dropped, so that it gets to read the answer instead of
+ * a reset.
+ */
 const lingerMs = 2_000;
 const lingerBytes = 4 * 1024 * 1024;
 
@@ -40,7 +43,8 @@ interface SocketError extends NodeJS.ErrnoException {
 const requestLine = /^[A-Z][A-Z-]* \S+ HTTP\/1\.[01]\r?\n/;
 
 function refusalOf({ code = '', rawPacket }: SocketError): Refusal {
-  const isText = code === 'HPE_INVALID_METHOD' && !(Buffer.isBuffer(rawPacket) && requestLine.test(rawPacket.toString('latin1')));
+  const isText =
+    code === 'HPE_INVALID_METHOD' && !(Buffer.isBuffer(rawPacket) && requestLine.test(rawPacket.toString('latin1')));
   return (isText ? undefined : byCode[code]) ?? noRequest;
 }
 
@@ -48,7 +52,10 @@ function refusalOf({ code = '', rawPacket }: SocketError): Refusal {
 export type Noted = (status: number, requestId: string) => void;
 
 /** In which form a listener answers what it could not read. */
-export type UnreadForm = (error: AppError, origin: ProblemOrigin & { status: number }) => { contentType?: string; body: object };
+export type UnreadForm = (
+  error: AppError,
+  origin: ProblemOrigin & { status: number },
+) => { contentType?: string; body: object };
 
 const asProblem: UnreadForm = (error, origin) => ({ body: toProblem(error, origin) });
 

@@ -1,5 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
-import { BadGatewayException, ForbiddenException, HttpException, NotFoundException, PayloadTooLargeException } from '@nestjs/common';
+import {
+  BadGatewayException,
+  ForbiddenException,
+  HttpException,
+  NotFoundException,
+  PayloadTooLargeException,
+} from '@nestjs/common';
 import { AppError } from '@atoll/errors';
 import { toAppError } from './to-app-error.js';
 
@@ -20,7 +26,11 @@ describe('what an exception becomes', () => {
       'unsupported_media_type',
     ],
     ["Fastify's", Object.assign(new Error('secret'), { code: 'FST_ERR_BAD_URL', statusCode: 400 }), 'invalid_input'],
-    ['an aborted body', Object.assign(new Error('aborted secret'), { code: 'ECONNRESET', statusCode: 400 }), 'invalid_input'],
+    [
+      'an aborted body',
+      Object.assign(new Error('aborted secret'), { code: 'ECONNRESET', statusCode: 400 }),
+      'invalid_input',
+    ],
     ['a bug', new TypeError('secret is undefined'), 'internal'],
     ['a thrown text', 'secret', 'internal'],
     ['nothing', undefined, 'internal'],

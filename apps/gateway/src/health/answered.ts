@@ -17,7 +17,8 @@ export class Answered {
   readonly #log: Logger;
 
   constructor(settings: GatewaySettings) {
-    // Its fields are known and hold no secret; looking through them for one, line by line, would cost more than all the rest of the line.
+    // Its fields are known and hold no secret; looking through them for one, line by line, would cost more than all the
+    // rest of the line.
     this.#log = settings.logger.child({}, { redact: [] });
     this.#durations = new Histogram({
       name: 'http_request_duration_seconds',
@@ -64,7 +65,8 @@ export class Answered {
   #observer(method: string, route: string, status: number): Pick<Histogram.Internal<string>, 'observe'> {
     const name = `${method} ${route} ${status}`;
     let observer = this.#observers.get(name);
-    if (!observer) this.#observers.set(name, (observer = this.#durations.labels({ method, route, status: String(status) })));
+    if (!observer)
+      this.#observers.set(name, (observer = this.#durations.labels({ method, route, status: String(status) })));
     return observer;
   }
 }

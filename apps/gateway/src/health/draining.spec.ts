@@ -15,7 +15,9 @@ function get(agent: Agent, port: number, path: string, key?: string): Promise<An
   return new Promise((resolve, reject) => {
     const headers = key === undefined ? {} : { authorization: `Bearer ${key}` };
     request({ agent, port, path, host: '127.0.0.1', headers }, (incoming) => {
-      incoming.resume().on('end', () => resolve({ status: incoming.statusCode ?? 0, connection: incoming.headers.connection }));
+      incoming
+        .resume()
+        .on('end', () => resolve({ status: incoming.statusCode ?? 0, connection: incoming.headers.connection }));
     })
       .on('error', reject)
       .end();

@@ -2,7 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Injectable, type BeforeApplicationShutdown, type OnModuleDestroy } from '@nestjs/common';
 import { GatewaySettings } from '../gateway-options.js';
 
-/** The way out: not ready any more, a pause for load balancers to notice, then the server closes as its open requests end. */
+/**
+ * The way out: not ready any more, a pause for load balancers to notice, then the server closes as its open requests
+ * end.
+ */
 @Injectable()
 export class Draining implements OnModuleDestroy, BeforeApplicationShutdown {
   #begun = false;

@@ -46,7 +46,9 @@ export class HealthController {
       return;
     }
     const words = reasons.map(({ name, reason }) => `${name}: ${reason}`).join('; ');
-    sendProblem(request, reply, new AppError('unavailable', `Not ready: ${words}.`, { retryAfterSeconds: 1 }), { reasons });
+    sendProblem(request, reply, new AppError('unavailable', `Not ready: ${words}.`, { retryAfterSeconds: 1 }), {
+      reasons,
+    });
   }
 
   @Get('metrics')

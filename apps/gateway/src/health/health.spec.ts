@@ -55,9 +55,24 @@ describe('what is kept of a request', () => {
     const lines = gateway.logged().filter(({ msg }) => msg === 'answered');
     const who = { user_id: '01890000-0000-7000-8000-00000000000b', key_id: '01890000-0000-7000-8000-00000000000a' };
     expect(lines).toMatchObject([
-      { level: 'info', method: 'GET', route: '/api/team/:team_id', path: `/api/team/${teamId}`, status: 400, request_id: 'one', ...who },
+      {
+        level: 'info',
+        method: 'GET',
+        route: '/api/team/:team_id',
+        path: `/api/team/${teamId}`,
+        status: 400,
+        request_id: 'one',
+        ...who,
+      },
       { level: 'info', method: 'POST', route: '/api/team', path: '/api/team', status: 400, request_id: 'two', ...who },
-      { level: 'info', method: 'GET', route: 'none', path: '/api/team/atl_[redacted]/[encoded]', status: 401, request_id: 'three' },
+      {
+        level: 'info',
+        method: 'GET',
+        route: 'none',
+        path: '/api/team/atl_[redacted]/[encoded]',
+        status: 401,
+        request_id: 'three',
+      },
       { level: 'info', path: '/api/team-billing/2026-10-01T00:00:00/x', status: 401, request_id: 'four' },
     ]);
     for (const line of lines) expect(line['duration_ms']).toEqual(expect.any(Number));
@@ -76,7 +91,11 @@ describe('what is kept of a request', () => {
       await gateway.call('GET', url, { key });
     }
     const lines = gateway.logged().filter(({ msg }) => msg === 'answered');
-    expect(lines.map(({ path }) => path)).toEqual(['/api/team/[encoded]', '/api/nowhere/[encoded]/x', '/nowhere/[encoded]']);
+    expect(lines.map(({ path }) => path)).toEqual([
+      '/api/team/[encoded]',
+      '/api/nowhere/[encoded]/x',
+      '/nowhere/[encoded]',
+    ]);
     expect(JSON.stringify(gateway.logged())).not.toContain(key.slice(5));
   });
 
@@ -86,8 +105,12 @@ describe('what is kept of a request', () => {
     await gateway.call('GET', '/api/nowhere/x');
     const { status, headers, body } = await gateway.call<string>('GET', '/metrics');
     expect([status, headers['content-type']]).toEqual([200, expect.stringContaining('text/plain')]);
-    expect(body).toContain('http_request_duration_seconds_count{service="gateway",method="GET",route="/api/team/:team_id",status="400"} 1');
-    expect(body).toContain('http_request_duration_seconds_count{service="gateway",method="GET",route="none",status="401"} 1');
+    expect(body).toContain(
+      'http_request_duration_seconds_count{service="gateway",method="GET",route="/api/team/:team_id",status="400"} 1',
+    );
+    expect(body).toContain(
+      'http_request_duration_seconds_count{service="gateway",method="GET",route="none",status="401"} 1',
+    );
     expect(body).toContain('process_resident_memory_bytes');
   });
 });

@@ -49,7 +49,8 @@ describe('a gateway whose ATOLL_BUS_SECRET is not that of the services', () => {
   }
   const readiness = () => gateway.call('GET', '/readyz');
   async function untilReadiness(detail: RegExp): Promise<void> {
-    while (!detail.test(String((await readiness()).body.detail))) await new Promise((resolve) => setTimeout(resolve, 20));
+    while (!detail.test(String((await readiness()).body.detail)))
+      await new Promise((resolve) => setTimeout(resolve, 20));
   }
 
   beforeEach(async () => {
@@ -78,7 +79,11 @@ describe('a gateway whose ATOLL_BUS_SECRET is not that of the services', () => {
     );
     await start('the secret of another house');
     const { status, body } = await gateway.call('GET', '/api/user/profile', { key: createApiKey() });
-    expect([status, body.code, body.detail]).toEqual([503, 'unavailable', 'Credentials cannot be checked at the moment.']);
+    expect([status, body.code, body.detail]).toEqual([
+      503,
+      'unavailable',
+      'Credentials cannot be checked at the moment.',
+    ]);
     await untilReadiness(/bus secret: ATOLL_BUS_SECRET is another one than that of teams/);
     expect((await readiness()).status).toBe(503);
   });

@@ -6,7 +6,9 @@ import { clientAddress, unknownAddress } from './client-address.js';
 const ranges = (...texts: string[]): AddressRange[] => texts.map((text) => parseAddressRange(text)!);
 const trusted = ranges('10.0.0.0/8', 'fd00::/8');
 
-const publicAddress = fc.tuple(fc.integer({ min: 11, max: 223 }), fc.nat(255), fc.nat(255), fc.nat(255)).map((parts) => parts.join('.'));
+const publicAddress = fc
+  .tuple(fc.integer({ min: 11, max: 223 }), fc.nat(255), fc.nat(255), fc.nat(255))
+  .map((parts) => parts.join('.'));
 const proxyAddress = fc.tuple(fc.nat(255), fc.nat(255), fc.nat(255)).map((parts) => ['10', ...parts].join('.'));
 /** What anybody could write into a header, addresses of proxies and of others' included. */
 const attackerText = fc.oneof(fc.string(), fc.ipV4(), fc.ipV6(), proxyAddress).map((text) => text.replaceAll(',', ''));
@@ -22,15 +24,27 @@ describe('the address of a client', () => {
   });
 
   it('law: without trusted proxies the header is not looked at', () => {
-    fc.assert(fc.property(proxyAddress, fc.array(attackerText), (peer, hops) => clientAddress(peer, hops.join(','), []) === peer));
+    fc.assert(
+      fc.property(
+        proxyAddress,
+        fc.array(attackerText),
+        (peer, hops) => clientAddress(peer, hops.join(','), []) === peer,
+      ),
+    );
   });
 
   it('law: behind trusted proxies it is what the first of them saw, whatever the client wrote before', () => {
     fc.assert(
-      fc.property(publicAddress, fc.array(attackerText), fc.array(proxyAddress), proxyAddress, (client, written, proxies, peer) => {
-        const header = [...written, client, ...proxies].join(', ');
-        expect(clientAddress(peer, header, trusted)).toBe(client);
-      }),
+      fc.property(
+        publicAddress,
+        fc.array(attackerText),
+        fc.array(proxyAddress),
+        proxyAddress,
+        (client, written, proxies, peer) => {
+          const header = [...written, client, ...proxies].join(', ');
+          expect(clientAddress(peer, header, trusted)).toBe(client);
+        },
+      ),
     );
   });
 

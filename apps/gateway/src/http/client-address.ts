@@ -5,11 +5,16 @@ import { addressInRanges, type AddressRange } from '@atoll/contracts';
 export const unknownAddress = 'unknown';
 
 /**
- * Where a request comes from: the peer of the socket or, where the peer is a trusted proxy, the right-most hop of `X-Forwarded-For`
- * that is none. What stands left of that hop was written by the client and is not looked at. A hop that is no address ends the
- * search as `unknown`: whoever it was, it is not let in by the address of the proxy that wrote it down.
+ * Where a request comes from: the peer of the socket or, where the peer is a trusted proxy, the right-most hop of
+ * `X-Forwarded-For` that is none. What stands left of that hop was written by the client and is not looked at. A hop
+ * that is no address ends the search as `unknown`: whoever it was, it is not let in by the address of the proxy that
+ * wrote it down.
  */
-export function clientAddress(peer: string | undefined, forwardedFor: string | undefined, trusted: readonly AddressRange[]): string {
+export function clientAddress(
+  peer: string | undefined,
+  forwardedFor: string | undefined,
+  trusted: readonly AddressRange[],
+): string {
   let address = readAddress(peer ?? '');
   if (trusted.length === 0 || !forwardedFor) return address;
   const hops = forwardedFor.split(',');

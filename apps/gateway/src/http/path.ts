@@ -4,8 +4,8 @@ import type { FastifyRequest } from 'fastify';
 const withoutTimezone = /^(\/api\/(?:team|workspace)-billing\/[^?#]*[^/?#])\/(?=$|[?#])/;
 
 /**
- * RFC 9112, 3.2.2: a request target may be a whole URL. From here on it is its path and query. The last segment of a billing path, the timezone,
- * may be empty, which is as good as left out.
+ * RFC 9112, 3.2.2: a request target may be a whole URL. From here on it is its path and query. The last segment of a
+ * billing path, the timezone, may be empty, which is as good as left out.
  */
 export function originForm({ url = '/' }: { url?: string }): string {
   const target = url.replace(/^https?:\/\/[^/?#]*/i, '').replace(withoutTimezone, '$1');
@@ -33,8 +33,8 @@ export function decodedPath(path: string): string {
 }
 
 /**
- * The path for the log, where a key is redacted by its form. Percent-encoding, however many times over, could give it another: a segment
- * that has any is left out, but for the colons of an instant.
+ * The path for the log, where a key is redacted by its form. Percent-encoding, however many times over, could give it
+ * another: a segment that has any is left out, but for the colons of an instant.
  */
 export function loggablePath(request: FastifyRequest): string {
   const path = pathOf(request);

@@ -24,7 +24,9 @@ beforeAll(async () => {
   gateway = await startGateway();
   document = (await gateway.call<OpenAPIObject>('GET', '/api/openapi.json')).body;
   const table = gateway.app.getHttpAdapter().getInstance().printRoutes({ commonPrefix: false });
-  routes = routesIn(table).filter((one) => !/i\/(docs|openapi|user\/sso\/\{)|^get \/(log|link|page)|\/(livez|readyz|metrics|)$/.test(one));
+  routes = routesIn(table).filter(
+    (one) => !/i\/(docs|openapi|user\/sso\/\{)|^get \/(log|link|page)|\/(livez|readyz|metrics|)$/.test(one),
+  );
 });
 afterAll(() => gateway.close());
 
@@ -50,7 +52,10 @@ const operations = (): [string, Operation][] => everyOperation().filter(([, { de
 
 function everyOperation(): [string, Operation][] {
   return Object.entries(document.paths).flatMap(([path, item]) =>
-    Object.entries(item).map(([method, operation]): [string, Operation] => [`${method} ${path}`, operation as Operation]),
+    Object.entries(item).map(([method, operation]): [string, Operation] => [
+      `${method} ${path}`,
+      operation as Operation,
+    ]),
   );
 }
 
@@ -76,7 +81,8 @@ function responseOf(operation: Operation, status: string): { headers?: object } 
 function* walk(value: unknown, path = '#'): Generator<[string, unknown]> {
   yield [path, value];
   if (typeof value !== 'object' || value === null) return;
-  for (const [name, child] of Object.entries(value)) yield* walk(child, `${path}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`);
+  for (const [name, child] of Object.entries(value))
+    yield* walk(child, `${path}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`);
 }
 
 describe('the OpenAPI document', () => {
@@ -109,7 +115,8 @@ describe('the OpenAPI document', () => {
       const successes = statuses.filter((status) => status.startsWith('2'));
       // An operation that may take longer than its response says so by 202.
       expect([name, successes.length === 1 || successes.join() === '202,204']).toEqual([name, true]);
-      for (const status of successes) expect([name, responses[status]]).toMatchObject([name, { description: successDescriptions[status] }]);
+      for (const status of successes)
+        expect([name, responses[status]]).toMatchObject([name, { description: successDescriptions[status] }]);
       const everywhere = ['400', '401', '403', '404', '408', '413', '414', '415', '429', '431', '500', '503', '504'];
       expect(statuses).toEqual(expect.arrayContaining(everywhere));
     }
@@ -118,14 +125,20 @@ describe('the OpenAPI document', () => {
 
   it('declares the parameters of a path in its order', () => {
     for (const [name, { parameters = [] }] of everyOperation()) {
-      const declared = parameters.flatMap((parameter) => ('in' in parameter && parameter.in === 'path' ? [parameter.name] : []));
+      const declared = parameters.flatMap((parameter) =>
+        'in' in parameter && parameter.in === 'path' ? [parameter.name] : [],
+      );
       expect([name, declared]).toEqual([name, [...name.matchAll(/\{(\w+)\}/g)].map(([, parameter]) => parameter)]);
     }
   });
 
   it('describes every field and parameter by a noun phrase', () => {
     const fields = Object.entries(document.components?.schemas ?? {}).flatMap(([schema, definition]) =>
-      Object.entries((definition as Properties).properties ?? {}).map(([name, { description }]) => [schema, name, description]),
+      Object.entries((definition as Properties).properties ?? {}).map(([name, { description }]) => [
+        schema,
+        name,
+        description,
+      ]),
     );
     const parameters = everyOperation().flatMap(([operation, { parameters = [] }]) =>
       parameters.flatMap((one) => ('name' in one ? [[operation, one.name, one.description]] : [])),
@@ -147,13 +160,21 @@ describe('the OpenAPI document', () => {
   it('takes a numeric id as a number or as its digits, and returns its digits', () => {
     const schemas = document.components?.schemas ?? {};
     const id = { $ref: '#/components/schemas/NumericId' };
-    expect(schemas['NumericId']).toMatchObject({ type: ['string', 'integer'], pattern: '^[1-9]\\d{0,14}$', minimum: 1 });
+    expect(schemas['NumericId']).toMatchObject({
+      type: ['string', 'integer'],
+      pattern: '^[1-9]\\d{0,14}$',
+      minimum: 1,
+    });
     expect(schemas['Subscribe']).toMatchObject({ properties: { pool_id: id } });
     expect(schemas['CreatePool']).toMatchObject({ properties: { gpu_ids: { items: id } } });
-    expect(schemas['Pool']).toMatchObject({ properties: { pool_id: { type: 'string' }, gpu_ids: { items: { type: 'string' } } } });
+    expect(schemas['Pool']).toMatchObject({
+      properties: { pool_id: { type: 'string' }, gpu_ids: { items: { type: 'string' } } },
+    });
     const schemasIn = (path: string, method: 'get' | 'put') =>
       document.paths[path]?.[method]?.parameters?.flatMap((one) => ('schema' in one ? [[one.name, one.schema]] : []));
-    expect(schemasIn('/api/gpuaas/pool-subscription/{subscription_id}', 'put')).toMatchObject([['subscription_id', id]]);
+    expect(schemasIn('/api/gpuaas/pool-subscription/{subscription_id}', 'put')).toMatchObject([
+      ['subscription_id', id],
+    ]);
     expect(schemasIn('/api/gpuaas/available-pools', 'get')).toContainEqual(['gpuaas_id', expect.objectContaining(id)]);
   });
 
@@ -161,15 +182,24 @@ describe('the OpenAPI document', () => {
     const byId = new Map(everyOperation().map(([, operation]) => [operation.operationId, operation]));
     const linked = everyOperation().flatMap(([, { operationId, responses }]) =>
       Object.values(responses).flatMap((response) =>
-        Object.values((response as { links?: Record<string, Link> }).links ?? {}).map((link) => [operationId, link] as const),
+        Object.values((response as { links?: Record<string, Link> }).links ?? {}).map(
+          (link) => [operationId, link] as const,
+        ),
       ),
     );
     for (const [source, { operationId, parameters = {} }] of linked) {
       const known = byId.get(operationId)?.parameters?.flatMap((one) => ('name' in one ? [one.name] : []));
-      expect([source, operationId, known]).toEqual([source, operationId, expect.arrayContaining(Object.keys(parameters))]);
+      expect([source, operationId, known]).toEqual([
+        source,
+        operationId,
+        expect.arrayContaining(Object.keys(parameters)),
+      ]);
     }
-    const targetsOf = (id: string) => linked.filter(([source]) => source === id).map(([, { operationId }]) => operationId);
-    expect(targetsOf('createTeam')).toEqual(expect.arrayContaining(['getTeam', 'addTeamMember', 'listWorkspaces', 'listAvailablePools']));
+    const targetsOf = (id: string) =>
+      linked.filter(([source]) => source === id).map(([, { operationId }]) => operationId);
+    expect(targetsOf('createTeam')).toEqual(
+      expect.arrayContaining(['getTeam', 'addTeamMember', 'listWorkspaces', 'listAvailablePools']),
+    );
     expect(targetsOf('addTeamMember')).toEqual(expect.arrayContaining(['changeTeamMemberRole', 'issueTeamMemberKey']));
     expect(targetsOf('subscribeToPool')).toEqual(expect.arrayContaining(['resizeSubscription', 'unsubscribeFromPool']));
     expect(targetsOf('registerNode')).toEqual(expect.arrayContaining(['getNode', 'initialiseNode', 'cordonNode']));
@@ -177,7 +207,8 @@ describe('the OpenAPI document', () => {
 
   it('declares a body wherever there is one, and both ways to authenticate', () => {
     for (const [name, { requestBody }] of operations()) {
-      if (name.startsWith('put')) expect([name, requestBody]).toEqual([name, expect.objectContaining({ required: true })]);
+      if (name.startsWith('put'))
+        expect([name, requestBody]).toEqual([name, expect.objectContaining({ required: true })]);
     }
     expect(document.paths['/api/team']?.post?.requestBody).toMatchObject({ required: true });
     expect(document.paths['/api/user/api-key']?.post?.requestBody).toMatchObject({ required: false });
@@ -192,7 +223,15 @@ describe('the OpenAPI document', () => {
     const sent = schemasOf(operations().map(([, { requestBody }]) => requestBody));
     const answered = schemasOf([operations().map(([, { responses }]) => responses), document.components?.responses]);
     expect([...sent]).toEqual(
-      expect.arrayContaining(['CreateTeam', 'NewMember', 'UpdateTeamBody', 'NewImageObject', 'KeyTerms', 'CreatePool', 'NodeGpus']),
+      expect.arrayContaining([
+        'CreateTeam',
+        'NewMember',
+        'UpdateTeamBody',
+        'NewImageObject',
+        'KeyTerms',
+        'CreatePool',
+        'NodeGpus',
+      ]),
     );
     expect([...answered]).toEqual(expect.arrayContaining(['Team', 'TeamMember', 'Pool', 'GpuTenant', 'Problem']));
     for (const name of sent) {
@@ -212,7 +251,9 @@ describe('the OpenAPI document', () => {
   });
 
   it('says where capacity may be refused, beside what else has that status', () => {
-    const refusing = everyOperation().filter(([, { responses }]) => JSON.stringify(responses['422'] ?? {}).match(/capacity/));
+    const refusing = everyOperation().filter(([, { responses }]) =>
+      JSON.stringify(responses['422'] ?? {}).match(/capacity/),
+    );
     expect(refusing.map(([name]) => name).sort()).toEqual([
       'post /api/gpuaas/pool/subscribe',
       'post /api/gpuaas/workload',
@@ -242,7 +283,12 @@ describe('the OpenAPI document', () => {
       expect(Object.keys(responseOf(operation, '503').headers ?? {})).toContain('Retry-After');
     }
     const ofListing = document.paths['/api/team']?.get?.responses['200'];
-    expect(Object.keys((ofListing as { headers: object }).headers)).toEqual(['X-Request-Id', 'RateLimit', 'RateLimit-Policy', 'Link']);
+    expect(Object.keys((ofListing as { headers: object }).headers)).toEqual([
+      'X-Request-Id',
+      'RateLimit',
+      'RateLimit-Policy',
+      'Link',
+    ]);
   });
 
   it('has the removed paths, deprecated, with their 410 and what replaces them', async () => {
@@ -258,7 +304,18 @@ describe('the OpenAPI document', () => {
       });
       expect(status).toBe(410);
       expect(body.detail).toContain(operation.summary);
-      expect(Object.keys(operation.responses)).toEqual(['400', '401', '403', '408', '410', '414', '429', '431', '500', '503']);
+      expect(Object.keys(operation.responses)).toEqual([
+        '400',
+        '401',
+        '403',
+        '408',
+        '410',
+        '414',
+        '429',
+        '431',
+        '500',
+        '503',
+      ]);
     }
   });
 

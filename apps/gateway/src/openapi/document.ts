@@ -29,7 +29,11 @@ export function openApiDocument(app: INestApplication): OpenAPIObject {
     .setVersion('1')
     .setLicense('Apache-2.0', 'https://www.apache.org/licenses/LICENSE-2.0')
     .addServer('/')
-    .addSecurity('bearer', { type: 'http', scheme: 'bearer', description: 'An API key, or the access token of a session.' })
+    .addSecurity('bearer', {
+      type: 'http',
+      scheme: 'bearer',
+      description: 'An API key, or the access token of a session.',
+    })
     .addApiKey({ type: 'apiKey', in: 'header', name: 'x-api-key', description: 'An API key.' }, 'api_key')
     .addSecurityRequirements('bearer')
     .addSecurityRequirements('api_key');
@@ -47,7 +51,9 @@ function operationIdOf(handler: string): string {
   return handler.replace('[0]', 'InUtc').replace('[1]', '');
 }
 
-/** What holds for every operation is not declared at each: problems, headers, parameters, and how schemas are written. */
+/**
+ * What holds for every operation is not declared at each: problems, headers, parameters, and how schemas are written.
+ */
 function complete(document: OpenAPIObject): void {
   const schemas = document.components?.schemas ?? {};
   document.components = {

@@ -23,8 +23,15 @@ describe('the pages', () => {
   it('run no script but their own, are framed by nobody, and tell no other site where a link was followed', async () => {
     for (const url of ['/api/docs', '/api/docs/errors', '/api/docs/swagger-ui-init.js', '/api/openapi.json']) {
       const { status, headers } = await gateway.call<string>('GET', url);
-      expect([url, status, headers['x-frame-options'], headers['referrer-policy']]).toEqual([url, 200, 'DENY', 'no-referrer']);
-      const policy = new Map(headers['content-security-policy']?.split('; ').map((rule) => rule.split(/ (.*)/) as [string, string]));
+      expect([url, status, headers['x-frame-options'], headers['referrer-policy']]).toEqual([
+        url,
+        200,
+        'DENY',
+        'no-referrer',
+      ]);
+      const policy = new Map(
+        headers['content-security-policy']?.split('; ').map((rule) => rule.split(/ (.*)/) as [string, string]),
+      );
       expect(policy.get('default-src')).toBe("'none'");
       expect(policy.get('script-src')).toBe("'self'");
       expect(policy.get('frame-ancestors')).toBe("'none'");

@@ -2,8 +2,9 @@ import type { INestApplication } from '@nestjs/common';
 import { SwaggerModule, type OpenAPIObject } from '@nestjs/swagger';
 
 /**
- * For the pages under `/api/docs`, where a reader enters a key to try a call: scripts, calls and images are their own, no
- * other page may frame them, and no link tells where it was followed. Swagger UI has styles in its page, and icons as data.
+ * For the pages under `/api/docs`, where a reader enters a key to try a call: scripts, calls and images are their own,
+ * no other page may frame them, and no link tells where it was followed. Swagger UI has styles in its page, and icons
+ * as data.
  */
 export const documentationHeaders = {
   'content-security-policy': [
@@ -21,10 +22,13 @@ export const documentationHeaders = {
 };
 
 /**
- * `/api/openapi.json` and the page to read and try it at `/api/docs`, with all that it loads; the document is built with
- * the first request for it.
+ * `/api/openapi.json` and the page to read and try it at `/api/docs`, with all that it loads; the document is built
+ * with the first request for it.
  */
-export function serveDocumentation(app: INestApplication, { title, documentOf }: { title: string; documentOf: () => OpenAPIObject }): void {
+export function serveDocumentation(
+  app: INestApplication,
+  { title, documentOf }: { title: string; documentOf: () => OpenAPIObject },
+): void {
   let document: OpenAPIObject | undefined;
   SwaggerModule.setup('api/docs', app, () => (document ??= documentOf()), {
     jsonDocumentUrl: 'api/openapi.json',

@@ -125,14 +125,17 @@ const glossary: Readonly<Record<string, string>> = {
 
 /** Describes each field and parameter that has no description of its own. */
 export function describeFields(document: OpenAPIObject): void {
-  for (const part of walk(document.components?.schemas) as Generator<{ properties?: Record<string, { description?: string }> }>) {
+  for (const part of walk(document.components?.schemas) as Generator<{
+    properties?: Record<string, { description?: string }>;
+  }>) {
     for (const [name, schema] of Object.entries(part.properties ?? {})) {
       if (glossary[name] !== undefined) schema.description ??= glossary[name];
     }
   }
   for (const { operation } of operationsOf(document)) {
     for (const parameter of operation.parameters ?? []) {
-      if ('name' in parameter && glossary[parameter.name] !== undefined) parameter.description ??= glossary[parameter.name] ?? '';
+      if ('name' in parameter && glossary[parameter.name] !== undefined)
+        parameter.description ??= glossary[parameter.name] ?? '';
     }
   }
 }

@@ -11,7 +11,8 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-const refersTo = (value: unknown, component: string) => JSON.stringify(value ?? '').includes(`#/components/${component}"`);
+const refersTo = (value: unknown, component: string) =>
+  JSON.stringify(value ?? '').includes(`#/components/${component}"`);
 const offersKey = ({ parameters }: Operation) => refersTo(parameters, 'parameters/IdempotencyKey');
 
 it('an idempotency key is offered where an answer is kept under it, with its fault, and nowhere else', () => {
@@ -36,6 +37,7 @@ it('an idempotency key is offered where an answer is kept under it, with its fau
     'user/second-factor/begin',
     'user/second-factor/confirm',
   ]);
-  for (const { path, operation } of posts) expect([path, '422' in operation.responses]).toEqual([path, offersKey(operation)]);
+  for (const { path, operation } of posts)
+    expect([path, '422' in operation.responses]).toEqual([path, offersKey(operation)]);
   expect(JSON.stringify(document)).not.toContain('x-unkept');
 });

@@ -23,8 +23,8 @@ const byBody: Record<string, readonly string[]> = {
 };
 
 /**
- * Links what creates an object to what uses it: each operation with the object’s id in its path, its query or its body. The
- * other segments of the path are those of the request itself.
+ * Links what creates an object to what uses it: each operation with the object’s id in its path, its query or its body.
+ * The other segments of the path are those of the request itself.
  */
 export function linkOperations(document: OpenAPIObject): void {
   const operations = operationsOf(document).map(({ operation }) => operation);
@@ -56,7 +56,12 @@ function linkTo(
   if (target === source || !needed.some(({ name }) => name === parameter)) return [];
   const known = needed.map(({ name }) => [name, valueOf(name, parameter, pointer, path)] as const);
   if (known.some(([, value]) => value === undefined)) return [];
-  return [[operationId, { operationId, parameters: Object.fromEntries(known), description: `The \`${parameter}\` of ${operationId}.` }]];
+  return [
+    [
+      operationId,
+      { operationId, parameters: Object.fromEntries(known), description: `The \`${parameter}\` of ${operationId}.` },
+    ],
+  ];
 }
 
 function valueOf(name: string, parameter: string, pointer: string, path: string): string | undefined {

@@ -20,7 +20,10 @@ export function operationsOf({ paths }: OpenAPIObject): { path: string; method: 
   );
 }
 
-/** Whether an answer is kept under an `Idempotency-Key`: not for who has no caller, as at log-in, since there is nothing to keep it under. */
+/**
+ * Whether an answer is kept under an `Idempotency-Key`: not for who has no caller, as at log-in, since there is nothing
+ * to keep it under.
+ */
 export function keepsAnswer(operation: Operation, method: Method): boolean {
   const hasCaller = !operation.security?.some((scheme) => Object.keys(scheme).length === 0);
   return method === 'post' && hasCaller && !(unkept in operation);

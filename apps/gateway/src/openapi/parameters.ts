@@ -33,11 +33,15 @@ export function describeParameters(operation: Operation, path: string, method: M
   const declared = (operation.parameters ?? []).filter((parameter): parameter is Parameter => !('$ref' in parameter));
   const segments = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
   // A handler of two paths declares the segments of the longer one; and a segment of a path is never left out.
-  const ofPath = segments.flatMap((name) => declared.filter((parameter) => parameter.in === 'path' && parameter.name === name));
+  const ofPath = segments.flatMap((name) =>
+    declared.filter((parameter) => parameter.in === 'path' && parameter.name === name),
+  );
   const headers = ['RequestId', ...(keepsAnswer(operation, method) ? ['IdempotencyKey'] : [])];
   operation.parameters = [
     ...ofPath.map((parameter) => ({ ...parameter, required: true })),
-    ...declared.filter((parameter) => parameter.in !== 'path').map((parameter) => ({ ...parameter, ...emptyOf(parameter) })),
+    ...declared
+      .filter((parameter) => parameter.in !== 'path')
+      .map((parameter) => ({ ...parameter, ...emptyOf(parameter) })),
     ...headers.map((name) => ({ $ref: `#/components/parameters/${name}` })),
   ];
 }

@@ -69,20 +69,28 @@ export function addHeaders({ responses }: Operation): void {
   }
 }
 
-/** The responses of these codes by status, and of what is refused unread; a status of several codes has one response for all. */
+/**
+ * The responses of these codes by status, and of what is refused unread; a status of several codes has one response for
+ * all.
+ */
 export function referencesTo(codes: readonly ErrorCode[]): Operation['responses'] {
   const byStatus = Map.groupBy(codes, (code) => errorKinds[code].status);
   const responses = [...byStatus].map(([status, [first, ...more]]) => [
     status,
     first && more.length > 0 ? problemResponse(first, ...more) : { $ref: `#/components/responses/${first}` },
   ]);
-  const others = Object.entries(unread).map(([name, { status }]) => [status, { $ref: `#/components/responses/${name}` }]);
+  const others = Object.entries(unread).map(([name, { status }]) => [
+    status,
+    { $ref: `#/components/responses/${name}` },
+  ]);
   return Object.fromEntries([...responses, ...others]) as Operation['responses'];
 }
 
 /** Of the codes that share a status. */
 function problemResponse(first: ErrorCode, ...more: ErrorCode[]): Response {
-  const description = [first, ...more].map((code) => `${errorKinds[code].title}. ${errorKinds[code].advice}`).join(' Or: ');
+  const description = [first, ...more]
+    .map((code) => `${errorKinds[code].title}. ${errorKinds[code].advice}`)
+    .join(' Or: ');
   return { ...response(description), headers: problemHeadersOf(first) };
 }
 

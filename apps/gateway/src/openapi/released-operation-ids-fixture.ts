@@ -1,6 +1,6 @@
 /**
- * The operation ids that generated clients have as the names of their functions. One that was released stays; new ones are
- * added with a release.
+ * The operation ids that generated clients have as the names of their functions. One that was released stays; new ones
+ * are added with a release.
  */
 export const releasedOperationIds: readonly string[] = [
   'createTeam',

@@ -24,7 +24,13 @@ export function addRemovedPaths({ paths }: OpenAPIObject): void {
       deprecated: true,
       tags: ['Removed'],
       parameters: [
-        { name: 'gpuaas_id', in: 'path', required: true, description: 'Id of the GPU service.', schema: { type: 'string' } },
+        {
+          name: 'gpuaas_id',
+          in: 'path',
+          required: true,
+          description: 'Id of the GPU service.',
+          schema: { type: 'string' },
+        },
         { $ref: '#/components/parameters/RequestId' },
       ],
       responses: referencesTo(problems),

@@ -17,7 +17,9 @@ export type BucketRecord = Awaited<ReturnType<ThrottlerStorage['increment']>>;
  * fills. `increment` takes one token of one bucket.
  */
 export interface Buckets extends ThrottlerStorage {
-  /** Takes a token of each bucket, or of none where one of them is empty; the records are in the order of the demands. */
+  /**
+   * Takes a token of each bucket, or of none where one of them is empty; the records are in the order of the demands.
+   */
   incrementAll(demands: readonly Demand[]): Promise<BucketRecord[]>;
   /** Returns a token that was taken. */
   decrement(demand: Demand): Promise<void>;
@@ -37,7 +39,11 @@ function toRecord(taken: Taken, { capacity }: BucketSize, nowMs: number): Bucket
 }
 
 /** A token of one bucket: what is told of it, and when the bucket is full from here on. */
-export function incremented(fullAtMs: number | undefined, size: BucketSize, nowMs: number): { record: BucketRecord; fullAtMs: number } {
+export function incremented(
+  fullAtMs: number | undefined,
+  size: BucketSize,
+  nowMs: number,
+): { record: BucketRecord; fullAtMs: number } {
   const taken = takeToken(fullAtMs, size, nowMs);
   return { record: toRecord(taken, size, nowMs), fullAtMs: taken.fullAtMs };
 }

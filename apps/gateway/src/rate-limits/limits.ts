@@ -52,7 +52,10 @@ export interface Policy extends BucketSize {
 /** The burst of `key`, unless set: ten times less than its minute, so that one script cannot use it up at once. */
 const keyBurst = 60;
 
-/** The buckets of the limits. A bucket holds its limit's burst: 60 for `key`, the whole count for the others, unless set. */
+/**
+ * The buckets of the limits. A bucket holds its limit's burst: 60 for `key`, the whole count for the others, unless
+ * set.
+ */
 export function policiesOf(limits: Limits): Record<LimitName, Policy> {
   const policy = (name: string, { count, seconds, burst = count }: Limit): Policy => ({
     name,

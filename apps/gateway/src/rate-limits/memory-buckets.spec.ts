@@ -3,7 +3,12 @@ import fc from 'fast-check';
 import type { Demand } from './buckets.js';
 import { MemoryBuckets } from './memory-buckets.js';
 
-const demand = (key: string, capacity: number, name = 'key'): Demand => ({ name, key, capacity, refillMs: 1_000 * capacity });
+const demand = (key: string, capacity: number, name = 'key'): Demand => ({
+  name,
+  key,
+  capacity,
+  refillMs: 1_000 * capacity,
+});
 
 describe('buckets in memory', () => {
   it('state hits and times in the terms of a throttler storage', async () => {

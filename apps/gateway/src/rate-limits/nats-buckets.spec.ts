@@ -25,7 +25,8 @@ describe('buckets in NATS', () => {
     const patient = { connection: () => connection, answerWithinMs: 10_000 * timeoutFactor };
     return new NatsBuckets({ ...patient, local: new MemoryBuckets(now), now, longestRefillMs: 60_000, ...options });
   };
-  const take = (buckets: NatsBuckets, key: string, capacity: number) => buckets.increment(key, 60_000, capacity, 0, 'key');
+  const take = (buckets: NatsBuckets, key: string, capacity: number) =>
+    buckets.increment(key, 60_000, capacity, 0, 'key');
 
   beforeEach(async () => {
     [first, second] = await Promise.all([open(), open()]);
@@ -35,7 +36,9 @@ describe('buckets in NATS', () => {
   });
 
   it('law: replicas together grant a bucket no more than one of them alone would', async () => {
-    const taken = await Promise.all(Array.from({ length: 60 }, (_, index) => take(index % 2 ? first : second, 'shared', 20)));
+    const taken = await Promise.all(
+      Array.from({ length: 60 }, (_, index) => take(index % 2 ? first : second, 'shared', 20)),
+    );
     expect(taken.filter(({ isBlocked }) => !isBlocked)).toHaveLength(20);
     expect((await take(first, 'shared', 20)).isBlocked).toBe(true);
     expect((await take(second, 'shared', 20)).isBlocked).toBe(true);
@@ -45,7 +48,8 @@ describe('buckets in NATS', () => {
   it('law: of several buckets a request takes of each or of none, whatever replicas ask at once', async () => {
     const of = (key: string, capacity: number): Demand => ({ name: 'key', key, capacity, refillMs: 60_000 });
     const [wide, narrow] = [of('wide', 40), of('narrow', 7)];
-    const ask = (index: number) => (index % 2 ? first : second).incrementAll(index % 3 ? [wide, narrow] : [narrow, wide]);
+    const ask = (index: number) =>
+      (index % 2 ? first : second).incrementAll(index % 3 ? [wide, narrow] : [narrow, wide]);
     const answers = await Promise.all(Array.from({ length: 30 }, (_, index) => ask(index)));
     const granted = answers.filter((records) => records.every(({ isBlocked }) => !isBlocked));
     expect(granted).toHaveLength(7);

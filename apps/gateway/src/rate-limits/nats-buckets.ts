@@ -15,7 +15,10 @@ export interface NatsBucketsOptions {
   now: () => number;
   /** Buckets that are not touched for this long are full and may be forgotten. */
   longestRefillMs: number;
-  /** How long an answer of NATS is waited for, and a bucket that other replicas change all the time is tried. Default 300. */
+  /**
+   * How long an answer of NATS is waited for, and a bucket that other replicas change all the time is tried.
+   * Default 300.
+   */
   answerWithinMs?: number;
 }
 
@@ -28,7 +31,10 @@ interface Waiting {
 
 const bucketName = 'atoll_rate_limits';
 const defaultAnswerWithinMs = 300;
-/** The longest random delay before a bucket is tried again that another replica has changed: four replicas need half the tries. */
+/**
+ * The longest random delay before a bucket is tried again that another replica has changed: four replicas need half the
+ * tries.
+ */
 const longestDelayMs = 4;
 /** After a failure the store is left alone for a moment, so that not every request waits for it. */
 const pauseMs = 1_000;
@@ -103,7 +109,9 @@ export class NatsBuckets implements Buckets {
   /** Serves all that wait for one bucket until none is left. */
   async #work(key: string): Promise<void> {
     for (let batch = this.#take(key); batch.length > 0; batch = this.#take(key)) {
-      const records = this.#isPaused() ? null : await this.#apply(key, batch).catch((error: unknown) => this.#pause(error));
+      const records = this.#isPaused()
+        ? null
+        : await this.#apply(key, batch).catch((error: unknown) => this.#pause(error));
       batch.forEach(({ settle }, index) => settle(records?.[index] ?? null));
     }
     this.#waiting.delete(key);
@@ -113,7 +121,10 @@ export class NatsBuckets implements Buckets {
     return this.#waiting.get(key)?.splice(0) ?? [];
   }
 
-  /** The records after the changes; null where other replicas were faster for as long as it may take: other buckets stay shared. */
+  /**
+   * The records after the changes; null where other replicas were faster for as long as it may take: other buckets stay
+   * shared.
+   */
   async #apply(key: string, batch: readonly Waiting[]): Promise<BucketRecord[] | null> {
     const kv = await this.#open();
     const untilMs = performance.now() + this.#answerWithinMs;
@@ -125,7 +136,9 @@ export class NatsBuckets implements Buckets {
       if (isUnchanged || (await putIfUnchanged(kv, key, String(fullAtMs), revision))) return records;
       await delay(Math.random() * longestDelayMs);
     }
-    this.#logger.warn('Other replicas change a rate limit all the time; some requests are counted by this process alone.');
+    this.#logger.warn(
+      'Other replicas change a rate limit all the time; some requests are counted by this process alone.',
+    );
     return null;
   }
 
@@ -158,7 +171,11 @@ export class NatsBuckets implements Buckets {
 }
 
 /** The changes of a batch, one after the other. */
-function applied(batch: readonly Waiting[], before: number | undefined, nowMs: number): { records: BucketRecord[]; fullAtMs: number } {
+function applied(
+  batch: readonly Waiting[],
+  before: number | undefined,
+  nowMs: number,
+): { records: BucketRecord[]; fullAtMs: number } {
   let fullAtMs = before ?? nowMs;
   const records = batch.map(({ size, change }) => {
     if (change === 'return') {

@@ -19,7 +19,12 @@ async function start(...options: Parameters<typeof startGateway>): Promise<Gatew
 }
 
 /** How many of so many calls are let in before the first 429. */
-async function letIn(gateway: GatewayUnderTest, calls: number, options: CallOptions, url = `/api/team/${teamId}`): Promise<number> {
+async function letIn(
+  gateway: GatewayUnderTest,
+  calls: number,
+  options: CallOptions,
+  url = `/api/team/${teamId}`,
+): Promise<number> {
   for (let count = 0; count < calls; count++) {
     if ((await gateway.call('GET', url, options)).status === 429) return count;
   }
@@ -44,7 +49,11 @@ describe('the limits', () => {
       detail: 'Too many requests. Please try again later.',
       message: 'Too many requests. Please try again later.',
     });
-    expect(refused.headers).toMatchObject({ 'retry-after': '1', 'ratelimit-policy': '"key";q=60;w=6', ratelimit: '"key";r=0;t=6' });
+    expect(refused.headers).toMatchObject({
+      'retry-after': '1',
+      'ratelimit-policy': '"key";q=60;w=6',
+      ratelimit: '"key";r=0;t=6',
+    });
     gateway.clock.nowMs += 1_000;
     expect(await letIn(gateway, 100, { key })).toBe(10);
     expect(await letIn(gateway, 1, { key: gateway.services.key({ user_id: userId(1) }) })).toBe(1);
@@ -84,7 +93,10 @@ describe('the limits', () => {
     const key = gateway.services.key({ platform_admin: true });
     expect(await letIn(gateway, 60, { key }, '/api/team-billing/x')).toBe(60);
     for (let round = 0; round < 5; round++) {
-      const together = Array.from({ length: 20 }, async () => (await gateway.call('GET', `/api/team/${teamId}`, { key })).status);
+      const together = Array.from(
+        { length: 20 },
+        async () => (await gateway.call('GET', `/api/team/${teamId}`, { key })).status,
+      );
       expect(new Set(await Promise.all(together))).toEqual(new Set([200]));
     }
   });
@@ -131,11 +143,18 @@ describe('the limits', () => {
     expect([(await call('/api/team-billing/x')).status, (await call()).status]).toEqual([404, 200]);
     for (let count = 0; count < 9; count++) {
       const { status, headers } = await call();
-      expect([status, headers['retry-after'], headers.ratelimit]).toEqual([429, '30', '"key";r=3;t=24, "team";r=0;t=60']);
+      expect([status, headers['retry-after'], headers.ratelimit]).toEqual([
+        429,
+        '30',
+        '"key";r=3;t=24, "team";r=0;t=60',
+      ]);
     }
     expect(gateway.logged().at(-1)).toMatchObject({ status: 429, key_id: keyId(1) });
     const { headers } = await call('/api/team-billing/x');
-    expect([headers['retry-after'], headers.ratelimit]).toEqual(['60', '"key";r=3;t=24, "billing";r=0;t=60, "team";r=0;t=60']);
+    expect([headers['retry-after'], headers.ratelimit]).toEqual([
+      '60',
+      '"key";r=3;t=24, "billing";r=0;t=60, "team";r=0;t=60',
+    ]);
     gateway.clock.nowMs += 30_000;
     expect((await call()).status).toBe(200);
   });
@@ -150,7 +169,8 @@ describe('the limits', () => {
   it('hold for an address without credentials: 401 so often, then 429; a key is not held up by that', async () => {
     const gateway = await start({ limits: { anonymous: { count: 3, seconds: 60 } } });
     const key = gateway.services.key();
-    for (const url of ['/api/team', '/api/nowhere', '/api/%zz']) expect((await gateway.call('GET', url, {})).status).toBe(401);
+    for (const url of ['/api/team', '/api/nowhere', '/api/%zz'])
+      expect((await gateway.call('GET', url, {})).status).toBe(401);
     expect((await gateway.call('GET', '/api/%zz', {})).status).toBe(429);
     const { status, headers } = await gateway.call('GET', '/api/team', {});
     expect([status, headers['retry-after'], headers.ratelimit]).toEqual([429, '20', '"anonymous";r=0;t=60']);
@@ -184,7 +204,11 @@ describe('the limits', () => {
   it('are shared by replicas where the store is NATS', async () => {
     const server = await startNats();
     const secret = 'a secret for this spec';
-    const limits = { anonymous: { count: 3, seconds: 60 }, key: { count: 4, seconds: 60 }, admin: { count: 100, seconds: 60 } };
+    const limits = {
+      anonymous: { count: 3, seconds: 60 },
+      key: { count: 4, seconds: 60 },
+      admin: { count: 100, seconds: 60 },
+    };
     const options = { limits, limitStore: 'nats' as const };
     const replicas = [1, 2].map(() => start({ ...options, rpc: RpcModule.forNats({ servers: server.url, secret }) }));
     const [one, two] = (await Promise.all(replicas)) as [GatewayUnderTest, GatewayUnderTest];

@@ -18,7 +18,8 @@ type Counted =
 
 /** Whose bucket of each limit a request takes a token of; null where the limit does not hold for it. */
 const holders: Record<LimitName, (counted: Counted) => string | null> = {
-  key: (counted) => (counted.kind === 'session' ? `session/${counted.sessionId}` : isOrdinary(counted) ? memberOf(counted.caller) : null),
+  key: (counted) =>
+    counted.kind === 'session' ? `session/${counted.sessionId}` : isOrdinary(counted) ? memberOf(counted.caller) : null,
   billing: (counted) => (isOrdinary(counted) && counted.billing ? memberOf(counted.caller) : null),
   team: (counted) => (isOrdinary(counted) ? (membershipOf(counted.caller) ?? null) : null),
   admin: (counted) => (counted.kind === 'caller' && counted.caller.platformAdmin ? counted.caller.userId : null),
@@ -71,7 +72,9 @@ function countedIn(context: ExecutionContext): Counted {
   return context.getArgByIndex<Counted>(0);
 }
 
-/** No route has limits of its own: searching each handler's metadata for them would take twice as long as all the rest. */
+/**
+ * No route has limits of its own: searching each handler's metadata for them would take twice as long as all the rest.
+ */
 class NoDecorators extends Reflector {
   override getAllAndOverride<T>(): T {
     return undefined as T;
@@ -79,9 +82,9 @@ class NoDecorators extends Reflector {
 }
 
 /**
- * Takes a token of each bucket that a request falls under, or of none, and says in the headers what is left. The guard of
- * `@nestjs/throttler` selects the limits and their buckets; it is asked by the admission hook, since a guard of the router
- * sees neither unmatched routes nor malformed URLs, and they count too.
+ * Takes a token of each bucket that a request falls under, or of none, and says in the headers what is left. The guard
+ * of `@nestjs/throttler` selects the limits and their buckets; it is asked by the admission hook, since a guard of the
+ * router sees neither unmatched routes nor malformed URLs, and they count too.
  */
 @Injectable()
 export class RateLimits extends ThrottlerGuard {
@@ -97,7 +100,10 @@ export class RateLimits extends ThrottlerGuard {
     await this.#count({ kind: 'anonymous', network: networkOf(address) }, reply);
   }
 
-  /** A request to open a WebSocket by a ticket, which is no credential of the API. Returns what gives the token back: for a ticket that was good. */
+  /**
+   * A request to open a WebSocket by a ticket, which is no credential of the API. Returns what gives the token back:
+   * for a ticket that was good.
+   */
   async upgrade(address: string): Promise<() => Promise<void>> {
     const demands = await this.#count({ kind: 'anonymous', network: networkOf(address) }, unsent);
     return () => this.#giveBack(demands);
@@ -147,7 +153,9 @@ export class RateLimits extends ThrottlerGuard {
 
   async #count(counted: Counted, reply: Headers): Promise<Demand[]> {
     const demands: Demand[] = [];
-    await this.canActivate(new ExecutionContextHost([counted, reply, demands] satisfies Arguments, RateLimits, noHandler));
+    await this.canActivate(
+      new ExecutionContextHost([counted, reply, demands] satisfies Arguments, RateLimits, noHandler),
+    );
     if (demands.length > 0) await this.#take(demands, reply);
     return demands;
   }
@@ -159,11 +167,15 @@ export class RateLimits extends ThrottlerGuard {
       const { name = '', capacity = 0 } = demands[at] ?? {};
       return `"${name}";r=${Math.max(0, capacity - totalHits)};t=${timeToExpire}`;
     });
-    const policies = demands.map(({ name, capacity, refillMs }) => `"${name}";q=${capacity};w=${Math.ceil(refillMs / 1000)}`);
+    const policies = demands.map(
+      ({ name, capacity, refillMs }) => `"${name}";q=${capacity};w=${Math.ceil(refillMs / 1000)}`,
+    );
     reply.header('ratelimit-policy', policies.join(', ')).header('ratelimit', left.join(', '));
     const waits = records.filter(({ isBlocked }) => isBlocked).map(({ timeToBlockExpire }) => timeToBlockExpire);
     if (waits.length > 0) {
-      throw new AppError('too_many_requests', 'Too many requests. Please try again later.', { retryAfterSeconds: Math.max(1, ...waits) });
+      throw new AppError('too_many_requests', 'Too many requests. Please try again later.', {
+        retryAfterSeconds: Math.max(1, ...waits),
+      });
     }
   }
 

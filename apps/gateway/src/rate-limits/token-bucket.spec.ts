@@ -45,7 +45,8 @@ describe('a token bucket', () => {
           taken = takeToken(fullAtMs, size, nowMs);
         }
         expect(takeToken(fullAtMs, size, nowMs + taken.retryAfterMs).granted).toBe(true);
-        if (taken.retryAfterMs > 1) expect(takeToken(fullAtMs, size, nowMs + taken.retryAfterMs - 1).granted).toBe(false);
+        if (taken.retryAfterMs > 1)
+          expect(takeToken(fullAtMs, size, nowMs + taken.retryAfterMs - 1).granted).toBe(false);
       }),
     );
   });

@@ -18,13 +18,14 @@ export interface Taken {
 const toleranceMs = 1e-6;
 
 /**
- * Takes one token from a bucket that is full at `fullAtMs`, or refuses and leaves it as it is. In any span of t milliseconds at most
- * capacity + t × capacity / refillMs tokens are granted. Kept as one instant (the generic cell rate algorithm, ITU-T I.371), so that a
- * store needs one number a bucket and may forget it once it has passed.
+ * Takes one token from a bucket that is full at `fullAtMs`, or refuses and leaves it as it is. In any span of t
+ * milliseconds at most capacity + t × capacity / refillMs tokens are granted. Kept as one instant (the generic cell
+ * rate algorithm, ITU-T I.371), so that a store needs one number a bucket and may forget it once it has passed.
  */
 export function takeToken(fullAtMs: number | undefined, { capacity, refillMs }: BucketSize, nowMs: number): Taken {
   const tokenMs = refillMs / capacity;
-  // A clock that was set back, or a replica's that runs ahead, must not lock the bucket for longer than it takes to fill.
+  // A clock that was set back, or a replica's that runs ahead, must not lock the bucket for longer than it takes to
+  // fill.
   const before = Math.min(Math.max(fullAtMs ?? nowMs, nowMs), nowMs + refillMs);
   const after = before + tokenMs;
   const granted = after - nowMs <= refillMs + toleranceMs;

@@ -34,10 +34,15 @@ export class Admission {
 
   /** Runs for every request, also for those with a malformed URL. Throws the refusal. */
   async admit(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    request.address = clientAddress(request.raw.socket.remoteAddress, forwardedFor(request), this.settings.trustedProxies);
+    request.address = clientAddress(
+      request.raw.socket.remoteAddress,
+      forwardedFor(request),
+      this.settings.trustedProxies,
+    );
     if (isForBrowsers(request)) await this.#admitBrowser(request, reply);
     else if (needsCaller(request)) await this.#identify(request, reply);
-    if ((request.raw.url?.length ?? 0) > maxUrlLength) throw new AppError('uri_too_long', 'The path and query are longer than 8 KiB.');
+    if ((request.raw.url?.length ?? 0) > maxUrlLength)
+      throw new AppError('uri_too_long', 'The path and query are longer than 8 KiB.');
   }
 
   async #identify(request: FastifyRequest, reply: FastifyReply): Promise<void> {
@@ -46,12 +51,16 @@ export class Admission {
     await this.limits.authenticated(verified.caller, billing.test(path), reply);
   }
 
-  /** Who logs in, refreshes or logs out has no caller yet, or needs none. A session counts by itself: many may share an address. */
+  /**
+   * Who logs in, refreshes or logs out has no caller yet, or needs none. A session counts by itself: many may share an
+   * address.
+   */
   async #admitBrowser(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const { takesCookie } = request.routeOptions.config;
     const sessionId = takesCookie ? this.cookie.read(request)?.sessionId : undefined;
     if (sessionId !== undefined) await this.limits.session(sessionId, reply);
-    else if (!takesCookie || !(await this.#identifySession(request, reply))) await this.limits.anonymous(request.address, reply);
+    else if (!takesCookie || !(await this.#identifySession(request, reply)))
+      await this.limits.anonymous(request.address, reply);
     if (!request.routeOptions.config.byLink) requireOwnOrigin(request, this.settings.publicUrl);
   }
 

@@ -29,9 +29,21 @@ describe('a billing path', () => {
   const paths = [
     { operation: 'team', path: `team-billing/${id}/${range}`, input: { team_id: id, ...read } },
     { operation: 'workspace', path: `workspace-billing/${id}/${range}`, input: { workspace_id: id, ...read } },
-    { operation: 'byWorkspace', path: `team-billing/group-by-workspace/${id}/${range}`, input: { team_id: id, ...read } },
-    { operation: 'pools', path: `team-billing/gpuaas-pool/${id}/${range}/7`, input: { team_id: id, ...read, region_id: '7' } },
-    { operation: 'storage', path: `team-billing/shared-storage/${id}/${range}/all`, input: { team_id: id, ...read, region_id: 'all' } },
+    {
+      operation: 'byWorkspace',
+      path: `team-billing/group-by-workspace/${id}/${range}`,
+      input: { team_id: id, ...read },
+    },
+    {
+      operation: 'pools',
+      path: `team-billing/gpuaas-pool/${id}/${range}/7`,
+      input: { team_id: id, ...read, region_id: '7' },
+    },
+    {
+      operation: 'storage',
+      path: `team-billing/shared-storage/${id}/${range}/all`,
+      input: { team_id: id, ...read, region_id: 'all' },
+    },
   ];
 
   it.each(paths)(
@@ -176,10 +188,18 @@ describe('a batch of usage', () => {
   });
 
   it('may be larger than other bodies, up to 768 KiB', async () => {
-    const events = Array.from({ length: 1000 }, (_, index) => ({ ...fact, id: `${index}`, quantity: 1, resource_name: 'x'.repeat(150) }));
+    const events = Array.from({ length: 1000 }, (_, index) => ({
+      ...fact,
+      id: `${index}`,
+      quantity: 1,
+      resource_name: 'x'.repeat(150),
+    }));
     expect((await gateway.call('POST', '/api/usage-events', { key, body: { events } })).status).toBe(200);
     expect(recorded[0]?.events).toHaveLength(1000);
-    const { status } = await gateway.call('POST', '/api/usage-events', { key, body: { events, more: 'x'.repeat(768 * 1024) } });
+    const { status } = await gateway.call('POST', '/api/usage-events', {
+      key,
+      body: { events, more: 'x'.repeat(768 * 1024) },
+    });
     expect(status).toBe(413);
   });
 });

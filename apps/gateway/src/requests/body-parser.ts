@@ -23,7 +23,8 @@ export function acceptJsonBodies(instance: FastifyInstance): void {
 /** Before Fastify looks at the content type: without a body it says nothing, not even nonsense. */
 export function ignoreTypeOfNothing({ headers }: FastifyRequest): void {
   const length = headers['content-length'];
-  if (headers['transfer-encoding'] === undefined && (length === undefined || length === '0')) delete headers['content-type'];
+  if (headers['transfer-encoding'] === undefined && (length === undefined || length === '0'))
+    delete headers['content-type'];
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
@@ -51,21 +52,27 @@ function decoded(bytes: Buffer): string {
 
 function parsed(text: string, exactNumbers: string | undefined): unknown {
   try {
-    return exactNumbers === undefined || !longNumber.test(text) ? JSON.parse(text) : JSON.parse(text, keepNumbersOf(exactNumbers));
+    return exactNumbers === undefined || !longNumber.test(text)
+      ? JSON.parse(text)
+      : JSON.parse(text, keepNumbersOf(exactNumbers));
   } catch {
     throw new AppError('invalid_input', 'The body is not valid JSON.');
   }
 }
 
 /**
- * A double keeps 15 digits, and an exponent may make 0 of it; where no number of a body has more in a row or an exponent, which is quickly seen, its numbers may be
- * read as such. Digits behind a quote are a text: hexadecimal ids often have so many.
+ * A double keeps 15 digits, and an exponent may make 0 of it; where no number of a body has more in a row or an
+ * exponent, which is quickly seen, its numbers may be read as such. Digits behind a quote are a text: hexadecimal ids
+ * often have so many.
  */
 const longNumber = /[\s:,[]-?(?:[\d.]{16}|[\d.]{1,15}[eE])/;
 
 /** `context.source`, the text of a primitive value, is of ECMAScript 2026 and not yet in TypeScript's library. */
-function keepNumbersOf(field: string): (this: unknown, key: string, value: unknown, context?: { source?: string }) => unknown {
-  return (key, value, context) => (key === field && typeof value === 'number' ? new ExactNumber(context?.source ?? String(value)) : value);
+function keepNumbersOf(
+  field: string,
+): (this: unknown, key: string, value: unknown, context?: { source?: string }) => unknown {
+  return (key, value, context) =>
+    key === field && typeof value === 'number' ? new ExactNumber(context?.source ?? String(value)) : value;
 }
 
 function unsupported(): AppError {

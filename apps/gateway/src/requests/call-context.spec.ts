@@ -11,10 +11,19 @@ let gateway: GatewayUnderTest;
 let key: string;
 beforeAll(async () => {
   gateway = await startGateway({ deadlineMs: 1_234 });
-  key = gateway.services.key({ timezone: 'Asia/Kathmandu', teams: [{ team_id: teamId, role: 'viewer' }], platform_admin: true });
+  key = gateway.services.key({
+    timezone: 'Asia/Kathmandu',
+    teams: [{ team_id: teamId, role: 'viewer' }],
+    platform_admin: true,
+  });
   gateway.services.answer(teams.create, () => aTeam());
   gateway.services.answer(teams.get, () => aTeam());
-  gateway.services.answer(users.issueKey, () => ({ api_key: 'x', api_token: true, expiry_date: null, ip_whitelist: '' }));
+  gateway.services.answer(users.issueKey, () => ({
+    api_key: 'x',
+    api_token: true,
+    expiry_date: null,
+    ip_whitelist: '',
+  }));
 });
 afterAll(() => gateway.close());
 
@@ -56,10 +65,13 @@ describe('what goes with a call over the bus', () => {
     expect(gateway.services.contextOf(teams.get).requestId).toBe(id);
   });
 
-  it.each(['', 'x'.repeat(129), 'a b', 'a"b', '{"level":"fatal"}', 'é'])('is an id of our own in place of %j', async (id) => {
-    const { headers } = await gateway.call('GET', '/api/nowhere', { headers: { 'x-request-id': id } });
-    expect(headers['x-request-id']).toMatch(uuid);
-  });
+  it.each(['', 'x'.repeat(129), 'a b', 'a"b', '{"level":"fatal"}', 'é'])(
+    'is an id of our own in place of %j',
+    async (id) => {
+      const { headers } = await gateway.call('GET', '/api/nowhere', { headers: { 'x-request-id': id } });
+      expect(headers['x-request-id']).toMatch(uuid);
+    },
+  );
 
   it('is the trace context, where it has its form', async () => {
     const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
@@ -75,12 +87,18 @@ describe('an Idempotency-Key', () => {
 
   it('goes along with whose it is and what was sent', async () => {
     const { idempotency } = await contextOf({ headers, body }, 'POST', '/api/team');
-    expect(idempotency).toEqual({ key: 'a-key', scope: `user:${userId} team: POST /api/team`, fingerprint: sha256(body) });
+    expect(idempotency).toEqual({
+      key: 'a-key',
+      scope: `user:${userId} team: POST /api/team`,
+      fingerprint: sha256(body),
+    });
   });
 
   it('belongs to the path, however that is spelt', async () => {
     for (const path of ['/api/team', '/api/%74eam', '/api/te%61m']) {
-      expect((await contextOf({ headers, body }, 'POST', path)).idempotency?.scope).toBe(`user:${userId} team: POST /api/team`);
+      expect((await contextOf({ headers, body }, 'POST', path)).idempotency?.scope).toBe(
+        `user:${userId} team: POST /api/team`,
+      );
     }
   });
 

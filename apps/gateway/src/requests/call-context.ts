@@ -7,7 +7,12 @@ import { decodedPath, pathOf } from '../http/path.js';
 import { traceparentOf } from './request-id.js';
 
 /** What goes with the call over the bus. Adds to the faults where the idempotency key is none. */
-export function callContext(request: FastifyRequest, caller: UserCaller, deadlineMs: number, faults: FieldError[]): CallContext {
+export function callContext(
+  request: FastifyRequest,
+  caller: UserCaller,
+  deadlineMs: number,
+  faults: FieldError[],
+): CallContext {
   const traceparent = traceparentOf(request.raw);
   const idempotency = request.method === 'POST' ? idempotencyOf(request, caller, faults) : undefined;
   return {
@@ -33,14 +38,22 @@ function idempotencyOf(request: FastifyRequest, caller: UserCaller, faults: Fiel
   const key = request.headers['idempotency-key'];
   if (key === undefined) return undefined;
   if (typeof key !== 'string' || !visibleAscii.test(key)) {
-    faults.push({ path: 'Idempotency-Key', code: 'idempotencyKey', message: 'Idempotency-Key must be 1 to 255 visible ASCII characters' });
+    faults.push({
+      path: 'Idempotency-Key',
+      code: 'idempotencyKey',
+      message: 'Idempotency-Key must be 1 to 255 visible ASCII characters',
+    });
     return undefined;
   }
   const path = pathOf(request);
   const team = caller.scope === 'membership' ? (caller.teams[0]?.teamId ?? '') : '';
   // One path has one spelling here, and ids are told apart by no upper case.
   const spelt = decodedPath(path).toLowerCase();
-  return { key, scope: `user:${caller.userId} team:${team} ${request.method} ${spelt}`, fingerprint: fingerprintOf(request, path) };
+  return {
+    key,
+    scope: `user:${caller.userId} team:${team} ${request.method} ${spelt}`,
+    fingerprint: fingerprintOf(request, path),
+  };
 }
 
 /** Of the body as it came and, since a query is part of what is asked, of the query too where there is one. */

@@ -36,12 +36,17 @@ const release = () => answers.splice(0).forEach((answer) => answer());
 const until = async (holds: () => boolean) => {
   while (!holds()) await new Promise((resolve) => setImmediate(resolve));
 };
-const rolesIn = (...ids: string[]) => ids.map((team_id) => ({ team_id, role: 'viewer' as const, lacks_second_factor: false }));
+const rolesIn = (...ids: string[]) =>
+  ids.map((team_id) => ({ team_id, role: 'viewer' as const, lacks_second_factor: false }));
 const keyTo = (team: string) => gateway.services.key({ user_id: newId(), scope: 'membership', teams: rolesIn(team) });
 const keyOfUser = (...ids: string[]) => gateway.services.key({ user_id: newId(), teams: rolesIn(...ids) });
 const call = (key: string, team: string) => gateway.call('GET', `/api/team/${team}`, { key });
 const get = async (key: string, team: string) => (await call(key, team)).status;
-const told = ({ status, headers, body }: Awaited<ReturnType<typeof call>>) => [status, headers['retry-after'], body.code];
+const told = ({ status, headers, body }: Awaited<ReturnType<typeof call>>) => [
+  status,
+  headers['retry-after'],
+  body.code,
+];
 
 /** Twenty calls of a team at once, with keys of nine members and of a user. */
 function flood(team: string): ReturnType<typeof call>[] {

@@ -4,18 +4,22 @@ import { remainingMs, Rpc, type JsonText, type Readiness } from '@atoll/rpc';
 import { Lanes, type Refused } from '@atoll/waiting';
 import type { GatewaySettings } from '../gateway-options.js';
 
-/** Of the 16 connections that pods and gpuaas keep for requests two gateways leave some to others; and who keeps within the limits needs no more. */
+/**
+ * Of the 16 connections that pods and gpuaas keep for requests two gateways leave some to others; and who keeps within
+ * the limits needs no more.
+ */
 const width = 6;
 
 /** The token of the way to other services without turns. */
 export const directRpc = Symbol('direct rpc');
 
 /**
- * The way to other services, on which calls of one team take turns: to each service 6 are under way at once from one gateway, and the rest
- * wait here in the order in which they came. Whatever a team asks for at once within its limits, a call of another team waits behind 6 of it
- * and not behind all. The further calls of a request go before the first ones of others and are refused by no wait, so that what it has begun it
- * can end, or undo. A request whose first call has waited for half of its deadline is refused: as `too_many_requests`, or as `unavailable` where none
- * of the others was answered meanwhile. The operator and services wait for nobody.
+ * The way to other services, on which calls of one team take turns: to each service 6 are under way at once from one
+ * gateway, and the rest wait here in the order in which they came. Whatever a team asks for at once within its limits,
+ * a call of another team waits behind 6 of it and not behind all. The further calls of a request go before the first
+ * ones of others and are refused by no wait, so that what it has begun it can end, or undo. A request whose first call
+ * has waited for half of its deadline is refused: as `too_many_requests`, or as `unavailable` where none of the others
+ * was answered meanwhile. The operator and services wait for nobody.
  */
 export class FairRpc extends Rpc {
   /** What waits is bounded by the buckets that let it in. None where nothing is limited. */
@@ -39,7 +43,11 @@ export class FairRpc extends Rpc {
     return this.#inTurn(operation, context, () => this.direct.call(operation, input, context));
   }
 
-  override callForJson<Input extends object>(operation: Operation<Input>, input: Input, context: CallContext): Promise<JsonText> {
+  override callForJson<Input extends object>(
+    operation: Operation<Input>,
+    input: Input,
+    context: CallContext,
+  ): Promise<JsonText> {
     return this.#inTurn(operation, context, () => this.direct.callForJson(operation, input, context));
   }
 
@@ -47,7 +55,10 @@ export class FairRpc extends Rpc {
     this.direct.publish(type, payload);
   }
 
-  override listen<Payload extends object>(type: BroadcastType<Payload>, listener: (payload: Payload) => void): () => void {
+  override listen<Payload extends object>(
+    type: BroadcastType<Payload>,
+    listener: (payload: Payload) => void,
+  ): () => void {
     return this.direct.listen(type, listener);
   }
 
@@ -61,11 +72,16 @@ export class FairRpc extends Rpc {
     if (!this.#lanes || holder === undefined) return work();
     const isUrgent = this.#callers.has(caller);
     this.#callers.add(caller);
-    return this.#lanes.run(`${service} ${holder}`, work, { isUrgent, patienceMs: remainingMs(context) / (isUrgent ? 1 : 2) });
+    return this.#lanes.run(`${service} ${holder}`, work, {
+      isUrgent,
+      patienceMs: remainingMs(context) / (isUrgent ? 1 : 2),
+    });
   }
 }
 
-/** A user who is in one team alone stands with it, by whatever credential; one who is in several holds up none of them. */
+/**
+ * A user who is in one team alone stands with it, by whatever credential; one who is in several holds up none of them.
+ */
 function holderOf(caller: Caller): string | undefined {
   if (caller.kind === 'system' || caller.platformAdmin) return undefined;
   const [team, another] = caller.teams;

@@ -11,7 +11,9 @@ let answered: object;
 beforeAll(async () => {
   gateway = await startGateway();
   key = gateway.services.key();
-  for (const operation of [connections, nodes, pools, subscriptions, workloads].flatMap((contract) => Object.values<Operation>(contract))) {
+  for (const operation of [connections, nodes, pools, subscriptions, workloads].flatMap((contract) =>
+    Object.values<Operation>(contract),
+  )) {
     gateway.services.answer(operation, (input) => {
       asked.push({ subject: operation.subject, input });
       return answered;
@@ -24,7 +26,14 @@ beforeEach(() => {
 });
 afterAll(() => gateway.close());
 
-const pool = { gpuaas_id: 1, pool_name: 'a100', gpu_ids: [1, '2'], sharing_mode: 'Spatial', mechanism: 'mps', replicas: 4 };
+const pool = {
+  gpuaas_id: 1,
+  pool_name: 'a100',
+  gpu_ids: [1, '2'],
+  sharing_mode: 'Spatial',
+  mechanism: 'mps',
+  replicas: 4,
+};
 const subscribe = { team_id: teamId, pool_id: 3, vgpus: 2 };
 
 /** A 400 that reached no service. Returns the paths of the faulty fields. */
@@ -67,7 +76,9 @@ describe('a removed path', () => {
 
   it('is so for reading alone: a subscription is changed at a path that looks like one', async () => {
     expect(await faults('PUT', '/pool-subscription/connection-info', { vgpus: 3 })).toEqual(['subscription_id']);
-    expect((await gateway.call('PUT', '/api/gpuaas/pool-subscription/42', { key, body: { vgpus: 3 } })).status).toBe(202);
+    expect((await gateway.call('PUT', '/api/gpuaas/pool-subscription/42', { key, body: { vgpus: 3 } })).status).toBe(
+      202,
+    );
     expect(asked).toEqual([{ subject: subscriptions.resize.subject, input: { subscription_id: '42', vgpus: 3 } }]);
     const { status, headers } = await gateway.call('GET', '/api/gpuaas/pool-subscription/42', { key });
     expect([status, headers.allow]).toEqual([405, 'PUT']);
@@ -77,14 +88,17 @@ describe('a removed path', () => {
 describe('a POST that has no body', () => {
   const headers = { 'content-type': 'application/json', 'content-length': '0' };
 
-  it.each(['initialise', 'reset', 'cordon', 'uncordon'] as const)('of %s is taken, with a content type and without', async (command) => {
-    for (const options of [{}, { headers }, { body: {} }]) {
-      const { status } = await gateway.call('POST', `/api/gpuaas/node/7/${command}`, { key, ...options });
-      expect(status).toBe(command === 'initialise' || command === 'reset' ? 202 : 200);
-      expect(asked.pop()).toEqual({ subject: nodes[command].subject, input: { node_id: '7' } });
-    }
-    expect(await faults('POST', `/node/7/${command}`, { force: true })).toEqual(['force']);
-  });
+  it.each(['initialise', 'reset', 'cordon', 'uncordon'] as const)(
+    'of %s is taken, with a content type and without',
+    async (command) => {
+      for (const options of [{}, { headers }, { body: {} }]) {
+        const { status } = await gateway.call('POST', `/api/gpuaas/node/7/${command}`, { key, ...options });
+        expect(status).toBe(command === 'initialise' || command === 'reset' ? 202 : 200);
+        expect(asked.pop()).toEqual({ subject: nodes[command].subject, input: { node_id: '7' } });
+      }
+      expect(await faults('POST', `/node/7/${command}`, { force: true })).toEqual(['force']);
+    },
+  );
 
   it('refreshes connections by its query', async () => {
     for (const options of [{}, { headers }, { body: {} }]) {
@@ -94,7 +108,10 @@ describe('a POST that has no body', () => {
     }
     expect(await faults('POST', '/refresh-connections')).toEqual(['team_id']);
     expect(await faults('POST', '/refresh-connections', { team_id: teamId })).toEqual(['team_id', 'team_id']);
-    expect(await faults('POST', `/refresh-connections?team_id=${teamId}&gpuaas_id=all&search=x`)).toEqual(['search', 'gpuaas_id']);
+    expect(await faults('POST', `/refresh-connections?team_id=${teamId}&gpuaas_id=all&search=x`)).toEqual([
+      'search',
+      'gpuaas_id',
+    ]);
   });
 
   it('is another request with another query, under one idempotency key', async () => {
@@ -153,28 +170,40 @@ describe('a pool', () => {
 });
 
 describe('vgpus', () => {
-  it.each([0, -1, 1.5, 1e9, 10_001, null, true, 'two', '1e3', [1]])('of %j are a 400, wherever they are asked for', async (vgpus) => {
-    expect(await faults('POST', '/pool/subscribe', { ...subscribe, vgpus })).toEqual(['vgpus']);
-    expect(await faults('PUT', '/pool-subscription/42', { vgpus })).toEqual(['vgpus']);
-    expect(await faults('POST', '/workload', { subscription_id: 42, name: 'x', vgpus })).toEqual(['vgpus']);
-  });
+  it.each([0, -1, 1.5, 1e9, 10_001, null, true, 'two', '1e3', [1]])(
+    'of %j are a 400, wherever they are asked for',
+    async (vgpus) => {
+      expect(await faults('POST', '/pool/subscribe', { ...subscribe, vgpus })).toEqual(['vgpus']);
+      expect(await faults('PUT', '/pool-subscription/42', { vgpus })).toEqual(['vgpus']);
+      expect(await faults('POST', '/workload', { subscription_id: 42, name: 'x', vgpus })).toEqual(['vgpus']);
+    },
+  );
 
   it('may be left out of a workload alone', async () => {
     expect(await faults('POST', '/pool/subscribe', { ...subscribe, vgpus: undefined })).toEqual(['vgpus']);
     expect(await faults('PUT', '/pool-subscription/42')).toEqual(['vgpus']);
-    expect((await gateway.call('POST', '/api/gpuaas/workload', { key, body: { subscription_id: 42, name: 'x' } })).status).toBe(202);
+    expect(
+      (await gateway.call('POST', '/api/gpuaas/workload', { key, body: { subscription_id: 42, name: 'x' } })).status,
+    ).toBe(202);
   });
 });
 
 describe('an id that counts', () => {
-  it.each(['0', '-1', '1.5', '1e3', '01', '+1', '%201', 'x', teamId, '1234567890123456'])('is not %s, in no place', async (id) => {
-    expect(await faults('GET', `/node/${id}`)).toEqual(['node_id']);
-    expect(await faults('POST', `/node/${id}/reset`)).toEqual(['node_id']);
-    expect(await faults('PUT', `/pool-subscription/${id}`, { vgpus: 1 })).toEqual(['subscription_id']);
-    expect(await faults('DELETE', `/workload/${id}`)).toEqual(['workload_id']);
-    expect(await faults('GET', `/pool-subscription?team_id=${teamId}&gpuaas_id=${id.replace('+', '%2B')}`)).toEqual(['gpuaas_id']);
-    expect(await faults('POST', '/pool/unsubscribe', { subscription_id: decodeURIComponent(id) })).toEqual(['subscription_id']);
-  });
+  it.each(['0', '-1', '1.5', '1e3', '01', '+1', '%201', 'x', teamId, '1234567890123456'])(
+    'is not %s, in no place',
+    async (id) => {
+      expect(await faults('GET', `/node/${id}`)).toEqual(['node_id']);
+      expect(await faults('POST', `/node/${id}/reset`)).toEqual(['node_id']);
+      expect(await faults('PUT', `/pool-subscription/${id}`, { vgpus: 1 })).toEqual(['subscription_id']);
+      expect(await faults('DELETE', `/workload/${id}`)).toEqual(['workload_id']);
+      expect(await faults('GET', `/pool-subscription?team_id=${teamId}&gpuaas_id=${id.replace('+', '%2B')}`)).toEqual([
+        'gpuaas_id',
+      ]);
+      expect(await faults('POST', '/pool/unsubscribe', { subscription_id: decodeURIComponent(id) })).toEqual([
+        'subscription_id',
+      ]);
+    },
+  );
 
   it.each([7, '7'])('is %j in a body, and digits for the service', async (id) => {
     await gateway.call('POST', '/api/gpuaas/pool/subscribe', { key, body: { ...subscribe, pool_id: id } });
@@ -190,7 +219,12 @@ describe('an id that counts', () => {
 
 describe('an unknown field', () => {
   it.each([
-    ['POST', '/node', { gpuaas_id: 1, node_name: 'a', gpus: [{ board: 'L4-24GB', count: 1, price: 1 }] }, 'gpus.0.price'],
+    [
+      'POST',
+      '/node',
+      { gpuaas_id: 1, node_name: 'a', gpus: [{ board: 'L4-24GB', count: 1, price: 1 }] },
+      'gpus.0.price',
+    ],
     ['POST', '/pool/subscribe', { ...subscribe, gpuaas_id: 1 }, 'gpuaas_id'],
     ['POST', '/pool/unsubscribe', { subscription_id: 42, team_id: teamId }, 'team_id'],
     ['PUT', '/pool-subscription/42', { vgpus: 1, subscription_id: 43 }, 'subscription_id'],
@@ -213,7 +247,8 @@ describe('a listing of subscriptions', () => {
   });
 
   it.each(['last_2h', 'LAST_24H', '24h', '', 'last_24h%20'])('refuses the window "%s"', async (metric_window) => {
-    for (const path of paths) expect(await faults('GET', `${path}metric_window=${metric_window}`)).toEqual(['metric_window']);
+    for (const path of paths)
+      expect(await faults('GET', `${path}metric_window=${metric_window}`)).toEqual(['metric_window']);
   });
 
   it('counts pages from 1', async () => {
@@ -226,7 +261,11 @@ describe('a listing of subscriptions', () => {
     expect(await linkOf(`/pool-subscription?team_id=${teamId}`)).toBeUndefined();
     expect(await linkOf(`/connection-info?team_id=${teamId}&page=1`)).toBeUndefined();
     answered = { data: [], pagination: { page: 1, limit: 100, total: 250 } };
-    for (const path of ['/pool-subscriptions/all?', `/pool-subscription?team_id=${teamId}&`, `/connection-info?team_id=${teamId}&`]) {
+    for (const path of [
+      '/pool-subscriptions/all?',
+      `/pool-subscription?team_id=${teamId}&`,
+      `/connection-info?team_id=${teamId}&`,
+    ]) {
       expect(await linkOf(`${path}limit=100`)).toContain(`</api/gpuaas${path}limit=100&page=2>; rel="next"`);
     }
   });

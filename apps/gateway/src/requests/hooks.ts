@@ -44,7 +44,10 @@ export function hookPartsOf(app: INestApplication): HookParts {
   };
 }
 
-/** What happens to every request besides its route, in order. The routes come after, so that the hooks hold for each of them. */
+/**
+ * What happens to every request besides its route, in order. The routes come after, so that the hooks hold for each of
+ * them.
+ */
 export function installHooks(instance: FastifyInstance, parts: HookParts): void {
   const { admission, authenticator, answered, draining } = parts;
 
@@ -85,8 +88,16 @@ export function installHooks(instance: FastifyInstance, parts: HookParts): void 
   });
 }
 
-/** Fastify hands over what its router cannot read, before any hook: the same order of refusal holds, and the same record is kept. */
-export async function refuseUnroutable(parts: HookParts, error: Error, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+/**
+ * Fastify hands over what its router cannot read, before any hook: the same order of refusal holds, and the same record
+ * is kept.
+ */
+export async function refuseUnroutable(
+  parts: HookParts,
+  error: Error,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
   setCommonHeaders(request, reply);
   reply.raw.once('finish', () => parts.answered.record(request, reply));
   const refusal = await parts.admission.admit(request, reply).then(

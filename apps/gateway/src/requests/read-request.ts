@@ -17,8 +17,9 @@ export interface Declared {
 }
 
 /**
- * Checks all that a request brings against what its handler declares, at once and before the handler's arguments are made: path, query,
- * body, idempotency key. A guard, since it knows the handler and costs neither RxJS nor a promise an argument, as interceptors and pipes do.
+ * Checks all that a request brings against what its handler declares, at once and before the handler's arguments are
+ * made: path, query, body, idempotency key. A guard, since it knows the handler and costs neither RxJS nor a promise an
+ * argument, as interceptors and pipes do.
  */
 @Injectable()
 export class ReadRequest implements CanActivate {
@@ -33,7 +34,10 @@ export class ReadRequest implements CanActivate {
     const { anonymous, ignoresUnknownQuery = false } = request.routeOptions.config;
     if (faults.length === 0) {
       request.params = read(declared.params, request.params, faults, { isText: true });
-      request.query = read(declared.query, request.query, faults, { unknownFields: ignoresUnknownQuery ? 'omit' : 'refuse', isText: true });
+      request.query = read(declared.query, request.query, faults, {
+        unknownFields: ignoresUnknownQuery ? 'omit' : 'refuse',
+        isText: true,
+      });
       request.body = read(declared.body, request.body === undefined ? {} : request.body, faults);
     }
     const call = anonymous
@@ -58,13 +62,19 @@ export class ReadRequest implements CanActivate {
 
 /** What a handler declares. */
 export function declarationsOf(controller: { prototype: object }, method: string): Declared {
-  const places = Reflect.getMetadata(ROUTE_ARGS_METADATA, controller, method) as Record<string, { index: number }> | undefined;
+  const places = Reflect.getMetadata(ROUTE_ARGS_METADATA, controller, method) as
+    | Record<string, { index: number }>
+    | undefined;
   const types = Reflect.getMetadata('design:paramtypes', controller.prototype, method) as Wire[] | undefined;
   const typeAt = (place: RouteParamtypes): Wire => {
     const key = Object.keys(places ?? {}).find((name) => name.startsWith(`${place}:`));
     return (key !== undefined && types?.[places?.[key]?.index ?? -1]) || Nothing;
   };
-  return { params: typeAt(RouteParamtypes.PARAM), query: typeAt(RouteParamtypes.QUERY), body: typeAt(RouteParamtypes.BODY) };
+  return {
+    params: typeAt(RouteParamtypes.PARAM),
+    query: typeAt(RouteParamtypes.QUERY),
+    body: typeAt(RouteParamtypes.BODY),
+  };
 }
 
 /** The input as its class; adds to the faults where it is not. */

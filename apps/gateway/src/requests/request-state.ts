@@ -34,7 +34,10 @@ declare module 'fastify' {
     maxBodyBytes?: number;
     /** How long the operation may take where it needs more than others, in milliseconds. */
     deadlineMs?: number;
-    /** Name of a field whose numbers are kept as they are written, each an `ExactNumber` where one of the body is long, wherever in the body it stands: a double would round them. */
+    /**
+     * Name of a field whose numbers are kept as they are written, each an `ExactNumber` where one of the body is long,
+     * wherever in the body it stands: a double would round them.
+     */
     exactNumbers?: string;
   }
 }

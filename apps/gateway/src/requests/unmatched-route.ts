@@ -17,7 +17,8 @@ export function refuseRemoved(request: FastifyRequest): void {
 export function unmatchedRoute(request: FastifyRequest, reply: FastifyReply): AppError {
   const path = pathOf(request);
   const allowed = methods.filter((method) => request.server.findRoute({ method, url: path }) !== null);
-  if (allowed.length === 0 || allowed.includes(request.method)) return new AppError('not_found', 'There is nothing at this path.');
+  if (allowed.length === 0 || allowed.includes(request.method))
+    return new AppError('not_found', 'There is nothing at this path.');
   reply.header('allow', allowed.join(', '));
   return new AppError('method_not_allowed', `This path takes ${allowed.join(', ')}.`);
 }

@@ -38,13 +38,23 @@ export class BaremetalNodesController {
   }
 
   @Get('node')
-  @AnswersPage(BaremetalNodePage, 1, 'List bare-metal nodes', 'Returns the nodes of one region or of all. Requires platform_admin.')
+  @AnswersPage(
+    BaremetalNodePage,
+    1,
+    'List bare-metal nodes',
+    'Returns the nodes of one region or of all. Requires platform_admin.',
+  )
   listBaremetalNodes(@Query() query: ListBaremetalNodes, @Context() context: CallContext): Promise<BaremetalNodePage> {
     return this.rpc.call(baremetalNodes.list, query, context);
   }
 
   @Get('node/:node_id')
-  @Answers(200, BaremetalNode, 'Get a bare-metal node', 'Returns a node with its findings and its last attempts. Requires platform_admin.')
+  @Answers(
+    200,
+    BaremetalNode,
+    'Get a bare-metal node',
+    'Returns a node with its findings and its last attempts. Requires platform_admin.',
+  )
   getBaremetalNode(@Param() path: BaremetalNodePath, @Context() context: CallContext): Promise<BaremetalNode> {
     return this.rpc.call(baremetalNodes.get, path, context);
   }
@@ -87,7 +97,12 @@ export class BaremetalNodesController {
   }
 
   @Delete('node/:node_id')
-  @Answers(204, Nothing, 'Delete a bare-metal node', 'Removes a host from the inventory. It must not be in use. Requires platform_admin.')
+  @Answers(
+    204,
+    Nothing,
+    'Delete a bare-metal node',
+    'Removes a host from the inventory. It must not be in use. Requires platform_admin.',
+  )
   deleteBaremetalNode(@Param() path: BaremetalNodePath, @Context() context: CallContext): Promise<Nothing> {
     return this.rpc.call(baremetalNodes.delete, path, context);
   }

@@ -32,7 +32,12 @@ export class BaremetalController {
   }
 
   @Get()
-  @AnswersPage(BaremetalPage, 1, 'List bare-metal instances', 'Returns the instances of a team. Any member of the team may read them.')
+  @AnswersPage(
+    BaremetalPage,
+    1,
+    'List bare-metal instances',
+    'Returns the instances of a team. Any member of the team may read them.',
+  )
   listBaremetal(@Query() query: ListBaremetal, @Context() context: CallContext): Promise<BaremetalPage> {
     return this.rpc.call(baremetal.list, query, context);
   }
@@ -67,7 +72,10 @@ export class BaremetalController {
     'Get the credentials of a bare-metal instance',
     'Returns what an ordinary SSH client logs in with, while the instance is `Active`. Each read is recorded. Requires team_owner, team_admin or member.',
   )
-  getBaremetalCredentials(@Param() path: BaremetalPath, @Context() context: CallContext): Promise<BaremetalCredentials> {
+  getBaremetalCredentials(
+    @Param() path: BaremetalPath,
+    @Context() context: CallContext,
+  ): Promise<BaremetalCredentials> {
     return this.rpc.call(baremetal.credentials, path, context);
   }
 }

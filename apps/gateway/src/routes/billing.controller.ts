@@ -87,11 +87,19 @@ export class BillingController {
     'Compare two months of a team',
     'Returns what changed between the months, and how much of it by price and by quantity. Requires team_owner, team_admin or billing_viewer.',
   )
-  compareTeamMonths(@Param() path: ComparisonPath, @Query() zone: ComparisonZone, @Context() context: CallContext): Promise<PassedOn> {
+  compareTeamMonths(
+    @Param() path: ComparisonPath,
+    @Query() zone: ComparisonZone,
+    @Context() context: CallContext,
+  ): Promise<PassedOn> {
     return this.ask(billingReports.comparison, { ...path, ...zone }, context);
   }
 
-  private async ask<Input extends object>(operation: Operation<Input>, input: NoInfer<Input>, context: CallContext): Promise<PassedOn> {
+  private async ask<Input extends object>(
+    operation: Operation<Input>,
+    input: NoInfer<Input>,
+    context: CallContext,
+  ): Promise<PassedOn> {
     this.answers.requireRoom(context.caller);
     return this.answers.passOn(await this.rpc.callForJson(operation, input, context), context.caller);
   }

@@ -20,7 +20,11 @@ export class ClustersController {
       'Another driver or engine is refused while pods run there. Requires platform_admin.',
   )
   @Refuses('not_supported')
-  setCluster(@Param() path: GpuaasPath, @Body() body: SetClusterBody, @Context() context: CallContext): Promise<Cluster> {
+  setCluster(
+    @Param() path: GpuaasPath,
+    @Body() body: SetClusterBody,
+    @Context() context: CallContext,
+  ): Promise<Cluster> {
     return this.rpc.call(clusters.set, { ...path, ...body }, context);
   }
 

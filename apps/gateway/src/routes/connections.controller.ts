@@ -28,7 +28,10 @@ export class ConnectionsController {
     'List the connections of a team',
     'Returns the addresses of the pods and services on the subscriptions, as last refreshed: all of them unless `limit` is sent. Requires team_owner, team_admin or member.',
   )
-  listConnections(@Query() query: ReadConnections, @Context() context: CallContext): Promise<ConnectionList | PassedOn> {
+  listConnections(
+    @Query() query: ReadConnections,
+    @Context() context: CallContext,
+  ): Promise<ConnectionList | PassedOn> {
     return this.answers.allOrPage(this.rpc, connections.read, query, context);
   }
 

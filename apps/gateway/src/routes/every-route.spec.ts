@@ -14,7 +14,17 @@ import {
   workloads,
 } from '@atoll/contracts/gpuaas';
 import { deadLetters, machines } from '@atoll/contracts/operator';
-import { exposedServices, instances, podLimits, podLogs, pods, terminals, sharedVolumes, sshKeys, vms } from '@atoll/contracts/pods';
+import {
+  exposedServices,
+  instances,
+  podLimits,
+  podLogs,
+  pods,
+  terminals,
+  sharedVolumes,
+  sshKeys,
+  vms,
+} from '@atoll/contracts/pods';
 import {
   imagePolicies,
   invitations,
@@ -64,7 +74,12 @@ const host = {
   credential: { password: 'x' },
   specs: { gpu_model: 'H100-80GB', gpu_count: 8, cpu_cores: 128, memory_gb: 1024 },
 };
-const limits = { default_duration_minutes: 60, longest_duration_minutes: null, default_idle_stop: null, longest_idle_minutes: 120 };
+const limits = {
+  default_duration_minutes: 60,
+  longest_duration_minutes: null,
+  default_idle_stop: null,
+  longest_idle_minutes: 120,
+};
 const inWindow = { metric_window: 'last_1h', include_ended: 'true' };
 
 /** Method and path, status, operation, and what is sent: by the query of a GET, by the body of others. */
@@ -144,12 +159,27 @@ const routes: [string, number, { subject: string }, object?][] = [
   ['PUT /gpuaas/pool-subscription/{subscription_id}', 202, subscriptions.resize, { vgpus: 3 }],
   ['POST /gpuaas/pool/unsubscribe', 200, subscriptions.unsubscribe, { subscription_id: '42', force: true }],
   ['GET /gpuaas/pool-subscriptions/all', 200, subscriptions.listAll, { ...page, ...inWindow }],
-  ['GET /gpuaas/pool-subscription', 200, subscriptions.list, { ...ofTeam, gpuaas_id: '1', subscription_id: '42', ...page, ...inWindow }],
-  ['GET /gpuaas/pool-subscription/{subscription_id}/utilization', 200, subscriptions.utilization, { metric_window: 'last_7d' }],
+  [
+    'GET /gpuaas/pool-subscription',
+    200,
+    subscriptions.list,
+    { ...ofTeam, gpuaas_id: '1', subscription_id: '42', ...page, ...inWindow },
+  ],
+  [
+    'GET /gpuaas/pool-subscription/{subscription_id}/utilization',
+    200,
+    subscriptions.utilization,
+    { metric_window: 'last_7d' },
+  ],
   ['POST /gpuaas/workload', 202, workloads.start, { subscription_id: '42', name: 'fine-tune' }],
   ['GET /gpuaas/workload', 200, workloads.list, { ...ofTeam, subscription_id: '42', ...page, include_ended: 'true' }],
   ['DELETE /gpuaas/workload/{workload_id}', 202, workloads.stop],
-  ['GET /logs/pods', 200, podLogs.read, { ...ofTeam, pod_name: 'notebook-qwrtz', search: 'loss', limit: 5, order: 'asc' }],
+  [
+    'GET /logs/pods',
+    200,
+    podLogs.read,
+    { ...ofTeam, pod_name: 'notebook-qwrtz', search: 'loss', limit: 5, order: 'asc' },
+  ],
   ['POST /pods', 202, pods.create, { ...ofTeam, subscription_id: '42', name: 'notebook', image: 'nginx' }],
   ['GET /pods', 200, pods.list, { ...ofTeam, subscription_id: '42', ...page, include_ended: 'true' }],
   ['POST /pods/action', 202, pods.act, { pod_name: 'notebook-qwrtz', action: 'stop' }],
@@ -157,7 +187,12 @@ const routes: [string, number, { subject: string }, object?][] = [
   ['POST /pods/{pod_name}/terminal', 201, terminals.open, { columns: 120, rows: 40 }],
   ['PUT /pods/{pod_name}', 200, pods.update, { name: 'trainer' }],
   ['DELETE /pods/{pod_name}', 202, pods.delete],
-  ['POST /pods/expose-service', 202, exposedServices.expose, { pod_name: 'a-bcdfg', service_name: 'web', port: 80, protocol: 'HTTP' }],
+  [
+    'POST /pods/expose-service',
+    202,
+    exposedServices.expose,
+    { pod_name: 'a-bcdfg', service_name: 'web', port: 80, protocol: 'HTTP' },
+  ],
   ['GET /pods/expose-service/status', 200, exposedServices.find, { service_id: '3', pod_name: 'a-bcdfg' }],
   ['GET /pods/exposed-services', 200, exposedServices.list, { pod_name: 'a-bcdfg' }],
   ['PUT /pods/update-exposed-service', 200, exposedServices.update, { service_id: '3', external_port: 30100 }],
@@ -203,7 +238,12 @@ const routes: [string, number, { subject: string }, object?][] = [
   ['GET /baremetal/{instance_id}', 200, baremetal.get],
   ['GET /baremetal/{instance_id}/credentials', 200, baremetal.credentials],
   ['DELETE /baremetal/{instance_id}', 202, baremetal.end],
-  ['GET /operator/machines/{service}/{machine}', 200, machines('pods').list, { kind: 'failed', state: 'failed', ...page }],
+  [
+    'GET /operator/machines/{service}/{machine}',
+    200,
+    machines('pods').list,
+    { kind: 'failed', state: 'failed', ...page },
+  ],
   ['POST /operator/dead-letters/{service}/{dead_letter_id}/replay', 202, deadLetters('pods').replay],
   ['DELETE /operator/dead-letters/{service}/{dead_letter_id}', 204, deadLetters('pods').drop],
 ];
@@ -229,7 +269,9 @@ describe('every route', () => {
       const body = method === 'GET' || Object.keys(sent).length === 0 ? undefined : sent;
       const answer = await gateway.call<unknown>(method, `/api${path}${query}`, { key, body });
       expect([answer.status, answer.body]).toEqual([status, status === 204 ? '' : {}]);
-      expect(gateway.services.callsOf(operation).map(({ input }) => input)).toEqual([{ ...Object.fromEntries(named), ...sent }]);
+      expect(gateway.services.callsOf(operation).map(({ input }) => input)).toEqual([
+        { ...Object.fromEntries(named), ...sent },
+      ]);
     },
   );
 

@@ -54,7 +54,10 @@ export class ExposedServicesController {
     'List the exposed services of a pod',
     'Returns all exposed services of a pod unless `limit` is sent. Any member of its team may read them.',
   )
-  listExposedServices(@Query() query: ListExposedServices, @Context() context: CallContext): Promise<ExposedServiceList> {
+  listExposedServices(
+    @Query() query: ListExposedServices,
+    @Context() context: CallContext,
+  ): Promise<ExposedServiceList> {
     return this.rpc.call(exposedServices.list, query, context);
   }
 
@@ -92,7 +95,11 @@ function oneOf(query: ExposedServiceQuery, body: ExposedServiceQuery): { service
   }
   const service_id = body.service_id ?? query.service_id;
   if (service_id === undefined)
-    faults.push({ path: 'service_id', code: 'isDefined', message: 'service_id must be sent, in the body or in the query' });
+    faults.push({
+      path: 'service_id',
+      code: 'isDefined',
+      message: 'service_id must be sent, in the body or in the query',
+    });
   if (service_id === undefined || faults.length > 0) throw invalidInput(faults);
   const pod_name = body.pod_name ?? query.pod_name;
   return { service_id, ...(pod_name !== undefined && { pod_name }) };

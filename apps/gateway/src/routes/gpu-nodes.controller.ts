@@ -23,7 +23,12 @@ export class GpuNodesController {
   }
 
   @Get()
-  @AnswersPage(NodePage, 1, 'List nodes', 'Returns nodes with their GPUs, of one GPU service or of all. Requires platform_admin.')
+  @AnswersPage(
+    NodePage,
+    1,
+    'List nodes',
+    'Returns nodes with their GPUs, of one GPU service or of all. Requires platform_admin.',
+  )
   listNodes(@Query() query: ListNodes, @Context() context: CallContext): Promise<NodePage> {
     return this.rpc.call(nodes.list, query, context);
   }
@@ -40,19 +45,34 @@ export class GpuNodesController {
   }
 
   @Post(':node_id/initialise')
-  @Answers(202, GpuNode, 'Initialise a node', 'Prepares a registered node, or tries again after `init_failed`. Requires platform_admin.')
+  @Answers(
+    202,
+    GpuNode,
+    'Initialise a node',
+    'Prepares a registered node, or tries again after `init_failed`. Requires platform_admin.',
+  )
   initialiseNode(@Param() path: NodePath, @Context() context: CallContext): Promise<GpuNode> {
     return this.rpc.call(nodes.initialise, path, context);
   }
 
   @Post(':node_id/reset')
-  @Answers(202, GpuNode, 'Reset a node', 'Prepares a node from nothing. No part of it may be held. Requires platform_admin.')
+  @Answers(
+    202,
+    GpuNode,
+    'Reset a node',
+    'Prepares a node from nothing. No part of it may be held. Requires platform_admin.',
+  )
   resetNode(@Param() path: NodePath, @Context() context: CallContext): Promise<GpuNode> {
     return this.rpc.call(nodes.reset, path, context);
   }
 
   @Post(':node_id/cordon')
-  @Answers(200, GpuNode, 'Cordon a node', 'Places nothing new on the node; what runs there continues. Requires platform_admin.')
+  @Answers(
+    200,
+    GpuNode,
+    'Cordon a node',
+    'Places nothing new on the node; what runs there continues. Requires platform_admin.',
+  )
   cordonNode(@Param() path: NodePath, @Context() context: CallContext): Promise<GpuNode> {
     return this.rpc.call(nodes.cordon, path, context);
   }

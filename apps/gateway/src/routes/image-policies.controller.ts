@@ -21,13 +21,23 @@ export class ImagePoliciesController {
   constructor(private readonly rpc: Rpc) {}
 
   @Post()
-  @Answers(201, ImagePolicy, 'Create an image policy', 'Creates a policy that no team has yet. Requires platform_admin.')
+  @Answers(
+    201,
+    ImagePolicy,
+    'Create an image policy',
+    'Creates a policy that no team has yet. Requires platform_admin.',
+  )
   createImagePolicy(@Body() body: CreateImagePolicy, @Context() context: CallContext): Promise<ImagePolicy> {
     return this.rpc.call(imagePolicies.create, body, context);
   }
 
   @Get()
-  @AnswersPage(ImagePolicyPage, 1, 'List image policies', 'Returns all image policies, the default one included. Requires platform_admin.')
+  @AnswersPage(
+    ImagePolicyPage,
+    1,
+    'List image policies',
+    'Returns all image policies, the default one included. Requires platform_admin.',
+  )
   listImagePolicies(@Query() page: PageFromOne, @Context() context: CallContext): Promise<ImagePolicyPage> {
     return this.rpc.call(imagePolicies.list, page, context);
   }
@@ -39,7 +49,12 @@ export class ImagePoliciesController {
   }
 
   @Put(':id')
-  @Answers(200, ImagePolicy, 'Update an image policy', '`objects` replaces all objects of the policy. Requires platform_admin.')
+  @Answers(
+    200,
+    ImagePolicy,
+    'Update an image policy',
+    '`objects` replaces all objects of the policy. Requires platform_admin.',
+  )
   updateImagePolicy(
     @Param() path: ImagePolicyPath,
     @Body() body: UpdateImagePolicyBody,
@@ -66,7 +81,11 @@ export class ImagePoliciesController {
     'Assign an image policy to a team',
     'The team has this policy in place of its former one. Requires platform_admin.',
   )
-  assignImagePolicy(@Param() path: ImagePolicyPath, @Body() body: AssignPolicyBody, @Context() context: CallContext): Promise<ImagePolicy> {
+  assignImagePolicy(
+    @Param() path: ImagePolicyPath,
+    @Body() body: AssignPolicyBody,
+    @Context() context: CallContext,
+  ): Promise<ImagePolicy> {
     return this.rpc.call(imagePolicies.assign, { ...path, ...body }, context);
   }
 
@@ -76,7 +95,11 @@ export class ImagePoliciesController {
     'List the images of a team',
     'Returns the images that the policy of the team covers: all of them unless `limit` is sent. Any member of the team may read them.',
   )
-  listTeamImages(@Param() path: TeamPath, @Query() page: PageFromOneOrAll, @Context() context: CallContext): Promise<TeamImages> {
+  listTeamImages(
+    @Param() path: TeamPath,
+    @Query() page: PageFromOneOrAll,
+    @Context() context: CallContext,
+  ): Promise<TeamImages> {
     return this.rpc.call(imagePolicies.teamImages, { ...path, ...page }, context);
   }
 }

@@ -17,7 +17,11 @@ export class InvitationsController {
     'List the invitations of a team',
     'Returns the members who have not accepted yet, the earliest first: all of them unless `limit` is sent. Requires team_owner or team_admin.',
   )
-  listInvitations(@Param() path: TeamPath, @Query() page: PageFromOneOrAll, @Context() context: CallContext): Promise<InvitationList> {
+  listInvitations(
+    @Param() path: TeamPath,
+    @Query() page: PageFromOneOrAll,
+    @Context() context: CallContext,
+  ): Promise<InvitationList> {
     return this.rpc.call(invitations.list, { ...path, ...page }, context);
   }
 

@@ -1,7 +1,15 @@
 import { Body, Controller, Delete, Get, Param, Post, Put, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { Nothing, PageFromZero, TeamPath, type CallContext } from '@atoll/contracts';
-import { ChangeRoleBody, KeyTerms, MemberPage, MemberPath, NewMember, TeamMember, members } from '@atoll/contracts/teams';
+import {
+  ChangeRoleBody,
+  KeyTerms,
+  MemberPage,
+  MemberPath,
+  NewMember,
+  TeamMember,
+  members,
+} from '@atoll/contracts/teams';
 import { Rpc } from '@atoll/rpc';
 import { Answers, AnswersPage, ChangesCaller } from '../answers/answers.js';
 import { Context } from '../requests/call-context.js';
@@ -12,8 +20,17 @@ export class MembersController {
   constructor(private readonly rpc: Rpc) {}
 
   @Get()
-  @AnswersPage(MemberPage, 0, 'List the members of a team', 'Returns the members with their roles. API keys are masked.')
-  listTeamMembers(@Param() path: TeamPath, @Query() page: PageFromZero, @Context() context: CallContext): Promise<MemberPage> {
+  @AnswersPage(
+    MemberPage,
+    0,
+    'List the members of a team',
+    'Returns the members with their roles. API keys are masked.',
+  )
+  listTeamMembers(
+    @Param() path: TeamPath,
+    @Query() page: PageFromZero,
+    @Context() context: CallContext,
+  ): Promise<MemberPage> {
     return this.rpc.call(members.list, { ...path, ...page }, context);
   }
 
@@ -25,7 +42,11 @@ export class MembersController {
     'Add a member to a team',
     'Issues an API key to the team for the new member, which is shown in this response only. Requires team_owner or team_admin.',
   )
-  addTeamMember(@Param() path: TeamPath, @Body() body: NewMember, @Context() context: CallContext): Promise<TeamMember> {
+  addTeamMember(
+    @Param() path: TeamPath,
+    @Body() body: NewMember,
+    @Context() context: CallContext,
+  ): Promise<TeamMember> {
     return this.rpc.call(members.add, { ...path, ...body }, context);
   }
 
@@ -37,7 +58,11 @@ export class MembersController {
     'Change the role of a member',
     'Only a team_owner may make or change a team_owner. Requires team_owner or team_admin.',
   )
-  changeTeamMemberRole(@Param() path: MemberPath, @Body() body: ChangeRoleBody, @Context() context: CallContext): Promise<TeamMember> {
+  changeTeamMemberRole(
+    @Param() path: MemberPath,
+    @Body() body: ChangeRoleBody,
+    @Context() context: CallContext,
+  ): Promise<TeamMember> {
     return this.rpc.call(members.changeRole, { ...path, ...body }, context);
   }
 
@@ -61,13 +86,22 @@ export class MembersController {
     'Issue an API key of a member',
     'Issues an API key to the team, or replaces the one that the member has. The key is shown in this response only. Members may replace their own.',
   )
-  issueTeamMemberKey(@Param() path: MemberPath, @Body() body: KeyTerms, @Context() context: CallContext): Promise<TeamMember> {
+  issueTeamMemberKey(
+    @Param() path: MemberPath,
+    @Body() body: KeyTerms,
+    @Context() context: CallContext,
+  ): Promise<TeamMember> {
     return this.rpc.call(members.issueKey, { ...path, ...body }, context);
   }
 
   @Delete(':user_id/api-key')
   @ChangesCaller()
-  @Answers(204, Nothing, 'Revoke the API keys of a member', 'Ends all API keys of the member to the team. Members may revoke their own.')
+  @Answers(
+    204,
+    Nothing,
+    'Revoke the API keys of a member',
+    'Ends all API keys of the member to the team. Members may revoke their own.',
+  )
   revokeTeamMemberKeys(@Param() path: MemberPath, @Context() context: CallContext): Promise<Nothing> {
     return this.rpc.call(members.revokeKey, path, context);
   }

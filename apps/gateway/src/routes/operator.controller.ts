@@ -80,7 +80,12 @@ export class OperatorController {
   }
 
   @Delete('dead-letters/:service/:dead_letter_id')
-  @Answers(204, Nothing, 'Drop a dead letter', 'Deletes a dead letter for good: its event never has this effect. Requires platform_admin.')
+  @Answers(
+    204,
+    Nothing,
+    'Drop a dead letter',
+    'Deletes a dead letter for good: its event never has this effect. Requires platform_admin.',
+  )
   dropDeadLetter(@Param() path: DeadLetterPath, @Context() context: CallContext): Promise<Nothing> {
     return this.rpc.call(deadLetters(path.service).drop, path, context);
   }

@@ -12,7 +12,12 @@ export class PodLimitsController {
   constructor(private readonly rpc: Rpc) {}
 
   @Get('pod-limits')
-  @Answers(200, PodLimits, 'Get the pod limits of all teams', 'Returns how long pods may run and idle. Requires platform_admin.')
+  @Answers(
+    200,
+    PodLimits,
+    'Get the pod limits of all teams',
+    'Returns how long pods may run and idle. Requires platform_admin.',
+  )
   getPodLimits(@Context() context: CallContext): Promise<PodLimits> {
     return this.rpc.call(podLimits.get, new Nothing(), context);
   }
@@ -46,7 +51,11 @@ export class PodLimitsController {
     'Set the pod limits of a team',
     'Replaces all limits of the team; none is above that of the operator. They hold for pods that are created or started from then on. Requires team_owner or team_admin.',
   )
-  setTeamPodLimits(@Param() path: TeamPath, @Body() body: SetPodLimits, @Context() context: CallContext): Promise<TeamPodLimits> {
+  setTeamPodLimits(
+    @Param() path: TeamPath,
+    @Body() body: SetPodLimits,
+    @Context() context: CallContext,
+  ): Promise<TeamPodLimits> {
     return this.rpc.call(podLimits.setOfTeam, { ...path, ...body }, context);
   }
 }

@@ -36,7 +36,12 @@ export class PodsController {
   }
 
   @Get()
-  @AnswersPage(PodPage, 1, 'List the pods of a team', 'Returns pods, of one subscription or of all. Any member of the team may read them.')
+  @AnswersPage(
+    PodPage,
+    1,
+    'List the pods of a team',
+    'Returns pods, of one subscription or of all. Any member of the team may read them.',
+  )
   listPods(@Query() query: ListPods, @Context() context: CallContext): Promise<PodPage> {
     return this.rpc.call(pods.list, query, context);
   }
@@ -67,7 +72,11 @@ export class PodsController {
     'Open a terminal in a pod',
     'Returns a ticket for one WebSocket at this path, to be offered as a subprotocol beside `atoll.v1`. Binary frames are input and output of a shell in the pod; a text frame `{"columns": 120, "rows": 40}` resizes it. It ends as an SSH session does: with the pod, and when its user may not use the pod any more. Requires team_owner, team_admin or member; an operator needs to be one of them.',
   )
-  openTerminal(@Param() path: PodPath, @Body() body: OpenTerminalBody, @Context() context: CallContext): Promise<TerminalTicket> {
+  openTerminal(
+    @Param() path: PodPath,
+    @Body() body: OpenTerminalBody,
+    @Context() context: CallContext,
+  ): Promise<TerminalTicket> {
     return this.rpc.call(terminals.open, { ...path, ...body }, context);
   }
 
@@ -83,7 +92,12 @@ export class PodsController {
   }
 
   @Delete(':pod_name')
-  @Answers(202, Pod, 'Delete a pod', 'Stops a pod and deletes it with its exposed services. Requires team_owner, team_admin or member.')
+  @Answers(
+    202,
+    Pod,
+    'Delete a pod',
+    'Stops a pod and deletes it with its exposed services. Requires team_owner, team_admin or member.',
+  )
   deletePod(@Param() path: PodPath, @Context() context: CallContext): Promise<Pod> {
     return this.rpc.call(pods.delete, path, context);
   }

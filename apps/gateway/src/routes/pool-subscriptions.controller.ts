@@ -50,7 +50,11 @@ export class PoolSubscriptionsController {
       'once; a suspended team may ask for fewer, as it may unsubscribe. Requires team_owner, team_admin or member.',
   )
   @Refuses('insufficient_capacity')
-  resizeSubscription(@Param() path: SubscriptionPath, @Body() body: ResizeBody, @Context() context: CallContext): Promise<Subscription> {
+  resizeSubscription(
+    @Param() path: SubscriptionPath,
+    @Body() body: ResizeBody,
+    @Context() context: CallContext,
+  ): Promise<Subscription> {
     return this.rpc.call(subscriptions.resize, { ...path, ...body }, context);
   }
 
@@ -72,7 +76,10 @@ export class PoolSubscriptionsController {
     'List the subscriptions of all teams',
     'Returns subscriptions with their metrics. Requires platform_admin.',
   )
-  listAllSubscriptions(@Query() query: ListAllSubscriptions, @Context() context: CallContext): Promise<SubscriptionPage> {
+  listAllSubscriptions(
+    @Query() query: ListAllSubscriptions,
+    @Context() context: CallContext,
+  ): Promise<SubscriptionPage> {
     return this.rpc.call(subscriptions.listAll, query, context);
   }
 
@@ -83,7 +90,10 @@ export class PoolSubscriptionsController {
     'Returns subscriptions with their metrics. Unless `limit` is sent, all that have not ended, the newest 10,000 where there are more; with ' +
       '`include_ended` also the newest 1,000 that have. Any member of the team may read them.',
   )
-  listTeamSubscriptions(@Query() query: ListSubscriptions, @Context() context: CallContext): Promise<SubscriptionList | PassedOn> {
+  listTeamSubscriptions(
+    @Query() query: ListSubscriptions,
+    @Context() context: CallContext,
+  ): Promise<SubscriptionList | PassedOn> {
     return this.answers.allOrPage(this.rpc, subscriptions.list, query, context);
   }
 

@@ -32,7 +32,12 @@ export class PoolsController {
   }
 
   @Get('all-pools')
-  @AnswersPage(PoolPage, 1, 'List GPU pools', 'Returns the pools of one GPU service or of all. Requires platform_admin.')
+  @AnswersPage(
+    PoolPage,
+    1,
+    'List GPU pools',
+    'Returns the pools of one GPU service or of all. Requires platform_admin.',
+  )
   listPools(@Query() query: ListPools, @Context() context: CallContext): Promise<PoolPage> {
     return this.rpc.call(pools.list, query, context);
   }
@@ -44,7 +49,10 @@ export class PoolsController {
     'List the regions that offer pools',
     'Returns the regions in which a team can subscribe to something. Any member of the team may read them.',
   )
-  listAvailableRegions(@Query() query: AvailableRegionsQuery, @Context() context: CallContext): Promise<AvailableRegionPage> {
+  listAvailableRegions(
+    @Query() query: AvailableRegionsQuery,
+    @Context() context: CallContext,
+  ): Promise<AvailableRegionPage> {
     return this.rpc.call(pools.availableRegions, query, context);
   }
 
@@ -66,7 +74,11 @@ export class PoolsController {
     'List the GPUs of a pool',
     'Returns GPUs with what is held on them; who holds it is shown of the team itself alone. Any member of the team may read them.',
   )
-  listPoolGpus(@Param() path: PoolGpuPath, @Query() query: PoolGpusQuery, @Context() context: CallContext): Promise<PoolGpuPage> {
+  listPoolGpus(
+    @Param() path: PoolGpuPath,
+    @Query() query: PoolGpusQuery,
+    @Context() context: CallContext,
+  ): Promise<PoolGpuPage> {
     return this.rpc.call(poolGpus.list, { ...path, ...query }, context);
   }
 }

@@ -18,7 +18,12 @@ export class PricesController {
   }
 
   @Post()
-  @Answers(201, Price, 'Create a price', 'Sets the price of a unit of a SKU per hour, from an instant on. Requires platform_admin.')
+  @Answers(
+    201,
+    Price,
+    'Create a price',
+    'Sets the price of a unit of a SKU per hour, from an instant on. Requires platform_admin.',
+  )
   createPrice(@Body() body: CreatePrice, @Context() context: CallContext): Promise<Price> {
     return this.rpc.call(prices.create, body, context);
   }

@@ -40,7 +40,12 @@ export class RegionsController {
   }
 
   @Get('gpuaas')
-  @AnswersPage(GpuaasPage, 1, 'List GPU services', 'Returns the GPU services (gpuaas) of all regions. Requires platform_admin.')
+  @AnswersPage(
+    GpuaasPage,
+    1,
+    'List GPU services',
+    'Returns the GPU services (gpuaas) of all regions. Requires platform_admin.',
+  )
   listGpuServices(@Query() page: PageFromOne, @Context() context: CallContext): Promise<GpuaasPage> {
     return this.rpc.call(regions.listGpuaas, page, context);
   }

@@ -38,7 +38,12 @@ export class SecondFactorsController {
 
   @Post('login/second-factor')
   @Anonymous()
-  @Answers(200, LoggedIn, 'Log in with a second factor', 'Takes the ticket of `second_factor_required` and a code, and opens a session.')
+  @Answers(
+    200,
+    LoggedIn,
+    'Log in with a second factor',
+    'Takes the ticket of `second_factor_required` and a code, and opens a session.',
+  )
   async logInWithSecondFactor(
     @Body() body: SecondStep,
     @Origin() origin: SessionOrigin,
@@ -46,7 +51,9 @@ export class SecondFactorsController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<LoggedIn> {
-    const opened = await this.attempts.run(request, reply, () => this.rpc.call(secondFactors.logIn, { ...body, ...origin }, context));
+    const opened = await this.attempts.run(request, reply, () =>
+      this.rpc.call(secondFactors.logIn, { ...body, ...origin }, context),
+    );
     return this.cookie.open(reply, opened);
   }
 
@@ -65,7 +72,12 @@ export class SecondFactorsController {
   @Post('second-factor/confirm')
   @KeepsNoAnswer()
   @ChangesCaller()
-  @Answers(200, RecoveryCodes, 'Confirm a second factor', 'Takes the first code of the authenticator. From then on a log-in takes a code.')
+  @Answers(
+    200,
+    RecoveryCodes,
+    'Confirm a second factor',
+    'Takes the first code of the authenticator. From then on a log-in takes a code.',
+  )
   confirmSecondFactor(@Body() body: SecondFactorCode, @Context() context: CallContext): Promise<RecoveryCodes> {
     return this.rpc.call(secondFactors.confirm, body, context);
   }
@@ -97,7 +109,12 @@ export class SecondFactorsController {
   @Post('passkeys/finish')
   @KeepsNoAnswer()
   @ChangesCaller()
-  @Answers(201, Passkey, 'Add a passkey', 'Takes what the authenticator answered. A passkey counts as both factors at log-in.')
+  @Answers(
+    201,
+    Passkey,
+    'Add a passkey',
+    'Takes what the authenticator answered. A passkey counts as both factors at log-in.',
+  )
   addPasskey(@Body() body: NewPasskey, @Context() context: CallContext): Promise<Passkey> {
     return this.rpc.call(passkeys.finish, body, context);
   }
@@ -110,7 +127,12 @@ export class SecondFactorsController {
 
   @Post('login/passkey/begin')
   @Anonymous()
-  @Answers(200, PasskeyOptions, 'Begin a log-in by passkey', 'Creates a challenge. The authenticator knows whose passkey it is.')
+  @Answers(
+    200,
+    PasskeyOptions,
+    'Begin a log-in by passkey',
+    'Creates a challenge. The authenticator knows whose passkey it is.',
+  )
   beginPasskeyLogIn(@Context() context: CallContext): Promise<PasskeyOptions> {
     return this.rpc.call(passkeys.beginLogIn, {}, context);
   }
@@ -125,7 +147,9 @@ export class SecondFactorsController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<LoggedIn> {
-    const opened = await this.attempts.run(request, reply, () => this.rpc.call(passkeys.logIn, { ...body, ...origin }, context));
+    const opened = await this.attempts.run(request, reply, () =>
+      this.rpc.call(passkeys.logIn, { ...body, ...origin }, context),
+    );
     return this.cookie.open(reply, opened);
   }
 }

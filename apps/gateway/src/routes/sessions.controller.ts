@@ -43,7 +43,12 @@ export class SessionsController {
 
   @Post('login')
   @Anonymous()
-  @Answers(200, LoggedIn, 'Log in by password', 'Opens a session, and sets its cookie. Send the access token as `Authorization: Bearer`.')
+  @Answers(
+    200,
+    LoggedIn,
+    'Log in by password',
+    'Opens a session, and sets its cookie. Send the access token as `Authorization: Bearer`.',
+  )
   async logIn(
     @Body() body: LogIn,
     @Origin() origin: SessionOrigin,
@@ -51,7 +56,9 @@ export class SessionsController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<LoggedIn> {
-    const opened = await this.attempts.run(request, reply, () => this.rpc.call(sessions.logIn, { ...body, ...origin }, context));
+    const opened = await this.attempts.run(request, reply, () =>
+      this.rpc.call(sessions.logIn, { ...body, ...origin }, context),
+    );
     return this.cookie.open(reply, opened);
   }
 
@@ -70,7 +77,8 @@ export class SessionsController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<LoggedIn> {
     const cookie = this.cookie.read(request);
-    // Whatever refuses it, a cookie that is good for nothing goes; the answer to a refresh that was good sets the next one.
+    // Whatever refuses it, a cookie that is good for nothing goes; the answer to a refresh that was good sets the next
+    // one.
     if (!cookie) {
       this.cookie.clear(reply);
       throw new AppError('unauthenticated', 'There is no session. Log in.');
@@ -121,7 +129,12 @@ export class SessionsController {
   }
 
   @Get('sessions')
-  @Answers(200, SessionList, 'List the sessions of the caller', 'Returns the live sessions, the newest first, at most 100.')
+  @Answers(
+    200,
+    SessionList,
+    'List the sessions of the caller',
+    'Returns the live sessions, the newest first, at most 100.',
+  )
   listSessions(@Context() context: CallContext): Promise<SessionList> {
     return this.rpc.call(sessions.list, {}, context);
   }

@@ -8,7 +8,10 @@ import { startGateway, type GatewayUnderTest } from '../testing/gateway-fixture.
 import { pepper } from '../testing/services-fixture.js';
 
 const sessionId = '01890000-0000-7000-8000-00000000000c';
-const [refreshToken, next] = [1, 2].map((generation) => refreshTokensOf(pepper).make(sessionId, generation)) as [string, string];
+const [refreshToken, next] = [1, 2].map((generation) => refreshTokensOf(pepper).make(sessionId, generation)) as [
+  string,
+  string,
+];
 const invented = (): string => refreshTokensOf('another pepper').make(randomUUID());
 const opened: OpenedSession = {
   access_token: 'eyJ.eyJ.x',
@@ -103,7 +106,9 @@ describe('log-in', () => {
   });
 
   it('says what is left to its address, where its account was tried too often too', async () => {
-    const limited = await startGateway({ limits: { anonymous: { count: 9, seconds: 60 }, authFailures: { count: 5, seconds: 60 } } });
+    const limited = await startGateway({
+      limits: { anonymous: { count: 9, seconds: 60 }, authFailures: { count: 5, seconds: 60 } },
+    });
     limited.services.answer(sessions.logIn, () => {
       throw new AppError('too_many_requests', 'Too many requests. Please try again later.', { retryAfterSeconds: 30 });
     });
@@ -122,7 +127,8 @@ describe('log-in', () => {
     limited.services.answer(sessions.logIn, () => opened);
     limited.services.answer(sessions.refresh, () => opened);
     const statuses: number[] = [];
-    for (let call = 0; call < 3; call++) statuses.push((await limited.call('POST', '/api/user/login', { body: logIn })).status);
+    for (let call = 0; call < 3; call++)
+      statuses.push((await limited.call('POST', '/api/user/login', { body: logIn })).status);
     expect(statuses).toEqual([200, 200, 429]);
     // A session counts by itself: a whole office may share the address.
     expect((await limited.call('POST', '/api/user/refresh', { headers: cookie(refreshToken) })).status).toBe(200);
@@ -167,7 +173,8 @@ describe('refresh', () => {
     const own = await fake.token(sessionId, { claims: { exp: 1 } });
     const others = [await fake.token(fake.open()), gateway.services.key()];
     expect((await gateway.call('POST', path, { key: own, headers: cookie(refreshToken) })).status).toBeLessThan(300);
-    for (const key of others) expect((await gateway.call('POST', path, { key, headers: cookie(refreshToken) })).status).toBe(401);
+    for (const key of others)
+      expect((await gateway.call('POST', path, { key, headers: cookie(refreshToken) })).status).toBe(401);
   });
 });
 
@@ -181,15 +188,19 @@ describe('log-out', () => {
   });
 });
 
-it.each(['refresh', 'logout'])('an invented cookie counts for its address, and is asked of nobody: %s', async (operation) => {
-  const limited = await startGateway({ limits: { anonymous: { count: 2, seconds: 60 } } });
-  limited.services.answer(sessions.logOut, () => ({ user_id: null }));
-  const attempt = async () => (await limited.call('POST', `/api/user/${operation}`, { headers: cookie(invented()) })).status;
-  const refused = operation === 'refresh' ? 401 : 204;
-  expect([await attempt(), await attempt(), await attempt()]).toEqual([refused, refused, 429]);
-  expect(limited.services.callsOf(sessions.logOut)).toEqual([]);
-  await limited.close();
-});
+it.each(['refresh', 'logout'])(
+  'an invented cookie counts for its address, and is asked of nobody: %s',
+  async (operation) => {
+    const limited = await startGateway({ limits: { anonymous: { count: 2, seconds: 60 } } });
+    limited.services.answer(sessions.logOut, () => ({ user_id: null }));
+    const attempt = async () =>
+      (await limited.call('POST', `/api/user/${operation}`, { headers: cookie(invented()) })).status;
+    const refused = operation === 'refresh' ? 401 : 204;
+    expect([await attempt(), await attempt(), await attempt()]).toEqual([refused, refused, 429]);
+    expect(limited.services.callsOf(sessions.logOut)).toEqual([]);
+    await limited.close();
+  },
+);
 
 describe('log-out by an access token alone', () => {
   it('ends its session', async () => {
@@ -239,7 +250,10 @@ describe('a page of another origin', () => {
       { 'sec-fetch-site': 'same-site', origin: 'http://127.0.0.1:3000' },
     ];
     for (const headers of foreign) {
-      const answer = await gateway.call('POST', `/api/user/${operation}`, { body: {}, headers: { ...cookie(refreshToken), ...headers } });
+      const answer = await gateway.call('POST', `/api/user/${operation}`, {
+        body: {},
+        headers: { ...cookie(refreshToken), ...headers },
+      });
       expect([answer.status, answer.body.code]).toEqual([403, 'forbidden']);
     }
   });
@@ -258,7 +272,8 @@ it('the cookie of a session is no credential anywhere else', async () => {
 });
 
 it('a one-time link that cannot be used is 401', async () => {
-  const use = (token: string) => gateway.call('POST', '/api/user/link', { body: { token, password: logIn.password }, from: '2001:db8::1' });
+  const use = (token: string) =>
+    gateway.call('POST', '/api/user/link', { body: { token, password: logIn.password }, from: '2001:db8::1' });
   expect((await use('good')).body).toEqual({ email: 'ada@example.com' });
   expect(gateway.services.callsOf(links.use).at(-1)?.input).toMatchObject({ token: 'good', network: '2001:db8::' });
   expect((await use('bad')).status).toBe(401);
@@ -266,7 +281,9 @@ it('a one-time link that cannot be used is 401', async () => {
 
 it('a request for a new password is accepted without a body', async () => {
   gateway.services.answer(links.reset, () => ({}));
-  const { status, headers, body } = await gateway.call<unknown>('POST', '/api/user/password-reset', { body: { email: logIn.email } });
+  const { status, headers, body } = await gateway.call<unknown>('POST', '/api/user/password-reset', {
+    body: { email: logIn.email },
+  });
   expect([status, headers['content-length'], headers['content-type'], body]).toEqual([202, '0', undefined, '']);
 });
 

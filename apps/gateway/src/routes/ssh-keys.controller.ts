@@ -14,13 +14,23 @@ export class SshKeysController {
   constructor(private readonly rpc: Rpc) {}
 
   @Post()
-  @Answers(201, SshKey, 'Add an SSH key of the caller', `Opens, by SSH, the pods of the teams in which the caller may use them. ${who}`)
+  @Answers(
+    201,
+    SshKey,
+    'Add an SSH key of the caller',
+    `Opens, by SSH, the pods of the teams in which the caller may use them. ${who}`,
+  )
   addSshKey(@Body() body: AddSshKey, @Context() context: CallContext): Promise<SshKey> {
     return this.rpc.call(sshKeys.add, body, context);
   }
 
   @Get()
-  @AnswersPage(SshKeyPage, 1, 'List the SSH keys of the caller', `Returns the keys in the order in which they were added. ${who}`)
+  @AnswersPage(
+    SshKeyPage,
+    1,
+    'List the SSH keys of the caller',
+    `Returns the keys in the order in which they were added. ${who}`,
+  )
   listSshKeys(@Query() query: PageFromOne, @Context() context: CallContext): Promise<SshKeyPage> {
     return this.rpc.call(sshKeys.list, query, context);
   }
@@ -33,7 +43,11 @@ export class SshKeysController {
 
   @Put(':ssh_key_id')
   @Answers(200, SshKey, 'Rename an SSH key of the caller', who)
-  renameSshKey(@Param() path: SshKeyPath, @Body() body: RenameSshKeyBody, @Context() context: CallContext): Promise<SshKey> {
+  renameSshKey(
+    @Param() path: SshKeyPath,
+    @Body() body: RenameSshKeyBody,
+    @Context() context: CallContext,
+  ): Promise<SshKey> {
     return this.rpc.call(sshKeys.rename, { ...path, ...body }, context);
   }
 

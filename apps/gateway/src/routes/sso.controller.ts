@@ -56,7 +56,10 @@ export class SsoController {
     reply.redirect(url, 302);
   }
 
-  /** For browsers, who come from the provider: sets the cookie of the session and leads to the page. No token stands in an address. */
+  /**
+   * For browsers, who come from the provider: sets the cookie of the session and leads to the page. No token stands in
+   * an address.
+   */
   @Get(':provider/callback')
   @Anonymous({ byLink: true })
   // RFC 6749, 4.1.2: what a provider adds to its answer is ignored.
@@ -73,7 +76,10 @@ export class SsoController {
     const { state = '' } = answer;
     this.flows.clear(request, reply, state);
     const sent = { ...answer, ...path, ...origin, flow_token: this.flows.read(request, state) };
-    this.cookie.open(reply, await this.attempts.run(request, reply, () => this.rpc.call(singleSignOn.finish, sent, context)));
+    this.cookie.open(
+      reply,
+      await this.attempts.run(request, reply, () => this.rpc.call(singleSignOn.finish, sent, context)),
+    );
     reply.redirect('/', 302);
   }
 }

@@ -41,7 +41,9 @@ afterAll(async () => {
 
 const begin = (path = 'corp') => gateway.call<string>('GET', `/api/user/sso/${path}`, { headers: fromElsewhere });
 const comeBack = (query: string, cookie = `atoll-sso-s=${flowToken}`) =>
-  gateway.call<string>('GET', `/api/user/sso/corp/callback?${query}`, { headers: { ...fromElsewhere, ...(cookie && { cookie }) } });
+  gateway.call<string>('GET', `/api/user/sso/corp/callback?${query}`, {
+    headers: { ...fromElsewhere, ...(cookie && { cookie }) },
+  });
 const cookiesOf = ({ headers }: Reply<unknown>): string[] => [headers['set-cookie'] ?? []].flat();
 const sent = (): SsoAnswer => gateway.services.callsOf(singleSignOn.finish).at(-1)?.input as SsoAnswer;
 
@@ -67,11 +69,14 @@ describe('a log-in at a provider', () => {
 
   it('that fails is a problem to whoever asks for JSON, and a page to all others', async () => {
     const typeFor = async (accept: string) =>
-      (await gateway.call('GET', '/api/user/sso/other', { headers: { ...fromElsewhere, accept } })).headers['content-type'];
+      (await gateway.call('GET', '/api/user/sso/other', { headers: { ...fromElsewhere, accept } })).headers[
+        'content-type'
+      ];
     for (const accept of ['application/json', 'application/problem+json, */*;q=0.1', 'APPLICATION/JSON']) {
       expect(await typeFor(accept)).toMatch(/^application\/problem\+json/);
     }
-    for (const accept of ['*/*', 'text/html,application/json;q=0.9', 'image/png']) expect(await typeFor(accept)).toMatch(/^text\/html/);
+    for (const accept of ['*/*', 'text/html,application/json;q=0.9', 'image/png'])
+      expect(await typeFor(accept)).toMatch(/^text\/html/);
   });
 
   it('comes back with the cookie of the session, to the platform’s own page, with no token in the address', async () => {
@@ -81,27 +86,43 @@ describe('a log-in at a provider', () => {
       `atoll-sso-s=; Max-Age=0; ${lax}`,
       `atoll-session=${refreshToken}; Max-Age=43200; Path=/; HttpOnly; SameSite=Strict`,
     ]);
-    expect(sent()).toMatchObject({ provider: 'corp', flow_token: flowToken, code: 'c', state: 's', address: '127.0.0.1' });
+    expect(sent()).toMatchObject({
+      provider: 'corp',
+      flow_token: flowToken,
+      code: 'c',
+      state: 's',
+      address: '127.0.0.1',
+    });
     const logged = JSON.stringify(gateway.logged());
     for (const secret of [flowToken, refreshToken, 'code=c', 'state=s']) expect(logged).not.toContain(secret);
   });
 
   it('passes on what the standard names, and takes what a provider adds', async () => {
-    const answer = await comeBack('code=c&state=s&iss=https%3A%2F%2Fid.example.com&session_state=1&client_info=x&constructor=y');
+    const answer = await comeBack(
+      'code=c&state=s&iss=https%3A%2F%2Fid.example.com&session_state=1&client_info=x&constructor=y',
+    );
     expect([answer.status, answer.headers.location]).toEqual([302, '/']);
     expect(sent()).toMatchObject({ code: 'c', state: 's', iss: 'https://id.example.com' });
     expect(sent()).not.toHaveProperty('client_info');
   });
 
-  it.each(['next', 'redirect', 'redirect_uri', 'return_to', 'url'])('leads nowhere else afterwards, whatever %s says', async (name) => {
-    for (const target of ['https://elsewhere.example.com', '//elsewhere.example.com', '/%5Celsewhere.example.com', 'javascript:alert(1)']) {
-      const asked = `${name}=${encodeURIComponent(target)}`;
-      const begun = await begin(`corp?${asked}`);
-      expectPage(begun, 400, new RegExp(name));
-      expect(begun.headers.location).toBeUndefined();
-      expect((await comeBack(`code=c&state=s&${asked}`)).headers.location).toBe('/');
-    }
-  });
+  it.each(['next', 'redirect', 'redirect_uri', 'return_to', 'url'])(
+    'leads nowhere else afterwards, whatever %s says',
+    async (name) => {
+      for (const target of [
+        'https://elsewhere.example.com',
+        '//elsewhere.example.com',
+        '/%5Celsewhere.example.com',
+        'javascript:alert(1)',
+      ]) {
+        const asked = `${name}=${encodeURIComponent(target)}`;
+        const begun = await begin(`corp?${asked}`);
+        expectPage(begun, 400, new RegExp(name));
+        expect(begun.headers.location).toBeUndefined();
+        expect((await comeBack(`code=c&state=s&${asked}`)).headers.location).toBe('/');
+      }
+    },
+  );
 
   it('is of the browser that began it', async () => {
     const forged = `atoll-sso-s=${flowToken.replace('B', 'C')}`;
@@ -143,7 +164,12 @@ describe('a log-in at a provider', () => {
 
 describe('a log-in at a provider that fails is a page', () => {
   it.each<[string, AppError, number, RegExp]>([
-    ['refused', new AppError('forbidden', 'There is an account with your address already.'), 403, /account with your address/],
+    [
+      'refused',
+      new AppError('forbidden', 'There is an account with your address already.'),
+      403,
+      /account with your address/,
+    ],
     [
       'the provider is away',
       new AppError('unavailable', 'Corp cannot be reached.', { retryAfterSeconds: 5 }),
@@ -161,7 +187,9 @@ describe('a log-in at a provider that fails is a page', () => {
       });
     }
     for (const path of ['corp', 'corp/callback?code=c&state=s']) {
-      const answer = await failing.call<string>('GET', `/api/user/sso/${path}`, { headers: { cookie: `atoll-sso-s=${flowToken}` } });
+      const answer = await failing.call<string>('GET', `/api/user/sso/${path}`, {
+        headers: { cookie: `atoll-sso-s=${flowToken}` },
+      });
       expectPage(answer, status, sentence);
       expect(answer.body).not.toContain('<script');
     }

@@ -1,7 +1,16 @@
 import { Body, Controller, Delete, Get, Param, Post, Put, Query, Res } from '@nestjs/common';
 import { ApiResponse, ApiTags } from '@nestjs/swagger';
 import { Nothing, PageFromZero, TeamPath, type CallContext } from '@atoll/contracts';
-import { CreateTeam, DeleteTeamQuery, DeletingTeam, ResourceOverview, Team, TeamPage, UpdateTeamBody, teams } from '@atoll/contracts/teams';
+import {
+  CreateTeam,
+  DeleteTeamQuery,
+  DeletingTeam,
+  ResourceOverview,
+  Team,
+  TeamPage,
+  UpdateTeamBody,
+  teams,
+} from '@atoll/contracts/teams';
 import { Rpc } from '@atoll/rpc';
 import type { FastifyReply } from 'fastify';
 import { Answers, AnswersPage, ChangesCaller } from '../answers/answers.js';

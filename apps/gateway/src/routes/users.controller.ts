@@ -38,7 +38,12 @@ export class UsersController {
 
   @Delete('api-key')
   @ChangesCaller()
-  @Answers(204, Nothing, 'Revoke the API keys of the caller', 'Ends the API keys that act for the caller as a whole. Keys to teams stay.')
+  @Answers(
+    204,
+    Nothing,
+    'Revoke the API keys of the caller',
+    'Ends the API keys that act for the caller as a whole. Keys to teams stay.',
+  )
   revokeUserKeys(@Context() context: CallContext): Promise<Nothing> {
     return this.rpc.call(users.revokeKey, {}, context);
   }

@@ -1,7 +1,18 @@
 import { Body, Controller, Delete, Get, Param, Post, Put, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { PageFromOne, type CallContext } from '@atoll/contracts';
-import { CreateFlavour, CreateVm, Flavour, FlavourPage, ListVms, UpdateVmBody, Vm, VmPage, VmPath, vms } from '@atoll/contracts/pods';
+import {
+  CreateFlavour,
+  CreateVm,
+  Flavour,
+  FlavourPage,
+  ListVms,
+  UpdateVmBody,
+  Vm,
+  VmPage,
+  VmPath,
+  vms,
+} from '@atoll/contracts/pods';
 import { Rpc } from '@atoll/rpc';
 import { Answers, AnswersPage, Refuses } from '../answers/answers.js';
 import { Context } from '../requests/call-context.js';
@@ -24,7 +35,12 @@ export class VmsController {
   }
 
   @Get()
-  @AnswersPage(VmPage, 1, 'List the VMs of a team', 'Returns VMs, of one region or of all. Any member of the team may read them.')
+  @AnswersPage(
+    VmPage,
+    1,
+    'List the VMs of a team',
+    'Returns VMs, of one region or of all. Any member of the team may read them.',
+  )
   listVms(@Query() query: ListVms, @Context() context: CallContext): Promise<VmPage> {
     return this.rpc.call(vms.list, query, context);
   }
@@ -48,7 +64,12 @@ export class VmsController {
   }
 
   @Put(':instance_id')
-  @Answers(200, Vm, 'Update a VM', 'Changes the name of a VM, or whether it restarts. Requires team_owner, team_admin or member.')
+  @Answers(
+    200,
+    Vm,
+    'Update a VM',
+    'Changes the name of a VM, or whether it restarts. Requires team_owner, team_admin or member.',
+  )
   updateVm(@Param() path: VmPath, @Body() body: UpdateVmBody, @Context() context: CallContext): Promise<Vm> {
     return this.rpc.call(vms.update, { ...path, ...body }, context);
   }
@@ -77,7 +98,12 @@ export class VmsController {
   }
 
   @Delete(':instance_id')
-  @Answers(202, Vm, 'Delete a VM', 'Stops a VM and deletes it with its disk. Requires team_owner, team_admin or member.')
+  @Answers(
+    202,
+    Vm,
+    'Delete a VM',
+    'Stops a VM and deletes it with its disk. Requires team_owner, team_admin or member.',
+  )
   deleteVm(@Param() path: VmPath, @Context() context: CallContext): Promise<Vm> {
     return this.rpc.call(vms.delete, path, context);
   }

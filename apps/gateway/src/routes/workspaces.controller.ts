@@ -42,8 +42,17 @@ export class WorkspacesController {
   }
 
   @Put(':workspace_id')
-  @Answers(200, Workspace, 'Rename a workspace', 'The new name must be unique in the team. Requires team_owner or team_admin.')
-  renameWorkspace(@Param() path: WorkspacePath, @Body() body: RenameWorkspaceBody, @Context() context: CallContext): Promise<Workspace> {
+  @Answers(
+    200,
+    Workspace,
+    'Rename a workspace',
+    'The new name must be unique in the team. Requires team_owner or team_admin.',
+  )
+  renameWorkspace(
+    @Param() path: WorkspacePath,
+    @Body() body: RenameWorkspaceBody,
+    @Context() context: CallContext,
+  ): Promise<Workspace> {
     return this.rpc.call(workspaces.rename, { ...path, ...body }, context);
   }
 

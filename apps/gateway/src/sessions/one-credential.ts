@@ -6,8 +6,8 @@ import { isSessionToken } from '../authentication/session-tokens.js';
 import type { PresentedCookie } from './session-cookie.js';
 
 /**
- * Throws `unauthenticated` where a header presents anything but an access token of the cookie's own session. The token is not
- * verified: it opens nothing here, and may have expired.
+ * Throws `unauthenticated` where a header presents anything but an access token of the cookie's own session. The token
+ * is not verified: it opens nothing here, and may have expired.
  */
 export function requireSameSession({ raw }: FastifyRequest, { sessionId }: PresentedCookie): void {
   const credential = presentedCredential(raw.rawHeaders);

@@ -11,7 +11,10 @@ export interface PresentedCookie {
   sessionId: string;
 }
 
-/** The cookie that holds a refresh token: no script reads it, no other site sends it, and behind TLS no other host can set it. */
+/**
+ * The cookie that holds a refresh token: no script reads it, no other site sends it, and behind TLS no other host can
+ * set it.
+ */
 @Injectable()
 export class SessionCookie {
   readonly #name: string;
@@ -26,8 +29,8 @@ export class SessionCookie {
   }
 
   /**
-   * Undefined where there is none, or none that this platform has made: who invents one has no session that could count for itself. Whether the session
-   * lives is not looked at.
+   * Undefined where there is none, or none that this platform has made: who invents one has no session that could count
+   * for itself. Whether the session lives is not looked at.
    */
   read({ headers }: FastifyRequest): PresentedCookie | undefined {
     for (const pair of headers.cookie?.split(';') ?? []) {
@@ -39,7 +42,10 @@ export class SessionCookie {
   }
 
   /** Sets the cookie of a session; gives back what the page may know of it. */
-  open(reply: FastifyReply, { access_token, expires_in, user, refresh_token, refresh_expires_in }: OpenedSession): LoggedIn {
+  open(
+    reply: FastifyReply,
+    { access_token, expires_in, user, refresh_token, refresh_expires_in }: OpenedSession,
+  ): LoggedIn {
     reply.header('set-cookie', `${this.#name}=${refresh_token}; Max-Age=${refresh_expires_in}; ${this.#attributes}`);
     return { access_token, expires_in, user };
   }

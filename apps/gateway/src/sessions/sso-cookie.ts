@@ -8,8 +8,9 @@ const mostAtOnce = 5;
 const stateForm = /^[\w-]{1,128}$/;
 
 /**
- * Holds a log-in at a provider together with the browser that began it. Each has a cookie of its own, named by its state, so that several tabs may log in
- * at once, and an answer that is another's ends none. `Lax`, since it comes back from another site.
+ * Holds a log-in at a provider together with the browser that began it. Each has a cookie of its own, named by its
+ * state, so that several tabs may log in at once, and an answer that is another's ends none. `Lax`, since it comes back
+ * from another site.
  */
 @Injectable()
 export class SsoCookie {
@@ -31,7 +32,10 @@ export class SsoCookie {
     if (!stateForm.test(flow.state)) throw new Error('A log-in at a provider has no state.');
     // Browsers send what they were given first, first (RFC 6265, 5.4).
     for (const state of [...this.#all(request).keys()].slice(0, 1 - mostAtOnce)) this.#clear(reply, state);
-    reply.header('set-cookie', `${this.#prefix}${flow.state}=${flow.token}; Max-Age=${flow.lifeSeconds}; ${this.#attributes}`);
+    reply.header(
+      'set-cookie',
+      `${this.#prefix}${flow.state}=${flow.token}; Max-Age=${flow.lifeSeconds}; ${this.#attributes}`,
+    );
   }
 
   /** Where this browser has begun a log-in with this state. */

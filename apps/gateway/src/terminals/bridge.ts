@@ -9,7 +9,10 @@ const partingMs = 1_000;
 /** Service Restart (RFC 6455, 7.4.1, and its registry). */
 const restart = closeFrame(1012, 'The platform restarts here. Open the terminal again.');
 
-/** Passes bytes both ways, no faster than they are read, until either end is gone, also without a word; then neither is left. */
+/**
+ * Passes bytes both ways, no faster than they are read, until either end is gone, also without a word; then neither is
+ * left.
+ */
 export class Bridge {
   readonly #frames = new FrameEnds();
   readonly #see = (chunk: Buffer): void => this.#frames.see(chunk);
@@ -37,7 +40,9 @@ export class Bridge {
   async close(): Promise<void> {
     const { browser, replica } = this;
     // Not `once` of node:events, which rejects where the browser is gone already and the end cannot be written to it.
-    const closed = new Promise<void>((resolve) => (browser.closed ? resolve() : browser.once('close', () => resolve())));
+    const closed = new Promise<void>((resolve) =>
+      browser.closed ? resolve() : browser.once('close', () => resolve()),
+    );
     const cut = setTimeout(() => this.cut(), partingMs);
     replica.unpipe(browser).off('data', this.#see);
     if (this.#frames.isBetween) browser.end(restart);

@@ -1,6 +1,9 @@
 const endOfHead = [13, 10, 13, 10];
 
-/** Where frames of a WebSocket end (RFC 6455, 5.2) in what a server sends, its HTTP head first. Reads lengths, and nothing that a frame holds. */
+/**
+ * Where frames of a WebSocket end (RFC 6455, 5.2) in what a server sends, its HTTP head first. Reads lengths, and
+ * nothing that a frame holds.
+ */
 export class FrameEnds {
   /** Bytes of the blank line after the HTTP head that have come. */
   #blank = 0;

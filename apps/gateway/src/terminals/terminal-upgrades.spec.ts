@@ -60,7 +60,9 @@ afterAll(async () => {
   replica.close();
 });
 
-const dial = (options: { protocols?: string[]; origin?: string; headers?: Record<string, string>; at?: string; to?: number } = {}) => {
+const dial = (
+  options: { protocols?: string[]; origin?: string; headers?: Record<string, string>; at?: string; to?: number } = {},
+) => {
   const { protocols = ['atoll.v1', ticket], origin, headers = {}, at = path, to = port } = options;
   return new WebSocket(`ws://127.0.0.1:${to}${at}`, protocols, { ...(origin && { origin }), headers });
 };
@@ -78,7 +80,10 @@ async function refusal(socket: WebSocket): Promise<{ status: number | undefined;
 
 describe('the WebSocket of a terminal', () => {
   it('is handed over to the replica that its ticket names: frames both ways, and its end from either side', async () => {
-    const browser = dial({ origin: 'http://atoll.example', headers: { cookie: '__Host-atoll=secret', authorization: 'Bearer secret' } });
+    const browser = dial({
+      origin: 'http://atoll.example',
+      headers: { cookie: '__Host-atoll=secret', authorization: 'Bearer secret' },
+    });
     await once(browser, 'open');
     expect(browser.protocol).toBe('atoll.v1');
     const answer = once(browser, 'message');
@@ -86,7 +91,10 @@ describe('the WebSocket of a terminal', () => {
     expect(String((await answer)[0])).toBe('bytes hello');
     const [request] = asked;
     expect(request?.url).toBe('/notebook-qwert');
-    expect(request?.headers).toMatchObject({ 'sec-websocket-protocol': `atoll.v1, ${ticket}`, 'x-forwarded-for': '127.0.0.1' });
+    expect(request?.headers).toMatchObject({
+      'sec-websocket-protocol': `atoll.v1, ${ticket}`,
+      'x-forwarded-for': '127.0.0.1',
+    });
     expect(JSON.stringify(request?.rawHeaders)).not.toContain('secret');
     expect(gateway.services.callsOf(terminals.locate).at(-1)).toMatchObject({
       input: { pod_name: 'notebook-qwert', ticket },
@@ -162,7 +170,8 @@ describe('the WebSocket of a terminal', () => {
   it('counts as a request without credentials', async () => {
     const [other, at] = await listening({ limits: { anonymous: { count: 2, seconds: 60 } } });
     const tries = [];
-    for (let made = 0; made < 3; made += 1) tries.push(await refusal(dial({ to: at, protocols: ['atoll.v1', 'v1.k1.guess'] })));
+    for (let made = 0; made < 3; made += 1)
+      tries.push(await refusal(dial({ to: at, protocols: ['atoll.v1', 'v1.k1.guess'] })));
     expect(tries.map(({ status }) => status)).toEqual([401, 401, 429]);
     await other.close();
   });
@@ -220,7 +229,12 @@ describe('another request to change the protocol', () => {
     ['/api/team', 'websocket'],
     [path, 'h2c'],
   ])('at %s to %s is answered as if it had not asked', async (at, upgrade) => {
-    const request = httpRequest({ host: '127.0.0.1', port, path: at, headers: { connection: 'Upgrade', upgrade } }).end();
+    const request = httpRequest({
+      host: '127.0.0.1',
+      port,
+      path: at,
+      headers: { connection: 'Upgrade', upgrade },
+    }).end();
     const [response] = (await once(request, 'response')) as [IncomingMessage];
     response.resume();
     expect([401, 405]).toContain(response.statusCode);

@@ -21,12 +21,16 @@ const handshakeKey = /^[+/0-9A-Za-z]{22}==$/;
 /** What is passed on besides: the rest of the browser's head, its cookies among it, is nobody's affair. */
 const passedOn = ['sec-websocket-key', 'sec-websocket-version'] as const;
 
-/** Whether a request is for the WebSocket of a terminal; any other `Upgrade` is ignored, as HTTP allows (RFC 9110, 7.8). */
+/**
+ * Whether a request is for the WebSocket of a terminal; any other `Upgrade` is ignored, as HTTP allows (RFC 9110, 7.8).
+ */
 export function isTerminalUpgrade({ method, url = '', headers }: IncomingMessage): boolean {
   return method === 'GET' && path.test(url) && headers.upgrade?.toLowerCase() === 'websocket';
 }
 
-/** Hands WebSockets of terminals over to the replica of pods that their tickets name, and passes bytes between the two. */
+/**
+ * Hands WebSockets of terminals over to the replica of pods that their tickets name, and passes bytes between the two.
+ */
 export function serveTerminals(app: INestApplication, instance: FastifyInstance): void {
   const answered = app.get(Answered);
   const noted: Noted = (status, requestId) => answered.recordUnread(status, requestId);
@@ -38,7 +42,11 @@ export function serveTerminals(app: INestApplication, instance: FastifyInstance)
   async function handOver(request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
     const { headers, url = '' } = request;
     const [, pod_name = ''] = path.exec(url) ?? [];
-    const address = clientAddress(socket.remoteAddress, headers['x-forwarded-for']?.toString(), settings.trustedProxies);
+    const address = clientAddress(
+      socket.remoteAddress,
+      headers['x-forwarded-for']?.toString(),
+      settings.trustedProxies,
+    );
     const giveBack = await limits.upgrade(address);
     requireOwnOrigin(headers.origin, settings.publicUrl);
     requireHandshake(headers);
@@ -59,7 +67,9 @@ export function serveTerminals(app: INestApplication, instance: FastifyInstance)
   instance.server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
     socket.on('error', () => socket.destroy());
     socket.setNoDelay(true);
-    handOver(request, socket, head).catch((error: unknown) => refuseUpgrade(socket, toAppError(error), request.url ?? '/', noted));
+    handOver(request, socket, head).catch((error: unknown) =>
+      refuseUpgrade(socket, toAppError(error), request.url ?? '/', noted),
+    );
   });
   // Node waits for these connections and ends none of them.
   instance.addHook('preClose', async () => {
@@ -87,27 +97,45 @@ function headFor(
 /** Who is no page sends no Origin, and has no cookie or session of somebody else's that would open anything. */
 function requireOwnOrigin(origin: string | undefined, publicUrl: string): void {
   if (origin === undefined || isOwnOrigin(origin, publicUrl)) return;
-  throw new AppError('forbidden', `A terminal may be opened by pages of ${publicUrl} only, not by those of another origin.`);
+  throw new AppError(
+    'forbidden',
+    `A terminal may be opened by pages of ${publicUrl} only, not by those of another origin.`,
+  );
 }
 
-/** What the server of the replica asks for (RFC 6455, 4.2.1), which would refuse it without a word after the ticket is used. */
-function requireHandshake({ 'sec-websocket-key': key = '', 'sec-websocket-version': version }: IncomingMessage['headers']): void {
+/**
+ * What the server of the replica asks for (RFC 6455, 4.2.1), which would refuse it without a word after the ticket is
+ * used.
+ */
+function requireHandshake({
+  'sec-websocket-key': key = '',
+  'sec-websocket-version': version,
+}: IncomingMessage['headers']): void {
   if (handshakeKey.test(key) && version === '13') return;
-  throw new AppError('invalid_input', 'A WebSocket needs Sec-WebSocket-Key, 16 bytes in base64, and Sec-WebSocket-Version: 13.');
+  throw new AppError(
+    'invalid_input',
+    'A WebSocket needs Sec-WebSocket-Key, 16 bytes in base64, and Sec-WebSocket-Version: 13.',
+  );
 }
 
 function ticketIn(protocols: string | undefined): string {
   const offered = (protocols ?? '').split(',').map((name) => name.trim());
   const ticket = offered.find((name) => name !== terminalProtocol);
   if (!offered.includes(terminalProtocol) || ticket === undefined) {
-    throw new AppError('unauthenticated', `A terminal needs two subprotocols: ${terminalProtocol}, and a ticket of POST at this path.`);
+    throw new AppError(
+      'unauthenticated',
+      `A terminal needs two subprotocols: ${terminalProtocol}, and a ticket of POST at this path.`,
+    );
   }
   return ticket;
 }
 
 const switched = 'HTTP/1.1 101 ';
 
-/** Throws where the replica does not open the terminal: its ticket was used a moment ago. What it has said is read again by whoever comes next. */
+/**
+ * Throws where the replica does not open the terminal: its ticket was used a moment ago. What it has said is read again
+ * by whoever comes next.
+ */
 async function requireOpened(replica: Socket): Promise<void> {
   const deadline = setTimeout(() => replica.destroy(), connectMs);
   try {
@@ -124,18 +152,26 @@ async function requireOpened(replica: Socket): Promise<void> {
     clearTimeout(deadline);
   }
   replica.destroy();
-  throw new AppError('unauthenticated', 'The ticket opens no terminal: it is not valid, has expired, or was used before.');
+  throw new AppError(
+    'unauthenticated',
+    'The ticket opens no terminal: it is not valid, has expired, or was used before.',
+  );
 }
 
 function gone(): AppError {
-  return new AppError('unavailable', 'The part of the platform that holds this terminal is gone. Ask for another ticket.');
+  return new AppError(
+    'unavailable',
+    'The part of the platform that holds this terminal is gone. Ask for another ticket.',
+  );
 }
 
 async function connectTo({ host, port }: { host: string; port: number }): Promise<Socket> {
   const replica = connect({ host, port, noDelay: true });
   const deadline = setTimeout(() => replica.destroy(new Error('timed out')), connectMs);
   try {
-    await new Promise<void>((resolve, reject) => replica.once('connect', resolve).once('error', reject).once('close', reject));
+    await new Promise<void>((resolve, reject) =>
+      replica.once('connect', resolve).once('error', reject).once('close', reject),
+    );
     replica.on('error', () => replica.destroy());
     return replica;
   } catch {

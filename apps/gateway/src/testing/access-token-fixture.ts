@@ -38,7 +38,11 @@ export class FakeSessions {
   /** An access token as the teams service makes it, but for what is given. */
   token(
     sid: string,
-    { claims = {}, header = {}, key }: { claims?: JWTPayload; header?: Partial<JWTHeaderParameters>; key?: KeyObject } = {},
+    {
+      claims = {},
+      header = {},
+      key,
+    }: { claims?: JWTPayload; header?: Partial<JWTHeaderParameters>; key?: KeyObject } = {},
   ) {
     const now = this.gateway.clock.nowMs / 1000;
     return new SignJWT({ sid, iss: issuer, aud: audience, sub: userId, iat: now, nbf: now, exp: now + 900, ...claims })

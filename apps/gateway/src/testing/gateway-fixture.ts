@@ -70,7 +70,8 @@ export async function call<Body>(
   options: CallOptions = {},
 ): Promise<Reply<Body>> {
   const { key, body, headers = {}, from = '127.0.0.1' } = options;
-  const payload = typeof body === 'string' || body instanceof Buffer || body === undefined ? body : JSON.stringify(body);
+  const payload =
+    typeof body === 'string' || body instanceof Buffer || body === undefined ? body : JSON.stringify(body);
   const answer = await app.inject({
     method: method as InjectOptions['method'],
     url,

@@ -42,7 +42,10 @@ export class FakeServices {
         return { error: isAppError(error) ? error : new AppError('internal', 'The fake failed.') };
       }
     };
-    const stop = this.bus.serve(operation.subject, ({ payload, context }, respond) => void serve(payload, context).then(respond));
+    const stop = this.bus.serve(
+      operation.subject,
+      ({ payload, context }, respond) => void serve(payload, context).then(respond),
+    );
     this.#stops.set(operation.subject, stop);
   }
 

@@ -26,14 +26,22 @@ const mpsRules = (allowFallback: boolean): PlacingRules => ({
 
 /** How many tenants a GPU has, by its state: at rest and on the way, each has one place. */
 const tenantsOf = ({ state, slotsUsed, turnsUsed }: GpuRoom) =>
-  ['temporal', 'to_temporal', 'doubting_temporal'].includes(state) ? bits(turnsUsed) : Math.max(bits(slotsUsed), bits(turnsUsed));
+  ['temporal', 'to_temporal', 'doubting_temporal'].includes(state)
+    ? bits(turnsUsed)
+    : Math.max(bits(slotsUsed), bits(turnsUsed));
 const isLost = ({ state }: GpuRoom) => state === 'offline';
 const capacityOf = (gpus: readonly GpuRoom[], { allowFallback }: PlacingRules) =>
   gpus.reduce((sum, gpu) => sum + (isLost(gpu) ? 0 : (allowFallback ? turns : replicas) - tenantsOf(gpu)), 0);
 
 function aGpu(gpuId: string, allowFallback: boolean): fc.Arbitrary<GpuRoom> {
-  const spatial = fc.record({ state: fc.constantFrom<GpuState>('spatial', 'preparing', 'offline'), tenants: fc.nat({ max: replicas }) });
-  const returning = fc.record({ state: fc.constantFrom<GpuState>('to_spatial', 'doubting_spatial'), tenants: fc.nat({ max: replicas }) });
+  const spatial = fc.record({
+    state: fc.constantFrom<GpuState>('spatial', 'preparing', 'offline'),
+    tenants: fc.nat({ max: replicas }),
+  });
+  const returning = fc.record({
+    state: fc.constantFrom<GpuState>('to_spatial', 'doubting_spatial'),
+    tenants: fc.nat({ max: replicas }),
+  });
   const fallen = fc.record({
     state: fc.constantFrom<GpuState>('temporal', 'to_temporal', 'doubting_temporal', 'preparing'),
     tenants: fc.integer({ min: 1, max: turns }),
@@ -51,7 +59,11 @@ function aGpu(gpuId: string, allowFallback: boolean): fc.Arbitrary<GpuRoom> {
 }
 
 const wanted = (profile: SliceProfile): fc.Arbitrary<Wanted> =>
-  fc.record({ teamId: fc.constantFrom('ours', 'theirs'), profile: fc.constant(profile), vgpus: fc.integer({ min: 1, max: 5 }) });
+  fc.record({
+    teamId: fc.constantFrom('ours', 'theirs'),
+    profile: fc.constant(profile),
+    vgpus: fc.integer({ min: 1, max: 5 }),
+  });
 
 interface Case {
   pool: PoolState;
@@ -86,12 +98,15 @@ function decideAll({ pool, rules, asks }: Case): { decisions: Decision[]; pool: 
 /** The same GPUs when all that they are at is over and has succeeded. */
 const rested = (gpus: readonly GpuRoom[]): GpuRoom[] =>
   gpus.map((gpu) => {
-    if (gpu.state === 'to_temporal' || gpu.state === 'doubting_temporal') return { ...gpu, state: 'temporal', slotsUsed: 0n };
-    if (gpu.state === 'to_spatial' || gpu.state === 'doubting_spatial') return { ...gpu, state: 'spatial', turnsUsed: 0n };
+    if (gpu.state === 'to_temporal' || gpu.state === 'doubting_temporal')
+      return { ...gpu, state: 'temporal', slotsUsed: 0n };
+    if (gpu.state === 'to_spatial' || gpu.state === 'doubting_spatial')
+      return { ...gpu, state: 'spatial', turnsUsed: 0n };
     if (gpu.state === 'preparing') return { ...gpu, state: gpu.turnsUsed === 0n ? 'spatial' : 'temporal' };
     return gpu;
   });
-const isAtRest = (gpus: readonly GpuRoom[]) => gpus.every(({ state }) => ['spatial', 'temporal', 'offline'].includes(state));
+const isAtRest = (gpus: readonly GpuRoom[]) =>
+  gpus.every(({ state }) => ['spatial', 'temporal', 'offline'].includes(state));
 
 describe('what is decided on requests for shares, one after the other', () => {
   it('law: a request is refused if and only if the pool cannot hold it with all that holds or waits before it', () => {
@@ -136,7 +151,11 @@ describe('what is decided on requests for shares, one after the other', () => {
     fc.assert(
       fc.property(mpsCase, (all) => {
         const { pool } = decideAll(all);
-        const state = decideAll({ pool: { gpus: pool.gpus, waiting: [] }, rules: all.rules, asks: [...pool.waiting] }).pool;
+        const state = decideAll({
+          pool: { gpus: pool.gpus, waiting: [] },
+          rules: all.rules,
+          asks: [...pool.waiting],
+        }).pool;
         const rest = serve({ ...state, gpus: rested(state.gpus) }, all.rules);
         expect(rest.every(({ kind }) => kind === 'lease')).toBe(true);
       }),
@@ -270,7 +289,9 @@ describe('what has to be on one node', () => {
     const decision = ask(gpus, 3);
     expect(decision.kind === 'lease' && decision.plans.map(({ gpu }) => gpu.nodeId)).toEqual(['b', 'b']);
     expect(ask(gpus, 4)).toEqual({ kind: 'refuse', isQueueFull: false, fits: [{ profile: half.name, count: 3 }] });
-    expect(decide({ gpus, waiting: [] }, { teamId: 'ours', profile: half, vgpus: 4 }, mpsRules(false)).decision.kind).toBe('lease');
+    expect(
+      decide({ gpus, waiting: [] }, { teamId: 'ours', profile: half, vgpus: 4 }, mpsRules(false)).decision.kind,
+    ).toBe('lease');
   });
 
   it('waits for the GPUs of one node to be at rest, as one request among others', () => {

@@ -1,6 +1,14 @@
 import type { AppError } from '@atoll/errors';
 import { maskOf, type SliceProfile } from '@atoll/gpu';
-import { planLeases, roomByFallback, roomOn, tenantsOn, type GpuPlan, type GpuRoom, type PlacingRules } from '../sharing/plan.js';
+import {
+  planLeases,
+  roomByFallback,
+  roomOn,
+  tenantsOn,
+  type GpuPlan,
+  type GpuRoom,
+  type PlacingRules,
+} from '../sharing/plan.js';
 import type { Whole } from '../sharing/waiting-requests.js';
 
 /** What a request wants of a pool. */
@@ -32,13 +40,20 @@ interface Outlook {
 export type Decision =
   /** It gets these leases now. */
   | { readonly kind: 'lease'; readonly plans: readonly GpuPlan[] }
-  /** It has no place as the GPUs are, and will have one, `later`, when those that switch or are being prepared are at rest. */
+  /**
+   * It has no place as the GPUs are, and will have one, `later`, when those that switch or are being prepared are at
+   * rest.
+   */
   | { readonly kind: 'wait'; readonly later: readonly GpuPlan[] }
   /**
    * It would have no place then either, or too many wait already. `fits`: what would be accepted instead, of each
    * profile alone.
    */
-  | { readonly kind: 'refuse'; readonly isQueueFull: boolean; readonly fits: readonly { profile: string; count: number }[] }
+  | {
+      readonly kind: 'refuse';
+      readonly isQueueFull: boolean;
+      readonly fits: readonly { profile: string; count: number }[];
+    }
   /** Of what it takes a part of too little is left, whatever the pool has. */
   | { readonly kind: 'exceed'; readonly refusal: AppError };
 
@@ -60,7 +75,8 @@ export function decide(pool: PoolState, wanted: Wanted, rules: PlacingRules): De
   const { gpus, waiting } = pool;
   const plans = planFor(gpus, wanted, rules);
   const leased = plans && applied(gpus, plans, wanted.profile);
-  if (plans && leased && waiting.length === 0) return { decision: { kind: 'lease', plans }, pool: { gpus: leased, waiting } };
+  if (plans && leased && waiting.length === 0)
+    return { decision: { kind: 'lease', plans }, pool: { gpus: leased, waiting } };
   const outlook = pool.outlook ?? outlookOf(gpus, waiting, rules);
   if (plans && leased) {
     const afterwards = outlookOf(leased, waiting, rules);
@@ -70,7 +86,8 @@ export function decide(pool: PoolState, wanted: Wanted, rules: PlacingRules): De
   }
   const known = { gpus, waiting, outlook };
   const later = planFor(outlook.gpus, wanted, rules);
-  if (!later) return { decision: { kind: 'refuse', isQueueFull: false, fits: fitsIn(outlook.gpus, wanted, rules) }, pool: known };
+  if (!later)
+    return { decision: { kind: 'refuse', isQueueFull: false, fits: fitsIn(outlook.gpus, wanted, rules) }, pool: known };
   const ofTeam = waiting.filter(({ teamId }) => teamId === wanted.teamId);
   const isQueueFull = waiting.length >= maxWaiting.pool || ofTeam.length >= maxWaiting.team;
   if (isQueueFull) return { decision: { kind: 'refuse', isQueueFull, fits: [] }, pool: known };
@@ -138,7 +155,11 @@ function outlookOf(gpus: readonly GpuRoom[], waiting: readonly Wanted[], rules: 
 }
 
 /** As `planLeases`; on one node, where that is wanted, and rather on one where no GPU has to fall back. */
-function planFor(gpus: readonly GpuRoom[], { profile, vgpus, isOnOneNode = false }: Wanted, rules: PlacingRules): GpuPlan[] | null {
+function planFor(
+  gpus: readonly GpuRoom[],
+  { profile, vgpus, isOnOneNode = false }: Wanted,
+  rules: PlacingRules,
+): GpuPlan[] | null {
   const plans = nodesOf(gpus, isOnOneNode).flatMap((node) => {
     const found = planLeases(node, profile, vgpus, rules);
     return found ? [found] : [];
@@ -167,7 +188,11 @@ function applied(gpus: readonly GpuRoom[], plans: readonly GpuPlan[], { size }: 
   });
 }
 
-function fitsIn(gpus: readonly GpuRoom[], { isOnOneNode = false }: Wanted, rules: PlacingRules): { profile: string; count: number }[] {
+function fitsIn(
+  gpus: readonly GpuRoom[],
+  { isOnOneNode = false }: Wanted,
+  rules: PlacingRules,
+): { profile: string; count: number }[] {
   const nodes = nodesOf(gpus, isOnOneNode);
   return rules.sold
     .map((sold) => {

@@ -56,8 +56,9 @@ export class Allocation {
   /**
    * Decides on requests in their order, as if each came when the one before it had its leases. The transaction holds
    * the lock of the pool from here on: `hold` carries out what was decided. What is refused comes back as an AppError
-   * `insufficient_capacity` that says what would be accepted, or as the error of the whole that it takes too much of. `leaving` are the ids of GPUs that the transaction locks afterwards: since all lock theirs in one
-   * order, they are locked with those of the leases.
+   * `insufficient_capacity` that says what would be accepted, or as the error of the whole that it takes too much of.
+   * `leaving` are the ids of GPUs that the transaction locks afterwards: since all lock theirs in one order, they are
+   * locked with those of the leases.
    */
   async decide(
     manager: EntityManager,
@@ -73,7 +74,8 @@ export class Allocation {
       (await this.lookAtAll(
         manager,
         pool,
-        (gpus, queue) => decideInTurn({ gpus, waiting: queue.map((request) => wantedOf(request, rules)) }, wanted, rules),
+        (gpus, queue) =>
+          decideInTurn({ gpus, waiting: queue.map((request) => wantedOf(request, rules)) }, wanted, rules),
         leaving,
       ));
     return all.map((asked, at) => {
@@ -124,7 +126,8 @@ export class Allocation {
     });
     for (const [at, request] of queue.entries()) {
       const decision = decisions[at];
-      if (decision?.kind === 'refuse') await refuseRequest(manager, request, capacityRefusal(pool, request, decision).message);
+      if (decision?.kind === 'refuse')
+        await refuseRequest(manager, request, capacityRefusal(pool, request, decision).message);
       if (decision?.kind !== 'lease') continue;
       // What was planned for those behind one that was withdrawn meanwhile counts on what that one would have changed:
       // they are looked at anew.
@@ -167,8 +170,12 @@ export class Allocation {
     return new Map(
       pools.map((pool) => {
         const rules = this.rulesOf(pool);
-        const rooms = (byPool.get(pool.poolId) ?? []).map((row) => ({ room: roomOf({ gpuId: '', nodeId: '', ...row }), gpus: row.gpus }));
-        const sumOf = (profile: SliceProfile) => rooms.reduce((sum, { room, gpus }) => sum + gpus * roomOn(room, profile, rules), 0);
+        const rooms = (byPool.get(pool.poolId) ?? []).map((row) => ({
+          room: roomOf({ gpuId: '', nodeId: '', ...row }),
+          gpus: row.gpus,
+        }));
+        const sumOf = (profile: SliceProfile) =>
+          rooms.reduce((sum, { room, gpus }) => sum + gpus * roomOn(room, profile, rules), 0);
         return [pool.poolId, new Map(rules.sold.map((profile) => [profile.name, sumOf(profile)]))];
       }),
     );
@@ -184,17 +191,24 @@ export class Allocation {
   ): Promise<Found | undefined> {
     const used = rules.isTemporal ? 'turns_used' : 'slots_used';
     // Constants of the profiles, written out: quicker for each of many GPUs than a list to go through.
-    const masks = new Set(wanted.flatMap(({ profile: { starts, size } }) => starts.map((start) => maskOf(start, size))));
+    const masks = new Set(
+      wanted.flatMap(({ profile: { starts, size } }) => starts.map((start) => maskOf(start, size))),
+    );
     const rows = await manager.query<(GpuColumns & { has_queue: boolean })[]>(
       `SELECT ${gpuColumns}, EXISTS (SELECT FROM waiting_request WHERE pool_id = $1) AS has_queue
        FROM gpu JOIN node USING (node_id)
        WHERE pool_id = $1 AND gpu.state = $2 AND node.state = 'ready' AND (${[...masks].map((mask) => `${used} & ${mask} = 0`).join(' OR ')})
        ORDER BY bit_count(${used}::bit(64)) DESC, gpu_id LIMIT $3`,
-      [pool.poolId, rules.isTemporal ? 'configured_temporal' : 'spatial', wanted.reduce((sum, { vgpus }) => sum + vgpus, 0)],
+      [
+        pool.poolId,
+        rules.isTemporal ? 'configured_temporal' : 'spatial',
+        wanted.reduce((sum, { vgpus }) => sum + vgpus, 0),
+      ],
     );
     if (rows.length === 0 || rows[0]?.has_queue) return undefined;
     const decisions = decideInTurn({ gpus: rows.map(roomOf), waiting: [] }, wanted, rules);
-    const isPlain = (decision: Decision) => decision.kind === 'lease' && decision.plans.every(({ fallsBack }) => !fallsBack);
+    const isPlain = (decision: Decision) =>
+      decision.kind === 'lease' && decision.plans.every(({ fallsBack }) => !fallsBack);
     const isAtRest = decisions.every((decision) => decision.kind === 'exceed' || isPlain(decision));
     return isAtRest ? this.lockPlanned(manager, rows, decisions, leaving) : undefined;
   }
@@ -220,8 +234,8 @@ export class Allocation {
   }
 
   /**
-   * The GPUs of these plans, and those where something is given back, locked in the order of their ids as every transaction does; undefined, and none is locked,
-   * where one of them has changed.
+   * The GPUs of these plans, and those where something is given back, locked in the order of their ids as every
+   * transaction does; undefined, and none is locked, where one of them has changed.
    */
   private async lockPlanned(
     manager: EntityManager,
@@ -229,12 +243,15 @@ export class Allocation {
     decisions: readonly Decision[],
     leaving: readonly string[],
   ): Promise<Found | undefined> {
-    const ids = new Set(decisions.flatMap((decision) => (decision.kind === 'lease' ? decision.plans.map(({ gpu }) => gpu.gpuId) : [])));
+    const ids = new Set(
+      decisions.flatMap((decision) => (decision.kind === 'lease' ? decision.plans.map(({ gpu }) => gpu.gpuId) : [])),
+    );
     if (ids.size === 0) return { decisions, gpus: new Map() };
     await manager.query('SAVEPOINT look');
-    const locked = await manager.query<object[]>('SELECT * FROM gpu WHERE gpu_id = ANY ($1::bigint[]) ORDER BY gpu_id FOR NO KEY UPDATE', [
-      [...ids, ...leaving],
-    ]);
+    const locked = await manager.query<object[]>(
+      'SELECT * FROM gpu WHERE gpu_id = ANY ($1::bigint[]) ORDER BY gpu_id FOR NO KEY UPDATE',
+      [[...ids, ...leaving]],
+    );
     const gpus = new Map(locked.map((raw) => this.gpus.rowOf(raw)).map((gpu) => [gpu.gpuId, gpu]));
     const isAsRead = rows.every((row) => !ids.has(row.gpuId) || isSame(row, gpus.get(row.gpuId)));
     if (isAsRead) return { decisions, gpus };
@@ -289,9 +306,14 @@ function isSame(one: GpuColumns, other: GpuColumns | undefined): boolean {
 
 /** Whether a GPU has to switch, or to be prepared, before it can be used. */
 function isForLater(decision: Admission['decision']): boolean {
-  return decision.kind === 'wait' || decision.plans.some(({ fallsBack, gpu }) => fallsBack || !settledStates.includes(gpu.state));
+  return (
+    decision.kind === 'wait' ||
+    decision.plans.some(({ fallsBack, gpu }) => fallsBack || !settledStates.includes(gpu.state))
+  );
 }
 
 function leasesOf(plans: readonly GpuPlan[], profile: string, slotSize: number, holder: LeaseHolder): NewLease[] {
-  return plans.flatMap(({ gpu: { gpuId }, places }) => places.map((place) => ({ gpuId, ...place, ...holder, profile, slotSize })));
+  return plans.flatMap(({ gpu: { gpuId }, places }) =>
+    places.map((place) => ({ gpuId, ...place, ...holder, profile, slotSize })),
+  );
 }

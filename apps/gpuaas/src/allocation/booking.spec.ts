@@ -16,7 +16,9 @@ beforeEach(async () => {
 afterAll(() => fixture.stop());
 
 const codesOf = async (calls: Promise<unknown>[]) =>
-  (await Promise.allSettled(calls)).map((call) => (call.status === 'fulfilled' ? 'accepted' : (call.reason as { code: string }).code));
+  (await Promise.allSettled(calls)).map((call) =>
+    call.status === 'fulfilled' ? 'accepted' : (call.reason as { code: string }).code,
+  );
 
 describe('a pool that many ask at once', () => {
   it.each([
@@ -24,7 +26,11 @@ describe('a pool that many ask at once', () => {
     ['MPS shares', { mechanism: 'mps', replicas: 5 }, 10],
     ['turns', { sharing_mode: 'Temporal', mechanism: 'time_slicing', replicas: 6 }, 12],
     ['MIG slices sold three times', { profiles: ['2g.20gb'], overcommit: 3 }, 18],
-    ['turns of GPUs that fall back for them', { mechanism: 'mps', replicas: 2, allow_fallback: true, temporal_replicas: 5 }, 10],
+    [
+      'turns of GPUs that fall back for them',
+      { mechanism: 'mps', replicas: 2, allow_fallback: true, temporal_replicas: 5 },
+      10,
+    ],
   ] as const)('sells all of its %s, and none twice', async (_, terms, capacity) => {
     const pool = await fixture.pool(terms as object, { count: 2 });
     const codes = await codesOf(Array.from({ length: 40 }, () => fixture.subscribe(team, { pool_id: pool.pool_id })));
@@ -73,8 +79,15 @@ describe('a subscription', () => {
       });
     const first = await ask();
     expect(await ask()).toEqual(first);
-    expect(await fixture.query('SELECT FROM lease WHERE subscription_id = $1', [first.subscription_id])).toHaveLength(1);
-    expect(first).toMatchObject({ profile: '1g.10gb', v_ram_gb: 10, workspace_id: team.workspace_id, status: 'subscribing' });
+    expect(await fixture.query('SELECT FROM lease WHERE subscription_id = $1', [first.subscription_id])).toHaveLength(
+      1,
+    );
+    expect(first).toMatchObject({
+      profile: '1g.10gb',
+      v_ram_gb: 10,
+      workspace_id: team.workspace_id,
+      status: 'subscribing',
+    });
   });
 
   it('can be left before it is granted, and costs nothing then', async () => {
@@ -114,7 +127,9 @@ describe('a subscription', () => {
   it('is refused to strangers, viewers, suspended teams and teams that are being deleted', async () => {
     const pool = await fixture.pool();
     const ask = (caller: object) =>
-      errorOf(fixture.call(subscriptions.subscribe, { team_id: team.team_id, pool_id: pool.pool_id, vgpus: 1 }, caller));
+      errorOf(
+        fixture.call(subscriptions.subscribe, { team_id: team.team_id, pool_id: pool.pool_id, vgpus: 1 }, caller),
+      );
     expect((await ask((await fixture.team()).member)).code).toBe('not_found');
     expect((await ask({ ...team.member, teams: [{ teamId: team.team_id, role: 'viewer' }] })).code).toBe('forbidden');
     const told = { team_id: team.team_id, name: 'x', workspaces: [{ id: team.workspace_id, name: 'default' }] };
@@ -130,7 +145,8 @@ describe('a subscription', () => {
     const attempt_id = newId();
     const closing = fixture.tell(teamDeletionRequested, { team_id: team.team_id, revision: 2, attempt_id });
     const codes = await codesOf([...asked, closing]);
-    const answers = () => fixture.events.filter(({ payload }) => (payload as { attempt_id?: string }).attempt_id === attempt_id);
+    const answers = () =>
+      fixture.events.filter(({ payload }) => (payload as { attempt_id?: string }).attempt_id === attempt_id);
     while (answers().length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
     const { holds } = answers()[0]!.payload as { holds: string | null };
     const accepted = codes.slice(0, 6).filter((code) => code === 'accepted').length;

@@ -25,7 +25,13 @@ interface Lease {
 }
 
 const insertion = `INSERT INTO lease (gpu_id, subscription_id, profile, slot_start, slot_size, turn) VALUES ($1, $2, 'mps-48', $3, $4, $5)`;
-const valuesOf = ({ gpu, slotStart, slotSize, turn }: Lease) => [gpuIds[gpu], subscriptionId, slotStart, slotSize, turn];
+const valuesOf = ({ gpu, slotStart, slotSize, turn }: Lease) => [
+  gpuIds[gpu],
+  subscriptionId,
+  slotStart,
+  slotSize,
+  turn,
+];
 const write = (lease: Lease) => fixture.query(insertion, valuesOf(lease));
 const clear = () => fixture.query('DELETE FROM lease');
 const isWritten = (writing: Promise<unknown>) =>
@@ -112,14 +118,17 @@ describe('a GPU', () => {
       }),
     );
 
-  it.each(['spatial', 'temporal', 'configured_temporal'])('in %s cannot be left with what another mode has', async (state) => {
-    const [own, other] = state === 'spatial' ? ['slots_used', 'turns_used'] : ['turns_used', 'slots_used'];
-    expect(await moves(`state = 'to_temporal', slots_used = 3, turns_used = 3`)).toBe(true);
-    expect(await moves(`state = '${state}'`)).toBe(false);
-    expect(await moves(`state = '${state}'`, `${other} = 0`)).toBe(true);
-    expect(await moves(`${other} = 8`)).toBe(false);
-    expect(await moves(`${own} = 1`)).toBe(true);
-  });
+  it.each(['spatial', 'temporal', 'configured_temporal'])(
+    'in %s cannot be left with what another mode has',
+    async (state) => {
+      const [own, other] = state === 'spatial' ? ['slots_used', 'turns_used'] : ['turns_used', 'slots_used'];
+      expect(await moves(`state = 'to_temporal', slots_used = 3, turns_used = 3`)).toBe(true);
+      expect(await moves(`state = '${state}'`)).toBe(false);
+      expect(await moves(`state = '${state}'`, `${other} = 0`)).toBe(true);
+      expect(await moves(`${other} = 8`)).toBe(false);
+      expect(await moves(`${own} = 1`)).toBe(true);
+    },
+  );
 
   it('that was left so once can be given back', async () => {
     await fixture.query('ALTER TABLE gpu DISABLE TRIGGER gpu_mode');

@@ -72,7 +72,10 @@ export class Entitlements {
       pools.map((pool) => {
         const parts = partsOf(pool);
         const { gpus = 0, held = null } = byPool.get(pool.poolId) ?? {};
-        const used = Object.entries(held ?? {}).reduce((sum, [profile, vgpus]) => sum + vgpus * (parts.of.get(profile) ?? 0), 0);
+        const used = Object.entries(held ?? {}).reduce(
+          (sum, [profile, vgpus]) => sum + vgpus * (parts.of.get(profile) ?? 0),
+          0,
+        );
         const free = Math.max(0, gpus * parts.perGpu * pool.overcommit - used);
         return [pool.poolId, new Map(fitsOf(parts.of, free).map(({ profile, count }) => [profile, count]))];
       }),

@@ -2,10 +2,14 @@ import { DataSource } from 'typeorm';
 import type { GpuaasFixture } from '../gpuaas-fixture.js';
 
 /**
- * Has something done while other work stands still at a GPU that it is about to lock, if it comes to lock any; then lets
- * it go on to its end.
+ * Has something done while other work stands still at a GPU that it is about to lock, if it comes to lock any; then
+ * lets it go on to its end.
  */
-export async function betweenLookAndWriting(fixture: GpuaasFixture, work: () => Promise<unknown>, meanwhile: () => Promise<unknown>) {
+export async function betweenLookAndWriting(
+  fixture: GpuaasFixture,
+  work: () => Promise<unknown>,
+  meanwhile: () => Promise<unknown>,
+) {
   const holder = fixture.get(DataSource).createQueryRunner();
   await holder.connect();
   const working = { isOver: false, end: Promise.resolve() };

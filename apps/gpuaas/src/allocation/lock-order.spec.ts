@@ -25,7 +25,9 @@ async function waiting(table = ''): Promise<void> {
   while ((await fixture.query(sql, [table])).length === 0) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Has something done while the GPU with the smaller id is locked, and tells whether the other one is locked meanwhile. */
+/**
+ * Has something done while the GPU with the smaller id is locked, and tells whether the other one is locked meanwhile.
+ */
 async function locksTheOther({ gpu_ids }: TwoGpus, work: () => Promise<unknown>): Promise<boolean> {
   const [smaller, larger] = gpu_ids.toSorted((one, other) => Number(one) - Number(other));
   const first = fixture.get(DataSource).createQueryRunner();
@@ -156,7 +158,9 @@ describe('a team is locked before what it holds', () => {
       await takeTurn(ending.manager, `team ${team.team_id}`);
       const giving = give(subscription_id);
       await waiting();
-      const free = await ending.query('SELECT FROM subscription WHERE subscription_id = $1 FOR UPDATE SKIP LOCKED', [subscription_id]);
+      const free = await ending.query('SELECT FROM subscription WHERE subscription_id = $1 FOR UPDATE SKIP LOCKED', [
+        subscription_id,
+      ]);
       await ending.commitTransaction();
       expect([free, await giving]).toEqual([[{}], expect.objectContaining({ [field]: 1 })]);
     } finally {

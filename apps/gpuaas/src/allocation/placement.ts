@@ -37,7 +37,10 @@ export class Placement {
     );
   }
 
-  /** Those that subscriptions, whose rows are locked by the transaction, give back: chosen once, since a later look could see others. */
+  /**
+   * Those that subscriptions, whose rows are locked by the transaction, give back: chosen once, since a later look
+   * could see others.
+   */
   async idleOf(manager: EntityManager, all: readonly Shrinking[]): Promise<Leaving[]> {
     if (all.length === 0) return [];
     const rows = await manager.query<{ lease_id: string; gpu_id: string; subscription_id: string }[]>(
@@ -61,7 +64,9 @@ export class Placement {
       manager,
       leaving.map(({ gpuId }) => gpuId),
     );
-    await manager.query('DELETE FROM lease WHERE lease_id = ANY ($1::bigint[])', [leaving.map(({ leaseId }) => leaseId)]);
+    await manager.query('DELETE FROM lease WHERE lease_id = ANY ($1::bigint[])', [
+      leaving.map(({ leaseId }) => leaseId),
+    ]);
     await recount(
       manager,
       gpus.map(({ gpuId }) => gpuId),
@@ -79,7 +84,13 @@ export class Placement {
    * Takes the GPUs of what these nodes did not give back out of service: they are initialised before anybody else is
    * placed there.
    */
-  async distrust(manager: EntityManager, held: HeldFilter, nodeIds: readonly string[], message: string, cause: Cause): Promise<void> {
+  async distrust(
+    manager: EntityManager,
+    held: HeldFilter,
+    nodeIds: readonly string[],
+    message: string,
+    cause: Cause,
+  ): Promise<void> {
     for (const gpu of (await this.lockHeld(manager, held)).filter(({ nodeId }) => nodeIds.includes(nodeId))) {
       await this.gpus.move(manager, gpu, 'GO_OFFLINE', cause, {}, { code: 'not_given_back', message });
     }
@@ -98,9 +109,10 @@ export class Placement {
   }
 
   private async lock(manager: EntityManager, gpuIds: readonly string[]): Promise<GpuEntity[]> {
-    const raw = await manager.query<object[]>('SELECT * FROM gpu WHERE gpu_id = ANY ($1::bigint[]) ORDER BY gpu_id FOR NO KEY UPDATE', [
-      gpuIds,
-    ]);
+    const raw = await manager.query<object[]>(
+      'SELECT * FROM gpu WHERE gpu_id = ANY ($1::bigint[]) ORDER BY gpu_id FOR NO KEY UPDATE',
+      [gpuIds],
+    );
     return raw.map((row) => this.gpus.rowOf(row));
   }
 }

@@ -16,7 +16,11 @@ export function readiness(
   vgpus: number,
 ): { againAfterMs: number; reason: { code: string; message: string } } | undefined {
   if (lostReason !== null)
-    throw new StepFailed('switch_failed', `The GPU could not be switched to the required sharing mode. ${lostReason}`, true);
+    throw new StepFailed(
+      'switch_failed',
+      `The GPU could not be switched to the required sharing mode. ${lostReason}`,
+      true,
+    );
   if (count < vgpus) throw new StepFailed('lost', 'The reserved capacity was lost.', true);
   const isReady = here.every(({ gpuState }) => (settledStates as readonly string[]).includes(gpuState));
   return isReady ? undefined : { againAfterMs: lookAgainMs, reason: waitsForGpu };

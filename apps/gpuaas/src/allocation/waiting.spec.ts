@@ -40,7 +40,8 @@ const shown = async ({ workload_id }: Workload, of = team) => {
   const { status, reason } = data.find((each) => each.workload_id === workload_id)!;
   return { status, reason };
 };
-const waiting = () => fixture.query<{ workload_id: string }>('SELECT workload_id FROM waiting_request ORDER BY waiting_id');
+const waiting = () =>
+  fixture.query<{ workload_id: string }>('SELECT workload_id FROM waiting_request ORDER BY waiting_id');
 
 async function during(seconds: number): Promise<void> {
   for (let passed = 0; passed < seconds; passed += 2) {
@@ -98,7 +99,9 @@ describe('a workload that meets a GPU on its way back', () => {
   });
 
   it('is one of as many as will fit, however many ask at once', async () => {
-    const others = await Promise.all(Array.from({ length: 8 }, () => fixture.subscribe(team, { pool_id: pool.pool_id })));
+    const others = await Promise.all(
+      Array.from({ length: 8 }, () => fixture.subscribe(team, { pool_id: pool.pool_id })),
+    );
     await fixture.settle();
     await returning();
     const answers = await Promise.allSettled(others.map((each) => start(1, team, each)));
@@ -164,7 +167,10 @@ describe('a workload that meets a GPU on its way back', () => {
     expect(await waiting()).toEqual([]);
     await freeDevice();
     await fixture.settle();
-    expect([(await shown(late)).status, (await fixture.subscription(team, held)).status]).toEqual(['stopped', 'unsubscribed']);
+    expect([(await shown(late)).status, (await fixture.subscription(team, held)).status]).toEqual([
+      'stopped',
+      'unsubscribed',
+    ]);
   });
 
   it('has failed with the reason where the GPU is lost on its way', async () => {
@@ -184,7 +190,9 @@ describe('a workload that meets a GPU on its way back', () => {
   it('has failed with the reason where nobody could serve it before its deadline', async () => {
     await returning();
     const late = await start();
-    await fixture.query(`UPDATE workload SET deadline_at = clock_timestamp() WHERE workload_id = $1`, [late.workload_id]);
+    await fixture.query(`UPDATE workload SET deadline_at = clock_timestamp() WHERE workload_id = $1`, [
+      late.workload_id,
+    ]);
     await fixture.work();
     expect(await shown(late)).toEqual({ status: 'failed', reason: `Deadline exceeded: ${reason}` });
     expect(await waiting()).toEqual([]);
@@ -214,9 +222,10 @@ describe('a team whose requests wait', () => {
     await fixture.settle();
     // The GPU of both is on its way back, where it is full until it may fall back again.
     await fixture.query(`UPDATE lease SET turn = slot_start WHERE subscription_id = $1`, [ours.subscription_id]);
-    await fixture.query(`UPDATE gpu SET state = 'to_spatial', turns_used = slots_used WHERE pool_id = $1 AND slots_used <> 0`, [
-      three.pool_id,
-    ]);
+    await fixture.query(
+      `UPDATE gpu SET state = 'to_spatial', turns_used = slots_used WHERE pool_id = $1 AND slots_used <> 0`,
+      [three.pool_id],
+    );
     // Of ten turns that there will be nine; eight there are now.
     expect(await fixture.start(team, ours, 9)).toMatchObject({ status: 'pending', reason });
     expect(await fixture.start(other, theirs)).toMatchObject({ status: 'pending', reason: null });
@@ -224,13 +233,19 @@ describe('a team whose requests wait', () => {
   });
 
   it('has a bounded number of them for a pool', async () => {
-    const many = await fixture.pool({ ...terms, replicas: 20, temporal_replicas: 48, overcommit: 16 }, { nodeName: `node-${newId()}` });
+    const many = await fixture.pool(
+      { ...terms, replicas: 20, temporal_replicas: 48, overcommit: 16 },
+      { nodeName: `node-${newId()}` },
+    );
     const ours = await fixture.subscribe(team, { pool_id: many.pool_id, vgpus: 100 });
     await fixture.settle();
     await fixture.start(team, ours, 20);
     await fixture.settle();
-    await fixture.query(`UPDATE gpu SET state = 'to_spatial', turns_used = slots_used WHERE gpu_id = $1`, [many.gpu_ids[0]]);
-    for (let count = 0; count < maxWaiting.team; count += 1) expect((await fixture.start(team, ours)).status).toBe('pending');
+    await fixture.query(`UPDATE gpu SET state = 'to_spatial', turns_used = slots_used WHERE gpu_id = $1`, [
+      many.gpu_ids[0],
+    ]);
+    for (let count = 0; count < maxWaiting.team; count += 1)
+      expect((await fixture.start(team, ours)).status).toBe('pending');
     const { code, message } = await errorOf(fixture.start(team, ours));
     expect([code, message]).toEqual([
       'insufficient_capacity',
@@ -253,7 +268,9 @@ describe('a subscription that meets a GPU in transition', () => {
     await during(4);
     const late = await subscribe();
     expect(late).toMatchObject({ status: 'subscribing', reason, vgpus_allocated: 1 });
-    expect((await errorOf(fixture.subscribe(team, { pool_id: plain.pool_id, vgpus: 2 }))).code).toBe('insufficient_capacity');
+    expect((await errorOf(fixture.subscribe(team, { pool_id: plain.pool_id, vgpus: 2 }))).code).toBe(
+      'insufficient_capacity',
+    );
     await freeDevice();
     await fixture.settle();
     expect(await fixture.subscription(team, late)).toMatchObject({ status: 'active', reason: null });

@@ -39,7 +39,10 @@ export class Waiting {
     if (!request.isFirst) return { againAfterMs: lookAgainMs, reason: waitsForGpu };
     const pool = await this.pools.pool(request.poolId);
     await this.transactions.run(async (manager) => {
-      const teamIds = await this.allocation.serve(manager, pool, { actor: 'system:gpuaas', reason: 'served in order of arrival' });
+      const teamIds = await this.allocation.serve(manager, pool, {
+        actor: 'system:gpuaas',
+        reason: 'served in order of arrival',
+      });
       if (teamIds.size > 0) await this.capacity.note(manager, [...teamIds]);
     });
     const left = await this.requestOf(of, id);

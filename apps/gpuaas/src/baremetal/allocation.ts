@@ -10,10 +10,13 @@ export const maxRequests = 64;
 
 /**
  * The free node for a request that this transaction has locked, the one that fits best; locked, and checked again under
- * the lock. A node for which an earlier request waits, of whatever team, is left to that. `next`: the first requests that
- * wait for what is left free; where there is no node, the earlier ones.
+ * the lock. A node for which an earlier request waits, of whatever team, is left to that. `next`: the first requests
+ * that wait for what is left free; where there is no node, the earlier ones.
  */
-export async function pickNode(manager: EntityManager, instanceId: string): Promise<{ nodeId?: string; next: string[] }> {
+export async function pickNode(
+  manager: EntityManager,
+  instanceId: string,
+): Promise<{ nodeId?: string; next: string[] }> {
   // Those who wait are read once for each kind of node, of which there are few.
   const rows = await manager.query<{ node_id: string; first: string | null }[]>(
     `WITH candidate AS MATERIALIZED (
@@ -49,7 +52,10 @@ export async function pickNode(manager: EntityManager, instanceId: string): Prom
 }
 
 /** Why a request waits; undefined where nothing can match it any more. */
-export async function waitingReason(manager: EntityManager, { instanceId }: BaremetalInstanceEntity): Promise<string | undefined> {
+export async function waitingReason(
+  manager: EntityManager,
+  { instanceId }: BaremetalInstanceEntity,
+): Promise<string | undefined> {
   const [found] = await manager.query<{ matching: number; suspended: boolean }[]>(
     `SELECT count(n.node_id)::int AS matching, NOT ${isWaiting('me')} AS suspended
      FROM baremetal_instance me LEFT JOIN baremetal_node n ON ${isInInventory('n')} AND ${fits('n', 'me')}
@@ -58,7 +64,9 @@ export async function waitingReason(manager: EntityManager, { instanceId }: Bare
   );
   if (!found || found.matching === 0) return undefined;
   if (found.suspended) return 'The team is suspended: its requests wait.';
-  return found.matching === 1 ? 'The one node that matches is not free.' : `None of the ${found.matching} nodes that match is free.`;
+  return found.matching === 1
+    ? 'The one node that matches is not free.'
+    : `None of the ${found.matching} nodes that match is free.`;
 }
 
 /** The first request that waits for what this node has. */

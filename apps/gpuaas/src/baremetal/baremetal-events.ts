@@ -15,7 +15,10 @@ export class BaremetalEvents {
 
   async changed(manager: EntityManager, instance: BaremetalInstanceEntity): Promise<void> {
     const { instanceId, revision, teamId, workspaceId, nodeId, name, createdAt } = instance;
-    const node = nodeId === null ? null : await manager.findOne(BaremetalNodeEntity, { select: { regionId: true }, where: { nodeId } });
+    const node =
+      nodeId === null
+        ? null
+        : await manager.findOne(BaremetalNodeEntity, { select: { regionId: true }, where: { nodeId } });
     await this.outbox.add(manager, baremetalChanged, {
       instance_id: instanceId,
       revision,

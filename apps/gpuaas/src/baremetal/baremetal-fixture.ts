@@ -82,7 +82,11 @@ export class BaremetalFixture {
 
   request({ team_id, member }: ToldTeam, input: Partial<RequestBaremetal> = {}): Promise<BaremetalInstance> {
     const specs = { gpu_model: someSpecs.gpu_model };
-    return this.gpuaas.call(baremetal.request, { team_id, name: 'training', region_id: this.regionId, specs, ...input }, member);
+    return this.gpuaas.call(
+      baremetal.request,
+      { team_id, name: 'training', region_id: this.regionId, specs, ...input },
+      member,
+    );
   }
 
   instance({ member }: ToldTeam, { instance_id }: { instance_id: string }): Promise<BaremetalInstance> {
@@ -119,12 +123,15 @@ export class BaremetalFixture {
   }
 
   /**
-   * Works step by step until the instance is in this state. Steps of other rows, such as a node that is due for its check, come between
-   * where the machine is slow, and a step may have to be tried again; so steps are not counted.
+   * Works step by step until the instance is in this state. Steps of other rows, such as a node that is due for its
+   * check, come between where the machine is slow, and a step may have to be tried again; so steps are not counted.
    */
   async reach({ instance_id }: { instance_id: string }, wanted: BaremetalInstanceState): Promise<void> {
     for (let passed = 0; passed < 3_600;) {
-      const rows = await this.gpuaas.query<{ state: string }>('SELECT state FROM baremetal_instance WHERE instance_id = $1', [instance_id]);
+      const rows = await this.gpuaas.query<{ state: string }>(
+        'SELECT state FROM baremetal_instance WHERE instance_id = $1',
+        [instance_id],
+      );
       if (rows[0]?.state === wanted) return;
       if (await this.workOnce()) continue;
       await this.pass(5);
@@ -169,14 +176,20 @@ export class BaremetalFixture {
   /** The payloads of the events of this name, once there is what is wanted among them. */
   async heard<Payload>(name: string, isThere: (payloads: Payload[]) => boolean): Promise<Payload[]> {
     for (const deadline = Date.now() + 90_000 * timeoutFactor; Date.now() < deadline; await delay(10)) {
-      const payloads = this.gpuaas.events.filter((event) => event.name === name).map(({ payload }) => payload as Payload);
+      const payloads = this.gpuaas.events
+        .filter((event) => event.name === name)
+        .map(({ payload }) => payload as Payload);
       if (isThere(payloads)) return payloads;
     }
     throw new Error(`${name} was not published as it should be.`);
   }
 
   /** Who may log in to a simulated host. */
-  async usersOf({ node_id }: { node_id: string }): Promise<Record<string, { password: string | null; keys: string[] }>> {
+  async usersOf({
+    node_id,
+  }: {
+    node_id: string;
+  }): Promise<Record<string, { password: string | null; keys: string[] }>> {
     const [host] = await this.gpuaas.query<{ users: Record<string, { password: string | null; keys: string[] }> }>(
       'SELECT users FROM simulated_host WHERE node_id = $1',
       [node_id],
@@ -185,7 +198,11 @@ export class BaremetalFixture {
   }
 
   /** The facts that billing was told of an instance, in their order. */
-  async factsOf({ instance_id }: { instance_id: string }): Promise<{ quantity: string; sku: string; time: string; id: string }[]> {
+  async factsOf({
+    instance_id,
+  }: {
+    instance_id: string;
+  }): Promise<{ quantity: string; sku: string; time: string; id: string }[]> {
     const rows = await this.gpuaas.query<{
       payload: { facts: { resource_id: string; quantity: string; sku: string; time: string; id: string }[] };
     }>(`SELECT payload FROM outbox WHERE event_name = 'gpuaas.usage_told'`);
@@ -194,7 +211,9 @@ export class BaremetalFixture {
       .map(({ payload }) => payload as (typeof rows)[number]['payload']);
     const all = [...told, ...rows.map(({ payload }) => payload)].flatMap(({ facts }) => facts);
     return [
-      ...new Map(all.filter(({ resource_id }) => resource_id === `baremetal:${instance_id}`).map((fact) => [fact.id, fact])).values(),
+      ...new Map(
+        all.filter(({ resource_id }) => resource_id === `baremetal:${instance_id}`).map((fact) => [fact.id, fact]),
+      ).values(),
     ];
   }
 }

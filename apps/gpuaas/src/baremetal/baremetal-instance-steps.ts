@@ -6,7 +6,11 @@ import { TeamCapacity } from '../capacity/team-capacity.js';
 import { GpuaasSettings } from '../gpuaas-settings.js';
 import { pickNode, servableRequests, waitingReason } from './allocation.js';
 import type { BaremetalInstanceEntity } from '../model/baremetal-instance.entity.js';
-import { baremetalInstanceMachine, type BaremetalInstanceEvent, type BaremetalInstanceState } from '../model/baremetal-instance.machine.js';
+import {
+  baremetalInstanceMachine,
+  type BaremetalInstanceEvent,
+  type BaremetalInstanceState,
+} from '../model/baremetal-instance.machine.js';
 import type { BaremetalNodeEntity } from '../model/baremetal-node.entity.js';
 import type { BaremetalNodeEvent } from '../model/baremetal-node.machine.js';
 import { BaremetalNodeSteps } from './baremetal-node-steps.js';
@@ -26,7 +30,9 @@ type Deed = Exclude<keyof HostDriver, 'inspect' | 'reach' | 'seen'>;
 const lookAgainMs = 5 * 60_000;
 
 /** What is done on the host in a state, what the ledger calls it, and where success leads. */
-const deeds: Partial<Record<BaremetalInstanceState, { action: AttemptAction; step: string; deed: Deed; event: BaremetalInstanceEvent }>> = {
+const deeds: Partial<
+  Record<BaremetalInstanceState, { action: AttemptAction; step: string; deed: Deed; event: BaremetalInstanceEvent }>
+> = {
   creating_user: { action: 'provision', step: 'create_user', deed: 'createUser', event: 'DONE' },
   placing_keys: { action: 'provision', step: 'place_keys', deed: 'placeKeys', event: 'DONE' },
   setting_password: { action: 'provision', step: 'set_password', deed: 'setPassword', event: 'DONE' },
@@ -45,7 +51,11 @@ const stepNames: Partial<Record<BaremetalInstanceState, string>> = {
 
 /** Requests for hosts: given a node, provisioned step by step, undone where that fails, and released. */
 @Injectable()
-export class BaremetalInstanceSteps extends DurableMachine<BaremetalInstanceEntity, BaremetalInstanceState, BaremetalInstanceEvent> {
+export class BaremetalInstanceSteps extends DurableMachine<
+  BaremetalInstanceEntity,
+  BaremetalInstanceState,
+  BaremetalInstanceEvent
+> {
   protected readonly lanes = `ARRAY[coalesce('node:' || node_id, 'requests:' || team_id)]`;
 
   constructor(
@@ -85,11 +95,15 @@ export class BaremetalInstanceSteps extends DurableMachine<BaremetalInstanceEnti
     const tenancy = this.access.tenancyOf(instance, node, keys, instance.fence);
     const driver = this.access.driverOf(node);
     if (deed === 'verify') await this.notePlaced(instance, keys);
-    await this.ledger.record({ instanceId, nodeId, action, step }, () => driver[deed](this.access.hostOf(node), tenancy, context));
+    await this.ledger.record({ instanceId, nodeId, action, step }, () =>
+      driver[deed](this.access.hostOf(node), tenancy, context),
+    );
     return { event, ...(instance.error && { reason: { code: instance.error.code, message: instance.error.message } }) };
   }
 
-  /** Requests that a free node fits, and hosts with other keys than their teams have, although nothing has told them. */
+  /**
+   * Requests that a free node fits, and hosts with other keys than their teams have, although nothing has told them.
+   */
   override async sweep(): Promise<string[]> {
     const servable = await this.query<{ instance_id: string }>(servableRequests, []);
     return [...servable.map(({ instance_id }) => instance_id), ...(await this.keys.staleInstances())];
@@ -118,17 +132,25 @@ export class BaremetalInstanceSteps extends DurableMachine<BaremetalInstanceEnti
     }
     if (this.definition.states.get(state)?.isFinal) await this.giveBack(manager, instance, node, from, event, cause);
     else if (state !== 'active') await this.raiseFence(manager, instanceId, nodeId);
-    if (state === 'reaching' || this.definition.states.get(state)?.isFinal) await this.capacity.note(manager, [instance.teamId]);
+    if (state === 'reaching' || this.definition.states.get(state)?.isFinal)
+      await this.capacity.note(manager, [instance.teamId]);
   }
 
   /** The first free node that fits, or the reason why it waits. */
-  private async allocate(manager: EntityManager, instance: BaremetalInstanceEntity, claimedDueAt: Date | null): Promise<boolean> {
+  private async allocate(
+    manager: EntityManager,
+    instance: BaremetalInstanceEntity,
+    claimedDueAt: Date | null,
+  ): Promise<boolean> {
     const { instanceId } = instance;
     const cause: Cause = { actor: 'system:gpuaas' };
     const { nodeId, next } = await pickNode(manager, instanceId);
     if (nodeId !== undefined) {
       const node = await this.lockNode(manager, nodeId);
-      await manager.query('UPDATE baremetal_instance SET node_id = $2, waiting_reason = NULL WHERE instance_id = $1', [instanceId, nodeId]);
+      await manager.query('UPDATE baremetal_instance SET node_id = $2, waiting_reason = NULL WHERE instance_id = $1', [
+        instanceId,
+        nodeId,
+      ]);
       await this.nodes.move(manager, node, 'ASSIGN', cause, { instanceId });
       await this.move(manager, instance, 'ALLOCATED', cause);
       await this.touch(manager, next);
@@ -140,17 +162,26 @@ export class BaremetalInstanceSteps extends DurableMachine<BaremetalInstanceEnti
       await this.move(manager, instance, 'MISMATCHED', cause, {}, error);
       return true;
     }
-    await manager.query('UPDATE baremetal_instance SET waiting_reason = $2 WHERE instance_id = $1', [instanceId, reason]);
+    await manager.query('UPDATE baremetal_instance SET waiting_reason = $2 WHERE instance_id = $1', [
+      instanceId,
+      reason,
+    ]);
     await this.touch(manager, next);
     // Touched meanwhile: it is still due.
-    if (claimedDueAt?.getTime() === instance.dueAt?.getTime()) await this.park(manager, instance, next.length > 0 ? 1_000 : lookAgainMs);
+    if (claimedDueAt?.getTime() === instance.dueAt?.getTime())
+      await this.park(manager, instance, next.length > 0 ? 1_000 : lookAgainMs);
     return true;
   }
 
-  private async begin(manager: EntityManager, instance: BaremetalInstanceEntity, node: BaremetalNodeEntity): Promise<void> {
-    await manager.query('UPDATE baremetal_instance SET active_since = entered_at, error = NULL WHERE instance_id = $1', [
-      instance.instanceId,
-    ]);
+  private async begin(
+    manager: EntityManager,
+    instance: BaremetalInstanceEntity,
+    node: BaremetalNodeEntity,
+  ): Promise<void> {
+    await manager.query(
+      'UPDATE baremetal_instance SET active_since = entered_at, error = NULL WHERE instance_id = $1',
+      [instance.instanceId],
+    );
     await manager.query('UPDATE baremetal_node SET failures = 0 WHERE node_id = $1', [node.nodeId]);
     await this.usage.tell(manager, instance, node, 1);
   }
@@ -171,17 +202,27 @@ export class BaremetalInstanceSteps extends DurableMachine<BaremetalInstanceEnti
     else if (event === 'SPOILED') {
       to = 'SPOIL';
       const reason = instance.lastError?.message ?? 'There was no answer in time.';
-      await this.nodes.setAside(manager, node.nodeId, 'clean_failed', `What the last tenant left could not be undone: ${reason}`);
+      await this.nodes.setAside(
+        manager,
+        node.nodeId,
+        'clean_failed',
+        `What the last tenant left could not be undone: ${reason}`,
+      );
     }
     if (event === 'UNDONE') {
-      await manager.query('UPDATE baremetal_instance SET password = NULL, proof_key = NULL WHERE instance_id = $1', [instance.instanceId]);
+      await manager.query('UPDATE baremetal_instance SET password = NULL, proof_key = NULL WHERE instance_id = $1', [
+        instance.instanceId,
+      ]);
     }
     const error = to === 'RETURN' ? null : instance.lastError;
     await this.nodes.move(manager, await this.lockNode(manager, node.nodeId), to, cause, {}, error);
   }
 
   /** A tenant had root. */
-  private async distrust(manager: EntityManager, { nodeId, reinstallUrl }: BaremetalNodeEntity): Promise<BaremetalNodeEvent> {
+  private async distrust(
+    manager: EntityManager,
+    { nodeId, reinstallUrl }: BaremetalNodeEntity,
+  ): Promise<BaremetalNodeEvent> {
     if (reinstallUrl !== null) return 'REINSTALL';
     const reason = 'The last tenant had root: install the host anew, then check it and end its maintenance.';
     await this.nodes.setAside(manager, nodeId, 'reinstall', reason);
@@ -204,19 +245,29 @@ export class BaremetalInstanceSteps extends DurableMachine<BaremetalInstanceEnti
   ): Promise<void> {
     if (event !== 'FAILED' && event !== 'EXPIRED' && event !== 'MISMATCHED') return;
     const expired = { code: 'no_capacity', message: `No node became free in time. ${waited ?? ''}`.trim() };
-    const { code, message } = event === 'EXPIRED' ? expired : (lastError ?? { code: 'internal', message: 'An internal error.' });
+    const { code, message } =
+      event === 'EXPIRED' ? expired : (lastError ?? { code: 'internal', message: 'An internal error.' });
     const error: BaremetalError = { code, message, step: stepNames[from] ?? from, at: enteredAt.toISOString() };
-    await manager.query('UPDATE baremetal_instance SET error = $2 WHERE instance_id = $1', [instanceId, JSON.stringify(error)]);
+    await manager.query('UPDATE baremetal_instance SET error = $2 WHERE instance_id = $1', [
+      instanceId,
+      JSON.stringify(error),
+    ]);
   }
 
   /** After some failures in a row a node gets no further tenant; after a changed host key at once. */
-  private async noteFailure(manager: EntityManager, node: BaremetalNodeEntity, { lastError }: BaremetalInstanceEntity): Promise<void> {
+  private async noteFailure(
+    manager: EntityManager,
+    node: BaremetalNodeEntity,
+    { lastError }: BaremetalInstanceEntity,
+  ): Promise<void> {
     const { nodeId } = node;
     const failures = node.failures + 1;
     await manager.query('UPDATE baremetal_node SET failures = $2 WHERE node_id = $1', [nodeId, failures]);
-    if (lastError?.code === 'host_key_changed') await this.nodes.setAside(manager, nodeId, 'host_key_changed', lastError.message);
+    if (lastError?.code === 'host_key_changed')
+      await this.nodes.setAside(manager, nodeId, 'host_key_changed', lastError.message);
     else if (failures >= this.settings.hostFailures) {
-      const reason = `${failures} instances in a row could not be provisioned here. The last: ${lastError?.message ?? ''}`.trim();
+      const reason =
+        `${failures} instances in a row could not be provisioned here. The last: ${lastError?.message ?? ''}`.trim();
       await this.nodes.setAside(manager, nodeId, 'failures', reason);
     }
   }
@@ -231,7 +282,10 @@ export class BaremetalInstanceSteps extends DurableMachine<BaremetalInstanceEnti
   }
 
   private async notePlaced({ instanceId }: BaremetalInstanceEntity, keys: readonly string[]): Promise<void> {
-    await this.query('UPDATE baremetal_instance SET placed_keys = $2 WHERE instance_id = $1', [instanceId, keys.join('\n')]);
+    await this.query('UPDATE baremetal_instance SET placed_keys = $2 WHERE instance_id = $1', [
+      instanceId,
+      keys.join('\n'),
+    ]);
   }
 
   private async lockNode(manager: EntityManager, nodeId: string): Promise<BaremetalNodeEntity> {

@@ -1,4 +1,11 @@
-import { DurableMachine, StepFailed, touchRows, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
+import {
+  DurableMachine,
+  StepFailed,
+  touchRows,
+  type Outcome,
+  type Passage,
+  type StepContext,
+} from '@atoll/state-machine';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { GpuaasSettings } from '../gpuaas-settings.js';
@@ -6,7 +13,11 @@ import { allWaitingFor, firstWaitingFor } from './allocation.js';
 import type { BaremetalInstanceEntity } from '../model/baremetal-instance.entity.js';
 import { baremetalInstanceMachine, type BaremetalInstanceMachine } from '../model/baremetal-instance.machine.js';
 import type { BaremetalNodeEntity, MaintenanceCode } from '../model/baremetal-node.entity.js';
-import { baremetalNodeMachine, type BaremetalNodeEvent, type BaremetalNodeState } from '../model/baremetal-node.machine.js';
+import {
+  baremetalNodeMachine,
+  type BaremetalNodeEvent,
+  type BaremetalNodeState,
+} from '../model/baremetal-node.machine.js';
 import { BaremetalEvents } from './baremetal-events.js';
 import { BaremetalSecrets } from './baremetal-secrets.js';
 import { HostAccess } from './host-access.js';
@@ -24,7 +35,10 @@ const awaitCallbackMs = 60_000;
 const shortestCleaningMs = 5_000;
 const longestCleaningMs = 10 * 60_000;
 
-/** Hosts: checked before they are offered, looked at while they are, and cleaned after a tenant where that failed at first. */
+/**
+ * Hosts: checked before they are offered, looked at while they are, and cleaned after a tenant where that failed at
+ * first.
+ */
 @Injectable()
 export class BaremetalNodeSteps extends DurableMachine<BaremetalNodeEntity, BaremetalNodeState, BaremetalNodeEvent> {
   protected readonly lanes = `ARRAY['node:' || node_id]`;
@@ -82,10 +96,10 @@ export class BaremetalNodeSteps extends DurableMachine<BaremetalNodeEntity, Bare
         await this.park(manager, node, this.settings.hostHealthMs);
         break;
       case 'reinstalling':
-        await manager.query('UPDATE baremetal_node SET reinstall_token = $2, reinstall_asked_at = NULL WHERE node_id = $1', [
-          node.nodeId,
-          this.secrets.sealReinstallToken(node.nodeId, createReinstallToken(node.nodeId)),
-        ]);
+        await manager.query(
+          'UPDATE baremetal_node SET reinstall_token = $2, reinstall_asked_at = NULL WHERE node_id = $1',
+          [node.nodeId, this.secrets.sealReinstallToken(node.nodeId, createReinstallToken(node.nodeId))],
+        );
         break;
       case 'clean_failed':
         if (from === 'reinstalling')
@@ -97,7 +111,12 @@ export class BaremetalNodeSteps extends DurableMachine<BaremetalNodeEntity, Bare
   }
 
   /** Takes no new tenant until the operator says so; `clean_failed`: until the host was cleaned. */
-  async setAside(manager: EntityManager, nodeId: string, code: Exclude<MaintenanceCode, 'operator'>, reason: string): Promise<void> {
+  async setAside(
+    manager: EntityManager,
+    nodeId: string,
+    code: Exclude<MaintenanceCode, 'operator'>,
+    reason: string,
+  ): Promise<void> {
     const [rows] = await manager.query<[{ name: string }[], number]>(
       `UPDATE baremetal_node SET is_maintenance = true, maintenance_code = $2, maintenance_reason = $3
        WHERE node_id = $1 AND NOT is_maintenance RETURNING name`,
@@ -116,10 +135,16 @@ export class BaremetalNodeSteps extends DurableMachine<BaremetalNodeEntity, Bare
     await touchRows(manager, this.instances, await allWaitingFor(manager, nodeId));
   }
 
-  private async becomeFree(manager: EntityManager, { nodeId, instanceId }: BaremetalNodeEntity, event: BaremetalNodeEvent): Promise<void> {
+  private async becomeFree(
+    manager: EntityManager,
+    { nodeId, instanceId }: BaremetalNodeEntity,
+    event: BaremetalNodeEvent,
+  ): Promise<void> {
     // Nothing of it is left on the host.
     if (instanceId !== null) {
-      await manager.query('UPDATE baremetal_instance SET password = NULL, proof_key = NULL WHERE instance_id = $1', [instanceId]);
+      await manager.query('UPDATE baremetal_instance SET password = NULL, proof_key = NULL WHERE instance_id = $1', [
+        instanceId,
+      ]);
     }
     const isCleaned = event === 'CLEANED' || event === 'PASSED';
     await manager.query(
@@ -135,7 +160,9 @@ export class BaremetalNodeSteps extends DurableMachine<BaremetalNodeEntity, Bare
 
   private async check(node: BaremetalNodeEntity, context: StepContext): Promise<Found> {
     const attempt = { instanceId: null, nodeId: node.nodeId, action: 'check', step: 'inspect' } as const;
-    const inspection = await this.ledger.record(attempt, () => this.access.driverOf(node).inspect(this.access.hostOf(node), context));
+    const inspection = await this.ledger.record(attempt, () =>
+      this.access.driverOf(node).inspect(this.access.hostOf(node), context),
+    );
     return { decide: (manager, row) => this.conclude(manager, row, inspection) };
   }
 
@@ -160,7 +187,8 @@ export class BaremetalNodeSteps extends DurableMachine<BaremetalNodeEntity, Bare
     };
     const cause = { actor: 'system:gpuaas' };
     let error = isAccepted ? null : { code: 'specs_differ', message: sentenceOf(differences) };
-    if (other !== undefined) error = { code: 'host_registered', message: `This host is registered as ${other}: delete one of the two.` };
+    if (other !== undefined)
+      error = { code: 'host_registered', message: `This host is registered as ${other}: delete one of the two.` };
     await this.move(manager, node, error === null ? 'PASSED' : 'REFUSED', cause, values, error);
     return true;
   }
@@ -169,7 +197,9 @@ export class BaremetalNodeSteps extends DurableMachine<BaremetalNodeEntity, Bare
   private async look(node: BaremetalNodeEntity, context: StepContext): Promise<Found> {
     const { hostHealthMs: againAfterMs } = this.settings;
     const [busy] = node.instanceId
-      ? await this.query(`SELECT FROM baremetal_instance WHERE instance_id = $1 AND state <> 'active'`, [node.instanceId])
+      ? await this.query(`SELECT FROM baremetal_instance WHERE instance_id = $1 AND state <> 'active'`, [
+          node.instanceId,
+        ])
       : [];
     if (busy) return { againAfterMs };
     let reason: string | null = null;
@@ -202,22 +232,27 @@ export class BaremetalNodeSteps extends DurableMachine<BaremetalNodeEntity, Bare
 
   /** Calls the hook until it has taken the call; then its callback is awaited until the deadline. */
   private async reinstall(node: BaremetalNodeEntity, context: StepContext): Promise<Found> {
-    const waiting = { againAfterMs: awaitCallbackMs, reason: { code: 'reinstalling', message: 'The reinstall hook is at work.' } };
+    const waiting = {
+      againAfterMs: awaitCallbackMs,
+      reason: { code: 'reinstalling', message: 'The reinstall hook is at work.' },
+    };
     if (node.reinstallAskedAt !== null) return waiting;
     const attempt = { instanceId: null, nodeId: node.nodeId, action: 'reinstall', step: 'call_hook' } as const;
     const token = this.secrets.openReinstallToken(node.nodeId, node.reinstallToken ?? '');
     await this.ledger.record(attempt, () => this.hook.call(node, token, context.signal));
-    await this.query('UPDATE baremetal_node SET reinstall_asked_at = clock_timestamp() WHERE node_id = $1 AND claim_token = $2', [
-      node.nodeId,
-      node.claimToken,
-    ]);
+    await this.query(
+      'UPDATE baremetal_node SET reinstall_asked_at = clock_timestamp() WHERE node_id = $1 AND claim_token = $2',
+      [node.nodeId, node.claimToken],
+    );
     return waiting;
   }
 
   /** After a tenant with root nothing on the host can be believed: such a host waits for a reinstall. */
   private async clean(node: BaremetalNodeEntity, context: StepContext): Promise<Found> {
     if (!isToBeCleaned(node)) return 'rest';
-    const [raw] = await this.query<object>('SELECT * FROM baremetal_instance WHERE instance_id = $1', [node.instanceId]);
+    const [raw] = await this.query<object>('SELECT * FROM baremetal_instance WHERE instance_id = $1', [
+      node.instanceId,
+    ]);
     const instance = raw && (this.instanceOf(raw) as BaremetalInstanceEntity);
     if (!instance?.password) return { event: 'CLEANED' };
     const attempt = { instanceId: instance.instanceId, nodeId: node.nodeId, action: 'clean', step: 'revoke' } as const;
@@ -225,7 +260,9 @@ export class BaremetalNodeSteps extends DurableMachine<BaremetalNodeEntity, Bare
       const revoke = (fence: string) =>
         this.ledger.record(attempt, () =>
           this.patiently(context, (limited) =>
-            this.access.driverOf(node).revoke(this.access.hostOf(node), this.access.tenancyOf(instance, node, [], fence), limited),
+            this.access
+              .driverOf(node)
+              .revoke(this.access.hostOf(node), this.access.tenancyOf(instance, node, [], fence), limited),
           ),
         );
       try {
@@ -234,7 +271,8 @@ export class BaremetalNodeSteps extends DurableMachine<BaremetalNodeEntity, Bare
         if (!(error instanceof StepFailed && error.code === 'superseded')) throw error;
         await revoke(await this.catchUp(node, context));
       }
-      // Installed anew, it shows a key that nothing has pinned; and no check of this release has passed on one without a machine id.
+      // Installed anew, it shows a key that nothing has pinned; and no check of this release has passed on one without
+      // a machine id.
       return { event: node.hostKey === null || node.machineId === null ? 'CHECK' : 'CLEANED' };
     } catch (error) {
       if (!(error instanceof StepFailed) || isCrowded(error)) throw error;
@@ -245,8 +283,8 @@ export class BaremetalNodeSteps extends DurableMachine<BaremetalNodeEntity, Bare
   }
 
   /**
-   * Gives a host three quarters of the step, of which it may wait for its connection for one, and takes silence for an answer: a step whose
-   * own time is over concludes nothing.
+   * Gives a host three quarters of the step, of which it may wait for its connection for one, and takes silence for an
+   * answer: a step whose own time is over concludes nothing.
    */
   private async patiently(context: StepContext, work: (limited: StepContext) => Promise<void>): Promise<void> {
     const limit = new AbortController();
@@ -261,7 +299,10 @@ export class BaremetalNodeSteps extends DurableMachine<BaremetalNodeEntity, Bare
     }
   }
 
-  /** What another node of the same host, or a time that the database has forgotten, has told the host: from now on this goes before it. */
+  /**
+   * What another node of the same host, or a time that the database has forgotten, has told the host: from now on this
+   * goes before it.
+   */
   private async catchUp(node: BaremetalNodeEntity, context: StepContext): Promise<string> {
     const seen = await this.access.driverOf(node).seen(this.access.hostOf(node), context);
     const [raised] = await this.query<{ fence: string }>(
@@ -290,7 +331,9 @@ export function isToBeCleaned({ state, instanceId, tenantSudo }: BaremetalNodeEn
   return (state as BaremetalNodeState) === 'clean_failed' && instanceId !== null && !tenantSudo;
 }
 
-/** Codes of checks that failed for what may pass by itself: the host did not answer, or nothing looked at it in time. */
+/**
+ * Codes of checks that failed for what may pass by itself: the host did not answer, or nothing looked at it in time.
+ */
 const passingCodes: ReadonlySet<string> = new Set([...unreachableCodes, crowdedCode, 'deadline_exceeded', 'timeout']);
 
 function isWorthAnotherLook({ lastError }: BaremetalNodeEntity): boolean {

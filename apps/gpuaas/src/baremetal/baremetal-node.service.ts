@@ -74,7 +74,10 @@ export class BaremetalNodesService {
     });
   }
 
-  async list({ region_id: regionId, ...asked }: ListBaremetalNodes, { caller }: CallContext): Promise<BaremetalNodePage> {
+  async list(
+    { region_id: regionId, ...asked }: ListBaremetalNodes,
+    { caller }: CallContext,
+  ): Promise<BaremetalNodePage> {
     requirePlatformAdmin(caller);
     const { page, limit, offset } = pageWindow(asked, 1);
     const where = `state <> 'removed' AND ($1::bigint IS NULL OR region_id = $1)`;
@@ -128,7 +131,10 @@ export class BaremetalNodesService {
     });
   }
 
-  /** Looks at the host again, and cleans it first where it was not: at once. Repeated while it checks, it changes nothing. */
+  /**
+   * Looks at the host again, and cleans it first where it was not: at once. Repeated while it checks, it changes
+   * nothing.
+   */
   async check({ node_id }: BaremetalNodePath, context: CallContext): Promise<BaremetalNode> {
     requirePlatformAdmin(context.caller);
     return this.transactions.once(context, async (manager) => {
@@ -150,7 +156,10 @@ export class BaremetalNodesService {
     return this.transactions.once(context, async (manager) => {
       const node = await this.lock(manager, node_id);
       if (node.state !== 'check_failed' || node.lastError?.code !== 'specs_differ') {
-        throw new AppError('conflict', 'There is nothing to accept: the last check of the node did not fail for different specs.');
+        throw new AppError(
+          'conflict',
+          'There is nothing to accept: the last check of the node did not fail for different specs.',
+        );
       }
       await this.nodes.move(manager, node, 'ACCEPT', causeOf(context, 'accept'), { accepted: node.found });
       return this.view(manager, node_id);
@@ -163,24 +172,32 @@ export class BaremetalNodesService {
       const node = await this.lock(manager, node_id);
       // What is left of a tenant on the host stays there.
       const moved = await this.nodes.move(manager, node, 'REMOVE', causeOf(context, 'delete'), { instanceId: null });
-      if (!moved) throw inUse(node, node.state === 'reinstalling' ? 'wait until its hook has answered' : 'release it first');
+      if (!moved)
+        throw inUse(node, node.state === 'reinstalling' ? 'wait until its hook has answered' : 'release it first');
       await this.nodes.reconsider(manager, node_id);
       await manager.query(`UPDATE baremetal_node SET credential = '' WHERE node_id = $1`, [node_id]);
       if (node.instanceId) {
-        await manager.query('UPDATE baremetal_instance SET password = NULL, proof_key = NULL WHERE instance_id = $1', [node.instanceId]);
+        await manager.query('UPDATE baremetal_instance SET password = NULL, proof_key = NULL WHERE instance_id = $1', [
+          node.instanceId,
+        ]);
       }
       return {};
     });
   }
 
-  private async insert(manager: EntityManager, values: Partial<BaremetalNodeEntity>, context: CallContext): Promise<BaremetalNodeEntity> {
+  private async insert(
+    manager: EntityManager,
+    values: Partial<BaremetalNodeEntity>,
+    context: CallContext,
+  ): Promise<BaremetalNodeEntity> {
     try {
       const node = await this.nodes.insert(manager, values, causeOf(context));
       // Its lane is named after its id, which it has only now.
       await this.nodes.assignLanes(manager, [node.nodeId]);
       return node;
     } catch (error) {
-      if (isUniqueViolation(error)) throw new AppError('conflict', 'A node of this name, or of this host and port, is registered already.');
+      if (isUniqueViolation(error))
+        throw new AppError('conflict', 'A node of this name, or of this host and port, is registered already.');
       throw error;
     }
   }
@@ -193,7 +210,11 @@ export class BaremetalNodesService {
 
   private requireHook(reinstall: object | null | undefined): void {
     if (!reinstall || this.hook.isUsable) return;
-    throw invalidField('reinstall', 'isUsable', 'needs ATOLL_REINSTALL_SECRET in the environment of the gpuaas service.');
+    throw invalidField(
+      'reinstall',
+      'isUsable',
+      'needs ATOLL_REINSTALL_SECRET in the environment of the gpuaas service.',
+    );
   }
 
   private async lock(manager: EntityManager, nodeId: string): Promise<BaremetalNodeEntity> {
@@ -203,7 +224,10 @@ export class BaremetalNodesService {
   }
 
   private async view(manager: EntityManager, nodeId: string): Promise<BaremetalNode> {
-    const [raw] = await manager.query<object[]>(`SELECT * FROM baremetal_node WHERE node_id = $1 AND state <> 'removed'`, [nodeId]);
+    const [raw] = await manager.query<object[]>(
+      `SELECT * FROM baremetal_node WHERE node_id = $1 AND state <> 'removed'`,
+      [nodeId],
+    );
     const [view] = raw ? await this.reader.nodes(manager, [this.nodes.rowOf(raw)]) : [];
     if (!view) throw notFound('node');
     return view;
@@ -216,20 +240,23 @@ function readCredential({ password, private_key: privateKey, passphrase }: Barem
     throw invalidField('credential', 'isOneOf', 'must hold either password or private_key.');
   }
   if (privateKey === undefined) {
-    if (passphrase !== undefined) throw invalidField('credential.passphrase', 'isOneOf', 'goes with private_key alone.');
+    if (passphrase !== undefined)
+      throw invalidField('credential.passphrase', 'isOneOf', 'goes with private_key alone.');
     return { password: password ?? '' };
   }
   try {
     checkPrivateKey(privateKey, passphrase);
   } catch (error) {
-    if (error instanceof BadPrivateKey) throw invalidField('credential.private_key', 'isPrivateKey', `is not usable: ${error.message}`);
+    if (error instanceof BadPrivateKey)
+      throw invalidField('credential.private_key', 'isPrivateKey', `is not usable: ${error.message}`);
     throw error;
   }
   return { privateKey, ...(passphrase !== undefined && { passphrase }) };
 }
 
 function inUse({ state }: BaremetalNodeEntity, hint: string): AppError {
-  const what = state === 'in_service' ? 'in service' : state === 'releasing' ? 'being released' : 'being installed anew';
+  const what =
+    state === 'in_service' ? 'in service' : state === 'releasing' ? 'being released' : 'being installed anew';
   return new AppError('conflict', `The node is ${what}: ${hint}.`);
 }
 
@@ -240,12 +267,19 @@ function readGpuModel({ gpu_model, gpu_count }: BaremetalSpecs): string | null {
     throw invalidField('specs.gpu_model', 'isEmpty', 'must be left out where gpu_count is 0.');
   }
   if (gpu_count > 0 && model === null) {
-    throw invalidField('specs.gpu_model', 'isNotEmpty', 'must name the GPUs; only where gpu_count is 0 it is left out.');
+    throw invalidField(
+      'specs.gpu_model',
+      'isNotEmpty',
+      'must name the GPUs; only where gpu_count is 0 it is left out.',
+    );
   }
   return boards.find((board) => board.name.toLowerCase() === model?.toLowerCase())?.name ?? model;
 }
 
-/** The address that a host is, in whatever spelling resolvers take for one, such as 127.1 or 0x7f000001; undefined for a name. */
+/**
+ * The address that a host is, in whatever spelling resolvers take for one, such as 127.1 or 0x7f000001; undefined for a
+ * name.
+ */
 function addressIn(host: string): string | undefined {
   if (isIP(host) !== 0) return host;
   if (host.toLowerCase() === 'localhost') return '127.0.0.1';

@@ -1,4 +1,10 @@
-import type { BaremetalInstance, BaremetalNode, BaremetalNodeStatus, BaremetalHostSpecs, BaremetalStatus } from '@atoll/contracts/gpuaas';
+import type {
+  BaremetalInstance,
+  BaremetalNode,
+  BaremetalNodeStatus,
+  BaremetalHostSpecs,
+  BaremetalStatus,
+} from '@atoll/contracts/gpuaas';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import type { BaremetalInstanceEntity } from '../model/baremetal-instance.entity.js';
@@ -96,7 +102,8 @@ export class BaremetalReader {
       const node = nodes.get(instance.nodeId ?? '');
       const isActive = instance.state === 'active';
       const { lastError } = instance;
-      const pending = lastError && !isActive ? { code: lastError.code, message: lastError.message, at: lastError.at } : null;
+      const pending =
+        lastError && !isActive ? { code: lastError.code, message: lastError.message, at: lastError.at } : null;
       const last = attempts.get(instance.instanceId)?.at(-1);
       const error = instance.error ?? (pending && { ...pending, step: last?.step ?? 'allocate' });
       return {

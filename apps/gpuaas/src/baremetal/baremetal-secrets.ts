@@ -62,6 +62,9 @@ export class BaremetalSecrets {
   /** Throws `unavailable` where the platform cannot keep secrets. */
   required(): Sealer {
     if (this.sealer) return this.sealer;
-    throw new AppError('unavailable', 'Secrets cannot be kept: the gpuaas service needs ATOLL_SEAL_KEYS in its environment.');
+    throw new AppError(
+      'unavailable',
+      'Secrets cannot be kept: the gpuaas service needs ATOLL_SEAL_KEYS in its environment.',
+    );
   }
 }

@@ -44,10 +44,17 @@ export class BaremetalService {
     private readonly events: BaremetalEvents,
   ) {}
 
-  async request({ team_id, workspace_id, region_id, name, specs }: RequestBaremetal, context: CallContext): Promise<BaremetalInstance> {
+  async request(
+    { team_id, workspace_id, region_id, name, specs }: RequestBaremetal,
+    context: CallContext,
+  ): Promise<BaremetalInstance> {
     const workspaceId = await this.gate.requireGrowth(context.caller, team_id, workspace_id);
     if (Object.values(specs).every((value) => value === undefined)) {
-      throw invalidField('specs', 'isNotEmpty', 'must name at least one of gpu_model, gpu_count, cpu_cores and memory_gb.');
+      throw invalidField(
+        'specs',
+        'isNotEmpty',
+        'must name at least one of gpu_model, gpu_count, cpu_cores and memory_gb.',
+      );
     }
     const instanceId = newId();
     const values = {
@@ -65,7 +72,8 @@ export class BaremetalService {
     };
     return this.writers.once(turnOf(team_id), context, async (manager) => {
       await this.gate.holdOpen(manager, context.caller, team_id, workspaceId);
-      if (region_id !== undefined && !(await manager.existsBy(RegionEntity, { regionId: region_id }))) throw notFound('region');
+      if (region_id !== undefined && !(await manager.existsBy(RegionEntity, { regionId: region_id })))
+        throw notFound('region');
       await this.requireMatch(manager, specs, region_id);
       await requireRoom(manager, team_id);
       const instance = await this.instances.insert(manager, values, causeOf(context));
@@ -117,14 +125,20 @@ export class BaremetalService {
     if (!node) throw notFound('instance');
     const { actor } = causeOf(context);
     await this.transactions.run((manager) =>
-      manager.query('INSERT INTO baremetal_credential_read (instance_id, actor, request_id, at) VALUES ($1, $2, $3, clock_timestamp())', [
-        instanceId,
-        actor,
-        context.requestId,
-      ]),
+      manager.query(
+        'INSERT INTO baremetal_credential_read (instance_id, actor, request_id, at) VALUES ($1, $2, $3, clock_timestamp())',
+        [instanceId, actor, context.requestId],
+      ),
     );
-    this.logger.log(`Credentials of the bare-metal instance ${instanceId} read by ${actor}, request ${context.requestId}`);
-    return { host: node.host, port: node.port, username, ssh_password: this.secrets.openPassword({ instanceId, password }) };
+    this.logger.log(
+      `Credentials of the bare-metal instance ${instanceId} read by ${actor}, request ${context.requestId}`,
+    );
+    return {
+      host: node.host,
+      port: node.port,
+      username,
+      ssh_password: this.secrets.openPassword({ instanceId, password }),
+    };
   }
 
   /** Throws `spec_mismatch` where no node could ever match, and says what the nearest one lacks. */
@@ -150,16 +164,27 @@ export class BaremetalService {
     );
   }
 
-  private async find(instanceId: string, { caller }: CallContext, permission: Permission): Promise<BaremetalInstanceEntity> {
-    const [raw] = await this.dataSource.query<object[]>('SELECT * FROM baremetal_instance WHERE instance_id = $1', [instanceId]);
+  private async find(
+    instanceId: string,
+    { caller }: CallContext,
+    permission: Permission,
+  ): Promise<BaremetalInstanceEntity> {
+    const [raw] = await this.dataSource.query<object[]>('SELECT * FROM baremetal_instance WHERE instance_id = $1', [
+      instanceId,
+    ]);
     if (!raw) throw notFound('instance');
     const instance = this.instances.rowOf(raw);
     requirePermission(caller, instance.teamId, permission, 'instance');
     return instance;
   }
 
-  private async reread(manager: EntityManager, { instanceId }: BaremetalInstanceEntity): Promise<BaremetalInstanceEntity> {
-    const [raw] = await manager.query<object[]>('SELECT * FROM baremetal_instance WHERE instance_id = $1', [instanceId]);
+  private async reread(
+    manager: EntityManager,
+    { instanceId }: BaremetalInstanceEntity,
+  ): Promise<BaremetalInstanceEntity> {
+    const [raw] = await manager.query<object[]>('SELECT * FROM baremetal_instance WHERE instance_id = $1', [
+      instanceId,
+    ]);
     if (!raw) throw notFound('instance');
     return this.instances.rowOf(raw);
   }
@@ -170,7 +195,10 @@ export class BaremetalService {
     return view;
   }
 
-  private async views(manager: EntityManager, instances: readonly BaremetalInstanceEntity[]): Promise<BaremetalInstance[]> {
+  private async views(
+    manager: EntityManager,
+    instances: readonly BaremetalInstanceEntity[],
+  ): Promise<BaremetalInstance[]> {
     return this.reader.instances(manager, instances, await this.nodesOf(manager, instances));
   }
 
@@ -179,7 +207,10 @@ export class BaremetalService {
     instances: readonly BaremetalInstanceEntity[],
   ): Promise<ReadonlyMap<string, BaremetalNodeEntity>> {
     const ids = instances.flatMap(({ nodeId }) => nodeId ?? []);
-    const rows = ids.length > 0 ? await manager.query<object[]>('SELECT * FROM baremetal_node WHERE node_id = ANY ($1)', [ids]) : [];
+    const rows =
+      ids.length > 0
+        ? await manager.query<object[]>('SELECT * FROM baremetal_node WHERE node_id = ANY ($1)', [ids])
+        : [];
     return new Map(rows.map((row) => this.nodes.rowOf(row)).map((node) => [node.nodeId, node]));
   }
 }

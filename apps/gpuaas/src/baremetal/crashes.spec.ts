@@ -21,7 +21,10 @@ type Deed = Exclude<keyof HostDriver, 'inspect'>;
 const deeds = ['reach', 'createUser', 'placeKeys', 'setPassword', 'verify', 'revoke'] as const satisfies Deed[];
 const moments = ['before the host was asked', 'after the host has done it'] as const;
 
-/** The worker dies at this call of a host, the first one of its kind: what it would have written is lost, and another takes over. */
+/**
+ * The worker dies at this call of a host, the first one of its kind: what it would have written is lost, and another
+ * takes over.
+ */
 function crashAt(deed: Deed, moment: (typeof moments)[number]): { hasCrashed(): boolean } {
   let crashes = 0;
   const hosts = fixture.gpuaas.get(SimulatedHosts);
@@ -37,7 +40,9 @@ function crashAt(deed: Deed, moment: (typeof moments)[number]): { hasCrashed(): 
   return { hasCrashed: () => crashes > 0 };
 }
 
-/** Host and database agree: whoever may log in is an active instance of the database, with the password that it knows. */
+/**
+ * Host and database agree: whoever may log in is an active instance of the database, with the password that it knows.
+ */
 async function expectAgreement(node: { node_id: string }, instance: { instance_id: string }): Promise<void> {
   const [users, { status }] = [await fixture.usersOf(node), await fixture.instance(team, instance)];
   const { status: nodeStatus } = await fixture.node(node.node_id);
@@ -48,27 +53,33 @@ async function expectAgreement(node: { node_id: string }, instance: { instance_i
     return;
   }
   expect([users, nodeStatus]).toEqual([{}, 'Available']);
-  const secrets = await fixture.gpuaas.query('SELECT password, proof_key FROM baremetal_instance WHERE instance_id = $1', [
-    instance.instance_id,
-  ]);
+  const secrets = await fixture.gpuaas.query(
+    'SELECT password, proof_key FROM baremetal_instance WHERE instance_id = $1',
+    [instance.instance_id],
+  );
   expect(secrets).toEqual([{ password: null, proof_key: null }]);
 }
 
 async function begun(faults: string) {
   const model = `model-${newId().slice(-8)}`;
-  const node = await fixture.available(faults, { specs: { gpu_model: model, gpu_count: 4, cpu_cores: 64, memory_gb: 512 } });
+  const node = await fixture.available(faults, {
+    specs: { gpu_model: model, gpu_count: 4, cpu_cores: 64, memory_gb: 512 },
+  });
   return { node, instance: await fixture.request(team, { specs: { gpu_model: model } }) };
 }
 
 describe.each(moments)('a worker that dies %s', (moment) => {
-  it.each(deeds.filter((deed) => deed !== 'revoke'))('in provisioning, at %s, is replaced: the instance becomes Active', async (deed) => {
-    const { node, instance } = await begun('');
-    const crash = crashAt(deed, moment);
-    await fixture.settle();
-    expect([crash.hasCrashed(), (await fixture.instance(team, instance)).status]).toEqual([true, 'Active']);
-    await expectAgreement(node, instance);
-    expect((await fixture.factsOf(instance)).map(({ quantity }) => quantity)).toEqual(['1']);
-  });
+  it.each(deeds.filter((deed) => deed !== 'revoke'))(
+    'in provisioning, at %s, is replaced: the instance becomes Active',
+    async (deed) => {
+      const { node, instance } = await begun('');
+      const crash = crashAt(deed, moment);
+      await fixture.settle();
+      expect([crash.hasCrashed(), (await fixture.instance(team, instance)).status]).toEqual([true, 'Active']);
+      await expectAgreement(node, instance);
+      expect((await fixture.factsOf(instance)).map(({ quantity }) => quantity)).toEqual(['1']);
+    },
+  );
 
   it.each(['keys-fail', 'password-lie', 'verify-fail'])(
     'in the rollback of %s is replaced: Failed, and the node Available',

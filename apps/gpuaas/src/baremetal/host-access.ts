@@ -35,7 +35,12 @@ export class HostAccess {
   }
 
   /** `keys`: to be placed; `fence`: of the step. */
-  tenancyOf(instance: BaremetalInstanceEntity, node: BaremetalNodeEntity, keys: readonly string[], fence: string): Tenancy {
+  tenancyOf(
+    instance: BaremetalInstanceEntity,
+    node: BaremetalNodeEntity,
+    keys: readonly string[],
+    fence: string,
+  ): Tenancy {
     const { instanceId, username, password, proofKey } = instance;
     if (password === null || proofKey === null) throw new Error(`The instance ${instanceId} has no secrets any more.`);
     return {

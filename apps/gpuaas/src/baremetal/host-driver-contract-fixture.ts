@@ -80,7 +80,8 @@ export function describeContract(start: () => Promise<HostUnderContract>): void 
       await driver[step](host, tenancy, patient());
       await driver[step](host, tenancy, patient());
     }
-    const doors = () => Promise.all([under.opens(username, { password }), under.opens(username, key), under.opens(username, proofKey)]);
+    const doors = () =>
+      Promise.all([under.opens(username, { password }), under.opens(username, key), under.opens(username, proofKey)]);
     expect(await doors()).toEqual([true, true, false]);
     expect(await codeOf(driver.inspect(host, patient()))).toBe('leftovers');
     tenancy = later(tenancy);
@@ -97,11 +98,13 @@ export function describeContract(start: () => Promise<HostUnderContract>): void 
     await provision(tenancy);
     await driver.changeKeys(host, { ...later(tenancy), keys: [fresh.publicKey] }, patient());
     const { username, password } = tenancy;
-    expect(await Promise.all([under.opens(username, old), under.opens(username, fresh), under.opens(username, { password })])).toEqual([
-      false,
-      true,
-      true,
-    ]);
+    expect(
+      await Promise.all([
+        under.opens(username, old),
+        under.opens(username, fresh),
+        under.opens(username, { password }),
+      ]),
+    ).toEqual([false, true, true]);
     await driver.revoke(host, later(tenancy), patient());
   });
 

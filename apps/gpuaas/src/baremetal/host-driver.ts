@@ -34,7 +34,10 @@ export interface Tenancy {
 export interface Inspection {
   readonly hostKey: string;
   readonly found: BaremetalFindings;
-  /** The greatest number that the host has seen; "0" for a new one. Another platform, or a node that was deleted, may have used it. */
+  /**
+   * The greatest number that the host has seen; "0" for a new one. Another platform, or a node that was deleted, may
+   * have used it.
+   */
   readonly fence: string;
   /** What systemd tells hosts apart by; "" where the host has none. */
   readonly machineId: string;
@@ -48,7 +51,9 @@ export function isCrowded(error: unknown): boolean {
   return error instanceof StepFailed && error.code === crowdedCode;
 }
 
-/** The outcome of a step on hosts. One that has not begun for want of a connection is run again, and is no failed try. */
+/**
+ * The outcome of a step on hosts. One that has not begun for want of a connection is run again, and is no failed try.
+ */
 export async function unlessCrowded<Row extends MachineRow, Event extends string>(
   { deadlineAt }: Row,
   step: () => Promise<Outcome<Row, Event>>,
@@ -57,7 +62,10 @@ export async function unlessCrowded<Row extends MachineRow, Event extends string
     return await step();
   } catch (error) {
     if (!(error instanceof StepFailed && isCrowded(error))) throw error;
-    return { againAfterMs: crowdedAgainMs, ...(deadlineAt && { reason: { code: error.code, message: error.message } }) };
+    return {
+      againAfterMs: crowdedAgainMs,
+      ...(deadlineAt && { reason: { code: error.code, message: error.message } }),
+    };
   }
 }
 
@@ -93,9 +101,9 @@ export interface HostDriver {
   changeKeys(host: HostRef, tenancy: Tenancy, context: StepContext): Promise<void>;
 
   /**
-   * Undoes all of it, in whatever part it was done. First the door is shut, even where it then throws because the
-   * host is full, is at work on something else, or has seen a greater number. Ends the user's processes, archives or removes the home folder,
-   * removes the user, and proves that neither password nor proof key opens the door.
+   * Undoes all of it, in whatever part it was done. First the door is shut, even where it then throws because the host
+   * is full, is at work on something else, or has seen a greater number. Ends the user's processes, archives or removes
+   * the home folder, removes the user, and proves that neither password nor proof key opens the door.
    */
   revoke(host: HostRef, tenancy: Tenancy, context: StepContext): Promise<void>;
 }

@@ -32,5 +32,6 @@ describe('a simulated host', () => describeContract(simulated));
 
 describeWhere(hostsLack(), 'a real host', () => {
   describe('by the password of root', () => describeContract(() => startSshHostUnderContract()));
-  describe('by the key of a user with password-less sudo', () => describeContract(() => startSshHostUnderContract({ isSudoer: true })));
+  describe('by the key of a user with password-less sudo', () =>
+    describeContract(() => startSshHostUnderContract({ isSudoer: true })));
 });

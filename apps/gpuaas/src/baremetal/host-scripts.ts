@@ -33,9 +33,10 @@ export const tools = [
 ];
 
 /**
- * The first of the numbers that users and their groups get: it and the fence, which grows with each tenancy, so that no number comes twice on a
- * host and what a tenant leaves on it belongs to nobody. Above the subordinate ids of login.defs, the containers of systemd and the usual range
- * of directories, and below what systemd reserves (https://systemd.io/UIDS-GIDS). Users with such a number get no subordinate ids.
+ * The first of the numbers that users and their groups get: it and the fence, which grows with each tenancy, so that no
+ * number comes twice on a host and what a tenant leaves on it belongs to nobody. Above the subordinate ids of
+ * login.defs, the containers of systemd and the usual range of directories, and below what systemd reserves
+ * (https://systemd.io/UIDS-GIDS). Users with such a number get no subordinate ids.
  */
 const firstId = 2_001_000_000;
 
@@ -165,8 +166,8 @@ ${tenancy.hasSudo ? sudo : ''}`,
 
 /**
  * As the user itself, in whose folder a root that follows links could be led astray. The user can stop such a process,
- * take it over, or have it wait for ever: it is ended in time, and holds no pipe of root's and no lock. Lines outside of
- * the block are the tenant's own.
+ * take it over, or have it wait for ever: it is ended in time, and holds no pipe of root's and no lock. Lines outside
+ * of the block are the tenant's own.
  */
 export function keysScript(tenancy: Tenancy, keys: readonly string[]): string {
   if (keys.some((key) => !/^[a-z0-9-]+ [A-Za-z0-9+/=]+$/.test(key))) throw new Error('Not fit for a script.');

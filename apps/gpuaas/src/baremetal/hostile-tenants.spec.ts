@@ -51,7 +51,10 @@ describeWhere(hostsLack(), 'a tenant without root, who does not want to leave,',
   it('keeps lines of its own in authorized_keys, through a link too', async () => {
     const [own, key] = [generateKeyPair(), generateKeyPair()];
     const tenancy = await tenant({ keys: [key.publicKey] });
-    await as(tenancy, `echo "${own.publicKey}" >> .ssh/authorized_keys; mv .ssh/authorized_keys k; ln -s ../k .ssh/authorized_keys`);
+    await as(
+      tenancy,
+      `echo "${own.publicKey}" >> .ssh/authorized_keys; mv .ssh/authorized_keys k; ln -s ../k .ssh/authorized_keys`,
+    );
     expect(await changeKeys({ ...tenancy, keys: [] })).toBe('none');
     expect([await under.opens(tenancy.username, own), await under.opens(tenancy.username, key)]).toEqual([true, false]);
     expect(await revoke(tenancy)).toBe('none');
@@ -65,7 +68,9 @@ describeWhere(hostsLack(), 'a tenant without root, who does not want to leave,',
       `mkdir .ssh/authorized_keys.atoll; (cd .ssh/authorized_keys.atoll && seq 20000 | xargs touch); echo "while :; do pkill -STOP -u ${tenancy.username} -x sh; done" > stop; (setsid bash ./stop >/dev/null 2>&1 &)`,
     );
     expect(await changeKeys(tenancy)).toBe('keys_failed');
-    expect(await under.real.inside('flock -n /var/lib/atoll/lock true && ls /var/lib/atoll')).toBe('fence\ninstance\nlock\nreserve');
+    expect(await under.real.inside('flock -n /var/lib/atoll/lock true && ls /var/lib/atoll')).toBe(
+      'fence\ninstance\nlock\nreserve',
+    );
     expect(await revoke(tenancy)).toBe('none');
     await isGone(tenancy);
   });
@@ -76,7 +81,9 @@ describeWhere(hostsLack(), 'a tenant without root, who does not want to leave,',
     const release = await under.real.inside('setsid flock /var/lib/atoll/lock sleep 1000 >/dev/null 2>&1 & echo $!');
     expect(await revoke(tenancy)).toBe('host_locked');
     expect(await isOpenTo(tenancy)).toBe(false);
-    expect(await under.real.inside(`pgrep -u ${tenancy.username} || true; kill -KILL -- -${release}; echo ${release}`)).toBe(release);
+    expect(
+      await under.real.inside(`pgrep -u ${tenancy.username} || true; kill -KILL -- -${release}; echo ${release}`),
+    ).toBe(release);
     expect(await codeOf(under.driver.revoke(under.host, { ...tenancy, fence: '0' }, patient()))).toBe('superseded');
     expect(await revoke(tenancy)).toBe('none');
     await isGone(tenancy);

@@ -5,7 +5,13 @@ import type { BaremetalFixture } from './baremetal-fixture.js';
 import type { HostDriver } from './host-driver.js';
 import { SimulatedHosts } from './simulated-hosts.js';
 
-export const crashableDeeds = ['createUser', 'placeKeys', 'setPassword', 'verify', 'revoke'] as const satisfies (keyof HostDriver)[];
+export const crashableDeeds = [
+  'createUser',
+  'placeKeys',
+  'setPassword',
+  'verify',
+  'revoke',
+] as const satisfies (keyof HostDriver)[];
 type CrashableDeed = (typeof crashableDeeds)[number];
 
 export type Command =
@@ -145,12 +151,14 @@ export class World {
     const found = await Promise.all(this.instances.map((instance) => this.fixture.instance(this.team, instance)));
     const nodes = await Promise.all(this.nodeIds.map((nodeId) => this.fixture.node(nodeId)));
     const active = found.filter(({ status }) => status === 'Active');
-    for (const { status } of found) expect(['Requested', 'Active', 'Failed', 'Cancelled', 'Released']).toContain(status);
+    for (const { status } of found)
+      expect(['Requested', 'Active', 'Failed', 'Cancelled', 'Released']).toContain(status);
     expect(nodes.filter(({ status }) => status === 'In service')).toHaveLength(active.length);
     const free = nodes.filter(({ status }) => status === 'Available');
     expect(free).toHaveLength(nodes.length - active.length);
     for (const { status, specs } of found) {
-      if (status === 'Requested') expect(free.filter((node) => node.specs.gpu_count >= (specs.gpu_count ?? 0))).toEqual([]);
+      if (status === 'Requested')
+        expect(free.filter((node) => node.specs.gpu_count >= (specs.gpu_count ?? 0))).toEqual([]);
     }
     for (const instance of active) {
       const { username, ssh_password: password } = await this.fixture.credentials(this.team, instance);
@@ -179,15 +187,18 @@ export class World {
   }
 
   private async rename(nodeId: string, faults: string): Promise<void> {
-    await this.fixture.gpuaas.query('UPDATE baremetal_node SET name = $2 WHERE node_id = $1', [nodeId, `law-${newId()}.${faults}`]);
+    await this.fixture.gpuaas.query('UPDATE baremetal_node SET name = $2 WHERE node_id = $1', [
+      nodeId,
+      `law-${newId()}.${faults}`,
+    ]);
   }
 
   /** Nothing tells the requests that wait. */
   private async offer(nodeId: string, isOffered: boolean): Promise<void> {
-    await this.fixture.gpuaas.query('UPDATE baremetal_node SET is_maintenance = $2 WHERE node_id = $1 AND maintenance_code IS NULL', [
-      nodeId,
-      !isOffered,
-    ]);
+    await this.fixture.gpuaas.query(
+      'UPDATE baremetal_node SET is_maintenance = $2 WHERE node_id = $1 AND maintenance_code IS NULL',
+      [nodeId, !isOffered],
+    );
   }
 
   private async mend(): Promise<void> {
@@ -229,7 +240,9 @@ export class World {
       const gpus = rows.get(instance.instance_id)?.node_gpus ?? null;
       if (gpus === null || instance.wasPlaced) continue;
       instance.wasPlaced = true;
-      const passed = this.instances.slice(0, at).filter((earlier) => rows.get(earlier.instance_id)?.state === 'requested');
+      const passed = this.instances
+        .slice(0, at)
+        .filter((earlier) => rows.get(earlier.instance_id)?.state === 'requested');
       expect(passed.filter((earlier) => earlier.gpus <= gpus)).toEqual([]);
     }
   }

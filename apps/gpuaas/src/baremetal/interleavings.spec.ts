@@ -5,7 +5,10 @@ import type { ToldTeam } from '../gpuaas-fixture.js';
 import { BaremetalFixture } from './baremetal-fixture.js';
 import { crashableDeeds, World, type Command } from './interleavings-fixture.js';
 
-/** Most hosts fail, most failures are for good, and undoing fails too: what the laws are about is rare where all goes well. */
+/**
+ * Most hosts fail, most failures are for good, and undoing fails too: what the laws are about is rare where all goes
+ * well.
+ */
 const provisioning = fc.oneof(
   { weight: 4, arbitrary: fc.constant('') },
   { weight: 6, arbitrary: fc.constantFrom('user-fail', 'keys-fail', 'password-fail', 'verify-fail') },
@@ -25,13 +28,20 @@ const command: fc.Arbitrary<Command> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ kind: fc.constant('end' as const), which }) },
   { weight: 4, arbitrary: fc.constant({ kind: 'settle' as const }) },
   { weight: 4, arbitrary: fc.record({ kind: fc.constant('work' as const), steps: fc.integer({ min: 1, max: 8 }) }) },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant('together' as const), workers: fc.integer({ min: 2, max: 4 }) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constant('together' as const), workers: fc.integer({ min: 2, max: 4 }) }),
+  },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('pass' as const), seconds: fc.constantFrom(3, 20, 200) }) },
   { weight: 3, arbitrary: fc.record({ kind: fc.constant('break' as const), host, faults }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('offer' as const), host, isOffered: fc.boolean() }) },
   {
     weight: 3,
-    arbitrary: fc.record({ kind: fc.constant('crash' as const), deed: fc.constantFrom(...crashableDeeds), isAfter: fc.boolean() }),
+    arbitrary: fc.record({
+      kind: fc.constant('crash' as const),
+      deed: fc.constantFrom(...crashableDeeds),
+      isAfter: fc.boolean(),
+    }),
   },
 );
 
@@ -47,7 +57,9 @@ it(
   'law: whatever the order of requests, releases, failures and crashes, host and database agree, hosts are given in the order of arrival, and all comes to rest',
   async () => {
     const someRequests = fc.array(request, { minLength: 2, maxLength: 4 });
-    const commands = fc.tuple(someRequests, fc.array(command, { minLength: 8, maxLength: 20 })).map((parts) => parts.flat());
+    const commands = fc
+      .tuple(someRequests, fc.array(command, { minLength: 8, maxLength: 20 }))
+      .map((parts) => parts.flat());
     await fc.assert(
       fc.asyncProperty(fc.tuple(faults, faults), commands, async (begun, all) => {
         const world = await World.create(fixture, team, begun);

@@ -32,7 +32,8 @@ export class KeyChanges {
     const { instanceId, teamId, placedKeys } = instance;
     const attempts = instance.attempts + 1;
     if ((await this.keys.of(teamId)).join('\n') === placedKeys) return 'rest';
-    // Keys are read after the number is taken: who has read older ones has a smaller number, and is refused by the host.
+    // Keys are read after the number is taken: who has read older ones has a smaller number, and is refused by the
+    // host.
     const fence = await this.nextFence(instance);
     const keys = await this.keys.of(teamId);
     const tenancy = this.access.tenancyOf(instance, node, keys, fence);
@@ -45,15 +46,17 @@ export class KeyChanges {
       const { code, message } = error;
       return { againAfterMs: backOffMs(keysBackOff, attempts), reason: { code, message }, values: { attempts } };
     }
-    await this.dataSource.query('UPDATE baremetal_instance SET placed_keys = $2 WHERE instance_id = $1 AND fence = $3', [
-      instanceId,
-      keys.join('\n'),
-      fence,
-    ]);
+    await this.dataSource.query(
+      'UPDATE baremetal_instance SET placed_keys = $2 WHERE instance_id = $1 AND fence = $3',
+      [instanceId, keys.join('\n'), fence],
+    );
     return 'rest';
   }
 
-  /** A number greater than all before, for something more that is done in `active`. The instance is locked before its node, as by transitions. */
+  /**
+   * A number greater than all before, for something more that is done in `active`. The instance is locked before its
+   * node, as by transitions.
+   */
   private async nextFence({ instanceId, claimToken }: BaremetalInstanceEntity): Promise<string> {
     const [raised] = await this.dataSource.query<{ fence: string }[]>(
       `WITH instance AS (

@@ -20,7 +20,10 @@ const insert = ({ node_id }: BaremetalNode, count: number, days: number) =>
     [node_id, count, days],
   );
 async function countOf({ node_id }: BaremetalNode): Promise<number> {
-  const [row] = await fixture.gpuaas.query<{ count: number }>('SELECT count(*)::int FROM baremetal_attempt WHERE node_id = $1', [node_id]);
+  const [row] = await fixture.gpuaas.query<{ count: number }>(
+    'SELECT count(*)::int FROM baremetal_attempt WHERE node_id = $1',
+    [node_id],
+  );
   return row?.count ?? 0;
 }
 async function check({ node_id }: BaremetalNode): Promise<void> {
@@ -30,7 +33,10 @@ async function check({ node_id }: BaremetalNode): Promise<void> {
 
 it('attempts go after 30 days, but for the last 100 of each node', async () => {
   const [old, young] = [await fixture.available(), await fixture.available()];
-  await fixture.gpuaas.query(`UPDATE baremetal_attempt SET started_at = now() - interval '32 days' WHERE node_id = $1`, [old.node_id]);
+  await fixture.gpuaas.query(
+    `UPDATE baremetal_attempt SET started_at = now() - interval '32 days' WHERE node_id = $1`,
+    [old.node_id],
+  );
   await insert(old, 250, 31);
   await insert(young, 250, 29);
   for (let count = 0; count < 4; count += 1) for (const node of [old, young]) await check(node);
@@ -58,7 +64,8 @@ it('a host that does not take the new keys of its team is tried ever more seldom
   const model = `keys-${newId().slice(-8)}`;
   const node = await fixture.available('', { specs: { gpu_model: model, gpu_count: 1, cpu_cores: 8, memory_gb: 64 } });
   const instance = await fixture.settled(team, { specs: { gpu_model: model } });
-  const rename = (name: string) => fixture.gpuaas.query('UPDATE baremetal_node SET name = $2 WHERE node_id = $1', [node.node_id, name]);
+  const rename = (name: string) =>
+    fixture.gpuaas.query('UPDATE baremetal_node SET name = $2 WHERE node_id = $1', [node.node_id, name]);
   await rename('away.reach-refuse.keys-refuse');
   await fixture.gpuaas.tell(membershipChanged, { team_id: team.team_id, user_id, role: 'member', revision: 1 });
   await fixture.gpuaas.tell(userKeysChanged, { user_id, keys: [generateKeyPair().publicKey], revision: 1 });

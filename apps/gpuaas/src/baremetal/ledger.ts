@@ -26,7 +26,10 @@ const forgottenAtOnce = 100;
 export class Ledger {
   constructor(private readonly statements: Statements) {}
 
-  /** Runs one try, which is none where it has not begun. What an earlier one of the same subject left open was interrupted. */
+  /**
+   * Runs one try, which is none where it has not begun. What an earlier one of the same subject left open was
+   * interrupted.
+   */
   async record<T>({ instanceId, nodeId, action, step }: AttemptOf, work: () => Promise<T>): Promise<T> {
     const [begun] = await this.statements.query<{ attempt_id: string }>(
       'baremetal.attempt.begin',
@@ -59,7 +62,9 @@ export class Ledger {
       return result;
     } catch (error) {
       if (isCrowded(error))
-        await this.statements.query('baremetal.attempt.drop', 'DELETE FROM baremetal_attempt WHERE attempt_id = $1', [begun?.attempt_id]);
+        await this.statements.query('baremetal.attempt.drop', 'DELETE FROM baremetal_attempt WHERE attempt_id = $1', [
+          begun?.attempt_id,
+        ]);
       else if (error instanceof StepFailed) await end('failed', error.message);
       else await end('interrupted', 'There was no answer in time.').catch(() => undefined);
       throw error;
@@ -97,7 +102,10 @@ export class Ledger {
   }
 }
 
-function grouped<Row extends AttemptRow>(rows: readonly Row[], keyOf: (row: Row) => string): Map<string, BaremetalAttempt[]> {
+function grouped<Row extends AttemptRow>(
+  rows: readonly Row[],
+  keyOf: (row: Row) => string,
+): Map<string, BaremetalAttempt[]> {
   const views = new Map<string, BaremetalAttempt[]>();
   for (const row of rows) {
     const { attempt_id, action, step, outcome, reason } = row;

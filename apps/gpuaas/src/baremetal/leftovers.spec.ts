@@ -19,7 +19,13 @@ describeWhere(hostsLack(), 'what a tenant leaves on a host', () => {
     const { driver, host } = under;
     const instanceId = newId();
     const username = `atl-${instanceId.replaceAll('-', '').slice(-10)}`;
-    const tenancy = { instanceId, username, password: 'K7mQ2vXw9RtYb4NcHs8ZpLfA', proofKey: generateKeyPair(), keys: [] };
+    const tenancy = {
+      instanceId,
+      username,
+      password: 'K7mQ2vXw9RtYb4NcHs8ZpLfA',
+      proofKey: generateKeyPair(),
+      keys: [],
+    };
     const last = { ...tenancy, hasSudo: false, home: 'remove' as const, fence: String((fence += 1)) };
     await driver.createUser(host, last, patient());
     await driver.createUser(host, last, patient());
@@ -62,7 +68,11 @@ describeWhere(hostsLack(), 'what a tenant leaves on a host', () => {
     const root = { password: under.real.password };
     const made = 'ipcmk -M 100; ipcmk -S 1; ipcmk -Q; touch /dev/mqueue/$(id -un) /dev/shm/$(id -un)';
     const left = (user: string) =>
-      run('root', root, `cat /proc/sysvipc/* | tail -qn +1 | grep -cE ' ${user} ' ; ls /dev/mqueue /dev/shm | grep -c atl-`);
+      run(
+        'root',
+        root,
+        `cat /proc/sysvipc/* | tail -qn +1 | grep -cE ' ${user} ' ; ls /dev/mqueue /dev/shm | grep -c atl-`,
+      );
     await run('root', root, 'ipcmk -M 100');
     const tenancy = await provisioned();
     const number = String(2_001_000_000 + fence);

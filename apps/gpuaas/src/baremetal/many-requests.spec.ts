@@ -16,7 +16,9 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.stop());
 
-const sized = (gpu_model: string, gpu_count = 8) => ({ specs: { gpu_model, gpu_count, cpu_cores: 64, memory_gb: 512 } });
+const sized = (gpu_model: string, gpu_count = 8) => ({
+  specs: { gpu_model, gpu_count, cpu_cores: 64, memory_gb: 512 },
+});
 const modelOf = (name: string) => `${name}-${newId().slice(-8)}`;
 const setAside = (model: string, isSetAside: boolean) =>
   fixture.gpuaas.query('UPDATE baremetal_node SET is_maintenance = $2 WHERE gpu_model = $1', [model, isSetAside]);
@@ -68,7 +70,9 @@ it('hosts that become free at once are given out at once, in the order of arriva
   await setAside(model, false);
   await fixture.sweep();
   await fixture.work();
-  const statuses = await Promise.all(asked.map(async ({ team, instance }) => (await fixture.instance(team, instance)).status));
+  const statuses = await Promise.all(
+    asked.map(async ({ team, instance }) => (await fixture.instance(team, instance)).status),
+  );
   expect(statuses).toEqual(['Active', 'Active', 'Active', 'Requested', 'Requested']);
 });
 

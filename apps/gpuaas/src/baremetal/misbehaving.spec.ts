@@ -80,29 +80,49 @@ const reach = (host: HostRef) => hosts.reach(host, within());
 describe('a host that misbehaves fails by what is wrong with it', () => {
   it('refuses connections', async () => {
     const host = await startServer(answers(''));
-    expect(await failureOf({ ...host, port: await freePort() }, reach)).toEqual(['host_refused', false, expect.anything()]);
+    expect(await failureOf({ ...host, port: await freePort() }, reach)).toEqual([
+      'host_refused',
+      false,
+      expect.anything(),
+    ]);
   });
 
   it('hangs before it says who it is, or in a command', async () => {
     const hanging = await startServer(() => undefined);
-    expect(await failureOf(hanging, (host) => hosts.reach(host, within(300)))).toEqual(['host_timeout', false, expect.anything()]);
+    expect(await failureOf(hanging, (host) => hosts.reach(host, within(300)))).toEqual([
+      'host_timeout',
+      false,
+      expect.anything(),
+    ]);
   });
 
   it('refuses the log-in', async () => {
     const host = await startServer(answers(''));
-    expect(await failureOf({ ...host, credential: { password: 'wrong' } }, reach)).toEqual(['login_refused', true, expect.anything()]);
+    expect(await failureOf({ ...host, credential: { password: 'wrong' } }, reach)).toEqual([
+      'login_refused',
+      true,
+      expect.anything(),
+    ]);
   });
 
   it('shows another host key than the one that is pinned', async () => {
     const host = await startServer(answers('atoll-ready\n'));
     const { hostKey } = await hosts.inspect(host, within());
     expect(await failureOf({ ...host, hostKey }, reach)).toEqual(['none', false, '']);
-    expect(await failureOf({ ...host, hostKey: `SHA256:${'x'.repeat(43)}` }, reach)).toEqual(['host_key_changed', true, expect.anything()]);
+    expect(await failureOf({ ...host, hostKey: `SHA256:${'x'.repeat(43)}` }, reach)).toEqual([
+      'host_key_changed',
+      true,
+      expect.anything(),
+    ]);
   });
 
   it('drops the connection in a command', async () => {
     const host = await startServer((_channel, end) => end());
-    expect(await failureOf(host, (to) => hosts.createUser(to, tenancy, within()))).toEqual(['connection_lost', false, expect.anything()]);
+    expect(await failureOf(host, (to) => hosts.createUser(to, tenancy, within()))).toEqual([
+      'connection_lost',
+      false,
+      expect.anything(),
+    ]);
   });
 
   it('writes without end', async () => {
@@ -137,7 +157,9 @@ describe('a host that misbehaves fails by what is wrong with it', () => {
   });
 
   it('says what went wrong in characters that nobody should see', async () => {
-    const host = await startServer(answers(`atoll-ready\natoll-failed useradd_failed \x1b[31mno\u202e room ${'x'.repeat(900)}\n`, 1));
+    const host = await startServer(
+      answers(`atoll-ready\natoll-failed useradd_failed \x1b[31mno\u202e room ${'x'.repeat(900)}\n`, 1),
+    );
     const [code, isPermanent, message] = await failureOf(host, (to) => hosts.createUser(to, tenancy, within()));
     expect([code, isPermanent, message.length]).toEqual(['useradd_failed', false, 300]);
     expect(message).toMatch(/^\?\[31mno\?+ room x+$/);
@@ -155,6 +177,10 @@ describe('a host that misbehaves fails by what is wrong with it', () => {
 
   it('lets everybody in: who comes in is not the user who was created', async () => {
     const host = await startServer(answers('atoll-ready\nroot\n'), () => true);
-    expect(await failureOf(host, (to) => hosts.verify(to, tenancy, within()))).toEqual(['password_refused', false, expect.anything()]);
+    expect(await failureOf(host, (to) => hosts.verify(to, tenancy, within()))).toEqual([
+      'password_refused',
+      false,
+      expect.anything(),
+    ]);
   });
 });

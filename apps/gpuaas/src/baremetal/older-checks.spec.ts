@@ -40,7 +40,11 @@ it.each(['check_failed', 'checking'] as const)(
     await migrate();
     expect((await fixture.node(node.node_id)).status).toBe('Clean failed');
     await fixture.settle();
-    expect(await fixture.node(node.node_id)).toMatchObject({ status: 'Available', maintenance: false, instance_id: null });
+    expect(await fixture.node(node.node_id)).toMatchObject({
+      status: 'Available',
+      maintenance: false,
+      instance_id: null,
+    });
     expect(await fixture.usersOf(node)).toEqual({});
     const history = await fixture.gpuaas.query<{ to_state: string }>(
       `SELECT to_state FROM machine_history WHERE machine = 'baremetal_node' AND instance = $1 ORDER BY id`,
@@ -54,7 +58,10 @@ it('a host whose check failed and that has no tenant stays as it is, as does one
   const rooted = await leftBehind('M-rooted', 'check_failed');
   await fixture.gpuaas.query('UPDATE baremetal_node SET tenant_sudo = true WHERE node_id = $1', [rooted.node_id]);
   const empty = await fixture.available();
-  await fixture.gpuaas.query(`UPDATE baremetal_node SET state = 'check_failed', parked_until = NULL WHERE node_id = $1`, [empty.node_id]);
+  await fixture.gpuaas.query(
+    `UPDATE baremetal_node SET state = 'check_failed', parked_until = NULL WHERE node_id = $1`,
+    [empty.node_id],
+  );
   await migrate();
   for (const { node_id } of [rooted, empty]) expect((await fixture.node(node_id)).status).toBe('Check failed');
 });

@@ -14,7 +14,8 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.stop());
 
-const by = (name: 'accept' | 'check', { node_id }: BaremetalNode) => fixture.gpuaas.call(baremetalNodes[name], { node_id });
+const by = (name: 'accept' | 'check', { node_id }: BaremetalNode) =>
+  fixture.gpuaas.call(baremetalNodes[name], { node_id });
 const provision = ({ specs }: BaremetalNode) => fixture.settled(team, { specs: { gpu_model: specs.gpu_model ?? '' } });
 
 async function registered(port: number, host = '127.0.0.1', password = ''): Promise<BaremetalNode> {
@@ -49,7 +50,11 @@ describeWhere(hostsLack(), 'a host', () => {
     expect(await opens(host, username, { password })).toBe(false);
     await fixture.pass(600);
     await fixture.settle();
-    expect(await fixture.node(node.node_id)).toMatchObject({ status: 'Available', maintenance: false, instance_id: null });
+    expect(await fixture.node(node.node_id)).toMatchObject({
+      status: 'Available',
+      maintenance: false,
+      instance_id: null,
+    });
     expect(await host.inside(`getent passwd ${username} || cat /var/lib/atoll/fence`)).toBe('101');
     expect(await provision(node)).toMatchObject({ status: 'Active' });
   });
@@ -57,7 +62,10 @@ describeWhere(hostsLack(), 'a host', () => {
   it('is one node, by whatever names it is registered', async () => {
     const first = await accepted();
     const second = await registered(host.port, 'localhost', host.password);
-    expect(second).toMatchObject({ status: 'Check failed', reason: `This host is registered as ${first.name}: delete one of the two.` });
+    expect(second).toMatchObject({
+      status: 'Check failed',
+      reason: `This host is registered as ${first.name}: delete one of the two.`,
+    });
     await by('check', first);
     await fixture.settle();
     expect((await fixture.node(first.node_id)).status).toBe('Available');

@@ -12,11 +12,16 @@ beforeAll(async () => {
   team = await fixture.team();
 });
 afterAll(() => fixture.stop());
-const only = (node: { region_id: string; name: string }, gpu_model: string) => ({ region_id: node.region_id, specs: { gpu_model } });
+const only = (node: { region_id: string; name: string }, gpu_model: string) => ({
+  region_id: node.region_id,
+  specs: { gpu_model },
+});
 
 /** A node of its own, so that requests of one spec do not meet those of another. */
 async function alone(faults: string, model: string) {
-  const node = await fixture.available(faults, { specs: { gpu_model: model, gpu_count: 4, cpu_cores: 64, memory_gb: 512 } });
+  const node = await fixture.available(faults, {
+    specs: { gpu_model: model, gpu_count: 4, cpu_cores: 64, memory_gb: 512 },
+  });
   return { node, ask: only(node, model) };
 }
 
@@ -36,7 +41,9 @@ describe('a request that a free node fits', () => {
     const { username, ssh_password, host, port } = await fixture.credentials(team, instance);
     expect([host, port, ssh_password.length]).toEqual([node.host, 22, 24]);
     expect(await fixture.usersOf(node)).toMatchObject({ [username]: { password: ssh_password, keys: [] } });
-    expect(await fixture.factsOf(instance)).toMatchObject([{ sku: 'baremetal.a100-40gb-x4', quantity: '1', time: instance.active_since }]);
+    expect(await fixture.factsOf(instance)).toMatchObject([
+      { sku: 'baremetal.a100-40gb-x4', quantity: '1', time: instance.active_since },
+    ]);
   });
 
   it('is in the region of its node, for those who list instances too, whichever was asked for', async () => {
@@ -58,7 +65,11 @@ describe('a request that a free node fits', () => {
     expect(await fixture.node(node.node_id)).toMatchObject({ status: 'Releasing' });
     await fixture.settle();
     expect(await fixture.instance(team, instance)).toMatchObject({ status: 'Released', error: null });
-    expect(await fixture.node(node.node_id)).toMatchObject({ status: 'Available', instance_id: null, maintenance: false });
+    expect(await fixture.node(node.node_id)).toMatchObject({
+      status: 'Available',
+      instance_id: null,
+      maintenance: false,
+    });
     expect(await fixture.usersOf(node)).toEqual({});
     // What an earlier release began under the model as it is written ends too.
     expect((await fixture.factsOf(instance)).map(({ sku, quantity }) => [sku, quantity])).toEqual([
@@ -67,9 +78,10 @@ describe('a request that a free node fits', () => {
       ['baremetal.A100-80GB-x4', '0'],
     ]);
     expect((await errorOf(fixture.credentials(team, instance))).code).toBe('conflict');
-    const secrets = await fixture.gpuaas.query('SELECT password, proof_key FROM baremetal_instance WHERE instance_id = $1', [
-      instance.instance_id,
-    ]);
+    const secrets = await fixture.gpuaas.query(
+      'SELECT password, proof_key FROM baremetal_instance WHERE instance_id = $1',
+      [instance.instance_id],
+    );
     expect(secrets).toEqual([{ password: null, proof_key: null }]);
     expect((await fixture.end(team, instance)).status).toBe('Released');
   });
@@ -146,9 +158,12 @@ describe('provisioning that fails', () => {
     ['password-fail', 'password_failed', 'set_password', 1],
     ['password-lie', 'password_refused', 'verify', 4],
     ['user-drop', 'connection_lost', 'create_user', 4],
-  ])('by %s ends as Failed with its reason; the node is Available again, and nothing was billed', async (fault, code, step, tries) => {
-    expect(await undone(fault, code, step)).toBe(tries);
-  });
+  ])(
+    'by %s ends as Failed with its reason; the node is Available again, and nothing was billed',
+    async (fault, code, step, tries) => {
+      expect(await undone(fault, code, step)).toBe(tries);
+    },
+  );
 
   it('by a host that hangs does so too: each try is cut off', async () => {
     const others = [fixture, team] as const;
@@ -210,13 +225,15 @@ describe('an instance', () => {
     for (const operation of [baremetal.get, baremetal.end, baremetal.credentials] as (typeof baremetal.get)[]) {
       expect((await errorOf(fixture.gpuaas.call(operation, { instance_id }, other.member))).code).toBe('not_found');
     }
-    expect((await errorOf(fixture.gpuaas.call(baremetal.list, { team_id: team.team_id }, other.member))).code).toBe('not_found');
+    expect((await errorOf(fixture.gpuaas.call(baremetal.list, { team_id: team.team_id }, other.member))).code).toBe(
+      'not_found',
+    );
     const viewer = memberOf(team.team_id, 'viewer');
     expect((await errorOf(fixture.gpuaas.call(baremetal.credentials, { instance_id }, viewer))).code).toBe('forbidden');
     expect((await fixture.gpuaas.call(baremetal.get, { instance_id }, viewer)).status).toBe('Active');
     await fixture.credentials(team, instance);
-    expect(await fixture.gpuaas.query('SELECT actor FROM baremetal_credential_read WHERE instance_id = $1', [instance_id])).toEqual([
-      { actor: expect.stringMatching(/^user:/) },
-    ]);
+    expect(
+      await fixture.gpuaas.query('SELECT actor FROM baremetal_credential_read WHERE instance_id = $1', [instance_id]),
+    ).toEqual([{ actor: expect.stringMatching(/^user:/) }]);
   });
 });

@@ -84,9 +84,10 @@ describeWhere(hostsLack(), 'a real host', () => {
     const instance = await provision(node);
     expect(instance).toMatchObject({ status: 'Active', error: null });
     const { username, ssh_password: password } = await fixture.credentials(team, instance);
-    const [proof] = await fixture.gpuaas.query<{ proof_key: string }>('SELECT proof_key FROM baremetal_instance WHERE instance_id = $1', [
-      instance.instance_id,
-    ]);
+    const [proof] = await fixture.gpuaas.query<{ proof_key: string }>(
+      'SELECT proof_key FROM baremetal_instance WHERE instance_id = $1',
+      [instance.instance_id],
+    );
     await host.inside('touch /run/watched');
     const processes = await watching;
     expect(processes).toContain('sshd');
@@ -95,15 +96,21 @@ describeWhere(hostsLack(), 'a real host', () => {
     expect(proof?.proof_key).not.toContain(password);
     expect(await opens(host, username, { password })).toBe(true);
     expect(await opens(host, username, { password: 'another' })).toBe(false);
-    await host.inside(`su - ${username} -c 'echo mine > file; nohup sleep 1000 >/dev/null 2>&1 & echo "* * * * * true" > /tmp/left'`);
+    await host.inside(
+      `su - ${username} -c 'echo mine > file; nohup sleep 1000 >/dev/null 2>&1 & echo "* * * * * true" > /tmp/left'`,
+    );
     await fixture.end(team, instance);
     await fixture.settle();
     expect(await fixture.instance(team, instance)).toMatchObject({ status: 'Released' });
     expect(await opens(host, username, { password })).toBe(false);
-    expect(await host.inside(`getent passwd ${username} || ls /tmp; ps -e -o args= | grep -c '[s]leep 1000' || true`)).toBe('0');
-    expect(await host.inside(`cat /home/.atoll-archive/${username}-${instance.instance_id}/file; stat -c %a /home/.atoll-archive`)).toBe(
-      'mine\n700',
-    );
+    expect(
+      await host.inside(`getent passwd ${username} || ls /tmp; ps -e -o args= | grep -c '[s]leep 1000' || true`),
+    ).toBe('0');
+    expect(
+      await host.inside(
+        `cat /home/.atoll-archive/${username}-${instance.instance_id}/file; stat -c %a /home/.atoll-archive`,
+      ),
+    ).toBe('mine\n700');
     expect((await fixture.node(node.node_id)).status).toBe('Available');
   });
 
@@ -118,7 +125,9 @@ describeWhere(hostsLack(), 'a real host', () => {
       error: { code: 'chpasswd_failed', step: 'set_password', message: 'chpasswd ended with code 3: PAM: no entropy' },
     });
     expect((await fixture.node(node.node_id)).status).toBe('Available');
-    expect(await host.inside(`getent passwd | grep -c atl- || true; ls -A /var/lib/atoll`)).toBe('0\nfence\nlock\nreserve');
+    expect(await host.inside(`getent passwd | grep -c atl- || true; ls -A /var/lib/atoll`)).toBe(
+      '0\nfence\nlock\nreserve',
+    );
     await host.inside('rm /usr/local/sbin/chpasswd');
     expect((await provision(node)).status).toBe('Active');
   });
@@ -127,7 +136,12 @@ describeWhere(hostsLack(), 'a real host', () => {
     const node = await accepted(host);
     const setPassword: SshHosts['setPassword'] = Reflect.get(SshHosts.prototype, 'setPassword');
     let secret = { username: '', password: '' };
-    const spy = jest.spyOn(SshHosts.prototype, 'setPassword').mockImplementationOnce(async function (this: SshHosts, to, tenancy, context) {
+    const spy = jest.spyOn(SshHosts.prototype, 'setPassword').mockImplementationOnce(async function (
+      this: SshHosts,
+      to,
+      tenancy,
+      context,
+    ) {
       secret = tenancy;
       await setPassword.call(this, to, tenancy, context);
       await fixture.gpuaas.query(
@@ -146,8 +160,14 @@ describeWhere(hostsLack(), 'a real host', () => {
 
   it('gives sudo where the operator wants so, to log-in by the platform’s key', async () => {
     const { publicKey, privateKey } = generateKeyPair();
-    await host.inside(`mkdir -p -m 700 ~atoll/.ssh && echo '${publicKey}' > ~atoll/.ssh/authorized_keys && chown -R atoll ~atoll/.ssh`);
-    const node = await accepted(host, { tenant_sudo: true, ssh_user: 'atoll', credential: { private_key: privateKey } });
+    await host.inside(
+      `mkdir -p -m 700 ~atoll/.ssh && echo '${publicKey}' > ~atoll/.ssh/authorized_keys && chown -R atoll ~atoll/.ssh`,
+    );
+    const node = await accepted(host, {
+      tenant_sudo: true,
+      ssh_user: 'atoll',
+      credential: { private_key: privateKey },
+    });
     const instance = await provision(node);
     const { username } = await fixture.credentials(team, instance);
     expect(await host.inside(`su - ${username} -c 'sudo -n id -u'`)).toBe('0');
@@ -199,7 +219,10 @@ describeWhere(hostsLack(), 'a real host', () => {
   it('that is full fails by that, and is cleaned in the background once it has room', async () => {
     const node = await accepted(host);
     await host.inside('head -c 400M /dev/zero > /full 2>/dev/null || true');
-    expect(await provision(node)).toMatchObject({ status: 'Failed', error: { code: 'host_disk', step: 'create_user' } });
+    expect(await provision(node)).toMatchObject({
+      status: 'Failed',
+      error: { code: 'host_disk', step: 'create_user' },
+    });
     expect(await fixture.node(node.node_id)).toMatchObject({ status: 'Clean failed', maintenance: true });
     await host.inside('rm /full');
     await fixture.pass(600);

@@ -12,9 +12,15 @@ beforeAll(async () => {
 afterAll(() => fixture.stop());
 
 const specs = { gpu_model: 'L4-24GB', gpu_count: 1, cpu_cores: 1, memory_gb: 1 };
-const { private: encrypted } = ssh2.utils.generateKeyPairSync('ed25519', { passphrase: 'secret', cipher: 'aes256-cbc', rounds: 16 });
+const { private: encrypted } = ssh2.utils.generateKeyPairSync('ed25519', {
+  passphrase: 'secret',
+  cipher: 'aes256-cbc',
+  rounds: 16,
+});
 
-async function refusal(input: Partial<RegisterBaremetalNode>): Promise<[code: string, path: string | undefined, message: string]> {
+async function refusal(
+  input: Partial<RegisterBaremetalNode>,
+): Promise<[code: string, path: string | undefined, message: string]> {
   const { code, details } = await errorOf(fixture.register(input));
   const [fault] = details.errors ?? [];
   return [code, fault?.path, fault?.message ?? ''];
@@ -35,7 +41,11 @@ describe('a host is not registered', () => {
     ['two', { password: 'x', private_key: 'y' }, 'credential'],
     ['one that is no key', { private_key: 'none' }, 'credential.private_key'],
     ['one that is encrypted, without its passphrase', { private_key: encrypted }, 'credential.private_key'],
-    ['one that is encrypted, with another passphrase', { private_key: encrypted, passphrase: 'other' }, 'credential.private_key'],
+    [
+      'one that is encrypted, with another passphrase',
+      { private_key: encrypted, passphrase: 'other' },
+      'credential.private_key',
+    ],
     ['a passphrase of no key', { password: 'x', passphrase: 'y' }, 'credential.passphrase'],
   ])('by a credential that is %s', async (_what, credential, path) => {
     const [code, found, message] = await refusal({ credential });
@@ -49,7 +59,11 @@ describe('a host is not registered', () => {
     ['cpu_cores', 0],
     ['memory_gb', -5],
   ])('with %s of %d', async (field, value) => {
-    expect(await refusal({ specs: { ...specs, [field]: value } })).toEqual(['invalid_input', `specs.${field}`, expect.any(String)]);
+    expect(await refusal({ specs: { ...specs, [field]: value } })).toEqual([
+      'invalid_input',
+      `specs.${field}`,
+      expect.any(String),
+    ]);
   });
 
   it.each<[string, object]>([
@@ -58,13 +72,24 @@ describe('a host is not registered', () => {
     ['with a model of no GPUs', { gpu_count: 0 }],
     ['with a model that is blank', { gpu_model: ' ' }],
   ])('%s', async (_what, wrong) => {
-    expect(await refusal({ specs: { ...specs, ...wrong } })).toEqual(['invalid_input', 'specs.gpu_model', expect.any(String)]);
+    expect(await refusal({ specs: { ...specs, ...wrong } })).toEqual([
+      'invalid_input',
+      'specs.gpu_model',
+      expect.any(String),
+    ]);
   });
 
   it('anew by a change of nothing', async () => {
     const { node_id } = await fixture.register();
     const { details } = await errorOf(fixture.gpuaas.call(baremetalNodes.update, { node_id }));
-    expect(details.errors?.map(({ path }) => path)).toEqual(['credential', 'host_key', 'maintenance', 'retired', 'reinstall', 'home']);
+    expect(details.errors?.map(({ path }) => path)).toEqual([
+      'credential',
+      'host_key',
+      'maintenance',
+      'retired',
+      'reinstall',
+      'home',
+    ]);
   });
 
   it('twice, by its name or by its host and port, whatever their case', async () => {
@@ -81,9 +106,11 @@ it('hosts that hang hold up the first check of no other host', async () => {
   const running = await BaremetalFixture.start({ isRunning: true });
   try {
     const hanging = [];
-    for (let number = 0; number < 20; number++) hanging.push(await running.register({ name: `dead-${number}.inspect-hang` }));
+    for (let number = 0; number < 20; number++)
+      hanging.push(await running.register({ name: `dead-${number}.inspect-hang` }));
     const { node_id } = await running.register();
-    while ((await running.node(node_id)).status !== 'Available') await new Promise((resolve) => setTimeout(resolve, 20));
+    while ((await running.node(node_id)).status !== 'Available')
+      await new Promise((resolve) => setTimeout(resolve, 20));
     for (const node of hanging) expect((await running.node(node.node_id)).status).toBe('Checking');
   } finally {
     await running.stop();

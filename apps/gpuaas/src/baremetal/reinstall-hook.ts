@@ -32,10 +32,18 @@ export class ReinstallHook {
   }
 
   /** Safe to repeat: the hook sees the same token. Throws `StepFailed`. */
-  async call({ nodeId, name, host, reinstallUrl }: BaremetalNodeEntity, token: string, signal: AbortSignal): Promise<void> {
+  async call(
+    { nodeId, name, host, reinstallUrl }: BaremetalNodeEntity,
+    token: string,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { reinstallSecret, publicUrl } = this.settings;
     if (reinstallSecret === undefined || reinstallUrl === null) {
-      throw new StepFailed('reinstall_unset', 'ATOLL_REINSTALL_SECRET is not set, so the reinstall hook cannot be called.', true);
+      throw new StepFailed(
+        'reinstall_unset',
+        'ATOLL_REINSTALL_SECRET is not set, so the reinstall hook cannot be called.',
+        true,
+      );
     }
     const body = JSON.stringify({
       token,
@@ -88,9 +96,12 @@ export class ReinstallHook {
       });
     } catch (error) {
       if (signal.aborted) throw error;
-      const why = error instanceof SshError ? error.message.replaceAll(/\bon its SSH port/g, '') : 'The connection failed.';
+      const why =
+        error instanceof SshError ? error.message.replaceAll(/\bon its SSH port/g, '') : 'The connection failed.';
       const isPermanent = error instanceof SshError && error.kind === 'address_forbidden';
-      throw new StepFailed('reinstall_unreachable', `The reinstall hook cannot be called: ${why}`, isPermanent, { cause: error });
+      throw new StepFailed('reinstall_unreachable', `The reinstall hook cannot be called: ${why}`, isPermanent, {
+        cause: error,
+      });
     }
   }
 }

@@ -57,13 +57,17 @@ async function used(input: object = { reinstall: { url } }, faults = '') {
 
 const callback = (answer: ReinstallCallback) =>
   fixture.gpuaas.ask(baremetalNodes.reinstalled, answer, systemContext('gateway', { deadlineMs: 60_000 }));
-const tokenOf = ({ body }: Call | undefined = { body: '{}', signature: '' }) => (JSON.parse(body) as { token: string }).token;
+const tokenOf = ({ body }: Call | undefined = { body: '{}', signature: '' }) =>
+  (JSON.parse(body) as { token: string }).token;
 
 describe('a host on which a tenant had root', () => {
   it('is free again only after its reinstall; the tenant does not wait for that', async () => {
     const { node, instance } = await used();
     expect(await fixture.instance(team, instance)).toMatchObject({ status: 'Released' });
-    expect(await fixture.node(node.node_id)).toMatchObject({ status: 'Releasing', reason: 'The reinstall hook is at work.' });
+    expect(await fixture.node(node.node_id)).toMatchObject({
+      status: 'Releasing',
+      reason: 'The reinstall hook is at work.',
+    });
     expect(calls).toHaveLength(1);
     const [{ body, signature } = { body: '', signature: '' }] = calls;
     expect(JSON.parse(body)).toEqual({
@@ -95,7 +99,9 @@ describe('a host on which a tenant had root', () => {
     }
     expect(calls).toHaveLength(3);
     expect(new Set(calls.map(tokenOf)).size).toBe(1);
-    expect((await fixture.node(node.node_id)).attempts.map(({ step, outcome, reason }) => [step, outcome, reason])).toEqual([
+    expect(
+      (await fixture.node(node.node_id)).attempts.map(({ step, outcome, reason }) => [step, outcome, reason]),
+    ).toEqual([
       ['inspect', 'succeeded', null],
       ['call_hook', 'failed', 'The reinstall hook answered 503.'],
       ['call_hook', 'failed', 'The reinstall hook answered 500.'],
@@ -125,7 +131,9 @@ describe('a host on which a tenant had root', () => {
       reason: 'The host could not be installed anew: No disk.',
     });
     const { node: late } = await used();
-    await fixture.gpuaas.query('UPDATE baremetal_node SET deadline_at = clock_timestamp() WHERE node_id = $1', [late.node_id]);
+    await fixture.gpuaas.query('UPDATE baremetal_node SET deadline_at = clock_timestamp() WHERE node_id = $1', [
+      late.node_id,
+    ]);
     await fixture.work();
     expect(await fixture.node(late.node_id)).toMatchObject({ status: 'Clean failed', maintenance: true });
   });

@@ -29,7 +29,14 @@ export class Reinstalls {
         return {};
       }
       const message = `The host could not be installed anew: ${reason ?? 'the hook gave no reason'}`;
-      await this.nodes.move(manager, node, 'SPOIL', cause, { reinstallToken: null }, { code: 'reinstall_failed', message });
+      await this.nodes.move(
+        manager,
+        node,
+        'SPOIL',
+        cause,
+        { reinstallToken: null },
+        { code: 'reinstall_failed', message },
+      );
       return {};
     });
   }

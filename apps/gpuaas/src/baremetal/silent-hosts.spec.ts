@@ -16,13 +16,20 @@ let fixture: BaremetalFixture;
 let team: ToldTeam;
 const stops: (() => void)[] = [];
 beforeAll(async () => {
-  fixture = await BaremetalFixture.start({ hostStepSeconds: timeoutFactor, hostConnectMs: 200, hostRetries: 0, sshConnections: 1 });
+  fixture = await BaremetalFixture.start({
+    hostStepSeconds: timeoutFactor,
+    hostConnectMs: 200,
+    hostRetries: 0,
+    sshConnections: 1,
+  });
   team = await fixture.team();
 });
 afterEach(async () => {
   stops.splice(0).forEach((stop) => stop());
   // Nobody looks at them any more.
-  await fixture.gpuaas.query(`UPDATE baremetal_node SET state = 'removed', due_at = NULL, parked_until = NULL, deadline_at = NULL`);
+  await fixture.gpuaas.query(
+    `UPDATE baremetal_node SET state = 'removed', due_at = NULL, parked_until = NULL, deadline_at = NULL`,
+  );
 });
 afterAll(() => fixture.stop());
 
@@ -50,9 +57,14 @@ async function hangingPort(): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-const some = () => ({ specs: { gpu_model: `silent-${newId().slice(-8)}`, gpu_count: 8, cpu_cores: 64, memory_gb: 512 } });
+const some = () => ({
+  specs: { gpu_model: `silent-${newId().slice(-8)}`, gpu_count: 8, cpu_cores: 64, memory_gb: 512 },
+});
 const rename = ({ node_id }: BaremetalNode, faults: string) =>
-  fixture.gpuaas.query('UPDATE baremetal_node SET name = $2 WHERE node_id = $1', [node_id, `metal-${newId()}.${faults}`]);
+  fixture.gpuaas.query('UPDATE baremetal_node SET name = $2 WHERE node_id = $1', [
+    node_id,
+    `metal-${newId()}.${faults}`,
+  ]);
 
 /** A node that was checked, and whose host is from now on what listens on this port. */
 async function onPort(port: number): Promise<BaremetalNode> {
@@ -109,7 +121,11 @@ it('a host that hangs while it is cleaned is tried again by its age, as one that
   await fixture.pass(6);
   await fixture.work();
   const { attempts } = await fixture.instance(team, instance);
-  expect(attempts.at(-1)).toMatchObject({ action: 'clean', outcome: 'failed', reason: 'The host did not answer in time.' });
+  expect(attempts.at(-1)).toMatchObject({
+    action: 'clean',
+    outcome: 'failed',
+    reason: 'The host did not answer in time.',
+  });
   expect(await rowOf(node)).toMatchObject({ attempts: 0, lastError: { code: 'host_timeout' } });
   await rename(node, '');
   await fixture.pass(601);
@@ -144,7 +160,9 @@ it('a host that waits for a connection of the platform is neither unreachable no
     attempts: [],
     reason: 'All SSH connections of Atoll are in use.',
   });
-  const tries = await fixture.gpuaas.query('SELECT attempts FROM baremetal_instance WHERE instance_id = $1', [asked.instance_id]);
+  const tries = await fixture.gpuaas.query('SELECT attempts FROM baremetal_instance WHERE instance_id = $1', [
+    asked.instance_id,
+  ]);
   expect(tries).toEqual([{ attempts: 0 }]);
   held.abort();
   await holding.catch(() => undefined);

@@ -28,9 +28,12 @@ export class SimulatedHosts implements HostDriver {
     await this.suffer(host, 'inspect', context);
     await this.change(host, null, (users) => {
       const [left] = Object.keys(users);
-      if (left !== undefined) throw new StepFailed('leftovers', `The host still has users of earlier instances: ${left}`, true);
+      if (left !== undefined)
+        throw new StepFailed('leftovers', `The host still has users of earlier instances: ${left}`, true);
     });
-    const hostKey = host.hostKey ?? `SHA256:${createHash('sha256').update(`simulated host ${host.name}`).digest('base64').slice(0, 43)}`;
+    const hostKey =
+      host.hostKey ??
+      `SHA256:${createHash('sha256').update(`simulated host ${host.name}`).digest('base64').slice(0, 43)}`;
     return {
       hostKey,
       fence: '0',
@@ -103,7 +106,8 @@ export class SimulatedHosts implements HostDriver {
     const fault = await this.suffer(host, step, context);
     context.signal.throwIfAborted();
     if (fault === 'lie') {
-      if (step === 'revoke') throw new StepFailed('still_open', 'The host still takes the password of the user that was removed.');
+      if (step === 'revoke')
+        throw new StepFailed('still_open', 'The host still takes the password of the user that was removed.');
       return;
     }
     await this.change(host, tenancy.fence, change);
@@ -139,9 +143,10 @@ export class SimulatedHosts implements HostDriver {
 
 async function lockHost(manager: EntityManager, nodeId: string): Promise<{ users: Users; fence: string }> {
   await manager.query('INSERT INTO simulated_host (node_id) VALUES ($1) ON CONFLICT DO NOTHING', [nodeId]);
-  const [host] = await manager.query<{ users: Users; fence: string }[]>('SELECT * FROM simulated_host WHERE node_id = $1 FOR UPDATE', [
-    nodeId,
-  ]);
+  const [host] = await manager.query<{ users: Users; fence: string }[]>(
+    'SELECT * FROM simulated_host WHERE node_id = $1 FOR UPDATE',
+    [nodeId],
+  );
   if (!host) throw new Error('The simulated host is gone.');
   return host;
 }

@@ -10,7 +10,12 @@ type Declared = Pick<BaremetalNodeEntity, 'gpuModel' | 'gpuCount' | 'cpuCores' |
 export function differencesOf(declared: Declared, found: BaremetalFindings): BaremetalDifference[] {
   const { gpuModel, gpuCount, cpuCores, memoryGb } = declared;
   const rows: [string, string | number, string | number | null, boolean][] = [
-    ['gpu_model', gpuModel ?? 'none', found.gpu_model, gpuModel !== null && namesModel(found.gpu_model ?? '', gpuModel)],
+    [
+      'gpu_model',
+      gpuModel ?? 'none',
+      found.gpu_model,
+      gpuModel !== null && namesModel(found.gpu_model ?? '', gpuModel),
+    ],
     ['gpu_count', gpuCount, found.gpu_count, found.gpu_count === gpuCount],
     ['cpu_cores', cpuCores, found.cpu_cores, found.cpu_cores === cpuCores],
     ['memory_gb', memoryGb, found.memory_gb, Math.abs((found.memory_gb ?? 0) / memoryGb - 1) <= memoryTolerance],

@@ -18,13 +18,16 @@ export async function opens(host: SshHost, user: string, credential: SshCredenti
 }
 
 /** A real sshd, and a driver for it. `isSudoer`: the platform logs in by key as a user with password-less sudo. */
-export async function startSshHostUnderContract({ isSudoer = false, ...options }: SshHostOptions & { isSudoer?: boolean } = {}): Promise<
-  HostUnderContract & { real: SshHost }
-> {
+export async function startSshHostUnderContract({
+  isSudoer = false,
+  ...options
+}: SshHostOptions & { isSudoer?: boolean } = {}): Promise<HostUnderContract & { real: SshHost }> {
   const real = await startSshHost(options);
   const { publicKey, privateKey } = generateKeyPair();
   if (isSudoer) {
-    await real.inside(`mkdir -p -m 700 ~atoll/.ssh && echo '${publicKey}' > ~atoll/.ssh/authorized_keys && chown -R atoll ~atoll/.ssh`);
+    await real.inside(
+      `mkdir -p -m 700 ~atoll/.ssh && echo '${publicKey}' > ~atoll/.ssh/authorized_keys && chown -R atoll ~atoll/.ssh`,
+    );
   }
   return {
     real,
@@ -39,7 +42,8 @@ export async function startSshHostUnderContract({ isSudoer = false, ...options }
       credential: isSudoer ? { privateKey } : { password: real.password },
       hostKey: real.hostKey,
     },
-    opens: (username, secret) => opens(real, username, 'password' in secret ? secret : { privateKey: secret.privateKey }),
+    opens: (username, secret) =>
+      opens(real, username, 'password' in secret ? secret : { privateKey: secret.privateKey }),
     stop: () => real.stop(),
   };
 }

@@ -93,7 +93,9 @@ export class SshHosts implements HostDriver {
   }
 
   async placeKeys(host: HostRef, tenancy: Tenancy, context: StepContext): Promise<void> {
-    await this.visit(host, context, () => this.putKeys(host, tenancy, [...tenancy.keys, tenancy.proofKey.publicKey], context));
+    await this.visit(host, context, () =>
+      this.putKeys(host, tenancy, [...tenancy.keys, tenancy.proofKey.publicKey], context),
+    );
   }
 
   async changeKeys(host: HostRef, tenancy: Tenancy, context: StepContext): Promise<void> {
@@ -128,7 +130,10 @@ export class SshHosts implements HostDriver {
     });
   }
 
-  /** Waits for a connection before anything is done: once it is had, it serves all sessions of the visit, one after the other. */
+  /**
+   * Waits for a connection before anything is done: once it is had, it serves all sessions of the visit, one after the
+   * other.
+   */
   private async visit<T>(host: HostRef, { signal }: StepContext, work: () => Promise<T>): Promise<T> {
     try {
       return await this.gate.pass(gateOf(host), signal, work);
@@ -168,11 +173,15 @@ export class SshHosts implements HostDriver {
       const { code, stdout, stderr } = await session.run({ command: rootShell, input: script }, context.signal);
       const lines = stdout.split('\n');
       if (!lines.includes(readyMark)) throw noPrivileges(host, code, stderr);
-      const [, failure = '', sentence = ''] = lines.map((line) => /^atoll-failed (\S+) (.*)$/.exec(line)).find(Boolean) ?? [];
+      const [, failure = '', sentence = ''] =
+        lines.map((line) => /^atoll-failed (\S+) (.*)$/.exec(line)).find(Boolean) ?? [];
       if (failure) throw new StepFailed(failure.slice(0, 64), shown(sentence), permanentFailures.has(failure));
       // Killed, or nobody knows.
       if (code !== 0)
-        throw new StepFailed('script_failed', `A script on the host ended with ${code === null ? 'a signal' : `code ${code}`}.`);
+        throw new StepFailed(
+          'script_failed',
+          `A script on the host ended with ${code === null ? 'a signal' : `code ${code}`}.`,
+        );
       return read?.(session, lines) as T;
     } finally {
       session.close();
@@ -205,7 +214,11 @@ function factsIn(lines: readonly string[]): { facts: Map<string, string>; number
 function noPrivileges({ user }: HostRef, code: number | null, stderr: string): StepFailed {
   if (code === null) return new StepFailed('connection_lost', 'The connection to the host was lost.');
   const why = code === 127 ? 'the host lacks sudo' : shown(stderr) || `code ${code}`;
-  return new StepFailed('no_privileges', `${user} is not root and has no password-less sudo: ${why}.`.slice(0, 400), true);
+  return new StepFailed(
+    'no_privileges',
+    `${user} is not root and has no password-less sudo: ${why}.`.slice(0, 400),
+    true,
+  );
 }
 
 function stepFailed(error: unknown): unknown {

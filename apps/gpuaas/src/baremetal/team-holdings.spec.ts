@@ -1,7 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { setTimeout as delay } from 'node:timers/promises';
 import { connections, gpuHoldings, type BaremetalChanged, type TeamCapacityChanged } from '@atoll/contracts/gpuaas';
-import { teamChanged, teamDeletionRequested, workspaceDeletionRequested, type TeamDeletionAnswered } from '@atoll/contracts/teams';
+import {
+  teamChanged,
+  teamDeletionRequested,
+  workspaceDeletionRequested,
+  type TeamDeletionAnswered,
+} from '@atoll/contracts/teams';
 import { newId } from '@atoll/database';
 import { systemContext } from '@atoll/rpc';
 import { aTeam } from '@atoll/testing';
@@ -21,16 +26,24 @@ beforeEach(async () => {
 });
 afterAll(() => fixture.stop());
 
-const node = (faults = '') => fixture.available(faults, { specs: { gpu_model: model, gpu_count: 4, cpu_cores: 64, memory_gb: 512 } });
+const node = (faults = '') =>
+  fixture.available(faults, { specs: { gpu_model: model, gpu_count: 4, cpu_cores: 64, memory_gb: 512 } });
 const ask = () => fixture.request(team, { specs: { gpu_model: model } });
 const holdings = async () =>
-  (await fixture.gpuaas.ask(gpuHoldings.ofTeam, { team_id: team.team_id }, systemContext('teams', { deadlineMs: 60_000 }))).regions;
+  (
+    await fixture.gpuaas.ask(
+      gpuHoldings.ofTeam,
+      { team_id: team.team_id },
+      systemContext('teams', { deadlineMs: 60_000 }),
+    )
+  ).regions;
 
 async function cards(): Promise<number> {
   await fixture.gpuaas.get(TeamCapacity).tell();
-  const [row] = await fixture.gpuaas.query<{ revision: number }>('SELECT revision::int FROM team_capacity WHERE team_id = $1', [
-    team.team_id,
-  ]);
+  const [row] = await fixture.gpuaas.query<{ revision: number }>(
+    'SELECT revision::int FROM team_capacity WHERE team_id = $1',
+    [team.team_id],
+  );
   if (!row) return 0;
   const isMeant = (each: TeamCapacityChanged) => each.team_id === team.team_id && each.revision === row.revision;
   const told = await fixture.heard<TeamCapacityChanged>('gpuaas.team_capacity_changed', (all) => all.some(isMeant));
@@ -42,13 +55,18 @@ async function cardsCome(to: number): Promise<void> {
   while ((await cards()) !== to) await delay(20);
 }
 
-async function deletion(more: { workspace_id?: string; force?: boolean } = {}): Promise<TeamDeletionAnswered | undefined> {
+async function deletion(
+  more: { workspace_id?: string; force?: boolean } = {},
+): Promise<TeamDeletionAnswered | undefined> {
   const fact = { team_id: team.team_id, revision: 2, attempt_id: newId() };
   const { workspace_id, force } = more;
-  if (workspace_id === undefined) await fixture.gpuaas.tell(teamDeletionRequested, { ...fact, ...(force && { force }) });
+  if (workspace_id === undefined)
+    await fixture.gpuaas.tell(teamDeletionRequested, { ...fact, ...(force && { force }) });
   else await fixture.gpuaas.tell(workspaceDeletionRequested, { ...fact, workspace_id });
   const isMeant = ({ attempt_id }: TeamDeletionAnswered) => attempt_id === fact.attempt_id;
-  return (await fixture.heard<TeamDeletionAnswered>('teams.team_deletion_answered', (all) => all.some(isMeant))).find(isMeant);
+  return (await fixture.heard<TeamDeletionAnswered>('teams.team_deletion_answered', (all) => all.some(isMeant))).find(
+    isMeant,
+  );
 }
 
 describe('what a team has of bare metal', () => {
@@ -58,11 +76,21 @@ describe('what a team has of bare metal', () => {
     expect([await holdings(), await cards()]).toEqual([[], 0]);
     await fixture.settle();
     expect(await holdings()).toMatchObject([
-      { region_id: fixture.regionId, baremetal_instances: 1, baremetal_gpus: 4, gpus: 0, vgpus: 0, gpu_subscriptions: 0 },
+      {
+        region_id: fixture.regionId,
+        baremetal_instances: 1,
+        baremetal_gpus: 4,
+        gpus: 0,
+        vgpus: 0,
+        gpu_subscriptions: 0,
+      },
     ]);
     await cardsCome(4);
-    const attachable = () => fixture.gpuaas.call(connections.compatibleInstances, { team_id: team.team_id }, team.member);
-    expect((await attachable()).data).toEqual([{ id: instance.instance_id, name: 'training', kind: 'baremetal', status: 'Active' }]);
+    const attachable = () =>
+      fixture.gpuaas.call(connections.compatibleInstances, { team_id: team.team_id }, team.member);
+    expect((await attachable()).data).toEqual([
+      { id: instance.instance_id, name: 'training', kind: 'baremetal', status: 'Active' },
+    ]);
     await fixture.end(team, instance);
     expect((await attachable()).data).toEqual([]);
     expect((await holdings())[0]?.baremetal_instances).toBe(1);
@@ -105,7 +133,9 @@ describe('a team that is to be deleted', () => {
     expect([2, 3].map((count) => ({ kind: 'baremetal_instance', count }))).toContainEqual(left);
     expect((await errorOf(ask())).code).toBe('conflict');
     await fixture.settle();
-    const ended = await Promise.all([active, begun, waiting].map(async (each) => (await fixture.instance(team, each)).status));
+    const ended = await Promise.all(
+      [active, begun, waiting].map(async (each) => (await fixture.instance(team, each)).status),
+    );
     expect(ended).toEqual(['Released', 'Cancelled', 'Cancelled']);
     expect(await deletion({ force: true })).toMatchObject({ holds: null, remaining: [] });
     expect((await fixture.node(first.node_id)).status).toBe('Available');

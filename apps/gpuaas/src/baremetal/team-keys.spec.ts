@@ -23,7 +23,8 @@ const [ada, grace] = [newId(), newId()];
 const [one, other] = [generateKeyPair().publicKey, generateKeyPair().publicKey];
 const join = (user_id: string, role: TeamRole | null, revision: number) =>
   fixture.gpuaas.tell(membershipChanged, { team_id: team.team_id, user_id, role, revision });
-const hold = (user_id: string, keys: string[], revision: number) => fixture.gpuaas.tell(userKeysChanged, { user_id, keys, revision });
+const hold = (user_id: string, keys: string[], revision: number) =>
+  fixture.gpuaas.tell(userKeysChanged, { user_id, keys, revision });
 
 it('the keys of those who may use what the team has open its hosts; changes reach the host, whatever the order they come in', async () => {
   await join(ada, 'member', 1);
@@ -78,7 +79,9 @@ it('a change that met a locked row reaches the host by the next sweep', async ()
   const node = await fixture.available('', { specs: { gpu_model: model, gpu_count: 1, cpu_cores: 8, memory_gb: 64 } });
   const instance = await fixture.settled(theirs, { specs: { gpu_model: model } });
   const locked = fixture.gpuaas.get(Transactions).run(async (manager) => {
-    await manager.query('SELECT FROM baremetal_instance WHERE instance_id = $1 FOR NO KEY UPDATE', [instance.instance_id]);
+    await manager.query('SELECT FROM baremetal_instance WHERE instance_id = $1 FOR NO KEY UPDATE', [
+      instance.instance_id,
+    ]);
     await fixture.gpuaas.tell(userKeysChanged, { user_id, keys: [other], revision: 2 });
   });
   await locked;

@@ -11,8 +11,8 @@ import { GpuaasSettings } from '../gpuaas-settings.js';
 import { baremetalInstanceMachine, type BaremetalInstanceMachine } from '../model/baremetal-instance.machine.js';
 
 /**
- * The public keys by which members of a team log in to its hosts: a projection of memberships and of the keys of users. A change makes
- * each active instance that it concerns look at its host.
+ * The public keys by which members of a team log in to its hosts: a projection of memberships and of the keys of users.
+ * A change makes each active instance that it concerns look at its host.
  */
 @Injectable()
 export class TeamKeys {
@@ -37,8 +37,8 @@ export class TeamKeys {
   }
 
   /**
-   * Active instances at rest whose host has other keys than the team has now: a change does not wait for a row that was locked. Costs as much as the
-   * teams with active instances have keys.
+   * Active instances at rest whose host has other keys than the team has now: a change does not wait for a row that was
+   * locked. Costs as much as the teams with active instances have keys.
    */
   async staleInstances(): Promise<string[]> {
     const rows = await this.statements.query<{ instance_id: string }>(

@@ -11,7 +11,10 @@ let team: ToldTeam;
 beforeAll(async () => {
   fixture = await BaremetalFixture.start({ sealKeys: undefined }).then(async (bare) => {
     // Without a key for secrets there is no bare metal.
-    expect(await errorOf(bare.register())).toMatchObject({ code: 'unavailable', message: expect.stringContaining('ATOLL_SEAL_KEYS') });
+    expect(await errorOf(bare.register())).toMatchObject({
+      code: 'unavailable',
+      message: expect.stringContaining('ATOLL_SEAL_KEYS'),
+    });
     await bare.stop();
     return BaremetalFixture.start();
   });
@@ -19,7 +22,9 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.stop());
 
-const sized = (gpu_model: string, gpu_count: number) => ({ specs: { gpu_model, gpu_count, cpu_cores: 64, memory_gb: 512 } });
+const sized = (gpu_model: string, gpu_count: number) => ({
+  specs: { gpu_model, gpu_count, cpu_cores: 64, memory_gb: 512 },
+});
 const statuses = (instances: { instance_id: string }[]) =>
   Promise.all(instances.map(async (instance) => (await fixture.instance(team, instance)).status));
 
@@ -27,7 +32,9 @@ describe('requests for one node', () => {
   it('of many at once are given it once', async () => {
     const model = `race-${newId().slice(-8)}`;
     await fixture.available('', sized(model, 8));
-    const asked = await Promise.all(Array.from({ length: 8 }, () => fixture.request(team, { specs: { gpu_model: model } })));
+    const asked = await Promise.all(
+      Array.from({ length: 8 }, () => fixture.request(team, { specs: { gpu_model: model } })),
+    );
     await fixture.settle();
     expect((await statuses(asked)).sort()).toEqual(['Active', ...Array.from({ length: 7 }, () => 'Requested')]);
   });
@@ -103,7 +110,11 @@ describe('requests for one node', () => {
     await fixture.work();
     expect(await fixture.instance(team, waiting)).toMatchObject({
       status: 'Failed',
-      error: { code: 'no_capacity', step: 'allocate', message: 'No node became free in time. The one node that matches is not free.' },
+      error: {
+        code: 'no_capacity',
+        step: 'allocate',
+        message: 'No node became free in time. The one node that matches is not free.',
+      },
     });
   });
 
@@ -128,25 +139,34 @@ describe('a node on which nothing can be provisioned', () => {
       expect((await fixture.node(node.node_id)).maintenance).toBe(count === 3);
     }
     const kept = await fixture.node(node.node_id);
-    expect(kept).toMatchObject({ status: 'Available', reason: expect.stringMatching(/^3 instances in a row .* The host failed: keys\.$/) });
+    expect(kept).toMatchObject({
+      status: 'Available',
+      reason: expect.stringMatching(/^3 instances in a row .* The host failed: keys\.$/),
+    });
     const inMaintenance = async () => (await nodesInMaintenance.read(fixture.gpuaas.app)).failures ?? 0;
     const counted = await inMaintenance();
     expect(counted).toBeGreaterThan(0);
     expect((await fixture.settled(team, { specs: { gpu_model: model } })).status).toBe('Requested');
-    await fixture.gpuaas.query(`UPDATE baremetal_node SET name = $2 WHERE node_id = $1`, [node.node_id, `mended-${newId()}`]);
+    await fixture.gpuaas.query(`UPDATE baremetal_node SET name = $2 WHERE node_id = $1`, [
+      node.node_id,
+      `mended-${newId()}`,
+    ]);
     await fixture.gpuaas.call(baremetalNodes.update, { node_id: node.node_id, maintenance: false });
     expect(await inMaintenance()).toBe(counted - 1);
     await fixture.settle();
     expect((await fixture.node(node.node_id)).status).toBe('In service');
     const isMeant = ({ node_id }: BaremetalNodeSetAside) => node_id === node.node_id;
-    const told = await fixture.heard<BaremetalNodeSetAside>('gpuaas.baremetal_node_set_aside', (all) => all.some(isMeant));
+    const told = await fixture.heard<BaremetalNodeSetAside>('gpuaas.baremetal_node_set_aside', (all) =>
+      all.some(isMeant),
+    );
     expect(told.filter(isMeant)).toMatchObject([{ node_id: node.node_id, code: 'failures', reason: kept.reason }]);
   });
 
   it('that cannot be reached is flagged and not offered, and serves who waits once it can', async () => {
     const model = `away-${newId().slice(-8)}`;
     const node = await fixture.available('', sized(model, 8));
-    const rename = (name: string) => fixture.gpuaas.query('UPDATE baremetal_node SET name = $2 WHERE node_id = $1', [node.node_id, name]);
+    const rename = (name: string) =>
+      fixture.gpuaas.query('UPDATE baremetal_node SET name = $2 WHERE node_id = $1', [node.node_id, name]);
     await rename(`away-${newId()}.reach-refuse`);
     await fixture.pass(61);
     await fixture.work();

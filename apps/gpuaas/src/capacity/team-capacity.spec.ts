@@ -85,7 +85,9 @@ describe('what a team holds', () => {
       }
     });
     for (const each of [team, other]) {
-      expect(await toldInTheEnd(each)).toEqual([{ team_id: each.team_id, revision: 1, gpu_ids: [], has_pool_subscription: false }]);
+      expect(await toldInTheEnd(each)).toEqual([
+        { team_id: each.team_id, revision: 1, gpu_ids: [], has_pool_subscription: false },
+      ]);
     }
   });
 
@@ -116,6 +118,9 @@ describe('what a team holds', () => {
       'SELECT gpu_id::int AS id FROM lease WHERE subscription_id = ANY ($1::bigint[]) ORDER BY 1',
       [held.map(({ subscription_id }) => subscription_id)],
     );
-    expect([rest.length, await holding()]).toEqual([2, { gpu_ids: rest.map(({ id }) => id), has_pool_subscription: true }]);
+    expect([rest.length, await holding()]).toEqual([
+      2,
+      { gpu_ids: rest.map(({ id }) => id), has_pool_subscription: true },
+    ]);
   });
 });

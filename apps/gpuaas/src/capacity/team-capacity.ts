@@ -13,8 +13,8 @@ const gather = { times: 10, leastMs: 50, mostMs: 1_000 };
 const batch = 1_000;
 
 /**
- * Tells what each team holds of GPUs. Whoever changes that notes the team, by a row of its own, so that nobody waits for another of the same team;
- * what the team holds then is told once for all that was noted meanwhile.
+ * Tells what each team holds of GPUs. Whoever changes that notes the team, by a row of its own, so that nobody waits
+ * for another of the same team; what the team holds then is told once for all that was noted meanwhile.
  */
 @Injectable()
 export class TeamCapacity implements OnApplicationBootstrap, BeforeApplicationShutdown {
@@ -40,11 +40,16 @@ export class TeamCapacity implements OnApplicationBootstrap, BeforeApplicationSh
 
   /** Notes, in the transaction that changes what these teams hold, that it is to be published. */
   async note(manager: EntityManager, teamIds: readonly string[]): Promise<void> {
-    await manager.query('INSERT INTO capacity_change (team_id) SELECT * FROM unnest($1::uuid[])', [[...new Set(teamIds)]]);
+    await manager.query('INSERT INTO capacity_change (team_id) SELECT * FROM unnest($1::uuid[])', [
+      [...new Set(teamIds)],
+    ]);
     afterCommit(manager, () => this.bell.abort());
   }
 
-  /** Tells of the teams that were noted. Returns how many. Of several replicas one at a time does so, so that revisions are in the order of what they tell. */
+  /**
+   * Tells of the teams that were noted. Returns how many. Of several replicas one at a time does so, so that revisions
+   * are in the order of what they tell.
+   */
   async tell(): Promise<number> {
     return this.transactions.run(async (manager) => {
       const [lock] = await manager.query<{ held: boolean }[]>(
@@ -62,7 +67,9 @@ export class TeamCapacity implements OnApplicationBootstrap, BeforeApplicationSh
   }
 
   private async tellOf(manager: EntityManager, teamIds: readonly string[]): Promise<void> {
-    const teams = await manager.query<{ team_id: string; revision: string; gpu_ids: string[] | null; has_pool_subscription: boolean }[]>(
+    const teams = await manager.query<
+      { team_id: string; revision: string; gpu_ids: string[] | null; has_pool_subscription: boolean }[]
+    >(
       `WITH next AS (
          INSERT INTO team_capacity (team_id, revision) SELECT team_id, 1 FROM unnest($1::uuid[]) told (team_id)
          ON CONFLICT (team_id) DO UPDATE SET revision = team_capacity.revision + 1 RETURNING team_id, revision

@@ -47,10 +47,30 @@ const written = () =>
 
 describe('a pool that cannot be', () => {
   it.each<[string, Terms, keyof CreatePool, string]>([
-    ['MIG in Temporal', { sharing_mode: 'Temporal' }, 'mechanism', 'must be time_slicing where sharing_mode is Temporal.'],
-    ['MPS in Temporal', mps({ sharing_mode: 'Temporal' }), 'mechanism', 'must be time_slicing where sharing_mode is Temporal.'],
-    ['time slicing in Spatial', temporal({ sharing_mode: 'Spatial' }), 'mechanism', 'must be mig or mps where sharing_mode is Spatial.'],
-    ['MIG without profiles', { profiles: undefined }, 'profiles', 'must name what a mig pool sells, profiles of A100-80GB: 1g.10gb'],
+    [
+      'MIG in Temporal',
+      { sharing_mode: 'Temporal' },
+      'mechanism',
+      'must be time_slicing where sharing_mode is Temporal.',
+    ],
+    [
+      'MPS in Temporal',
+      mps({ sharing_mode: 'Temporal' }),
+      'mechanism',
+      'must be time_slicing where sharing_mode is Temporal.',
+    ],
+    [
+      'time slicing in Spatial',
+      temporal({ sharing_mode: 'Spatial' }),
+      'mechanism',
+      'must be mig or mps where sharing_mode is Spatial.',
+    ],
+    [
+      'MIG without profiles',
+      { profiles: undefined },
+      'profiles',
+      'must name what a mig pool sells, profiles of A100-80GB: 1g.10gb',
+    ],
     ['MIG with no profile', { profiles: [] }, 'profiles', ''],
     ['a profile of another board', { profiles: ['1g.10gb', '1g.5gb'] }, 'profiles', '7g.80gb; not 1g.5gb.'],
     ['a profile that no board has', { profiles: ['9g.90gb', 'x'] }, 'profiles', 'not 9g.90gb, x.'],
@@ -66,7 +86,12 @@ describe('a pool that cannot be', () => {
     ['overcommit of 0', { overcommit: 0 }, 'overcommit', ''],
     ['overcommit of 1.5', { overcommit: 1.5 }, 'overcommit', ''],
     ['overcommit of 17', { overcommit: 17 }, 'overcommit', ''],
-    ['a fallback from Temporal', temporal({ allow_fallback: true }), 'allow_fallback', 'there is nothing to fall back to'],
+    [
+      'a fallback from Temporal',
+      temporal({ allow_fallback: true }),
+      'allow_fallback',
+      'there is nothing to fall back to',
+    ],
     ['turns without a fallback', { temporal_replicas: 14 }, 'temporal_replicas', 'unless allow_fallback is true'],
     [
       'turns with a fallback that is not allowed',
@@ -75,10 +100,25 @@ describe('a pool that cannot be', () => {
       'must be left out',
     ],
     ['turns of a Temporal pool', temporal({ temporal_replicas: 8 }), 'temporal_replicas', ''],
-    ['no more turns than slices', { allow_fallback: true, temporal_replicas: 7 }, 'temporal_replicas', 'more than the 7 slices'],
-    ['no more turns than shares', mps({ allow_fallback: true, temporal_replicas: 4 }), 'temporal_replicas', 'more than the 4 slices'],
+    [
+      'no more turns than slices',
+      { allow_fallback: true, temporal_replicas: 7 },
+      'temporal_replicas',
+      'more than the 7 slices',
+    ],
+    [
+      'no more turns than shares',
+      mps({ allow_fallback: true, temporal_replicas: 4 }),
+      'temporal_replicas',
+      'more than the 4 slices',
+    ],
     ['49 turns', { allow_fallback: true, temporal_replicas: 49 }, 'temporal_replicas', '48'],
-    ['a fallback from as many shares as there are turns', mps({ replicas: 48, allow_fallback: true }), 'allow_fallback', 'has 48 slices'],
+    [
+      'a fallback from as many shares as there are turns',
+      mps({ replicas: 48, allow_fallback: true }),
+      'allow_fallback',
+      'has 48 slices',
+    ],
     ['a mode that there is not', { sharing_mode: 'Exclusive' }, 'sharing_mode', ''],
     ['a mechanism that there is not', { mechanism: 'vgpu' }, 'mechanism', ''],
     ['no GPU', { gpu_ids: [] }, 'gpu_ids', ''],
@@ -95,7 +135,9 @@ describe('a pool that cannot be', () => {
 
   it('MIG on a board without it: the answer says which mechanisms the board has', async () => {
     const before = await written();
-    const { code, message, details } = await errorOf(create(onL4({ mechanism: 'mig', profiles: ['1g.10gb'], replicas: undefined })));
+    const { code, message, details } = await errorOf(
+      create(onL4({ mechanism: 'mig', profiles: ['1g.10gb'], replicas: undefined })),
+    );
     expect([code, details.errors?.[0]?.path]).toEqual(['invalid_input', 'mechanism']);
     expect(message).toBe('mechanism must not be mig: L4-24GB has none. Use mps or time_slicing.');
     expect(await written()).toEqual(before);
@@ -114,7 +156,10 @@ describe('a pool that cannot be', () => {
     const { code, message, details } = await errorOf(create(mps({ gpu_ids: gpus.map(({ gpu_id }) => gpu_id) })));
     expect([code, details.errors?.[0]?.path]).toEqual(['invalid_input', 'gpu_ids']);
     expect(message).toBe('gpu_ids must be GPUs of one board; these are A30-24GB and L40S-48GB.');
-    expect([await written(), (await fixture.node(node_id)).gpus.every(({ pool_id }) => pool_id === null)]).toEqual([before, true]);
+    expect([await written(), (await fixture.node(node_id)).gpus.every(({ pool_id }) => pool_id === null)]).toEqual([
+      before,
+      true,
+    ]);
   });
 
   it('a GPU of another GPU service, or one that there is not: the answer names it by its place in the list', async () => {
@@ -164,7 +209,10 @@ describe('a pool', () => {
       temporal_replicas: null,
       created_at: expect.stringMatching(/\.\d{3}Z$/),
     });
-    expect(await fixture.call(pools.list, { gpuaas_id })).toEqual({ data: [pool], pagination: { page: 1, limit: 10, total: 1 } });
+    expect(await fixture.call(pools.list, { gpuaas_id })).toEqual({
+      data: [pool],
+      pagination: { page: 1, limit: 10, total: 1 },
+    });
   });
 
   it.each<[string, Terms, object]>([
@@ -174,7 +222,11 @@ describe('a pool', () => {
     ['with a fallback has twice as many turns as slices', { allow_fallback: true }, { temporal_replicas: 14 }],
     ['with a fallback has 48 turns at most', mps({ replicas: 30, allow_fallback: true }), { temporal_replicas: 48 }],
     ['has the turns it was given', { allow_fallback: true, temporal_replicas: 8 }, { temporal_replicas: 8 }],
-    ['counts slices by its smallest profile', { profiles: ['3g.40gb'], allow_fallback: true }, { temporal_replicas: 4 }],
+    [
+      'counts slices by its smallest profile',
+      { profiles: ['3g.40gb'], allow_fallback: true },
+      { temporal_replicas: 4 },
+    ],
   ])('%s', async (_, more, expected) => {
     const { gpuaas_id, gpu_ids } = await fixture.inventory();
     expect(await create({ gpuaas_id, gpu_ids, ...more })).toMatchObject(expected);
@@ -211,14 +263,20 @@ describe('a pool', () => {
     ];
     const answers = await Promise.allSettled(asked.map((ids) => create({ gpuaas_id, gpu_ids: ids })));
     expect(answers.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
-    for (const answer of answers) if (answer.status === 'rejected') expect(answer.reason).toMatchObject({ code: 'conflict' });
+    for (const answer of answers)
+      if (answer.status === 'rejected') expect(answer.reason).toMatchObject({ code: 'conflict' });
   });
 
   it('is made once by one Idempotency-Key', async () => {
     const { gpuaas_id, gpu_ids } = await fixture.inventory();
     const asked = termsOf({ gpuaas_id, gpu_ids });
     const again = () =>
-      fixture.call(pools.create, asked, { platformAdmin: true, userId: newId() }, { key: asked.pool_name, fingerprint: 'body' });
+      fixture.call(
+        pools.create,
+        asked,
+        { platformAdmin: true, userId: newId() },
+        { key: asked.pool_name, fingerprint: 'body' },
+      );
     expect(await again()).toEqual(await again());
     expect((await fixture.call(pools.list, { gpuaas_id })).pagination.total).toBe(1);
   });

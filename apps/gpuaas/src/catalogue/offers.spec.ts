@@ -25,7 +25,8 @@ async function available(of: { gpuaas_id: string }): Promise<Record<string, numb
   return Object.fromEntries(pool?.profiles.map(({ profile, available_vgpus }) => [profile, available_vgpus]) ?? []);
 }
 
-const take = (pool: { pool_id: string }, profile: string, vgpus = 1) => fixture.subscribe(team, { pool_id: pool.pool_id, profile, vgpus });
+const take = (pool: { pool_id: string }, profile: string, vgpus = 1) =>
+  fixture.subscribe(team, { pool_id: pool.pool_id, profile, vgpus });
 
 describe('what a pool offers', () => {
   it('is its terms and each profile with its memory, its room and its price', async () => {
@@ -51,7 +52,15 @@ describe('what a pool offers', () => {
 
   it.each([
     ['mps', { mechanism: 'mps', replicas: 3 }, 'Spatial', 'software', 'mps-3', 26.67, 3],
-    ['time slicing', { sharing_mode: 'Temporal', mechanism: 'time_slicing', replicas: 4 }, 'Temporal', 'none', 'ts-4', 20, 4],
+    [
+      'time slicing',
+      { sharing_mode: 'Temporal', mechanism: 'time_slicing', replicas: 4 },
+      'Temporal',
+      'none',
+      'ts-4',
+      20,
+      4,
+    ],
   ] as const)(
     'by %s says how well tenants are kept apart',
     async (_, terms, sharing_mode, isolation, profile, v_ram_gb, available_vgpus) => {
@@ -154,10 +163,15 @@ describe('who is offered what', () => {
     const { gpuaas_id } = inventory;
     const viewer = { ...team.member, teams: [{ teamId: team.team_id, role: 'viewer' as const }] };
     const page = await fixture.call(pools.available, { team_id: team.team_id, gpuaas_id, limit: 2, page: 2 }, viewer);
-    expect([page.data.map(({ pool_id }) => pool_id), page.pagination]).toEqual([made.slice(2), { page: 2, limit: 2, total: 3 }]);
+    expect([page.data.map(({ pool_id }) => pool_id), page.pagination]).toEqual([
+      made.slice(2),
+      { page: 2, limit: 2, total: 3 },
+    ]);
     const { member } = await fixture.team();
     for (const operation of [pools.available, pools.availableRegions]) {
-      const foreign = await errorOf(fixture.call<{ team_id: string }, object>(operation, { team_id: team.team_id }, member));
+      const foreign = await errorOf(
+        fixture.call<{ team_id: string }, object>(operation, { team_id: team.team_id }, member),
+      );
       const unknown = await errorOf(fixture.call<{ team_id: string }, object>(operation, { team_id: newId() }, member));
       expect([foreign.code, foreign.message]).toEqual(['not_found', unknown.message]);
     }
@@ -166,9 +180,17 @@ describe('who is offered what', () => {
   });
 
   it('are the regions in which there is a pool, with their GPU services', async () => {
-    const { region_id } = await fixture.call(regions.create, { region_name: `region-${newId()}`, city: 'Kathmandu', country: 'NP' });
+    const { region_id } = await fixture.call(regions.create, {
+      region_name: `region-${newId()}`,
+      city: 'Kathmandu',
+      country: 'NP',
+    });
     const shown = async () => {
-      const { pagination } = await fixture.call(pools.availableRegions, { team_id: team.team_id, limit: 1 }, team.member);
+      const { pagination } = await fixture.call(
+        pools.availableRegions,
+        { team_id: team.team_id, limit: 1 },
+        team.member,
+      );
       const last = { team_id: team.team_id, limit: 1, page: pagination.total };
       const { data } = await fixture.call(pools.availableRegions, last, team.member);
       return data.find((region) => region.region_id === region_id);

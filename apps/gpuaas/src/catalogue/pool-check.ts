@@ -5,7 +5,10 @@ import type { PoolEntity } from '../model/pool.entity.js';
 
 type Terms = Pick<PoolEntity, 'profiles' | 'replicas' | 'overcommit' | 'allowFallback' | 'temporalReplicas'>;
 
-/** What a pool of GPUs of one board is to be, with its defaults; throws `invalid_input` that names the field and what is allowed. */
+/**
+ * What a pool of GPUs of one board is to be, with its defaults; throws `invalid_input` that names the field and what is
+ * allowed.
+ */
 export function poolTermsOf(asked: CreatePool, boardName: string): Terms {
   const board = boardNamed(boardName);
   if (!board) throw new Error(`There is no board ${boardName}.`);
@@ -13,7 +16,9 @@ export function poolTermsOf(asked: CreatePool, boardName: string): Terms {
   if (isTemporal !== (asked.mechanism === 'time_slicing')) {
     throw fault(
       'mechanism',
-      isTemporal ? 'must be time_slicing where sharing_mode is Temporal.' : 'must be mig or mps where sharing_mode is Spatial.',
+      isTemporal
+        ? 'must be time_slicing where sharing_mode is Temporal.'
+        : 'must be mig or mps where sharing_mode is Spatial.',
     );
   }
   const { profiles, slices } = asked.mechanism === 'mig' ? migTerms(asked, board) : replicaTerms(asked);
@@ -28,7 +33,8 @@ export function poolTermsOf(asked: CreatePool, boardName: string): Terms {
 
 /** `slices`: how many of the smallest a GPU can hold. */
 function migTerms({ profiles, replicas }: CreatePool, board: Board): { profiles: string[]; slices: number } {
-  if (board.memorySlices === 0) throw fault('mechanism', `must not be mig: ${board.name} has none. Use mps or time_slicing.`);
+  if (board.memorySlices === 0)
+    throw fault('mechanism', `must not be mig: ${board.name} has none. Use mps or time_slicing.`);
   if (replicas !== undefined) throw fault('replicas', 'must be left out with mig: its profiles say how a GPU is cut.');
   const known = board.migProfiles.map(({ name }) => name);
   const allowed = `profiles of ${board.name}: ${known.join(', ')}`;
@@ -41,15 +47,20 @@ function migTerms({ profiles, replicas }: CreatePool, board: Board): { profiles:
 
 function replicaTerms({ mechanism, profiles, replicas }: CreatePool): { profiles: string[]; slices: number } {
   if (profiles) throw fault('profiles', 'must be left out but with mig: replicas says how a GPU is shared.');
-  if (replicas === undefined) throw fault('replicas', `must say in how many parts each GPU is shared: from 2 to ${maxReplicas}.`);
+  if (replicas === undefined)
+    throw fault('replicas', `must say in how many parts each GPU is shared: from 2 to ${maxReplicas}.`);
   return { profiles: [`${mechanism === 'mps' ? 'mps' : 'ts'}-${replicas}`], slices: replicas };
 }
 
-function temporalReplicasOf({ sharing_mode, allow_fallback = false, temporal_replicas }: CreatePool, slices: number): number | null {
+function temporalReplicasOf(
+  { sharing_mode, allow_fallback = false, temporal_replicas }: CreatePool,
+  slices: number,
+): number | null {
   if (sharing_mode === 'Temporal' && allow_fallback)
     throw fault('allow_fallback', 'must be false where sharing_mode is Temporal: there is nothing to fall back to.');
   if (!allow_fallback) {
-    if (temporal_replicas !== undefined) throw fault('temporal_replicas', 'must be left out unless allow_fallback is true.');
+    if (temporal_replicas !== undefined)
+      throw fault('temporal_replicas', 'must be left out unless allow_fallback is true.');
     return null;
   }
   if (slices >= maxReplicas)

@@ -39,7 +39,9 @@ export class PoolGpusService {
 
   /** Which of the subscriptions on these GPUs are the team's. */
   private async ownOf(teamId: string, gpus: readonly Gpu[]): Promise<ReadonlySet<string>> {
-    const ids = gpus.flatMap(({ slices, tenants }) => [...slices, ...tenants].map(({ subscription_id }) => subscription_id));
+    const ids = gpus.flatMap(({ slices, tenants }) =>
+      [...slices, ...tenants].map(({ subscription_id }) => subscription_id),
+    );
     const found = await this.dataSource.manager.find(SubscriptionEntity, {
       where: { subscriptionId: In([...new Set(ids)]), teamId },
       select: { subscriptionId: true },

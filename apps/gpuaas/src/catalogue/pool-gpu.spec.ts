@@ -46,7 +46,15 @@ describe('the GPUs of a pool, as a team sees them', () => {
     expect(data[0]?.slices).toEqual(
       expect.arrayContaining([
         { profile: '3g.40gb', start: 4, size: 4, v_ram_gb: 40, subscription_id, workload_id, state: 'occupied' },
-        { profile: '1g.10gb', start: expect.any(Number), size: 1, v_ram_gb: 10, subscription_id: null, workload_id: null, state: null },
+        {
+          profile: '1g.10gb',
+          start: expect.any(Number),
+          size: 1,
+          v_ram_gb: 10,
+          subscription_id: null,
+          workload_id: null,
+          state: null,
+        },
       ]),
     );
     expect(JSON.stringify(await seenBy(ours, pool))).not.toContain(`"subscription_id":"`);
@@ -71,6 +79,9 @@ describe('the GPUs of a pool, as a team sees them', () => {
     const pool = await fixture.pool();
     const asOther = fixture.call(poolGpus.list, { pool_id: pool.pool_id, team_id: ours.team_id }, theirs.member);
     expect(await errorOf(asOther)).toMatchObject({ code: 'not_found', message: 'No such team.' });
-    expect(await errorOf(seenBy(ours, { pool_id: '999999999' }))).toMatchObject({ code: 'not_found', message: 'No such pool.' });
+    expect(await errorOf(seenBy(ours, { pool_id: '999999999' }))).toMatchObject({
+      code: 'not_found',
+      message: 'No such pool.',
+    });
   });
 });

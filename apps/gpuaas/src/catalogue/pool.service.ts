@@ -91,7 +91,10 @@ export class PoolsService {
   }
 
   /** What a team could subscribe to now. */
-  async available({ team_id, gpuaas_id, ...asked }: AvailablePoolsQuery, { caller }: CallContext): Promise<AvailablePoolPage> {
+  async available(
+    { team_id, gpuaas_id, ...asked }: AvailablePoolsQuery,
+    { caller }: CallContext,
+  ): Promise<AvailablePoolPage> {
     requirePermission(caller, team_id, 'readTeam');
     await this.teams.team(team_id);
     await this.catalogue.requireGpuaas(gpuaas_id);
@@ -100,7 +103,10 @@ export class PoolsService {
     return { data: await this.offers(await this.poolsOf(ids), team_id), pagination: { page, limit, total } };
   }
 
-  async availableRegions({ team_id, ...asked }: AvailableRegionsQuery, { caller }: CallContext): Promise<AvailableRegionPage> {
+  async availableRegions(
+    { team_id, ...asked }: AvailableRegionsQuery,
+    { caller }: CallContext,
+  ): Promise<AvailableRegionPage> {
     requirePermission(caller, team_id, 'readTeam');
     await this.teams.team(team_id);
     const { page, limit, offset } = pageWindow(asked, 1);
@@ -155,7 +161,11 @@ export class PoolsService {
     return ids.flatMap((id) => pools.get(id) ?? []);
   }
 
-  private async page(gpuaasId: string | undefined, limit: number, offset: number): Promise<{ ids: string[]; total: number }> {
+  private async page(
+    gpuaasId: string | undefined,
+    limit: number,
+    offset: number,
+  ): Promise<{ ids: string[]; total: number }> {
     const [row] = await this.statements.query<{ ids: string[]; total: number }>(
       'pools.page',
       `SELECT (SELECT count(*)::int FROM pool WHERE $1::bigint IS NULL OR gpuaas_id = $1) AS total, ARRAY(
@@ -174,9 +184,10 @@ export class PoolsService {
        WHERE node_id IN (SELECT node_id FROM gpu WHERE gpu_id = ANY ($1::bigint[])) ORDER BY node_id FOR SHARE`,
       [gpu_ids],
     );
-    const rows = await manager.query<object[]>('SELECT * FROM gpu WHERE gpu_id = ANY ($1::bigint[]) ORDER BY gpu_id FOR NO KEY UPDATE', [
-      gpu_ids,
-    ]);
+    const rows = await manager.query<object[]>(
+      'SELECT * FROM gpu WHERE gpu_id = ANY ($1::bigint[]) ORDER BY gpu_id FOR NO KEY UPDATE',
+      [gpu_ids],
+    );
     const nodesById = new Map(nodes.map((node) => [node.node_id, node]));
     const gpus = rows.map((row) => {
       const gpu = this.gpus.rowOf(row);
@@ -186,8 +197,10 @@ export class PoolsService {
     const gpusById = new Map(gpus.map((found) => [found.gpu.gpuId, found]));
     gpu_ids.forEach((id, at) => {
       const found = gpusById.get(id);
-      if (found?.gpuaasId !== gpuaas_id) throw invalidField(`gpu_ids.${at}`, 'isGpu', 'must be a GPU of a node of this GPU service.');
-      if (found.gpu.poolId !== null) throw new AppError('conflict', `GPU ${id} is in pool ${found.gpu.poolId} already.`);
+      if (found?.gpuaasId !== gpuaas_id)
+        throw invalidField(`gpu_ids.${at}`, 'isGpu', 'must be a GPU of a node of this GPU service.');
+      if (found.gpu.poolId !== null)
+        throw new AppError('conflict', `GPU ${id} is in pool ${found.gpu.poolId} already.`);
     });
     return gpus;
   }
@@ -201,7 +214,12 @@ export class PoolsService {
     }
   }
 
-  private async pool(manager: EntityManager, gpus: readonly AskedGpu[], poolId: string, context: CallContext): Promise<void> {
+  private async pool(
+    manager: EntityManager,
+    gpus: readonly AskedGpu[],
+    poolId: string,
+    context: CallContext,
+  ): Promise<void> {
     const cause = causeOf(context, `pool ${poolId}`);
     const ready = new Set(gpus.filter(({ isReady }) => isReady).map(({ gpu }) => gpu.gpuId));
     const all = gpus.map(({ gpu }) => gpu);
@@ -217,7 +235,8 @@ export class PoolsService {
 
 function boardOfAll(gpus: readonly AskedGpu[]): string {
   const boards = [...new Set(gpus.map(({ gpu }) => gpu.board))];
-  if (boards.length > 1) throw invalidField('gpu_ids', 'isOneBoard', `must be GPUs of one board; these are ${boards.join(' and ')}.`);
+  if (boards.length > 1)
+    throw invalidField('gpu_ids', 'isOneBoard', `must be GPUs of one board; these are ${boards.join(' and ')}.`);
   return boards[0] ?? '';
 }
 

@@ -27,7 +27,11 @@ let engine: EngineFixture;
 let fixture: GpuaasFixture;
 beforeAll(async () => {
   engine = await EngineFixture.start();
-  fixture = await GpuaasFixture.start({ dockerSockets: engine.socket, clusterPatienceMs: patienceMs, clusterChecks: checksAtOnce });
+  fixture = await GpuaasFixture.start({
+    dockerSockets: engine.socket,
+    clusterPatienceMs: patienceMs,
+    clusterChecks: checksAtOnce,
+  });
 });
 afterAll(async () => {
   await fixture?.stop();
@@ -47,17 +51,20 @@ describe('a cluster that was well and misses a check', () => {
     { has_missed: true, status: 'ok' },
   ];
 
-  it.each(['hangs', 'hangs up'] as const)('is asked again soon before new pods are refused: one that %s once is not away', async (mode) => {
-    const gpuaas_id = await gpuaas();
-    await set(gpuaas_id);
-    engine.once = mode;
-    await round(gpuaas_id);
-    expect([engine.once, await known(gpuaas_id)]).toEqual([undefined, missed]);
-    const soon = `SELECT FROM cluster WHERE gpuaas_id = $1 AND next_check_at < clock_timestamp() + interval '5 seconds'`;
-    expect(await fixture.query(soon, [gpuaas_id])).toHaveLength(1);
-    await round(gpuaas_id);
-    expect([await known(gpuaas_id), await told(gpuaas_id)]).toEqual([well, [false, false]]);
-  });
+  it.each(['hangs', 'hangs up'] as const)(
+    'is asked again soon before new pods are refused: one that %s once is not away',
+    async (mode) => {
+      const gpuaas_id = await gpuaas();
+      await set(gpuaas_id);
+      engine.once = mode;
+      await round(gpuaas_id);
+      expect([engine.once, await known(gpuaas_id)]).toEqual([undefined, missed]);
+      const soon = `SELECT FROM cluster WHERE gpuaas_id = $1 AND next_check_at < clock_timestamp() + interval '5 seconds'`;
+      expect(await fixture.query(soon, [gpuaas_id])).toHaveLength(1);
+      await round(gpuaas_id);
+      expect([await known(gpuaas_id), await told(gpuaas_id)]).toEqual([well, [false, false]]);
+    },
+  );
 
   it('is unreachable when it misses the second too', async () => {
     const gpuaas_id = await gpuaas();
@@ -67,7 +74,10 @@ describe('a cluster that was well and misses a check', () => {
     expect(await known(gpuaas_id)).toEqual(missed);
     await round(gpuaas_id);
     engine.mode = 'answers';
-    expect([await known(gpuaas_id), await told(gpuaas_id)]).toEqual([{ has_missed: false, status: 'unreachable' }, [false, false, true]]);
+    expect([await known(gpuaas_id), await told(gpuaas_id)]).toEqual([
+      { has_missed: false, status: 'unreachable' },
+      [false, false, true],
+    ]);
   });
 
   it('is unreachable at once where another engine answers in its place', async () => {

@@ -50,12 +50,14 @@ export class ClusterChecks implements OnApplicationBootstrap, BeforeApplicationS
   /** Resolves when no check is under way that began by itself, and none is about to begin. */
   async settled(): Promise<void> {
     const { answering, silent } = this.lanes;
-    while (this.claiming || answering.size + silent.size > 0) await Promise.all([this.claiming, ...answering.underWay, ...silent.underWay]);
+    while (this.claiming || answering.size + silent.size > 0)
+      await Promise.all([this.claiming, ...answering.underWay, ...silent.underWay]);
   }
 
   /**
-   * Checks one cluster, keeps what was found, and returns it. One that hangs takes `clusterPatienceMs`, and nobody else waits for it. One that answered and was
-   * of no use has twice as long: whether it is now takes some seconds to find out.
+   * Checks one cluster, keeps what was found, and returns it. One that hangs takes `clusterPatienceMs`, and nobody else
+   * waits for it. One that answered and was of no use has twice as long: whether it is now takes some seconds to find
+   * out.
    */
   async check(asked: ClusterEntity): Promise<ClusterEntity> {
     const { clusterPatienceMs } = this.settings;
@@ -64,8 +66,9 @@ export class ClusterChecks implements OnApplicationBootstrap, BeforeApplicationS
   }
 
   /**
-   * Of a round. One that answered before is asked again before pods are refused: an engine that restarts, or whose host is busy, is not away. What answers
-   * and is of no use, as another engine, is refused at once. One that is unreachable has as long as that second look, or a busy one would never come back.
+   * Of a round. One that answered before is asked again before pods are refused: an engine that restarts, or whose host
+   * is busy, is not away. What answers and is of no use, as another engine, is refused at once. One that is unreachable
+   * has as long as that second look, or a busy one would never come back.
    */
   private async checkDue(asked: ClusterEntity): Promise<void> {
     const { clusterPatienceMs } = this.settings;
@@ -96,8 +99,15 @@ export class ClusterChecks implements OnApplicationBootstrap, BeforeApplicationS
       const everyMs = status === 'unreachable' ? unreachableMs : wellMs;
       const nowMs = await databaseNowMs(manager);
       const nextCheckAt = new Date(nowMs + everyMs);
-      Object.assign(cluster, { status, checks, nextCheckAt, hasMissed: false, identity: cluster.identity ?? found.identity });
-      if (hasChanged) Object.assign(cluster, { since: new Date(nowMs), revision: String(Number(cluster.revision) + 1) });
+      Object.assign(cluster, {
+        status,
+        checks,
+        nextCheckAt,
+        hasMissed: false,
+        identity: cluster.identity ?? found.identity,
+      });
+      if (hasChanged)
+        Object.assign(cluster, { since: new Date(nowMs), revision: String(Number(cluster.revision) + 1) });
       await manager.save(cluster);
       if (hasChanged) await this.outbox.add(manager, clusterChanged, clusterToTell(cluster), systemContext('gpuaas'));
       return cluster;
@@ -130,14 +140,16 @@ export class ClusterChecks implements OnApplicationBootstrap, BeforeApplicationS
   private settingsOf({ doorImage, gpuaasId, sealedTls, socket, url }: ClusterEntity): DockerSettings {
     const image = doorImage ?? this.settings.doorImage;
     if (socket !== null) return { socket, doorImage: image };
-    if (url === null || sealedTls === null) throw new Error('It has neither a socket nor an address with its certificates.');
+    if (url === null || sealedTls === null)
+      throw new Error('It has neither a socket nor an address with its certificates.');
     const tls = this.secrets.required().open(sealedTls, clusterPurpose(gpuaasId)).toString('utf8');
     return { url, ...(JSON.parse(tls) as Pick<DockerSettings, 'ca' | 'cert' | 'key'>), doorImage: image };
   }
 
   /**
-   * Begins checks of clusters that are due, as many as there is room for, and goes on as they end, until none is due. However many end at once, requests
-   * have connections to the database. Clusters that are unreachable have half of the places at most, so that however many hang, others have their turns.
+   * Begins checks of clusters that are due, as many as there is room for, and goes on as they end, until none is due.
+   * However many end at once, requests have connections to the database. Clusters that are unreachable have half of the
+   * places at most, so that however many hang, others have their turns.
    */
   round(): Promise<void> {
     this.claiming ??= inBackground(() => this.begin()).finally(() => (this.claiming = undefined));
@@ -194,14 +206,16 @@ export class ClusterChecks implements OnApplicationBootstrap, BeforeApplicationS
   private track(lane: Lane, work: Promise<void>): void {
     const tracked = work
       .catch((error: unknown) => {
-        if (!this.stopping.signal.aborted) this.logger.warn(`Cannot keep the check of a cluster; retrying: ${String(error)}`);
+        if (!this.stopping.signal.aborted)
+          this.logger.warn(`Cannot keep the check of a cluster; retrying: ${String(error)}`);
       })
       .finally(() => {
         lane.underWay.delete(tracked);
         const { answering, silent } = this.lanes;
         // One claim for many places, not one a place.
         const isHalfFree = 2 * answering.size <= this.settings.clusterChecks - silent.size;
-        if ((answering.mayHaveMore && isHalfFree) || (silent.mayHaveMore && 2 * silent.size <= this.silentAtMost)) void this.round();
+        if ((answering.mayHaveMore && isHalfFree) || (silent.mayHaveMore && 2 * silent.size <= this.silentAtMost))
+          void this.round();
       });
     lane.underWay.add(tracked);
   }

@@ -14,7 +14,10 @@ export async function aGpuaas(fixture: GpuaasFixture): Promise<string> {
 export async function toldOf(fixture: GpuaasFixture, gpuaasId: string) {
   while ((await fixture.get(Outbox).pending()) > 0) await new Promise((resolve) => setTimeout(resolve, 5));
   return fixture.events
-    .filter(({ name, payload }) => name === 'gpuaas.cluster_changed' && (payload as { gpuaas_id: string }).gpuaas_id === gpuaasId)
+    .filter(
+      ({ name, payload }) =>
+        name === 'gpuaas.cluster_changed' && (payload as { gpuaas_id: string }).gpuaas_id === gpuaasId,
+    )
     .map(({ payload }) => payload as { revision: number; setting: number; is_unreachable: boolean })
     .toSorted((one, other) => one.revision - other.revision);
 }

@@ -9,7 +9,10 @@ import { ClusterEntity } from '../model/cluster.entity.js';
 export class ClusterRows {
   constructor(private readonly settings: GpuaasSettings) {}
 
-  /** The row; made if there is none. With `lock` until the transaction ends: against other changes, or only against them with `share`. */
+  /**
+   * The row; made if there is none. With `lock` until the transaction ends: against other changes, or only against them
+   * with `share`.
+   */
   async read(manager: EntityManager, gpuaasId: string, lock?: 'change' | 'share'): Promise<ClusterEntity> {
     const mode = lock && ({ change: 'pessimistic_write', share: 'pessimistic_read' } as const)[lock];
     const find = () => manager.findOne(ClusterEntity, { where: { gpuaasId }, ...(mode && { lock: { mode } }) });

@@ -51,7 +51,9 @@ export class ClustersService {
     await this.pools.requireGpuaas(gpuaas_id);
     const address = this.addressOf(asked);
     // Asked before the transaction, which waits for no other service.
-    const kept = isSameEngine(await this.rows.read(this.dataSource.manager, gpuaas_id), address) ? nothing : await this.keptOn(gpuaas_id);
+    const kept = isSameEngine(await this.rows.read(this.dataSource.manager, gpuaas_id), address)
+      ? nothing
+      : await this.keptOn(gpuaas_id);
     const cluster = await this.transactions.run(async (manager) => {
       const known = await this.rows.read(manager, gpuaas_id, 'change');
       if (!isSameEngine(known, address)) await requireIdle(manager, gpuaas_id, kept);
@@ -100,7 +102,8 @@ export class ClustersService {
 
   /** Throws `invalid_input` for what does not fit the driver, `not_supported` for a driver that there is not. */
   private addressOf({ gpuaas_id, driver, socket, url, ca, cert, key, door_image }: SetCluster): Address {
-    if (driver === 'kubernetes') throw new AppError('not_supported', 'There is no driver for Kubernetes yet; use simulated or docker.');
+    if (driver === 'kubernetes')
+      throw new AppError('not_supported', 'There is no driver for Kubernetes yet; use simulated or docker.');
     const doorImage = door_image ?? this.settings.doorImage;
     const given = Object.entries({ socket, url, ca, cert, key, door_image }).filter(([, value]) => value !== undefined);
     const [first] = given;
@@ -115,7 +118,8 @@ export class ClustersService {
       for (const [name, value] of Object.entries({ ca, cert, key })) {
         if (value !== undefined) throw invalidField(name, 'isFitting', 'must be left out with socket');
       }
-      if (!this.settings.sockets.includes(socket)) throw invalidField('socket', 'isAllowed', 'must be one of ATOLL_DOCKER_SOCKETS');
+      if (!this.settings.sockets.includes(socket))
+        throw invalidField('socket', 'isAllowed', 'must be one of ATOLL_DOCKER_SOCKETS');
       return { driver, socket, url: null, doorImage, sealedTls: null };
     }
     if (url === undefined || !URL.canParse(url)) throw invalidField('url', 'isUrl', 'must be an https address');
@@ -129,7 +133,8 @@ function tlsOf({ ca, cert, key }: Pick<SetCluster, 'ca' | 'cert' | 'key'>): Reco
   const authority = readPem('ca', ca, (pem) => new X509Certificate(pem));
   const certificate = readPem('cert', cert, (pem) => new X509Certificate(pem));
   const privateKey = readPem('key', key, (pem) => createPrivateKey(pem));
-  if (!certificate.value.checkPrivateKey(privateKey.value)) throw invalidField('key', 'isFitting', 'must be the private key of cert');
+  if (!certificate.value.checkPrivateKey(privateKey.value))
+    throw invalidField('key', 'isFitting', 'must be the private key of cert');
   return { ca: authority.pem, cert: certificate.pem, key: privateKey.pem };
 }
 
@@ -139,7 +144,11 @@ function readPem<T>(name: string, pem: string | undefined, read: (pem: string) =
     return { pem, value: read(pem) };
   } catch {
     // What the library says may quote the key.
-    throw invalidField(name, 'isPem', name === 'key' ? 'must be a private key (PEM), without a passphrase' : 'must be a certificate (PEM)');
+    throw invalidField(
+      name,
+      'isPem',
+      name === 'key' ? 'must be a private key (PEM), without a passphrase' : 'must be a certificate (PEM)',
+    );
   }
 }
 
@@ -148,7 +157,11 @@ function isSameEngine(one: Address, other: Address): boolean {
 }
 
 /** Nothing may run or be kept there that another engine would not have. */
-async function requireIdle(manager: EntityManager, gpuaasId: string, { vms, shared_volumes }: ClusterHoldings): Promise<void> {
+async function requireIdle(
+  manager: EntityManager,
+  gpuaasId: string,
+  { vms, shared_volumes }: ClusterHoldings,
+): Promise<void> {
   const [{ running = 0 } = {}] = await manager.query<{ running: number }[]>(
     `SELECT count(*)::int AS running FROM workload JOIN subscription USING (subscription_id) JOIN pool USING (pool_id)
      WHERE gpuaas_id = $1 AND pod_id IS NOT NULL AND workload.${liveWorkload}`,

@@ -55,7 +55,8 @@ afterAll(async () => {
 });
 
 const gpuaas = () => aGpuaas(fixture);
-const set = (gpuaas_id: string, terms: Omit<SetCluster, 'gpuaas_id'>) => fixture.call(clusters.set, { gpuaas_id, ...terms });
+const set = (gpuaas_id: string, terms: Omit<SetCluster, 'gpuaas_id'>) =>
+  fixture.call(clusters.set, { gpuaas_id, ...terms });
 const docker = () => ({ driver: 'docker' as const, socket: engine.socket });
 const told = (gpuaasId: string) => toldOf(fixture, gpuaasId);
 /** A GPU service with a subscription, and what a pod of it is refused with. */
@@ -70,7 +71,11 @@ const subscribed = async () => {
 describe('the cluster of a GPU service', () => {
   it('is simulated until it is set, and then what was set, with what the check found', async () => {
     const gpuaas_id = await gpuaas();
-    expect(await fixture.call(clusters.get, { gpuaas_id })).toMatchObject({ driver: 'simulated', status: 'ok', socket: null });
+    expect(await fixture.call(clusters.get, { gpuaas_id })).toMatchObject({
+      driver: 'simulated',
+      status: 'ok',
+      socket: null,
+    });
     const found = await set(gpuaas_id, { ...docker(), public_host: 'gpu.example.com' });
     expect(found).toEqual({
       gpuaas_id,
@@ -81,7 +86,9 @@ describe('the cluster of a GPU service', () => {
       door_image: 'localhost/atoll-door:1',
       status: 'ok',
       since: expect.stringMatching(/Z$/),
-      checks: expect.arrayContaining([{ name: 'reachable', ok: true, detail: 'The engine answers as host-1.', how_to_fix: null }]),
+      checks: expect.arrayContaining([
+        { name: 'reachable', ok: true, detail: 'The engine answers as host-1.', how_to_fix: null },
+      ]),
       capabilities: { tls: true, udp: true, volumes: true, vms: false, shell: 'exec' },
     });
     engine.hasDoorImage = false;
@@ -91,7 +98,9 @@ describe('the cluster of a GPU service', () => {
     expect(degraded.checks.filter(({ ok }) => !ok)).toEqual([
       expect.objectContaining({ name: 'door_image', how_to_fix: expect.any(String) }),
     ]);
-    expect((await told(gpuaas_id)).map(({ revision, setting, is_unreachable }) => [revision, setting, is_unreachable])).toEqual([
+    expect(
+      (await told(gpuaas_id)).map(({ revision, setting, is_unreachable }) => [revision, setting, is_unreachable]),
+    ).toEqual([
       [2, 2, false],
       [3, 2, false],
       [4, 2, false],
@@ -145,7 +154,10 @@ describe('the cluster of a GPU service', () => {
     const gpuaas_id = await gpuaas();
     const sent = { driver: 'docker' as const, ...terms, ...(terms.socket === 'own' && { socket: engine.socket }) };
     const error = await errorOf(set(gpuaas_id, sent));
-    expect([error.code, (error.details as { errors: { path: string }[] }).errors[0]?.path]).toEqual(['invalid_input', field]);
+    expect([error.code, (error.details as { errors: { path: string }[] }).errors[0]?.path]).toEqual([
+      'invalid_input',
+      field,
+    ]);
     expect((await fixture.call(clusters.get, { gpuaas_id })).driver).toBe('simulated');
   });
 
@@ -154,7 +166,10 @@ describe('the cluster of a GPU service', () => {
     const { stdout: other } = await run('openssl', ['genpkey', '-algorithm', 'ed25519']);
     for (const key of [other, tls.key.slice(0, 80)]) {
       const error = await errorOf(set(gpuaas_id, { driver: 'docker', url: 'https://127.0.0.1:9', ...tls, key }));
-      expect([error.code, JSON.stringify(error)]).toEqual(['invalid_input', expect.not.stringContaining(key.split('\n')[1] ?? 'PRIVATE')]);
+      expect([error.code, JSON.stringify(error)]).toEqual([
+        'invalid_input',
+        expect.not.stringContaining(key.split('\n')[1] ?? 'PRIVATE'),
+      ]);
     }
     expect((await errorOf(set(gpuaas_id, { driver: 'kubernetes' }))).code).toBe('not_supported');
   });
@@ -166,7 +181,9 @@ describe('the cluster of a GPU service', () => {
       code: 'conflict',
       message: expect.stringContaining('The cluster has 1 VM, 2 shared volumes'),
     });
-    expect((await set(gpuaas_id, { driver: 'simulated', public_host: 'gpu.example.com' })).public_host).toBe('gpu.example.com');
+    expect((await set(gpuaas_id, { driver: 'simulated', public_host: 'gpu.example.com' })).public_host).toBe(
+      'gpu.example.com',
+    );
     fixture.keptOn.set(gpuaas_id, 'away');
     expect((await errorOf(set(gpuaas_id, docker()))).code).toBe('unavailable');
     fixture.keptOn.delete(gpuaas_id);
@@ -182,8 +199,13 @@ describe('the cluster of a GPU service', () => {
     const start = { pod_id: newId(), start: 1, subscription_id, pod_name: 'job-abcde', vgpus: 1 };
     expect((await fixture.ask(podWorkloads.start, start, pods)).cluster_setting).toBe(1);
     await fixture.settle();
-    expect(await errorOf(set(gpuaas_id, docker()))).toMatchObject({ code: 'conflict', message: expect.stringContaining('1 running pod') });
-    expect((await set(gpuaas_id, { driver: 'simulated', public_host: 'gpu.example.com' })).public_host).toBe('gpu.example.com');
+    expect(await errorOf(set(gpuaas_id, docker()))).toMatchObject({
+      code: 'conflict',
+      message: expect.stringContaining('1 running pod'),
+    });
+    expect((await set(gpuaas_id, { driver: 'simulated', public_host: 'gpu.example.com' })).public_host).toBe(
+      'gpu.example.com',
+    );
     await fixture.ask(podWorkloads.end, { pod_id: start.pod_id, start: 1 }, pods);
     await fixture.settle();
     expect((await set(gpuaas_id, docker())).driver).toBe('docker');

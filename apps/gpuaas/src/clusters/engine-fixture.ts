@@ -53,7 +53,12 @@ export class EngineFixture {
   }
 
   #info(): object {
-    const limits = { MemoryLimit: true, CpuCfsQuota: true, PidsLimit: true, SecurityOptions: ['name=seccomp,profile=builtin'] };
+    const limits = {
+      MemoryLimit: true,
+      CpuCfsQuota: true,
+      PidsLimit: true,
+      SecurityOptions: ['name=seccomp,profile=builtin'],
+    };
     return { ID: this.id, Name: 'host-1', DockerRootDir: this.#folder, ServerVersion: '27.3.1', NCPU: 2, ...limits };
   }
 }

@@ -11,7 +11,10 @@ export const patienceMs = 30_000;
 /** How long the source may take. */
 const sourceMs = 10_000;
 
-/** Refreshes of connection information: at most one at a time of what a team has in a GPU service, whichever replica is asked. */
+/**
+ * Refreshes of connection information: at most one at a time of what a team has in a GPU service, whichever replica is
+ * asked.
+ */
 @Injectable()
 export class ConnectionRefresh implements BeforeApplicationShutdown {
   private readonly logger = new Logger(ConnectionRefresh.name);

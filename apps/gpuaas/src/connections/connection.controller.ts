@@ -27,7 +27,10 @@ export class ConnectionsController implements Handlers<typeof connections> {
   }
 
   @Handle(connections.compatibleInstances)
-  compatibleInstances(input: ListCompatibleInstances, context: CallContext): Promise<CompatibleInstances | Json<CompatibleInstances>> {
+  compatibleInstances(
+    input: ListCompatibleInstances,
+    context: CallContext,
+  ): Promise<CompatibleInstances | Json<CompatibleInstances>> {
     return this.connections.compatibleInstances(input, context);
   }
 }

@@ -48,13 +48,18 @@ afterAll(() => fixture.stop());
 
 const read = async (more: object = {}, caller = team.member) =>
   (await fixture.call(connections.read, { team_id: team.team_id, ...more }, caller)).data;
-const refresh = (more: object = {}, caller = team.member) => fixture.call(connections.refresh, { team_id: team.team_id, ...more }, caller);
+const refresh = (more: object = {}, caller = team.member) =>
+  fixture.call(connections.refresh, { team_id: team.team_id, ...more }, caller);
 const idsOf = (list: readonly Connection[]) => list.map(({ subscription_id }) => subscription_id);
 const aPod = (pod_name: string, ...services: string[]): ConnectionPod => ({
   pod_name,
   status: 'running',
   ssh: { host: 'gpu-01', port: 30_122, username: 'atoll', command: 'ssh -p 30122 atoll@gpu-01' },
-  services: services.map((service_name, at) => ({ service_id: String(at + 1), service_name, url: 'http://gpu-01:30111' })),
+  services: services.map((service_name, at) => ({
+    service_id: String(at + 1),
+    service_name,
+    url: 'http://gpu-01:30111',
+  })),
 });
 
 /** The next question that the source is asked. */
@@ -66,7 +71,8 @@ async function asked(): Promise<Question> {
 /** No refresh of the team is under way any more. */
 async function ended(): Promise<void> {
   const underWay = 'SELECT FROM connection_refresh WHERE team_id = $1 AND ended_at IS NULL';
-  while ((await fixture.query(underWay, [team.team_id])).length > 0) await new Promise((resolve) => setImmediate(resolve));
+  while ((await fixture.query(underWay, [team.team_id])).length > 0)
+    await new Promise((resolve) => setImmediate(resolve));
 }
 
 async function refreshed(pods: ConnectionPod[], of = held): Promise<void> {
@@ -105,7 +111,8 @@ describe('connection information', () => {
   it('is of what has not ended, in the order it was made, of one GPU service where asked, in pages where limit is sent', async () => {
     const other = await fixture.pool({ mechanism: 'mps', replicas: 4 });
     const ids = [held.subscription_id];
-    for (const { pool_id } of [other, pool, other]) ids.push((await fixture.subscribe(team, { pool_id })).subscription_id);
+    for (const { pool_id } of [other, pool, other])
+      ids.push((await fixture.subscribe(team, { pool_id })).subscription_id);
     expect(idsOf(await read())).toEqual(ids);
     expect(idsOf(await read({ gpuaas_id: other.gpuaas_id }))).toEqual([ids[1], ids[3]]);
     const page = await fixture.call(connections.read, { team_id: team.team_id, limit: 3, page: 2 }, team.member);
@@ -150,7 +157,8 @@ describe('a search', () => {
     ]);
     (await asked()).answer(pods);
     await ended();
-    for (const text of ['%', '_', '\\', "'", '"', 'a%b', 'b_c', 'c\\d', '\'e"']) expect(await search(text)).toEqual([held.subscription_id]);
+    for (const text of ['%', '_', '\\', "'", '"', 'a%b', 'b_c', 'c\\d', '\'e"'])
+      expect(await search(text)).toEqual([held.subscription_id]);
     for (const text of ['a%c', 'a_b', '%%', '.', 't.n', '^ten', '*', '\\%']) expect(await search(text)).toEqual([]);
     expect(await search('percent')).toEqual([held.subscription_id, subscription_id]);
   });
@@ -159,7 +167,11 @@ describe('a search', () => {
     await refreshed([aPod('mine-abcde')]);
     const other = await fixture.team();
     await fixture.subscribe(other, { pool_id: pool.pool_id });
-    const found = await fixture.call(connections.read, { team_id: team.team_id, search: pool.pool_name, limit: 1 }, team.member);
+    const found = await fixture.call(
+      connections.read,
+      { team_id: team.team_id, search: pool.pool_name, limit: 1 },
+      team.member,
+    );
     expect(found.pagination).toEqual({ page: 1, limit: 1, total: 1 });
     const theirs = await fixture.call(connections.read, { team_id: other.team_id, search: 'mine' }, other.member);
     expect(theirs.data).toEqual([]);
@@ -223,7 +235,9 @@ describe('a refresh', () => {
 
   it('of a team that holds nothing asks nobody', async () => {
     const other = await fixture.team();
-    expect(await fixture.call(connections.refresh, { team_id: other.team_id }, other.member)).toMatchObject({ status: 'refreshing' });
+    expect(await fixture.call(connections.refresh, { team_id: other.team_id }, other.member)).toMatchObject({
+      status: 'refreshing',
+    });
     expect(source.questions).toEqual([]);
   });
 
@@ -245,7 +259,10 @@ describe('a refresh', () => {
     await refresh();
     const dead = await asked();
     expect(await read()).toMatchObject([{ pods: [{ pod_name: 'kept-abcde' }], stale: false }]);
-    await fixture.query(`UPDATE connection_refresh SET started_at = started_at - interval '31 seconds' WHERE team_id = $1`, [team.team_id]);
+    await fixture.query(
+      `UPDATE connection_refresh SET started_at = started_at - interval '31 seconds' WHERE team_id = $1`,
+      [team.team_id],
+    );
     expect(await read()).toMatchObject([{ pods: [{ pod_name: 'kept-abcde' }], stale: true }]);
     await refreshed([aPod('new-abcde')]);
     expect(await read()).toMatchObject([{ pods: [{ pod_name: 'new-abcde' }], stale: false }]);
@@ -255,7 +272,10 @@ describe('a refresh', () => {
   it('whose answer comes after that of a later one changes nothing', async () => {
     await refresh();
     const late = await asked();
-    await fixture.query(`UPDATE connection_refresh SET started_at = started_at - interval '31 seconds' WHERE team_id = $1`, [team.team_id]);
+    await fixture.query(
+      `UPDATE connection_refresh SET started_at = started_at - interval '31 seconds' WHERE team_id = $1`,
+      [team.team_id],
+    );
     await refreshed([aPod('new-abcde')]);
     const before = await read();
     late.answer(new Map([[held.subscription_id, [aPod('old-abcde')]]]));
@@ -293,8 +313,8 @@ describe('instances that may attach', () => {
     expect(page).toEqual({ data: [], pagination: { page: 2, limit: 1, total: 1 } });
     await fixture.tell(vmChanged, { ...vm, revision: 3, is_running: false });
     expect(await compatible()).toEqual([]);
-    expect((await errorOf(fixture.call(connections.compatibleInstances, { team_id }, (await fixture.team()).member))).code).toBe(
-      'not_found',
-    );
+    expect(
+      (await errorOf(fixture.call(connections.compatibleInstances, { team_id }, (await fixture.team()).member))).code,
+    ).toBe('not_found');
   });
 });

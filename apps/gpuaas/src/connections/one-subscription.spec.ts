@@ -11,7 +11,8 @@ afterAll(() => fixture.stop());
 it('connection information is of one subscription where asked, empty once that has ended; another team’s is not found, nor one of another GPU service', async () => {
   const [team, other] = [await fixture.team(), await fixture.team()];
   const { pool_id } = await fixture.pool({ mechanism: 'mps', replicas: 8 });
-  const read = async (more: object) => (await fixture.call(connections.read, { team_id: team.team_id, ...more }, team.member)).data;
+  const read = async (more: object) =>
+    (await fixture.call(connections.read, { team_id: team.team_id, ...more }, team.member)).data;
   await fixture.subscribe(team, { pool_id });
   const held = await fixture.subscribe(team, { pool_id });
   const { subscription_id } = held;

@@ -13,9 +13,16 @@ export class PodsAsSource extends ConnectionSource {
     super();
   }
 
-  async read(teamId: string, subscriptionIds: readonly string[], signal: AbortSignal): Promise<Map<string, ConnectionPod[]>> {
+  async read(
+    teamId: string,
+    subscriptionIds: readonly string[],
+    signal: AbortSignal,
+  ): Promise<Map<string, ConnectionPod[]>> {
     const context = systemContext('gpuaas', { deadlineMs: patienceMs });
-    const { data } = await Promise.race([this.rpc.call(podConnections.read, { team_id: teamId }, context), aborted(signal)]);
+    const { data } = await Promise.race([
+      this.rpc.call(podConnections.read, { team_id: teamId }, context),
+      aborted(signal),
+    ]);
     const wanted = new Set(subscriptionIds);
     const found = new Map<string, ConnectionPod[]>();
     for (const { subscription_id, ...pod } of data) {

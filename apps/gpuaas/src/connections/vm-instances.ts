@@ -6,7 +6,10 @@ import { Injectable } from '@nestjs/common';
 @Injectable()
 export class VmInstances {
   @OnEvent(vmChanged, { consumer: 'vm-instances' })
-  async onChanged({ instance_id, revision, team_id, name, is_running, created_at }: VmChanged, { manager }: EventDelivery): Promise<void> {
+  async onChanged(
+    { instance_id, revision, team_id, name, is_running, created_at }: VmChanged,
+    { manager }: EventDelivery,
+  ): Promise<void> {
     await manager.query(
       `INSERT INTO vm_instance (instance_id, revision, team_id, name, is_running, created_at) VALUES ($1, $2, $3, $4, $5, $6)
        ON CONFLICT (instance_id) DO UPDATE SET revision = excluded.revision, name = excluded.name, is_running = excluded.is_running

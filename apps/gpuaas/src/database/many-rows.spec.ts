@@ -16,7 +16,8 @@ beforeAll(async () => {
 afterAll(() => fixture.stop());
 
 const ours = /\b(gpu|node|pool|subscription|workload|lease|price|machine_history)\b/;
-const countOf = async (work: () => Promise<unknown>) => (await statementsOf(work)).filter(({ text }) => ours.test(text)).length;
+const countOf = async (work: () => Promise<unknown>) =>
+  (await statementsOf(work)).filter(({ text }) => ours.test(text)).length;
 
 describe('the number of statements', () => {
   it('of the offers of many pools is that of the offers of two', async () => {
@@ -94,7 +95,9 @@ describe('what has ended', () => {
     });
     // Without those by which the fixture finds out whether all is at rest.
     const asked = sent.filter(({ text }) => !text.includes('transient'));
-    const reads = asked.filter(({ text }) => /^\s*SELECT/.test(text) && /\b(FROM|JOIN) (subscription|workload)\b/.test(text));
+    const reads = asked.filter(
+      ({ text }) => /^\s*SELECT/.test(text) && /\b(FROM|JOIN) (subscription|workload)\b/.test(text),
+    );
     expect(reads.length).toBeGreaterThan(10);
     const most = await Promise.all(reads.map((read) => mostRowsRead(fixture, read)));
     expect(reads.filter((_, at) => (most[at] ?? 0) >= ended)).toEqual([]);

@@ -17,7 +17,9 @@ describe('the schema of the gpuaas service', () => {
   it('leaves nothing behind when it is taken back', async () => {
     const dataSource = fixture.get(DataSource);
     for (let left = dataSource.migrations.length; left > 0; left -= 1) await dataSource.undoLastMigration();
-    const tables = await fixture.query(`SELECT tablename FROM pg_tables WHERE schemaname = 'gpuaas' AND tablename <> 'migration'`);
+    const tables = await fixture.query(
+      `SELECT tablename FROM pg_tables WHERE schemaname = 'gpuaas' AND tablename <> 'migration'`,
+    );
     await dataSource.runMigrations();
     expect(tables).toEqual([]);
   });

@@ -2,7 +2,12 @@ import { VmInstanceEntity } from '../connections/vm-instance.entity.js';
 import { VmInstances1830000000000 } from './migrations/1830000000000-vm-instances.js';
 import { eventEntities } from '@atoll/events';
 import { MachineHistory } from '@atoll/state-machine';
-import { MemberRoleEntity, TeamClosingEntity, teamDirectoryEntities, WorkspaceClosingEntity } from '@atoll/team-directory';
+import {
+  MemberRoleEntity,
+  TeamClosingEntity,
+  teamDirectoryEntities,
+  WorkspaceClosingEntity,
+} from '@atoll/team-directory';
 import { BaremetalInstanceEntity } from '../model/baremetal-instance.entity.js';
 import { BaremetalNodeEntity } from '../model/baremetal-node.entity.js';
 import { BaremetalAttemptEntity, CredentialReadEntity, SimulatedHostEntity } from '../baremetal/ledger.entity.js';

@@ -45,19 +45,37 @@ export interface HeldSlice extends DeviceRef {
 /** NVML's ids of MIG instances by lease, DCGM's label `GPU_I_ID`; none where nothing is cut by MIG. */
 export type InstanceIds = ReadonlyMap<string, number>;
 
-const missing: DeviceReport = { mode: null, generation: 0, state: 'failed', reason: 'The node does not have this device.', holders: [] };
+const missing: DeviceReport = {
+  mode: null,
+  generation: 0,
+  state: 'failed',
+  reason: 'The node does not have this device.',
+  holders: [],
+};
 
 /**
- * The port to GPU nodes. A change of a device is asked for and then observed, as with NVIDIA's node labels (`nvidia.com/mig.config` asks,
- * `nvidia.com/mig.config.state` tells), so that whoever comes after a crash can go on by looking. Each call throws `StepFailed`, permanent where
- * another try makes no sense; is safe to repeat; and ends when the signal is aborted.
+ * The port to GPU nodes. A change of a device is asked for and then observed, as with NVIDIA's node labels
+ * (`nvidia.com/mig.config` asks, `nvidia.com/mig.config.state` tells), so that whoever comes after a crash can go on by
+ * looking. Each call throws `StepFailed`, permanent where another try makes no sense; is safe to repeat; and ends when
+ * the signal is aborted.
  */
 export abstract class NodeDriver {
-  /** Whether a device can be switched while slices of it are held: MPS shares give way to time slices and come back, MIG instances do not. */
+  /**
+   * Whether a device can be switched while slices of it are held: MPS shares give way to time slices and come back, MIG
+   * instances do not.
+   */
   abstract canSwitchUnderTenants(mechanism: Mechanism): boolean;
 
-  /** Finds the devices of a node and puts it into service. What runs on these leases goes on; whatever else holds a device is ended. */
-  abstract initialise(node: NodeRef, deviceUuids: readonly string[], leaseIds: readonly string[], signal: AbortSignal): Promise<void>;
+  /**
+   * Finds the devices of a node and puts it into service. What runs on these leases goes on; whatever else holds a
+   * device is ended.
+   */
+  abstract initialise(
+    node: NodeRef,
+    deviceUuids: readonly string[],
+    leaseIds: readonly string[],
+    signal: AbortSignal,
+  ): Promise<void>;
 
   /** As `initialise`, from nothing: the devices are as new. */
   abstract reset(node: NodeRef, deviceUuids: readonly string[], signal: AbortSignal): Promise<void>;

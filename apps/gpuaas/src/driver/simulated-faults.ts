@@ -5,7 +5,10 @@ import { Injectable } from '@nestjs/common';
 
 /** What a simulated node is asked to do. */
 export type SimulatedOperation = 'init' | 'switch' | 'observe' | 'confirm' | 'occupy' | 'vacate';
-/** slow: takes 2 s; refuse: worth another try; fail: for good; hang: no end; busy: memory stays held; lie: says it is done, and is not. */
+/**
+ * slow: takes 2 s; refuse: worth another try; fail: for good; hang: no end; busy: memory stays held; lie: says it is
+ * done, and is not.
+ */
 export type FaultKind = 'slow' | 'refuse' | 'fail' | 'hang' | 'busy' | 'lie';
 
 const named = /(init|switch|observe|confirm|occupy|vacate)-(slow|refuse|fail|hang|busy|lie)/g;
@@ -13,8 +16,8 @@ const slowMs = 2_000;
 const foreverMs = 2 ** 31 - 1;
 
 /**
- * What goes wrong on simulated nodes: chosen by a node's name (`gpu-01.switch-hang` never ends a switch, `a.init-fail.vacate-slow` does two things wrong),
- * or through the test door `inject`, which goes before the name.
+ * What goes wrong on simulated nodes: chosen by a node's name (`gpu-01.switch-hang` never ends a switch,
+ * `a.init-fail.vacate-slow` does two things wrong), or through the test door `inject`, which goes before the name.
  */
 @Injectable()
 export class SimulatedFaults {
@@ -36,14 +39,20 @@ export class SimulatedFaults {
 
   /** Takes back what was injected. */
   async mend(nodeName: string): Promise<void> {
-    await this.transactions.run((manager) => manager.query('DELETE FROM simulated_fault WHERE node_name = $1', [nodeName]));
+    await this.transactions.run((manager) =>
+      manager.query('DELETE FROM simulated_fault WHERE node_name = $1', [nodeName]),
+    );
   }
 
-  /** What goes wrong now; undefined for nothing. `slow`, `hang`, `refuse` and `fail` have happened when it returns or throws. */
+  /**
+   * What goes wrong now; undefined for nothing. `slow`, `hang`, `refuse` and `fail` have happened when it returns or
+   * throws.
+   */
   async of(nodeName: string, operation: SimulatedOperation, signal: AbortSignal): Promise<FaultKind | undefined> {
     const kind = (await this.injected(nodeName, operation)) ?? fromName(nodeName, operation);
     if (kind === 'refuse') throw new StepFailed('node_refused', `The node refused: ${operation}.`);
-    if (kind === 'fail' && operation !== 'switch') throw new StepFailed('node_failed', `The node failed: ${operation}.`, true);
+    if (kind === 'fail' && operation !== 'switch')
+      throw new StepFailed('node_failed', `The node failed: ${operation}.`, true);
     if (kind === 'slow' && operation !== 'switch') await delay(slowMs, undefined, { signal });
     if (kind === 'hang' && operation !== 'switch') await delay(foreverMs, undefined, { signal, ref: false });
     return kind;

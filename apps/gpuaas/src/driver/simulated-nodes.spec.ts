@@ -29,8 +29,14 @@ async function aDevice(nodeName = `node-${newId()}`): Promise<DeviceRef> {
   return made;
 }
 
-const layout = (mode: SharingMode, generation: number): DeviceLayout => ({ mode, mechanism: 'mps', replicas: 4, generation });
-const request = (mode: SharingMode, generation: number, of = device) => driver.request(of, layout(mode, generation), signal);
+const layout = (mode: SharingMode, generation: number): DeviceLayout => ({
+  mode,
+  mechanism: 'mps',
+  replicas: 4,
+  generation,
+});
+const request = (mode: SharingMode, generation: number, of = device) =>
+  driver.request(of, layout(mode, generation), signal);
 const observe = (of = device) => driver.observe(of, signal);
 const slice = (leaseId: string, of = device, more: Partial<HeldSlice> = {}): HeldSlice => ({
   ...of,
@@ -39,7 +45,8 @@ const slice = (leaseId: string, of = device, more: Partial<HeldSlice> = {}): Hel
   slotStart: 0,
   ...more,
 });
-const inject = (operation: SimulatedOperation, kind: FaultKind, times?: number) => faults.inject(device.nodeName, operation, kind, times);
+const inject = (operation: SimulatedOperation, kind: FaultKind, times?: number) =>
+  faults.inject(device.nodeName, operation, kind, times);
 
 describe('a simulated device', () => {
   it('is in Spatial at first, at rest and held by nobody', async () => {
@@ -114,10 +121,9 @@ describe('a simulated device', () => {
   });
 
   it('can be switched under tenants but for MIG', () => {
-    expect(['mig', 'mps', 'time_slicing'].filter((mechanism) => driver.canSwitchUnderTenants(mechanism as 'mig'))).toEqual([
-      'mps',
-      'time_slicing',
-    ]);
+    expect(
+      ['mig', 'mps', 'time_slicing'].filter((mechanism) => driver.canSwitchUnderTenants(mechanism as 'mig')),
+    ).toEqual(['mps', 'time_slicing']);
   });
 });
 
@@ -125,13 +131,21 @@ describe('a switch that goes wrong', () => {
   it('fails: the device is where it was and says why, until its node is initialised', async () => {
     await inject('switch', 'fail');
     await request('Temporal', 2);
-    expect(await observe()).toMatchObject({ mode: 'Spatial', generation: 2, state: 'failed', reason: 'The device could not be switched.' });
+    expect(await observe()).toMatchObject({
+      mode: 'Spatial',
+      generation: 2,
+      state: 'failed',
+      reason: 'The device could not be switched.',
+    });
     await driver.initialise(device, [device.uuid], [], signal);
     expect(await observe()).toMatchObject({ mode: 'Spatial', state: 'settled', reason: null });
   });
 
   it('hangs: it never ends, until its node is initialised or it is asked for something newer', async () => {
-    for (const [at, end] of [() => driver.initialise(device, [device.uuid], [], signal), () => request('Spatial', 9)].entries()) {
+    for (const [at, end] of [
+      () => driver.initialise(device, [device.uuid], [], signal),
+      () => request('Spatial', 9),
+    ].entries()) {
       await inject('switch', 'hang');
       await request('Temporal', 2 + 2 * at);
       await fixture.pass(86_400);
@@ -157,27 +171,36 @@ describe('a switch that goes wrong', () => {
 });
 
 describe('a node that does something wrong', () => {
-  const asked: Record<Exclude<SimulatedOperation, 'switch'>, (of: DeviceRef, until: AbortSignal) => Promise<unknown>> = {
+  const asked: Record<
+    Exclude<SimulatedOperation, 'switch'>,
+    (of: DeviceRef, until: AbortSignal) => Promise<unknown>
+  > = {
     init: (of, until) => driver.initialise(of, [of.uuid], [], until),
     observe: (of, until) => driver.observe(of, until),
     confirm: (of, until) => driver.confirm([slice('1', of)], until),
     occupy: (of, until) => driver.occupy([slice('1', of)], until),
     vacate: (of, until) => driver.vacate([slice('1', of)], until),
   };
-  const operations = Object.entries(asked) as [SimulatedOperation, (of: DeviceRef, until: AbortSignal) => Promise<unknown>][];
+  const operations = Object.entries(asked) as [
+    SimulatedOperation,
+    (of: DeviceRef, until: AbortSignal) => Promise<unknown>,
+  ][];
 
-  it.each(operations)('%s: refuses for now, fails for good, and ends what hangs when nobody waits any more', async (operation, ask) => {
-    await inject(operation, 'refuse');
-    await expect(ask(device, signal)).rejects.toMatchObject({ code: 'node_refused', isPermanent: false });
-    await inject(operation, 'fail');
-    await expect(ask(device, signal)).rejects.toMatchObject({ code: 'node_failed', isPermanent: true });
-    await inject(operation, 'hang');
-    const waiting = new AbortController();
-    const answer = ask(device, waiting.signal);
-    waiting.abort();
-    await expect(answer).rejects.toThrow();
-    await ask(device, signal);
-  });
+  it.each(operations)(
+    '%s: refuses for now, fails for good, and ends what hangs when nobody waits any more',
+    async (operation, ask) => {
+      await inject(operation, 'refuse');
+      await expect(ask(device, signal)).rejects.toMatchObject({ code: 'node_refused', isPermanent: false });
+      await inject(operation, 'fail');
+      await expect(ask(device, signal)).rejects.toMatchObject({ code: 'node_failed', isPermanent: true });
+      await inject(operation, 'hang');
+      const waiting = new AbortController();
+      const answer = ask(device, waiting.signal);
+      waiting.abort();
+      await expect(answer).rejects.toThrow();
+      await ask(device, signal);
+    },
+  );
 
   it('does so as often as was asked for, and no more once it is mended', async () => {
     await inject('confirm', 'refuse', 2);

@@ -39,7 +39,12 @@ export class SimulatedNodes extends NodeDriver {
     return mechanism !== 'mig';
   }
 
-  async initialise({ nodeName }: NodeRef, deviceUuids: readonly string[], leaseIds: readonly string[], signal: AbortSignal): Promise<void> {
+  async initialise(
+    { nodeName }: NodeRef,
+    deviceUuids: readonly string[],
+    leaseIds: readonly string[],
+    signal: AbortSignal,
+  ): Promise<void> {
     if ((await this.faults.of(nodeName, 'init', signal)) === 'lie') return;
     await this.statements.query(
       'simulated.initialise',
@@ -75,7 +80,11 @@ export class SimulatedNodes extends NodeDriver {
     );
   }
 
-  async observeAll({ nodeName }: NodeRef, uuids: readonly string[], signal: AbortSignal): Promise<Map<string, DeviceReport>> {
+  async observeAll(
+    { nodeName }: NodeRef,
+    uuids: readonly string[],
+    signal: AbortSignal,
+  ): Promise<Map<string, DeviceReport>> {
     const fault = await this.faults.of(nodeName, 'observe', signal);
     // A device that another statement writes to arrives with the next look.
     const devices = await this.statements.query<DeviceRow>(
@@ -96,7 +105,16 @@ export class SimulatedNodes extends NodeDriver {
     return new Map(
       devices.map(({ uuid, mode, generation, is_switching, failure, holders }) => {
         const state = is_switching ? 'switching' : failure ? 'failed' : 'settled';
-        return [uuid, { mode, generation, state, reason: failure, holders: fault === 'busy' ? [...holders, 'another process'] : holders }];
+        return [
+          uuid,
+          {
+            mode,
+            generation,
+            state,
+            reason: failure,
+            holders: fault === 'busy' ? [...holders, 'another process'] : holders,
+          },
+        ];
       }),
     );
   }
@@ -144,6 +162,8 @@ function nodesOf(slices: readonly HeldSlice[]): Set<string> {
 /** MIG profiles are named `<compute>g.<memory>gb`. Ids of instances are not their starts; these are as good as any. */
 function instanceIds(slices: readonly HeldSlice[]): InstanceIds {
   return new Map(
-    slices.flatMap(({ leaseId, profile, slotStart }) => (/^\dg\./.test(profile) && slotStart !== null ? [[leaseId, slotStart + 1]] : [])),
+    slices.flatMap(({ leaseId, profile, slotStart }) =>
+      /^\dg\./.test(profile) && slotStart !== null ? [[leaseId, slotStart + 1]] : [],
+    ),
   );
 }

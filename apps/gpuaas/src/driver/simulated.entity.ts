@@ -1,6 +1,9 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 
-/** A device of a simulated node. In the database, so that it outlives a process as hardware does, and is one for all replicas. */
+/**
+ * A device of a simulated node. In the database, so that it outlives a process as hardware does, and is one for all
+ * replicas.
+ */
 @Entity('simulated_device')
 export class SimulatedDeviceEntity {
   @PrimaryColumn('text')

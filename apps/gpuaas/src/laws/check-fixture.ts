@@ -105,9 +105,12 @@ function checkGpu(gpu: GpuRow, leases: readonly LeaseRow[]): void {
   expect(BigInt(gpu.slots_used)).toBe(places.reduce((mask, slot) => mask | (1n << BigInt(slot)), 0n));
   expect(BigInt(gpu.turns_used)).toBe(turns.reduce((mask, turn) => mask | (1n << BigInt(turn)), 0n));
   expect(turns.every((turn) => turn < gpu.temporal_replicas)).toBe(true);
-  for (const { profile, slot_start } of leases) if (slot_start !== null) expect(startsOf(profile)).toContain(slot_start);
+  for (const { profile, slot_start } of leases)
+    if (slot_start !== null) expect(startsOf(profile)).toContain(slot_start);
   // Mode and leases agree; so do mode and device.
-  const kinds = new Set(leases.map(({ slot_start, turn }) => `${slot_start === null ? '' : 'slots'}${turn === null ? '' : 'turn'}`));
+  const kinds = new Set(
+    leases.map(({ slot_start, turn }) => `${slot_start === null ? '' : 'slots'}${turn === null ? '' : 'turn'}`),
+  );
   expect([gpu.state, [...kinds].filter((kind) => !(allowed[gpu.state] ?? []).includes(kind))]).toEqual([gpu.state, []]);
   if (gpu.state === 'spatial') expect(gpu.device_mode).toBe('Spatial');
   if (gpu.state === 'temporal') expect(gpu.device_mode).toBe('Temporal');
@@ -140,7 +143,9 @@ export async function checkEnd({ fixture, team, pools }: World): Promise<void> {
       gpus.map(() => 'Spatial null configured'),
     ]);
   }
-  expect(await fixture.query(`SELECT state FROM subscription WHERE state NOT IN ('unsubscribed', 'failed')`)).toEqual([]);
+  expect(await fixture.query(`SELECT state FROM subscription WHERE state NOT IN ('unsubscribed', 'failed')`)).toEqual(
+    [],
+  );
   expect(await fixture.query(`SELECT state FROM workload WHERE state NOT IN ('stopped', 'failed')`)).toEqual([]);
   await eventually(async () => (await fixture.query('SELECT FROM outbox')).length === 0);
   const ever = await fixture.query<{ id: string; active_since: Date | null; entered_at: Date }>(
@@ -165,7 +170,10 @@ async function checkTold(events: World['fixture']['events'], teamId: string, was
   if (!wasHeld) return;
   const told = () =>
     events
-      .filter(({ name, payload }) => name === 'gpuaas.team_capacity_changed' && (payload as { team_id: string }).team_id === teamId)
+      .filter(
+        ({ name, payload }) =>
+          name === 'gpuaas.team_capacity_changed' && (payload as { team_id: string }).team_id === teamId,
+      )
       .map(({ payload }) => payload as { revision: number; gpu_ids: number[]; has_pool_subscription: boolean })
       .sort((one, other) => one.revision - other.revision);
   await eventually(() => told().at(-1)?.has_pool_subscription === false);

@@ -11,7 +11,12 @@ const number = fc.nat({ max: 5 });
 const asked: fc.Arbitrary<Happening> = fc.oneof(
   {
     weight: 5,
-    arbitrary: fc.record({ kind: fc.constant('subscribe' as const), pool: number, vgpus: fc.constantFrom(1, 1, 2, 3, 8), profile: number }),
+    arbitrary: fc.record({
+      kind: fc.constant('subscribe' as const),
+      pool: number,
+      vgpus: fc.constantFrom(1, 1, 2, 3, 8),
+      profile: number,
+    }),
   },
   {
     weight: 4,
@@ -21,11 +26,18 @@ const asked: fc.Arbitrary<Happening> = fc.oneof(
       vgpus: fc.integer({ min: 1, max: 3 }),
     }),
   },
-  { weight: 3, arbitrary: fc.record({ kind: fc.constant('unsubscribe' as const), subscription: number, force: fc.boolean() }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ kind: fc.constant('unsubscribe' as const), subscription: number, force: fc.boolean() }),
+  },
   { weight: 4, arbitrary: fc.record({ kind: fc.constant('stop' as const), workload: number }) },
   {
     weight: 1,
-    arbitrary: fc.record({ kind: fc.constant('resize' as const), subscription: number, vgpus: fc.integer({ min: 1, max: 4 }) }),
+    arbitrary: fc.record({
+      kind: fc.constant('resize' as const),
+      subscription: number,
+      vgpus: fc.integer({ min: 1, max: 4 }),
+    }),
   },
 );
 
@@ -54,7 +66,10 @@ const happenings = fc.array(
     { weight: 2, arbitrary: trouble },
     {
       weight: 3,
-      arbitrary: fc.record({ kind: fc.constant('at once' as const), all: fc.array(fc.oneof(asked, done), { minLength: 2, maxLength: 4 }) }),
+      arbitrary: fc.record({
+        kind: fc.constant('at once' as const),
+        all: fc.array(fc.oneof(asked, done), { minLength: 2, maxLength: 4 }),
+      }),
     },
   ),
   { minLength: 10, maxLength: 40, size: 'max' },
@@ -84,7 +99,11 @@ const races = fc.array(
   fc.oneof(
     {
       weight: 6,
-      arbitrary: fc.record({ kind: fc.constant('start' as const), subscription: fc.constant(0), vgpus: fc.constantFrom(1, 1, 1, 2) }),
+      arbitrary: fc.record({
+        kind: fc.constant('start' as const),
+        subscription: fc.constant(0),
+        vgpus: fc.constantFrom(1, 1, 1, 2),
+      }),
     },
     { weight: 5, arbitrary: fc.record({ kind: fc.constant('stop' as const), workload: fc.nat({ max: 9 }) }) },
     {
@@ -98,7 +117,11 @@ const races = fc.array(
     },
     {
       weight: 2,
-      arbitrary: fc.record({ kind: fc.constant('unsubscribe' as const), subscription: fc.nat({ max: 9 }), force: fc.constant(true) }),
+      arbitrary: fc.record({
+        kind: fc.constant('unsubscribe' as const),
+        subscription: fc.nat({ max: 9 }),
+        force: fc.constant(true),
+      }),
     },
     {
       weight: 2,
@@ -108,7 +131,10 @@ const races = fc.array(
         vgpus: fc.constantFrom(1, 2, 3),
       }),
     },
-    { weight: 8, arbitrary: fc.record({ kind: fc.constant('work' as const), machine: fc.constantFrom(2, 3, 2, 3, 0, 7) }) },
+    {
+      weight: 8,
+      arbitrary: fc.record({ kind: fc.constant('work' as const), machine: fc.constantFrom(2, 3, 2, 3, 0, 7) }),
+    },
     { weight: 1, arbitrary: fc.record({ kind: fc.constant('withdraw while served' as const), waiting: number }) },
     { weight: 2, arbitrary: fc.record({ kind: fc.constant('pass' as const), seconds: fc.constantFrom(1, 2, 15) }) },
     {
@@ -132,7 +158,10 @@ const races = fc.array(
     { weight: 1, arbitrary: fc.constant({ kind: 'mend' as const }) },
     {
       weight: 3,
-      arbitrary: fc.record({ kind: fc.constant('at once' as const), all: fc.array(fc.oneof(asked, done), { minLength: 2, maxLength: 4 }) }),
+      arbitrary: fc.record({
+        kind: fc.constant('at once' as const),
+        all: fc.array(fc.oneof(asked, done), { minLength: 2, maxLength: 4 }),
+      }),
     },
   ),
   { minLength: 20, maxLength: 50, size: 'max' },

@@ -48,8 +48,12 @@ it('the columns of a machine are written by libs/state-machine alone', () => {
     'state|entered_at|deadline_at|due_at|parked_until|lane|further_lanes|attempts|last_error|claim_token|claimed_until|revision|request_id';
   const tables = definitions.map(({ id }) => id).join('|');
   const write = new RegExp(`UPDATE (${tables}) (?:\\w+ )?SET (?:(?!WHERE|FROM)[^\`])*\\b(${columns}) =`);
-  const files = globSync('apps/gpuaas/src/**/*.ts', { exclude: ['**/*.spec.ts', '**/*-fixture.ts', '**/migrations/**'] });
+  const files = globSync('apps/gpuaas/src/**/*.ts', {
+    exclude: ['**/*.spec.ts', '**/*-fixture.ts', '**/migrations/**'],
+  });
   expect(files.length).toBeGreaterThan(50);
   expect(files.filter((file) => write.test(readFileSync(file, 'utf8')))).toEqual([]);
-  expect(write.test('UPDATE baremetal_node node SET failures = failures + 1, due_at = now() WHERE node_id = $1')).toBe(true);
+  expect(write.test('UPDATE baremetal_node node SET failures = failures + 1, due_at = now() WHERE node_id = $1')).toBe(
+    true,
+  );
 });

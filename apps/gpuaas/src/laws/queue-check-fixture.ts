@@ -44,20 +44,26 @@ export class QueueCheck {
    */
   async check(): Promise<void> {
     const now = await requestsOf(this.world);
-    for (const { state, leases } of now) expect([['subscribing', 'growing', 'pending'].includes(state), leases]).toEqual([true, 0]);
+    for (const { state, leases } of now)
+      expect([['subscribing', 'growing', 'pending'].includes(state), leases]).toEqual([true, 0]);
     for (const ofPool of Map.groupBy(now, ({ poolId }) => poolId).values()) {
       expect(ofPool.length).toBeLessThanOrEqual(maxWaiting.pool);
-      for (const ofTeam of Map.groupBy(ofPool, ({ teamId }) => teamId).values()) expect(ofTeam.length).toBeLessThanOrEqual(maxWaiting.team);
+      for (const ofTeam of Map.groupBy(ofPool, ({ teamId }) => teamId).values())
+        expect(ofTeam.length).toBeLessThanOrEqual(maxWaiting.team);
     }
     const held = await this.held();
     const isNew = ({ waitingId }: Request) => !this.arrived.some((known) => known.waitingId === waitingId);
-    this.arrived.push(...now.filter(isNew).map((request) => ({ ...request, heldBefore: held.get(request.holder) ?? 0 })));
+    this.arrived.push(
+      ...now.filter(isNew).map((request) => ({ ...request, heldBefore: held.get(request.holder) ?? 0 })),
+    );
     const waiting = new Set(now.filter(({ refusal }) => refusal === null).map(({ waitingId }) => waitingId));
     for (const [at, later] of this.arrived.entries()) {
       // A subscription that was to grow holds what it held before, also where that was called off.
       const isServed = (held.get(later.holder) ?? 0) > later.heldBefore;
       if (!isServed || waiting.has(later.waitingId)) continue;
-      const passed = this.arrived.slice(0, at).filter((earlier) => waiting.has(earlier.waitingId) && isAlike(earlier, later));
+      const passed = this.arrived
+        .slice(0, at)
+        .filter((earlier) => waiting.has(earlier.waitingId) && isAlike(earlier, later));
       expect([later, passed]).toEqual([later, []]);
     }
   }
@@ -74,7 +80,13 @@ export class QueueCheck {
    */
   async checkRefusal(poolAt: number, vgpus: number, error: AppError): Promise<void> {
     const pool = this.world.pools[poolAt];
-    if (error.code !== 'insufficient_capacity' || !pool || pool.mechanism !== 'mps' || !error.message.startsWith('Pool ')) return;
+    if (
+      error.code !== 'insufficient_capacity' ||
+      !pool ||
+      pool.mechanism !== 'mps' ||
+      !error.message.startsWith('Pool ')
+    )
+      return;
     const [found] = await this.world.look<{ tenants: number; isUsable: boolean }>(
       `SELECT (SELECT count(*)::int FROM lease JOIN gpu USING (gpu_id) WHERE pool_id = $1 AND lost_reason IS NULL)
            + (SELECT coalesce(sum(vgpus), 0)::int FROM waiting_request WHERE pool_id = $1) AS tenants,

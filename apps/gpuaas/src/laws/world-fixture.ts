@@ -47,7 +47,12 @@ export class World {
     readonly pools: readonly (Pool & Inventory)[],
     readonly nodeName: string,
   ) {
-    this.machines = [fixture.get(GpuSteps), fixture.get(NodeSteps), fixture.get(SubscriptionSteps), fixture.get(WorkloadSteps)];
+    this.machines = [
+      fixture.get(GpuSteps),
+      fixture.get(NodeSteps),
+      fixture.get(SubscriptionSteps),
+      fixture.get(WorkloadSteps),
+    ];
   }
 
   static startFixture(): Promise<GpuaasFixture> {
@@ -67,7 +72,8 @@ export class World {
     const nodeName = `world-${Date.now()}`;
     const inventory = await fixture.inventory('A100-80GB', terms.length, nodeName);
     const pools: (Pool & Inventory)[] = [];
-    for (const [at, term] of terms.entries()) pools.push(await fixture.poolOn(inventory, [inventory.gpu_ids[at] ?? ''], term));
+    for (const [at, term] of terms.entries())
+      pools.push(await fixture.poolOn(inventory, [inventory.gpu_ids[at] ?? ''], term));
     await fixture.settle();
     const world = new World(fixture, team, pools, nodeName);
     // Something to run workloads on.
@@ -80,7 +86,9 @@ export class World {
     return world;
   }
 
-  /** What is looked at after each happening is parsed and planned once: unprepared it takes longer than what happens. */
+  /**
+   * What is looked at after each happening is parsed and planned once: unprepared it takes longer than what happens.
+   */
   look<Row extends object>(sql: string, values: unknown[] = []): Promise<Row[]> {
     const name = statementNames.get(sql) ?? `world_${statementNames.size}`;
     statementNames.set(sql, name);
@@ -122,14 +130,19 @@ export class World {
       SELECT coalesce(array_agg(holder), '{}') FROM unnest(holders) holder WHERE EXISTS (SELECT FROM lease WHERE lease_id::text = holder)
     )`);
     for (let round = 0; round < 12; round += 1) {
-      // A node that failed and was cordoned is initialised by hand alone; it may fail by what was on its way when nodes were mended.
-      const failed = await this.fixture.query<{ node_id: string }>(`SELECT node_id::text FROM node WHERE state = 'cordoned_failed'`);
+      // A node that failed and was cordoned is initialised by hand alone; it may fail by what was on its way when nodes
+      // were mended.
+      const failed = await this.fixture.query<{ node_id: string }>(
+        `SELECT node_id::text FROM node WHERE state = 'cordoned_failed'`,
+      );
       for (const node of failed) await this.fixture.call(nodes.uncordon, node);
       await this.fixture.settle();
       if (await this.isAtRest()) return;
       await this.fixture.pass(30);
     }
-    const left = await this.fixture.query(`SELECT state, due_at, last_error FROM node UNION ALL SELECT state, due_at, last_error FROM gpu`);
+    const left = await this.fixture.query(
+      `SELECT state, due_at, last_error FROM node UNION ALL SELECT state, due_at, last_error FROM gpu`,
+    );
     throw new Error(`Something stays between two states: ${JSON.stringify(left)}`);
   }
 
@@ -159,12 +172,20 @@ export class World {
         const pool = chosen(this.pools, what.pool);
         if (!pool) return;
         const profile = chosen(pool.profiles, what.profile) ?? '';
-        const { subscription_id } = await fixture.subscribe(team, { pool_id: pool.pool_id, vgpus: what.vgpus, profile });
+        const { subscription_id } = await fixture.subscribe(team, {
+          pool_id: pool.pool_id,
+          vgpus: what.vgpus,
+          profile,
+        });
         this.subscriptionIds.push(subscription_id);
         return;
       }
       case 'unsubscribe':
-        await fixture.unsubscribe(team, { subscription_id: chosen(this.subscriptionIds, what.subscription) ?? '1' }, what.force);
+        await fixture.unsubscribe(
+          team,
+          { subscription_id: chosen(this.subscriptionIds, what.subscription) ?? '1' },
+          what.force,
+        );
         return;
       case 'resize': {
         const subscription_id = chosen(this.subscriptionIds, what.subscription) ?? '1';
@@ -196,7 +217,9 @@ export class World {
       for (const worker of fixture.get(MachineWorkers).workers.slice(2)) await worker.settle();
     };
     const withdraw = () =>
-      workload_id === null ? fixture.unsubscribe(team, { subscription_id }, true) : fixture.stopWorkload(team, { workload_id });
+      workload_id === null
+        ? fixture.unsubscribe(team, { subscription_id }, true)
+        : fixture.stopWorkload(team, { workload_id });
     await betweenLookAndWriting(fixture, serve, withdraw);
   }
 

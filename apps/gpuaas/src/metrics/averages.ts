@@ -21,7 +21,11 @@ export function averages({ subscriptionId, spans, isWhole }: MeasuredSpans, mean
   const cpu = means.cpu(subscriptionId);
   const gpu = (figure: GpuFigure) => {
     const known = knownOf(spans, (span) => means.gpu(figure, span));
-    return { average: weighted(known), isWhole: isWhole && known.length > 0 && known.length === spans.length, isEmpty: known.length === 0 };
+    return {
+      average: weighted(known),
+      isWhole: isWhole && known.length > 0 && known.length === spans.length,
+      isEmpty: known.length === 0,
+    };
   };
   const [memory, utilization] = [gpu('memory_usage'), gpu('gpu_utilization')];
   const isEmpty = cpu === null && memory.isEmpty && utilization.isEmpty;

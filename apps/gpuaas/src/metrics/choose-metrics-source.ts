@@ -4,8 +4,8 @@ import { PrometheusMetrics } from './prometheus-metrics.js';
 import { SimulatedMetrics } from './simulated-metrics.js';
 
 /**
- * Prometheus where the deployment has one, else figures that are made up for simulated clusters, and none for all others. Throws for an address
- * that is none.
+ * Prometheus where the deployment has one, else figures that are made up for simulated clusters, and none for all
+ * others. Throws for an address that is none.
  */
 export function metricsSource(
   { prometheusUrl }: { readonly prometheusUrl?: string | undefined },

@@ -6,7 +6,8 @@ import { SimulatedMetrics } from './simulated-metrics.js';
 
 const minute = 60;
 const hour = 3_600;
-const utilization = (points: readonly { gpu_utilization: number | null }[]) => points.map((point) => point.gpu_utilization);
+const utilization = (points: readonly { gpu_utilization: number | null }[]) =>
+  points.map((point) => point.gpu_utilization);
 
 describe('the course of a subscription, from Prometheus', () => {
   let prometheus: FakePrometheus;
@@ -37,14 +38,28 @@ describe('the course of a subscription, from Prometheus', () => {
       atS > nowS - 4 * hour && atS <= nowS - 2 * hour ? '0.5' : '1',
     );
     const held = migSlice('GPU-a', 7, { heldFrom: ago(4 * hour), heldUntil: ago(2 * hour) });
-    expect(utilization(await metrics.course('last_6h', subscription('1', [held]), 6))).toEqual([null, null, 50, 50, null, null]);
+    expect(utilization(await metrics.course('last_6h', subscription('1', [held]), 6))).toEqual([
+      null,
+      null,
+      50,
+      50,
+      null,
+      null,
+    ]);
   });
 
   it('is null where Prometheus fails, and for what never was active, which asks nothing', async () => {
     prometheus.answer = (response) => response.writeHead(500).end();
-    expect(utilization(await metrics.course('last_1h', subscription('1', [turn('GPU-a')]), 3))).toEqual([null, null, null]);
+    expect(utilization(await metrics.course('last_1h', subscription('1', [turn('GPU-a')]), 3))).toEqual([
+      null,
+      null,
+      null,
+    ]);
     const asked = prometheus.requests.length;
-    expect(utilization(await metrics.course('last_1h', subscription('1', [turn('GPU-a')], null), 2))).toEqual([null, null]);
+    expect(utilization(await metrics.course('last_1h', subscription('1', [turn('GPU-a')], null), 2))).toEqual([
+      null,
+      null,
+    ]);
     expect(prometheus.requests).toHaveLength(asked);
   });
 
@@ -65,7 +80,9 @@ describe('the course of a subscription, simulated', () => {
       expect(percent).toBeGreaterThanOrEqual(5);
       expect(percent).toBeLessThanOrEqual(95);
     }
-    expect(utilization(await metrics.course('last_24h', subscription('2', [turn('GPU-a')], 12 * hour), 30))).toEqual(points);
+    expect(utilization(await metrics.course('last_24h', subscription('2', [turn('GPU-a')], 12 * hour), 30))).toEqual(
+      points,
+    );
   });
 
   it('is null while it is down', async () => {

@@ -12,7 +12,12 @@ export interface CoursePart {
 }
 
 /** The window that ends now in `count` parts of equal length, each with the spans of the subscription within it. */
-export function partsOf(window: MetricWindow, subscription: MeasuredSubscription, count: number, nowMs: number): CoursePart[] {
+export function partsOf(
+  window: MetricWindow,
+  subscription: MeasuredSubscription,
+  count: number,
+  nowMs: number,
+): CoursePart[] {
   const spans = spansOf(subscription, window, nowMs)?.spans ?? [];
   const beginMs = nowMs - windowMs[window];
   const boundMs = (at: number) => Math.round(beginMs + (windowMs[window] * at) / count);
@@ -28,7 +33,10 @@ function within(span: Span, fromMs: number, untilMs: number): Span[] {
 }
 
 /** The averages of each part. */
-export function courseOf(parts: readonly CoursePart[], percentOf: (figure: GpuFigure, span: Span) => number | null): CoursePoint[] {
+export function courseOf(
+  parts: readonly CoursePart[],
+  percentOf: (figure: GpuFigure, span: Span) => number | null,
+): CoursePoint[] {
   return parts.map(({ fromMs, untilMs, spans }) => ({
     fromMs,
     untilMs,

@@ -3,8 +3,8 @@ import { GpuEntity } from '../model/gpu.entity.js';
 import { SubscriptionEntity } from '../model/subscription.entity.js';
 
 /**
- * When a subscription held which slice, or turn, of which GPU. Written by triggers on `lease` alone, and kept for as long
- * as a metric window can reach back.
+ * When a subscription held which slice, or turn, of which GPU. Written by triggers on `lease` alone, and kept for as
+ * long as a metric window can reach back.
  */
 @Entity('held_slice')
 @Index(['subscriptionId', 'heldFrom'])

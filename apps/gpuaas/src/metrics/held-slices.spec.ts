@@ -63,10 +63,16 @@ describe('the times in which a slice was held', () => {
   });
 
   it('tell slots from turns: the whole device is what is measured from the instant it begins to fall back', async () => {
-    const { pool_id } = await fixture.pool({ mechanism: 'mps', replicas: 2, allow_fallback: true, temporal_replicas: 4 });
+    const { pool_id } = await fixture.pool({
+      mechanism: 'mps',
+      replicas: 2,
+      allow_fallback: true,
+      temporal_replicas: 4,
+    });
     const first = await active(pool_id, 2);
     const second = await active(pool_id);
-    const slotsOf = async (held: Held) => (await rowsOf(held)).map(({ is_slot, held_until }) => [is_slot, held_until === null]);
+    const slotsOf = async (held: Held) =>
+      (await rowsOf(held)).map(({ is_slot, held_until }) => [is_slot, held_until === null]);
     expect(await slotsOf(first)).toEqual([...twice([true, false]), ...twice([false, true])]);
     expect(await slotsOf(second)).toEqual([[false, true]]);
     const rows = await rowsOf(first);
@@ -97,10 +103,10 @@ describe('the times in which a slice was held', () => {
     await fixture.unsubscribe(team, held);
     await fixture.settle();
     const end = (days: number) =>
-      fixture.query(`UPDATE held_slice SET held_until = clock_timestamp() - $2 * interval '1 day' WHERE subscription_id = $1`, [
-        held.subscription_id,
-        days,
-      ]);
+      fixture.query(
+        `UPDATE held_slice SET held_until = clock_timestamp() - $2 * interval '1 day' WHERE subscription_id = $1`,
+        [held.subscription_id, days],
+      );
     await end(30.5);
     await fixture.settle();
     expect(await rowsOf(held)).toHaveLength(1);

@@ -20,7 +20,11 @@ export function turn(gpuUuid: string, given: Partial<MeasuredSlice> = {}): Measu
   return { gpuUuid, isMigInstance: false, gpuInstanceId: null, ...held, ...given };
 }
 
-export function migSlice(gpuUuid: string, gpuInstanceId: number | null, given: Partial<MeasuredSlice> = {}): MeasuredSlice {
+export function migSlice(
+  gpuUuid: string,
+  gpuInstanceId: number | null,
+  given: Partial<MeasuredSlice> = {},
+): MeasuredSlice {
   return { gpuUuid, isMigInstance: true, gpuInstanceId, ...held, ...given };
 }
 

@@ -3,7 +3,10 @@ import type { MetricWindow } from '@atoll/contracts/gpuaas';
 /** A slice, or a turn, that a subscription holds or has held: what its GPU figures are read from. */
 export interface MeasuredSlice {
   readonly gpuUuid: string;
-  /** Whether it has figures of its own. All else shows those of its GPU: DCGM cannot separate who shares by MPS or by turns. */
+  /**
+   * Whether it has figures of its own. All else shows those of its GPU: DCGM cannot separate who shares by MPS or by
+   * turns.
+   */
   readonly isMigInstance: boolean;
   /**
    * NVML's id of the MIG instance, DCGM's label `GPU_I_ID`. It is **not** the placement's start, and only the node that
@@ -39,7 +42,10 @@ export interface SubscriptionMetrics {
   readonly status: 'ok' | 'partial' | 'no_data';
 }
 
-/** Averages in percent over a part of a window, two decimals; null where nothing was held or measured. Instants are epoch milliseconds. */
+/**
+ * Averages in percent over a part of a window, two decimals; null where nothing was held or measured. Instants are
+ * epoch milliseconds.
+ */
 export interface CoursePoint {
   readonly fromMs: number;
   readonly untilMs: number;
@@ -60,20 +66,25 @@ export interface MigInstance {
 export abstract class MetricsSource {
   /**
    * Returns the averages of each subscription, by `subscriptionId`, over the parts of the window in which it was active
-   * and held a slice. Never throws for a source that fails, and answers within about 250 ms: where the source is slow or down every subscription
-   * is `no_data`, and the log says so once per outage.
+   * and held a slice. Never throws for a source that fails, and answers within about 250 ms: where the source is slow
+   * or down every subscription is `no_data`, and the log says so once per outage.
    */
-  abstract read(window: MetricWindow, subscriptions: readonly MeasuredSubscription[]): Promise<Map<string, SubscriptionMetrics>>;
+  abstract read(
+    window: MetricWindow,
+    subscriptions: readonly MeasuredSubscription[],
+  ): Promise<Map<string, SubscriptionMetrics>>;
 
   /**
-   * Returns the averages of one subscription over `count` parts of the window, the earliest first, of the times in which it held a slice. Never
-   * throws for a source that fails, and answers within about 2 s: where the source is slow or down each figure is null.
+   * Returns the averages of one subscription over `count` parts of the window, the earliest first, of the times in
+   * which it held a slice. Never throws for a source that fails, and answers within about 2 s: where the source is slow
+   * or down each figure is null.
    */
   abstract course(window: MetricWindow, subscription: MeasuredSubscription, count: number): Promise<CoursePoint[]>;
 
   /**
-   * Returns the greatest sample of the utilization of MIG instances in the last `seconds`, in percent, by `<GPU's UUID>/<instance id>`. An instance
-   * without a sample is not among them. Never throws for a source that fails, and answers within 10 s.
+   * Returns the greatest sample of the utilization of MIG instances in the last `seconds`, in percent, by
+   * `<GPU's UUID>/<instance id>`. An instance without a sample is not among them. Never throws for a source that fails,
+   * and answers within 10 s.
    */
   abstract peaks(instances: readonly MigInstance[], seconds: number): Promise<Map<string, number>>;
 }

@@ -20,18 +20,24 @@ export interface PageQuery {
 }
 
 /**
- * One PromQL expression, to be evaluated at `nowMs`, for all figures of subscriptions, each in percent. Spans of the same
- * time share a term. An average is the sum of all samples by their number, so that it is exact whatever the window is,
- * and an exporter whose labels name a device's pods, or a scraper that runs twice, changes nothing.
+ * One PromQL expression, to be evaluated at `nowMs`, for all figures of subscriptions, each in percent. Spans of the
+ * same time share a term. An average is the sum of all samples by their number, so that it is exact whatever the window
+ * is, and an exporter whose labels name a device's pods, or a scraper that runs twice, changes nothing.
  */
-export function pageQuery(subscriptionIds: readonly string[], spans: readonly Span[], windowMs: number, nowMs: number): PageQuery {
+export function pageQuery(
+  subscriptionIds: readonly string[],
+  spans: readonly Span[],
+  windowMs: number,
+  nowMs: number,
+): PageQuery {
   const { times, placeOf } = timesOf(spans);
   const parts = [cpuTerm(subscriptionIds, windowMs)];
   for (const [place, { time, of }] of times) {
     const range = rangeOf(time, nowMs);
     const devices = unique(of.filter(({ gpuInstanceId }) => gpuInstanceId === null).map(({ gpuUuid }) => gpuUuid));
     const cut = of.filter(({ gpuInstanceId }) => gpuInstanceId !== null);
-    if (devices.length > 0) parts.push(...gpuTerms(place, `UUID=~${anyOf(devices)},GPU_I_ID=""`, range, 'DCGM_FI_DEV_GPU_UTIL', ''));
+    if (devices.length > 0)
+      parts.push(...gpuTerms(place, `UUID=~${anyOf(devices)},GPU_I_ID=""`, range, 'DCGM_FI_DEV_GPU_UTIL', ''));
     if (cut.length > 0) {
       // More than was asked for where GPUs have instances of the same ids; the reader of the answer chooses.
       const ids = unique(cut.map(({ gpuInstanceId }) => String(gpuInstanceId)));
@@ -42,7 +48,10 @@ export function pageQuery(subscriptionIds: readonly string[], spans: readonly Sp
   return { expression: parts.join(' or '), placeOf };
 }
 
-/** One PromQL expression for the greatest sample of the utilization of MIG instances, in percent; of more instances than were asked for. */
+/**
+ * One PromQL expression for the greatest sample of the utilization of MIG instances, in percent; of more instances than
+ * were asked for.
+ */
 export function peakQuery(instances: readonly MigInstance[], seconds: number): string {
   const ids = anyOf(unique(instances.map(({ gpuInstanceId }) => String(gpuInstanceId))));
   const labels = `UUID=~${anyOf(unique(instances.map(({ gpuUuid }) => gpuUuid)))},GPU_I_ID=~${ids}`;
@@ -54,7 +63,10 @@ export function peakQuery(instances: readonly MigInstance[], seconds: number): s
 }
 
 /** The times of the spans. Where they are too many they are made alike, and then the shortest are left out. */
-function timesOf(spans: readonly Span[]): { times: Map<string, { time: Time; of: Span[] }>; placeOf: PageQuery['placeOf'] } {
+function timesOf(spans: readonly Span[]): {
+  times: Map<string, { time: Time; of: Span[] }>;
+  placeOf: PageQuery['placeOf'];
+} {
   const grouped = (timeOf: (span: Span) => Time) =>
     Map.groupBy(spans, (span) => {
       const { fromMs, untilMs } = timeOf(span);
@@ -82,7 +94,10 @@ function lengthOf({ fromMs, untilMs }: Time): number {
   return untilMs - fromMs;
 }
 
-/** The samples after `fromMs`, until `untilMs`. A range of Prometheus 2 includes its first instant, which is another tenant's. */
+/**
+ * The samples after `fromMs`, until `untilMs`. A range of Prometheus 2 includes its first instant, which is another
+ * tenant's.
+ */
 function rangeOf({ fromMs, untilMs }: Time, nowMs: number): string {
   const range = `[${Math.max(1, untilMs - fromMs - 1)}ms]`;
   return untilMs === nowMs ? range : `${range} @ ${(untilMs / 1_000).toFixed(3)}`;
@@ -101,7 +116,10 @@ function gpuTerms(place: string, labels: string, range: string, utilization: str
   const of = (name: string) => sumAndCount(`${name}{${labels}}${range}`, 'UUID, GPU_I_ID');
   const [[sum, count], [used], [free]] = [of(utilization), of('DCGM_FI_DEV_FB_USED'), of('DCGM_FI_DEV_FB_FREE')];
   const figure = (name: GpuFigure, expression: string) => named(name, place, expression);
-  return [figure('gpu_utilization', `${factor}${sum} / ${count}`), figure('memory_usage', `100 * ${used} / (${used} + ${free})`)];
+  return [
+    figure('gpu_utilization', `${factor}${sum} / ${count}`),
+    figure('memory_usage', `100 * ${used} / (${used} + ${free})`),
+  ];
 }
 
 function sumAndCount(selector: string, by: string): [string, string] {
@@ -113,7 +131,10 @@ function named(figure: Figure, place: string, expression: string): string {
   return place === '' ? ofFigure : `label_replace(${ofFigure}, "${spanLabel}", "${place}", "", "")`;
 }
 
-/** A PromQL string that matches each of the values and nothing else. JSON's escapes are among those of Go, which PromQL has. */
+/**
+ * A PromQL string that matches each of the values and nothing else. JSON's escapes are among those of Go, which PromQL
+ * has.
+ */
 function anyOf(values: readonly string[]): string {
   return JSON.stringify(values.map((value) => value.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')).join('|'));
 }

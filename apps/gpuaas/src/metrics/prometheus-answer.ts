@@ -7,7 +7,10 @@ const sliceLength = 64 * 1024;
 const maxEnvelopeLength = 64 * 1024;
 
 /** The figure of a subscription, or of a GPU or MIG instance in a span. Undefined: there is no sample. */
-export type ValueOf = (figure: Figure, of: { place: string; gpuUuid: string; gpuInstanceId: number | null } | string) => number | undefined;
+export type ValueOf = (
+  figure: Figure,
+  of: { place: string; gpuUuid: string; gpuInstanceId: number | null } | string,
+) => number | undefined;
 
 /**
  * Reads the answer of `/api/v1/query` to a `pageQuery`; null where it is not such an answer. It is parsed in slices, so
@@ -35,7 +38,8 @@ export async function valuesOfAnswer(text: string): Promise<ValueOf | null> {
   const envelope = parsed(text.slice(0, start.index + start[0].length) + text.slice(at));
   const data = isRecord(envelope) && envelope.status === 'success' ? envelope.data : null;
   if (!isRecord(data) || data.resultType !== 'vector') return null;
-  return (figure, of) => values.get(typeof of === 'string' ? keyOf(figure, '', of) : keyOf(figure, of.place, seriesOf(of)));
+  return (figure, of) =>
+    values.get(typeof of === 'string' ? keyOf(figure, '', of) : keyOf(figure, of.place, seriesOf(of)));
 }
 
 /** Where the element of a JSON list that begins at `start` ends. */

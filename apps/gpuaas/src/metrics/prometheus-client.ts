@@ -14,7 +14,8 @@ export class PrometheusClient {
     private readonly deadlineMs: number,
   ) {
     const url = URL.parse(baseUrl);
-    if (!url || !['http:', 'https:'].includes(url.protocol)) throw new Error('The address of Prometheus is not an http or https URL.');
+    if (!url || !['http:', 'https:'].includes(url.protocol))
+      throw new Error('The address of Prometheus is not an http or https URL.');
     this.#headers = url.username || url.password ? { authorization: basicAuthorization(url) } : {};
     // Fetch refuses an address with credentials, and repeats it in the error.
     url.username = url.password = url.hash = '';
@@ -36,7 +37,13 @@ export class PrometheusClient {
   async #send(form: URLSearchParams): Promise<string> {
     const signal = AbortSignal.timeout(this.deadlineMs);
     // A redirect would be followed by GET, without the form.
-    const response = await fetch(this.#address, { method: 'POST', headers: this.#headers, body: form, signal, redirect: 'manual' });
+    const response = await fetch(this.#address, {
+      method: 'POST',
+      headers: this.#headers,
+      body: form,
+      signal,
+      redirect: 'manual',
+    });
     if (!response.ok) {
       await response.body?.cancel();
       throw new PrometheusFault(`it answered ${response.status}`);
@@ -60,7 +67,8 @@ export class PrometheusClient {
 }
 
 function textOf(value: unknown, name: 'code' | 'name'): string | null {
-  const text = typeof value === 'object' && value !== null && name in value ? (value as Record<string, unknown>)[name] : null;
+  const text =
+    typeof value === 'object' && value !== null && name in value ? (value as Record<string, unknown>)[name] : null;
   return typeof text === 'string' ? text : null;
 }
 

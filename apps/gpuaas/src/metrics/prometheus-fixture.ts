@@ -76,7 +76,11 @@ function evaluate(stored: readonly StoredSeries[], form: URLSearchParams): unkno
           ).length;
       if (samplesOf(members, sum).length === 0) return [];
       const labels = kept.flatMap((name) => (members[0]?.labels[name] ? [[name, members[0].labels[name]]] : []));
-      const metric = { ...(Object.fromEntries(labels) as object), atoll_figure: figure, ...(place && { atoll_span: place }) };
+      const metric = {
+        ...(Object.fromEntries(labels) as object),
+        atoll_figure: figure,
+        ...(place && { atoll_span: place }),
+      };
       return [{ metric, value: [nowS, text(((part.includes('100 * ') ? 100 : 1) * total) / by)] }];
     });
   });
@@ -111,10 +115,13 @@ function selectorsOf(part: string, nowS: number): Selector[] {
   const selectors = /over_time\(([\w:]+)\{((?:\w+=~?"(?:[^"\\]|\\.)*",?)+)\}\[(\d+)ms\](?: @ ([\d.]+))?\)/g;
   return [...part.matchAll(selectors)].map(([, name = '', labels = '', rangeMs = '', at]) => {
     const untilS = at === undefined ? nowS : Number(at);
-    const matchers = [...labels.matchAll(/(\w+)(=~?)("(?:[^"\\]|\\.)*")/g)].map(([, label = '', operator, quoted = '""']): Matcher => {
-      const value = JSON.parse(quoted) as string;
-      return (has) => (operator === '=' ? (has[label] ?? '') === value : new RegExp(`^(?:${value})$`).test(has[label] ?? ''));
-    });
+    const matchers = [...labels.matchAll(/(\w+)(=~?)("(?:[^"\\]|\\.)*")/g)].map(
+      ([, label = '', operator, quoted = '""']): Matcher => {
+        const value = JSON.parse(quoted) as string;
+        return (has) =>
+          operator === '=' ? (has[label] ?? '') === value : new RegExp(`^(?:${value})$`).test(has[label] ?? '');
+      },
+    );
     return {
       matches: (series) => series.name === name && matchers.every((matcher) => matcher(series.labels)),
       fromS: untilS - Number(rangeMs) / 1_000,

@@ -19,7 +19,8 @@ afterEach(() => prometheus.stop());
 type At = string | ((atS: number) => string | null);
 const store = (name: string, labels: Record<string, string>, at: At) =>
   prometheus.series.push({ name, labels, at: typeof at === 'string' ? () => at : at });
-const cpu = (id: string, at: At) => store('atoll_subscription:cpu_usage:ratio_rate5m', { atoll_subscription_id: id }, at);
+const cpu = (id: string, at: At) =>
+  store('atoll_subscription:cpu_usage:ratio_rate5m', { atoll_subscription_id: id }, at);
 const gpu = (UUID: string, at: At, labels = {}) => store('DCGM_FI_DEV_GPU_UTIL', { UUID, ...labels }, at);
 const memory = (labels: Record<string, string>, used: At, free: At) => {
   store('DCGM_FI_DEV_FB_USED', labels, used);
@@ -35,7 +36,8 @@ describe('the peaks of MIG instances', () => {
       value: [nowS, value],
     });
     const result = [sample('7', '42.5'), sample('8', 'NaN')];
-    prometheus.answer = (response) => response.end(JSON.stringify({ status: 'success', data: { resultType: 'vector', result } }));
+    prometheus.answer = (response) =>
+      response.end(JSON.stringify({ status: 'success', data: { resultType: 'vector', result } }));
     expect(await metrics.peaks(instances, 120)).toEqual(new Map([['GPU-a/7', 42.5]]));
     expect(prometheus.requests.map(({ form }) => form.get('query'))).toEqual([
       'label_replace(100 * max by (UUID, GPU_I_ID) (max_over_time(DCGM_FI_PROF_GR_ENGINE_ACTIVE{UUID=~"GPU-a",GPU_I_ID=~"7|8|9"}[120s])), ' +
@@ -124,7 +126,10 @@ describe('samples', () => {
       (atS) => (atS > nowS - 600 ? '1' : null),
     );
     gpu('GPU-b', '+Inf');
-    const read = await metrics.read('last_1h', [subscription('1', [turn('GPU-a')]), subscription('2', [turn('GPU-b')])]);
+    const read = await metrics.read('last_1h', [
+      subscription('1', [turn('GPU-a')]),
+      subscription('2', [turn('GPU-b')]),
+    ]);
     expect(read.get('1')).toEqual({ cpu_usage: 0, memory_usage: 50, gpu_utilization: 70, status: 'partial' });
     expect(read.get('2')).toEqual({ cpu_usage: 0, memory_usage: 0, gpu_utilization: 0, status: 'no_data' });
   });
@@ -190,7 +195,10 @@ describe('what a subscription held', () => {
   it('weighs as much as the time for which it was held, and turns of one GPU once', async () => {
     gpu('GPU-a', '90');
     gpu('GPU-b', '10');
-    const slices = [turn('GPU-a', { heldFrom: ago(3_600), heldUntil: ago(2_700) }), turn('GPU-b', { heldFrom: ago(2_700) })];
+    const slices = [
+      turn('GPU-a', { heldFrom: ago(3_600), heldUntil: ago(2_700) }),
+      turn('GPU-b', { heldFrom: ago(2_700) }),
+    ];
     const twice = [...slices, turn('GPU-b', { heldFrom: ago(1_800), heldUntil: ago(900) })];
     for (const held of [slices, twice]) {
       expect((await metrics.read('last_6h', [subscription('1', held)])).get('1')?.gpu_utilization).toBe(30);
@@ -212,9 +220,13 @@ describe('what a subscription held', () => {
           return span;
         });
         prometheus.series.length = 0;
-        gpu('GPU-a', (atS) => String(held.find(({ fromS, untilS }) => nowS - fromS < atS && atS <= nowS - untilS)?.level ?? 0));
+        gpu('GPU-a', (atS) =>
+          String(held.find(({ fromS, untilS }) => nowS - fromS < atS && atS <= nowS - untilS)?.level ?? 0),
+        );
         const page = held.map(({ fromS, untilS }, at) =>
-          subscription(String(at), [turn('GPU-a', { heldFrom: ago(fromS), heldUntil: untilS === 0 ? null : ago(untilS) })]),
+          subscription(String(at), [
+            turn('GPU-a', { heldFrom: ago(fromS), heldUntil: untilS === 0 ? null : ago(untilS) }),
+          ]),
         );
         const read = await source().read(window, page);
         for (const [at, { fromS, untilS, level }] of held.entries()) {
@@ -232,7 +244,9 @@ describe('what a subscription held', () => {
 
 describe('a page', () => {
   it('is one POST with a form, whatever it holds', async () => {
-    const page = Array.from({ length: 100 }, (_, index) => subscription(String(index), [turn(`GPU-${index}`), migSlice('GPU-m', index)]));
+    const page = Array.from({ length: 100 }, (_, index) =>
+      subscription(String(index), [turn(`GPU-${index}`), migSlice('GPU-m', index)]),
+    );
     expect((await metrics.read('last_24h', page)).size).toBe(100);
     expect(prometheus.requests.map(({ method, path }) => `${method} ${path}`)).toEqual(['POST /api/v1/query']);
   });
@@ -240,7 +254,9 @@ describe('a page', () => {
   it('of many subscriptions that began at many times is still one query of bounded length', async () => {
     gpu('GPU-a', '40');
     const many = Array.from({ length: 5_000 }, (_, at) =>
-      subscription(String(at), [turn('GPU-a', { heldFrom: ago(1_200 + 500 * at), heldUntil: at % 2 === 0 ? null : ago(at % 600) })]),
+      subscription(String(at), [
+        turn('GPU-a', { heldFrom: ago(1_200 + 500 * at), heldUntil: at % 2 === 0 ? null : ago(at % 600) }),
+      ]),
     );
     const read = await metrics.read('last_30d', many);
     expect(prometheus.requests).toHaveLength(1);
@@ -263,7 +279,9 @@ describe('a page', () => {
   });
 
   it('asks nothing where nothing was ever active', async () => {
-    expect((await metrics.read('last_24h', [subscription('1', [turn('GPU-a')], null)])).get('1')?.status).toBe('no_data');
+    expect((await metrics.read('last_24h', [subscription('1', [turn('GPU-a')], null)])).get('1')?.status).toBe(
+      'no_data',
+    );
     expect((await metrics.read('last_24h', [])).size).toBe(0);
     expect(prometheus.requests).toEqual([]);
   });

@@ -41,13 +41,14 @@ const slowForMs = 10_000;
 /**
  * Figures from Prometheus, by one query for a page. An operator must have there:
  *
- * - GPUs: NVIDIA's dcgm-exporter with its labels `UUID` (of the physical GPU) and, on MIG instances, `GPU_I_ID`; the fields
- *   `DCGM_FI_DEV_GPU_UTIL`, `DCGM_FI_DEV_FB_USED`, `DCGM_FI_DEV_FB_FREE` and, for MIG, where `GPU_UTIL` does not exist,
- *   `DCGM_FI_PROF_GR_ENGINE_ACTIVE`, which its default list leaves out on some versions.
+ * - GPUs: NVIDIA's dcgm-exporter with its labels `UUID` (of the physical GPU) and, on MIG instances, `GPU_I_ID`; the
+ *   fields `DCGM_FI_DEV_GPU_UTIL`, `DCGM_FI_DEV_FB_USED`, `DCGM_FI_DEV_FB_FREE` and, for MIG, where `GPU_UTIL` does not
+ *   exist, `DCGM_FI_PROF_GR_ENGINE_ACTIVE`, which its default list leaves out on some versions.
  *   https://docs.nvidia.com/datacenter/dcgm/latest/gpu-telemetry/dcgm-exporter.html
- * - CPU: pods labelled `atoll_subscription_id`; kube-state-metrics with `--metric-labels-allowlist=pods=[atoll_subscription_id]`; cAdvisor
- *   (the kubelet has it); and this recording rule, what a subscription's pods use of their limits. As a rule, because cAdvisor does not
- *   know the labels of pods, and to join all containers of a cluster for each page takes longer than a page may.
+ * - CPU: pods labelled `atoll_subscription_id`; kube-state-metrics with
+ *   `--metric-labels-allowlist=pods=[atoll_subscription_id]`; cAdvisor (the kubelet has it); and this recording rule,
+ *   what a subscription's pods use of their limits. As a rule, because cAdvisor does not know the labels of pods, and
+ *   to join all containers of a cluster for each page takes longer than a page may.
  *
  * ```yaml
  * - record: atoll_subscription:cpu_usage:ratio_rate5m
@@ -79,7 +80,13 @@ export class PrometheusMetrics extends MetricsSource {
   #slowUntilMs = 0;
   #isOut = false;
 
-  constructor({ url, deadlineMs = 10_000, patienceMs = 250, coursePatienceMs = 2_000, now = Date.now }: PrometheusMetricsOptions) {
+  constructor({
+    url,
+    deadlineMs = 10_000,
+    patienceMs = 250,
+    coursePatienceMs = 2_000,
+    now = Date.now,
+  }: PrometheusMetricsOptions) {
     super();
     this.#client = new PrometheusClient(url, deadlineMs);
     this.#patienceMs = patienceMs;
@@ -87,14 +94,21 @@ export class PrometheusMetrics extends MetricsSource {
     this.#now = now;
   }
 
-  override async read(window: MetricWindow, subscriptions: readonly MeasuredSubscription[]): Promise<Map<string, SubscriptionMetrics>> {
+  override async read(
+    window: MetricWindow,
+    subscriptions: readonly MeasuredSubscription[],
+  ): Promise<Map<string, SubscriptionMetrics>> {
     const result = new Map(subscriptions.map(({ subscriptionId }) => [subscriptionId, noData]));
     if (subscriptions.every(({ activeSince }) => activeSince === null)) return result;
     for (const [id, metrics] of (await this.#page(window, subscriptions)) ?? []) result.set(id, metrics);
     return result;
   }
 
-  override async course(window: MetricWindow, subscription: MeasuredSubscription, count: number): Promise<CoursePoint[]> {
+  override async course(
+    window: MetricWindow,
+    subscription: MeasuredSubscription,
+    count: number,
+  ): Promise<CoursePoint[]> {
     const nowMs = this.#now();
     const parts = partsOf(window, subscription, count, nowMs);
     const isSlow = performance.now() < this.#slowUntilMs;
@@ -111,7 +125,9 @@ export class PrometheusMetrics extends MetricsSource {
     try {
       const valueOf = await valuesOfAnswer(await this.#client.query(peakQuery(instances, seconds), this.#now()));
       if (!valueOf) throw new PrometheusFault('the answer is not a vector');
-      const peaks = instances.map((instance) => [keyOf(instance), valueOf('gpu_utilization', { place: '', ...instance })] as const);
+      const peaks = instances.map(
+        (instance) => [keyOf(instance), valueOf('gpu_utilization', { place: '', ...instance })] as const,
+      );
       return new Map(peaks.flatMap(([key, percent]) => (percent === undefined ? [] : [[key, percent]])));
     } catch (error) {
       this.#note(error instanceof PrometheusFault ? error.message : 'it failed');
@@ -205,7 +221,8 @@ export class PrometheusMetrics extends MetricsSource {
 
   /** Logs once that an outage begins, and once that it is over. */
   #note(fault: string | null): void {
-    if (fault !== null && !this.#isOut) this.#logger.warn(`Cannot read metrics from Prometheus; listings show no_data: ${fault}`);
+    if (fault !== null && !this.#isOut)
+      this.#logger.warn(`Cannot read metrics from Prometheus; listings show no_data: ${fault}`);
     if (fault === null && this.#isOut) this.#logger.log('Reading metrics from Prometheus again');
     this.#isOut = fault !== null;
   }

@@ -29,14 +29,16 @@ afterEach(async () => {
 const statusOf = async (metrics: PrometheusMetrics) => (await metrics.read('last_24h', page)).get('1')?.status;
 const answers: Record<string, NonNullable<FakePrometheus['answer']>> = {
   'refuses the credentials': (response) => response.writeHead(401).end('no'),
-  'refuses the query': (response) => response.writeHead(422).end('{"status":"error","errorType":"execution","error":"too many"}'),
+  'refuses the query': (response) =>
+    response.writeHead(422).end('{"status":"error","errorType":"execution","error":"too many"}'),
   'is broken': (response) => response.writeHead(503).end('<html>'),
   'sends elsewhere': (response) => response.writeHead(302, { location: '/elsewhere' }).end(),
   'answers with a page': (response) => response.end('<html>Sign in</html>'),
   'answers nothing': (response) => response.end(),
   'answers an error with 200': (response) => response.end('{"status":"error","error":"too many"}'),
   'answers another kind': (response) => response.end('{"status":"success","data":{"resultType":"matrix","result":[]}}'),
-  'stops in the middle': (response) => response.end('{"status":"success","data":{"resultType":"vector","result":[{"metric":{"UUID":"GPU'),
+  'stops in the middle': (response) =>
+    response.end('{"status":"success","data":{"resultType":"vector","result":[{"metric":{"UUID":"GPU'),
   'answers null': (response) => response.end('null'),
   'hangs up': (response) => response.destroy(),
   'never answers': () => undefined,
@@ -44,18 +46,21 @@ const answers: Record<string, NonNullable<FakePrometheus['answer']>> = {
 };
 
 describe('a Prometheus that is out', () => {
-  it.each(Object.keys(answers))('makes no error and says so once where it %s; what comes back is shown again', async (name) => {
-    // An answer in time is one that a listing has waited for, however busy the machine.
-    const metrics = new PrometheusMetrics({ url: prometheus.url, now, deadlineMs: 300, patienceMs: 60_000 });
-    prometheus.answer = answers[name] ?? null;
-    expect(await statusOf(metrics)).toBe('no_data');
-    expect(await statusOf(metrics)).toBe('no_data');
-    expect(lines).toHaveLength(1);
-    prometheus.answer = null;
-    while ((await statusOf(metrics)) !== 'partial') await new Promise((resolve) => setTimeout(resolve, 5));
-    expect(lines).toHaveLength(2);
-    expect(lines[1]).toContain('again');
-  });
+  it.each(Object.keys(answers))(
+    'makes no error and says so once where it %s; what comes back is shown again',
+    async (name) => {
+      // An answer in time is one that a listing has waited for, however busy the machine.
+      const metrics = new PrometheusMetrics({ url: prometheus.url, now, deadlineMs: 300, patienceMs: 60_000 });
+      prometheus.answer = answers[name] ?? null;
+      expect(await statusOf(metrics)).toBe('no_data');
+      expect(await statusOf(metrics)).toBe('no_data');
+      expect(lines).toHaveLength(1);
+      prometheus.answer = null;
+      while ((await statusOf(metrics)) !== 'partial') await new Promise((resolve) => setTimeout(resolve, 5));
+      expect(lines).toHaveLength(2);
+      expect(lines[1]).toContain('again');
+    },
+  );
 
   it('makes no error where nobody listens', async () => {
     const metrics = new PrometheusMetrics({ url: prometheus.url, now, patienceMs: 60_000 });
@@ -75,16 +80,30 @@ describe('a Prometheus that is out', () => {
 
   it('is given up where its answer is huge', async () => {
     const metrics = new PrometheusMetrics({ url: prometheus.url, now, patienceMs: 20_000 });
-    prometheus.answer = (response) => response.end(JSON.stringify({ status: 'success', data: ' '.repeat(9 * 1024 * 1024) }));
+    prometheus.answer = (response) =>
+      response.end(JSON.stringify({ status: 'success', data: ' '.repeat(9 * 1024 * 1024) }));
     expect(await statusOf(metrics)).toBe('no_data');
     expect(lines[0]).toContain('longer than');
   });
 
   it('is not out where parts of its answer make no sense', async () => {
-    const good = { metric: { atoll_figure: 'gpu_utilization', atoll_span: '0', UUID: 'GPU-a' }, value: [now() / 1000, '50'] };
+    const good = {
+      metric: { atoll_figure: 'gpu_utilization', atoll_span: '0', UUID: 'GPU-a' },
+      value: [now() / 1000, '50'],
+    };
     const odd = { metric: { ...good.metric, UUID: 'a "} ],\\' }, value: [1, '1'] };
-    const result = [null, 7, '],', {}, { metric: {}, value: [] }, { metric: { atoll_figure: 'constructor' }, value: [1, '1'] }, odd, good];
-    prometheus.answer = (response) => response.end(JSON.stringify({ status: 'success', data: { resultType: 'vector', result } }, null, 1));
+    const result = [
+      null,
+      7,
+      '],',
+      {},
+      { metric: {}, value: [] },
+      { metric: { atoll_figure: 'constructor' }, value: [1, '1'] },
+      odd,
+      good,
+    ];
+    prometheus.answer = (response) =>
+      response.end(JSON.stringify({ status: 'success', data: { resultType: 'vector', result } }, null, 1));
     const metrics = new PrometheusMetrics({ url: prometheus.url, now, patienceMs: 60_000 });
     expect((await metrics.read('last_24h', page)).get('1')?.gpu_utilization).toBe(50);
     expect(lines).toEqual([]);
@@ -106,7 +125,8 @@ describe('a Prometheus that is slow', () => {
     // The question may still be on its way.
     while (pending.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
     pending.splice(0).forEach((response) => response.end(right()));
-    while ((await metrics.read('last_24h', page)).get('1')?.gpu_utilization !== 50) await new Promise((resolve) => setTimeout(resolve, 5));
+    while ((await metrics.read('last_24h', page)).get('1')?.gpu_utilization !== 50)
+      await new Promise((resolve) => setTimeout(resolve, 5));
   };
   beforeEach(() => {
     pending.length = 0;
@@ -137,14 +157,18 @@ describe('a Prometheus that is slow', () => {
   it('is asked a few things at once, and no more', async () => {
     const metrics = new PrometheusMetrics({ url: prometheus.url, now, patienceMs: 60_000 });
     const reading = others.map((other) => metrics.read('last_24h', other));
-    expect((await Promise.all(reading.slice(8))).every((read) => [...read.values()].every(({ status }) => status === 'no_data'))).toBe(
-      true,
-    );
+    expect(
+      (await Promise.all(reading.slice(8))).every((read) =>
+        [...read.values()].every(({ status }) => status === 'no_data'),
+      ),
+    ).toBe(true);
     while (pending.length < 8) await new Promise((resolve) => setTimeout(resolve, 5));
     expect(prometheus.requests).toHaveLength(8);
     pending.splice(0).forEach((response) => response.end(right()));
     expect(
-      (await Promise.all(reading.slice(0, 8))).every((read) => [...read.values()].every(({ gpu_utilization }) => gpu_utilization === 50)),
+      (await Promise.all(reading.slice(0, 8))).every((read) =>
+        [...read.values()].every(({ gpu_utilization }) => gpu_utilization === 50),
+      ),
     ).toBe(true);
   });
 });
@@ -188,7 +212,9 @@ describe('the address', () => {
 
   it('is refused without being repeated where it is none', () => {
     for (const prometheusUrl of ['reader:secret@host', 'ftp://reader:secret@host', 'http://reader:secret@']) {
-      expect(() => metricsSource({ prometheusUrl }, statements)).toThrow(/^The address of Prometheus is not an http or https URL\.$/);
+      expect(() => metricsSource({ prometheusUrl }, statements)).toThrow(
+        /^The address of Prometheus is not an http or https URL\.$/,
+      );
     }
   });
 

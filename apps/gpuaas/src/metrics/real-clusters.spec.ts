@@ -12,7 +12,10 @@ beforeAll(async () => {
 });
 afterAll(() => fixture?.stop());
 
-/** What is said of how a pod uses its slice, in each of the three answers, where the deployment has no source of metrics. */
+/**
+ * What is said of how a pod uses its slice, in each of the three answers, where the deployment has no source of
+ * metrics.
+ */
 async function usesOn(driver: 'simulated' | 'docker') {
   const { pool_id, gpuaas_id } = await fixture.pool();
   await fixture.query('UPDATE cluster SET driver = $2 WHERE gpuaas_id = $1', [gpuaas_id, driver]);
@@ -23,9 +26,17 @@ async function usesOn(driver: 'simulated' | 'docker') {
   await fixture.settle();
   // As if all this was a day ago.
   const back = `- interval '1 day'`;
-  await fixture.query(`UPDATE subscription SET active_since = active_since ${back} WHERE subscription_id = $1`, [subscription_id]);
-  await fixture.query(`UPDATE held_slice SET held_from = held_from ${back} WHERE subscription_id = $1`, [subscription_id]);
-  const usage = await fixture.ask(podUsages.read, { seconds: 120, pods: [{ ...pod, is_idle: true }] }, systemContext('pods'));
+  await fixture.query(`UPDATE subscription SET active_since = active_since ${back} WHERE subscription_id = $1`, [
+    subscription_id,
+  ]);
+  await fixture.query(`UPDATE held_slice SET held_from = held_from ${back} WHERE subscription_id = $1`, [
+    subscription_id,
+  ]);
+  const usage = await fixture.ask(
+    podUsages.read,
+    { seconds: 120, pods: [{ ...pod, is_idle: true }] },
+    systemContext('pods'),
+  );
   const { points } = await fixture.call(subscriptions.utilization, { subscription_id }, team.member);
   return {
     pod: usage.data.map(({ kind, peak_percent }) => [kind, peak_percent]),

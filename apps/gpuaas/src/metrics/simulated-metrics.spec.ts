@@ -15,7 +15,8 @@ describe('simulated figures', () => {
       fc.integer({ min: nowMs, max: 2 * nowMs }),
       async (window, id, gpuUuid, activeForS, atMs) => {
         const page = [subscription(id, [turn(gpuUuid)], activeForS)];
-        const read = async () => (await new SimulatedMetrics(allSimulated, { now: () => atMs }).read(window, page)).get(id)!;
+        const read = async () =>
+          (await new SimulatedMetrics(allSimulated, { now: () => atMs }).read(window, page)).get(id)!;
         const metrics = await read();
         expect(await read()).toEqual(metrics);
         expect(metrics.status).toBe('ok');
@@ -53,7 +54,9 @@ describe('simulated figures', () => {
   });
 
   it('are no data for what never was active', async () => {
-    const read = await new SimulatedMetrics(allSimulated, { now }).read('last_24h', [subscription('1', [turn('GPU-a')], null)]);
+    const read = await new SimulatedMetrics(allSimulated, { now }).read('last_24h', [
+      subscription('1', [turn('GPU-a')], null),
+    ]);
     expect(read.get('1')).toEqual({ cpu_usage: 0, memory_usage: 0, gpu_utilization: 0, status: 'no_data' });
   });
 
@@ -76,12 +79,15 @@ describe('simulated figures', () => {
     const page = [subscription('1', [turn('GPU-a')])];
     const down = await new SimulatedMetrics(allSimulated, { now, isDown: () => true }).read('last_24h', page);
     expect(down.get('1')?.status).toBe('no_data');
-    const holey = await new SimulatedMetrics(allSimulated, { now, isGap: (figure) => figure === 'cpu_usage' }).read('last_24h', page);
-    expect(holey.get('1')).toMatchObject({ cpu_usage: 0, status: 'partial' });
-    const sparse = await new SimulatedMetrics(allSimulated, { now, isGap: (_figure, _series, atMs) => atMs !== nowMs }).read(
+    const holey = await new SimulatedMetrics(allSimulated, { now, isGap: (figure) => figure === 'cpu_usage' }).read(
       'last_24h',
       page,
     );
+    expect(holey.get('1')).toMatchObject({ cpu_usage: 0, status: 'partial' });
+    const sparse = await new SimulatedMetrics(allSimulated, {
+      now,
+      isGap: (_figure, _series, atMs) => atMs !== nowMs,
+    }).read('last_24h', page);
     expect(sparse.get('1')?.status).toBe('ok');
   });
 });

@@ -28,8 +28,9 @@ const wobbleMs = 37 * 60_000;
 export type SimulatedAmong = (gpuaasIds: readonly string[]) => Promise<ReadonlySet<string>>;
 
 /**
- * Plausible figures of GPUs that do not exist: the same for the same question at the same time. Each series has a level of its own and goes
- * up and down with the day; tenants of one GPU see one figure, as with a real one. Nothing is made up where pods are real: `no_data`.
+ * Plausible figures of GPUs that do not exist: the same for the same question at the same time. Each series has a level
+ * of its own and goes up and down with the day; tenants of one GPU see one figure, as with a real one. Nothing is made
+ * up where pods are real: `no_data`.
  */
 export class SimulatedMetrics extends MetricsSource {
   readonly #options: Required<SimulatedMetricsOptions>;
@@ -42,7 +43,10 @@ export class SimulatedMetrics extends MetricsSource {
     this.#options = { now: Date.now, isDown: () => false, isGap: () => false, ...options };
   }
 
-  override async read(window: MetricWindow, subscriptions: readonly MeasuredSubscription[]): Promise<Map<string, SubscriptionMetrics>> {
+  override async read(
+    window: MetricWindow,
+    subscriptions: readonly MeasuredSubscription[],
+  ): Promise<Map<string, SubscriptionMetrics>> {
     const simulated = await this.#simulated(subscriptions);
     const nowMs = this.#options.now();
     const isDown = this.#options.isDown();
@@ -59,11 +63,17 @@ export class SimulatedMetrics extends MetricsSource {
     return new Map(subscriptions.map((subscription) => [subscription.subscriptionId, one(subscription)]));
   }
 
-  override async course(window: MetricWindow, subscription: MeasuredSubscription, count: number): Promise<CoursePoint[]> {
+  override async course(
+    window: MetricWindow,
+    subscription: MeasuredSubscription,
+    count: number,
+  ): Promise<CoursePoint[]> {
     const isSimulated = (await this.#simulated([subscription])).has(subscription.gpuaasId);
     const isUnknown = this.#options.isDown() || !isSimulated;
     const percentOf = (figure: GpuFigure, { gpuUuid, gpuInstanceId, fromMs, untilMs }: Span) =>
-      isUnknown ? null : this.#mean(figure, gpuInstanceId === null ? gpuUuid : `${gpuUuid}/${gpuInstanceId}`, fromMs, untilMs);
+      isUnknown
+        ? null
+        : this.#mean(figure, gpuInstanceId === null ? gpuUuid : `${gpuUuid}/${gpuInstanceId}`, fromMs, untilMs);
     return courseOf(partsOf(window, subscription, count, this.#options.now()), percentOf);
   }
 
@@ -88,12 +98,16 @@ export class SimulatedMetrics extends MetricsSource {
     const percentAt = wave(`${figure} ${series}`);
     const stepMs = Math.max(60_000, Math.ceil((untilMs - fromMs) / 60));
     const samples: number[] = [];
-    for (let atMs = untilMs; atMs >= fromMs; atMs -= stepMs) if (!this.#options.isGap(figure, series, atMs)) samples.push(percentAt(atMs));
+    for (let atMs = untilMs; atMs >= fromMs; atMs -= stepMs)
+      if (!this.#options.isGap(figure, series, atMs)) samples.push(percentAt(atMs));
     return samples.length === 0 ? null : samples.reduce((sum, percent) => sum + percent, 0) / samples.length;
   }
 }
 
-/** A level of 30 to 70, up to 20 more or less in the course of the day, and up to 5 in that of the hour: always within 5 and 95. */
+/**
+ * A level of 30 to 70, up to 20 more or less in the course of the day, and up to 5 in that of the hour: always within 5
+ * and 95.
+ */
 function wave(seed: string): (atMs: number) => number {
   const bytes = createHash('sha256').update(seed).digest();
   const share = (index: number) => bytes.readUInt32BE(4 * index) / 2 ** 32;

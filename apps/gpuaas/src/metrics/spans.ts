@@ -20,7 +20,11 @@ export interface MeasuredSpans {
 }
 
 /** What is to be measured of a subscription within the window that ends now; undefined if it never was active in it. */
-export function spansOf(subscription: MeasuredSubscription, window: MetricWindow, nowMs: number): MeasuredSpans | undefined {
+export function spansOf(
+  subscription: MeasuredSubscription,
+  window: MetricWindow,
+  nowMs: number,
+): MeasuredSpans | undefined {
   const { subscriptionId, slices, activeSince } = subscription;
   if (activeSince === null || activeSince.getTime() > nowMs) return undefined;
   const beginMs = Math.max(nowMs - windowMs[window], activeSince.getTime());
@@ -46,7 +50,13 @@ function union(held: readonly { slice: MeasuredSlice; fromMs: number; untilMs: n
   for (const { slice, fromMs, untilMs } of held.toSorted((one, other) => one.fromMs - other.fromMs)) {
     const last = spans.at(-1);
     if (last && fromMs <= last.untilMs) last.untilMs = Math.max(last.untilMs, untilMs);
-    else spans.push({ gpuUuid: slice.gpuUuid, gpuInstanceId: slice.isMigInstance ? slice.gpuInstanceId : null, fromMs, untilMs });
+    else
+      spans.push({
+        gpuUuid: slice.gpuUuid,
+        gpuInstanceId: slice.isMigInstance ? slice.gpuInstanceId : null,
+        fromMs,
+        untilMs,
+      });
   }
   return spans;
 }

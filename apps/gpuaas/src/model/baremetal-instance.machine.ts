@@ -1,4 +1,11 @@
-import { defineMachine, type EventOf, type Machine, type StateOf, type StateRule, type TransientRule } from '@atoll/state-machine';
+import {
+  defineMachine,
+  type EventOf,
+  type Machine,
+  type StateOf,
+  type StateRule,
+  type TransientRule,
+} from '@atoll/state-machine';
 import { setup } from 'xstate';
 import { BaremetalInstanceEntity } from './baremetal-instance.entity.js';
 
@@ -15,13 +22,17 @@ export interface BaremetalLimits {
 const provisioningStates = 5;
 
 /**
- * A request and its host. Up to `creating_user` the host was only looked at, so a failure needs no undoing; from there on
- * every failure leads through `rolling_back`. Nothing but `RELEASE` leads out of `active`: an instance that was once
+ * A request and its host. Up to `creating_user` the host was only looked at, so a failure needs no undoing; from there
+ * on every failure leads through `rolling_back`. Nothing but `RELEASE` leads out of `active`: an instance that was once
  * active is never ended by the platform. `SPOILED`: undoing was given up; the node is then cleaned in the background.
  */
 function logicWith({ requestMs, provisionMs, retries, backOffMs }: BaremetalLimits) {
   const limits = { tries: retries + 1, backOff: { firstMs: backOffMs, maxMs: 4 * backOffMs } };
-  const provisioning: TransientRule = { deadlineMs: Math.ceil(provisionMs / provisioningStates), givesUpBy: 'FAILED', ...limits };
+  const provisioning: TransientRule = {
+    deadlineMs: Math.ceil(provisionMs / provisioningStates),
+    givesUpBy: 'FAILED',
+    ...limits,
+  };
   const undoing: TransientRule = { deadlineMs: provisionMs, givesUpBy: 'SPOILED', ...limits, givesBack: true };
   return setup({
     types: {
@@ -41,7 +52,10 @@ function logicWith({ requestMs, provisionMs, retries, backOffMs }: BaremetalLimi
       },
       reaching: { meta: provisioning, on: { DONE: 'creating_user', FAILED: 'failed', CANCEL: 'cancelled' } },
       creating_user: { meta: provisioning, on: { DONE: 'placing_keys', FAILED: 'rolling_back', CANCEL: 'cancelling' } },
-      placing_keys: { meta: provisioning, on: { DONE: 'setting_password', FAILED: 'rolling_back', CANCEL: 'cancelling' } },
+      placing_keys: {
+        meta: provisioning,
+        on: { DONE: 'setting_password', FAILED: 'rolling_back', CANCEL: 'cancelling' },
+      },
       setting_password: { meta: provisioning, on: { DONE: 'verifying', FAILED: 'rolling_back', CANCEL: 'cancelling' } },
       verifying: { meta: provisioning, on: { DONE: 'active', FAILED: 'rolling_back', CANCEL: 'cancelling' } },
       /** Reviewed: does the host have the keys of the team? */

@@ -41,7 +41,10 @@ export class BaremetalNodeEntity extends MachineRow {
   @Column('text', { nullable: true })
   hostKey!: string | null;
 
-  /** Of the host that this node stands for; "" where it has none; null until a check has found no other node to stand for it. */
+  /**
+   * Of the host that this node stands for; "" where it has none; null until a check has found no other node to stand
+   * for it.
+   */
   @Column('text', { nullable: true })
   machineId!: string | null;
 

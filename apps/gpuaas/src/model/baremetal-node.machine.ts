@@ -10,7 +10,18 @@ const logic = setup({
   types: {
     meta: {} as StateRule,
     events: {} as {
-      type: 'PASSED' | 'REFUSED' | 'CHECK' | 'ACCEPT' | 'ASSIGN' | 'RELEASE' | 'RETURN' | 'SPOIL' | 'CLEANED' | 'REINSTALL' | 'REMOVE';
+      type:
+        | 'PASSED'
+        | 'REFUSED'
+        | 'CHECK'
+        | 'ACCEPT'
+        | 'ASSIGN'
+        | 'RELEASE'
+        | 'RETURN'
+        | 'SPOIL'
+        | 'CLEANED'
+        | 'REINSTALL'
+        | 'REMOVE';
     },
   },
 }).createMachine({

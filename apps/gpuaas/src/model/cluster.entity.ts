@@ -63,7 +63,10 @@ export class ClusterEntity {
   hasMissed!: boolean;
 }
 
-/** Whether an engine answered when it was checked last: one that is unreachable all the same is of no use, or is another one. */
+/**
+ * Whether an engine answered when it was checked last: one that is unreachable all the same is of no use, or is another
+ * one.
+ */
 export function hasAnswered({ checks }: Pick<ClusterEntity, 'checks'>): boolean {
   return checks.some(({ name, ok }) => name === 'reachable' && ok);
 }

@@ -7,8 +7,9 @@ const switching = (givesUpBy: string): TransientRule => ({ deadlineMs: 60_000, g
 const checking: TransientRule = { deadlineMs: 15_000, givesUpBy: 'LOST', backOff };
 
 /**
- * The sharing mode of a GPU. While it switches nobody is placed on it but those who wait for where it goes. A switch that failed or did not end is
- * followed by a look at the device: where that says where it is, it is there; otherwise it is offline until its node has been initialised.
+ * The sharing mode of a GPU. While it switches nobody is placed on it but those who wait for where it goes. A switch
+ * that failed or did not end is followed by a look at the device: where that says where it is, it is there; otherwise
+ * it is offline until its node has been initialised.
  */
 const logic = setup({
   types: {
@@ -52,18 +53,27 @@ const logic = setup({
       meta: switching('DOUBT'),
       on: { ARRIVED: 'temporal', STAYED: 'spatial', DOUBT: 'doubting_temporal', GO_OFFLINE: 'offline' },
     },
-    doubting_temporal: { meta: checking, on: { ARRIVED: 'temporal', STAYED: 'spatial', LOST: 'offline', GO_OFFLINE: 'offline' } },
+    doubting_temporal: {
+      meta: checking,
+      on: { ARRIVED: 'temporal', STAYED: 'spatial', LOST: 'offline', GO_OFFLINE: 'offline' },
+    },
     /** Fell back; returns by itself. */
     temporal: { on: { RETURN: 'to_spatial', GO_OFFLINE: 'offline' } },
     to_spatial: {
       meta: switching('DOUBT'),
       on: { ARRIVED: 'spatial', STAYED: 'temporal', DOUBT: 'doubting_spatial', GO_OFFLINE: 'offline' },
     },
-    doubting_spatial: { meta: checking, on: { ARRIVED: 'spatial', STAYED: 'temporal', LOST: 'offline', GO_OFFLINE: 'offline' } },
+    doubting_spatial: {
+      meta: checking,
+      on: { ARRIVED: 'spatial', STAYED: 'temporal', LOST: 'offline', GO_OFFLINE: 'offline' },
+    },
     configured_temporal: { on: { GO_OFFLINE: 'offline' } },
   },
 });
 
 export type GpuState = StateOf<typeof logic>;
 export type GpuEvent = EventOf<typeof logic>;
-export const gpuMachine: Machine<GpuEntity, GpuState, GpuEvent> = { entity: GpuEntity, definition: defineMachine(logic) };
+export const gpuMachine: Machine<GpuEntity, GpuState, GpuEvent> = {
+  entity: GpuEntity,
+  definition: defineMachine(logic),
+};

@@ -9,7 +9,9 @@ import { NodeEntity } from './node.entity.js';
 const logic = setup({
   types: {
     meta: {} as StateRule,
-    events: {} as { type: 'INITIALISE' | 'RESET' | 'SUCCEEDED' | 'SUCCEEDED_ASIDE' | 'FAILED' | 'FAULT' | 'CORDON' | 'UNCORDON' },
+    events: {} as {
+      type: 'INITIALISE' | 'RESET' | 'SUCCEEDED' | 'SUCCEEDED_ASIDE' | 'FAILED' | 'FAULT' | 'CORDON' | 'UNCORDON';
+    },
   },
 }).createMachine({
   id: 'node',
@@ -38,4 +40,7 @@ const logic = setup({
 
 export type NodeState = StateOf<typeof logic>;
 export type NodeEvent = EventOf<typeof logic>;
-export const nodeMachine: Machine<NodeEntity, NodeState, NodeEvent> = { entity: NodeEntity, definition: defineMachine(logic) };
+export const nodeMachine: Machine<NodeEntity, NodeState, NodeEvent> = {
+  entity: NodeEntity,
+  definition: defineMachine(logic),
+};

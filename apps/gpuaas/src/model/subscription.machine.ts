@@ -1,16 +1,43 @@
-import { defineMachine, type EventOf, type Machine, type StateOf, type StateRule, type TransientRule } from '@atoll/state-machine';
+import {
+  defineMachine,
+  type EventOf,
+  type Machine,
+  type StateOf,
+  type StateRule,
+  type TransientRule,
+} from '@atoll/state-machine';
 import { setup } from 'xstate';
 import { SubscriptionEntity } from './subscription.entity.js';
 
-const givingBack: TransientRule = { deadlineMs: 180_000, givesUpBy: 'FAILED', backOff: { firstMs: 500, maxMs: 8_000 }, givesBack: true };
-const granting: TransientRule = { deadlineMs: 180_000, givesUpBy: 'FAILED', tries: 5, backOff: { firstMs: 500, maxMs: 8_000 } };
+const givingBack: TransientRule = {
+  deadlineMs: 180_000,
+  givesUpBy: 'FAILED',
+  backOff: { firstMs: 500, maxMs: 8_000 },
+  givesBack: true,
+};
+const granting: TransientRule = {
+  deadlineMs: 180_000,
+  givesUpBy: 'FAILED',
+  tries: 5,
+  backOff: { firstMs: 500, maxMs: 8_000 },
+};
 
 /** `failed`: holds nothing and costs nothing, whatever it failed of. */
 const logic = setup({
   types: {
     meta: {} as StateRule,
     events: {} as {
-      type: 'GRANTED' | 'GROW' | 'GROWN' | 'SHRUNK' | 'UNSUBSCRIBE' | 'DRAIN' | 'DRAINED' | 'RELEASED' | 'UNDONE' | 'FAILED';
+      type:
+        | 'GRANTED'
+        | 'GROW'
+        | 'GROWN'
+        | 'SHRUNK'
+        | 'UNSUBSCRIBE'
+        | 'DRAIN'
+        | 'DRAINED'
+        | 'RELEASED'
+        | 'UNDONE'
+        | 'FAILED';
     },
   },
 }).createMachine({
@@ -39,8 +66,9 @@ const logic = setup({
       on: { DRAIN: 'draining', RELEASED: 'unsubscribed', FAILED: 'failed' },
     },
     /**
-     * What runs on it stops first, each workload within the deadlines of its own states, some of which count what the pods service does. None of
-     * that time is the node's: the deadline of \`unsubscribing\` begins when nothing runs any more.
+     * What runs on it stops first, each workload within the deadlines of its own states, some of which count what the
+     * pods service does. None of that time is the node's: the deadline of \`unsubscribing\` begins when nothing runs
+     * any more.
      */
     draining: {
       meta: { isReviewed: true, neverRests: true },

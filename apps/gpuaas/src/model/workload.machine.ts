@@ -2,11 +2,16 @@ import { defineMachine, type EventOf, type Machine, type StateOf, type Transient
 import { setup } from 'xstate';
 import { WorkloadEntity } from './workload.entity.js';
 
-const givingBack: TransientRule = { deadlineMs: 90_000, givesUpBy: 'FAILED', backOff: { firstMs: 500, maxMs: 8_000 }, givesBack: true };
+const givingBack: TransientRule = {
+  deadlineMs: 90_000,
+  givesUpBy: 'FAILED',
+  backOff: { firstMs: 500, maxMs: 8_000 },
+  givesBack: true,
+};
 
 /**
- * How long the workload of a pod waits for its pod: so long after the pods service last ended a pod of the same team, and never longer than that service
- * tries it.
+ * How long the workload of a pod waits for its pod: so long after the pods service last ended a pod of the same team,
+ * and never longer than that service tries it.
  */
 export const drainingMs = { quiet: 75_000, longest: 3_600_000 };
 
@@ -25,7 +30,10 @@ const logic = setup({
       on: { STARTED: 'running', STOP: 'stopping', DRAIN: 'draining', FAILED: 'undoing' },
     },
     running: { on: { STOP: 'stopping', DRAIN: 'draining' } },
-    /** The workload of a pod that somebody else than its pod ends: it waits until the pods service says that the pod is gone. */
+    /**
+     * The workload of a pod that somebody else than its pod ends: it waits until the pods service says that the pod is
+     * gone.
+     */
     draining: {
       meta: { deadlineMs: drainingMs.longest, givesUpBy: 'STOP', byTheClock: true },
       on: { STOP: 'stopping', FAILED: 'failed' },
@@ -34,7 +42,9 @@ const logic = setup({
       meta: givingBack,
       on: { STOPPED: 'stopped', FAILED: 'failed' },
     },
-    /** It could not be started, and may have been in part: what was done is taken back before anybody else comes there. */
+    /**
+     * It could not be started, and may have been in part: what was done is taken back before anybody else comes there.
+     */
     undoing: {
       meta: givingBack,
       on: { UNDONE: 'failed', FAILED: 'failed' },

@@ -85,14 +85,20 @@ describe('a node that cannot be initialised', () => {
     await desk.breakInit(node, 'refuse', 2);
     await desk.command('initialise', node);
     await fixture.work();
-    expect(await fixture.node(node.node_id)).toMatchObject({ status: 'initialising', reason: 'The node refused: init.' });
+    expect(await fixture.node(node.node_id)).toMatchObject({
+      status: 'initialising',
+      reason: 'The node refused: init.',
+    });
     await fixture.settle();
     expect(await fixture.node(node.node_id)).toMatchObject({ status: 'ready', reason: null });
     const other = await desk.register();
     await desk.breakInit(other, 'refuse', 3);
     await desk.command('initialise', other);
     await fixture.settle();
-    expect(await fixture.node(other.node_id)).toMatchObject({ status: 'init_failed', reason: 'The node refused: init.' });
+    expect(await fixture.node(other.node_id)).toMatchObject({
+      status: 'init_failed',
+      reason: 'The node refused: init.',
+    });
   });
 
   it('is not ready where the node says so and does not have its GPUs', async () => {
@@ -101,7 +107,10 @@ describe('a node that cannot be initialised', () => {
     await desk.command('initialise', node);
     await fixture.settle();
     const { status, reason } = await fixture.node(node.node_id);
-    expect([status, reason]).toEqual(['init_failed', `The node says that it is ready, and does not have ${node.gpus[0]?.uuid}.`]);
+    expect([status, reason]).toEqual([
+      'init_failed',
+      `The node says that it is ready, and does not have ${node.gpus[0]?.uuid}.`,
+    ]);
   });
 
   it('may be known by its name', async () => {
@@ -122,7 +131,9 @@ describe('a node that is cordoned', () => {
     expect((await fixture.start(team, held)).status).toBe('pending');
     await fixture.settle();
     expect((await errorOf(fixture.subscribe(team, { pool_id: pool.pool_id }))).code).toBe('insufficient_capacity');
-    expect((await fixture.gpu(pool)).slices).toMatchObject([{ subscription_id: held.subscription_id, state: 'occupied' }]);
+    expect((await fixture.gpu(pool)).slices).toMatchObject([
+      { subscription_id: held.subscription_id, state: 'occupied' },
+    ]);
     await fixture.unsubscribe(team, held, true);
     await fixture.settle();
     expect((await fixture.gpu(pool)).slices).toEqual([]);
@@ -155,7 +166,9 @@ describe('a reset', () => {
     }
     expect((await fixture.node(pool.node_id)).status).toBe('ready');
     await fixture.call(subscriptions.resize, { subscription_id: held.subscription_id, vgpus: 1 }, team.member);
-    expect((await errorOf(desk.command('reset', pool))).message).toMatch(/^1 slice of the node is held by subscriptions: /);
+    expect((await errorOf(desk.command('reset', pool))).message).toMatch(
+      /^1 slice of the node is held by subscriptions: /,
+    );
     await fixture.unsubscribe(team, held);
     await fixture.settle();
     expect((await desk.command('reset', pool)).status).toBe('initialising');
@@ -177,7 +190,8 @@ describe('a reset', () => {
     await desk.command('reset', node);
     await fixture.work();
     const isReset = async () =>
-      (await fixture.query<{ is_reset: boolean }>('SELECT is_reset FROM node WHERE node_id = $1', [node.node_id]))[0]?.is_reset;
+      (await fixture.query<{ is_reset: boolean }>('SELECT is_reset FROM node WHERE node_id = $1', [node.node_id]))[0]
+        ?.is_reset;
     expect([(await fixture.node(node.node_id)).status, await isReset()]).toEqual(['init_failed', true]);
     await desk.command('initialise', node);
     expect(await isReset()).toBe(false);

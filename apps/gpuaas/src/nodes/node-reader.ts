@@ -20,7 +20,10 @@ export class NodeReader {
 
   /** Three statements for any number of nodes. */
   async read(nodes: readonly NodeEntity[], manager: EntityManager = this.dataSource.manager): Promise<GpuNode[]> {
-    const gpus = await manager.find(GpuEntity, { where: { nodeId: In(nodes.map(({ nodeId }) => nodeId)) }, order: { gpuId: 'ASC' } });
+    const gpus = await manager.find(GpuEntity, {
+      where: { nodeId: In(nodes.map(({ nodeId }) => nodeId)) },
+      order: { gpuId: 'ASC' },
+    });
     const views = await this.gpus.read(gpus, manager);
     const byNode = Map.groupBy(views, (_view, at) => gpus[at]?.nodeId);
     return nodes.map((node) => ({

@@ -1,4 +1,11 @@
-import { DurableMachine, StepFailed, type Cause, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
+import {
+  DurableMachine,
+  StepFailed,
+  type Cause,
+  type Outcome,
+  type Passage,
+  type StepContext,
+} from '@atoll/state-machine';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { NodeDriver } from '../driver/node-driver.js';
@@ -12,7 +19,9 @@ const longestRetryMs = 10 * 60_000;
 /** In SQL, as the index `gpu_lost` has it. */
 const lostGpu = `state = 'offline' AND pool_id IS NOT NULL`;
 
-/** The statements of a sweep. They read what the indexes `node_failing` and `gpu_lost` hold, and no node that is well. */
+/**
+ * The statements of a sweep. They read what the indexes `node_failing` and `gpu_lost` hold, and no node that is well.
+ */
 export const sweeps = {
   forget: `UPDATE node SET failures = 0 WHERE node_id IN (
       SELECT node_id FROM node WHERE failures > 0 AND state IN ('ready', 'cordoned')
@@ -65,7 +74,8 @@ export class NodeSteps extends DurableMachine<NodeEntity, NodeState, NodeEvent> 
       ]);
       await this.sendGpus(manager, node, 'PREPARE', cause);
     }
-    if (node.state === 'cordoned_failed') await manager.query('UPDATE node SET is_cordoned = true WHERE node_id = $1', [node.nodeId]);
+    if (node.state === 'cordoned_failed')
+      await manager.query('UPDATE node SET is_cordoned = true WHERE node_id = $1', [node.nodeId]);
     if (node.state === 'init_failed') {
       const failures = event === 'UNCORDON' ? 0 : node.failures;
       await manager.query('UPDATE node SET failures = $2, is_cordoned = is_cordoned AND NOT $3 WHERE node_id = $1', [
@@ -81,19 +91,27 @@ export class NodeSteps extends DurableMachine<NodeEntity, NodeState, NodeEvent> 
     { nodeId, nodeName, gpuaasId, isReset, isCordoned }: NodeEntity,
     context: StepContext,
   ): Promise<Outcome<NodeEntity, NodeEvent>> {
-    const gpus = await this.query<{ uuid: string }>('SELECT uuid FROM gpu WHERE node_id = $1 ORDER BY gpu_id', [nodeId]);
+    const gpus = await this.query<{ uuid: string }>('SELECT uuid FROM gpu WHERE node_id = $1 ORDER BY gpu_id', [
+      nodeId,
+    ]);
     const uuids = gpus.map(({ uuid }) => uuid);
     const node = { nodeName, gpuaasId };
     const leases = await this.leasesOn(nodeId);
-    await (isReset ? this.driver.reset(node, uuids, context.signal) : this.driver.initialise(node, uuids, leases, context.signal));
+    await (isReset
+      ? this.driver.reset(node, uuids, context.signal)
+      : this.driver.initialise(node, uuids, leases, context.signal));
     const found = await this.driver.observeAll(node, uuids, context.signal);
     const missing = uuids.find((uuid) => (found.get(uuid)?.mode ?? null) === null);
-    if (missing !== undefined) throw new StepFailed('device_missing', `The node says that it is ready, and does not have ${missing}.`);
+    if (missing !== undefined)
+      throw new StepFailed('device_missing', `The node says that it is ready, and does not have ${missing}.`);
     return { event: isCordoned ? 'SUCCEEDED_ASIDE' : 'SUCCEEDED' };
   }
 
   private async leasesOn(nodeId: string): Promise<string[]> {
-    const rows = await this.query<{ lease_id: string }>('SELECT lease_id FROM lease JOIN gpu USING (gpu_id) WHERE node_id = $1', [nodeId]);
+    const rows = await this.query<{ lease_id: string }>(
+      'SELECT lease_id FROM lease JOIN gpu USING (gpu_id) WHERE node_id = $1',
+      [nodeId],
+    );
     return rows.map(({ lease_id }) => lease_id);
   }
 
@@ -128,9 +146,20 @@ export class NodeSteps extends DurableMachine<NodeEntity, NodeState, NodeEvent> 
   }
 
   private async sendGpus(manager: EntityManager, { nodeId }: NodeEntity, event: GpuEvent, cause: Cause): Promise<void> {
-    const gpus = await manager.query<object[]>('SELECT * FROM gpu WHERE node_id = $1 ORDER BY gpu_id FOR NO KEY UPDATE', [nodeId]);
+    const gpus = await manager.query<object[]>(
+      'SELECT * FROM gpu WHERE node_id = $1 ORDER BY gpu_id FOR NO KEY UPDATE',
+      [nodeId],
+    );
     const rows = gpus.map((raw) => this.gpus.rowOf(raw));
     if (event === 'PREPARE') await this.gpus.beginAll(manager, rows, event, cause);
-    else await this.gpus.moveAll(manager, rows, event, cause, {}, { code: 'node_reset', message: 'Its node is being reset.' });
+    else
+      await this.gpus.moveAll(
+        manager,
+        rows,
+        event,
+        cause,
+        {},
+        { code: 'node_reset', message: 'Its node is being reset.' },
+      );
   }
 }

@@ -13,7 +13,9 @@ afterAll(() => fixture.stop());
 
 const inService = ['ready', 'cordoned'];
 const waiting = () =>
-  fixture.query(`SELECT FROM node WHERE state = ANY ($1) AND (due_at IS NOT NULL OR parked_until IS NOT NULL)`, [inService]);
+  fixture.query(`SELECT FROM node WHERE state = ANY ($1) AND (due_at IS NOT NULL OR parked_until IS NOT NULL)`, [
+    inService,
+  ]);
 
 describe('a node in service', () => {
   it('waits for no worker, and none looks at it', async () => {
@@ -47,7 +49,9 @@ describe('a node in service', () => {
     const pool = await fixture.pool();
     await fixture.query('UPDATE node SET failures = 3 WHERE node_id = $1', [pool.node_id]);
     await fixture.work();
-    expect(await fixture.query('SELECT failures FROM node WHERE node_id = $1', [pool.node_id])).toEqual([{ failures: 0 }]);
+    expect(await fixture.query('SELECT failures FROM node WHERE node_id = $1', [pool.node_id])).toEqual([
+      { failures: 0 },
+    ]);
   });
 });
 
@@ -76,7 +80,8 @@ it('a sweep reads no node that is well, of however many', async () => {
       await runner.release();
       const plan = lines.map((line) => line['QUERY PLAN']).join('\n');
       expect(plan).not.toMatch(/Seq Scan/);
-      for (const [, rows] of plan.matchAll(/Scan .*actual rows=([\d.]+)/g)) expect(Number(rows)).toBeLessThanOrEqual(10);
+      for (const [, rows] of plan.matchAll(/Scan .*actual rows=([\d.]+)/g))
+        expect(Number(rows)).toBeLessThanOrEqual(10);
     }
   }
 });

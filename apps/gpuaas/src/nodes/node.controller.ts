@@ -1,5 +1,12 @@
 import { type CallContext } from '@atoll/contracts';
-import { nodes, type GpuNode, type ListNodes, type NodePage, type NodePath, type RegisterNode } from '@atoll/contracts/gpuaas';
+import {
+  nodes,
+  type GpuNode,
+  type ListNodes,
+  type NodePage,
+  type NodePath,
+  type RegisterNode,
+} from '@atoll/contracts/gpuaas';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { NodesService } from './node.service.js';

@@ -17,7 +17,11 @@ import type { NodeEvent, NodeState } from '../model/node.machine.js';
 
 /** From which states the operator may do what, and what it is for a node that is already there. */
 const commands = {
-  initialise: { event: 'INITIALISE', from: ['registered', 'init_failed', 'cordoned_failed'], already: ['initialising'] },
+  initialise: {
+    event: 'INITIALISE',
+    from: ['registered', 'init_failed', 'cordoned_failed'],
+    already: ['initialising'],
+  },
   reset: { event: 'RESET', from: ['registered', 'ready', 'init_failed', 'cordoned', 'cordoned_failed'], already: [] },
   cordon: { event: 'CORDON', from: ['ready', 'init_failed'], already: ['cordoned', 'cordoned_failed'] },
   uncordon: { event: 'UNCORDON', from: ['cordoned', 'cordoned_failed'], already: ['ready'] },
@@ -39,7 +43,11 @@ export class NodesService {
     requirePlatformAdmin(context.caller);
     gpus.forEach(({ board }, at) => {
       if (!boardNamed(board))
-        throw invalidField(`gpus.${at}.board`, 'isBoard', `must be one of: ${boards.map(({ name }) => name).join(', ')}.`);
+        throw invalidField(
+          `gpus.${at}.board`,
+          'isBoard',
+          `must be one of: ${boards.map(({ name }) => name).join(', ')}.`,
+        );
     });
     const cause = causeOf(context);
     return this.transactions.once(context, async (manager) => {
@@ -86,7 +94,10 @@ export class NodesService {
       const state = node.state as NodeState;
       if ((already as readonly NodeState[]).includes(state)) return this.view(manager, node_id);
       if (!(from as readonly NodeState[]).includes(state)) {
-        throw new AppError('conflict', `The node is ${nodeStatusOf(state)}: ${name} works on one that is ${anyOf(from)}.`);
+        throw new AppError(
+          'conflict',
+          `The node is ${nodeStatusOf(state)}: ${name} works on one that is ${anyOf(from)}.`,
+        );
       }
       if (name === 'reset') await this.requireEmpty(manager, node_id);
       const values = { ...(name === 'reset' && { isReset: true }), ...(name === 'initialise' && { isReset: false }) };
@@ -97,7 +108,12 @@ export class NodesService {
     });
   }
 
-  private async insert(manager: EntityManager, gpuaasId: string, nodeName: string, context: CallContext): Promise<NodeEntity> {
+  private async insert(
+    manager: EntityManager,
+    gpuaasId: string,
+    nodeName: string,
+    context: CallContext,
+  ): Promise<NodeEntity> {
     try {
       return await this.nodes.insert(manager, { gpuaasId, nodeName }, causeOf(context));
     } catch (error) {

@@ -21,7 +21,15 @@ describe('a node', () => {
       { board: 'A30-24GB', count: 2 },
       { board: 'L4-24GB', count: 1 },
     ]);
-    const gpu = { pool_id: null, mode: null, origin: 'configured', transition: null, reason: null, slices: [], tenants: [] };
+    const gpu = {
+      pool_id: null,
+      mode: null,
+      origin: 'configured',
+      transition: null,
+      reason: null,
+      slices: [],
+      tenants: [],
+    };
     const numbered = { gpu_id: expect.stringMatching(/^\d+$/), uuid: expect.stringMatching(/^GPU-[0-9a-f-]{36}$/) };
     expect(node).toEqual({
       node_id: expect.stringMatching(/^\d+$/),
@@ -44,7 +52,9 @@ describe('a node', () => {
       await desk.command('initialise', node);
       const [raw = {}] = await fixture.query<object>('SELECT * FROM node WHERE node_id = $1', [node.node_id]);
       const sent = await allStatementsDuring(async () => {
-        expect(await steps.step(steps.rowOf(raw), { signal: AbortSignal.timeout(60_000) })).toEqual({ event: 'SUCCEEDED' });
+        expect(await steps.step(steps.rowOf(raw), { signal: AbortSignal.timeout(60_000) })).toEqual({
+          event: 'SUCCEEDED',
+        });
       });
       return sent.filter(({ text }) => /\b(gpu|simulated_\w+)\b/.test(text)).length;
     };
@@ -70,9 +80,15 @@ describe('a node', () => {
     ['a name that no host has', { node_name: 'GPU 01' }, 'node_name'],
     ['a GPU service whose id is none', { gpuaas_id: 'eu' }, 'gpuaas_id'],
   ])('is not registered with %s, and nothing is written', async (_, more, path) => {
-    const count = () => fixture.query('SELECT (SELECT count(*) FROM node) AS nodes, (SELECT count(*) FROM gpu) AS gpus');
+    const count = () =>
+      fixture.query('SELECT (SELECT count(*) FROM node) AS nodes, (SELECT count(*) FROM gpu) AS gpus');
     const before = await count();
-    const asked = { gpuaas_id: desk.gpuaasId, node_name: `node-${newId()}`, gpus: [{ board: 'L4-24GB', count: 1 }], ...more };
+    const asked = {
+      gpuaas_id: desk.gpuaasId,
+      node_name: `node-${newId()}`,
+      gpus: [{ board: 'L4-24GB', count: 1 }],
+      ...more,
+    };
     const { code, details } = await errorOf(fixture.call(nodes.register, asked));
     expect([code, details.errors?.[0]?.path]).toEqual(['invalid_input', path]);
     expect(await count()).toEqual(before);
@@ -111,7 +127,10 @@ describe('a node', () => {
     const other = (await fixture.call(regions.createGpuaas, { region_id, name: 'b' })).gpuaas_id;
     const made: string[] = [];
     for (const node_name of ['c', 'a', 'b']) {
-      made.push((await fixture.call(nodes.register, { gpuaas_id: other, node_name, gpus: [{ board: 'L4-24GB', count: 1 }] })).node_id);
+      made.push(
+        (await fixture.call(nodes.register, { gpuaas_id: other, node_name, gpus: [{ board: 'L4-24GB', count: 1 }] }))
+          .node_id,
+      );
     }
     const page = async (asked: object) => {
       const { data, pagination } = await fixture.call(nodes.list, { gpuaas_id: other, ...asked });
@@ -152,10 +171,15 @@ describe('the commands to a node', () => {
     const before = await desk.historyOf(node);
     if (expected === 'conflict') {
       const { code, message } = await errorOf(desk.command(name, node));
-      expect([code, message]).toEqual(['conflict', expect.stringContaining(`The node is ${status}: ${name} works on one that is `)]);
+      expect([code, message]).toEqual([
+        'conflict',
+        expect.stringContaining(`The node is ${status}: ${name} works on one that is `),
+      ]);
       expect(await fixture.node(node.node_id)).toEqual(node);
     } else expect((await desk.command(name, node)).status).toBe(expected);
-    expect((await desk.historyOf(node)).length - before.length).toBe(expected === 'conflict' || expected === status ? 0 : 1);
+    expect((await desk.historyOf(node)).length - before.length).toBe(
+      expected === 'conflict' || expected === status ? 0 : 1,
+    );
   });
 
   it('of many at once are obeyed once', async () => {
@@ -163,7 +187,12 @@ describe('the commands to a node', () => {
     await Promise.all(Array.from({ length: 8 }, () => desk.command('initialise', node)));
     await fixture.work();
     await Promise.all(Array.from({ length: 8 }, () => desk.command('cordon', node)));
-    expect((await desk.historyOf(node)).map(({ to_state }) => to_state)).toEqual(['registered', 'initialising', 'ready', 'cordoned']);
+    expect((await desk.historyOf(node)).map(({ to_state }) => to_state)).toEqual([
+      'registered',
+      'initialising',
+      'ready',
+      'cordoned',
+    ]);
   });
 
   it('are told in its history: who, why, when, and by which request; the platform’s own moves too', async () => {

@@ -18,9 +18,16 @@ const begunMs = Date.now();
 const atHour = (hours: number) => new Date(begunMs + hours * hour).toISOString();
 
 /** A price as it may be told: of a team or general, from some hour on, set at some instant. */
-const price = fc.record({ isOwn: fc.boolean(), fromHour: fc.integer({ min: -4, max: 2 }), units: fc.integer({ min: 0, max: 99 }) });
+const price = fc.record({
+  isOwn: fc.boolean(),
+  fromHour: fc.integer({ min: -4, max: 2 }),
+  units: fc.integer({ min: 0, max: 99 }),
+});
 
-/** What holds by the rule, read off the whole list: the team's own before the general one, then the latest start that is not to come, then what was set last. */
+/**
+ * What holds by the rule, read off the whole list: the team's own before the general one, then the latest start that is
+ * not to come, then what was set last.
+ */
 function holding(told: readonly Price[], teamId: string): string | undefined {
   const now = new Date().toISOString();
   const counts = told.filter((each) => each.valid_from <= now && (each.team_id === null || each.team_id === teamId));
@@ -40,7 +47,11 @@ describe('prices', () => {
         fc
           .array(price, { minLength: 1, maxLength: 8 })
           .chain((told) =>
-            fc.tuple(fc.constant(told), fc.array(fc.nat({ max: told.length - 1 }), { maxLength: 4 }), fc.infiniteStream(fc.nat())),
+            fc.tuple(
+              fc.constant(told),
+              fc.array(fc.nat({ max: told.length - 1 }), { maxLength: 4 }),
+              fc.infiniteStream(fc.nat()),
+            ),
           ),
         async ([made, repeated, chances]) => {
           const [teamId, sku] = [newId(), `gpu.${newId()}`];

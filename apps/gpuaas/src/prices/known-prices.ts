@@ -36,7 +36,10 @@ export class KnownPrices {
     );
   }
 
-  /** What a unit of each SKU costs the team now: its own price before the general one. SKUs without a price are left out. */
+  /**
+   * What a unit of each SKU costs the team now: its own price before the general one. SKUs without a price are left
+   * out.
+   */
   async of(skus: readonly string[], teamId: string): Promise<Map<string, string>> {
     const rows = await this.statements.query<{ sku: string; unit_price: string }>(
       'prices.of',

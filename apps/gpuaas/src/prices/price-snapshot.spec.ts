@@ -54,7 +54,11 @@ class Owner {
 
 /** Runs a snapshot from its beginning, as a first start does, until it is complete. */
 async function fetchAll(owner: Owner): Promise<void> {
-  const [known, statements, transactions] = [fixture.get(KnownPrices), fixture.get(Statements), fixture.get(Transactions)];
+  const [known, statements, transactions] = [
+    fixture.get(KnownPrices),
+    fixture.get(Statements),
+    fixture.get(Transactions),
+  ];
   const snapshot = new PriceSnapshot(known, statements, transactions, owner as unknown as Rpc);
   snapshot.onApplicationBootstrap();
   while ((await fixture.query('SELECT FROM price_directory_snapshot')).length === 0) await delay(2);
@@ -63,28 +67,40 @@ async function fetchAll(owner: Owner): Promise<void> {
 
 describe('prices that are older than the service', () => {
   it('law: are all known once they have been fetched, whatever was replaced meanwhile, and whatever was known before', async () => {
-    const change = fc.record({ start: fc.nat(6), page: fc.nat(4), isTold: fc.constantFrom('at once', 'afterwards', 'twice') });
+    const change = fc.record({
+      start: fc.nat(6),
+      page: fc.nat(4),
+      isTold: fc.constantFrom('at once', 'afterwards', 'twice'),
+    });
     await fc.assert(
-      fc.asyncProperty(fc.nat(7), fc.array(change, { maxLength: 6 }), fc.nat(3), async (count, changes, knownBefore) => {
-        await fixture.query('TRUNCATE price, price_directory_snapshot');
-        const sku = `gpu.${newId()}`;
-        const later: Price[] = [];
-        const owner: Owner = new Owner(async (page) => {
-          for (const { start, isTold } of changes.filter((one) => one.page === page - 1)) {
-            const price = owner.add(sku, start, String(later.length + 100));
-            if (isTold !== 'afterwards') await fixture.tell(priceChanged, price);
-            if (isTold !== 'at once') later.push(price);
-          }
-        });
-        for (let start = 0; start < count; start += 1) owner.add(sku, start, String(start));
-        // As after a snapshot that lacked some.
-        for (const price of owner.inForce.slice(0, knownBefore)) await fixture.tell(priceChanged, price);
-        await fetchAll(owner);
-        for (const price of later) await fixture.tell(priceChanged, price);
-        const known = await fixture.query<{ price_id: string }>('SELECT price_id FROM price WHERE sku = $1 ORDER BY valid_from', [sku]);
-        const inForce = owner.inForce.toSorted((one, other) => one.valid_from.localeCompare(other.valid_from));
-        expect(known.map(({ price_id }) => price_id)).toEqual(inForce.map(({ price_id }) => price_id));
-      }),
+      fc.asyncProperty(
+        fc.nat(7),
+        fc.array(change, { maxLength: 6 }),
+        fc.nat(3),
+        async (count, changes, knownBefore) => {
+          await fixture.query('TRUNCATE price, price_directory_snapshot');
+          const sku = `gpu.${newId()}`;
+          const later: Price[] = [];
+          const owner: Owner = new Owner(async (page) => {
+            for (const { start, isTold } of changes.filter((one) => one.page === page - 1)) {
+              const price = owner.add(sku, start, String(later.length + 100));
+              if (isTold !== 'afterwards') await fixture.tell(priceChanged, price);
+              if (isTold !== 'at once') later.push(price);
+            }
+          });
+          for (let start = 0; start < count; start += 1) owner.add(sku, start, String(start));
+          // As after a snapshot that lacked some.
+          for (const price of owner.inForce.slice(0, knownBefore)) await fixture.tell(priceChanged, price);
+          await fetchAll(owner);
+          for (const price of later) await fixture.tell(priceChanged, price);
+          const known = await fixture.query<{ price_id: string }>(
+            'SELECT price_id FROM price WHERE sku = $1 ORDER BY valid_from',
+            [sku],
+          );
+          const inForce = owner.inForce.toSorted((one, other) => one.valid_from.localeCompare(other.valid_from));
+          expect(known.map(({ price_id }) => price_id)).toEqual(inForce.map(({ price_id }) => price_id));
+        },
+      ),
       runs(40),
     );
   });

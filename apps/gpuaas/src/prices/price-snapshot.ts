@@ -8,7 +8,10 @@ import { KnownPrices } from './known-prices.js';
 /** For a page; a stop waits no longer. */
 const deadlineMs = 5_000;
 
-/** Fetches all prices from billing, for a service that starts beside prices that are older than it. Until then they are shown as unpriced. */
+/**
+ * Fetches all prices from billing, for a service that starts beside prices that are older than it. Until then they are
+ * shown as unpriced.
+ */
 @Injectable()
 export class PriceSnapshot extends FirstSnapshot {
   private after: PricesAfter = {};

@@ -30,7 +30,10 @@ export class RegionsService {
     requirePlatformAdmin(context.caller);
     return this.transactions.once(context, async (manager) => {
       const values = { regionName: region_name, city: city ?? null, country: country ?? null };
-      const region = await unique(manager.save(manager.create(RegionEntity, values)), 'There is a region of this name already.');
+      const region = await unique(
+        manager.save(manager.create(RegionEntity, values)),
+        'There is a region of this name already.',
+      );
       await this.outbox.add(manager, regionAdded, { region_id: region.regionId, region_name }, context);
       return regionView(region);
     });

@@ -27,7 +27,9 @@ describe('a region', () => {
     });
     expect(await create()).toMatchObject({ city: null, country: null });
     const told = () =>
-      fixture.events.filter(({ name, payload }) => name === 'gpuaas.region_added' && (payload as typeof region).region_id === region_id);
+      fixture.events.filter(
+        ({ name, payload }) => name === 'gpuaas.region_added' && (payload as typeof region).region_id === region_id,
+      );
     while (told().length === 0) await new Promise((resolve) => setImmediate(resolve));
     expect(told().map(({ payload }) => payload)).toEqual([{ region_id, region_name }]);
   });
@@ -51,10 +53,18 @@ describe('a region', () => {
     const [one, two] = [await create(), await create()];
     const gpuaas = await fixture.call(regions.createGpuaas, { region_id: one.region_id, name: 'a' });
     expect(gpuaas).toMatchObject({ region_id: one.region_id, name: 'a' });
-    expect((await errorOf(fixture.call(regions.createGpuaas, { region_id: one.region_id, name: 'a' }))).code).toBe('conflict');
-    expect((await fixture.call(regions.createGpuaas, { region_id: two.region_id, name: 'a' })).gpuaas_id).not.toBe(gpuaas.gpuaas_id);
-    expect((await errorOf(fixture.call(regions.createGpuaas, { region_id: '999999999', name: 'a' }))).code).toBe('not_found');
-    expect((await errorOf(fixture.call(regions.createGpuaas, { region_id: 'eu', name: 'a' }))).code).toBe('invalid_input');
+    expect((await errorOf(fixture.call(regions.createGpuaas, { region_id: one.region_id, name: 'a' }))).code).toBe(
+      'conflict',
+    );
+    expect((await fixture.call(regions.createGpuaas, { region_id: two.region_id, name: 'a' })).gpuaas_id).not.toBe(
+      gpuaas.gpuaas_id,
+    );
+    expect((await errorOf(fixture.call(regions.createGpuaas, { region_id: '999999999', name: 'a' }))).code).toBe(
+      'not_found',
+    );
+    expect((await errorOf(fixture.call(regions.createGpuaas, { region_id: 'eu', name: 'a' }))).code).toBe(
+      'invalid_input',
+    );
   });
 
   it('is listed in the order it was made, in pages counted from 1; so are GPU services', async () => {
@@ -79,7 +89,11 @@ describe('a region', () => {
   it('tells other services where something in it is created: in its oldest GPU service, or in the named one of it', async () => {
     const [region, other] = [await create(), await create()];
     const find = (region_id: string, gpuaas_id?: string) =>
-      fixture.ask(gpuServices.find, { region_id, ...(gpuaas_id !== undefined && { gpuaas_id }) }, systemContext('pods'));
+      fixture.ask(
+        gpuServices.find,
+        { region_id, ...(gpuaas_id !== undefined && { gpuaas_id }) },
+        systemContext('pods'),
+      );
     expect((await errorOf(find(region.region_id))).code).toBe('not_supported');
     const oldest = await fixture.call(regions.createGpuaas, { region_id: region.region_id, name: 'a' });
     const next = await fixture.call(regions.createGpuaas, { region_id: region.region_id, name: 'b' });
@@ -102,8 +116,11 @@ describe('a region', () => {
     for (const call of calls) expect((await errorOf(call)).code).toBe('forbidden');
   });
 
-  it.each([{ region_name: '' }, { region_name: 'x'.repeat(101) }, { region_name: 7 }])('is not made of %j', async (body) => {
-    const { code, details } = await errorOf(fixture.call(regions.create, body as { region_name: string }));
-    expect([code, details.errors?.[0]?.path]).toEqual(['invalid_input', 'region_name']);
-  });
+  it.each([{ region_name: '' }, { region_name: 'x'.repeat(101) }, { region_name: 7 }])(
+    'is not made of %j',
+    async (body) => {
+      const { code, details } = await errorOf(fixture.call(regions.create, body as { region_name: string }));
+      expect([code, details.errors?.[0]?.path]).toEqual(['invalid_input', 'region_name']);
+    },
+  );
 });

@@ -16,7 +16,11 @@ describe('a pool of MPS shares with overcommit', () => {
     const pool = await fixture.pool({ ...mps, overcommit: 2 });
     const subscription = await fixture.subscribe(team, { pool_id: pool.pool_id, vgpus: 4 });
     await fixture.settle();
-    expect(await fixture.subscription(team, subscription)).toMatchObject({ status: 'active', profile: 'mps-2', v_ram_gb: 40 });
+    expect(await fixture.subscription(team, subscription)).toMatchObject({
+      status: 'active',
+      profile: 'mps-2',
+      v_ram_gb: 40,
+    });
     await fixture.start(team, subscription);
     await fixture.start(team, subscription);
     await fixture.settle();

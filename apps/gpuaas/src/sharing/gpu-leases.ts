@@ -7,7 +7,8 @@ import { turnsFrom } from './plan.js';
 /**
  * What becomes of the leases of a GPU when its mode changes. In each the GPU's row is locked by the transaction.
  *
- * At rest in Spatial a lease has slots alone, at rest in Temporal a turn alone; while the GPU switches, both for whom there is a place in either.
+ * At rest in Spatial a lease has slots alone, at rest in Temporal a turn alone; while the GPU switches, both for whom
+ * there is a place in either.
  */
 
 /** Before a GPU falls back: whoever is on it gets a turn. Returns how many turns are taken. */
@@ -22,7 +23,11 @@ export async function giveTurns(manager: EntityManager, gpuId: string): Promise<
 }
 
 /** Before a GPU returns: whoever is on it gets slots. False, and nothing is changed, if they do not all fit. */
-export async function giveSlots(manager: EntityManager, gpuId: string, profiles: readonly SliceProfile[]): Promise<boolean> {
+export async function giveSlots(
+  manager: EntityManager,
+  gpuId: string,
+  profiles: readonly SliceProfile[],
+): Promise<boolean> {
   const leases = await leasesOn(manager, gpuId);
   const starts = placeAll(
     leases.map(({ profile }) => profileNamed(profiles, profile)),
@@ -44,7 +49,10 @@ export async function settleInTemporal(manager: EntityManager, gpuId: string): P
   await movePlaces(manager, gpuId, withTurns(moved));
 }
 
-/** A GPU is in Spatial: slots alone. Who came for a turn gets slots if there are any left, and is told the reason if not. */
+/**
+ * A GPU is in Spatial: slots alone. Who came for a turn gets slots if there are any left, and is told the reason if
+ * not.
+ */
 export async function settleInSpatial(
   manager: EntityManager,
   gpuId: string,

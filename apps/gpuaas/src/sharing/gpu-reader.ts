@@ -20,7 +20,10 @@ export class GpuReader {
   }
 
   /** `OFFSET 0` has each holder looked up in the index: those that have ended are many, and are not to be read. */
-  private async leasesOn(manager: EntityManager, gpus: readonly GpuEntity[]): Promise<(ShownLease & { gpuId: string })[]> {
+  private async leasesOn(
+    manager: EntityManager,
+    gpus: readonly GpuEntity[],
+  ): Promise<(ShownLease & { gpuId: string })[]> {
     return manager.query(
       `SELECT gpu_id AS "gpuId", lease.profile, slot_start AS "slotStart", slot_size AS "slotSize", turn, lease.subscription_id AS "subscriptionId",
          lease.workload_id AS "workloadId", subscription.state = 'subscribing' OR is_added OR coalesce(workload.state = 'pending', false) AS "isAwaited"

@@ -1,5 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { DurableMachine, StepFailed, touchRows, type Cause, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
+import {
+  DurableMachine,
+  StepFailed,
+  touchRows,
+  type Cause,
+  type Outcome,
+  type Passage,
+  type StepContext,
+} from '@atoll/state-machine';
 import type { SharingMode } from '@atoll/gpu';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
@@ -56,23 +64,36 @@ export class GpuSteps extends DurableMachine<GpuEntity, GpuState, GpuEvent> {
   async returnIfFits(manager: EntityManager, gpu: GpuEntity, cause: Cause): Promise<boolean> {
     if (gpu.state !== 'temporal') return false;
     const pool = await this.poolOf(gpu, manager);
-    const isFree = this.driver.canSwitchUnderTenants(pool.mechanism) || (await leasesOn(manager, gpu.gpuId)).length === 0;
+    const isFree =
+      this.driver.canSwitchUnderTenants(pool.mechanism) || (await leasesOn(manager, gpu.gpuId)).length === 0;
     if (!isFree || !(await giveSlots(manager, gpu.gpuId, soldProfiles(pool)))) return false;
     return (await this.begin(manager, gpu, 'RETURN', cause)) !== undefined;
   }
 
   /** Moves a locked GPU by an event that asks the device for a layout. */
-  async begin(manager: EntityManager, gpu: GpuEntity, event: AskingEvent, cause: Cause): Promise<GpuEntity | undefined> {
+  async begin(
+    manager: EntityManager,
+    gpu: GpuEntity,
+    event: AskingEvent,
+    cause: Cause,
+  ): Promise<GpuEntity | undefined> {
     const [begun] = await this.beginAll(manager, [gpu], event, cause);
     return begun;
   }
 
   /** As `begin`, for any number of GPUs: one statement for those that are alike. Returns those that were moved. */
-  async beginAll(manager: EntityManager, gpus: readonly GpuEntity[], event: AskingEvent, cause: Cause): Promise<GpuEntity[]> {
+  async beginAll(
+    manager: EntityManager,
+    gpus: readonly GpuEntity[],
+    event: AskingEvent,
+    cause: Cause,
+  ): Promise<GpuEntity[]> {
     const able = gpus.filter(({ state }) => this.definition.next(state as GpuState, event) !== undefined);
     const spatialPools = event === 'PREPARE' ? await spatialAmong(manager, able) : new Set();
     const askedModeOf = ({ turnsUsed, poolId }: GpuEntity): SharingMode =>
-      event === 'RETURN' || (event === 'PREPARE' && turnsUsed === '0' && spatialPools.has(poolId)) ? 'Spatial' : 'Temporal';
+      event === 'RETURN' || (event === 'PREPARE' && turnsUsed === '0' && spatialPools.has(poolId))
+        ? 'Spatial'
+        : 'Temporal';
     const alike = Map.groupBy(able, (gpu) => `${gpu.generation} ${askedModeOf(gpu)}`);
     const begun: GpuEntity[] = [];
     for (const [first, ...more] of alike.values()) {
@@ -85,12 +106,16 @@ export class GpuSteps extends DurableMachine<GpuEntity, GpuState, GpuEvent> {
 
   async step(gpu: GpuEntity, context: StepContext): Promise<Found> {
     if (gpu.state === 'temporal') {
-      return { decide: (manager, row) => this.returnIfFits(manager, row, { actor: 'system:gpuaas', reason: 'tried again by time' }) };
+      return {
+        decide: (manager, row) =>
+          this.returnIfFits(manager, row, { actor: 'system:gpuaas', reason: 'tried again by time' }),
+      };
     }
     const device = await this.deviceOf(gpu);
     let report = await this.driver.observe(device, context.signal);
     if (report.generation > gpu.generation + askedToStay(gpu)) return catchUp(report);
-    if (gpu.state === 'doubting_temporal' || gpu.state === 'doubting_spatial') return this.resolve(gpu, device, report, context);
+    if (gpu.state === 'doubting_temporal' || gpu.state === 'doubting_spatial')
+      return this.resolve(gpu, device, report, context);
     const layout = await this.layoutOf(gpu, gpu.askedMode ?? 'Spatial', gpu.generation);
     if (report.generation < gpu.generation) {
       if (gpu.state !== 'to_temporal') await this.requireVacated(gpu, report);
@@ -114,7 +139,11 @@ export class GpuSteps extends DurableMachine<GpuEntity, GpuState, GpuEvent> {
     await touchRows(manager, nodeMachine, nodeIds, ['ready', 'cordoned']);
   }
 
-  protected override async entered(manager: EntityManager, gpu: GpuEntity, { from, cause }: Passage<GpuState, GpuEvent>): Promise<void> {
+  protected override async entered(
+    manager: EntityManager,
+    gpu: GpuEntity,
+    { from, cause }: Passage<GpuState, GpuEvent>,
+  ): Promise<void> {
     const reason = gpu.lastError?.message ?? 'The GPU could not be switched.';
     switch (gpu.state as GpuState) {
       case 'spatial':
@@ -148,7 +177,10 @@ export class GpuSteps extends DurableMachine<GpuEntity, GpuState, GpuEvent> {
 
   /** After a switch that failed or did not end: only what the device says of itself counts. */
   private async resolve(gpu: GpuEntity, device: DeviceRef, report: DeviceReport, context: StepContext): Promise<Found> {
-    const reason = { code: 'switch_failed', message: gpu.lastError?.message ?? report.reason ?? 'The switch did not end.' };
+    const reason = {
+      code: 'switch_failed',
+      message: gpu.lastError?.message ?? report.reason ?? 'The switch did not end.',
+    };
     if (report.state === 'switching') throw new StepFailed('switch_endless', reason.message);
     const to = gpu.askedMode ?? 'Spatial';
     if (report.generation < gpu.generation) {
@@ -166,7 +198,10 @@ export class GpuSteps extends DurableMachine<GpuEntity, GpuState, GpuEvent> {
     return hasStayed ? { event: 'STAYED', reason } : { event: 'LOST', reason };
   }
 
-  /** A tenth of the time that the device has had: of many that take long, or never end, none is looked at twenty times a second. */
+  /**
+   * A tenth of the time that the device has had: of many that take long, or never end, none is looked at twenty times a
+   * second.
+   */
   private untilNextLook({ state, deadlineAt }: GpuEntity): number {
     const leftMs = (deadlineAt?.getTime() ?? Infinity) - Date.now();
     const sinceMs = (this.ruleOf(state)?.deadlineMs ?? 0) - leftMs;

@@ -5,7 +5,10 @@ import type { GpuEntity } from '../model/gpu.entity.js';
 import { gpuMachine, type GpuState } from '../model/gpu.machine.js';
 
 /** A lease, and whether who asked for it still waits. */
-export interface ShownLease extends Pick<LeaseEntity, 'profile' | 'slotStart' | 'slotSize' | 'turn' | 'subscriptionId' | 'workloadId'> {
+export interface ShownLease extends Pick<
+  LeaseEntity,
+  'profile' | 'slotStart' | 'slotSize' | 'turn' | 'subscriptionId' | 'workloadId'
+> {
   readonly isAwaited: boolean;
 }
 
@@ -29,7 +32,11 @@ const sharedAs: Record<Exclude<GpuState, 'unpooled' | 'offline' | 'preparing'>, 
 };
 
 /** A GPU on the wire, with its leases; `configuredMode` is its pool's. */
-export function gpuView(gpu: GpuEntity, leases: readonly ShownLease[], configuredMode: 'Spatial' | 'Temporal' | null): Gpu {
+export function gpuView(
+  gpu: GpuEntity,
+  leases: readonly ShownLease[],
+  configuredMode: 'Spatial' | 'Temporal' | null,
+): Gpu {
   return {
     gpu_id: String(gpu.gpuId),
     uuid: gpu.uuid,
@@ -53,8 +60,13 @@ function slownessOf({ state, deadlineAt, enteredAt }: GpuEntity): string | null 
   return `Its node has not said since ${begunAt.toISOString()} that it is done; it is given up at ${deadlineAt.toISOString()}.`;
 }
 
-function modeOf({ state }: GpuEntity, leases: readonly ShownLease[], configuredMode: 'Spatial' | 'Temporal' | null): SharedAs {
-  if (state !== 'unpooled' && state !== 'offline' && state !== 'preparing') return sharedAs[state as keyof typeof sharedAs];
+function modeOf(
+  { state }: GpuEntity,
+  leases: readonly ShownLease[],
+  configuredMode: 'Spatial' | 'Temporal' | null,
+): SharedAs {
+  if (state !== 'unpooled' && state !== 'offline' && state !== 'preparing')
+    return sharedAs[state as keyof typeof sharedAs];
   const hasFallenBack = configuredMode === 'Spatial' && leases.some(({ turn }) => turn !== null);
   return {
     ...(hasFallenBack ? fallenBack : { ...configured, mode: configuredMode }),

@@ -31,7 +31,10 @@ export async function insertLeases(manager: EntityManager, leases: readonly NewL
   if (leases.length === 0) return;
   const used = [...Map.groupBy(leases, ({ gpuId }) => gpuId)].map(([gpuId, on]) => ({
     gpuId,
-    slots: on.reduce((mask, { slotStart, slotSize }) => (slotStart === null ? mask : mask | maskOf(slotStart, slotSize)), 0n),
+    slots: on.reduce(
+      (mask, { slotStart, slotSize }) => (slotStart === null ? mask : mask | maskOf(slotStart, slotSize)),
+      0n,
+    ),
     turns: on.reduce((mask, { turn }) => (turn === null ? mask : mask | maskOf(turn, 1)), 0n),
   }));
   await manager.query(
@@ -59,7 +62,9 @@ export async function insertLeases(manager: EntityManager, leases: readonly NewL
 
 /** Sets what is used of these GPUs, locked by the transaction, to what the rows of their leases say. */
 export async function recount(manager: EntityManager, gpuIds: readonly string[]): Promise<void> {
-  await manager.query(`UPDATE gpu SET slots_used = ${slotBits}, turns_used = ${turnBits} WHERE gpu_id = ANY ($1)`, [gpuIds]);
+  await manager.query(`UPDATE gpu SET slots_used = ${slotBits}, turns_used = ${turnBits} WHERE gpu_id = ANY ($1)`, [
+    gpuIds,
+  ]);
 }
 
 /** The leases of a GPU that hold a place there, in the order they were made. */
@@ -83,7 +88,12 @@ export async function movePlaces(
     `UPDATE lease SET slot_start = moved.slot_start, turn = moved.turn
      FROM unnest($2::bigint[], $3::smallint[], $4::smallint[]) moved (lease_id, slot_start, turn)
      WHERE lease.lease_id = moved.lease_id AND lease.gpu_id = $1`,
-    [gpuId, moves.map(({ leaseId }) => leaseId), moves.map(({ slotStart }) => slotStart), moves.map(({ turn }) => turn)],
+    [
+      gpuId,
+      moves.map(({ leaseId }) => leaseId),
+      moves.map(({ slotStart }) => slotStart),
+      moves.map(({ turn }) => turn),
+    ],
   );
   await recount(manager, [gpuId]);
 }
@@ -91,13 +101,17 @@ export async function movePlaces(
 /**
  * Takes their places from leases of one GPU that is not where they were to be; whoever asked for them finds the reason.
  */
-export async function loseLeases(manager: EntityManager, gpuId: string, leaseIds: readonly string[], reason: string): Promise<void> {
+export async function loseLeases(
+  manager: EntityManager,
+  gpuId: string,
+  leaseIds: readonly string[],
+  reason: string,
+): Promise<void> {
   if (leaseIds.length === 0) return;
-  await manager.query('UPDATE lease SET slot_start = NULL, turn = NULL, lost_reason = $3 WHERE gpu_id = $1 AND lease_id = ANY ($2)', [
-    gpuId,
-    leaseIds,
-    reason,
-  ]);
+  await manager.query(
+    'UPDATE lease SET slot_start = NULL, turn = NULL, lost_reason = $3 WHERE gpu_id = $1 AND lease_id = ANY ($2)',
+    [gpuId, leaseIds, reason],
+  );
   await recount(manager, [gpuId]);
 }
 
@@ -172,8 +186,8 @@ export interface Standing {
 }
 
 /**
- * By holder; one without leases, that waits for none, is left out. One statement: between two, leases that were waited for may come, and leases may
- * be lost.
+ * By holder; one without leases, that waits for none, is left out. One statement: between two, leases that were waited
+ * for may come, and leases may be lost.
  */
 export async function standingOf(query: Query, filter: HeldFilter, lane: string): Promise<Map<string, Standing>> {
   const holder = `lease.${filter.of}`;

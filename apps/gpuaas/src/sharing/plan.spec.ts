@@ -17,8 +17,12 @@ const onWayToTemporal = ['temporal', 'to_temporal', 'doubting_temporal'];
 const onWayToSpatial = ['to_spatial', 'doubting_spatial'];
 const lowest = (count: number) => (1n << BigInt(count)) - 1n;
 
-/** Everything below is written without masks and without the search: what the laws are checked against shares nothing with the code. */
-const bitsIn = (mask: bigint) => new Set([...mask.toString(2)].toReversed().flatMap((bit, at) => (bit === '1' ? [at] : [])));
+/**
+ * Everything below is written without masks and without the search: what the laws are checked against shares nothing
+ * with the code.
+ */
+const bitsIn = (mask: bigint) =>
+  new Set([...mask.toString(2)].toReversed().flatMap((bit, at) => (bit === '1' ? [at] : [])));
 const slotsOf = ({ size }: SliceProfile, start: number) => Array.from({ length: size }, (_, at) => start + at);
 
 /** The most slices that any arrangement in the free slots holds, by trying each start first. */
@@ -82,7 +86,10 @@ function aGpu(gpuId: string, slots: number, turns: number, isTemporal: boolean):
       ];
   return fc.tuple(fc.constantFrom(...states), mask(slots), mask(turns)).map(([state, slotsUsed, turnsUsed]) => {
     const hasTurns =
-      isTemporal || onWayToTemporal.includes(state) || onWayToSpatial.includes(state) || (state === 'preparing' && slotsUsed % 2n === 0n);
+      isTemporal ||
+      onWayToTemporal.includes(state) ||
+      onWayToSpatial.includes(state) ||
+      (state === 'preparing' && slotsUsed % 2n === 0n);
     const hasSlots = !isTemporal && state !== 'temporal' && !(state === 'preparing' && hasTurns);
     return { gpuId, state, slotsUsed: hasSlots ? slotsUsed : 0n, turnsUsed: hasTurns ? turnsUsed : 0n };
   });
@@ -101,7 +108,9 @@ const migBoards = boards.filter(({ memorySlices }) => memorySlices > 0);
 const mig: fc.Arbitrary<Kind> = fc
   .constantFrom(...migBoards)
   .chain(({ migProfiles, memorySlices: slots }) =>
-    fc.subarray([...migProfiles], { minLength: 1 }).map((sold) => ({ sold, slots, isTemporal: false, canSwitchUnderTenants: false })),
+    fc
+      .subarray([...migProfiles], { minLength: 1 })
+      .map((sold) => ({ sold, slots, isTemporal: false, canSwitchUnderTenants: false })),
   );
 const mps: fc.Arbitrary<Kind> = fc
   .integer({ min: 2, max: 6 })
@@ -110,20 +119,22 @@ const timeSlicing: fc.Arbitrary<Kind> = fc
   .integer({ min: 2, max: 6 })
   .map((slots) => ({ sold: [timeSliceProfile(a100, slots)], slots, isTemporal: true, canSwitchUnderTenants: true }));
 
-const search: fc.Arbitrary<Search> = fc.oneof(mig, mps, timeSlicing).chain(({ sold, slots, isTemporal, canSwitchUnderTenants }) =>
-  fc
-    .tuple(fc.boolean(), fc.integer({ min: slots + 1, max: slots + 4 }), fc.integer({ min: 0, max: 5 }))
-    .chain(([isAllowed, more, count]) => {
-      const allowFallback = isAllowed && !isTemporal;
-      const turns = isTemporal ? slots : allowFallback ? more : 0;
-      return fc.record({
-        gpus: fc.tuple(...Array.from({ length: count }, (_, at) => aGpu(`${at + 1}`, slots, turns, isTemporal))),
-        profile: fc.constantFrom(...sold),
-        vgpus: fc.integer({ min: 1, max: 3 * slots }),
-        rules: fc.constant({ isTemporal, turns, allowFallback, canSwitchUnderTenants, sold }),
-      });
-    }),
-);
+const search: fc.Arbitrary<Search> = fc
+  .oneof(mig, mps, timeSlicing)
+  .chain(({ sold, slots, isTemporal, canSwitchUnderTenants }) =>
+    fc
+      .tuple(fc.boolean(), fc.integer({ min: slots + 1, max: slots + 4 }), fc.integer({ min: 0, max: 5 }))
+      .chain(([isAllowed, more, count]) => {
+        const allowFallback = isAllowed && !isTemporal;
+        const turns = isTemporal ? slots : allowFallback ? more : 0;
+        return fc.record({
+          gpus: fc.tuple(...Array.from({ length: count }, (_, at) => aGpu(`${at + 1}`, slots, turns, isTemporal))),
+          profile: fc.constantFrom(...sold),
+          vgpus: fc.integer({ min: 1, max: 3 * slots }),
+          rules: fc.constant({ isTemporal, turns, allowFallback, canSwitchUnderTenants, sold }),
+        });
+      }),
+  );
 
 const plan = ({ gpus, profile, vgpus, rules }: Search) => planLeases(gpus, profile, vgpus, rules);
 
@@ -154,12 +165,15 @@ describe('a plan of leases', () => {
     expect(plans.filter(({ fallsBack }) => fallsBack)).toHaveLength(fewestFallbacks(asked) ?? 0);
   });
 
-  law('is for as many as were asked for, neither more nor less, with one part a GPU and none that is empty', (plans, { vgpus, gpus }) => {
-    expect(plans.reduce((sum, { places }) => sum + places.length, 0)).toBe(vgpus);
-    expect(plans.every(({ places }) => places.length > 0)).toBe(true);
-    expect(new Set(plans.map(({ gpu }) => gpu.gpuId)).size).toBe(plans.length);
-    expect(gpus).toEqual(expect.arrayContaining(plans.map(({ gpu }) => gpu)));
-  });
+  law(
+    'is for as many as were asked for, neither more nor less, with one part a GPU and none that is empty',
+    (plans, { vgpus, gpus }) => {
+      expect(plans.reduce((sum, { places }) => sum + places.length, 0)).toBe(vgpus);
+      expect(plans.every(({ places }) => places.length > 0)).toBe(true);
+      expect(new Set(plans.map(({ gpu }) => gpu.gpuId)).size).toBe(plans.length);
+      expect(gpus).toEqual(expect.arrayContaining(plans.map(({ gpu }) => gpu)));
+    },
+  );
 
   law('has slices only where the profile may begin and nobody is, in slots and never twice', (plans, { profile }) => {
     for (const { gpu, places } of plans) {
@@ -188,7 +202,8 @@ describe('a plan of leases', () => {
         const isLeaving = onWayToSpatial.includes(gpu.state);
         const hasTurn = fallsBack || rules.isTemporal || isLeaving || onWayToTemporal.includes(gpu.state);
         const hasSlot = !fallsBack && !rules.isTemporal && !onWayToTemporal.includes(gpu.state);
-        for (const { slotStart, turn } of places) expect([slotStart !== null, turn !== null]).toEqual([hasSlot, hasTurn]);
+        for (const { slotStart, turn } of places)
+          expect([slotStart !== null, turn !== null]).toEqual([hasSlot, hasTurn]);
       }
     },
   );

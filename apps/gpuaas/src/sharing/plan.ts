@@ -90,7 +90,12 @@ export function tenantsOn({ slotsUsed }: GpuRoom): number {
  * Where `vgpus` slices of the profile go; null if and only if the pool cannot hold them. GPUs fall back only for what
  * fits nowhere as it is, and as few of them as can be.
  */
-export function planLeases(gpus: readonly GpuRoom[], profile: SliceProfile, vgpus: number, rules: PlacingRules): GpuPlan[] | null {
+export function planLeases(
+  gpus: readonly GpuRoom[],
+  profile: SliceProfile,
+  vgpus: number,
+  rules: PlacingRules,
+): GpuPlan[] | null {
   const asIs = new Map(gpus.map((gpu) => [gpu, roomOn(gpu, profile, rules)]));
   let missing = vgpus - sum(asIs.values());
   const gains = gpus
@@ -109,7 +114,13 @@ export function planLeases(gpus: readonly GpuRoom[], profile: SliceProfile, vgpu
   return fill(usable.toSorted(byPreference), falling, profile, vgpus, rules);
 }
 
-function fill(asIs: GpuRoom[], falling: GpuRoom[], profile: SliceProfile, vgpus: number, rules: PlacingRules): GpuPlan[] {
+function fill(
+  asIs: GpuRoom[],
+  falling: GpuRoom[],
+  profile: SliceProfile,
+  vgpus: number,
+  rules: PlacingRules,
+): GpuPlan[] {
   const plans: GpuPlan[] = [];
   let left = vgpus;
   for (const gpu of asIs) {
@@ -139,7 +150,8 @@ function placesOn(gpu: GpuRoom, profile: SliceProfile, count: number, rules: Pla
 /** The first free turns. */
 export function turnsFrom(used: bigint, count: number): Place[] {
   const places: Place[] = [];
-  for (let turn = 0; places.length < count; turn += 1) if (((used >> BigInt(turn)) & 1n) === 0n) places.push({ slotStart: null, turn });
+  for (let turn = 0; places.length < count; turn += 1)
+    if (((used >> BigInt(turn)) & 1n) === 0n) places.push({ slotStart: null, turn });
   return places;
 }
 
@@ -150,7 +162,11 @@ function bitsOf(mask: bigint): number {
 }
 
 function byPreference(one: GpuRoom, other: GpuRoom): number {
-  return order.indexOf(one.state) - order.indexOf(other.state) || bitsOf(other.slotsUsed) - bitsOf(one.slotsUsed) || byId(one, other);
+  return (
+    order.indexOf(one.state) - order.indexOf(other.state) ||
+    bitsOf(other.slotsUsed) - bitsOf(one.slotsUsed) ||
+    byId(one, other)
+  );
 }
 
 function byId(one: GpuRoom, other: GpuRoom): number {

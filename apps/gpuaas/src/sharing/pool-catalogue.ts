@@ -8,7 +8,10 @@ export interface KnownPool extends PoolEntity {
   readonly regionId: string;
 }
 
-/** Pools and GPU services by their ids. What a pool is never changes, and none of them goes, so whoever was read once is kept. */
+/**
+ * Pools and GPU services by their ids. What a pool is never changes, and none of them goes, so whoever was read once is
+ * kept.
+ */
 @Injectable()
 export class PoolCatalogue {
   private readonly known = new Map<string, KnownPool>();
@@ -16,7 +19,10 @@ export class PoolCatalogue {
 
   constructor(private readonly statements: Statements) {}
 
-  /** Throws `not_found`. Within a transaction by its connection: one that waits for a second keeps the first from whoever would give that back. */
+  /**
+   * Throws `not_found`. Within a transaction by its connection: one that waits for a second keeps the first from
+   * whoever would give that back.
+   */
   async pool(poolId: string, manager?: EntityManager): Promise<KnownPool> {
     const pool = (await this.poolsOf([poolId], manager)).get(poolId);
     if (!pool) throw notFound('pool');

@@ -2,7 +2,10 @@ import { boardNamed, mpsProfile, timeSliceProfile, type Board, type SliceProfile
 import type { GpuState } from '../model/gpu.machine.js';
 import type { PoolEntity } from '../model/pool.entity.js';
 
-type Terms = Pick<PoolEntity, 'board' | 'mechanism' | 'profiles' | 'replicas' | 'temporalReplicas' | 'allowFallback' | 'sharingMode'>;
+type Terms = Pick<
+  PoolEntity,
+  'board' | 'mechanism' | 'profiles' | 'replicas' | 'temporalReplicas' | 'allowFallback' | 'sharingMode'
+>;
 
 /** The board of a pool, a row of which names only boards that exist. */
 function boardOf({ board }: Pick<PoolEntity, 'board'>): Board {

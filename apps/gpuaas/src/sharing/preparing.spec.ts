@@ -36,22 +36,25 @@ it.each([
   ['leases', { mechanism: 'mps', replicas: 2 }, 'Spatial'],
   ['entitlements', { mechanism: 'mps', replicas: 2, overcommit: 2 }, 'Spatial'],
   ['turns', { sharing_mode: 'Temporal', mechanism: 'time_slicing', replicas: 2 }, 'Temporal'],
-] as const)('a GPU that is being prepared for %s says so and is not offered; who subscribes waits for it', async (_, terms, mode) => {
-  const inventory = await fixture.inventory();
-  const pool = await fixture.poolOn(inventory, inventory.gpu_ids, terms);
-  const offered = async () => {
-    const { data } = await fixture.call(pools.available, { team_id: team.team_id, gpuaas_id: pool.gpuaas_id });
-    return data[0]?.profiles[0]?.available_vgpus;
-  };
-  expect(await fixture.gpu(pool)).toMatchObject({ mode, origin: 'configured', transition: 'preparing' });
-  expect(await offered()).toBe(0);
-  const held = await fixture.subscribe(team, { pool_id: pool.pool_id });
-  expect(held.status).toBe('subscribing');
-  await fixture.settle();
-  expect(await fixture.gpu(pool)).toMatchObject({ mode, transition: null });
-  expect((await fixture.subscription(team, held)).status).toBe('active');
-  expect(await offered()).toBe((('overcommit' in terms && terms.overcommit) || 1) * 2 - 1);
-});
+] as const)(
+  'a GPU that is being prepared for %s says so and is not offered; who subscribes waits for it',
+  async (_, terms, mode) => {
+    const inventory = await fixture.inventory();
+    const pool = await fixture.poolOn(inventory, inventory.gpu_ids, terms);
+    const offered = async () => {
+      const { data } = await fixture.call(pools.available, { team_id: team.team_id, gpuaas_id: pool.gpuaas_id });
+      return data[0]?.profiles[0]?.available_vgpus;
+    };
+    expect(await fixture.gpu(pool)).toMatchObject({ mode, origin: 'configured', transition: 'preparing' });
+    expect(await offered()).toBe(0);
+    const held = await fixture.subscribe(team, { pool_id: pool.pool_id });
+    expect(held.status).toBe('subscribing');
+    await fixture.settle();
+    expect(await fixture.gpu(pool)).toMatchObject({ mode, transition: null });
+    expect((await fixture.subscription(team, held)).status).toBe('active');
+    expect(await offered()).toBe((('overcommit' in terms && terms.overcommit) || 1) * 2 - 1);
+  },
+);
 
 it('a GPU, or a node, whose turn has not come has no deadline; such a GPU says so, and counts as long from its turn on', async () => {
   const inventory = await fixture.inventory();
@@ -69,14 +72,19 @@ it('a GPU, or a node, whose turn has not come has no deadline; such a GPU says s
     transition: 'preparing',
     reason: 'Many GPUs are being prepared; its turn has not come yet.',
   });
-  expect(await fixture.query('SELECT deadline_at FROM gpu WHERE node_id = $1', [node_id])).toEqual([{ deadline_at: null }]);
+  expect(await fixture.query('SELECT deadline_at FROM gpu WHERE node_id = $1', [node_id])).toEqual([
+    { deadline_at: null },
+  ]);
   await fixture.work();
   expect(await fixture.gpu(pool)).toMatchObject({ transition: 'preparing', reason: null });
 });
 
 describe('where so many are prepared at once that turns come after the deadline', () => {
   const lostOf = ({ gpu_ids }: Inventory) =>
-    fixture.query(`SELECT reason FROM machine_history WHERE machine = 'gpu' AND instance = $1 AND event = 'LOST'`, gpu_ids);
+    fixture.query(
+      `SELECT reason FROM machine_history WHERE machine = 'gpu' AND instance = $1 AND event = 'LOST'`,
+      gpu_ids,
+    );
   /** Begun a minute ago, by a process that has ended since. */
   const late = (table: 'gpu' | 'node', nodeId: string) =>
     fixture.query(
@@ -85,15 +93,18 @@ describe('where so many are prepared at once that turns come after the deadline'
       [nodeId],
     );
 
-  it.each(['before it was asked', 'after it was asked'])('a GPU whose turn comes late, %s, is prepared all the same', async (when) => {
-    const inventory = await fixture.inventory();
-    const pool = await fixture.poolOn(inventory, inventory.gpu_ids, { mechanism: 'mps', replicas: 2 });
-    if (when === 'after it was asked') await fixture.work();
-    await late('gpu', inventory.node_id);
-    await fixture.settle();
-    expect(await fixture.gpu(pool)).toMatchObject({ mode: 'Spatial', transition: null });
-    expect([await lostOf(inventory), (await fixture.node(inventory.node_id)).status]).toEqual([[], 'ready']);
-  });
+  it.each(['before it was asked', 'after it was asked'])(
+    'a GPU whose turn comes late, %s, is prepared all the same',
+    async (when) => {
+      const inventory = await fixture.inventory();
+      const pool = await fixture.poolOn(inventory, inventory.gpu_ids, { mechanism: 'mps', replicas: 2 });
+      if (when === 'after it was asked') await fixture.work();
+      await late('gpu', inventory.node_id);
+      await fixture.settle();
+      expect(await fixture.gpu(pool)).toMatchObject({ mode: 'Spatial', transition: null });
+      expect([await lostOf(inventory), (await fixture.node(inventory.node_id)).status]).toEqual([[], 'ready']);
+    },
+  );
 
   it('a GPU in doubt that nobody came to in time is where its device says', async () => {
     const inventory = await fixture.inventory();
@@ -137,7 +148,9 @@ it('the longer a device takes, the less often it is looked at', async () => {
   const [raw = {}] = await fixture.query<object>('SELECT * FROM gpu WHERE node_id = $1', [inventory.node_id]);
   const afterLookWith = async (leftMs: number) => {
     const deadlineAt = new Date(Date.now() + leftMs);
-    const found = await steps.step(Object.assign(steps.rowOf(raw), { deadlineAt }), { signal: AbortSignal.timeout(60_000) });
+    const found = await steps.step(Object.assign(steps.rowOf(raw), { deadlineAt }), {
+      signal: AbortSignal.timeout(60_000),
+    });
     return found as { againAfterMs: number };
   };
   expect(await afterLookWith(120_000)).toEqual({ againAfterMs: 50 });
@@ -184,26 +197,31 @@ it('a GPU that a team waits for is prepared at once, however many others are und
 it.each([
   ['a subscription', 1],
   ['a workload', 2],
-])('so are GPUs on which %s has no leases yet, since they are to fall back, and no others of their pool', async (what, overcommit) => {
-  const inventory = await fixture.inventory('A100-80GB', 4);
-  const terms = { mechanism: 'mps', replicas: 2, allow_fallback: true, temporal_replicas: 4, overcommit } as const;
-  const pool = await fixture.poolOn(inventory, inventory.gpu_ids.slice(0, 1), terms);
-  const other = await fixture.poolOn(inventory, inventory.gpu_ids.slice(1), terms);
-  await fillHall(inventory);
-  const held = await fixture.subscribe(team, { pool_id: pool.pool_id, vgpus: 3 });
-  await fixture.work();
-  if (what === 'a workload') await fixture.start(team, held, 3);
-  for (let seconds = 0; seconds < 20; seconds += 2) {
+])(
+  'so are GPUs on which %s has no leases yet, since they are to fall back, and no others of their pool',
+  async (what, overcommit) => {
+    const inventory = await fixture.inventory('A100-80GB', 4);
+    const terms = { mechanism: 'mps', replicas: 2, allow_fallback: true, temporal_replicas: 4, overcommit } as const;
+    const pool = await fixture.poolOn(inventory, inventory.gpu_ids.slice(0, 1), terms);
+    const other = await fixture.poolOn(inventory, inventory.gpu_ids.slice(1), terms);
+    await fillHall(inventory);
+    const held = await fixture.subscribe(team, { pool_id: pool.pool_id, vgpus: 3 });
     await fixture.work();
-    await fixture.pass(2);
-  }
-  expect(await fixture.gpu(pool)).toMatchObject({ mode: 'Temporal', transition: null });
-  expect((await fixture.subscription(team, held)).status).toBe('active');
-  expect(
-    await fixture.query(`SELECT 1 FROM gpu WHERE pool_id = $1 AND state = 'preparing' AND deadline_at IS NULL`, [other.pool_id]),
-  ).toHaveLength(3);
-  await clearHall();
-});
+    if (what === 'a workload') await fixture.start(team, held, 3);
+    for (let seconds = 0; seconds < 20; seconds += 2) {
+      await fixture.work();
+      await fixture.pass(2);
+    }
+    expect(await fixture.gpu(pool)).toMatchObject({ mode: 'Temporal', transition: null });
+    expect((await fixture.subscription(team, held)).status).toBe('active');
+    expect(
+      await fixture.query(`SELECT 1 FROM gpu WHERE pool_id = $1 AND state = 'preparing' AND deadline_at IS NULL`, [
+        other.pool_id,
+      ]),
+    ).toHaveLength(3);
+    await clearHall();
+  },
+);
 
 it('a node with tenants is initialised again at once, however many others are under way', async () => {
   const thatLostAGpu = async (subscribers: number) => {

@@ -27,19 +27,26 @@ const statesOf = async (gpuId: string) => {
 };
 /** The device has been asked for so many layouts of which the platform, on a database of before, knows nothing. */
 const ahead = async (generation: number, mode: 'Spatial' | 'Temporal' = 'Spatial') =>
-  fixture.query('UPDATE simulated_device SET generation = $2, mode = $3 WHERE uuid = $1', [(await gpu()).uuid, generation, mode]);
+  fixture.query('UPDATE simulated_device SET generation = $2, mode = $3 WHERE uuid = $1', [
+    (await gpu()).uuid,
+    generation,
+    mode,
+  ]);
 
 describe('a device that was asked for more than the platform remembers', () => {
-  it.each([8, 9, 1_000, 1_001])('is caught up with in one step, and switches as it is asked: generation %i', async (generation) => {
-    const before = (await statesOf((await gpu()).gpu_id)).length;
-    await ahead(generation);
-    const third = await fixture.subscribe(team, { pool_id: pool.pool_id });
-    await fixture.settle();
-    expect(await gpu()).toMatchObject({ mode: 'Temporal', transition: null, reason: null });
-    expect((await fixture.subscription(team, third)).status).toBe('active');
-    expect((await statesOf((await gpu()).gpu_id)).slice(before)).toEqual(['to_temporal', 'temporal']);
-    expect((await fixture.node(pool.node_id)).status).toBe('ready');
-  });
+  it.each([8, 9, 1_000, 1_001])(
+    'is caught up with in one step, and switches as it is asked: generation %i',
+    async (generation) => {
+      const before = (await statesOf((await gpu()).gpu_id)).length;
+      await ahead(generation);
+      const third = await fixture.subscribe(team, { pool_id: pool.pool_id });
+      await fixture.settle();
+      expect(await gpu()).toMatchObject({ mode: 'Temporal', transition: null, reason: null });
+      expect((await fixture.subscription(team, third)).status).toBe('active');
+      expect((await statesOf((await gpu()).gpu_id)).slice(before)).toEqual(['to_temporal', 'temporal']);
+      expect((await fixture.node(pool.node_id)).status).toBe('ready');
+    },
+  );
 
   it('is prepared in one go when its node is initialised', async () => {
     await ahead(500, 'Temporal');
@@ -65,9 +72,10 @@ describe('a device that was asked for more than the platform remembers', () => {
 
 it('each layout is asked for by a greater even number than all before: what a device hears late is older', async () => {
   const generation = async () => {
-    const [row] = await fixture.query<{ generation: number }>('SELECT generation::int AS generation FROM gpu WHERE gpu_id = $1', [
-      (await gpu()).gpu_id,
-    ]);
+    const [row] = await fixture.query<{ generation: number }>(
+      'SELECT generation::int AS generation FROM gpu WHERE gpu_id = $1',
+      [(await gpu()).gpu_id],
+    );
     return row?.generation ?? 0;
   };
   const numbers = [await generation()];

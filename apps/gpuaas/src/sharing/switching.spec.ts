@@ -63,7 +63,9 @@ async function until(holds: () => Promise<boolean>, seconds = 300): Promise<void
   }
   throw new Error(`It does not come about within ${seconds} s.`);
 }
-/** One step of each machine that has something to do; `work` would go on with a device that has been asked meanwhile. */
+/**
+ * One step of each machine that has something to do; `work` would go on with a device that has been asked meanwhile.
+ */
 async function workOnce(): Promise<void> {
   for (const worker of await fixture.get(MachineWorkers).due()) await worker.doNext();
 }
@@ -94,22 +96,28 @@ describe('a GPU in Spatial', () => {
   it.each([
     ['fails', 'fail', 'The device could not be switched.'],
     ['says that it has switched, and has not', 'lie', 'The device says that it is done, and is not.'],
-  ] as const)('stays where the device that %s is in Spatial: who asked is told, the others run on', async (_, kind, reason) => {
-    const [first, second] = await running(2);
-    await fault('switch', kind, 1);
-    const third = await start();
-    await fixture.settle();
-    expect(await gpu()).toMatchObject({
-      mode: 'Spatial',
-      origin: 'configured',
-      transition: null,
-      reason: null,
-      slices: [{}, {}],
-      tenants: [],
-    });
-    expect(await stateOf(third)).toEqual(['failed', `The GPU could not be switched to the required sharing mode. ${reason}`]);
-    for (const workload of [first, second]) expect((await stateOf(workload as Workload))[0]).toBe('running');
-  });
+  ] as const)(
+    'stays where the device that %s is in Spatial: who asked is told, the others run on',
+    async (_, kind, reason) => {
+      const [first, second] = await running(2);
+      await fault('switch', kind, 1);
+      const third = await start();
+      await fixture.settle();
+      expect(await gpu()).toMatchObject({
+        mode: 'Spatial',
+        origin: 'configured',
+        transition: null,
+        reason: null,
+        slices: [{}, {}],
+        tenants: [],
+      });
+      expect(await stateOf(third)).toEqual([
+        'failed',
+        `The GPU could not be switched to the required sharing mode. ${reason}`,
+      ]);
+      for (const workload of [first, second]) expect((await stateOf(workload as Workload))[0]).toBe('running');
+    },
+  );
 
   it('gives a share to who asked for a turn, if one was given back before the switch failed', async () => {
     const [first] = await running(2);
@@ -170,8 +178,16 @@ describe('a GPU that fell back', () => {
     expect(await gpu()).toMatchObject({ mode: 'Temporal', transition: null });
     await stop(second as Workload);
     await fixture.settle();
-    expect(await gpu()).toMatchObject({ mode: 'Spatial', origin: 'configured', transition: null, slices: [{}, {}], tenants: [] });
-    expect(await fixture.query(`SELECT state FROM workload WHERE state = 'running' AND team_id = $1`, [team.team_id])).toHaveLength(2);
+    expect(await gpu()).toMatchObject({
+      mode: 'Spatial',
+      origin: 'configured',
+      transition: null,
+      slices: [{}, {}],
+      tenants: [],
+    });
+    expect(
+      await fixture.query(`SELECT state FROM workload WHERE state = 'running' AND team_id = $1`, [team.team_id]),
+    ).toHaveLength(2);
   });
 
   it('does not mind stops that come twice, late, or after the end', async () => {
@@ -189,7 +205,10 @@ describe('a GPU that fell back', () => {
     await fault('vacate', 'busy', 1);
     await stop(first as Workload);
     await during(20);
-    expect(await gpu()).toMatchObject({ transition: 'to_spatial', reason: 'The device still holds memory of what has stopped.' });
+    expect(await gpu()).toMatchObject({
+      transition: 'to_spatial',
+      reason: 'The device still holds memory of what has stopped.',
+    });
     await fixture.query(`UPDATE simulated_device SET holders = '{}' WHERE uuid = $1`, [(await gpu()).uuid]);
     await fixture.pass(12);
     do await workOnce();
@@ -204,7 +223,11 @@ describe('a GPU that fell back', () => {
     await fault('vacate', 'busy', 1);
     await stop(first as Workload);
     await until(async () => (await gpu()).transition === null);
-    expect(await gpu()).toMatchObject({ mode: 'Temporal', transition: null, reason: expect.stringContaining('still holds memory') });
+    expect(await gpu()).toMatchObject({
+      mode: 'Temporal',
+      transition: null,
+      reason: expect.stringContaining('still holds memory'),
+    });
     const late = await start();
     await fixture.work();
     expect((await stateOf(late))[0]).toBe('running');
@@ -281,12 +304,20 @@ describe('a GPU that fell back', () => {
 });
 
 it('a GPU that is configured Temporal stays so', async () => {
-  const temporal = await fixture.pool({ sharing_mode: 'Temporal', mechanism: 'time_slicing', replicas: 3 }, { board: 'L4-24GB' });
+  const temporal = await fixture.pool(
+    { sharing_mode: 'Temporal', mechanism: 'time_slicing', replicas: 3 },
+    { board: 'L4-24GB' },
+  );
   const one = await fixture.subscribe(team, { pool_id: temporal.pool_id, vgpus: 3 });
   await fixture.settle();
   expect(await fixture.subscription(team, one)).toMatchObject({ status: 'active', profile: 'ts-3', v_ram_gb: 8 });
   expect(await fixture.gpu(temporal)).toMatchObject({ mode: 'Temporal', origin: 'configured', tenants: [{}, {}, {}] });
   await fixture.unsubscribe(team, one);
   await fixture.settle();
-  expect(await fixture.gpu(temporal)).toMatchObject({ mode: 'Temporal', origin: 'configured', transition: null, tenants: [] });
+  expect(await fixture.gpu(temporal)).toMatchObject({
+    mode: 'Temporal',
+    origin: 'configured',
+    transition: null,
+    tenants: [],
+  });
 });

@@ -19,7 +19,10 @@ export interface Asked {
 /** What requests take parts of beside the pool: the vGPUs of a subscription, for its workloads. */
 export interface Whole {
   readonly id: string;
-  /** Why the request is not granted, where those before it have just been granted `taken` vGPUs of the same whole; undefined: enough is left. */
+  /**
+   * Why the request is not granted, where those before it have just been granted `taken` vGPUs of the same whole;
+   * undefined: enough is left.
+   */
   refusal(taken: number): AppError | undefined;
 }
 
@@ -59,7 +62,9 @@ export async function enqueue(manager: EntityManager, poolId: string, requests: 
 
 /** Takes a request out of its queue; false where it was withdrawn meanwhile. */
 export async function takeFromQueue(manager: EntityManager, { waitingId }: QueuedRequest): Promise<boolean> {
-  const [, count] = await manager.query<[unknown, number]>('DELETE FROM waiting_request WHERE waiting_id = $1', [waitingId]);
+  const [, count] = await manager.query<[unknown, number]>('DELETE FROM waiting_request WHERE waiting_id = $1', [
+    waitingId,
+  ]);
   return count > 0;
 }
 
@@ -87,9 +92,10 @@ export async function wakeQueue(manager: EntityManager, poolId: string): Promise
 
 /** A subscription, or a workload, does not wait any more. Its row is locked by the transaction. */
 export async function withdrawRequest(manager: EntityManager, of: RequestKey, id: string): Promise<void> {
-  const [gone] = await manager.query<[{ pool_id: string }[], number]>(`DELETE FROM waiting_request WHERE ${keys[of]} RETURNING pool_id`, [
-    id,
-  ]);
+  const [gone] = await manager.query<[{ pool_id: string }[], number]>(
+    `DELETE FROM waiting_request WHERE ${keys[of]} RETURNING pool_id`,
+    [id],
+  );
   for (const { pool_id } of gone) await wakeQueue(manager, pool_id);
 }
 

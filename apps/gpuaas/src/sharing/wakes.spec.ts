@@ -88,7 +88,10 @@ describe('without a look by time', () => {
     const third = await subscribe();
     await postpone();
     await rest();
-    expect([(await fixture.gpu(pool)).mode, (await fixture.subscription(team, third)).status]).toEqual(['Temporal', 'active']);
+    expect([(await fixture.gpu(pool)).mode, (await fixture.subscription(team, third)).status]).toEqual([
+      'Temporal',
+      'active',
+    ]);
   });
 
   it('who waits for a pool is served when a GPU of it is at rest', async () => {
@@ -125,9 +128,10 @@ describe('without a look by time', () => {
     await start();
     await fixture.settle();
     await start();
-    await fixture.query(`UPDATE gpu SET due_at = NULL, parked_until = clock_timestamp() + interval '1 hour' WHERE gpu_id = $1`, [
-      pool.gpu_ids[0],
-    ]);
+    await fixture.query(
+      `UPDATE gpu SET due_at = NULL, parked_until = clock_timestamp() + interval '1 hour' WHERE gpu_id = $1`,
+      [pool.gpu_ids[0]],
+    );
     await stop(first);
     await fixture.work();
     expect([(await fixture.gpu(pool)).transition, await statusOf(first)]).toEqual(['to_temporal', 'stopped']);

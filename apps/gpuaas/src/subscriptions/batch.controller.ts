@@ -30,7 +30,11 @@ export class BatchesController implements Handlers<typeof gpuaasBatches> {
   @Handle(gpuaasBatches.undo)
   async undo({ subscription_id }: SubscriptionPath, { idempotency, ...context }: CallContext): Promise<Subscription> {
     const ended = await this.subscriptions.end({ subscription_id }, context);
-    await this.transactions.forget({ ...context, ...(idempotency && { idempotency }) }, 'subscription_id', subscription_id);
+    await this.transactions.forget(
+      { ...context, ...(idempotency && { idempotency }) },
+      'subscription_id',
+      subscription_id,
+    );
     return ended;
   }
 

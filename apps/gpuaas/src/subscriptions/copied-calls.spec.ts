@@ -25,6 +25,8 @@ it('subscribing side by side, each call is remembered: a copy of any makes no se
   };
   expect(await Promise.all([0, 1, 2].map(subscribe))).toEqual(['call 0', 'call 1', 'call 2']);
   expect(await Promise.all([1, 3, 2, 4].map(subscribe))).toEqual([undefined, 'call 3', undefined, 'call 4']);
-  const made = await fixture.query<{ name: string }>('SELECT name FROM subscription WHERE pool_id = $1 ORDER BY name', [pool_id]);
+  const made = await fixture.query<{ name: string }>('SELECT name FROM subscription WHERE pool_id = $1 ORDER BY name', [
+    pool_id,
+  ]);
   expect(made.map(({ name }) => name)).toEqual([0, 1, 2, 3, 4].map((number) => `call ${number}`));
 });

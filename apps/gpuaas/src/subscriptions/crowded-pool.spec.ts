@@ -12,8 +12,15 @@ afterAll(() => fixture.stop());
 /** More than the service has connections. */
 const callers = 60;
 
-/** Has `many` asked while the pool, or what is subscribed to it, is locked by another process, another team's call answered meanwhile, and waits for the answers. */
-async function whileLocked<T>(poolId: string, many: () => Promise<T>[], table: 'pool' | 'subscription' = 'pool'): Promise<T[]> {
+/**
+ * Has `many` asked while the pool, or what is subscribed to it, is locked by another process, another team's call
+ * answered meanwhile, and waits for the answers.
+ */
+async function whileLocked<T>(
+  poolId: string,
+  many: () => Promise<T>[],
+  table: 'pool' | 'subscription' = 'pool',
+): Promise<T[]> {
   const other = await fixture.team();
   const holder = fixture.get(DataSource).createQueryRunner();
   await holder.connect();
@@ -62,11 +69,14 @@ it('while many subscriptions to one pool wait to grow, calls of others are answe
 it.each([
   ['one pool whose slices are sold more than once', 2, 'pool'],
   ['one subscription', 1, 'subscription'],
-] as const)('while many workloads wait for %s, calls of others are answered; then all start', async (_, overcommit, locked) => {
-  const team = await fixture.team();
-  const { pool_id } = await fixture.pool({ ...mps, replicas: 40, overcommit }, { count: 2 });
-  const { subscription_id } = await fixture.subscribe(team, { pool_id, vgpus: callers });
-  await fixture.settle();
-  const started = await whileLocked(pool_id, () => all(() => fixture.start(team, { subscription_id })), locked);
-  expect(new Set(started.map(({ workload_id }) => workload_id)).size).toBe(callers);
-});
+] as const)(
+  'while many workloads wait for %s, calls of others are answered; then all start',
+  async (_, overcommit, locked) => {
+    const team = await fixture.team();
+    const { pool_id } = await fixture.pool({ ...mps, replicas: 40, overcommit }, { count: 2 });
+    const { subscription_id } = await fixture.subscribe(team, { pool_id, vgpus: callers });
+    await fixture.settle();
+    const started = await whileLocked(pool_id, () => all(() => fixture.start(team, { subscription_id })), locked);
+    expect(new Set(started.map(({ workload_id }) => workload_id)).size).toBe(callers);
+  },
+);

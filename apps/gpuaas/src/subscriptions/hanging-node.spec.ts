@@ -42,7 +42,11 @@ async function gpuService(): Promise<string> {
 }
 
 async function node(gpuaas_id: string, node_name: string, count: number): Promise<Inventory> {
-  const { node_id, gpus } = await fixture.call(nodes.register, { gpuaas_id, node_name, gpus: [{ board: 'L4-24GB', count }] });
+  const { node_id, gpus } = await fixture.call(nodes.register, {
+    gpuaas_id,
+    node_name,
+    gpus: [{ board: 'L4-24GB', count }],
+  });
   await fixture.call(nodes.initialise, { node_id });
   await eventually(async () => (await fixture.node(node_id)).status === 'ready');
   return { gpuaas_id, node_id, gpu_ids: gpus.map(({ gpu_id }) => gpu_id) };

@@ -2,7 +2,12 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { metricWindows, subscriptions, subscriptionsWithoutLimit, type MetricWindow } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
 import { errorOf, GpuaasFixture, type Inventory, type ToldTeam } from '../gpuaas-fixture.js';
-import { MetricsSource, type CoursePoint, type MeasuredSubscription, type SubscriptionMetrics } from '../metrics/metrics-source.js';
+import {
+  MetricsSource,
+  type CoursePoint,
+  type MeasuredSubscription,
+  type SubscriptionMetrics,
+} from '../metrics/metrics-source.js';
 
 /** Remembers what was asked of it; measures the subscriptions in `known` alone. */
 class Meter extends MetricsSource {
@@ -13,7 +18,9 @@ class Meter extends MetricsSource {
     this.asked.push({ window, subscriptions: measured });
     const figures = { cpu_usage: 1.5, memory_usage: 2.25, gpu_utilization: 3, status: 'partial' as const };
     return Promise.resolve(
-      new Map(measured.flatMap(({ subscriptionId }) => (this.known.has(subscriptionId) ? [[subscriptionId, figures]] : []))),
+      new Map(
+        measured.flatMap(({ subscriptionId }) => (this.known.has(subscriptionId) ? [[subscriptionId, figures]] : [])),
+      ),
     );
   }
 
@@ -36,14 +43,16 @@ beforeAll(async () => {
   fixture = await GpuaasFixture.start({ metrics: meter });
   team = await fixture.team();
   pool = await fixture.pool({ mechanism: 'mps', replicas: 48 });
-  for (let count = 0; count < 12; count += 1) held.push((await fixture.subscribe(team, { pool_id: pool.pool_id })).subscription_id);
+  for (let count = 0; count < 12; count += 1)
+    held.push((await fixture.subscribe(team, { pool_id: pool.pool_id })).subscription_id);
   await fixture.settle();
   await fixture.unsubscribe(team, { subscription_id: held[0] ?? '' });
   await fixture.settle();
 });
 afterAll(() => fixture.stop());
 
-const ofTeam = (more: object = {}, caller = team.member) => fixture.call(subscriptions.list, { team_id: team.team_id, ...more }, caller);
+const ofTeam = (more: object = {}, caller = team.member) =>
+  fixture.call(subscriptions.list, { team_id: team.team_id, ...more }, caller);
 const all = (more: object = {}) => fixture.call(subscriptions.listAll, more);
 const idsOf = ({ data }: { data: { subscription_id: string }[] }) => data.map(({ subscription_id }) => subscription_id);
 
@@ -87,7 +96,9 @@ describe('the subscriptions of a team', () => {
 
   it('are for everybody of the team to see, and for nobody else', async () => {
     for (const role of ['viewer', 'billing_viewer', 'team_owner'] as const) {
-      expect(idsOf(await ofTeam({}, { ...team.member, teams: [{ teamId: team.team_id, role }] }))).toEqual(held.slice(1));
+      expect(idsOf(await ofTeam({}, { ...team.member, teams: [{ teamId: team.team_id, role }] }))).toEqual(
+        held.slice(1),
+      );
     }
     const foreign = await errorOf(ofTeam({}, (await fixture.team()).member));
     const unknown = await errorOf(fixture.call(subscriptions.list, { team_id: newId() }, team.member));
@@ -162,7 +173,10 @@ describe('the figures of a listing', () => {
   it('are those of the source, and 0 with no_data for what it did not measure', async () => {
     meter.known.add(held[2] ?? '');
     const [none, measured] = (await ofTeam()).data;
-    expect(none).toMatchObject({ metrics: { cpu_usage: 0, memory_usage: 0, gpu_utilization: 0 }, metrics_status: 'no_data' });
+    expect(none).toMatchObject({
+      metrics: { cpu_usage: 0, memory_usage: 0, gpu_utilization: 0 },
+      metrics_status: 'no_data',
+    });
     expect([measured?.subscription_id, measured?.metrics, measured?.metrics_status]).toEqual([
       held[2],
       { cpu_usage: 1.5, memory_usage: 2.25, gpu_utilization: 3 },
@@ -179,7 +193,13 @@ describe('the figures of a listing', () => {
     const { uuid } = await fixture.gpu(mig);
     const { slices = [], activeSince = null } = asked.get(subscription_id) ?? {};
     expect(activeSince).toBeInstanceOf(Date);
-    const shape = { gpuUuid: uuid, isMigInstance: true, gpuInstanceId: expect.any(Number), heldFrom: expect.any(Date), heldUntil: null };
+    const shape = {
+      gpuUuid: uuid,
+      isMigInstance: true,
+      gpuInstanceId: expect.any(Number),
+      heldFrom: expect.any(Date),
+      heldUntil: null,
+    };
     expect(slices).toEqual([shape, shape]);
     expect(new Set(slices.map(({ gpuInstanceId }) => gpuInstanceId)).size).toBe(2);
     expect(asked.get(held[2] ?? '')?.slices).toEqual([
@@ -220,7 +240,8 @@ describe('the subscriptions of a team that has had very many', () => {
       [from, count],
     );
   const idsOfMeasured = (asked: readonly MeasuredSubscription[]) => asked.map(({ subscriptionId }) => subscriptionId);
-  const listed = (more: object = {}) => fixture.call(subscriptions.list, { team_id: many.team_id, ...more }, many.member);
+  const listed = (more: object = {}) =>
+    fixture.call(subscriptions.list, { team_id: many.team_id, ...more }, many.member);
   beforeAll(async () => {
     many = await fixture.team();
   });
@@ -240,9 +261,15 @@ describe('the subscriptions of a team that has had very many', () => {
     );
     meter.asked.splice(0);
     const { data, pagination } = await listed({ include_ended: 'true', metric_window: 'last_1h' });
-    expect([data.length, pagination, idsOf({ data }).includes(gone.subscription_id)]).toEqual([ended + 1, undefined, false]);
+    expect([data.length, pagination, idsOf({ data }).includes(gone.subscription_id)]).toEqual([
+      ended + 1,
+      undefined,
+      false,
+    ]);
     expect(data.map(({ created_at }) => created_at)).toEqual(data.map(({ created_at }) => created_at).toSorted());
-    expect(meter.asked.splice(0).flatMap(({ subscriptions: asked }) => idsOfMeasured(asked))).toEqual([kept.subscription_id]);
+    expect(meter.asked.splice(0).flatMap(({ subscriptions: asked }) => idsOfMeasured(asked))).toEqual([
+      kept.subscription_id,
+    ]);
     await listed({ include_ended: 'true', metric_window: 'last_6h' });
     const slices = meter.asked.map(({ subscriptions: asked }) => idsOfMeasured(asked));
     expect(new Set(slices.flat()).size).toBe(ended + 1);
@@ -260,7 +287,11 @@ describe('the utilization of a subscription', () => {
   it('is shown to whoever may read its team, and to others as if there were none', async () => {
     const path = { subscription_id: held[1] ?? '' };
     const ofViewer = { ...team.member, teams: [{ teamId: team.team_id, role: 'viewer' as const }] };
-    expect(await fixture.call(subscriptions.utilization, path, ofViewer)).toEqual({ ...path, metric_window: 'last_24h', points: [] });
+    expect(await fixture.call(subscriptions.utilization, path, ofViewer)).toEqual({
+      ...path,
+      metric_window: 'last_24h',
+      points: [],
+    });
     const stranger = { ...team.member, teams: [{ teamId: newId(), role: 'team_owner' as const }] };
     const [foreign, unknown] = [
       await errorOf(fixture.call(subscriptions.utilization, path, stranger)),

@@ -17,7 +17,9 @@ const ask = (terms: Partial<Subscribe> & { pool_id: string }, of = team) =>
   fixture.call(subscriptions.subscribe, { team_id: of.team_id, vgpus: 1, unique: true, ...terms }, of.member);
 const count = async (calls: Promise<unknown>[]): Promise<Record<string, number>> => {
   const answers = await Promise.allSettled(calls);
-  const words = answers.map((one) => (one.status === 'fulfilled' ? 'accepted' : isAppError(one.reason) ? one.reason.message : 'failed'));
+  const words = answers.map((one) =>
+    one.status === 'fulfilled' ? 'accepted' : isAppError(one.reason) ? one.reason.message : 'failed',
+  );
   return Object.fromEntries([...Map.groupBy(words, (word) => word)].map(([word, all]) => [word, all.length]));
 };
 
@@ -48,8 +50,8 @@ function decideBy(add: (request: Asked, accept: (all: Asked[]) => Promise<unknow
 const asManyReplicas = () => decideBy(async (request, accept) => (await accept([request]))[0]);
 
 /**
- * Waits for so many requests, and has them decided in one transaction: those that must be the only ones come last, and of
- * alike ones those that want more first.
+ * Waits for so many requests, and has them decided in one transaction: those that must be the only ones come last, and
+ * of alike ones those that want more first.
  */
 function asOneBatch(size: number): () => void {
   const gathered: Asked[] = [];
@@ -57,7 +59,9 @@ function asOneBatch(size: number): () => void {
   return decideBy(async (request, accept) => {
     gathered.push(request);
     if (gathered.length === size) {
-      const inOrder = gathered.toSorted((one, two) => Number(one.isUnique) - Number(two.isUnique) || two.values.vgpus - one.values.vgpus);
+      const inOrder = gathered.toSorted(
+        (one, two) => Number(one.isUnique) - Number(two.isUnique) || two.values.vgpus - one.values.vgpus,
+      );
       full.resolve(accept(inOrder).then((answers) => new Map(inOrder.map((each, at) => [each, answers[at]]))));
     }
     return (await full.promise).get(request);
@@ -110,7 +114,10 @@ describe('a subscription that must be the only one of its team on the pool', () 
   });
 
   it('may come after one that is given back, and to another pool', async () => {
-    const [one, two] = [await fixture.pool({ mechanism: 'mps', replicas: 4 }), await fixture.pool({ mechanism: 'mps', replicas: 4 })];
+    const [one, two] = [
+      await fixture.pool({ mechanism: 'mps', replicas: 4 }),
+      await fixture.pool({ mechanism: 'mps', replicas: 4 }),
+    ];
     const first = await ask({ pool_id: one.pool_id });
     await ask({ pool_id: two.pool_id });
     expect((await errorOf(ask({ pool_id: one.pool_id }))).code).toBe('conflict');
@@ -124,7 +131,10 @@ describe('where subscriptions are', () => {
   it('is told of those of the caller’s teams alone, and of regions to everybody', async () => {
     const { pool_id, pool_name, region_id } = await fixture.pool({ mechanism: 'mps', replicas: 4 });
     const other = await fixture.team('viewer');
-    const asked = { subscription_ids: [(await ask({ pool_id })).subscription_id, '999999'], region_ids: [region_id, '999999'] };
+    const asked = {
+      subscription_ids: [(await ask({ pool_id })).subscription_id, '999999'],
+      region_ids: [region_id, '999999'],
+    };
     const find = (by: ToldTeam['member'] | undefined) => fixture.call(gpuaasBatches.places, asked, by);
     const place = {
       subscription_id: asked.subscription_ids[0],
@@ -157,7 +167,13 @@ describe('ending a subscription of a team and a pool that are named', () => {
   it('makes its key free again where it is undone, and the key of no other', async () => {
     const { pool_id } = await fixture.pool({ mechanism: 'mps', replicas: 4 });
     const key = { key: newId(), fingerprint: 'body' };
-    const again = () => fixture.call(subscriptions.subscribe, { team_id: team.team_id, pool_id, vgpus: 1, unique: true }, team.member, key);
+    const again = () =>
+      fixture.call(
+        subscriptions.subscribe,
+        { team_id: team.team_id, pool_id, vgpus: 1, unique: true },
+        team.member,
+        key,
+      );
     const undo = ({ subscription_id }: { subscription_id: string }, by = team) =>
       fixture.call(gpuaasBatches.undo, { subscription_id }, by.member, key);
     const first = await again();

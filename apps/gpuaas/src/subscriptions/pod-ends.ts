@@ -2,7 +2,10 @@ import { Injectable } from '@nestjs/common';
 
 const mostTeams = 10_000;
 
-/** When the pods service last said of a team that a pod of it is gone, to this process: a sign that it is at work, and only needs its time. */
+/**
+ * When the pods service last said of a team that a pod of it is gone, to this process: a sign that it is at work, and
+ * only needs its time.
+ */
 @Injectable()
 export class PodEnds {
   private readonly heardAtMs = new Map<string, number>();

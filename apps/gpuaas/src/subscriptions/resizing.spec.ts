@@ -73,7 +73,9 @@ describe('a change to more vGPUs', () => {
     const held = await active(pool_id, 1);
     await resize(held, 3);
     const known = () =>
-      fixture.query('SELECT FROM lease WHERE subscription_id = $1 AND gpu_instance_id IS NOT NULL', [held.subscription_id]);
+      fixture.query('SELECT FROM lease WHERE subscription_id = $1 AND gpu_instance_id IS NOT NULL', [
+        held.subscription_id,
+      ]);
     expect(await known()).toHaveLength(1);
     await fixture.settle();
     expect(await known()).toHaveLength(3);
@@ -152,14 +154,22 @@ describe('a change to more vGPUs', () => {
   });
 
   it('waits in the queue of a pool whose GPU returns', async () => {
-    const pool = await fixture.pool({ mechanism: 'mps', replicas: 2, allow_fallback: true, temporal_replicas: 4 }, { nodeName });
+    const pool = await fixture.pool(
+      { mechanism: 'mps', replicas: 2, allow_fallback: true, temporal_replicas: 4 },
+      { nodeName },
+    );
     const [held, third] = [await active(pool.pool_id, 2), await active(pool.pool_id, 1)];
     await fixture.get(SimulatedFaults).inject(nodeName, 'observe', 'busy', 3);
     await fixture.unsubscribe(team, third);
     await fixture.work();
     expect(await fixture.gpu(pool)).toMatchObject({ transition: 'to_spatial' });
-    expect((await resize(held, 4)).resize).toMatchObject({ status: 'pending', reason: expect.stringContaining('Waiting') });
-    expect(await fixture.query('SELECT FROM waiting_request WHERE subscription_id = $1', [held.subscription_id])).toHaveLength(1);
+    expect((await resize(held, 4)).resize).toMatchObject({
+      status: 'pending',
+      reason: expect.stringContaining('Waiting'),
+    });
+    expect(
+      await fixture.query('SELECT FROM waiting_request WHERE subscription_id = $1', [held.subscription_id]),
+    ).toHaveLength(1);
     expect((await errorOf(fixture.subscribe(team, { pool_id: pool.pool_id }))).code).toBe('insufficient_capacity');
     await fixture.settle();
     expect(await shown(held)).toMatchObject({ vgpus_allocated: 4, resize: null });
@@ -183,7 +193,10 @@ describe('a change to more vGPUs', () => {
     await resize(held, 4);
     for (const vgpus of [1, 2, 3, 4, 5]) {
       const { code, message } = await errorOf(resize(held, vgpus));
-      expect([code, message]).toEqual(['conflict', 'A change to 4 vGPUs is pending: wait until it has succeeded or failed.']);
+      expect([code, message]).toEqual([
+        'conflict',
+        'A change to 4 vGPUs is pending: wait until it has succeeded or failed.',
+      ]);
     }
     await fixture.settle();
     expect((await resize(held, 5)).resize).toMatchObject({ vgpus: 5 });
@@ -213,7 +226,10 @@ describe('a change to fewer vGPUs', () => {
     const held = await active(pool_id, 4);
     await fixture.start(team, held, 3);
     const { code, message } = await errorOf(resize(held, 2));
-    expect([code, message]).toEqual(['conflict', '3 of its 4 vGPUs are in use: stop workloads first, or keep at least 3.']);
+    expect([code, message]).toEqual([
+      'conflict',
+      '3 of its 4 vGPUs are in use: stop workloads first, or keep at least 3.',
+    ]);
     expect(await resize(held, 3)).toMatchObject({ vgpus_allocated: 3 });
     const used = 'SELECT FROM lease WHERE subscription_id = $1 AND workload_id IS NOT NULL';
     expect(await fixture.query(used, [held.subscription_id])).toHaveLength(3);
@@ -225,7 +241,9 @@ describe('a change', () => {
     const { pool_id } = await fixture.pool(sevenSlices);
     const held = await active(pool_id, 2);
     const events = () =>
-      fixture.query(`SELECT FROM machine_history WHERE machine = 'subscription' AND instance = $1`, [held.subscription_id]);
+      fixture.query(`SELECT FROM machine_history WHERE machine = 'subscription' AND instance = $1`, [
+        held.subscription_id,
+      ]);
     const before = (await events()).length;
     expect(await resize(held, 2)).toMatchObject({ vgpus_allocated: 2 });
     expect([(await events()).length, await told(held)]).toEqual([before, ['2']]);
@@ -246,7 +264,9 @@ describe('a change', () => {
   it('is for active ones', async () => {
     const { pool_id } = await fixture.pool(sevenSlices);
     const held = await fixture.subscribe(team, { pool_id });
-    expect((await errorOf(resize(held, 2))).message).toBe('The subscription is subscribing: only an active one can be changed.');
+    expect((await errorOf(resize(held, 2))).message).toBe(
+      'The subscription is subscribing: only an active one can be changed.',
+    );
     await fixture.settle();
     await fixture.unsubscribe(team, held);
     expect((await errorOf(resize(held, 2))).code).toBe('conflict');
@@ -267,7 +287,12 @@ describe('a change', () => {
   it('to more is refused to a suspended team, to fewer is not', async () => {
     const { pool_id } = await fixture.pool(sevenSlices);
     const held = await active(pool_id, 3);
-    const told = { team_id: team.team_id, name: 'x', workspaces: [{ id: team.workspace_id, name: 'default' }], status: 'active' as const };
+    const told = {
+      team_id: team.team_id,
+      name: 'x',
+      workspaces: [{ id: team.workspace_id, name: 'default' }],
+      status: 'active' as const,
+    };
     await fixture.tell(teamChanged, { ...told, revision: 2, is_suspended: true });
     expect((await errorOf(resize(held, 4))).code).toBe('team_suspended');
     expect(await resize(held, 2)).toMatchObject({ vgpus_allocated: 2 });

@@ -15,7 +15,8 @@ async function pool() {
   const made = await fixture.poolOn(inventory, inventory.gpu_ids, { mechanism: 'mps', replicas: 4 });
   await fixture.settle();
   const { node_name } = await fixture.node(inventory.node_id);
-  const refuse = (operation: SimulatedOperation) => fixture.get(SimulatedFaults).inject(node_name, operation, 'refuse', 4);
+  const refuse = (operation: SimulatedOperation) =>
+    fixture.get(SimulatedFaults).inject(node_name, operation, 'refuse', 4);
   return { ...made, refuse };
 }
 
@@ -30,7 +31,9 @@ it('what was subscribed to before the service was away is granted when it is bac
   await fixture.pass(185);
   await fixture.work();
   const states = async () =>
-    fixture.query('SELECT state FROM subscription WHERE subscription_id = $1', [other.subscription_id]).then(([row]) => row);
+    fixture
+      .query('SELECT state FROM subscription WHERE subscription_id = $1', [other.subscription_id])
+      .then(([row]) => row);
   expect(await states()).toEqual({ state: 'subscribing' });
   await fixture.pass(91);
   await fixture.settle();

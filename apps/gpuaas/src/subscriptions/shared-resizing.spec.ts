@@ -24,7 +24,12 @@ interface Held {
 }
 
 const resize = ({ subscription_id, of }: Held, vgpus: number, key?: string) =>
-  fixture.call(subscriptions.resize, { subscription_id, vgpus }, of.member, key === undefined ? undefined : { key, fingerprint: 'f' });
+  fixture.call(
+    subscriptions.resize,
+    { subscription_id, vgpus },
+    of.member,
+    key === undefined ? undefined : { key, fingerprint: 'f' },
+  );
 const held = async (of: ToldTeam, { pool_id }: Pool, vgpus: number): Promise<Held> => ({
   of,
   subscription_id: (await fixture.subscribe(of, { pool_id, vgpus })).subscription_id,
@@ -43,7 +48,10 @@ const toldBy = (answer: Promise<Subscription>): Promise<string> =>
     },
   );
 
-/** Has all of these asked while a request that came first waits in its transaction. Returns the numbers of requests that transactions had since. */
+/**
+ * Has all of these asked while a request that came first waits in its transaction. Returns the numbers of requests that
+ * transactions had since.
+ */
 async function behind(plug: Held, ask: () => Promise<unknown>[]): Promise<number[]> {
   const asked = jest.spyOn(fixture.get(SubscriptionResizing), 'resize');
   const shared = jest.spyOn(fixture.get(Transactions), 'onceShared');
@@ -89,7 +97,9 @@ function inTurn(order: readonly Asked[], before: readonly number[], used: readon
 }
 
 function ordersOf<T>(all: readonly T[]): T[][] {
-  return all.length === 0 ? [[]] : all.flatMap((one, at) => ordersOf(all.toSpliced(at, 1)).map((rest) => [one, ...rest]));
+  return all.length === 0
+    ? [[]]
+    : all.flatMap((one, at) => ordersOf(all.toSpliced(at, 1)).map((rest) => [one, ...rest]));
 }
 
 it.each<[string, Partial<CreatePool>, number]>([
@@ -101,7 +111,12 @@ it.each<[string, Partial<CreatePool>, number]>([
     const pool = await fixture.pool(terms, { count: 3 });
     const other = await fixture.team();
     const plug = await held(team, pool, 1);
-    const all = [await held(team, pool, 3), await held(other, pool, 2), await held(team, pool, 1), await held(other, pool, 1)];
+    const all = [
+      await held(team, pool, 3),
+      await held(other, pool, 2),
+      await held(team, pool, 1),
+      await held(other, pool, 1),
+    ];
     await fixture.settle();
     await fixture.start(team, all[0]!, 2);
     await fixture.settle();
@@ -111,7 +126,10 @@ it.each<[string, Partial<CreatePool>, number]>([
     await fc.assert(
       fc.asyncProperty(fc.array(asked, { minLength: 2, maxLength: 5 }), async (requests) => {
         let answers: Promise<string>[] = [];
-        const batches = await behind(plug, () => (answers = requests.map(({ at, vgpus }) => toldBy(resize(all[at]!, vgpus)))));
+        const batches = await behind(
+          plug,
+          () => (answers = requests.map(({ at, vgpus }) => toldBy(resize(all[at]!, vgpus)))),
+        );
         // Each subscription is changed once by a transaction.
         const most = Math.max(...requests.map((one) => requests.filter(({ at }) => at === one.at).length));
         expect(batches).toHaveLength(most);
@@ -120,7 +138,10 @@ it.each<[string, Partial<CreatePool>, number]>([
         await fixture.settle();
         const found = await Promise.all(all.map((one) => fixture.subscription(one.of, one)));
         sizes = found.map(({ vgpus_allocated }) => vgpus_allocated);
-        expect(possible.map(({ answers, sizes }) => [requests.map((one) => answers.get(one)), sizes])).toContainEqual([told, sizes]);
+        expect(possible.map(({ answers, sizes }) => [requests.map((one) => answers.get(one)), sizes])).toContainEqual([
+          told,
+          sizes,
+        ]);
         if (pool.overcommit === 1) expect(await Promise.all(all.map(leases))).toEqual(sizes);
         const free = capacity - 1 - sizes.reduce((sum, size) => sum + size, 0);
         const { message } = await errorOf(fixture.subscribe(team, { pool_id: pool.pool_id, vgpus: 100 }));
@@ -201,7 +222,9 @@ it('the resize of one team is in the next transaction, however many of another t
   const other = await held(await fixture.team(), pool, 1);
   await fixture.settle();
   const answered: Held[] = [];
-  const batches = await behind(plug, () => [...many, other].map((one) => resize(one, 2).then(() => answered.push(one))));
+  const batches = await behind(plug, () =>
+    [...many, other].map((one) => resize(one, 2).then(() => answered.push(one))),
+  );
   expect(batches).toEqual([100, 11]);
   expect(answered.indexOf(other)).toBeLessThan(100);
 });

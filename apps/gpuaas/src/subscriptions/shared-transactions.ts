@@ -18,19 +18,25 @@ interface Shared<Request> {
 const maxTogether = 100;
 
 /**
- * Transactions that requests share: those of one key that arrive while this process has a transaction under way for others of it (ADR 24). It costs little more
- * than that of one request alone, and takes one connection.
+ * Transactions that requests share: those of one key that arrive while this process has a transaction under way for
+ * others of it (ADR 24). It costs little more than that of one request alone, and takes one connection.
  */
 export class SharedTransactions<Request extends Call, Answer extends object> {
   private readonly together = new Together<Shared<Request>, Answer>(maxTogether, (all) => this.workInTime(all));
 
-  /** `work` answers each request by itself, in their order, with its answer or an error: what it refuses it has not begun to do. */
+  /**
+   * `work` answers each request by itself, in their order, with its answer or an error: what it refuses it has not
+   * begun to do.
+   */
   constructor(
     private readonly transactions: Transactions,
     private readonly work: (manager: EntityManager, all: readonly Request[]) => Promise<readonly (Answer | Error)[]>,
   ) {}
 
-  /** Under an `Idempotency-Key` once. Throws what `work` answers, and `unavailable` where too many requests of the key wait. */
+  /**
+   * Under an `Idempotency-Key` once. Throws what `work` answers, and `unavailable` where too many requests of the key
+   * wait.
+   */
   add(key: string, place: Place, request: Request): Promise<Answer> {
     return this.together.add(key, place, { request, call: callInHand() });
   }

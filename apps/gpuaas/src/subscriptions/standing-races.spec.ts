@@ -37,7 +37,10 @@ async function settleGpu(pool: Pool & Inventory): Promise<void> {
   } while ((await fixture.gpu(pool)).transition !== null);
 }
 
-/** Right after the first statement outside of a transaction that reads the leases of this holder, another replica does this. */
+/**
+ * Right after the first statement outside of a transaction that reads the leases of this holder, another replica does
+ * this.
+ */
 function between(holderId: string, other: () => Promise<unknown>): jest.Mock {
   const dataSource = fixture.get(DataSource);
   const query = dataSource.query.bind(dataSource);
@@ -57,26 +60,39 @@ describe('a step that looks at leases while another replica changes them', () =>
     const pool = await fixture.pool({ ...terms, overcommit: 8 }, { nodeName });
     const held = await fixture.subscribe(team, { pool_id: pool.pool_id, vgpus: 8 });
     await fixture.settle();
-    const [, , third] = [await fixture.start(team, held), await fixture.start(team, held), await fixture.start(team, held)];
+    const [, , third] = [
+      await fixture.start(team, held),
+      await fixture.start(team, held),
+      await fixture.start(team, held),
+    ];
     await fixture.settle();
     await fixture.get(SimulatedFaults).inject(nodeName, 'vacate', 'busy', 1);
     await fixture.stopWorkload(team, third);
     await fixture.work();
     const late = await fixture.start(team, held);
     expect((await fixture.gpu(pool)).transition).toBe('to_spatial');
-    await fixture.query(`UPDATE workload SET due_at = NULL, parked_until = NULL WHERE workload_id = $1`, [late.workload_id]);
+    await fixture.query(`UPDATE workload SET due_at = NULL, parked_until = NULL WHERE workload_id = $1`, [
+      late.workload_id,
+    ]);
     await fixture.query(`UPDATE simulated_device SET holders = '{}' WHERE uuid = $1`, [(await fixture.gpu(pool)).uuid]);
     // The GPU comes to rest, and nobody has looked for room since.
-    jest.spyOn(fixture.get(Waiting), 'attend').mockResolvedValue({ againAfterMs: 60_000, reason: { code: 'in_transition', message: '' } });
+    jest
+      .spyOn(fixture.get(Waiting), 'attend')
+      .mockResolvedValue({ againAfterMs: 60_000, reason: { code: 'in_transition', message: '' } });
     await settleGpu(pool);
     jest.restoreAllMocks();
     const served = between(late.workload_id, () => fixture.get(Waiting).attend('workload', late.workload_id));
-    await fixture.query(`UPDATE workload SET due_at = clock_timestamp(), parked_until = NULL WHERE workload_id = $1`, [late.workload_id]);
+    await fixture.query(`UPDATE workload SET due_at = clock_timestamp(), parked_until = NULL WHERE workload_id = $1`, [
+      late.workload_id,
+    ]);
     await fixture.settle();
     expect(served).toHaveBeenCalled();
     const { data } = await fixture.call(workloads.list, { team_id: team.team_id, limit: 100 });
     expect(data.find(({ workload_id }) => workload_id === late.workload_id)?.status).toBe('running');
-    const leases = await fixture.query<{ lease_id: string }>('SELECT lease_id::text FROM lease WHERE workload_id = $1', [late.workload_id]);
+    const leases = await fixture.query<{ lease_id: string }>(
+      'SELECT lease_id::text FROM lease WHERE workload_id = $1',
+      [late.workload_id],
+    );
     expect(leases).toHaveLength(1);
     expect(await device(pool)).toEqual(expect.arrayContaining(leases.map(({ lease_id }) => lease_id)));
   });
@@ -99,9 +115,10 @@ describe('a step that looks at leases while another replica changes them', () =>
         ),
     );
     // Only what is to happen between the two moves the GPU.
-    await fixture.query(`UPDATE gpu SET due_at = NULL, parked_until = clock_timestamp() + interval '30 seconds' WHERE gpu_id = $1`, [
-      gpu_id,
-    ]);
+    await fixture.query(
+      `UPDATE gpu SET due_at = NULL, parked_until = clock_timestamp() + interval '30 seconds' WHERE gpu_id = $1`,
+      [gpu_id],
+    );
     await fixture.settle();
     expect(lost).toHaveBeenCalled();
     expect(await fixture.subscription(team, late)).toMatchObject({ status: 'failed', vgpus_allocated: 0 });

@@ -63,7 +63,9 @@ describe('subscribing by fifty at once', () => {
     const { pool_id, pool_name } = await fixture.pool({ profiles: ['1g.10gb'] });
     const { accepted, refused } = await all(Array.from({ length: callers }, () => ask({ pool_id, vgpus: 3 })));
     expect(accepted).toBe(2);
-    expect(refused[0]?.message).toBe(`Pool ${pool_name} has no capacity for 3 vGPUs of 1g.10gb. Available: 1 of 1g.10gb.`);
+    expect(refused[0]?.message).toBe(
+      `Pool ${pool_name} has no capacity for 3 vGPUs of 1g.10gb. Available: 1 of 1g.10gb.`,
+    );
     expect(await booked(pool_id)).toEqual({ leases: 6, isCounted: true, vgpus: 6 });
     expect((await ask({ pool_id })).status).toBe('subscribing');
   });
@@ -115,7 +117,9 @@ describe('a refusal for want of room', () => {
     const { pool_id, pool_name } = await fixture.pool({ profiles: ['1g.10gb', '3g.40gb'], overcommit: 2 });
     await ask({ pool_id, profile: '3g.40gb', vgpus: 2 });
     const { message } = await errorOf(ask({ pool_id, profile: '3g.40gb', vgpus: 3 }));
-    expect(message).toBe(`Pool ${pool_name} has no capacity for 3 vGPUs of 3g.40gb. Available: 7 of 1g.10gb, or 2 of 3g.40gb.`);
+    expect(message).toBe(
+      `Pool ${pool_name} has no capacity for 3 vGPUs of 3g.40gb. Available: 7 of 1g.10gb, or 2 of 3g.40gb.`,
+    );
     await ask({ pool_id, profile: '1g.10gb', vgpus: 7 });
     expect((await errorOf(ask({ pool_id }))).message).toContain('Available: nothing.');
   });
@@ -146,7 +150,8 @@ describe('a subscription', () => {
   it('of one Idempotency-Key is one, also when it is asked for many times at once', async () => {
     const { pool_id } = await fixture.pool({ profiles: ['1g.10gb'] });
     const key = { key: newId(), fingerprint: 'body' };
-    const again = () => fixture.call(subscriptions.subscribe, { team_id: team.team_id, pool_id, vgpus: 2 }, team.member, key);
+    const again = () =>
+      fixture.call(subscriptions.subscribe, { team_id: team.team_id, pool_id, vgpus: 2 }, team.member, key);
     const { accepted, refused } = await all(Array.from({ length: 10 }, again));
     expect(accepted).toBeGreaterThan(0);
     expect(refused.every(({ code }) => code === 'conflict')).toBe(true);
@@ -158,7 +163,8 @@ describe('a subscription', () => {
     const { pool_id } = await fixture.pool({ profiles: ['7g.80gb'] });
     const first = await ask({ pool_id });
     const key = { key: newId(), fingerprint: 'body' };
-    const again = () => fixture.call(subscriptions.subscribe, { team_id: team.team_id, pool_id, vgpus: 1 }, team.member, key);
+    const again = () =>
+      fixture.call(subscriptions.subscribe, { team_id: team.team_id, pool_id, vgpus: 1 }, team.member, key);
     expect((await errorOf(again())).code).toBe('insufficient_capacity');
     await fixture.unsubscribe(team, first);
     await fixture.settle();
@@ -168,7 +174,10 @@ describe('a subscription', () => {
   it('by a key that came with another body is refused', async () => {
     const { pool_id } = await fixture.pool();
     const by = (fingerprint: string) =>
-      fixture.call(subscriptions.subscribe, { team_id: team.team_id, pool_id, vgpus: 1 }, team.member, { key: pool_id, fingerprint });
+      fixture.call(subscriptions.subscribe, { team_id: team.team_id, pool_id, vgpus: 1 }, team.member, {
+        key: pool_id,
+        fingerprint,
+      });
     await by('one');
     expect((await errorOf(by('another'))).code).toBe('idempotency_mismatch');
   });
@@ -238,7 +247,9 @@ describe('who may subscribe', () => {
     const team = { team_id: told.team_id, name: 'Research', workspaces: [{ id: told.workspace_id, name: 'default' }] };
     await fixture.tell(teamChanged, { ...team, revision: 2, is_suspended: true, status: 'active' });
     expect((await errorOf(fixture.subscribe(told, { pool_id }))).code).toBe('team_suspended');
-    expect((await fixture.call(subscriptions.subscribe, { team_id: told.team_id, pool_id, vgpus: 1 })).status).toBe('subscribing');
+    expect((await fixture.call(subscriptions.subscribe, { team_id: told.team_id, pool_id, vgpus: 1 })).status).toBe(
+      'subscribing',
+    );
     await fixture.tell(teamChanged, { ...team, revision: 3, is_suspended: false, status: 'deleting' });
     expect((await errorOf(fixture.subscribe(told, { pool_id }))).code).toBe('conflict');
     await fixture.tell(teamChanged, { ...team, revision: 4, is_suspended: false, status: 'deleted' });

@@ -15,7 +15,10 @@ import { SharedTransactions } from './shared-transactions.js';
 import { SubscriptionSteps } from './subscription-steps.js';
 import { subscriptionView } from './subscription-view.js';
 
-type NewSubscription = Pick<SubscriptionEntity, 'teamId' | 'workspaceId' | 'poolId' | 'name' | 'profile' | 'vRamGb' | 'vgpus'>;
+type NewSubscription = Pick<
+  SubscriptionEntity,
+  'teamId' | 'workspaceId' | 'poolId' | 'name' | 'profile' | 'vRamGb' | 'vgpus'
+>;
 
 interface Request {
   readonly pool: KnownPool;
@@ -37,7 +40,9 @@ export class SubscriptionAccepting {
     private readonly subscriptions: SubscriptionSteps,
     private readonly capacity: TeamCapacity,
   ) {
-    this.shared = new SharedTransactions<Request, Subscription>(transactions, (manager, all) => this.acceptAll(manager, all));
+    this.shared = new SharedTransactions<Request, Subscription>(transactions, (manager, all) =>
+      this.acceptAll(manager, all),
+    );
   }
 
   /**
@@ -70,7 +75,12 @@ export class SubscriptionAccepting {
   }
 
   /** Answers each of these by itself. */
-  private async decide(manager: EntityManager, pool: KnownPool, open: readonly Open[], answers: Answers): Promise<void> {
+  private async decide(
+    manager: EntityManager,
+    pool: KnownPool,
+    open: readonly Open[],
+    answers: Answers,
+  ): Promise<void> {
     const decisions = await this.admissions.decide(
       manager,
       pool,
@@ -91,7 +101,11 @@ export class SubscriptionAccepting {
     });
   }
 
-  private async write(manager: EntityManager, pool: KnownPool, accepted: readonly Accepted[]): Promise<SubscriptionEntity[]> {
+  private async write(
+    manager: EntityManager,
+    pool: KnownPool,
+    accepted: readonly Accepted[],
+  ): Promise<SubscriptionEntity[]> {
     if (accepted.length === 0) return [];
     const all = accepted.map(({ values, context, decided }) => ({
       values: { ...values, lastError: shownAs(decided) },
@@ -99,7 +113,9 @@ export class SubscriptionAccepting {
       decided,
     }));
     const rows = await this.subscriptions.insertAll(manager, all);
-    const held = all.flatMap(({ decided, cause }, at) => (rows[at] ? [{ decided, subscription: rows[at], isAdded: false, cause }] : []));
+    const held = all.flatMap(({ decided, cause }, at) =>
+      rows[at] ? [{ decided, subscription: rows[at], isAdded: false, cause }] : [],
+    );
     await this.admissions.hold(manager, pool, held);
     await this.capacity.note(
       manager,
@@ -124,7 +140,9 @@ function openOf(all: readonly Request[], answers: Answers): Open[] {
   return all.flatMap((request, at) => (answers[at] === undefined ? [{ ...request, at }] : []));
 }
 
-/** Without those that must be the only ones of their team behind another of it: what becomes of that one is known first. */
+/**
+ * Without those that must be the only ones of their team behind another of it: what becomes of that one is known first.
+ */
 function withoutTwins(open: readonly Open[]): Open[] {
   const teamIds = new Set<string>();
   return open.filter(({ isUnique, values: { teamId } }) => {
@@ -148,8 +166,16 @@ async function lockUnique(manager: EntityManager, { poolId }: KnownPool, all: re
   );
 }
 
-/** Answers those that must be the only ones of their team on the pool, and are not: a statement after that of the locks, so that it sees what was committed before. */
-async function refuseSecond(manager: EntityManager, { poolId }: KnownPool, open: readonly Open[], answers: Answers): Promise<void> {
+/**
+ * Answers those that must be the only ones of their team on the pool, and are not: a statement after that of the locks,
+ * so that it sees what was committed before.
+ */
+async function refuseSecond(
+  manager: EntityManager,
+  { poolId }: KnownPool,
+  open: readonly Open[],
+  answers: Answers,
+): Promise<void> {
   const teamIds = uniqueTeamsOf(open);
   if (teamIds.length === 0) return;
   const rows = await manager.query<{ teamId: string }[]>(
@@ -158,7 +184,8 @@ async function refuseSecond(manager: EntityManager, { poolId }: KnownPool, open:
   );
   const holders = new Set(rows.map(({ teamId }) => teamId));
   for (const { at, isUnique, values } of open)
-    if (isUnique && holders.has(values.teamId)) answers[at] = new AppError('conflict', 'Already subscribed to this pool.');
+    if (isUnique && holders.has(values.teamId))
+      answers[at] = new AppError('conflict', 'Already subscribed to this pool.');
 }
 
 /** The reason that a row shows until its first step. */

@@ -23,7 +23,12 @@ import { readPage, Statements } from '@atoll/database';
 import { WholeListings, type Json } from '@atoll/rpc';
 import { TeamDirectory } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
-import { MetricsSource, type MeasuredSlice, type MeasuredSubscription, type SubscriptionMetrics } from '../metrics/metrics-source.js';
+import {
+  MetricsSource,
+  type MeasuredSlice,
+  type MeasuredSubscription,
+  type SubscriptionMetrics,
+} from '../metrics/metrics-source.js';
 import { windowMs } from '../metrics/windows.js';
 import { PoolCatalogue, type KnownPool } from '../sharing/pool-catalogue.js';
 import type { SubscriptionEntity } from '../model/subscription.entity.js';
@@ -40,7 +45,10 @@ interface SliceRow {
   heldUntil: Date | null;
 }
 
-/** Times in which one subscription held a slice, at most, the latest of the window: more than workloads of an hour in a month. */
+/**
+ * Times in which one subscription held a slice, at most, the latest of the window: more than workloads of an hour in a
+ * month.
+ */
 const maxHeld = 1_000;
 
 /** Subscriptions with their metrics: a page is two statements and one query of the metrics' source. */
@@ -55,7 +63,10 @@ export class SubscriptionListing {
     private readonly whole: WholeListings,
   ) {}
 
-  async all({ metric_window, include_ended, ...asked }: ListAllSubscriptions, { caller }: CallContext): Promise<SubscriptionPage> {
+  async all(
+    { metric_window, include_ended, ...asked }: ListAllSubscriptions,
+    { caller }: CallContext,
+  ): Promise<SubscriptionPage> {
     requirePlatformAdmin(caller);
     const { page, limit, offset } = pageWindow(asked, 1);
     const isWhole = include_ended === 'true';
@@ -116,7 +127,11 @@ export class SubscriptionListing {
     requirePermission(caller, row.teamId, 'readTeam', 'subscription');
     const pool = poolIn(await this.pools.poolsOf([row.poolId]), row);
     const slices = (await this.slicesOf([row], metric_window)).map((slice) => measurable(slice, pool));
-    const points = await this.metrics.course(metric_window, { ...row, gpuaasId: pool.gpuaasId, slices }, utilizationPoints);
+    const points = await this.metrics.course(
+      metric_window,
+      { ...row, gpuaasId: pool.gpuaasId, slices },
+      utilizationPoints,
+    );
     return {
       subscription_id,
       metric_window,
@@ -154,7 +169,10 @@ export class SubscriptionListing {
     };
   }
 
-  /** Their ids, in the order they were made, as one text: a row each would be thousands. `$1` and `$2` are the limits; `where` may use further values. */
+  /**
+   * Their ids, in the order they were made, as one text: a row each would be thousands. `$1` and `$2` are the limits;
+   * `where` may use further values.
+   */
   private async newest(name: string, where: string, isWhole: boolean, values: unknown[]): Promise<string[]> {
     const { live, ended } = subscriptionsWithoutLimit;
     const [found] = await this.statements.query<{ ids: string | null }>(
@@ -168,7 +186,8 @@ export class SubscriptionListing {
   }
 
   private async byIds(ids: readonly string[], window?: MetricWindow): Promise<MeteredSubscription[]> {
-    const query = 'SELECT * FROM subscription WHERE subscription_id = ANY ($1::bigint[]) ORDER BY created_at, subscription_id';
+    const query =
+      'SELECT * FROM subscription WHERE subscription_id = ANY ($1::bigint[]) ORDER BY created_at, subscription_id';
     const rows = await this.statements.query<object>('subscriptions.by-ids', query, [ids]);
     return this.measured(
       rows.map((raw) => this.subscriptions.rowOf(raw)),
@@ -176,7 +195,10 @@ export class SubscriptionListing {
     );
   }
 
-  private async measured(rows: readonly SubscriptionEntity[], window: MetricWindow = 'last_24h'): Promise<MeteredSubscription[]> {
+  private async measured(
+    rows: readonly SubscriptionEntity[],
+    window: MetricWindow = 'last_24h',
+  ): Promise<MeteredSubscription[]> {
     const pools = await this.pools.poolsOf(rows.map(({ poolId }) => poolId));
     const sinceMs = Date.now() - windowMs[window];
     // What ended before the window has no figures in it.
@@ -197,7 +219,10 @@ export class SubscriptionListing {
     });
   }
 
-  private async figuresOf(window: MetricWindow, asked: readonly MeasuredSubscription[]): Promise<ReadonlyMap<string, SubscriptionMetrics>> {
+  private async figuresOf(
+    window: MetricWindow,
+    asked: readonly MeasuredSubscription[],
+  ): Promise<ReadonlyMap<string, SubscriptionMetrics>> {
     return asked.length === 0 ? new Map<string, SubscriptionMetrics>() : this.metrics.read(window, asked);
   }
 
@@ -233,7 +258,10 @@ function poolIn(pools: ReadonlyMap<string, KnownPool>, { poolId }: SubscriptionE
   return pool;
 }
 
-function measurable({ isSlot, gpuUuid, gpuInstanceId, heldFrom, heldUntil }: SliceRow, { mechanism }: KnownPool): MeasuredSlice {
+function measurable(
+  { isSlot, gpuUuid, gpuInstanceId, heldFrom, heldUntil }: SliceRow,
+  { mechanism }: KnownPool,
+): MeasuredSlice {
   return { gpuUuid, gpuInstanceId, isMigInstance: mechanism === 'mig' && isSlot, heldFrom, heldUntil };
 }
 

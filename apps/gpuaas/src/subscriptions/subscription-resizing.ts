@@ -36,7 +36,10 @@ interface Open extends Request {
 
 type Answers = (Subscription | AppError | undefined)[];
 
-/** Changes what subscriptions hold. Requests for one pool share transactions, in which each subscription is changed once. */
+/**
+ * Changes what subscriptions hold. Requests for one pool share transactions, in which each subscription is changed
+ * once.
+ */
 @Injectable()
 export class SubscriptionResizing {
   private readonly shared: SharedTransactions<Request, Subscription>;
@@ -49,10 +52,15 @@ export class SubscriptionResizing {
     private readonly subscriptions: SubscriptionSteps,
     private readonly capacity: TeamCapacity,
   ) {
-    this.shared = new SharedTransactions<Request, Subscription>(transactions, (manager, all) => this.resizeAll(manager, all));
+    this.shared = new SharedTransactions<Request, Subscription>(transactions, (manager, all) =>
+      this.resizeAll(manager, all),
+    );
   }
 
-  /** Throws `insufficient_capacity`, with what would be accepted, and `conflict` where the subscription cannot be changed now. */
+  /**
+   * Throws `insufficient_capacity`, with what would be accepted, and `conflict` where the subscription cannot be
+   * changed now.
+   */
   async resize(request: Request): Promise<Subscription> {
     return this.shared.add(request.pool.poolId, { of: request.teamId, about: request.subscriptionId }, request);
   }
@@ -116,7 +124,11 @@ export class SubscriptionResizing {
     const decisions = await this.admissions.decide(
       manager,
       pool,
-      growing.map(({ vgpus, held: { teamId, profile, vgpus: before } }) => ({ teamId, profile, vgpus: vgpus - before })),
+      growing.map(({ vgpus, held: { teamId, profile, vgpus: before } }) => ({
+        teamId,
+        profile,
+        vgpus: vgpus - before,
+      })),
       leaving,
     );
     const all: Held[] = [];
@@ -134,7 +146,13 @@ export class SubscriptionResizing {
     );
   }
 
-  private async begin(manager: EntityManager, pool: KnownPool, request: Open, decided: Decided, answers: Answers): Promise<Held> {
+  private async begin(
+    manager: EntityManager,
+    pool: KnownPool,
+    request: Open,
+    decided: Decided,
+    answers: Answers,
+  ): Promise<Held> {
     const { held, vgpus, at } = request;
     const cause = causeOfResize(request);
     const values = { resizeVgpus: vgpus, resizeFailure: null };
@@ -159,28 +177,45 @@ export class SubscriptionResizing {
   }
 
   /** Takes effect at once, since what is taken away is not in use. */
-  private async shrink(manager: EntityManager, pool: KnownPool, shrinking: readonly Open[], answers: Answers): Promise<void> {
+  private async shrink(
+    manager: EntityManager,
+    pool: KnownPool,
+    shrinking: readonly Open[],
+    answers: Answers,
+  ): Promise<void> {
     for (const request of shrinking) {
       const { held, vgpus, at } = request;
       // The size that it has: a resize that failed is not shown any more.
       const isNone = vgpus === held.vgpus && held.resizeVgpus === null;
       const values = { vgpus, resizeVgpus: null, resizeFailure: null };
-      const moved = isNone ? held : await this.subscriptions.move(manager, held, 'SHRUNK', causeOfResize(request), values);
+      const moved = isNone
+        ? held
+        : await this.subscriptions.move(manager, held, 'SHRUNK', causeOfResize(request), values);
       answers[at] = subscriptionView(moved ?? held, pool);
     }
   }
 }
 
-function refusalOf({ vgpus, refusal }: Request, held: SubscriptionEntity, closing: AppError | undefined): AppError | undefined {
+function refusalOf(
+  { vgpus, refusal }: Request,
+  held: SubscriptionEntity,
+  closing: AppError | undefined,
+): AppError | undefined {
   if (isResizing(held.state))
-    return new AppError('conflict', `A change to ${held.resizeVgpus} vGPUs is pending: wait until it has succeeded or failed.`);
+    return new AppError(
+      'conflict',
+      `A change to ${held.resizeVgpus} vGPUs is pending: wait until it has succeeded or failed.`,
+    );
   if (held.state !== 'active')
     return new AppError('conflict', `The subscription is ${statusOf(held.state)}: only an active one can be changed.`);
   return vgpus > held.vgpus ? (refusal ?? closing) : undefined;
 }
 
 function inUse(used: number, before: number): AppError {
-  return new AppError('conflict', `${used} of its ${before} vGPUs are in use: stop workloads first, or keep at least ${used}.`);
+  return new AppError(
+    'conflict',
+    `${used} of its ${before} vGPUs are in use: stop workloads first, or keep at least ${used}.`,
+  );
 }
 
 /** With overcommit a subscription holds no leases. */

@@ -31,7 +31,9 @@ import { subscriptionMachine, type SubscriptionEvent, type SubscriptionState } f
 
 type Found = Outcome<SubscriptionEntity, SubscriptionEvent>;
 
-/** Between two looks at what stops: a workload that ends makes its subscription due, unless that is locked at the time. */
+/**
+ * Between two looks at what stops: a workload that ends makes its subscription due, unless that is locked at the time.
+ */
 const looks = { firstMs: 1_000, mostMs: 30_000 };
 
 /** Subscriptions: granted when their GPUs are where they are to be, ended when what ran on them has stopped. */
@@ -79,8 +81,8 @@ export class SubscriptionSteps extends DurableMachine<SubscriptionEntity, Subscr
   }
 
   /**
-   * Forgets what was held before any metric window. Finds what a worker of a release before `draining` has left at rest in
-   * it, and may leave there again as long as it runs.
+   * Forgets what was held before any metric window. Finds what a worker of a release before `draining` has left at rest
+   * in it, and may leave there again as long as it runs.
    */
   override async sweep(): Promise<readonly string[]> {
     await forgetHeldSlices((sql, values) => this.query(sql, values));
@@ -120,10 +122,15 @@ export class SubscriptionSteps extends DurableMachine<SubscriptionEntity, Subscr
         await this.enteredActive(manager, subscription, event, cause);
         break;
       case 'undoing':
-        await manager.query(`UPDATE subscription SET failure = last_error->>'message' WHERE subscription_id = $1`, [subscriptionId]);
+        await manager.query(`UPDATE subscription SET failure = last_error->>'message' WHERE subscription_id = $1`, [
+          subscriptionId,
+        ]);
         return withdrawRequest(manager, 'subscription', subscriptionId);
       case 'reverting':
-        await manager.query(`UPDATE subscription SET resize_failure = last_error->>'message' WHERE subscription_id = $1`, [subscriptionId]);
+        await manager.query(
+          `UPDATE subscription SET resize_failure = last_error->>'message' WHERE subscription_id = $1`,
+          [subscriptionId],
+        );
         return withdrawRequest(manager, 'subscription', subscriptionId);
       case 'unsubscribing':
         await withdrawRequest(manager, 'subscription', subscriptionId);
@@ -159,10 +166,13 @@ export class SubscriptionSteps extends DurableMachine<SubscriptionEntity, Subscr
       case 'SHRUNK':
         return this.usage.tell(manager, [{ subscription, vgpus }]);
       case 'GROWN':
-        await manager.query('UPDATE subscription SET vgpus = resize_vgpus, resize_vgpus = NULL WHERE subscription_id = $1', [
+        await manager.query(
+          'UPDATE subscription SET vgpus = resize_vgpus, resize_vgpus = NULL WHERE subscription_id = $1',
+          [subscriptionId],
+        );
+        await manager.query('UPDATE lease SET is_added = false WHERE subscription_id = $1 AND is_added', [
           subscriptionId,
         ]);
-        await manager.query('UPDATE lease SET is_added = false WHERE subscription_id = $1 AND is_added', [subscriptionId]);
         return this.usage.tell(manager, [{ subscription, vgpus: resizeVgpus ?? vgpus }]);
       default:
         if (event === 'FAILED') await this.distrust(manager, subscription, added, cause);
@@ -192,13 +202,17 @@ export class SubscriptionSteps extends DurableMachine<SubscriptionEntity, Subscr
   }
 
   /** Returns what the subscription waits for; undefined if its node can be asked. */
-  private async notYet({ subscriptionId, state, vgpus, resizeVgpus }: SubscriptionEntity, standing: Standing): Promise<Found | undefined> {
+  private async notYet(
+    { subscriptionId, state, vgpus, resizeVgpus }: SubscriptionEntity,
+    standing: Standing,
+  ): Promise<Found | undefined> {
     if (standing.isWaiting) return this.waiting.attend('subscription', subscriptionId);
     return readiness(standing, state === 'growing' ? (resizeVgpus ?? vgpus) - vgpus : vgpus);
   }
 
   private async giveBack(subscription: SubscriptionEntity, context: StepContext): Promise<Found> {
-    if (await this.isInUse(subscription)) return this.moving('DRAIN', { code: 'stopping', message: 'It waits for its workloads to stop.' });
+    if (await this.isInUse(subscription))
+      return this.moving('DRAIN', { code: 'stopping', message: 'It waits for its workloads to stop.' });
     await this.driver.vacate(await this.leasesHere(subscription), context.signal);
     return isOnLastNode(subscription) ? { event: 'RELEASED' } : 'lane done';
   }
@@ -213,12 +227,15 @@ export class SubscriptionSteps extends DurableMachine<SubscriptionEntity, Subscr
   /** A move that says nothing of the node: whether that answers has not been seen. */
   private moving(event: SubscriptionEvent, reason: { code: string; message: string } | null = null): Found {
     return {
-      decide: async (manager, row) => (await this.move(manager, row, event, { actor: 'system:gpuaas' }, {}, reason)) !== undefined,
+      decide: async (manager, row) =>
+        (await this.move(manager, row, event, { actor: 'system:gpuaas' }, {}, reason)) !== undefined,
     };
   }
 
   private async isInUse({ subscriptionId }: SubscriptionEntity): Promise<boolean> {
-    const running = await this.query(`SELECT FROM workload WHERE subscription_id = $1 AND ${liveWorkload} LIMIT 1`, [subscriptionId]);
+    const running = await this.query(`SELECT FROM workload WHERE subscription_id = $1 AND ${liveWorkload} LIMIT 1`, [
+      subscriptionId,
+    ]);
     return running.length > 0;
   }
 
@@ -231,7 +248,12 @@ export class SubscriptionSteps extends DurableMachine<SubscriptionEntity, Subscr
   }
 
   /** A node that did not give back what was held is initialised before anybody else is placed there. */
-  private async distrust(manager: EntityManager, subscription: SubscriptionEntity, held: HeldFilter, cause: Cause): Promise<void> {
+  private async distrust(
+    manager: EntityManager,
+    subscription: SubscriptionEntity,
+    held: HeldFilter,
+    cause: Cause,
+  ): Promise<void> {
     const message = subscription.lastError?.message ?? 'The node did not give back what was held.';
     await this.placement.distrust(manager, held, nodesLeft(subscription), message, cause);
   }

@@ -4,7 +4,10 @@ import type { KnownPool } from '../sharing/pool-catalogue.js';
 import type { SubscriptionEntity } from '../model/subscription.entity.js';
 
 /** The row on the wire. */
-export function subscriptionView(row: SubscriptionEntity, pool: Pick<KnownPool, 'poolName' | 'gpuaasId' | 'regionId'>): Subscription {
+export function subscriptionView(
+  row: SubscriptionEntity,
+  pool: Pick<KnownPool, 'poolName' | 'gpuaasId' | 'regionId'>,
+): Subscription {
   const status = statusOf(row.state);
   return {
     subscription_id: row.subscriptionId,

@@ -83,7 +83,8 @@ export class SubscriptionsService {
     const cause = causeOf(context);
     return this.transactions.once(context, async (manager) => {
       const held = await this.lock(manager, subscription_id);
-      if (statusOf(held.state) !== 'subscribing' && statusOf(held.state) !== 'active') return subscriptionView(held, pool);
+      if (statusOf(held.state) !== 'subscribing' && statusOf(held.state) !== 'active')
+        return subscriptionView(held, pool);
       const running = await this.workloads.lockLive(manager, subscription_id);
       const shown = running.filter(({ state }) => state !== 'undoing');
       if (shown.length > 0 && !force) throw inUse(shown);
@@ -115,12 +116,20 @@ export class SubscriptionsService {
 function requireSold(pool: KnownPool, profile?: string): ReturnType<typeof soldProfiles>[number] {
   const sold = soldProfiles(pool);
   const found = profile === undefined ? sold[0] : sold.find(({ name }) => name === profile);
-  if (!found) throw invalidField('profile', 'isSold', `must be one that the pool sells: ${sold.map(({ name }) => name).join(', ')}.`);
+  if (!found)
+    throw invalidField(
+      'profile',
+      'isSold',
+      `must be one that the pool sells: ${sold.map(({ name }) => name).join(', ')}.`,
+    );
   return found;
 }
 
 function inUse(running: readonly WorkloadEntity[]): AppError {
   const shown = running.slice(0, 10).map(({ workloadId, name }) => `${workloadId} (${name})`);
   const more = running.length > shown.length ? ` and ${running.length - shown.length} more` : '';
-  return new AppError('conflict', `Workloads run on the subscription: ${shown.join(', ')}${more}. Stop them, or send force: true.`);
+  return new AppError(
+    'conflict',
+    `Workloads run on the subscription: ${shown.join(', ')}${more}. Stop them, or send force: true.`,
+  );
 }

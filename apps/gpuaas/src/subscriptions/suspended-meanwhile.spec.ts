@@ -13,7 +13,8 @@ beforeAll(async () => {
 afterAll(() => fixture.stop());
 
 /** What a call is told that was let in before the suspension of its team was known here, and gives after it. */
-const toldAfter = (call: () => Promise<unknown>) => codeWhenSuspendedMeanwhile(fixture.get(Transactions), team.team_id, call);
+const toldAfter = (call: () => Promise<unknown>) =>
+  codeWhenSuspendedMeanwhile(fixture.get(Transactions), team.team_id, call);
 
 it('nothing is given to a team whose suspension is heard of while the call waits', async () => {
   const { member } = team;
@@ -25,6 +26,9 @@ it('nothing is given to a team whose suspension is heard of while the call waits
     'more vGPUs': () => fixture.call(subscriptions.resize, { subscription_id, vgpus: 3 }, member),
     'a workload': () => fixture.call(workloads.start, { subscription_id, name: 'job' }, member),
   };
-  for (const [what, call] of Object.entries(calls)) expect([what, await toldAfter(call)]).toEqual([what, 'team_suspended']);
-  expect((await fixture.call(subscriptions.resize, { subscription_id, vgpus: 3 }, member)).subscription_id).toBe(subscription_id);
+  for (const [what, call] of Object.entries(calls))
+    expect([what, await toldAfter(call)]).toEqual([what, 'team_suspended']);
+  expect((await fixture.call(subscriptions.resize, { subscription_id, vgpus: 3 }, member)).subscription_id).toBe(
+    subscription_id,
+  );
 });

@@ -43,7 +43,9 @@ it('law: each is answered once, by its own answer, in batches of one key within 
       const underWay = new Map<string, number>();
       const together = new Together<Asked, Answer>(limit, async (batch) => {
         expect([batch.length <= limit, new Set(batch.map(({ key }) => key)).size]).toEqual([true, 1]);
-        expect(batch.map(({ name }) => Number(name))).toEqual(batch.map(({ name }) => Number(name)).toSorted((one, other) => one - other));
+        expect(batch.map(({ name }) => Number(name))).toEqual(
+          batch.map(({ name }) => Number(name)).toSorted((one, other) => one - other),
+        );
         const topics = batch.flatMap(({ about }) => about ?? []);
         expect(new Set(topics).size).toBe(topics.length);
         const key = batch[0]!.key;
@@ -61,7 +63,8 @@ it('law: each is answered once, by its own answer, in batches of one key within 
       }
       expect(await Promise.all(answers)).toEqual(all.map(({ name, isRefused }) => (isRefused ? 'conflict' : name)));
       // Those about the same, and those of one about nothing, one after the other.
-      const rows = (from: readonly Asked[]) => Map.groupBy(from, ({ key, of, about }) => `${key} ${about ?? `of ${of}`}`);
+      const rows = (from: readonly Asked[]) =>
+        Map.groupBy(from, ({ key, of, about }) => `${key} ${about ?? `of ${of}`}`);
       expect(new Map([...rows(done)].toSorted())).toEqual(new Map([...rows(all)].toSorted()));
     }),
     runs(100),
@@ -83,7 +86,8 @@ it('law: nobody waits for all that somebody else has asked for: while one waits,
             const served = Map.groupBy(batch, (of) => of);
             const most = Math.max(...[...served.values()].map(({ length }) => length));
             for (const of of batch) count(of, -1);
-            for (const [of, left] of waiting) if (left > 0) expect(most).toBeLessThanOrEqual((served.get(of)?.length ?? 0) + 1);
+            for (const [of, left] of waiting)
+              if (left > 0) expect(most).toBeLessThanOrEqual((served.get(of)?.length ?? 0) + 1);
           }
           return batch.map((answered) => ({ answered }));
         });

@@ -4,7 +4,10 @@ import { AppError, isAppError } from '@atoll/errors';
 export interface Place {
   /** Whose request it is: where more wait than a batch takes, of each as many as of any other. */
   readonly of: string;
-  /** What it is about: of several that are about the same a batch takes the first. Left out: nothing that another might be about. */
+  /**
+   * What it is about: of several that are about the same a batch takes the first. Left out: nothing that another might
+   * be about.
+   */
   readonly about?: string;
 }
 
@@ -18,9 +21,9 @@ interface Waiter<Request, Answer> extends Place {
 const maxWaiters = 2_000;
 
 /**
- * Serves concurrent requests of one key in batches: all that arrive while a batch is under way form the next one, in the
- * order in which they came. The first request of a key is served at once; no request waits for others to arrive, and none for all
- * that somebody else has asked for.
+ * Serves concurrent requests of one key in batches: all that arrive while a batch is under way form the next one, in
+ * the order in which they came. The first request of a key is served at once; no request waits for others to arrive,
+ * and none for all that somebody else has asked for.
  */
 export class Together<Request, Answer extends object> {
   private readonly queues = new Map<string, Waiter<Request, Answer>[]>();

@@ -16,8 +16,10 @@ afterAll(() => fixture.stop());
 
 type Held = { subscription_id: string };
 
-const resize = ({ subscription_id }: Held, vgpus: number) => fixture.call(subscriptions.resize, { subscription_id, vgpus }, team.member);
-const leases = ({ subscription_id }: Held) => fixture.query('SELECT FROM lease WHERE subscription_id = $1', [subscription_id]);
+const resize = ({ subscription_id }: Held, vgpus: number) =>
+  fixture.call(subscriptions.resize, { subscription_id, vgpus }, team.member);
+const leases = ({ subscription_id }: Held) =>
+  fixture.query('SELECT FROM lease WHERE subscription_id = $1', [subscription_id]);
 const statusOf = async (held: Held) => (await fixture.subscription(team, held)).status;
 
 async function active(pool_id: string, vgpus: number): Promise<Held> {
@@ -40,7 +42,11 @@ describe('unsubscribing', () => {
     expect((await fixture.unsubscribe(team, held)).status).toBe('unsubscribing');
     expect((await fixture.unsubscribe(team, held)).status).toBe('unsubscribing');
     await fixture.settle();
-    expect(await fixture.unsubscribe(team, held)).toMatchObject({ status: 'unsubscribed', vgpus_allocated: 0, reason: null });
+    expect(await fixture.unsubscribe(team, held)).toMatchObject({
+      status: 'unsubscribed',
+      vgpus_allocated: 0,
+      reason: null,
+    });
     expect([(await leases(held)).length, await left(pool_id)]).toEqual([0, 7]);
   });
 
@@ -74,7 +80,13 @@ describe('unsubscribing', () => {
     await fixture.unsubscribe(team, held);
     await fixture.settle();
     expect(await statusOf(held)).toBe('unsubscribed');
-    expect(await fixture.gpu(pool)).toMatchObject({ mode: 'Spatial', origin: 'configured', transition: null, slices: [], tenants: [] });
+    expect(await fixture.gpu(pool)).toMatchObject({
+      mode: 'Spatial',
+      origin: 'configured',
+      transition: null,
+      slices: [],
+      tenants: [],
+    });
   });
 
   it('while workloads run is refused and names them; with force they are stopped first', async () => {
@@ -99,7 +111,9 @@ describe('unsubscribing', () => {
     const { pool_id } = await fixture.pool({ mechanism: 'mps', replicas: 12 });
     const held = await active(pool_id, 12);
     await Promise.all(Array.from({ length: 12 }, () => fixture.start(team, held)));
-    expect((await errorOf(fixture.unsubscribe(team, held))).message).toMatch(/^(?:[^,]*,){9}[^,]* and 2 more\. Stop them/);
+    expect((await errorOf(fixture.unsubscribe(team, held))).message).toMatch(
+      /^(?:[^,]*,){9}[^,]* and 2 more\. Stop them/,
+    );
   });
 
   it('while workloads are stopping waits for them, by force or not', async () => {
@@ -122,8 +136,11 @@ describe('unsubscribing', () => {
       `UPDATE subscription SET state = 'draining', deadline_at = NULL, due_at = NULL, parked_until = NULL WHERE subscription_id = $1`,
       [held.subscription_id],
     );
-    const listed = () => fixture.call(machines('gpuaas').list, { service: 'gpuaas', machine: 'subscription', kind: 'waiting' });
-    expect((await listed()).data).toContainEqual(expect.objectContaining({ key: held.subscription_id, state: 'draining' }));
+    const listed = () =>
+      fixture.call(machines('gpuaas').list, { service: 'gpuaas', machine: 'subscription', kind: 'waiting' });
+    expect((await listed()).data).toContainEqual(
+      expect.objectContaining({ key: held.subscription_id, state: 'draining' }),
+    );
     await fixture.settle();
     expect([await statusOf(held), (await leases(held)).length, (await listed()).data]).toEqual(['unsubscribed', 0, []]);
   });
@@ -133,7 +150,12 @@ describe('unsubscribing', () => {
     for (let round = 0; round < 6; round += 1) {
       const held = await active(pool_id, 2);
       const isForced = round % 2 === 0;
-      await Promise.allSettled([resize(held, 5), fixture.start(team, held), fixture.unsubscribe(team, held, isForced), resize(held, 1)]);
+      await Promise.allSettled([
+        resize(held, 5),
+        fixture.start(team, held),
+        fixture.unsubscribe(team, held, isForced),
+        resize(held, 1),
+      ]);
       await fixture.settle();
       if ((await statusOf(held)) === 'active') await fixture.unsubscribe(team, held, true);
       await fixture.settle();

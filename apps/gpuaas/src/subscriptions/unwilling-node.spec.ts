@@ -16,7 +16,8 @@ afterAll(() => fixture.stop());
 
 type Held = { subscription_id: string };
 
-const leases = ({ subscription_id }: Held) => fixture.query('SELECT FROM lease WHERE subscription_id = $1', [subscription_id]);
+const leases = ({ subscription_id }: Held) =>
+  fixture.query('SELECT FROM lease WHERE subscription_id = $1', [subscription_id]);
 const statusOf = async (held: Held) => (await fixture.subscription(team, held)).status;
 
 async function active(pool_id: string, vgpus: number): Promise<Held> {
@@ -79,7 +80,10 @@ describe('a subscription that its node does not grant', () => {
     await fixture.get(SimulatedFaults).inject(nodeName, 'confirm', 'refuse', 4);
     const held = await fixture.subscribe(team, { pool_id });
     await fixture.work();
-    expect(await fixture.subscription(team, held)).toMatchObject({ status: 'subscribing', reason: 'The node refused: confirm.' });
+    expect(await fixture.subscription(team, held)).toMatchObject({
+      status: 'subscribing',
+      reason: 'The node refused: confirm.',
+    });
     await fixture.settle();
     expect(await fixture.subscription(team, held)).toMatchObject({ status: 'active', reason: null });
   });

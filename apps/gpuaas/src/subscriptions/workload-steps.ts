@@ -1,6 +1,13 @@
 import { podWorkloadChanged } from '@atoll/contracts/gpuaas';
 import { Outbox } from '@atoll/events';
-import { DurableMachine, touchRows, type Cause, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
+import {
+  DurableMachine,
+  touchRows,
+  type Cause,
+  type Outcome,
+  type Passage,
+  type StepContext,
+} from '@atoll/state-machine';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { TeamCapacity } from '../capacity/team-capacity.js';
@@ -24,7 +31,13 @@ import { withdrawRequest } from '../sharing/waiting-requests.js';
 import { PoolCatalogue } from '../sharing/pool-catalogue.js';
 import { subscriptionMachine } from '../model/subscription.machine.js';
 import type { WorkloadEntity } from '../model/workload.entity.js';
-import { drainingMs, liveWorkload, workloadMachine, type WorkloadEvent, type WorkloadState } from '../model/workload.machine.js';
+import {
+  drainingMs,
+  liveWorkload,
+  workloadMachine,
+  type WorkloadEvent,
+  type WorkloadState,
+} from '../model/workload.machine.js';
 
 type Found = Outcome<WorkloadEntity, WorkloadEvent>;
 
@@ -100,9 +113,10 @@ export class WorkloadSteps extends DurableMachine<WorkloadEntity, WorkloadState,
         cause,
       );
     }
-    const [pool] = await manager.query<{ pool_id: string }[]>('SELECT pool_id FROM subscription WHERE subscription_id = $1', [
-      subscriptionId,
-    ]);
+    const [pool] = await manager.query<{ pool_id: string }[]>(
+      'SELECT pool_id FROM subscription WHERE subscription_id = $1',
+      [subscriptionId],
+    );
     const { overcommit } = await this.pools.pool(pool?.pool_id ?? '', manager);
     if (overcommit > 1) {
       await this.placement.release(manager, { of: 'workload_id', ids: [workloadId] }, cause);
@@ -121,12 +135,16 @@ export class WorkloadSteps extends DurableMachine<WorkloadEntity, WorkloadState,
     );
     const waitedMs = drainingMs.longest - left_ms;
     const againAfterMs = drainingMs.quiet - Math.min(waitedMs, this.podEnds.quietMs(teamId));
-    if (againAfterMs > 0) return { againAfterMs, reason: { code: 'draining', message: 'It waits for its pod to stop.' } };
+    if (againAfterMs > 0)
+      return { againAfterMs, reason: { code: 'draining', message: 'It waits for its pod to stop.' } };
     const cause = { actor: 'system:gpuaas', reason: 'Its pod did not stop in time.' };
     return { decide: async (manager, row) => (await this.move(manager, row, 'STOP', cause)) !== undefined };
   }
 
-  private async tellPod(manager: EntityManager, { podId, podStart, state, failure, lastError }: WorkloadEntity): Promise<void> {
+  private async tellPod(
+    manager: EntityManager,
+    { podId, podStart, state, failure, lastError }: WorkloadEntity,
+  ): Promise<void> {
     const status = toldStatus.get(state);
     if (podId === null || podStart === null || status === undefined) return;
     const reason = failure ?? lastError?.message ?? null;

@@ -37,12 +37,12 @@ export class HoldingsService {
   async ofTeam({ team_id }: HoldingTeam, { caller }: CallContext): Promise<TeamGpuHoldings> {
     requireService(caller);
     // For a team that holds nothing, one row with the time alone.
-    const rows = await this.statements.query<{ as_of: Date; region_id: string | null } & Omit<RegionalGpuHoldings, 'region_id'>>(
-      'holdings.of-team',
-      holdingsQuery,
-      [team_id],
+    const rows = await this.statements.query<
+      { as_of: Date; region_id: string | null } & Omit<RegionalGpuHoldings, 'region_id'>
+    >('holdings.of-team', holdingsQuery, [team_id]);
+    const regions = rows.flatMap(({ as_of: _asOf, region_id, ...holdings }) =>
+      region_id === null ? [] : [{ ...holdings, region_id }],
     );
-    const regions = rows.flatMap(({ as_of: _asOf, region_id, ...holdings }) => (region_id === null ? [] : [{ ...holdings, region_id }]));
     return { as_of: (rows[0]?.as_of ?? new Date()).toISOString(), regions };
   }
 }

@@ -58,7 +58,9 @@ it('counts what one team holds in each region, of all states in which something 
       baremetal_gpus: 0,
     },
   ]);
-  expect((await holdings(other)).regions).toMatchObject([{ vgpus: 1, vgpus_in_use: 0, gpus: 1, gpu_subscriptions: 1, gpu_workloads: 0 }]);
+  expect((await holdings(other)).regions).toMatchObject([
+    { vgpus: 1, vgpus_in_use: 0, gpus: 1, gpu_subscriptions: 1, gpu_workloads: 0 },
+  ]);
 });
 
 it('names no region for a team that holds nothing, or is not known', async () => {

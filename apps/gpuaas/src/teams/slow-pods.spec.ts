@@ -42,28 +42,34 @@ const passForSubscriptions = (seconds: number) =>
 const statusesOf = async ({ team_id }: ToldTeam) =>
   (await fixture.call(subscriptions.list, { team_id, include_ended: 'true' })).data.map(({ status }) => status);
 const statesOf = async (table: string, key: string, values: unknown[]) =>
-  (await fixture.query<{ state: string }>(`SELECT DISTINCT state FROM ${table} WHERE ${key} = ANY ($1) ORDER BY state`, [values])).map(
-    ({ state }) => state,
-  );
+  (
+    await fixture.query<{ state: string }>(
+      `SELECT DISTINCT state FROM ${table} WHERE ${key} = ANY ($1) ORDER BY state`,
+      [values],
+    )
+  ).map(({ state }) => state);
 
 it.each([
   ['before anybody looked at them', false],
   ['while they were looked at all the time', true],
-])('subscriptions whose pods stop after hours, %s, end whole, and no GPU goes out of service', async (_, areLookedAt) => {
-  const pool = await fixture.pool({ mechanism: 'mps', replicas: 48 });
-  const { team, pods } = await ending(pool.pool_id);
-  for (let hour = 0; hour < 3; hour += 1) {
-    if (areLookedAt) await fixture.work();
-    await passForSubscriptions(3_600);
-  }
-  await fixture.work();
-  expect(new Set(await statusesOf(team))).toEqual(new Set(['unsubscribing']));
-  for (const pod_id of pods) await fixture.ask(podWorkloads.end, { pod_id, start: 1 }, context());
-  await fixture.settle();
-  expect(await statusesOf(team)).toEqual(pods.map(() => 'unsubscribed'));
-  expect(await statesOf('workload', 'team_id', [team.team_id])).toEqual(['stopped']);
-  expect(await statesOf('gpu', 'gpu_id', pool.gpu_ids)).toEqual(['spatial']);
-});
+])(
+  'subscriptions whose pods stop after hours, %s, end whole, and no GPU goes out of service',
+  async (_, areLookedAt) => {
+    const pool = await fixture.pool({ mechanism: 'mps', replicas: 48 });
+    const { team, pods } = await ending(pool.pool_id);
+    for (let hour = 0; hour < 3; hour += 1) {
+      if (areLookedAt) await fixture.work();
+      await passForSubscriptions(3_600);
+    }
+    await fixture.work();
+    expect(new Set(await statusesOf(team))).toEqual(new Set(['unsubscribing']));
+    for (const pod_id of pods) await fixture.ask(podWorkloads.end, { pod_id, start: 1 }, context());
+    await fixture.settle();
+    expect(await statusesOf(team)).toEqual(pods.map(() => 'unsubscribed'));
+    expect(await statesOf('workload', 'team_id', [team.team_id])).toEqual(['stopped']);
+    expect(await statesOf('gpu', 'gpu_id', pool.gpu_ids)).toEqual(['spatial']);
+  },
+);
 
 const statesNow = ({ team_id }: ToldTeam) => statesOf('workload', 'team_id', [team_id]);
 
@@ -87,17 +93,20 @@ it('workloads wait for their pods for as long as the pods service ends others of
   expect(await statusesOf(team)).toEqual(pods.map(() => 'unsubscribed'));
 });
 
-it.each([-3_600_000, 3_600_000])('workloads wait by the clock of the database, where that of the process is %i ms off', async (offMs) => {
-  const pool = await fixture.pool({ mechanism: 'mps', replicas: 48 });
-  const { team } = await ending(pool.pool_id);
-  jest.spyOn(fixture.get(PodEnds), 'quietMs').mockReturnValue(Infinity);
-  await onOtherClock(offMs, () => fixture.work());
-  expect(await statesNow(team)).toEqual(['draining']);
-  await fixture.pass(120);
-  await onOtherClock(offMs, () => fixture.work());
-  expect(await statesNow(team)).toEqual(['stopped']);
-  jest.restoreAllMocks();
-});
+it.each([-3_600_000, 3_600_000])(
+  'workloads wait by the clock of the database, where that of the process is %i ms off',
+  async (offMs) => {
+    const pool = await fixture.pool({ mechanism: 'mps', replicas: 48 });
+    const { team } = await ending(pool.pool_id);
+    jest.spyOn(fixture.get(PodEnds), 'quietMs').mockReturnValue(Infinity);
+    await onOtherClock(offMs, () => fixture.work());
+    expect(await statesNow(team)).toEqual(['draining']);
+    await fixture.pass(120);
+    await onOtherClock(offMs, () => fixture.work());
+    expect(await statesNow(team)).toEqual(['stopped']);
+    jest.restoreAllMocks();
+  },
+);
 
 it('waits no longer for a pod than an hour, whatever is heard of others', async () => {
   const pool = await fixture.pool({ mechanism: 'mps', replicas: 48 });

@@ -29,7 +29,9 @@ async function answerTo({ team_id }: ToldTeam, revision = 2, workspace_id?: stri
   if (workspace_id === undefined) await fixture.tell(teamDeletionRequested, { team_id, revision, attempt_id });
   else await fixture.tell(workspaceDeletionRequested, { team_id, revision, attempt_id, workspace_id });
   for (;;) {
-    const answers = fixture.events.map(({ payload }) => payload as TeamDeletionAnswered).filter((each) => each.attempt_id === attempt_id);
+    const answers = fixture.events
+      .map(({ payload }) => payload as TeamDeletionAnswered)
+      .filter((each) => each.attempt_id === attempt_id);
     if (answers[0]) return answers[0];
     await new Promise((resolve) => setImmediate(resolve));
   }
@@ -42,13 +44,19 @@ const isAccepted = (call: Promise<unknown>) =>
     () => false,
   );
 const live = async ({ team_id }: ToldTeam) =>
-  (await fixture.query(`SELECT FROM subscription WHERE team_id = $1 AND state NOT IN ('unsubscribed', 'failed')`, [team_id])).length;
+  (
+    await fixture.query(`SELECT FROM subscription WHERE team_id = $1 AND state NOT IN ('unsubscribed', 'failed')`, [
+      team_id,
+    ])
+  ).length;
 
 describe('a team that is deleted with what it holds', () => {
   /** As `answerTo`; asks again with the same attempt. */
   async function force({ team_id }: ToldTeam, attempt_id: string): Promise<TeamDeletionAnswered> {
     const answers = () =>
-      fixture.events.map(({ payload }) => payload as TeamDeletionAnswered).filter((each) => each.attempt_id === attempt_id);
+      fixture.events
+        .map(({ payload }) => payload as TeamDeletionAnswered)
+        .filter((each) => each.attempt_id === attempt_id);
     const before = answers().length;
     await fixture.tell(teamDeletionRequested, { team_id, revision: 2, attempt_id, force: true });
     while (answers().length === before) await new Promise((resolve) => setImmediate(resolve));
@@ -68,7 +76,9 @@ describe('a team that is deleted with what it holds', () => {
       const [row] = await fixture.query('SELECT state FROM subscription WHERE subscription_id = $1', [subscription_id]);
       expect(row).toEqual({ state: 'unsubscribing' });
     }
-    expect(await fixture.query('SELECT state FROM workload WHERE workload_id = $1', [workload_id])).toEqual([{ state: 'stopping' }]);
+    expect(await fixture.query('SELECT state FROM workload WHERE workload_id = $1', [workload_id])).toEqual([
+      { state: 'stopping' },
+    ]);
     const other = await fixture.team();
     const kept = await subscribe(other);
     await fixture.settle();
@@ -83,7 +93,10 @@ describe('a team that is deleted with what it holds', () => {
     await force(team, attempt);
     await answerTo(team);
     await fixture.tell(deletionCalledOff, { team_id: team.team_id, revision: 2, attempt_id: older });
-    expect((await errorOf(subscribe())).toWire()).toMatchObject({ code: 'conflict', message: 'The team is being deleted.' });
+    expect((await errorOf(subscribe())).toWire()).toMatchObject({
+      code: 'conflict',
+      message: 'The team is being deleted.',
+    });
     await fixture.query(`UPDATE team_closing SET until = until - interval '1 year' WHERE team_id = $1`, [team.team_id]);
     expect((await errorOf(subscribe())).code).toBe('conflict');
   });
@@ -99,7 +112,8 @@ describe('a team that is deleted with what it holds', () => {
     );
     const attempt = newId();
     const begun = async () =>
-      (await fixture.query(`SELECT FROM subscription WHERE team_id = $1 AND state = 'unsubscribing'`, [team.team_id])).length;
+      (await fixture.query(`SELECT FROM subscription WHERE team_id = $1 AND state = 'unsubscribing'`, [team.team_id]))
+        .length;
     expect(kinds(await force(team, attempt))).toEqual([{ kind: 'gpu_pool_subscription', count: 601 }]);
     expect(await begun()).toBe(500);
     await force(team, attempt);
@@ -117,14 +131,22 @@ describe('a workspace of another team', () => {
       outcomes.push({ code, message, asked: fixture.owner.asked.slice(before) });
     }
     expect(outcomes[0]).toEqual(outcomes[1]);
-    expect(outcomes[0]).toEqual({ code: 'not_found', message: 'No such workspace.', asked: ['teams.directory.lookUp'] });
+    expect(outcomes[0]).toEqual({
+      code: 'not_found',
+      message: 'No such workspace.',
+      asked: ['teams.directory.lookUp'],
+    });
   });
 });
 
 describe('a team that is to be deleted', () => {
   it('holds what it has subscribed to, until that has ended', async () => {
     const one = await subscribe();
-    expect(await answerTo(team)).toMatchObject({ team_id: team.team_id, holder: 'gpuaas', holds: '1 GPU pool subscription' });
+    expect(await answerTo(team)).toMatchObject({
+      team_id: team.team_id,
+      holder: 'gpuaas',
+      holds: '1 GPU pool subscription',
+    });
     const two = await subscribe();
     await fixture.settle();
     expect((await answerTo(team)).holds).toBe('2 GPU pool subscriptions');
@@ -141,7 +163,9 @@ describe('a team that is to be deleted', () => {
     expect((await subscribe()).status).toBe('subscribing');
     await fixture.settle();
     const { subscription_id } = held;
-    expect((await fixture.call(subscriptions.resize, { subscription_id, vgpus: 2 }, team.member)).resize).toMatchObject({ vgpus: 2 });
+    expect((await fixture.call(subscriptions.resize, { subscription_id, vgpus: 2 }, team.member)).resize).toMatchObject(
+      { vgpus: 2 },
+    );
   });
 
   it('gets nothing new once it was said that it holds nothing, before anybody told that it is being deleted; the others do', async () => {
@@ -149,13 +173,17 @@ describe('a team that is to be deleted', () => {
     expect((await answerTo(team)).holds).toBeNull();
     const { code, message } = await errorOf(subscribe());
     expect([code, message]).toEqual(['conflict', 'The team is being deleted.']);
-    expect((await errorOf(fixture.call(subscriptions.subscribe, { team_id: team.team_id, pool_id, vgpus: 1 }))).code).toBe('conflict');
+    expect(
+      (await errorOf(fixture.call(subscriptions.subscribe, { team_id: team.team_id, pool_id, vgpus: 1 }))).code,
+    ).toBe('conflict');
     expect((await subscribe(other)).status).toBe('subscribing');
   });
 
   it('gets something again where nobody concluded the deletion in time, and is closed again by another attempt', async () => {
     await answerTo(team);
-    await fixture.query(`UPDATE team_closing SET until = until - interval '61 seconds' WHERE team_id = $1`, [team.team_id]);
+    await fixture.query(`UPDATE team_closing SET until = until - interval '61 seconds' WHERE team_id = $1`, [
+      team.team_id,
+    ]);
     const held = await subscribe();
     expect((await answerTo(team, 3)).holds).toBe('1 GPU pool subscription');
     await fixture.unsubscribe(team, held);
@@ -167,7 +195,8 @@ describe('a team that is to be deleted', () => {
   it('gets something again at once where its deletion is called off, and not where an older attempt is', async () => {
     const older = await answerTo(team);
     const { attempt_id } = await answerTo(team, 3);
-    const callOff = (attempt: string) => fixture.tell(deletionCalledOff, { team_id: team.team_id, revision: 3, attempt_id: attempt });
+    const callOff = (attempt: string) =>
+      fixture.tell(deletionCalledOff, { team_id: team.team_id, revision: 3, attempt_id: attempt });
     await callOff(older.attempt_id);
     expect((await errorOf(subscribe())).code).toBe('conflict');
     await callOff(attempt_id);
@@ -235,7 +264,9 @@ describe('a workspace that is to be deleted', () => {
 
   it('takes something again where nobody concluded the deletion in time', async () => {
     expect((await answerTo(team, 3, lab)).holds).toBeNull();
-    await fixture.query(`UPDATE workspace_closing SET until = until - interval '61 seconds' WHERE workspace_id = $1`, [lab]);
+    await fixture.query(`UPDATE workspace_closing SET until = until - interval '61 seconds' WHERE workspace_id = $1`, [
+      lab,
+    ]);
     expect((await into(lab)).workspace_id).toBe(lab);
   });
 

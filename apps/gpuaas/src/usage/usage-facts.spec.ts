@@ -44,7 +44,8 @@ function transitionsOf({ subscription_id }: Held): Promise<Transition[]> {
 const quantities = (facts: readonly Fact[]) => facts.map(({ quantity }) => quantity);
 
 describe('what billing is told', () => {
-  const resize = ({ subscription_id }: Held, vgpus: number) => fixture.call(subscriptions.resize, { subscription_id, vgpus }, team.member);
+  const resize = ({ subscription_id }: Held, vgpus: number) =>
+    fixture.call(subscriptions.resize, { subscription_id, vgpus }, team.member);
 
   async function active(terms: object = {}, vgpus = 1): Promise<Held> {
     const { pool_id } = await fixture.pool({ mechanism: 'mps', replicas: 12, ...terms });
@@ -55,13 +56,19 @@ describe('what billing is told', () => {
 
   it('is what is held, by whom, where and of which SKU, from the instant it is active', async () => {
     const pool = await fixture.pool({ profiles: ['1g.10gb', '3g.40gb'] });
-    const held = await fixture.subscribe(team, { pool_id: pool.pool_id, profile: '3g.40gb', vgpus: 2, name: 'training' });
+    const held = await fixture.subscribe(team, {
+      pool_id: pool.pool_id,
+      profile: '3g.40gb',
+      vgpus: 2,
+      name: 'training',
+    });
     expect(await factsOf(held)).toEqual([]);
     await fixture.settle();
     const [granted] = await transitionsOf(held);
-    const [row] = await fixture.query<{ active_since: Date }>('SELECT active_since FROM subscription WHERE subscription_id = $1', [
-      held.subscription_id,
-    ]);
+    const [row] = await fixture.query<{ active_since: Date }>(
+      'SELECT active_since FROM subscription WHERE subscription_id = $1',
+      [held.subscription_id],
+    );
     expect(row?.active_since).toEqual(granted?.at);
     expect(await factsOf(held)).toEqual([
       {
@@ -139,7 +146,11 @@ describe('what billing is told', () => {
       [held.subscription_id],
     );
     const told = await factsOf(held);
-    expect([ended?.state, quantities(told), told.at(-1)?.time]).toEqual(['failed', ['2', '0'], ended?.entered_at.toISOString()]);
+    expect([ended?.state, quantities(told), told.at(-1)?.time]).toEqual([
+      'failed',
+      ['2', '0'],
+      ended?.entered_at.toISOString(),
+    ]);
   });
 
   it('is what is held, used or not, with overcommit too; what runs tells nothing', async () => {
@@ -181,7 +192,9 @@ describe('what billing is told', () => {
     const held = await Promise.all(Array.from({ length: 12 }, () => fixture.subscribe(team, { pool_id })));
     await Promise.all([fixture.work(), fixture.work()]);
     for (const more of [4, 1, 3]) {
-      await Promise.allSettled(held.flatMap((each, at) => [resize(each, more + (at % 2)), resize(each, more + (at % 2))]));
+      await Promise.allSettled(
+        held.flatMap((each, at) => [resize(each, more + (at % 2)), resize(each, more + (at % 2))]),
+      );
       await Promise.all([fixture.work(), fixture.work()]);
     }
     await Promise.all([...held.map((each) => fixture.unsubscribe(team, each)), fixture.work(), fixture.work()]);

@@ -6,7 +6,10 @@ import { PoolCatalogue, type KnownPool } from '../sharing/pool-catalogue.js';
 import { skuOf } from '../sharing/pool-terms.js';
 import type { SubscriptionEntity } from '../model/subscription.entity.js';
 
-/** Tells billing what a subscription holds, from the instant of a transition on, in the transaction of that transition: so each once, and none without. */
+/**
+ * Tells billing what a subscription holds, from the instant of a transition on, in the transaction of that transition:
+ * so each once, and none without.
+ */
 @Injectable()
 export class UsageFacts {
   constructor(
@@ -15,10 +18,13 @@ export class UsageFacts {
   ) {}
 
   /**
-   * Publishes that each of these subscriptions, at most 1000, holds this many vGPUs from its `enteredAt` on. The id of a
-   * fact is that of the transition, so that it counts once, however often it is published.
+   * Publishes that each of these subscriptions, at most 1000, holds this many vGPUs from its `enteredAt` on. The id of
+   * a fact is that of the transition, so that it counts once, however often it is published.
    */
-  async tell(manager: EntityManager, held: readonly { subscription: SubscriptionEntity; vgpus: number }[]): Promise<void> {
+  async tell(
+    manager: EntityManager,
+    held: readonly { subscription: SubscriptionEntity; vgpus: number }[],
+  ): Promise<void> {
     const pools = await this.pools.poolsOf(
       held.map(({ subscription }) => subscription.poolId),
       manager,

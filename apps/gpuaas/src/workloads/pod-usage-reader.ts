@@ -20,7 +20,10 @@ export class PodUsageReader {
     private readonly metrics: MetricsSource,
   ) {}
 
-  /** One statement and one query of the metrics' source for all of them, in their order. Never throws for what has no figure. */
+  /**
+   * One statement and one query of the metrics' source for all of them, in their order. Never throws for what has no
+   * figure.
+   */
   async read({ pods, seconds }: ReadPodUsage): Promise<PodUsage[]> {
     const slices = await this.statements.query<HeldSlice>(
       'pod_usage.slices',
@@ -41,10 +44,15 @@ export class PodUsageReader {
 }
 
 function instanceOf({ gpuaas_id, gpu_uuid, is_own, instance_id }: HeldSlice): MigInstance | undefined {
-  return is_own && instance_id !== null ? { gpuaasId: gpuaas_id, gpuUuid: gpu_uuid, gpuInstanceId: instance_id } : undefined;
+  return is_own && instance_id !== null
+    ? { gpuaasId: gpuaas_id, gpuUuid: gpu_uuid, gpuInstanceId: instance_id }
+    : undefined;
 }
 
-function usageOf(slices: readonly HeldSlice[], peaks: ReadonlyMap<string, number>): Pick<PodUsage, 'kind' | 'peak_percent'> {
+function usageOf(
+  slices: readonly HeldSlice[],
+  peaks: ReadonlyMap<string, number>,
+): Pick<PodUsage, 'kind' | 'peak_percent'> {
   if (slices.some(({ is_own }) => !is_own)) return { kind: 'shared', peak_percent: null };
   const known = slices.flatMap((slice) => {
     const instance = instanceOf(slice);

@@ -3,7 +3,13 @@ import { podUsages, podWorkloads, type PodUsage } from '@atoll/contracts/gpuaas'
 import { newId } from '@atoll/database';
 import { systemContext } from '@atoll/rpc';
 import { errorOf, GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
-import { keyOf, MetricsSource, type CoursePoint, type MigInstance, type SubscriptionMetrics } from '../metrics/metrics-source.js';
+import {
+  keyOf,
+  MetricsSource,
+  type CoursePoint,
+  type MigInstance,
+  type SubscriptionMetrics,
+} from '../metrics/metrics-source.js';
 
 /** Measures the instances in `known` alone. */
 class Meter extends MetricsSource {

@@ -46,14 +46,17 @@ export class PodWorkloadsService {
   async check({ subscription_id, vgpus }: CheckPodWorkload, { caller }: CallContext): Promise<PodSubscription> {
     requireService(caller);
     const { manager } = this.dataSource;
-    const [raw] = await manager.query<object[]>('SELECT * FROM subscription WHERE subscription_id = $1', [subscription_id]);
+    const [raw] = await manager.query<object[]>('SELECT * FROM subscription WHERE subscription_id = $1', [
+      subscription_id,
+    ]);
     if (!raw) throw notFound('subscription');
     const subscription = this.subscriptions.rowOf(raw);
     const { teamId, workspaceId, poolId, profile } = subscription;
     const { gpuaasId, regionId } = await this.pools.pool(poolId);
-    const [region] = await this.dataSource.query<{ region_name: string }[]>('SELECT region_name FROM region WHERE region_id = $1', [
-      regionId,
-    ]);
+    const [region] = await this.dataSource.query<{ region_name: string }[]>(
+      'SELECT region_name FROM region WHERE region_id = $1',
+      [regionId],
+    );
     return {
       subscription_id,
       team_id: teamId,
@@ -76,12 +79,29 @@ export class PodWorkloadsService {
     const { teamId, workspaceId, poolId } = await this.subscriptionOf(subscription_id);
     await this.gate.requireGrowth(context.caller, teamId, undefined, 'subscription');
     const pool = await this.pools.pool(poolId);
-    const request = { pool, subscriptionId: subscription_id, teamId, workspaceId, name: pod_name, vgpus, pod: { pod_id, start }, context };
+    const request = {
+      pool,
+      subscriptionId: subscription_id,
+      teamId,
+      workspaceId,
+      name: pod_name,
+      vgpus,
+      pod: { pod_id, start },
+      context,
+    };
     try {
       return await this.viewOf(asked, await this.starting.start(request));
     } catch (error) {
       if (!(error instanceof NotStarted)) throw error;
-      return { pod_id, start, workload_id: null, status: error.status, reason: error.message, slices: [], cluster_setting: 0 };
+      return {
+        pod_id,
+        start,
+        workload_id: null,
+        status: error.status,
+        reason: error.message,
+        slices: [],
+        cluster_setting: 0,
+      };
     }
   }
 
@@ -111,7 +131,9 @@ export class PodWorkloadsService {
     return raw && this.workloads.rowOf(raw);
   }
 
-  private async subscriptionOf(subscriptionId: string): Promise<Pick<SubscriptionEntity, 'teamId' | 'workspaceId' | 'poolId'>> {
+  private async subscriptionOf(
+    subscriptionId: string,
+  ): Promise<Pick<SubscriptionEntity, 'teamId' | 'workspaceId' | 'poolId'>> {
     const [found] = await this.dataSource.query<Pick<SubscriptionEntity, 'teamId' | 'workspaceId' | 'poolId'>[]>(
       'SELECT team_id AS "teamId", workspace_id AS "workspaceId", pool_id AS "poolId" FROM subscription WHERE subscription_id = $1',
       [subscriptionId],
@@ -120,11 +142,19 @@ export class PodWorkloadsService {
     return found;
   }
 
-  private async refusal(manager: EntityManager, held: SubscriptionEntity, vgpus: number): Promise<PodSubscription['refusal']> {
+  private async refusal(
+    manager: EntityManager,
+    held: SubscriptionEntity,
+    vgpus: number,
+  ): Promise<PodSubscription['refusal']> {
     const { status, message } = notActive(held) ?? {};
     if (status === 'failed' && message !== undefined) return { code: 'conflict', message };
-    const refusal = await (status === 'waiting' ? this.room.refusal(manager, held, vgpus) : this.room.refusalOfPod(manager, held, vgpus));
-    return !refusal || refusal instanceof NotStarted ? null : { code: 'insufficient_capacity', message: refusal.message };
+    const refusal = await (status === 'waiting'
+      ? this.room.refusal(manager, held, vgpus)
+      : this.room.refusalOfPod(manager, held, vgpus));
+    return !refusal || refusal instanceof NotStarted
+      ? null
+      : { code: 'insufficient_capacity', message: refusal.message };
   }
 
   private async besidePods(manager: EntityManager, subscriptionId: string): Promise<number> {
@@ -146,7 +176,10 @@ export class PodWorkloadsService {
     return { code: 'unavailable', message };
   }
 
-  private async viewOf({ pod_id, start }: PodStart, { workload_id, subscription_id, status, reason }: Workload): Promise<PodWorkload> {
+  private async viewOf(
+    { pod_id, start }: PodStart,
+    { workload_id, subscription_id, status, reason }: Workload,
+  ): Promise<PodWorkload> {
     const slices = await this.dataSource.query<LeasedSlice[]>(
       `SELECT lease_id, node_name, gpu.uuid AS gpu_uuid, gpu.board, lease.profile, slot_start, gpu_instance_id AS instance_id, true AS is_simulated
        FROM lease JOIN gpu USING (gpu_id) JOIN node USING (node_id) WHERE lease.workload_id = $1 ORDER BY lease_id`,

@@ -39,7 +39,11 @@ it('of a pod waits for vGPUs that another one of its subscription gives back, an
     null,
     'The subscription has 3 vGPUs and 1 of them are in use. Available: 2.',
   ]);
-  const waits = { workload_id: null, status: 'waiting', reason: 'It waits for vGPUs of its subscription that are being given back.' };
+  const waits = {
+    workload_id: null,
+    status: 'waiting',
+    reason: 'It waits for vGPUs of its subscription that are being given back.',
+  };
   expect(await start(second, held, 2)).toMatchObject(waits);
   await fixture.settle();
   await start(second, held, 2);
@@ -51,7 +55,11 @@ it('of a pod waits for vGPUs that another one of its subscription gives back, an
 it('is told of vGPUs that workloads use which are no pod’s, until they give them back', async () => {
   const subscription_id = await subscription(4);
   const told = async () => {
-    const { vgpus, vgpus_beside_pods } = await fixture.ask(podWorkloads.check, { subscription_id, vgpus: 1 }, context());
+    const { vgpus, vgpus_beside_pods } = await fixture.ask(
+      podWorkloads.check,
+      { subscription_id, vgpus: 1 },
+      context(),
+    );
     return [vgpus, vgpus_beside_pods];
   };
   await start(newPod(), subscription_id, 1);

@@ -25,9 +25,18 @@ export function startsOn(fixture: () => GpuaasFixture) {
   return {
     held,
     start: ({ subscription_id, of }: Held, { vgpus = 1, name = 'job', key = '' } = {}) =>
-      fixture().call(workloads.start, { subscription_id, name, vgpus }, of.member, key === '' ? undefined : { key, fingerprint: 'f' }),
+      fixture().call(
+        workloads.start,
+        { subscription_id, name, vgpus },
+        of.member,
+        key === '' ? undefined : { key, fingerprint: 'f' },
+      ),
     startPod: ({ subscription_id }: Held, { vgpus = 1, name = 'job', pod = newPod() } = {}) =>
-      fixture().ask(podWorkloads.start, { ...pod, subscription_id, vgpus, pod_name: name }, systemContext('pods', { deadlineMs: 120_000 })),
+      fixture().ask(
+        podWorkloads.start,
+        { ...pod, subscription_id, vgpus, pod_name: name },
+        systemContext('pods', { deadlineMs: 120_000 }),
+      ),
     /** Subscriptions to one pool of MPS shares, and one in front of them. */
     crowd: async (terms: Partial<CreatePool>, [of, vgpus]: Size, sizes: readonly Size[], count = 1) => {
       const pool = await fixture().pool({ mechanism: 'mps', ...terms }, { count });
@@ -43,8 +52,9 @@ export function startsOn(fixture: () => GpuaasFixture) {
 const pause = () => new Promise((resolve) => setTimeout(resolve, 2));
 
 /**
- * Has all of these asked while the start of a workload that came first waits in its transaction for the lock of this subscription, and `meanwhile` done when
- * all of them wait. Returns the numbers of requests that transactions had since, and the names of the workloads in the order in which the requests came to wait.
+ * Has all of these asked while the start of a workload that came first waits in its transaction for the lock of this
+ * subscription, and `meanwhile` done when all of them wait. Returns the numbers of requests that transactions had
+ * since, and the names of the workloads in the order in which the requests came to wait.
  */
 export async function behindLock(
   fixture: GpuaasFixture,

@@ -28,10 +28,12 @@ const toldBy = (answer: Promise<{ status: string }>): Promise<string> =>
     ({ status }) => status,
     ({ code }: { code: string }) => code,
   );
-const rowsOf = ({ subscription_id }: Held) => fixture.query('SELECT FROM workload WHERE subscription_id = $1', [subscription_id]);
+const rowsOf = ({ subscription_id }: Held) =>
+  fixture.query('SELECT FROM workload WHERE subscription_id = $1', [subscription_id]);
 
 /** Subscriptions to one pool whose slices are sold five times. */
-const crowd = (sizes: Parameters<typeof crowdOn>[2], count = 1) => crowdOn({ replicas: 48, overcommit: 5 }, [team, 1], sizes, count);
+const crowd = (sizes: Parameters<typeof crowdOn>[2], count = 1) =>
+  crowdOn({ replicas: 48, overcommit: 5 }, [team, 1], sizes, count);
 
 /** Has all of these asked while one that came first waits. */
 const behind = (plug: Held, ask: () => Promise<unknown>[], meanwhile?: () => Promise<unknown>) =>
@@ -104,14 +106,18 @@ it('where slices are sold once, those for one subscription share transactions, a
   const told = await Promise.all(asked);
   expect(told.filter((each) => each === 'pending')).toHaveLength(29);
   expect(told.filter((each) => each === 'insufficient_capacity')).toHaveLength(10);
-  const leases = await fixture.query('SELECT FROM lease WHERE subscription_id = $1 AND workload_id IS NOT NULL', [one.subscription_id]);
+  const leases = await fixture.query('SELECT FROM lease WHERE subscription_id = $1 AND workload_id IS NOT NULL', [
+    one.subscription_id,
+  ]);
   expect(leases).toHaveLength(30);
 });
 
 it('a pod that is ended while its start waits with others is stopped; one that asks twice has one workload; the others start', async () => {
   const { plug, all } = await crowd([[team, 4]]);
   const [ended, twice, third] = [newPod(), newPod(), newPod()];
-  const commit = await elsewhere((runner) => runner.query('INSERT INTO pod_end (pod_id, ended_start) VALUES ($1, 1)', [ended.pod_id]));
+  const commit = await elsewhere((runner) =>
+    runner.query('INSERT INTO pod_end (pod_id, ended_start) VALUES ($1, 1)', [ended.pod_id]),
+  );
   let answers: Promise<string>[] = [];
   const starting = behind(plug, () => {
     answers = [ended, twice, third, twice].map((pod) => toldBy(startPod(all[0]!, { pod })));
@@ -128,7 +134,11 @@ it('a pod that is ended while its start waits with others is stopped; one that a
 it('a team that is suspended, and a subscription that ends, while their requests wait with others are refused; the others start', async () => {
   const told = aTeam();
   await fixture.tell(teamChanged, told);
-  const suspended = { team_id: told.team_id, workspace_id: told.workspaces[0]!.id, member: memberOf(told.team_id, 'member') };
+  const suspended = {
+    team_id: told.team_id,
+    workspace_id: told.workspaces[0]!.id,
+    member: memberOf(told.team_id, 'member'),
+  };
   const { plug, all } = await crowd([
     [suspended, 2],
     [other, 2],
@@ -143,7 +153,14 @@ it('a team that is suspended, and a subscription that ends, while their requests
       await fixture.call(subscriptions.unsubscribe, { subscription_id: all[1]!.subscription_id }, other.member);
     },
   );
-  expect(await Promise.all(answers)).toEqual(['team_suspended', 'conflict', 'pending', 'team_suspended', 'conflict', 'pending']);
+  expect(await Promise.all(answers)).toEqual([
+    'team_suspended',
+    'conflict',
+    'pending',
+    'team_suspended',
+    'conflict',
+    'pending',
+  ]);
 });
 
 it('one whose deadline passes while it waits is not started; those beside it are', async () => {
@@ -154,7 +171,10 @@ it('one whose deadline passes while it waits is not started; those beside it are
   const ask = () => {
     deadlineAtMs = Date.now() + 500;
     const late = { ...contextOf(team.member), deadlineAtMs };
-    const [tooLate, inTime] = [fixture.get(WorkloadsService).start({ subscription_id, name: 'late' }, late), start(all[0]!)];
+    const [tooLate, inTime] = [
+      fixture.get(WorkloadsService).start({ subscription_id, name: 'late' }, late),
+      start(all[0]!),
+    ];
     return (answers = [tooLate, inTime].map(toldBy));
   };
   await behind(plug, ask, async () => {

@@ -21,7 +21,8 @@ afterAll(() => fixture.stop());
 
 const { start, startPod, crowd: crowdOn } = startsOn(() => fixture);
 const occupied = async ({ subscription_id }: Held) =>
-  (await fixture.query('SELECT FROM lease WHERE subscription_id = $1 AND workload_id IS NOT NULL', [subscription_id])).length;
+  (await fixture.query('SELECT FROM lease WHERE subscription_id = $1 AND workload_id IS NOT NULL', [subscription_id]))
+    .length;
 
 /** What is told of an answer: its status, or why it was refused. */
 const toldBy = (answer: Promise<Workload | PodWorkload>): Promise<string> =>
@@ -33,7 +34,10 @@ const toldBy = (answer: Promise<Workload | PodWorkload>): Promise<string> =>
     },
   );
 
-/** Has all of these asked while one that came first waits, which is refused then. Returns the numbers of requests that transactions had since, and the names of the requests as they came. */
+/**
+ * Has all of these asked while one that came first waits, which is refused then. Returns the numbers of requests that
+ * transactions had since, and the names of the requests as they came.
+ */
 const behind = (plug: Held, ask: () => Promise<unknown>[]) =>
   behindLock(fixture, plug.subscription_id, () => start(plug, { vgpus: 100 }), ask);
 
@@ -54,10 +58,16 @@ function inTurn(asked: readonly Asked[], sizes: readonly number[], slices: numbe
   const told = asked.map(({ name, at, vgpus }) => {
     const [size, before] = [sizes[at]!, used[at]!];
     if (before + vgpus > size)
-      return [name, `The subscription has ${size} vGPUs and ${before} of them are in use. Available: ${size - before}.`];
+      return [
+        name,
+        `The subscription has ${size} vGPUs and ${before} of them are in use. Available: ${size - before}.`,
+      ];
     if (vgpus > free) {
       const what = `${vgpus} ${vgpus === 1 ? 'vGPU' : 'vGPUs'} of mps-20`;
-      return [name, `Pool ${poolName} has no capacity for ${what}. Available: ${free > 0 ? `${free} of mps-20` : 'nothing'}.`];
+      return [
+        name,
+        `Pool ${poolName} has no capacity for ${what}. Available: ${free > 0 ? `${free} of mps-20` : 'nothing'}.`,
+      ];
     }
     used[at] = before + vgpus;
     free -= vgpus;
@@ -79,7 +89,9 @@ it('law: starts that share a transaction are told, and hold, what they would one
       const { sizes, names } = await behind(plug, () => {
         answers = requests.map(async ({ name, at, vgpus, isOfPod }) => [
           name,
-          await toldBy(isOfPod ? startPod(all[at]!, { vgpus, name, pod: pods.get(name)! }) : start(all[at]!, { vgpus, name })),
+          await toldBy(
+            isOfPod ? startPod(all[at]!, { vgpus, name, pod: pods.get(name)! }) : start(all[at]!, { vgpus, name }),
+          ),
         ]);
         return answers;
       });
@@ -88,7 +100,8 @@ it('law: starts that share a transaction are told, and hold, what they would one
       const expected = inTurn(order, [6, 4, 3], 5, pool.pool_name);
       expect((await Promise.all(answers)).toSorted()).toEqual(expected.told.toSorted());
       expect(await Promise.all(all.map(occupied))).toEqual(expected.used);
-      for (const pod of pods.values()) await fixture.ask(podWorkloads.end, pod, systemContext('pods', { deadlineMs: 120_000 }));
+      for (const pod of pods.values())
+        await fixture.ask(podWorkloads.end, pod, systemContext('pods', { deadlineMs: 120_000 }));
       const left = await fixture.query<{ workload_id: string; team_id: string }>(
         `SELECT workload_id::text, team_id FROM workload WHERE pod_id IS NULL AND state IN ('pending', 'running') AND vgpus < 15`,
       );
@@ -113,7 +126,8 @@ it('one that fails of a fault in the product fails alone: the others of its tran
   let answers: Promise<string>[] = [];
   const { sizes } = await behind(plug, () => {
     jest.spyOn(steps, 'insertAll').mockImplementation(async (manager, rows) => {
-      if (rows.some(({ values: { subscriptionId } }) => subscriptionId === all[1]!.subscription_id)) throw new Error('a fault');
+      if (rows.some(({ values: { subscriptionId } }) => subscriptionId === all[1]!.subscription_id))
+        throw new Error('a fault');
       return insertAll(manager, rows);
     });
     return (answers = all.map((one) =>
@@ -143,7 +157,8 @@ it('where the connection is lost in the middle, all that share the transaction a
   const batches = behind(plug, () => (answers = all.map((one, at) => code(at % 2 === 0 ? start(one) : startPod(one)))));
   await holder.query('LOCK TABLE capacity_change IN EXCLUSIVE MODE');
   const waiting = `FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'INSERT INTO capacity_change%'`;
-  while ((await fixture.query(`SELECT ${waiting}`)).length === 0) await new Promise((resolve) => setTimeout(resolve, 2));
+  while ((await fixture.query(`SELECT ${waiting}`)).length === 0)
+    await new Promise((resolve) => setTimeout(resolve, 2));
   await fixture.query(`SELECT pg_terminate_backend(pid, 5000) ${waiting}`);
   await holder.commitTransaction();
   await holder.release();

@@ -17,7 +17,8 @@ afterAll(() => fixture.stop());
 type Held = { subscription_id: string };
 
 const mps = (replicas: number) => ({ mechanism: 'mps', replicas }) as const;
-const list = async (more: object = {}) => (await fixture.call(workloads.list, { team_id: team.team_id, ...more }, team.member)).data;
+const list = async (more: object = {}) =>
+  (await fixture.call(workloads.list, { team_id: team.team_id, ...more }, team.member)).data;
 const statusOf = async ({ workload_id }: Workload) =>
   (await list({ include_ended: 'true', limit: 100 })).find((each) => each.workload_id === workload_id);
 const start = (held: Held) => fixture.start(team, held);

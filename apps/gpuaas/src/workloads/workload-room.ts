@@ -20,8 +20,8 @@ export class WorkloadRoom {
   constructor(private readonly pools: PoolCatalogue) {}
 
   /**
-   * Why a workload of so many vGPUs cannot begin on a subscription; undefined: it can. With overcommit its pool may still
-   * have no room.
+   * Why a workload of so many vGPUs cannot begin on a subscription; undefined: it can. With overcommit its pool may
+   * still have no room.
    */
   async refusal(manager: EntityManager, held: SubscriptionEntity, vgpus: number): Promise<AppError | undefined> {
     const [free] = await this.freeOf(manager, [held]);
@@ -49,7 +49,10 @@ export class WorkloadRoom {
   }
 
   /** The most leases of a subscription that are free on one node. undefined with overcommit: it has none of its own. */
-  private async freeOnOneNode(manager: EntityManager, { subscriptionId, poolId }: SubscriptionEntity): Promise<Free | undefined> {
+  private async freeOnOneNode(
+    manager: EntityManager,
+    { subscriptionId, poolId }: SubscriptionEntity,
+  ): Promise<Free | undefined> {
     const { overcommit } = await this.pools.pool(poolId, manager);
     if (overcommit > 1) return undefined;
     const [{ now = 0, soon = 0 } = {}] = await manager.query<Partial<Free>[]>(
@@ -70,7 +73,12 @@ export function refusalOf({ vgpus: held }: SubscriptionEntity, free: Free, vgpus
 }
 
 /** As `WorkloadRoom.refusalOfPod`. */
-export function refusalOfPod({ vgpus: held }: SubscriptionEntity, free: Free, vgpus: number, onOneNode: Free = free): AppError | undefined {
+export function refusalOfPod(
+  { vgpus: held }: SubscriptionEntity,
+  free: Free,
+  vgpus: number,
+  onOneNode: Free = free,
+): AppError | undefined {
   if (vgpus > free.soon) return tooFewVgpus(held, held - free.soon);
   if (vgpus > onOneNode.soon) return scattered(vgpus, onOneNode.soon);
   if (vgpus <= free.now && vgpus <= onOneNode.now) return undefined;

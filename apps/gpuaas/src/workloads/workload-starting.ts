@@ -44,8 +44,8 @@ interface Open extends Request {
 type Answers = (Workload | AppError | undefined)[];
 
 /**
- * Starts workloads, of users and of pods. Where slices are sold more than once, requests for one pool share transactions, since each locks the pool; elsewhere those
- * for one subscription do, since each locks that.
+ * Starts workloads, of users and of pods. Where slices are sold more than once, requests for one pool share
+ * transactions, since each locks the pool; elsewhere those for one subscription do, since each locks that.
  */
 @Injectable()
 export class WorkloadStarting {
@@ -61,12 +61,14 @@ export class WorkloadStarting {
     private readonly room: WorkloadRoom,
     private readonly capacity: TeamCapacity,
   ) {
-    this.shared = new SharedTransactions<Request, Workload>(transactions, (manager, all) => this.startAll(manager, all));
+    this.shared = new SharedTransactions<Request, Workload>(transactions, (manager, all) =>
+      this.startAll(manager, all),
+    );
   }
 
   /**
-   * For a pod that has the workload of this start already: that one. Throws `insufficient_capacity`, with what would be accepted, `conflict` where the subscription
-   * is not active, and `NotStarted` to pods.
+   * For a pod that has the workload of this start already: that one. Throws `insufficient_capacity`, with what would be
+   * accepted, `conflict` where the subscription is not active, and `NotStarted` to pods.
    */
   async start(request: Request): Promise<Workload> {
     const { pool, subscriptionId, teamId, pod } = request;
@@ -100,7 +102,9 @@ export class WorkloadStarting {
     const closings = await this.holdTeams(manager, all);
     const pods = all.flatMap(({ pod }) => pod ?? []);
     const endedIds = await endedOf(manager, pods);
-    const rows = await this.subscriptions.lockAll(manager, [...new Set(all.map(({ subscriptionId }) => subscriptionId))]);
+    const rows = await this.subscriptions.lockAll(manager, [
+      ...new Set(all.map(({ subscriptionId }) => subscriptionId)),
+    ]);
     const byId = new Map(rows.map((row) => [row.subscriptionId, row]));
     // The subscriptions are locked: whoever requested the same at the same time has committed.
     const same = await this.startedOf(manager, pods);
@@ -109,13 +113,20 @@ export class WorkloadStarting {
       const held = byId.get(subscriptionId);
       if (pod && endedIds.has(pod.pod_id)) answers[at] = new NotStarted('stopped', 'The pod was stopped.');
       else if (!held) answers[at] = notFound('subscription');
-      else answers[at] = pod ? (same.get(pod.pod_id) ?? notActive(held)) : (closings.get(request) ?? statusRefusal(held));
+      else
+        answers[at] = pod ? (same.get(pod.pod_id) ?? notActive(held)) : (closings.get(request) ?? statusRefusal(held));
       return held && !answers[at] ? [{ ...request, held, at }] : [];
     });
   }
 
-  /** What stands against it at the teams of users. Where a pod asks, the pods service says of its team that it holds something. */
-  private async holdTeams(manager: EntityManager, all: readonly Request[]): Promise<Map<Request, AppError | undefined>> {
+  /**
+   * What stands against it at the teams of users. Where a pod asks, the pods service says of its team that it holds
+   * something.
+   */
+  private async holdTeams(
+    manager: EntityManager,
+    all: readonly Request[],
+  ): Promise<Map<Request, AppError | undefined>> {
     const byUsers = all.filter(({ pod }) => !pod);
     if (byUsers.length === 0) return new Map();
     const closings = await this.gate.holdAllOpen(
@@ -135,8 +146,16 @@ export class WorkloadStarting {
     return new Map(rows.map((raw) => this.workloads.rowOf(raw)).map((row) => [row.podId ?? '', workloadView(row)]));
   }
 
-  /** With overcommit a workload takes leases of its own, or waits for them: those of all are decided on together, so that GPUs are locked once. */
-  private async beginEntitled(manager: EntityManager, pool: KnownPool, open: readonly Open[], answers: Answers): Promise<WorkloadEntity[]> {
+  /**
+   * With overcommit a workload takes leases of its own, or waits for them: those of all are decided on together, so
+   * that GPUs are locked once.
+   */
+  private async beginEntitled(
+    manager: EntityManager,
+    pool: KnownPool,
+    open: readonly Open[],
+    answers: Answers,
+  ): Promise<WorkloadEntity[]> {
     if (open.length === 0) return [];
     const free = await this.room.freeOf(
       manager,
@@ -157,13 +176,20 @@ export class WorkloadStarting {
     if (admitted.length === 0) return [];
     const rows = await this.workloads.insertAll(
       manager,
-      admitted.map((request) => ({ values: valuesOf(request, request.admission.reason), cause: causeOf(request.context) })),
+      admitted.map((request) => ({
+        values: valuesOf(request, request.admission.reason),
+        cause: causeOf(request.context),
+      })),
     );
     const leased = admitted.map(({ at, admission, subscriptionId, context }, place) => {
       const row = rows[place];
       if (!row) throw new Error('A workload was not inserted.');
       answers[at] = workloadView(row);
-      return { admission, holder: { subscriptionId, workloadId: row.workloadId, isAdded: false }, cause: causeOf(context) };
+      return {
+        admission,
+        holder: { subscriptionId, workloadId: row.workloadId, isAdded: false },
+        cause: causeOf(context),
+      };
     });
     await this.allocation.hold(manager, pool, leased);
     await this.capacity.note(
@@ -174,11 +200,17 @@ export class WorkloadStarting {
   }
 
   /** Without overcommit it takes leases of its subscription: on GPUs that can be used now, before those that cannot. */
-  private async beginOnHeld(manager: EntityManager, open: readonly Open[], answers: Answers): Promise<WorkloadEntity[]> {
+  private async beginOnHeld(
+    manager: EntityManager,
+    open: readonly Open[],
+    answers: Answers,
+  ): Promise<WorkloadEntity[]> {
     const begun: WorkloadEntity[] = [];
     for (const request of open) {
       const { at, held, vgpus, pod, context } = request;
-      const refusal = await (pod ? this.room.refusalOfPod(manager, held, vgpus) : this.room.refusal(manager, held, vgpus));
+      const refusal = await (pod
+        ? this.room.refusalOfPod(manager, held, vgpus)
+        : this.room.refusal(manager, held, vgpus));
       answers[at] = refusal;
       if (refusal) continue;
       const workload = await this.workloads.insert(manager, valuesOf(request, null), causeOf(context));
@@ -205,7 +237,10 @@ function askedOf({ held, teamId, vgpus, pod }: Open, free: Free = { now: 0, soon
   };
 }
 
-function valuesOf({ subscriptionId, teamId, name, vgpus, pod }: Open, reason: Admission['reason']): Partial<WorkloadEntity> {
+function valuesOf(
+  { subscriptionId, teamId, name, vgpus, pod }: Open,
+  reason: Admission['reason'],
+): Partial<WorkloadEntity> {
   const lastError = reason && { ...reason, at: new Date().toISOString() };
   return { subscriptionId, teamId, name, vgpus, podId: pod?.pod_id ?? null, podStart: pod?.start ?? null, lastError };
 }
@@ -216,7 +251,10 @@ function statusRefusal({ state }: SubscriptionEntity): AppError | undefined {
   return new AppError('conflict', `The subscription is ${status}: workloads start on an active one.`);
 }
 
-/** The pods among these whose start has ended. Waits for each `end` that is under way: what it commits is seen by what follows. */
+/**
+ * The pods among these whose start has ended. Waits for each `end` that is under way: what it commits is seen by what
+ * follows.
+ */
 async function endedOf(manager: EntityManager, pods: readonly PodStart[]): Promise<Set<string>> {
   if (pods.length === 0) return new Set();
   const startOf = new Map(pods.map(({ pod_id, start }) => [pod_id, start]));
@@ -228,7 +266,9 @@ async function endedOf(manager: EntityManager, pods: readonly PodStart[]): Promi
     'SELECT pod_id, ended_start FROM pod_end WHERE pod_id = ANY ($1::uuid[]) ORDER BY pod_id FOR UPDATE',
     [[...startOf.keys()]],
   );
-  return new Set(rows.flatMap(({ pod_id, ended_start }) => (ended_start >= (startOf.get(pod_id) ?? 0) ? [pod_id] : [])));
+  return new Set(
+    rows.flatMap(({ pod_id, ended_start }) => (ended_start >= (startOf.get(pod_id) ?? 0) ? [pod_id] : [])),
+  );
 }
 
 async function takeHeld(

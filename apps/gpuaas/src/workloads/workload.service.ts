@@ -1,5 +1,11 @@
 import { notFound, pageWindow, requirePermission, type CallContext } from '@atoll/contracts';
-import { type ListWorkloads, type StartWorkload, type Workload, type WorkloadPage, type WorkloadPath } from '@atoll/contracts/gpuaas';
+import {
+  type ListWorkloads,
+  type StartWorkload,
+  type Workload,
+  type WorkloadPage,
+  type WorkloadPath,
+} from '@atoll/contracts/gpuaas';
 import { readPage, Statements, Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';
@@ -38,15 +44,17 @@ export class WorkloadsService {
 
   /** Repeated it changes nothing. */
   async stop({ workload_id }: WorkloadPath, context: CallContext): Promise<Workload> {
-    const [found] = await this.dataSource.query<{ team_id: string }[]>('SELECT team_id FROM workload WHERE workload_id = $1', [
-      workload_id,
-    ]);
+    const [found] = await this.dataSource.query<{ team_id: string }[]>(
+      'SELECT team_id FROM workload WHERE workload_id = $1',
+      [workload_id],
+    );
     if (!found) throw notFound('workload');
     requirePermission(context.caller, found.team_id, 'useResources', 'workload');
     return this.transactions.run(async (manager) => {
       const workload = await this.workloads.lock(manager, workload_id);
       if (!workload) throw notFound('workload');
-      if (workload.podId !== null) throw new AppError('conflict', `The workload is that of the pod ${workload.name}: stop the pod.`);
+      if (workload.podId !== null)
+        throw new AppError('conflict', `The workload is that of the pod ${workload.name}: stop the pod.`);
       return workloadView((await this.workloads.move(manager, workload, 'STOP', causeOf(context))) ?? workload);
     });
   }

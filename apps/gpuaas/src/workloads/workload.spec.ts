@@ -58,7 +58,11 @@ describe('a workload', () => {
     await fixture.settle();
     expect(await statusOf(job)).toEqual({ ...job, status: 'running' });
     expect(await occupied(held)).toEqual([2, 3]);
-    expect((await fixture.gpu(pool)).slices.map(({ state }) => state).toSorted()).toEqual(['leased', 'occupied', 'occupied']);
+    expect((await fixture.gpu(pool)).slices.map(({ state }) => state).toSorted()).toEqual([
+      'leased',
+      'occupied',
+      'occupied',
+    ]);
     expect((await fixture.stopWorkload(team, job)).status).toBe('stopping');
     await fixture.settle();
     expect([await statusOf(job), await occupied(held)]).toEqual([{ ...job, status: 'stopped' }, [0, 3]]);
@@ -75,14 +79,18 @@ describe('a workload', () => {
     const job = await start(held, { vgpus: 2 });
     await fixture.settle();
     expect((await statusOf(job))?.status).toBe('running');
-    for (const at of [0, 1]) expect((await fixture.gpu(pool, at)).slices).toMatchObject([{ workload_id: job.workload_id }]);
+    for (const at of [0, 1])
+      expect((await fixture.gpu(pool, at)).slices).toMatchObject([{ workload_id: job.workload_id }]);
   });
 
   it('that is more than its subscription has free is refused with what would fit, and nothing is written', async () => {
     const held = await active((await fixture.pool(mps(8))).pool_id, 5);
     await start(held, { vgpus: 3 });
     const { code, message } = await errorOf(start(held, { vgpus: 3 }));
-    expect([code, message]).toEqual(['insufficient_capacity', 'The subscription has 5 vGPUs and 3 of them are in use. Available: 2.']);
+    expect([code, message]).toEqual([
+      'insufficient_capacity',
+      'The subscription has 5 vGPUs and 3 of them are in use. Available: 2.',
+    ]);
     expect([(await list()).length, await occupied(held)]).toEqual([1, [3, 5]]);
     expect((await start(held, { vgpus: 2 })).status).toBe('pending');
   });
@@ -105,7 +113,8 @@ describe('a workload', () => {
   it('of one Idempotency-Key is one', async () => {
     const held = await active((await fixture.pool(mps(2))).pool_id, 2);
     const key = { key: newId(), fingerprint: 'body' };
-    const again = () => fixture.call(workloads.start, { subscription_id: held.subscription_id, name: 'job' }, team.member, key);
+    const again = () =>
+      fixture.call(workloads.start, { subscription_id: held.subscription_id, name: 'job' }, team.member, key);
     expect(await again()).toEqual(await again());
     expect(await list()).toHaveLength(1);
   });
@@ -132,7 +141,10 @@ describe('a workload', () => {
     const held = await active((await fixture.pool(mps(2))).pool_id);
     const job = await start(held);
     const other = await fixture.team();
-    const [foreign, unknown] = [await errorOf(start(held, {}, other.member)), await errorOf(start({ subscription_id: '999999999' }))];
+    const [foreign, unknown] = [
+      await errorOf(start(held, {}, other.member)),
+      await errorOf(start({ subscription_id: '999999999' })),
+    ];
     expect([foreign.code, foreign.message]).toEqual(['not_found', unknown.message]);
     const [notTheirs, none] = [
       await errorOf(fixture.stopWorkload(other, job)),
@@ -141,14 +153,21 @@ describe('a workload', () => {
     expect([notTheirs.code, notTheirs.message]).toEqual(['not_found', none.message]);
     const viewer = { ...team.member, teams: [{ teamId: team.team_id, role: 'viewer' as const }] };
     expect((await errorOf(start(held, {}, viewer))).code).toBe('forbidden');
-    expect((await errorOf(fixture.call(workloads.stop, { workload_id: job.workload_id }, viewer))).code).toBe('forbidden');
+    expect((await errorOf(fixture.call(workloads.stop, { workload_id: job.workload_id }, viewer))).code).toBe(
+      'forbidden',
+    );
     expect((await statusOf(job))?.status).toBe('pending');
   });
 
   it('of a suspended team does not start, and stops', async () => {
     const held = await active((await fixture.pool(mps(2))).pool_id, 2);
     const job = await start(held);
-    const told = { team_id: team.team_id, name: 'x', workspaces: [{ id: team.workspace_id, name: 'default' }], status: 'active' as const };
+    const told = {
+      team_id: team.team_id,
+      name: 'x',
+      workspaces: [{ id: team.workspace_id, name: 'default' }],
+      status: 'active' as const,
+    };
     await fixture.tell(teamChanged, { ...told, revision: 2, is_suspended: true });
     expect((await errorOf(start(held))).code).toBe('team_suspended');
     expect((await fixture.stopWorkload(team, job)).status).toBe('stopping');
@@ -226,14 +245,21 @@ describe('the workloads of a team', () => {
     expect(await ids({ subscription_id: one.subscription_id })).toEqual([0, 3]);
     expect(await ids({ limit: 2, page: 2 })).toEqual([3]);
     expect(await ids({ page: 3 })).toEqual([]);
-    expect((await fixture.call(workloads.list, { team_id: team.team_id, limit: 2 })).pagination).toEqual({ page: 1, limit: 2, total: 3 });
+    expect((await fixture.call(workloads.list, { team_id: team.team_id, limit: 2 })).pagination).toEqual({
+      page: 1,
+      limit: 2,
+      total: 3,
+    });
   });
 
   it('are for the team alone; a subscription of another team is not found', async () => {
     const other = await fixture.team();
     const { pool_id } = await fixture.pool(mps(2));
     const { subscription_id } = await fixture.subscribe(other, { pool_id });
-    const [foreign, unknown] = [await errorOf(list({ subscription_id })), await errorOf(list({ subscription_id: '999999999' }))];
+    const [foreign, unknown] = [
+      await errorOf(list({ subscription_id })),
+      await errorOf(list({ subscription_id: '999999999' })),
+    ];
     expect([foreign.code, foreign.message]).toEqual(['not_found', unknown.message]);
     expect((await errorOf(list({}, other.member))).code).toBe('not_found');
     expect((await errorOf(fixture.call(workloads.list, { team_id: newId() }))).code).toBe('not_found');

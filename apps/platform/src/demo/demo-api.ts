@@ -15,15 +15,27 @@ const passing: ReadonlySet<number> = new Set([429, 503, 504]);
 export class DemoApi {
   constructor(private readonly platform: DemoPlatform) {}
 
-  /** The body of a success. What passes by itself is tried again, as the same call. Throws what the platform said otherwise. */
-  async call<Body>(method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, body?: object, key = this.platform.adminKey): Promise<Body> {
+  /**
+   * The body of a success. What passes by itself is tried again, as the same call. Throws what the platform said
+   * otherwise.
+   */
+  async call<Body>(
+    method: 'GET' | 'POST' | 'PUT' | 'DELETE',
+    path: string,
+    body?: object,
+    key = this.platform.adminKey,
+  ): Promise<Body> {
     const headers = {
       authorization: `Bearer ${key}`,
       ...(body && { 'content-type': 'application/json' }),
       ...(method === 'POST' && { 'idempotency-key': randomUUID() }),
     };
     for (let tries = 1; ; tries += 1) {
-      const answer = await fetch(`${this.platform.url}/api${path}`, { method, headers, ...(body && { body: JSON.stringify(body) }) });
+      const answer = await fetch(`${this.platform.url}/api${path}`, {
+        method,
+        headers,
+        ...(body && { body: JSON.stringify(body) }),
+      });
       const text = await answer.text();
       if (answer.ok) return (text ? JSON.parse(text) : undefined) as Body;
       if (!passing.has(answer.status) || tries === mostTries)

@@ -116,14 +116,27 @@ export async function growVolumes(api: DemoApi, volumes: DemoVolumes): Promise<v
 }
 
 /** Flavours, and VMs of them: each in the state in which it is left. */
-export async function makeVms(api: DemoApi, teams: readonly DemoTeam[], regions: Regions, volumes: DemoVolumes): Promise<void> {
+export async function makeVms(
+  api: DemoApi,
+  teams: readonly DemoTeam[],
+  regions: Regions,
+  volumes: DemoVolumes,
+): Promise<void> {
   for (const flavour of flavours) await api.post('/vm/flavour', flavour);
   await Promise.all(
     vmPlans.map(async ({ team, workspace, name, region, flavour, image, restarts, mounts, isStopped }) => {
       const mounted = mounts === undefined ? [] : [{ volume_id: volumes.get(volumeKey(team, mounts)), path: '/data' }];
-      const body = { ...placeOf(teams, team, workspace), region_id: regions[region], name, flavour, image, auto_restart: restarts };
+      const body = {
+        ...placeOf(teams, team, workspace),
+        region_id: regions[region],
+        name,
+        flavour,
+        image,
+        auto_restart: restarts,
+      };
       const { instance_id } = await api.post<{ instance_id: string }>('/vm', { ...body, volumes: mounted });
-      const comesTo = (wanted: string) => api.until<{ status: string }>(`/vm/${instance_id}`, ({ status }) => status === wanted);
+      const comesTo = (wanted: string) =>
+        api.until<{ status: string }>(`/vm/${instance_id}`, ({ status }) => status === wanted);
       await comesTo('running');
       if (!isStopped) return;
       await api.post(`/vm/${instance_id}/stop`);
@@ -133,15 +146,27 @@ export async function makeVms(api: DemoApi, teams: readonly DemoTeam[], regions:
 }
 
 const hosts = [
-  { name: 'oslo-metal-01', region: 'north', specs: { gpu_model: 'A100-80GB', gpu_count: 4, cpu_cores: 96, memory_gb: 768 } },
+  {
+    name: 'oslo-metal-01',
+    region: 'north',
+    specs: { gpu_model: 'A100-80GB', gpu_count: 4, cpu_cores: 96, memory_gb: 768 },
+  },
   // Its provisioning fails, and is undone.
   {
     name: 'mumbai-metal-01.password-fail',
     region: 'south',
     specs: { gpu_model: 'L40S-48GB', gpu_count: 4, cpu_cores: 64, memory_gb: 512 },
   },
-  { name: 'mumbai-metal-02', region: 'south', specs: { gpu_model: 'H100-80GB', gpu_count: 8, cpu_cores: 192, memory_gb: 2048 } },
-  { name: 'mumbai-metal-03', region: 'south', specs: { gpu_model: 'A30-24GB', gpu_count: 2, cpu_cores: 48, memory_gb: 256 } },
+  {
+    name: 'mumbai-metal-02',
+    region: 'south',
+    specs: { gpu_model: 'H100-80GB', gpu_count: 8, cpu_cores: 192, memory_gb: 2048 },
+  },
+  {
+    name: 'mumbai-metal-03',
+    region: 'south',
+    specs: { gpu_model: 'A30-24GB', gpu_count: 2, cpu_cores: 48, memory_gb: 256 },
+  },
 ] as const;
 
 const requests = [
@@ -150,12 +175,21 @@ const requests = [
   { team: 'Ledger Analytics', workspace: 'models', name: 'retraining', gpu_model: 'L40S-48GB', ends: 'Failed' },
 ] as const;
 
-/** Bare-metal hosts: two with a tenant, one on which a request has failed, and one that is free; and a request that waits for one in use. */
+/**
+ * Bare-metal hosts: two with a tenant, one on which a request has failed, and one that is free; and a request that
+ * waits for one in use.
+ */
 export async function makeBaremetal(api: DemoApi, teams: readonly DemoTeam[], regions: Regions): Promise<void> {
   await Promise.all(
     hosts.map(async ({ region, ...host }) => {
       const credential = { password: 'of-no-host' };
-      const body = { ...host, region_id: regions[region], host: `${host.name.split('.', 1)[0]}.example`, driver: 'simulated', credential };
+      const body = {
+        ...host,
+        region_id: regions[region],
+        host: `${host.name.split('.', 1)[0]}.example`,
+        driver: 'simulated',
+        credential,
+      };
       const { node_id } = await api.post<{ node_id: string }>('/baremetal/node', body);
       await api.until<{ status: string }>(`/baremetal/node/${node_id}`, ({ status }) => status === 'Available');
     }),
@@ -167,11 +201,19 @@ export async function makeBaremetal(api: DemoApi, teams: readonly DemoTeam[], re
       await api.until<{ status: string }>(`/baremetal/${instance_id}`, ({ status }) => status === ends);
     }),
   );
-  const waiting = { ...placeOf(teams, 'Ledger Analytics', 'models'), name: 'year-end-scoring', specs: { gpu_model: 'A100-80GB' } };
+  const waiting = {
+    ...placeOf(teams, 'Ledger Analytics', 'models'),
+    name: 'year-end-scoring',
+    specs: { gpu_model: 'A100-80GB' },
+  };
   await api.post('/baremetal/request', waiting);
 }
 
-function placeOf(teams: readonly DemoTeam[], name: string, workspace: string): { team_id?: string; workspace_id?: string } {
+function placeOf(
+  teams: readonly DemoTeam[],
+  name: string,
+  workspace: string,
+): { team_id?: string; workspace_id?: string } {
   const team = teams.find((candidate) => candidate.name === name);
   if (!team) throw new Error(`The demo has no team ${name}.`);
   return { team_id: team.teamId, workspace_id: team.workspaces.get(workspace) };

@@ -31,7 +31,12 @@ const pytorch = 'docker.io/pytorch/pytorch:2.9.0-cuda13.0-cudnn9-runtime';
 const jupyter = 'quay.io/jupyter/pytorch-notebook:cuda12-2026-10-05';
 const vllm = 'docker.io/vllm/vllm-openai:v0.12.0';
 
-const notebook = (name: string): PodPlan => ({ name, image: jupyter, exposes: { jupyter: 8888 }, mounts: 'course-homes' });
+const notebook = (name: string): PodPlan => ({
+  name,
+  image: jupyter,
+  exposes: { jupyter: 8888 },
+  mounts: 'course-homes',
+});
 const model = (name: string): PodPlan => ({ name, image: vllm, env: { HF_TOKEN: 'hf_demo' }, exposes: { api: 8000 } });
 const job = (name: string): PodPlan => ({ name, image: pytorch, command: ['python', 'train.py'] });
 
@@ -117,7 +122,11 @@ interface Pod {
 /** Creates the pods of a subscription, and returns when each is as planned and its services are open. */
 export async function startPods(
   api: DemoApi,
-  { teamId, subscriptionId, volumeOf }: { teamId: string; subscriptionId: string; volumeOf: (name: string) => string | undefined },
+  {
+    teamId,
+    subscriptionId,
+    volumeOf,
+  }: { teamId: string; subscriptionId: string; volumeOf: (name: string) => string | undefined },
   plans: readonly PodPlan[],
 ): Promise<void> {
   await Promise.all(

@@ -54,15 +54,26 @@ export async function makeTeams(api: DemoApi): Promise<DemoTeam[]> {
   for (const { workspaces: names, ...plan } of teamPlans) {
     const team = await api.post<Team>('/team', plan);
     const workspaces = new Map(team.workspaces.map(({ id, name }) => [name, id]));
-    for (const name of names) workspaces.set(name, (await api.post<{ id: string }>('/workspace', { team_id: team.id, name })).id);
+    for (const name of names)
+      workspaces.set(name, (await api.post<{ id: string }>('/workspace', { team_id: team.id, name })).id);
     const owner = team.members.find(({ role }) => role === 'team_owner');
-    made.push({ name: plan.name, teamId: team.id, workspaces, ownerKey: owner?.api_key ?? '', ownerEmail: owner?.email ?? '' });
+    made.push({
+      name: plan.name,
+      teamId: team.id,
+      workspaces,
+      ownerKey: owner?.api_key ?? '',
+      ownerEmail: owner?.email ?? '',
+    });
   }
   const objects = [
     { name: 'PyTorch', reference: 'docker.io/pytorch/pytorch' },
     { name: 'Jupyter', reference: 'quay.io/jupyter/pytorch-notebook' },
   ];
-  const policy = await api.post<{ id: string }>('/policy/image', { name: 'audited', description: 'Images that were reviewed.', objects });
+  const policy = await api.post<{ id: string }>('/policy/image', {
+    name: 'audited',
+    description: 'Images that were reviewed.',
+    objects,
+  });
   await api.post(`/policy/image/${policy.id}/assign-team`, { team_id: made[2]?.teamId });
   return made;
 }

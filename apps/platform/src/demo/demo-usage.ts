@@ -41,7 +41,8 @@ export async function setPrices(api: DemoApi, nowMs: number): Promise<void> {
       valid_from: new Date(nowMs - (days + 1) * 24 * hourMs).toISOString(),
       force: true,
     });
-    if (now !== before) await api.post('/price', { sku, unit, unit_price: now, valid_from: `${month}-01T00:00:00Z`, force: true });
+    if (now !== before)
+      await api.post('/price', { sku, unit, unit_price: now, valid_from: `${month}-01T00:00:00Z`, force: true });
   }
 }
 
@@ -109,7 +110,9 @@ const series: readonly Series[] = [
     sku: 'gpu.L40S-48GB.mps-4',
     pool: 'l40s-shared',
     units: (hour, weekday, day) =>
-      1 + Math.round((isWorkday(weekday) ? 4 : 2) * Math.max(0, Math.sin(((hour - 5) / 24) * Math.PI * 2))) + (day > 40 ? 1 : 0),
+      1 +
+      Math.round((isWorkday(weekday) ? 4 : 2) * Math.max(0, Math.sin(((hour - 5) / 24) * Math.PI * 2))) +
+      (day > 40 ? 1 : 0),
   },
   {
     team: 'Nimbus Robotics',
@@ -159,12 +162,18 @@ export async function tellUsage(
   nowMs: number,
 ): Promise<number> {
   const events = series.flatMap((entry) => factsOf(entry, teams, pools, nowMs));
-  for (let at = 0; at < events.length; at += batch) await api.post('/usage-events', { events: events.slice(at, at + batch) });
+  for (let at = 0; at < events.length; at += batch)
+    await api.post('/usage-events', { events: events.slice(at, at + batch) });
   return events.length;
 }
 
 /** A fact whenever the quantity changes, and its end now, where what runs takes over. */
-function factsOf(entry: Series, teams: readonly DemoTeam[], pools: ReadonlyMap<string, DemoPool>, nowMs: number): object[] {
+function factsOf(
+  entry: Series,
+  teams: readonly DemoTeam[],
+  pools: ReadonlyMap<string, DemoPool>,
+  nowMs: number,
+): object[] {
   const team = teams.find(({ name }) => name === entry.team);
   const pool = pools.get(entry.pool ?? '');
   const startMs = Math.floor(nowMs / (24 * hourMs) - days) * 24 * hourMs;

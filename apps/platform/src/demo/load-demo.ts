@@ -11,15 +11,18 @@ export interface LoadedDemo {
 }
 
 /**
- * Fills an empty platform with something to look at: regions, nodes and pools in every mode, three teams, two months of usage, and what runs now, with pods, VMs, volumes and bare metal. All of it
- * by the public operations, so it is as true as anything else there. Throws where the platform is not empty.
+ * Fills an empty platform with something to look at: regions, nodes and pools in every mode, three teams, two months of
+ * usage, and what runs now, with pods, VMs, volumes and bare metal. All of it by the public operations, so it is as
+ * true as anything else there. Throws where the platform is not empty.
  */
 export async function loadDemo(platform: DemoPlatform): Promise<LoadedDemo> {
   const startedMs = performance.now();
   const api = new DemoApi(platform);
   const { pagination } = await api.get<{ pagination: { total: number } }>('/region');
   if (pagination.total > 0)
-    throw new Error('The demo is for an empty platform, and this one has regions. Name another folder by ATOLL_DATA_DIR.');
+    throw new Error(
+      'The demo is for an empty platform, and this one has regions. Name another folder by ATOLL_DATA_DIR.',
+    );
   const nowMs = Date.now();
   const [pools, teams] = await Promise.all([makeInventory(api), makeTeams(api), setPrices(api, nowMs)]);
   const regions = { north: pools.get('a100-slices')?.regionId ?? '', south: pools.get('l4-turns')?.regionId ?? '' };
@@ -43,7 +46,12 @@ async function subscribeTeams(
   const held: { id: string; team: string; teamId: string; runs: readonly string[]; pods: readonly PodPlan[] }[] = [];
   for (const { team: name, workspace, pool, runs = [], pods = [], ...terms } of holdings) {
     const team = teams.find((candidate) => candidate.name === name);
-    const body = { team_id: team?.teamId, workspace_id: team?.workspaces.get(workspace), pool_id: pools.get(pool)?.poolId, ...terms };
+    const body = {
+      team_id: team?.teamId,
+      workspace_id: team?.workspaces.get(workspace),
+      pool_id: pools.get(pool)?.poolId,
+      ...terms,
+    };
     const { subscription_id } = await api.post<{ subscription_id: string }>('/gpuaas/pool/subscribe', body);
     held.push({ id: subscription_id, team: name, teamId: team?.teamId ?? '', runs, pods });
   }
@@ -52,7 +60,11 @@ async function subscribeTeams(
       const path = `/gpuaas/pool-subscription?team_id=${teamId}&subscription_id=${id}`;
       await api.until<{ data: { status: string }[] }>(path, ({ data }) => data[0]?.status === 'active');
       for (const name of runs) await api.post('/gpuaas/workload', { subscription_id: id, name });
-      await startPods(api, { teamId, subscriptionId: id, volumeOf: (name) => volumes.get(volumeKey(team, name)) }, pods);
+      await startPods(
+        api,
+        { teamId, subscriptionId: id, volumeOf: (name) => volumes.get(volumeKey(team, name)) },
+        pods,
+      );
     }),
   );
 }

@@ -26,8 +26,17 @@ it('the operator’s certificate is served, and the next one when its files have
   try {
     const ours = await own.team();
     const target = await own.running(ours);
-    const input = { pod_name: target.pod_name, service_name: 'tls', port: 80, protocol: 'TCP' as const, ssl_enabled: true };
-    const service = await own.untilExposed(await own.call(exposedServices.expose, input, ours.member), ({ status }) => status === 'active');
+    const input = {
+      pod_name: target.pod_name,
+      service_name: 'tls',
+      port: 80,
+      protocol: 'TCP' as const,
+      ssl_enabled: true,
+    };
+    const service = await own.untilExposed(
+      await own.call(exposedServices.expose, input, ours.member),
+      ({ status }) => status === 'active',
+    );
     expect((await say(service.url)).certificate?.checkHost('one.example.com')).toBe('one.example.com');
     await own.get(CertificateRenewal).look();
     await write('second.example.com');
@@ -60,7 +69,9 @@ describe('when files change, services are told', () => {
     const { certificate, key } = selfSigned('one.example.com', 30);
     await Promise.all([write(tlsCert, certificate), write(tlsKey, key)]);
     own = await PodsFixture.start({ tlsCert, tlsKey });
-    jest.spyOn(own.get(ExposureSteps), 'touch').mockImplementation((_, ids) => Promise.resolve(void touched.push([...ids])));
+    jest
+      .spyOn(own.get(ExposureSteps), 'touch')
+      .mockImplementation((_, ids) => Promise.resolve(void touched.push([...ids])));
     jest.spyOn(Logger.prototype, 'warn').mockImplementation((message) => void logged.push(String(message)));
     touched.length = logged.length = 0;
     await look();
@@ -102,7 +113,9 @@ describe('when files change, services are told', () => {
     }
     const [cert, key] = [`ATOLL_TLS_CERT: ${tlsCert}`, `ATOLL_TLS_KEY: ${tlsKey}`];
     expect(logged).toEqual(
-      [cert, cert, key].map((file) => `${file} cannot be read: no such file or directory. Exposed services keep the last certificate.`),
+      [cert, cert, key].map(
+        (file) => `${file} cannot be read: no such file or directory. Exposed services keep the last certificate.`,
+      ),
     );
   });
 
@@ -123,7 +136,13 @@ it('where the files have been away from the start, a service waits and says so, 
   try {
     const ours = await own.team();
     const target = await own.running(ours);
-    const input = { pod_name: target.pod_name, service_name: 'tls', port: 80, protocol: 'TCP' as const, ssl_enabled: true };
+    const input = {
+      pod_name: target.pod_name,
+      service_name: 'tls',
+      port: 80,
+      protocol: 'TCP' as const,
+      ssl_enabled: true,
+    };
     const asked = await own.call(exposedServices.expose, input, ours.member);
     const waiting = await own.untilExposed(asked, ({ error }) => error !== undefined);
     const message = 'The certificate of exposed services cannot be read at the moment.';
@@ -140,7 +159,8 @@ it('where the files have been away from the start, a service waits and says so, 
 describe('a start is refused', () => {
   let folder: string;
   const at = (name: string) => join(folder, name);
-  const start = (tlsCert?: string, tlsKey?: string) => service.check?.(Object.assign(new PodsSettings(), { tlsCert, tlsKey }));
+  const start = (tlsCert?: string, tlsKey?: string) =>
+    service.check?.(Object.assign(new PodsSettings(), { tlsCert, tlsKey }));
 
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'atoll-tls-'));
@@ -162,9 +182,15 @@ describe('a start is refused', () => {
     ['', 'tls.key', 'ATOLL_TLS_CERT:  cannot be read: it is no file.'],
     ['text', 'tls.key', 'ATOLL_TLS_CERT: /text holds no certificate in PEM.'],
     ['tls.crt', 'text', 'ATOLL_TLS_KEY: /text holds no private key in PEM without a passphrase.'],
-    ['tls.crt', 'other.key', 'ATOLL_TLS_KEY: /other.key is not the private key of the certificate of ATOLL_TLS_CERT, /tls.crt.'],
+    [
+      'tls.crt',
+      'other.key',
+      'ATOLL_TLS_KEY: /other.key is not the private key of the certificate of ATOLL_TLS_CERT, /tls.crt.',
+    ],
   ])('with %s and %s: the sentence names variable, file and cause', async (cert, key, sentence) => {
-    const refused = Promise.resolve().then(() => start(cert === undefined ? cert : at(cert), key === undefined ? key : at(key)));
+    const refused = Promise.resolve().then(() =>
+      start(cert === undefined ? cert : at(cert), key === undefined ? key : at(key)),
+    );
     await expect(refused.catch((error: Error) => error.message.replaceAll(folder, ''))).resolves.toBe(sentence);
   });
 });

@@ -11,7 +11,10 @@ import { selfSigned } from './self-signed.js';
 
 const selfSignedDays = 365;
 
-/** The certificates with which TLS ends in front of pods: the operator's, read again when its files change, or a self-signed one for each public host. */
+/**
+ * The certificates with which TLS ends in front of pods: the operator's, read again when its files change, or a
+ * self-signed one for each public host.
+ */
 @Injectable()
 export class Certificates implements OnModuleInit {
   private readonly logger = new Logger(Certificates.name);
@@ -33,7 +36,10 @@ export class Certificates implements OnModuleInit {
     await this.current();
   }
 
-  /** For connections to this host. Throws `StepFailed`, which another try may mend, where the operator's files have never been readable. */
+  /**
+   * For connections to this host. Throws `StepFailed`, which another try may mend, where the operator's files have
+   * never been readable.
+   */
   async of(publicHost: string): Promise<Certificate> {
     return this.files ? this.operators(this.files) : this.selfSignedOf(publicHost);
   }
@@ -53,17 +59,23 @@ export class Certificates implements OnModuleInit {
     } catch (error) {
       const why = messageOf(error);
       if (this.warnedOf !== why)
-        this.logger.warn(`${why} Exposed services ${this.read ? 'keep the last certificate' : 'with TLS wait for it'}.`);
+        this.logger.warn(
+          `${why} Exposed services ${this.read ? 'keep the last certificate' : 'with TLS wait for it'}.`,
+        );
       this.warnedOf = why;
       if (this.read) return this.read.certificate;
-      throw new StepFailed('unavailable', 'The certificate of exposed services cannot be read at the moment.', false, { cause: error });
+      throw new StepFailed('unavailable', 'The certificate of exposed services cannot be read at the moment.', false, {
+        cause: error,
+      });
     }
   }
 
   private async selfSignedOf(publicHost: string): Promise<Certificate> {
     const purpose = certificatePurpose(publicHost);
     const find = `SELECT certificate, sealed_key FROM certificate WHERE public_host = $1 AND expires_at > clock_timestamp() + interval '30 days'`;
-    const known = await this.statements.query<{ certificate: string; sealed_key: string }>('certificates.find', find, [publicHost]);
+    const known = await this.statements.query<{ certificate: string; sealed_key: string }>('certificates.find', find, [
+      publicHost,
+    ]);
     if (known.length === 0) {
       const { certificate, key, expiresAt } = selfSigned(publicHost, selfSignedDays);
       await this.statements.query(
@@ -77,7 +89,9 @@ export class Certificates implements OnModuleInit {
     const [row] =
       known.length > 0
         ? known
-        : await this.statements.query<{ certificate: string; sealed_key: string }>('certificates.find', find, [publicHost]);
+        : await this.statements.query<{ certificate: string; sealed_key: string }>('certificates.find', find, [
+            publicHost,
+          ]);
     if (!row) throw new Error(`The certificate of ${publicHost} was not kept.`);
     return { certificate: row.certificate, key: this.sealer.open(row.sealed_key, purpose).toString('utf8') };
   }

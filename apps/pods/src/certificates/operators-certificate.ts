@@ -5,30 +5,48 @@ import { getSystemErrorMessage } from 'node:util';
 import type { Certificate } from '@atoll/cluster';
 import type { PodsSettings } from '../pods-settings.js';
 
-/** The files of `ATOLL_TLS_CERT` and `ATOLL_TLS_KEY`. What is thrown of them is a sentence that names the variable, the file and the cause. */
+/**
+ * The files of `ATOLL_TLS_CERT` and `ATOLL_TLS_KEY`. What is thrown of them is a sentence that names the variable, the
+ * file and the cause.
+ */
 export interface CertificateFiles {
   readonly cert: string;
   readonly key: string;
 }
 
-/** Undefined where services have certificates that sign themselves. Throws where one of the two is set without the other. */
-export function certificateFiles({ tlsCert: cert, tlsKey: key }: Pick<PodsSettings, 'tlsCert' | 'tlsKey'>): CertificateFiles | undefined {
+/**
+ * Undefined where services have certificates that sign themselves. Throws where one of the two is set without the
+ * other.
+ */
+export function certificateFiles({
+  tlsCert: cert,
+  tlsKey: key,
+}: Pick<PodsSettings, 'tlsCert' | 'tlsKey'>): CertificateFiles | undefined {
   if (cert !== undefined && key !== undefined) return { cert, key };
   if (cert === undefined && key === undefined) return undefined;
-  const [given, missing] = cert === undefined ? ['ATOLL_TLS_KEY', 'ATOLL_TLS_CERT'] : ['ATOLL_TLS_CERT', 'ATOLL_TLS_KEY'];
+  const [given, missing] =
+    cert === undefined ? ['ATOLL_TLS_KEY', 'ATOLL_TLS_CERT'] : ['ATOLL_TLS_CERT', 'ATOLL_TLS_KEY'];
   throw new Error(`${given} needs ${missing}: set both, or neither.`);
 }
 
 /** Another text when the files have changed. */
 export async function versionOf({ cert, key }: CertificateFiles): Promise<string> {
-  return (await Promise.all([reading('ATOLL_TLS_CERT', cert, stampOf), reading('ATOLL_TLS_KEY', key, stampOf)])).join(' ');
+  return (await Promise.all([reading('ATOLL_TLS_CERT', cert, stampOf), reading('ATOLL_TLS_KEY', key, stampOf)])).join(
+    ' ',
+  );
 }
 
 /** Throws where the files hold no certificate and the key of it: half of a renewal may be written. */
 export async function readCertificate({ cert, key }: CertificateFiles): Promise<Certificate> {
-  const [chain, secret] = await Promise.all([reading('ATOLL_TLS_CERT', cert, contentOf), reading('ATOLL_TLS_KEY', key, contentOf)]);
+  const [chain, secret] = await Promise.all([
+    reading('ATOLL_TLS_CERT', cert, contentOf),
+    reading('ATOLL_TLS_KEY', key, contentOf),
+  ]);
   const leaf = attempt(() => new X509Certificate(chain), `ATOLL_TLS_CERT: ${cert} holds no certificate in PEM.`);
-  const privateKey = attempt(() => createPrivateKey(secret), `ATOLL_TLS_KEY: ${key} holds no private key in PEM without a passphrase.`);
+  const privateKey = attempt(
+    () => createPrivateKey(secret),
+    `ATOLL_TLS_KEY: ${key} holds no private key in PEM without a passphrase.`,
+  );
   if (!leaf.checkPrivateKey(privateKey)) {
     throw new Error(`ATOLL_TLS_KEY: ${key} is not the private key of the certificate of ATOLL_TLS_CERT, ${cert}.`);
   }
@@ -53,7 +71,9 @@ async function reading<T>(variable: string, file: string, read: (file: string) =
     return await read(file);
   } catch (error) {
     const { errno, message } = error as NodeJS.ErrnoException;
-    throw new Error(`${variable}: ${file} cannot be read: ${errno === undefined ? message : getSystemErrorMessage(errno)}.`);
+    throw new Error(
+      `${variable}: ${file} cannot be read: ${errno === undefined ? message : getSystemErrorMessage(errno)}.`,
+    );
   }
 }
 

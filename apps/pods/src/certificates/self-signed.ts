@@ -27,7 +27,10 @@ function addressBytes(host: string): Buffer {
   return Buffer.from(all.flatMap((group) => [parseInt(group, 16) >> 8, parseInt(group, 16) & 0xff]));
 }
 
-/** A certificate (RFC 5280) for a name or an address, signed by its own key (ECDSA, P-256), good for `days`: for clients that are told to trust it. */
+/**
+ * A certificate (RFC 5280) for a name or an address, signed by its own key (ECDSA, P-256), good for `days`: for clients
+ * that are told to trust it.
+ */
 export function selfSigned(host: string, days: number): { certificate: string; key: string; expiresAt: Date } {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const publicKey = createPublicKey(privateKey).export({ type: 'spki', format: 'der' });

@@ -54,10 +54,15 @@ describe('where the clock of the process is another than that of the database', 
   });
 
   it('a pod is neither stopped early for its longest duration nor taken for idle for longer', async () => {
-    const pod = await fixture.running(team, { max_duration_minutes: 30, idle_stop: { minutes: 30, gpu_below_percent: 10 } });
+    const pod = await fixture.running(team, {
+      max_duration_minutes: 30,
+      idle_stop: { minutes: 30, gpu_below_percent: 10 },
+    });
     fixture.neighbours.usage = () => ({ kind: 'measured', peak_percent: 0 });
     await fixture.get(IdleWatch).look();
-    await fixture.query(`UPDATE pod SET due_at = clock_timestamp(), parked_until = NULL WHERE pod_id = $1`, [pod.pod_id]);
+    await fixture.query(`UPDATE pod SET due_at = clock_timestamp(), parked_until = NULL WHERE pod_id = $1`, [
+      pod.pod_id,
+    ]);
     await onOtherClock(3_600_000, async () => {
       await fixture.get(IdleWatch).look();
       await fixture.work();

@@ -93,7 +93,8 @@ class PagedRounds extends ClusterRounds {
     return this.inPages(
       gpuaasId,
       '0',
-      (after) => Promise.resolve(this.ids.filter((id) => id > after).flatMap((id, place) => (place === 0 ? [{ id }] : []))),
+      (after) =>
+        Promise.resolve(this.ids.filter((id) => id > after).flatMap((id, place) => (place === 0 ? [{ id }] : []))),
       (rows) => {
         const ids = rows.map(({ id }) => id);
         this.looked.push(...ids);

@@ -7,7 +7,10 @@ import type { PodsSettings } from '../pods-settings.js';
 const perLook = 500;
 const lookMs = 8_000;
 
-/** Goes round the clusters from time to time. One that hangs is looked at no second time meanwhile, and keeps no other from its look. */
+/**
+ * Goes round the clusters from time to time. One that hangs is looked at no second time meanwhile, and keeps no other
+ * from its look.
+ */
 export abstract class ClusterRounds implements OnApplicationBootstrap, BeforeApplicationShutdown {
   protected readonly logger = new Logger(this.constructor.name);
   private readonly outages = new OutageLog(this.logger);
@@ -61,8 +64,9 @@ export abstract class ClusterRounds implements OnApplicationBootstrap, BeforeApp
   }
 
   /**
-   * Looks at what `page` finds on a cluster with keys after the last one seen, from `first` on, page by page until there is none or the service stops. Where a
-   * page has failed, the next time begins after it, so that no page keeps those behind it from their look.
+   * Looks at what `page` finds on a cluster with keys after the last one seen, from `first` on, page by page until
+   * there is none or the service stops. Where a page has failed, the next time begins after it, so that no page keeps
+   * those behind it from their look.
    */
   protected async inPages<Row extends { readonly id: string }>(
     gpuaasId: string,

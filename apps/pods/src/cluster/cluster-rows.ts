@@ -24,7 +24,11 @@ export class ClusterRows {
   async read(gpuaasId: string, setting = 1): Promise<ClusterEntity> {
     const known = await this.find(gpuaasId);
     if (known && Number(known.setting) >= setting) return known;
-    const cluster = await this.rpc.call(clusters.lookUp, { gpuaas_id: gpuaasId }, systemContext('pods', { deadlineMs: askMs }));
+    const cluster = await this.rpc.call(
+      clusters.lookUp,
+      { gpuaas_id: gpuaasId },
+      systemContext('pods', { deadlineMs: askMs }),
+    );
     await keep((query, values) => this.statements.query('clusters.keep', query, values), cluster);
     const found = await this.find(gpuaasId);
     if (!found) throw new Error('The row of a cluster was not kept.');
@@ -34,7 +38,11 @@ export class ClusterRows {
   /** The identity that is kept for this setting of the cluster: the first one, or none where it was set anew. */
   async keepIdentity({ gpuaasId, setting }: ClusterEntity, identity: string): Promise<string | undefined> {
     const query = `UPDATE cluster SET identity = coalesce(identity, $3) WHERE gpuaas_id = $1 AND setting = $2 RETURNING identity`;
-    const rows = await this.statements.query<{ identity: string }>('clusters.identify', query, [gpuaasId, setting, identity]);
+    const rows = await this.statements.query<{ identity: string }>('clusters.identify', query, [
+      gpuaasId,
+      setting,
+      identity,
+    ]);
     return rows[0]?.identity;
   }
 
@@ -66,7 +74,22 @@ const keepQuery = `INSERT INTO cluster (gpuaas_id, driver, public_host, socket, 
     revision = excluded.revision, identity = CASE WHEN cluster.setting = excluded.setting THEN cluster.identity END
   WHERE cluster.revision < excluded.revision`;
 
-async function keep(run: (query: string, values: unknown[]) => Promise<unknown>, cluster: ClusterChanged): Promise<void> {
-  const { gpuaas_id, driver, public_host, socket, url, door_image, sealed_tls, is_unreachable, setting, revision } = cluster;
-  await run(keepQuery, [gpuaas_id, driver, public_host, socket, url, door_image, sealed_tls, is_unreachable, setting, revision]);
+async function keep(
+  run: (query: string, values: unknown[]) => Promise<unknown>,
+  cluster: ClusterChanged,
+): Promise<void> {
+  const { gpuaas_id, driver, public_host, socket, url, door_image, sealed_tls, is_unreachable, setting, revision } =
+    cluster;
+  await run(keepQuery, [
+    gpuaas_id,
+    driver,
+    public_host,
+    socket,
+    url,
+    door_image,
+    sealed_tls,
+    is_unreachable,
+    setting,
+    revision,
+  ]);
 }

@@ -30,7 +30,11 @@ it('which clusters are to be looked at is found without reading all that runs th
   for (const table of ['pod', 'shared_volume']) await fixture.query(`VACUUM (ANALYZE) ${table}`);
   let found: (readonly string[])[] = [];
   const sent = await allStatementsDuring(async () => {
-    found = [await fixture.get(ClusterWatch)['due'](), await fixture.get(VolumeWatch)['due'](), await fixture.get(VmWatch)['due']()];
+    found = [
+      await fixture.get(ClusterWatch)['due'](),
+      await fixture.get(VolumeWatch)['due'](),
+      await fixture.get(VmWatch)['due'](),
+    ];
   });
   expect(found).toEqual([['8', '9'], ['7', '8'], []]);
   const looks = sent.filter(({ text }) => text.startsWith('WITH RECURSIVE cluster'));

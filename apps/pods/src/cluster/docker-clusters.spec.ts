@@ -45,18 +45,23 @@ describeWhere(podmanLacks(), 'pods on a real container engine', () => {
       if (Date.now() > lateMs) throw new Error('It did not come to be.');
     }
   };
-  const running = async (more: Partial<CreatePod> = {}) => comesTo(await create(idle, more), ({ status }) => status === 'running');
+  const running = async (more: Partial<CreatePod> = {}) =>
+    comesTo(await create(idle, more), ({ status }) => status === 'running');
   const stops = async (pod: Pod) => {
     await fixture.act(pod, 'stop', team);
     await comesTo(pod, ({ status }) => status === 'stopped');
   };
   /** All but the keepers of networks. */
   const containers = async () =>
-    (await podman.cli('ps', '--format', '{{.Names}} {{.Image}}')).split('\n').filter((line) => line && !line.includes('-keeper-'));
+    (await podman.cli('ps', '--format', '{{.Names}} {{.Image}}'))
+      .split('\n')
+      .filter((line) => line && !line.includes('-keeper-'));
 
   it('run as containers of their image, and are gone with their pod', async () => {
     const pod = await running();
-    expect(await containers()).toEqual([expect.stringMatching(new RegExp(`^atoll-.*-pod-${pod.pod_id}-1 ${podmanImage}$`))]);
+    expect(await containers()).toEqual([
+      expect.stringMatching(new RegExp(`^atoll-.*-pod-${pod.pod_id}-1 ${podmanImage}$`)),
+    ]);
     await stops(pod);
     expect(await containers()).toEqual([]);
   });
@@ -101,7 +106,10 @@ describeWhere(podmanLacks(), 'pods on a real container engine', () => {
     const listed = () => podman.cli('volume', 'ls', '--quiet').catch(() => null);
     const isLeft = async () => (await listed())?.includes(`-volume-${volume.volume_id}`) ?? true;
     await until(async () => !(await isLeft()));
-    expect((await fixture.usageOf(`shared_storage:${volume.volume_id}`)).map(({ quantity }) => quantity)).toEqual(['10', '0']);
+    expect((await fixture.usageOf(`shared_storage:${volume.volume_id}`)).map(({ quantity }) => quantity)).toEqual([
+      '10',
+      '0',
+    ]);
   });
 
   it('write on and let go of their volumes although a run before was created and never started', async () => {
@@ -117,13 +125,18 @@ describeWhere(podmanLacks(), 'pods on a real container engine', () => {
     // As where the pod was stopped while another process, which is dead now, created the container of its second run.
     const left = { ...run, ref: { ...run.ref, run: 2 } };
     const died = new ClusterError('unreachable', 'The process is dead.');
-    await expect(driver.startPod(left, () => Promise.reject(died), AbortSignal.timeout(patienceMs))).rejects.toThrow(died);
+    await expect(driver.startPod(left, () => Promise.reject(died), AbortSignal.timeout(patienceMs))).rejects.toThrow(
+      died,
+    );
     await fixture.query('UPDATE pod SET run = 2 WHERE pod_id = $1', [pod.pod_id]);
-    await fixture.query('INSERT INTO pod_run (pod_id, run, gpuaas_id, ended_at) VALUES ($1, 2, 1, clock_timestamp())', [pod.pod_id]);
+    await fixture.query('INSERT INTO pod_run (pod_id, run, gpuaas_id, ended_at) VALUES ($1, 2, 1, clock_timestamp())', [
+      pod.pod_id,
+    ]);
     const [{ at } = {}] = await fixture.query<{ at: Date }>('SELECT clock_timestamp() AS at');
     await fixture.act(pod, 'start', team);
     await comesTo(pod, ({ status }) => status === 'running');
-    const newLines = () => fixture.call(podLogs.read, { pod_name: pod.pod_name, since: at?.toISOString() }, team.member);
+    const newLines = () =>
+      fixture.call(podLogs.read, { pod_name: pod.pod_name, since: at?.toISOString() }, team.member);
     await until(async () => (await newLines()).data.length > 0);
     await fixture.call(pods.delete, { pod_name: pod.pod_name }, team.member);
     await fixture.call(sharedVolumes.delete, { volume_id: volume.volume_id }, team.member);

@@ -25,7 +25,9 @@ it('a look at what a cluster has reads no more rows than that, however many have
      FROM generate_series(1, $1::integer + $2::integer) number RETURNING pod_id`,
     [ended, listed],
   );
-  await fixture.query(`INSERT INTO pod_run (pod_id, run, gpuaas_id) SELECT pod_id, 1, 1 FROM pod WHERE state = 'running'`);
+  await fixture.query(
+    `INSERT INTO pod_run (pod_id, run, gpuaas_id) SELECT pod_id, 1, 1 FROM pod WHERE state = 'running'`,
+  );
   await fixture.query(
     `INSERT INTO shared_volume (team_id, workspace_id, region_id, region_name, gpuaas_id, name, size_gb, state)
      SELECT gen_random_uuid(), gen_random_uuid(), 1, 'region', 1, 'one', 1, 'deleted' FROM generate_series(1, $1)`,

@@ -2,7 +2,15 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { openDocker, type ClusterDriver, type Door, type ObjectRef, type PodRun, type VolumeRef } from '@atoll/cluster';
 import { exposedServices, pods, vms } from '@atoll/contracts/pods';
-import { describeWhere, freePort, podmanImage, podmanLacks, startPodman, timeoutFactor, type Podman } from '@atoll/testing';
+import {
+  describeWhere,
+  freePort,
+  podmanImage,
+  podmanLacks,
+  startPodman,
+  timeoutFactor,
+  type Podman,
+} from '@atoll/testing';
 import { PodsFixture, type ToldTeam } from '../pods-fixture.js';
 import { PodsSettings } from '../pods-settings.js';
 import { Clusters } from './clusters.js';
@@ -12,11 +20,26 @@ const soon = () => AbortSignal.timeout(30_000 * timeoutFactor);
 const wanted = () => Promise.resolve(true);
 const owner = { teamId: randomUUID(), workspaceId: randomUUID() };
 const command = ['bash', '-c', 'trap "exit 0" TERM; sleep infinity & wait'];
-const rest = { env: new Map<string, string>(), cpu: null, memoryGb: 0.2, slices: [], volumes: [], authorizedKeys: [], command };
+const rest = {
+  env: new Map<string, string>(),
+  cpu: null,
+  memoryGb: 0.2,
+  slices: [],
+  volumes: [],
+  authorizedKeys: [],
+  command,
+};
 /** A run of a pod of which the database knows nothing. */
 const stray = (more: Partial<PodRun> = {}): PodRun => {
   const id = randomUUID();
-  return { ref: { kind: 'pod', id, run: 1 }, owner, podName: `stray-${id.slice(0, 5)}`, image: podmanImage, ...rest, ...more };
+  return {
+    ref: { kind: 'pod', id, run: 1 },
+    owner,
+    podName: `stray-${id.slice(0, 5)}`,
+    image: podmanImage,
+    ...rest,
+    ...more,
+  };
 };
 const strayDoor = (podId: string, externalPort: number): Door => ({
   ref: { kind: 'door', id: 'svc-987654', run: 1 },
@@ -63,7 +86,10 @@ describe('what a simulated cluster has and no row needs', () => {
     await fixture.untilVolume(volume, ({ status }) => status === 'active');
     const needed = await idsOn(driver);
     expect(needed).toHaveLength(3);
-    const strays = [await requested(driver, stray()), await requested(driver, stray({ ref: { kind: 'pod', id: pod.pod_id, run: 7 } }))];
+    const strays = [
+      await requested(driver, stray()),
+      await requested(driver, stray({ ref: { kind: 'pod', id: pod.pod_id, run: 7 } })),
+    ];
     await driver.openDoor(strayDoor(pod.pod_id, await freePort()), soon());
     const all = [...needed, ...strays, 'door svc-987654 1'].toSorted();
     expect([await look(), await idsOn(driver)]).toEqual([0, all]);
@@ -112,12 +138,16 @@ describe('what a simulated cluster has and no row needs', () => {
     const terms = { pod_name: pod.pod_name, service_name: 'web', port: 80, protocol: 'HTTP' as const };
     const exposed = await fixture.call(exposedServices.expose, terms, team.member);
     await fixture.untilExposed(exposed, ({ status }) => status === 'active');
-    const left = { ...strayDoor(randomUUID(), await freePort()), ref: { kind: 'door' as const, id: `svc-${exposed.service_id}`, run: 7 } };
+    const left = {
+      ...strayDoor(randomUUID(), await freePort()),
+      ref: { kind: 'door' as const, id: `svc-${exposed.service_id}`, run: 7 },
+    };
     await driver.openDoor(left, soon());
     settings.orphanGraceMs = 0;
     expect(await look()).toBe(1);
     settings.orphanGraceMs = 600_000;
-    while ((await idsOn(driver)).includes(`door ${left.ref.id} 7`)) await new Promise((resolve) => setTimeout(resolve, 20));
+    while ((await idsOn(driver)).includes(`door ${left.ref.id} 7`))
+      await new Promise((resolve) => setTimeout(resolve, 20));
     expect(await idsOn(driver)).toContain(`door ${left.ref.id} 1`);
   });
 
@@ -136,7 +166,11 @@ describe('what a simulated cluster has and no row needs', () => {
   it('stays where it is more than may go at once', async () => {
     settings.orphanGraceMs = 0;
     settings.orphansAtOnce = 2;
-    const strays = [await requested(driver, stray()), await requested(driver, stray()), await requested(driver, stray())];
+    const strays = [
+      await requested(driver, stray()),
+      await requested(driver, stray()),
+      await requested(driver, stray()),
+    ];
     expect(await look()).toBe(0);
     expect(await idsOn(driver)).toEqual(expect.arrayContaining(strays));
     settings.orphansAtOnce = 3;
@@ -186,7 +220,11 @@ describeWhere(podmanLacks(), 'what a container engine has and no row needs', () 
 
   it('is removed with its door, and nothing of another installation or of nobody', async () => {
     const driver = await fixture.get(Clusters).driverOf('1');
-    const other = openDocker({ socket: podman.socketPath, doorImage: podmanImage }, 'another-installation', '127.0.0.1');
+    const other = openDocker(
+      { socket: podman.socketPath, doorImage: podmanImage },
+      'another-installation',
+      '127.0.0.1',
+    );
     const orphan = stray();
     await requested(driver, orphan);
     await requested(other, stray());
@@ -200,7 +238,9 @@ describeWhere(podmanLacks(), 'what a container engine has and no row needs', () 
     fixture.get(PodsSettings).orphanGraceMs = 0;
     expect(await fixture.get(Orphans).look('1')).toBe(2);
     while ((await idsOn(driver)).length > 0) await fixture.get(Orphans).look('1');
-    const left = (await podman.cli('ps', '--format', '{{.Names}}')).split('\n').filter((name) => name && !name.includes('-keeper-'));
+    const left = (await podman.cli('ps', '--format', '{{.Names}}'))
+      .split('\n')
+      .filter((name) => name && !name.includes('-keeper-'));
     expect(left.toSorted()).toEqual([expect.stringContaining('another-installation'), 'by-hand']);
     await other.close();
   });

@@ -15,8 +15,9 @@ const perQuery = 1_000;
 type OrphanRow = Pick<ObjectRef, 'kind' | 'id' | 'run'>;
 
 /**
- * Removes what clusters have and no row needs: the pods, VMs, doors and volumes of rows that are deleted, after a grace. A driver lists objects of this
- * installation alone. A VM and a volume go only where their row says that they are deleted, since their data goes with them; pods and doors go without a row, too.
+ * Removes what clusters have and no row needs: the pods, VMs, doors and volumes of rows that are deleted, after a
+ * grace. A driver lists objects of this installation alone. A VM and a volume go only where their row says that they
+ * are deleted, since their data goes with them; pods and doors go without a row, too.
  */
 @Injectable()
 export class Orphans extends ClusterRounds {
@@ -33,7 +34,9 @@ export class Orphans extends ClusterRounds {
   }
 
   protected override async due(): Promise<string[]> {
-    const rows = await this.dataSource.query<{ gpuaas_id: string }[]>('SELECT gpuaas_id FROM cluster WHERE NOT is_unreachable');
+    const rows = await this.dataSource.query<{ gpuaas_id: string }[]>(
+      'SELECT gpuaas_id FROM cluster WHERE NOT is_unreachable',
+    );
     return rows.map(({ gpuaas_id }) => gpuaas_id);
   }
 
@@ -69,7 +72,9 @@ export class Orphans extends ClusterRounds {
     return orphans;
   }
 
-  /** Those that were found before keep when that was; those that are there no more, or are needed again, are forgotten. */
+  /**
+   * Those that were found before keep when that was; those that are there no more, or are needed again, are forgotten.
+   */
   private async keep(gpuaasId: string, orphans: readonly OrphanRow[]): Promise<void> {
     const values = [gpuaasId, ...columnsOf(orphans)];
     await this.dataSource.query(
@@ -92,7 +97,9 @@ export class Orphans extends ClusterRounds {
        ORDER BY (orphan.kind = 'volume'), found_at, orphan.kind, orphan.id, orphan.run`,
       [gpuaasId, this.settings.orphanGraceMs],
     );
-    return rows.map(({ kind, id, run, team_id }) => (kind === 'volume' ? { kind, id, run: 0, teamId: team_id ?? '' } : { kind, id, run }));
+    return rows.map(({ kind, id, run, team_id }) =>
+      kind === 'volume' ? { kind, id, run: 0, teamId: team_id ?? '' } : { kind, id, run },
+    );
   }
 
   private async remove(gpuaasId: string, driver: ClusterDriver, ref: ObjectRef): Promise<void> {
@@ -107,9 +114,10 @@ export class Orphans extends ClusterRounds {
 }
 
 /**
- * A run is needed while `pod_run` has it or its pod is at it; a door while its exposed service is not deleted, and sees to this run itself (`doorsBefore`). A
- * volume of a deleted row is that of the row's team: another team may have one of the same number, made before the database was restored from a backup.
- * Ids in forms that this service does not give are nobody's. `OFFSET 0` has each looked up in its index: rows that have ended are many, and are not to be read.
+ * A run is needed while `pod_run` has it or its pod is at it; a door while its exposed service is not deleted, and sees
+ * to this run itself (`doorsBefore`). A volume of a deleted row is that of the row's team: another team may have one of
+ * the same number, made before the database was restored from a backup. Ids in forms that this service does not give
+ * are nobody's. `OFFSET 0` has each looked up in its index: rows that have ended are many, and are not to be read.
  */
 const orphansQuery = `SELECT kind, id, run FROM (
     SELECT kind, id, run, team, substring(id FROM '^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$')::uuid AS instance_id,

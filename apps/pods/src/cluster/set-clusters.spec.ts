@@ -49,8 +49,12 @@ beforeEach(() => {
   isHanging = true;
   id = String((last += 1));
 });
-const simulated = (more: Partial<ClusterChanged> = {}): ClusterChanged => ({ ...fixture.neighbours.cluster({ gpuaas_id: id }), ...more });
-const hanging = (more: Partial<ClusterChanged> = {}) => simulated({ driver: 'docker', socket: join(folder, 'engine.sock'), ...more });
+const simulated = (more: Partial<ClusterChanged> = {}): ClusterChanged => ({
+  ...fixture.neighbours.cluster({ gpuaas_id: id }),
+  ...more,
+});
+const hanging = (more: Partial<ClusterChanged> = {}) =>
+  simulated({ driver: 'docker', socket: join(folder, 'engine.sock'), ...more });
 const row = () => fixture.get(ClusterRows).read(id);
 const comesTo = async (pod: Pod, status: PodStatus): Promise<Pod> => {
   for (const lateMs = Date.now() + patienceMs; ; await delay(20)) {
@@ -105,7 +109,10 @@ describe('what is known of clusters', () => {
   it('opens credentials for their own cluster alone, and shows nothing of them', async () => {
     const text = JSON.stringify({ ca: 'x', cert: 'x', key: 'hunter2' });
     const sealed_tls = fixture.get(Sealer).seal(text, clusterPurpose('1'));
-    await fixture.tell(clusterChanged, simulated({ driver: 'docker', url: 'https://127.0.0.1:9', sealed_tls, revision: 2, setting: 2 }));
+    await fixture.tell(
+      clusterChanged,
+      simulated({ driver: 'docker', url: 'https://127.0.0.1:9', sealed_tls, revision: 2, setting: 2 }),
+    );
     const error = await fixture.get(Clusters).driverOf(id).catch(String);
     expect(error).toMatch(/cannot be opened/);
     expect(error).not.toContain('hunter2');
@@ -116,14 +123,19 @@ describe('an engine behind TLS', () => {
   it('is reached with the credentials that came sealed, and by nobody without them', async () => {
     const { certificate, key } = selfSigned('127.0.0.1', 1);
     const asked: string[] = [];
-    const engine = createHttpsServer({ cert: certificate, key, ca: certificate, requestCert: true }, (request, response) => {
-      asked.push(request.url ?? '');
-      response.writeHead(200, { server: 'Docker/27.3.1 (linux)', 'api-version': '1.47' });
-      response.end(JSON.stringify({ ID: 'engine-1', Name: 'host-1', DockerRootDir: '/' }));
-    });
+    const engine = createHttpsServer(
+      { cert: certificate, key, ca: certificate, requestCert: true },
+      (request, response) => {
+        asked.push(request.url ?? '');
+        response.writeHead(200, { server: 'Docker/27.3.1 (linux)', 'api-version': '1.47' });
+        response.end(JSON.stringify({ ID: 'engine-1', Name: 'host-1', DockerRootDir: '/' }));
+      },
+    );
     await new Promise<void>((resolve) => engine.listen(0, '127.0.0.1', resolve));
     const url = `https://127.0.0.1:${(engine.address() as AddressInfo).port}`;
-    const sealed_tls = fixture.get(Sealer).seal(JSON.stringify({ ca: certificate, cert: certificate, key }), clusterPurpose(id));
+    const sealed_tls = fixture
+      .get(Sealer)
+      .seal(JSON.stringify({ ca: certificate, cert: certificate, key }), clusterPurpose(id));
     const told = simulated({ driver: 'docker', url, sealed_tls, revision: 2, setting: 2 });
     try {
       await fixture.tell(clusterChanged, told);

@@ -26,7 +26,9 @@ interface OpenCluster {
   readonly driver: Promise<ClusterDriver>;
 }
 
-/** Each GPU service has the driver that an operator has set for it; several kinds serve one installation side by side. */
+/**
+ * Each GPU service has the driver that an operator has set for it; several kinds serve one installation side by side.
+ */
 @Injectable()
 export class SetClusters extends Clusters implements OnApplicationBootstrap, BeforeApplicationShutdown {
   readonly world: SimulatedWorld;
@@ -61,7 +63,10 @@ export class SetClusters extends Clusters implements OnApplicationBootstrap, Bef
     await this.world.close();
   }
 
-  /** Throws `another_cluster` where another engine has taken the place of the one that was first found since the cluster was set. */
+  /**
+   * Throws `another_cluster` where another engine has taken the place of the one that was first found since the cluster
+   * was set.
+   */
   async driverOf(gpuaasId: string): Promise<ClusterDriver> {
     const cluster = await this.rows.read(gpuaasId);
     const known = this.#open.get(gpuaasId);
@@ -81,7 +86,8 @@ export class SetClusters extends Clusters implements OnApplicationBootstrap, Bef
 
   async requireReachable(gpuaasId: string): Promise<void> {
     const { isUnreachable } = await this.rows.read(gpuaasId);
-    if (isUnreachable) throw new AppError('unavailable', 'The cluster of this GPU service is out of use: nothing new starts there.');
+    if (isUnreachable)
+      throw new AppError('unavailable', 'The cluster of this GPU service is out of use: nothing new starts there.');
   }
 
   async publicHostOf(gpuaasId: string): Promise<string> {
@@ -95,7 +101,9 @@ export class SetClusters extends Clusters implements OnApplicationBootstrap, Bef
   #driverFor(cluster: ClusterEntity): Promise<ClusterDriver> {
     if (cluster.driver === 'simulated') return Promise.resolve(this.world.cluster(`gpuaas-${cluster.gpuaasId}`));
     if (cluster.driver === 'docker') return this.#openDocker(cluster);
-    return Promise.reject(new ClusterError('not_supported', 'This release has no driver for the cluster of this GPU service.'));
+    return Promise.reject(
+      new ClusterError('not_supported', 'This release has no driver for the cluster of this GPU service.'),
+    );
   }
 
   async #openDocker(cluster: ClusterEntity): Promise<ClusterDriver> {
@@ -106,7 +114,10 @@ export class SetClusters extends Clusters implements OnApplicationBootstrap, Bef
       // undefined: it was set anew meanwhile, and is opened again.
       if (kept === undefined) throw new ClusterError('unreachable', 'The cluster was set anew.');
       if (kept !== identity)
-        throw new ClusterError('another_cluster', 'Another container engine has taken the place of the one that ran the pods.');
+        throw new ClusterError(
+          'another_cluster',
+          'Another container engine has taken the place of the one that ran the pods.',
+        );
       return driver;
     } catch (error) {
       await driver.close();
@@ -117,7 +128,8 @@ export class SetClusters extends Clusters implements OnApplicationBootstrap, Bef
   #settingsOf({ doorImage, gpuaasId, sealedTls, socket, url }: ClusterEntity): DockerSettings {
     const image = doorImage ?? '';
     if (socket !== null) return { socket, doorImage: image };
-    if (url === null || sealedTls === null) throw new ClusterError('invalid', 'The cluster has neither a socket nor an address.');
+    if (url === null || sealedTls === null)
+      throw new ClusterError('invalid', 'The cluster has neither a socket nor an address.');
     const tls = this.sealer.open(sealedTls, clusterPurpose(gpuaasId)).toString('utf8');
     return { url, ...(JSON.parse(tls) as Pick<DockerSettings, 'ca' | 'cert' | 'key'>), doorImage: image };
   }

@@ -6,10 +6,16 @@ const passing: ReadonlySet<string> = new Set(['unavailable', 'deadline_exceeded'
 
 /** What a cluster or another service refused, as the failure of a step. With `isPatient` no refusal is permanent. */
 export function stepError(error: unknown, isPatient = false): unknown {
-  if (error instanceof ClusterError) return new StepFailed(error.code, error.message, error.isPermanent && !isPatient, { cause: error });
+  if (error instanceof ClusterError)
+    return new StepFailed(error.code, error.message, error.isPermanent && !isPatient, { cause: error });
   if (!isAppError(error)) return error;
   const isPermanent = !passing.has(error.code) && !isPatient;
-  return new StepFailed(error.code, isPermanent ? error.message : 'A service of the platform does not answer at the moment.', isPermanent, {
-    cause: error,
-  });
+  return new StepFailed(
+    error.code,
+    isPermanent ? error.message : 'A service of the platform does not answer at the moment.',
+    isPermanent,
+    {
+      cause: error,
+    },
+  );
 }

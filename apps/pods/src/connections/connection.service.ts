@@ -52,7 +52,9 @@ export class ConnectionsService {
   private async ofTeam(team_id: string): Promise<PodConnections> {
     const rows = await this.statements.query<Row>('connections.read', readQuery, [team_id]);
     const gpuaasIds = [...new Set(rows.map(({ gpuaas_id }) => gpuaas_id))];
-    const capabilities = new Map(await Promise.all(gpuaasIds.map(async (id) => [id, await this.clusters.capabilitiesOf(id)] as const)));
+    const capabilities = new Map(
+      await Promise.all(gpuaasIds.map(async (id) => [id, await this.clusters.capabilitiesOf(id)] as const)),
+    );
     const hasShell = ({ gpuaas_id }: Row) => capabilities.get(gpuaas_id)?.shell.by === 'exec';
     return {
       data: rows.map((row) => ({
@@ -78,11 +80,13 @@ function connectionOf({ pod_name, state, services }: Row): Omit<ConnectionPod, '
   return {
     pod_name,
     status: podStatus(state),
-    services: (services ?? []).map(({ serviceId, serviceName, publicHost, protocol, isSsl, externalPort, state: of }) => ({
-      service_id: serviceId,
-      service_name: serviceName,
-      url: of === 'active' || of === 'updating' ? urlOf(protocol, isSsl, publicHost, externalPort) : null,
-    })),
+    services: (services ?? []).map(
+      ({ serviceId, serviceName, publicHost, protocol, isSsl, externalPort, state: of }) => ({
+        service_id: serviceId,
+        service_name: serviceName,
+        url: of === 'active' || of === 'updating' ? urlOf(protocol, isSsl, publicHost, externalPort) : null,
+      }),
+    ),
   };
 }
 

@@ -1,11 +1,22 @@
 import { eventEntities } from '@atoll/events';
 import { MachineHistory } from '@atoll/state-machine';
-import { MemberRoleEntity, TeamClosingEntity, teamDirectoryEntities, WorkspaceClosingEntity } from '@atoll/team-directory';
+import {
+  MemberRoleEntity,
+  TeamClosingEntity,
+  teamDirectoryEntities,
+  WorkspaceClosingEntity,
+} from '@atoll/team-directory';
 import { BaremetalInstanceEntity } from '../model/baremetal-instance.entity.js';
 import { CertificateEntity } from '../model/certificate.entity.js';
 import { ExposureEntity, ReservedPortEntity } from '../model/exposure.entity.js';
 import { ClusterEntity, InstallationEntity } from '../model/cluster.entity.js';
-import { LogReaderEntity, LogScopeEntity, LogSourceEntity, LogVolumeEntity, PlatformLineEntity } from '../model/log-source.entity.js';
+import {
+  LogReaderEntity,
+  LogScopeEntity,
+  LogSourceEntity,
+  LogVolumeEntity,
+  PlatformLineEntity,
+} from '../model/log-source.entity.js';
 import { GivenUpEndEntity } from '../model/given-up-end.entity.js';
 import { OrphanEntity } from '../model/orphan.entity.js';
 import { PodLimitEntity } from '../model/pod-limit.entity.js';

@@ -1,4 +1,11 @@
-import { ClusterError, type Certificate, type ClusterDriver, type Door, type DoorSight, type RunRef } from '@atoll/cluster';
+import {
+  ClusterError,
+  type Certificate,
+  type ClusterDriver,
+  type Door,
+  type DoorSight,
+  type RunRef,
+} from '@atoll/cluster';
 import { isAppError } from '@atoll/errors';
 import { DurableMachine, StepFailed, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
 import { Injectable } from '@nestjs/common';
@@ -95,7 +102,8 @@ export class ExposureSteps extends DurableMachine<ExposureEntity, ExposureState,
     const isReverting = exposure.state === 'reverting';
     // Doors that could not be had before this one, and that of an update that came to nothing.
     const hasOthers = isReverting || exposure.run > 1;
-    if (hasOthers && !(await this.closeRuns(driver, exposure, (run) => run !== exposure.run, signal))) return { againAfterMs: firstLookMs };
+    if (hasOthers && !(await this.closeRuns(driver, exposure, (run) => run !== exposure.run, signal)))
+      return { againAfterMs: firstLookMs };
     const sight = await this.open(driver, exposure, exposure, exposure.run, signal);
     if (sight.phase === 'open') return { event: 'OPENED' };
     if (!isPortTaken(sight)) return { againAfterMs: lookAfter(exposure), ...reasonOf(sight) };
@@ -116,7 +124,10 @@ export class ExposureSteps extends DurableMachine<ExposureEntity, ExposureState,
         });
         if (picked === null) await this.move(manager, row, 'FAILED', self, {}, taken(row.externalPort));
         else {
-          await manager.query('UPDATE exposure SET external_port = $2, run = run + 1 WHERE service_id = $1', [row.serviceId, picked]);
+          await manager.query('UPDATE exposure SET external_port = $2, run = run + 1 WHERE service_id = $1', [
+            row.serviceId,
+            picked,
+          ]);
           await this.park(manager, row, 0);
         }
         return true;
@@ -130,7 +141,8 @@ export class ExposureSteps extends DurableMachine<ExposureEntity, ExposureState,
     if (!next) return { event: 'REVERTED', reason: { code: 'internal', message: 'The update has no terms.' } };
     const driver = await this.clusters.driverOf(exposure.gpuaasId);
     const isSamePort = next.externalPort === exposure.externalPort;
-    if (isSamePort && !(await this.closeRuns(driver, exposure, (of) => of === run, signal))) return { againAfterMs: firstLookMs };
+    if (isSamePort && !(await this.closeRuns(driver, exposure, (of) => of === run, signal)))
+      return { againAfterMs: firstLookMs };
     const sight = await this.open(driver, exposure, next, run + 1, signal);
     if (isPortTaken(sight)) return this.revert(taken(next.externalPort));
     if (sight.phase !== 'open') return { againAfterMs: lookAfter(exposure), ...reasonOf(sight) };
@@ -191,7 +203,14 @@ export class ExposureSteps extends DurableMachine<ExposureEntity, ExposureState,
   ): Promise<DoorSight> {
     const tls: Certificate | null = isSsl ? await this.certificates.of(publicHost) : null;
     const ref = refOf(serviceId, run);
-    const door: Omit<Door, 'owner'> = { ref, podId, transport: protocol === 'UDP' ? 'udp' : 'tcp', port, externalPort, tls };
+    const door: Omit<Door, 'owner'> = {
+      ref,
+      podId,
+      transport: protocol === 'UDP' ? 'udp' : 'tcp',
+      port,
+      externalPort,
+      tls,
+    };
     try {
       await driver.openDoor({ ...door, owner: await this.ownerOf(podId) }, signal);
     } catch (error) {

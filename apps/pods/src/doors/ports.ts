@@ -9,7 +9,8 @@ const foreignMs = 600_000;
 /** The first and the last of `ATOLL_EXPOSED_PORTS`. Throws where they are none. */
 export function rangeOf(exposedPorts: string): [first: number, last: number] {
   const [first = 0, last = 0] = exposedPorts.split('-').map(Number);
-  if (first > last || last > 65_535) throw new Error('ATOLL_EXPOSED_PORTS must be from a lower to a higher port, 65535 at most.');
+  if (first > last || last > 65_535)
+    throw new Error('ATOLL_EXPOSED_PORTS must be from a lower to a higher port, 65535 at most.');
   return [first, last];
 }
 
@@ -29,7 +30,9 @@ export class ExternalPorts {
     throw invalidField('external_port', 'isOffered', `must be from ${this.first} to ${this.last}`);
   }
 
-  /** Reserves this port. Throws `port_in_use` where another service has it; waits for a transaction that is about to. */
+  /**
+   * Reserves this port. Throws `port_in_use` where another service has it; waits for a transaction that is about to.
+   */
   async reserve(manager: EntityManager, publicHost: string, port: number, serviceId: string): Promise<void> {
     const taken = await manager.query<{ external_port: number }[]>(
       `INSERT INTO reserved_port (public_host, external_port, service_id) VALUES ($1, $2, $3)

@@ -15,13 +15,17 @@ afterAll(() => fixture.stop());
 
 async function exposed(pod_name: string, service_name: string): Promise<ExposedService> {
   const input = { pod_name, service_name, port: 80, protocol: 'HTTP' as const };
-  return fixture.untilExposed(await fixture.call(exposedServices.expose, input, team.member), ({ status }) => status === 'active');
+  return fixture.untilExposed(
+    await fixture.call(exposedServices.expose, input, team.member),
+    ({ status }) => status === 'active',
+  );
 }
 const keptOf = async (services: readonly ExposedService[]) =>
   (
-    await fixture.query<{ service_name: string }>('SELECT service_name FROM exposure WHERE service_id = ANY ($1) ORDER BY 1', [
-      services.map(({ service_id }) => service_id),
-    ])
+    await fixture.query<{ service_name: string }>(
+      'SELECT service_name FROM exposure WHERE service_id = ANY ($1) ORDER BY 1',
+      [services.map(({ service_id }) => service_id)],
+    )
   ).map(({ service_name }) => service_name);
 
 async function forget(): Promise<void> {
@@ -41,15 +45,20 @@ describe('after ATOLL_HISTORY_RETENTION', () => {
       await fixture.call(exposedServices.delete, { id: service.service_id }, team.member);
       await fixture.untilUnexposed(service);
     }
-    await fixture.query(`UPDATE exposure SET entered_at = entered_at - interval '31 days' WHERE service_id <> $1`, [late.service_id]);
+    await fixture.query(`UPDATE exposure SET entered_at = entered_at - interval '31 days' WHERE service_id <> $1`, [
+      late.service_id,
+    ]);
     await forget();
     expect(await keptOf([old, late, live])).toEqual(['late', 'live']);
-    expect((await errorOf(fixture.call(exposedServices.find, { service_id: old.service_id }, team.member))).code).toBe('not_found');
+    expect((await errorOf(fixture.call(exposedServices.find, { service_id: old.service_id }, team.member))).code).toBe(
+      'not_found',
+    );
 
     await fixture.call(pods.delete, { pod_name: pod.pod_name }, team.member);
     await fixture.untilDeleted(pod);
     await fixture.untilUnexposed(live);
-    for (const table of ['pod', 'exposure']) await fixture.query(`UPDATE ${table} SET entered_at = entered_at - interval '400 days'`);
+    for (const table of ['pod', 'exposure'])
+      await fixture.query(`UPDATE ${table} SET entered_at = entered_at - interval '400 days'`);
     await fixture.query(`UPDATE machine_history SET at = at - interval '31 days' WHERE instance = $1`, [pod.pod_id]);
     await forget();
     expect(await keptOf([old, late, live])).toEqual([]);
@@ -71,7 +80,9 @@ describe('after ATOLL_HISTORY_RETENTION', () => {
     );
     await fixture.query('ANALYZE pod');
     const asked = { team_id: team.team_id, include_ended: 'true', limit: 10 };
-    const sent = (await statementsOf(() => fixture.call(pods.list, asked, team.member))).filter(({ text }) => /FROM pod\b/.test(text));
+    const sent = (await statementsOf(() => fixture.call(pods.list, asked, team.member))).filter(({ text }) =>
+      /FROM pod\b/.test(text),
+    );
     expect(sent).not.toEqual([]);
     for (const { text, values } of sent) {
       const plan = await fixture.query<{ 'QUERY PLAN': string }>(`EXPLAIN ${text}`, values);

@@ -14,8 +14,8 @@ const removal = `DELETE FROM exposure WHERE service_id IN (
   ) RETURNING service_id`;
 
 /**
- * Removes exposed services that were deleted `ATOLL_HISTORY_RETENTION` days ago: no operation shows them. Pods, VMs and volumes that were deleted stay, as
- * listings show what has ended with `include_ended`.
+ * Removes exposed services that were deleted `ATOLL_HISTORY_RETENTION` days ago: no operation shows them. Pods, VMs and
+ * volumes that were deleted stay, as listings show what has ended with `include_ended`.
  */
 @Injectable()
 export class DeletedExposures implements OnApplicationBootstrap, BeforeApplicationShutdown {
@@ -40,7 +40,10 @@ export class DeletedExposures implements OnApplicationBootstrap, BeforeApplicati
 
   /** Removes one batch. Resolves with whether there may be more. */
   async removeSome(): Promise<boolean> {
-    const removed = await this.statements.query('exposures.forget', removal, [this.settings.historyRetentionDays, batchSize]);
+    const removed = await this.statements.query('exposures.forget', removal, [
+      this.settings.historyRetentionDays,
+      batchSize,
+    ]);
     return removed.length === batchSize;
   }
 }

@@ -20,8 +20,10 @@ const ask = (more: object = {}, caller = team.member, of = pod) =>
     { pod_name: of.pod_name, service_name: `s-${newId()}`, port: 80, protocol: 'HTTP', ...more },
     caller,
   );
-const active = async (more: Partial<ExposeService> = {}) => fixture.untilExposed(await ask(more), ({ status }) => status === 'active');
-const remove = (service: ExposedService) => fixture.call(exposedServices.delete, { id: service.service_id }, team.member);
+const active = async (more: Partial<ExposeService> = {}) =>
+  fixture.untilExposed(await ask(more), ({ status }) => status === 'active');
+const remove = (service: ExposedService) =>
+  fixture.call(exposedServices.delete, { id: service.service_id }, team.member);
 const fetchText = async (url: string) => (await fetch(url)).text();
 
 const columns =
@@ -30,12 +32,14 @@ const columns =
 describe('what refuses an exposed service', () => {
   const bad: [string, object][] = [
     ...[0, 65_536, '80', 80.5].map((port): [string, object] => ['port', { port }]),
-    ...[0, 65_536, '30100', 30_100.5, 3_000, 20_999].map((external_port): [string, object] => ['external_port', { external_port }]),
-    ...['http', 'SCTP', ''].map((protocol): [string, object] => ['protocol', { protocol }]),
-    ...['http://a', 'a.b', '169.254.169.254', 'a\nb', 'a;b', '$(a)', 'a'.repeat(64), '-a', 'Web'].map((service_name): [string, object] => [
-      'service_name',
-      { service_name },
+    ...[0, 65_536, '30100', 30_100.5, 3_000, 20_999].map((external_port): [string, object] => [
+      'external_port',
+      { external_port },
     ]),
+    ...['http', 'SCTP', ''].map((protocol): [string, object] => ['protocol', { protocol }]),
+    ...['http://a', 'a.b', '169.254.169.254', 'a\nb', 'a;b', '$(a)', 'a'.repeat(64), '-a', 'Web'].map(
+      (service_name): [string, object] => ['service_name', { service_name }],
+    ),
     ['ssl_enabled', { protocol: 'UDP', ssl_enabled: true }],
     ['ssl_enabled', { protocol: 'HTTPS', ssl_enabled: true }],
     ['ssl_enabled', { ssl_enabled: 'yes' }],
@@ -54,7 +58,9 @@ describe('what refuses an exposed service', () => {
        FROM exposure, generate_series(1, 197) n WHERE service_id = $1`,
       [first.service_id],
     );
-    await fixture.query(`UPDATE exposure SET state = 'failed', deadline_at = NULL WHERE service_name IN ('copy-1', 'copy-2')`);
+    await fixture.query(
+      `UPDATE exposure SET state = 'failed', deadline_at = NULL WHERE service_name IN ('copy-1', 'copy-2')`,
+    );
     const outcomes = await Promise.allSettled(Array.from({ length: 6 }, () => ask({}, full.member, own)));
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(2);
     expect(await errorOf(ask({}, full.member, own))).toMatchObject({
@@ -87,18 +93,25 @@ describe('what refuses an exposed service', () => {
       const [foreign, unknown] = [await errorOf(attempt(service_id)), await errorOf(attempt('999999999'))];
       expect([foreign.code, foreign.message]).toEqual(['not_found', unknown.message]);
     }
-    expect((await errorOf(fixture.call(exposedServices.find, { service_id, pod_name: 'other-bcdfg' }, team.member))).code).toBe(
+    expect(
+      (await errorOf(fixture.call(exposedServices.find, { service_id, pod_name: 'other-bcdfg' }, team.member))).code,
+    ).toBe('not_found');
+    expect((await errorOf(fixture.call(exposedServices.list, { pod_name: pod.pod_name }, member))).code).toBe(
       'not_found',
     );
-    expect((await errorOf(fixture.call(exposedServices.list, { pod_name: pod.pod_name }, member))).code).toBe('not_found');
-    expect((await fixture.call(exposedServices.find, { service_id, pod_name: pod.pod_name }, viewer)).status).toBe('active');
+    expect((await fixture.call(exposedServices.find, { service_id, pod_name: pod.pod_name }, viewer)).status).toBe(
+      'active',
+    );
     await remove(service);
   });
 
   it('is a suspension, which lets what is open go on and be deleted', async () => {
     const suspended = await fixture.team();
     const own = await fixture.running(suspended);
-    const service = await fixture.untilExposed(await ask({}, suspended.member, own), ({ status }) => status === 'active');
+    const service = await fixture.untilExposed(
+      await ask({}, suspended.member, own),
+      ({ status }) => status === 'active',
+    );
     const workspaces = [{ id: suspended.workspace_id, name: 'default' }];
     await fixture.tell(teamChanged, {
       team_id: suspended.team_id,

@@ -1,4 +1,12 @@
-import { allOrPage, notFound, requirePermission, windowIfLimited, type CallContext, type Caller, type Permission } from '@atoll/contracts';
+import {
+  allOrPage,
+  notFound,
+  requirePermission,
+  windowIfLimited,
+  type CallContext,
+  type Caller,
+  type Permission,
+} from '@atoll/contracts';
 import {
   type ExposedService,
   type ExposedServiceList,
@@ -80,7 +88,10 @@ export class ExposuresService {
       const exposure = await this.steps.insert(manager, values, causeOf(context));
       if (external_port === undefined) {
         exposure.externalPort = await this.ports.pick(manager, publicHost, exposure.serviceId);
-        await manager.query('UPDATE exposure SET external_port = $2 WHERE service_id = $1', [exposure.serviceId, exposure.externalPort]);
+        await manager.query('UPDATE exposure SET external_port = $2 WHERE service_id = $1', [
+          exposure.serviceId,
+          exposure.externalPort,
+        ]);
       } else await this.ports.reserve(manager, publicHost, external_port, exposure.serviceId);
       return exposureView(exposure, pod.podName);
     });
@@ -119,7 +130,10 @@ export class ExposuresService {
       await this.gate.holdOpen(manager, context.caller, known.teamId, known.workspaceId);
       const exposure = await this.lock(manager, known);
       if (exposure.state !== 'active')
-        throw new AppError('conflict', `The service is ${exposureView(exposure, '').status}: an active one is updated.`);
+        throw new AppError(
+          'conflict',
+          `The service is ${exposureView(exposure, '').status}: an active one is updated.`,
+        );
       const previousName = exposure.serviceName;
       if (service_name !== undefined && service_name !== previousName) {
         await this.requireNameFree(manager, exposure.podId, service_name);
@@ -145,11 +159,18 @@ export class ExposuresService {
     return this.transactions.run(async (manager) => {
       const exposure = await this.lock(manager, known);
       if (exposure.state === 'deleting') throw notFound('exposed service');
-      return exposureView((await this.steps.move(manager, exposure, 'DELETE', causeOf(context))) ?? exposure, known.podName);
+      return exposureView(
+        (await this.steps.move(manager, exposure, 'DELETE', causeOf(context))) ?? exposure,
+        known.podName,
+      );
     });
   }
 
-  private async known({ service_id, pod_name }: FindExposedService, caller: Caller, permission: Permission): Promise<Known> {
+  private async known(
+    { service_id, pod_name }: FindExposedService,
+    caller: Caller,
+    permission: Permission,
+  ): Promise<Known> {
     const [raw] = await this.statements.query<{ pod_name: string; team_id: string; workspace_id: string }>(
       'exposures.find',
       `SELECT exposure.*, pod_name, team_id, workspace_id FROM exposure JOIN pod USING (pod_id) WHERE service_id = $1 AND exposure.state <> 'deleted'`,
@@ -157,7 +178,12 @@ export class ExposuresService {
     );
     if (!raw || (pod_name !== undefined && pod_name !== raw.pod_name)) throw notFound('exposed service');
     requirePermission(caller, raw.team_id, permission, 'exposed service');
-    return { exposure: this.steps.rowOf(raw), podName: raw.pod_name, teamId: raw.team_id, workspaceId: raw.workspace_id };
+    return {
+      exposure: this.steps.rowOf(raw),
+      podName: raw.pod_name,
+      teamId: raw.team_id,
+      workspaceId: raw.workspace_id,
+    };
   }
 
   private async lock(manager: EntityManager, { exposure: { serviceId } }: Known): Promise<ExposureEntity> {
@@ -170,7 +196,8 @@ export class ExposuresService {
   private async lockExposable(manager: EntityManager, podId: string): Promise<PodEntity> {
     const pod = await this.podSteps.lock(manager, podId);
     if (!pod || pod.state === 'deleted') throw notFound('pod');
-    if (!exposable.has(pod.state)) throw new AppError('conflict', 'The pod does not run: services of a pod that runs are exposed.');
+    if (!exposable.has(pod.state))
+      throw new AppError('conflict', 'The pod does not run: services of a pod that runs are exposed.');
     return pod;
   }
 
@@ -186,7 +213,8 @@ export class ExposuresService {
     const capabilities = await this.clusters.capabilitiesOf(gpuaasId);
     if (isSsl && !capabilities.tls)
       throw new AppError('not_supported', 'The cluster of this GPU service cannot end TLS: ssl_enabled must be false.');
-    if (protocol === 'UDP' && !capabilities.udp) throw new AppError('not_supported', 'The cluster of this GPU service cannot expose UDP.');
+    if (protocol === 'UDP' && !capabilities.udp)
+      throw new AppError('not_supported', 'The cluster of this GPU service cannot expose UDP.');
   }
 }
 
@@ -203,7 +231,8 @@ async function requireRoom(manager: EntityManager, teamId: string): Promise<void
      WHERE team_id = $1 AND pod.${livePod} AND exposure.state <> 'deleted'`,
     [teamId],
   );
-  if (open >= mostOfTeam) throw new AppError('conflict', `The team has ${mostOfTeam} exposed services, the most that a team may have.`);
+  if (open >= mostOfTeam)
+    throw new AppError('conflict', `The team has ${mostOfTeam} exposed services, the most that a team may have.`);
 }
 
 async function rename(manager: EntityManager, serviceId: string, name: string): Promise<void> {
@@ -234,5 +263,10 @@ function termsOf({ port, protocol, external_port, ssl_enabled }: UpdateExposedSe
 }
 
 function isSame(one: DoorTerms, other: DoorTerms): boolean {
-  return one.port === other.port && one.protocol === other.protocol && one.externalPort === other.externalPort && one.isSsl === other.isSsl;
+  return (
+    one.port === other.port &&
+    one.protocol === other.protocol &&
+    one.externalPort === other.externalPort &&
+    one.isSsl === other.isSsl
+  );
 }

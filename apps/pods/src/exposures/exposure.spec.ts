@@ -2,7 +2,14 @@ import { randomInt } from 'node:crypto';
 import { createSocket } from 'node:dgram';
 import { createServer, connect, type Server } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { exposedServices, podBatches, pods, type ExposedService, type ExposeService, type Pod } from '@atoll/contracts/pods';
+import {
+  exposedServices,
+  podBatches,
+  pods,
+  type ExposedService,
+  type ExposeService,
+  type Pod,
+} from '@atoll/contracts/pods';
 import { newId } from '@atoll/database';
 import { errorOf, PodsFixture, type ToldTeam } from '../pods-fixture.js';
 import { say } from './say-fixture.js';
@@ -26,7 +33,8 @@ const ask = (more: Partial<ExposeService> = {}, caller = team.member, of = pod) 
   );
 const active = async (more: Partial<ExposeService> = {}) =>
   fixture.untilExposed(await ask(more), ({ status }) => status === 'active' || status === 'failed');
-const remove = (service: ExposedService) => fixture.call(exposedServices.delete, { id: service.service_id }, team.member);
+const remove = (service: ExposedService) =>
+  fixture.call(exposedServices.delete, { id: service.service_id }, team.member);
 const fetchText = async (url: string) => (await fetch(url)).text();
 const isClosed = (port: number) =>
   new Promise<boolean>((resolve) => {
@@ -48,7 +56,9 @@ describe('an exposed service', () => {
     const service = await fixture.untilExposed(made, ({ status }) => status === 'active');
     expect(await fetchText(service.url)).toBe(`${pod.pod_name}\n`);
     expect(
-      (await fixture.call(exposedServices.list, { pod_name: pod.pod_name }, team.member)).data.map(({ service_id }) => service_id),
+      (await fixture.call(exposedServices.list, { pod_name: pod.pod_name }, team.member)).data.map(
+        ({ service_id }) => service_id,
+      ),
     ).toContain(service.service_id);
     const [first] = (await fixture.call(exposedServices.list, { pod_name: pod.pod_name }, team.member)).data;
     const page = await fixture.call(exposedServices.list, { pod_name: pod.pod_name, limit: 1 }, team.member);
@@ -60,7 +70,9 @@ describe('an exposed service', () => {
     expect((await errorOf(remove(service))).code).toBe('not_found');
     await fixture.untilUnexposed(service);
     expect(await isClosed(service.external_port)).toBe(true);
-    expect((await errorOf(fixture.call(exposedServices.find, { service_id: service.service_id }))).code).toBe('not_found');
+    expect((await errorOf(fixture.call(exposedServices.find, { service_id: service.service_id }))).code).toBe(
+      'not_found',
+    );
   });
 
   it('speaks TCP, TLS and UDP', async () => {
@@ -126,13 +138,17 @@ describe('an exposed service', () => {
     await fixture.untilUnexposed(service);
     expect([await isClosed(service.external_port), await reserved(service)]).toEqual([true, 0]);
     await fixture.until(own, 'stopped');
-    expect((await errorOf(ask({}, team.member, own))).message).toBe('The pod does not run: services of a pod that runs are exposed.');
+    expect((await errorOf(ask({}, team.member, own))).message).toBe(
+      'The pod does not run: services of a pod that runs are exposed.',
+    );
   });
 
   it('gives back the port of a door that the cluster cannot see any more, too', async () => {
     const service = await active();
     const driver = await fixture.simulated.driverOf('1');
-    const sights = jest.spyOn(driver, 'observeDoors').mockImplementation((refs) => Promise.resolve(refs.map(() => ({ phase: 'absent' }))));
+    const sights = jest
+      .spyOn(driver, 'observeDoors')
+      .mockImplementation((refs) => Promise.resolve(refs.map(() => ({ phase: 'absent' }))));
     await remove(service);
     await fixture.untilUnexposed(service);
     sights.mockRestore();
@@ -157,7 +173,10 @@ describe('an update', () => {
   it('opens the new port before the old one closes, and gives that back', async () => {
     const service = await active();
     const external_port = anyPort();
-    expect(await update(service, { external_port })).toMatchObject({ status: 'updating', external_port: service.external_port });
+    expect(await update(service, { external_port })).toMatchObject({
+      status: 'updating',
+      external_port: service.external_port,
+    });
     expect(await reserved(service)).toBe(2);
     const moved = await fixture.untilExposed(service, ({ status }) => status === 'active');
     expect(moved.external_port).toBe(external_port);
@@ -187,7 +206,10 @@ describe('an update', () => {
     expect(reverted).toMatchObject({
       service_name: service.service_name,
       external_port: service.external_port,
-      error: { code: 'port_in_use', message: `Something else on the host listens on the external port ${stranger.port}.` },
+      error: {
+        code: 'port_in_use',
+        message: `Something else on the host listens on the external port ${stranger.port}.`,
+      },
     });
     expect(await fetchText(reverted.url)).toBe(`${pod.pod_name}\n`);
     const again = await update(service, { service_name: 'after' });
@@ -225,7 +247,11 @@ describe('an external port', () => {
     expect(failed).toMatchObject({ status: 'failed', error: { code: 'port_in_use' } });
     await fixture.untilExposed(failed, ({ status }) => status === 'failed');
     while (
-      (await fixture.query('SELECT FROM reserved_port WHERE external_port = $1 AND service_id IS NOT NULL', [stranger.port])).length > 0
+      (
+        await fixture.query('SELECT FROM reserved_port WHERE external_port = $1 AND service_id IS NOT NULL', [
+          stranger.port,
+        ])
+      ).length > 0
     )
       await fixture.untilExposed(failed, () => true);
     stranger.server.close();
@@ -250,11 +276,16 @@ describe('an external port', () => {
       const own = await few.running(ours);
       const answers = await Promise.allSettled(
         Array.from({ length: 30 }, (_, at) =>
-          few.call(exposedServices.expose, { pod_name: own.pod_name, service_name: `s-${at}`, port: 80, protocol: 'HTTP' }, ours.member),
+          few.call(
+            exposedServices.expose,
+            { pod_name: own.pod_name, service_name: `s-${at}`, port: 80, protocol: 'HTTP' },
+            ours.member,
+          ),
         ),
       );
       expect(answers.filter(({ status }) => status === 'fulfilled')).toHaveLength(20);
-      for (const answer of answers) if (answer.status === 'rejected') expect(answer.reason).toMatchObject({ code: 'port_in_use' });
+      for (const answer of answers)
+        if (answer.status === 'rejected') expect(answer.reason).toMatchObject({ code: 'port_in_use' });
     } finally {
       await few.stop();
     }

@@ -6,7 +6,9 @@ import { Injectable } from '@nestjs/common';
 import { ExposureSteps } from '../doors/exposure-steps.js';
 import { exposureView } from './exposure-view.js';
 
-/** Of the team `$1` and the subscription `$2`, where those are not null, and of the teams `$3` where that is not null. */
+/**
+ * Of the team `$1` and the subscription `$2`, where those are not null, and of the teams `$3` where that is not null.
+ */
 const exposedQuery = `SELECT exposure.*, pod.pod_name FROM exposure JOIN pod USING (pod_id)
   WHERE ($1::uuid IS NULL OR pod.team_id = $1) AND ($2::bigint IS NULL OR pod.subscription_id = $2)
     AND ($3::uuid[] IS NULL OR pod.team_id = ANY ($3)) AND exposure.state <> 'deleted'

@@ -6,7 +6,8 @@ import { connect as connectTls } from 'node:tls';
 export function say(url: string): Promise<{ line: string; certificate?: X509Certificate | undefined }> {
   const { protocol, hostname, port } = new URL(url);
   return new Promise((resolve, reject) => {
-    const secure = protocol === 'tls:' ? connectTls({ host: hostname, port: Number(port), rejectUnauthorized: false }) : undefined;
+    const secure =
+      protocol === 'tls:' ? connectTls({ host: hostname, port: Number(port), rejectUnauthorized: false }) : undefined;
     const socket = secure ?? connect(Number(port), hostname);
     socket.on('error', reject);
     socket.on('data', (chunk: Buffer) => {

@@ -1,4 +1,12 @@
-import { allOrPage, pageWindow, requirePermission, teamsThatAllow, windowIfLimited, type CallContext, type Caller } from '@atoll/contracts';
+import {
+  allOrPage,
+  pageWindow,
+  requirePermission,
+  teamsThatAllow,
+  windowIfLimited,
+  type CallContext,
+  type Caller,
+} from '@atoll/contracts';
 import { endedWithoutLimit, type Instance, type InstanceList, type ListInstances } from '@atoll/contracts/pods';
 import { readPage, Statements } from '@atoll/database';
 import { WholeListings, type Json } from '@atoll/rpc';
@@ -28,7 +36,10 @@ export class InstancesService {
   ) {}
 
   /** Unless `limit` was sent all that have not ended, and of the others the newest; a page of what all teams have. */
-  async list({ team_id, include_ended, ...asked }: ListInstances, context: CallContext): Promise<InstanceList | Json<InstanceList>> {
+  async list(
+    { team_id, include_ended, ...asked }: ListInstances,
+    context: CallContext,
+  ): Promise<InstanceList | Json<InstanceList>> {
     const teamIds = await this.teamsOf(team_id, context.caller);
     const window = teamIds ? windowIfLimited(asked) : pageWindow(asked, 1);
     const isWhole = include_ended === 'true';
@@ -96,7 +107,10 @@ function instancesWhere(condition: string): string {
 const ofTeams = instancesWhere('team_id = ANY ($1::uuid[])');
 const ofAll = instancesWhere('$1::uuid[] IS NULL');
 
-/** Of the teams `$1`: what has not ended, and the newest `$2` that have. Of each team and kind no more of those are read. */
+/**
+ * Of the teams `$1`: what has not ended, and the newest `$2` that have. Of each team and kind no more of those are
+ * read.
+ */
 const idsWithoutLimit = `SELECT string_agg(id::text, ',' ORDER BY created_at, id) AS ids FROM (
     SELECT pod_id AS id, created_at FROM pod WHERE team_id = ANY ($1::uuid[]) AND state <> 'deleted'
     UNION ALL SELECT instance_id, created_at FROM vm WHERE team_id = ANY ($1::uuid[]) AND state <> 'deleted'

@@ -17,7 +17,8 @@ it('instances are all pods of the team and of no other, whole unless limit is se
   const other = await fixture.team();
   await fixture.create(other);
   const [one, two] = [await fixture.create(team, { name: 'one' }), await fixture.create(team, { name: 'two' })];
-  const list = async (more: object = {}) => fixture.call(instances.list, { team_id: team.team_id, ...more }, team.member);
+  const list = async (more: object = {}) =>
+    fixture.call(instances.list, { team_id: team.team_id, ...more }, team.member);
   expect(await list()).toEqual({
     data: [one, two].map(({ pod_id, pod_name, workspace_id, region_id, created_at }) => ({
       id: pod_id,
@@ -31,7 +32,10 @@ it('instances are all pods of the team and of no other, whole unless limit is se
     })),
   });
   const page = await list({ limit: 1, page: 2 });
-  expect([page.data.map(({ name }) => name), page.pagination]).toEqual([[two.pod_name], { page: 2, limit: 1, total: 2 }]);
+  expect([page.data.map(({ name }) => name), page.pagination]).toEqual([
+    [two.pod_name],
+    { page: 2, limit: 1, total: 2 },
+  ]);
   await fixture.call(pods.delete, { pod_name: one.pod_name }, team.member);
   await fixture.untilDeleted(one);
   expect((await list()).data.map(({ name }) => name)).toEqual([two.pod_name]);
@@ -63,7 +67,12 @@ it('instances without limit are, of those that ended, the newest thousand of all
   expect(data).toHaveLength(1_002);
   expect(data.slice(-2).map(({ id }) => id)).toEqual(live.map(({ pod_id }) => pod_id));
   const names = new Set(data.map(({ name }) => name));
-  expect(['gone-0-498', 'gone-1-498', 'gone-0-500', 'gone-1-500'].map((name) => names.has(name))).toEqual([true, true, false, false]);
+  expect(['gone-0-498', 'gone-1-498', 'gone-0-500', 'gone-1-500'].map((name) => names.has(name))).toEqual([
+    true,
+    true,
+    false,
+    false,
+  ]);
   expect(data.map(({ created_at }) => created_at)).toEqual(data.map(({ created_at }) => created_at).toSorted());
   expect((await list({ include_ended: 'true', team_id: two.team_id })).data).toHaveLength(601);
   expect((await list({ include_ended: 'true', limit: 1 })).pagination?.total).toBe(1_202);
@@ -75,10 +84,14 @@ it('instances are those of all teams of the caller where no team is named, and a
   const made = [await fixture.create(one), await fixture.create(two)];
   await fixture.create(other);
   const teams = [one, two].map(({ team_id: teamId }) => ({ teamId, role: 'viewer' as const }));
-  const list = (of: typeof teams, more: object = {}) => fixture.call(instances.list, more, { ...one.member, scope: 'user', teams: of });
+  const list = (of: typeof teams, more: object = {}) =>
+    fixture.call(instances.list, more, { ...one.member, scope: 'user', teams: of });
   const idsOf = (of: { pod_id: string }[]) => ({ data: of.map(({ pod_id: id }) => expect.objectContaining({ id })) });
   expect(await list(teams)).toEqual(idsOf(made));
-  expect(await list(teams, { limit: 1, page: 2 })).toEqual({ ...idsOf(made.slice(1)), pagination: { page: 2, limit: 1, total: 2 } });
+  expect(await list(teams, { limit: 1, page: 2 })).toEqual({
+    ...idsOf(made.slice(1)),
+    pagination: { page: 2, limit: 1, total: 2 },
+  });
   expect(await list([])).toEqual({ data: [] });
   const lacking = [teams[0]!, { ...teams[1]!, lacksSecondFactor: true }];
   expect(await list(lacking)).toEqual(idsOf(made.slice(0, 1)));
@@ -99,7 +112,8 @@ it('instances are the bare-metal ones of the team too, in whatever order their e
   await fixture.tell(baremetalChanged, { ...told, revision: 2, region_id: '7', status: 'Active' });
   await fixture.tell(baremetalChanged, { ...told, revision: 1, region_id: null, status: 'Requested' });
   const list = async (include_ended?: 'true') =>
-    (await fixture.call(instances.list, { team_id: own.team_id, ...(include_ended && { include_ended }) }, own.member)).data;
+    (await fixture.call(instances.list, { team_id: own.team_id, ...(include_ended && { include_ended }) }, own.member))
+      .data;
   const { instance_id: id, ...rest } = told;
   expect(await list()).toEqual([{ id, kind: 'baremetal', status: 'Active', region_id: '7', ...rest }]);
   expect((await fixture.call(instances.list, { team_id: other.team_id }, other.member)).data).toEqual([]);
@@ -126,7 +140,16 @@ it('other services are told how the pods of a team are reached, and how many the
   await fixture.createVolume(own, { size_in_gb: 20, region_id: '2' });
   expect((await holdings()).regions).toEqual([
     { ...north, shared_volumes: 1, storage_in_gb: 100 },
-    { region_id: '2', region_name: 'eu-south', pods: 0, pods_in_use: 0, vms: 0, vms_in_use: 0, shared_volumes: 1, storage_in_gb: 20 },
+    {
+      region_id: '2',
+      region_name: 'eu-south',
+      pods: 0,
+      pods_in_use: 0,
+      vms: 0,
+      vms_in_use: 0,
+      shared_volumes: 1,
+      storage_in_gb: 20,
+    },
   ]);
   await fixture.act(pod, 'stop', own);
   await fixture.until(pod, 'stopped');

@@ -25,14 +25,26 @@ describe('instances', () => {
     const [vm, ended] = [await fixture.createVm(team), await fixture.createVm(team, { name: 'ended' })];
     await fixture.call(vms.delete, { instance_id: ended.instance_id }, team.member);
     await fixture.untilVmDeleted(ended);
-    const host = { team_id: team.team_id, workspace_id: team.workspace_id, name: 'metal', region_id: null, revision: 1 };
+    const host = {
+      team_id: team.team_id,
+      workspace_id: team.workspace_id,
+      name: 'metal',
+      region_id: null,
+      revision: 1,
+    };
     const at = '2026-01-01T00:00:00.000Z';
     await fixture.tell(baremetalChanged, { ...host, instance_id: newId(), status: 'Requested', created_at: at });
     await fixture.tell(baremetalChanged, { ...host, instance_id: newId(), status: 'Released', created_at: at });
     const { data, pagination, status_counts } = await find({ team_id: team.team_id }, team.member);
     expect(data).toMatchObject([
       { kind: 'baremetal', status: 'Requested', pod: null, vm: null, exposed_count: 0 },
-      { id: pod.pod_id, kind: 'pod', name: pod.pod_name, pod: { name: 'kept', vgpus: 2, subscription_id: pod.subscription_id }, vm: null },
+      {
+        id: pod.pod_id,
+        kind: 'pod',
+        name: pod.pod_name,
+        pod: { name: 'kept', vgpus: 2, subscription_id: pod.subscription_id },
+        vm: null,
+      },
       {
         id: vm.instance_id,
         kind: 'vm',
@@ -46,7 +58,8 @@ describe('instances', () => {
     expect(status_counts.reduce((sum, { count }) => sum + count, 0)).toBe(3);
     const last = await find({ team_id: team.team_id, page: 99, limit: 1 }, team.member);
     expect([last.pagination.page, last.data.map(({ id }) => id)]).toEqual([2, [vm.instance_id]]);
-    for (const instance_id of [pod.pod_id, vm.instance_id]) expect((await find({ instance_id }, team.member)).data).toHaveLength(1);
+    for (const instance_id of [pod.pod_id, vm.instance_id])
+      expect((await find({ instance_id }, team.member)).data).toHaveLength(1);
   });
 
   it('of all teams are for the operator, and another team’s are not found', async () => {

@@ -9,7 +9,10 @@ import { VmSteps } from '../vms/vm-steps.js';
 import { vmView } from '../vms/vm-view.js';
 import { instanceStatus } from './instance-status.js';
 
-/** Pods, VMs and bare-metal instances that have not ended: of the team `$1` and with the id `$2`, where those are not null. */
+/**
+ * Pods, VMs and bare-metal instances that have not ended: of the team `$1` and with the id `$2`, where those are not
+ * null.
+ */
 const live = `SELECT pod_id AS id, pod_name AS name, 'pod' AS kind, state, team_id, workspace_id, region_id, created_at FROM pod
     WHERE state <> 'deleted' AND ($1::uuid IS NULL OR team_id = $1) AND ($2::uuid IS NULL OR pod_id = $2)
   UNION ALL SELECT instance_id, name, 'vm', state, team_id, workspace_id, region_id, created_at FROM vm
@@ -56,10 +59,15 @@ export class InstancesOfTeams {
       wanted,
     );
     const counts = new Map<string, number>();
-    for (const state of states) counts.set(instanceStatus(state), (counts.get(instanceStatus(state)) ?? 0) + state.count);
+    for (const state of states)
+      counts.set(instanceStatus(state), (counts.get(instanceStatus(state)) ?? 0) + state.count);
     const total = states.reduce((sum, { count }) => sum + count, 0);
     const shown = Math.min(page, Math.max(0, Math.ceil(total / limit) - 1));
-    const rows = await this.statements.query<InstanceRow>('instances.page', pageQuery, [...wanted, limit, shown * limit]);
+    const rows = await this.statements.query<InstanceRow>('instances.page', pageQuery, [
+      ...wanted,
+      limit,
+      shown * limit,
+    ]);
     if (instance_id !== undefined) requireOwn(rows, caller);
     return {
       data: await this.complete(rows),
@@ -91,7 +99,12 @@ export class InstancesOfTeams {
         region_id,
         created_at: created_at.toISOString(),
       };
-      return { ...instance, pod: podOf.get(id) ?? null, vm: vmOf.get(id) ?? null, exposed_count: exposedOf.get(id) ?? 0 };
+      return {
+        ...instance,
+        pod: podOf.get(id) ?? null,
+        vm: vmOf.get(id) ?? null,
+        exposed_count: exposedOf.get(id) ?? 0,
+      };
     });
   }
 }

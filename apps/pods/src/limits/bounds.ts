@@ -19,13 +19,19 @@ export interface PodTerms {
 
 type Asked = Pick<CreatePod, 'max_duration_minutes' | 'idle_stop'>;
 
-/** The limits that hold for a team: its own defaults before the operator's, the lower one of two bounds, and no default above its bound. */
+/**
+ * The limits that hold for a team: its own defaults before the operator's, the lower one of two bounds, and no default
+ * above its bound.
+ */
 export function together(operator: PodLimits, team: PodLimits): PodLimits {
   const longestDuration = lower(operator.longest_duration_minutes, team.longest_duration_minutes);
   const longestIdle = lower(operator.longest_idle_minutes, team.longest_idle_minutes);
   const idle = team.default_idle_stop ?? operator.default_idle_stop;
   return {
-    default_duration_minutes: lower(team.default_duration_minutes ?? operator.default_duration_minutes, longestDuration),
+    default_duration_minutes: lower(
+      team.default_duration_minutes ?? operator.default_duration_minutes,
+      longestDuration,
+    ),
     longest_duration_minutes: longestDuration,
     default_idle_stop:
       idle === null
@@ -44,7 +50,10 @@ export function termsFor(asked: Asked, limits: PodLimits): PodTerms {
     ...above('idle_stop.minutes', asked.idle_stop?.minutes, limits.longest_idle_minutes),
   ];
   if (faults.length > 0) throw invalidInput(faults);
-  return boundedTerms({ maxDurationMinutes: asked.max_duration_minutes ?? null, idleStop: asked.idle_stop ?? null }, limits);
+  return boundedTerms(
+    { maxDurationMinutes: asked.max_duration_minutes ?? null, idleStop: asked.idle_stop ?? null },
+    limits,
+  );
 }
 
 /** The terms of a pod that starts again, within what holds now. */
@@ -53,15 +62,27 @@ export function boundedTerms({ maxDurationMinutes, idleStop }: PodTerms, limits:
   return {
     maxDurationMinutes: lower(maxDurationMinutes ?? limits.default_duration_minutes, limits.longest_duration_minutes),
     idleStop:
-      idleStop === null ? limits.default_idle_stop : { ...idleStop, minutes: lower(idleStop.minutes, longestIdle) ?? idleStop.minutes },
+      idleStop === null
+        ? limits.default_idle_stop
+        : { ...idleStop, minutes: lower(idleStop.minutes, longestIdle) ?? idleStop.minutes },
   };
 }
 
 /** Throws `invalid_input` for a default above its own bound, and for a bound above that of the operator. */
 export function requireConsistent(limits: PodLimits, operator: PodLimits = noLimits): void {
   const faults = [
-    ...above('longest_duration_minutes', limits.longest_duration_minutes, operator.longest_duration_minutes, ', the operator’s bound'),
-    ...above('longest_idle_minutes', limits.longest_idle_minutes, operator.longest_idle_minutes, ', the operator’s bound'),
+    ...above(
+      'longest_duration_minutes',
+      limits.longest_duration_minutes,
+      operator.longest_duration_minutes,
+      ', the operator’s bound',
+    ),
+    ...above(
+      'longest_idle_minutes',
+      limits.longest_idle_minutes,
+      operator.longest_idle_minutes,
+      ', the operator’s bound',
+    ),
     ...above(
       'default_duration_minutes',
       limits.default_duration_minutes,
@@ -76,7 +97,12 @@ export function requireConsistent(limits: PodLimits, operator: PodLimits = noLim
   if (faults.length > 0) throw invalidInput(faults);
 }
 
-function above(path: string, value: number | null | undefined, bound: number | null, whose = ', the upper bound'): FieldError[] {
+function above(
+  path: string,
+  value: number | null | undefined,
+  bound: number | null,
+  whose = ', the upper bound',
+): FieldError[] {
   if (value === null || value === undefined || bound === null || value <= bound) return [];
   return [{ path, code: 'max', message: `${path} must be at most ${bound}${whose}` }];
 }

@@ -35,7 +35,9 @@ it('law: a pod is stopped at a look exactly if an unbroken row of idle looks up 
       const expected = looks.map((last, at) =>
         looks.slice(0, at + 1).some((first, from) => {
           const row = looks.slice(from, at + 1);
-          const isUnbroken = row.every((look, index) => index === 0 || look.atMs - (row[index - 1]?.atMs ?? 0) <= maxGapMs);
+          const isUnbroken = row.every(
+            (look, index) => index === 0 || look.atMs - (row[index - 1]?.atMs ?? 0) <= maxGapMs,
+          );
           return row.every(isIdle) && isUnbroken && last.atMs - first.atMs >= terms.minutes * 60_000;
         }),
       );

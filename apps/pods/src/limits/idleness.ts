@@ -5,7 +5,10 @@ import type { Idleness } from '../model/idleness.js';
 export const maxGapMs = 150_000;
 export const warnMs = 600_000;
 
-/** The greatest use of any of its own slices since the last look, in percent; null where a slice has no figure of its own. */
+/**
+ * The greatest use of any of its own slices since the last look, in percent; null where a slice has no figure of its
+ * own.
+ */
 export interface Look {
   readonly atMs: number;
   readonly peakPercent: number | null;
@@ -14,10 +17,14 @@ export interface Look {
 export type Verdict = 'goes on' | 'warn' | 'stop';
 
 /**
- * What follows from a look. A pod is stopped after the rule's minutes in which every look has found all of its own slices below the rule's percent.
- * A look without a figure, or too late to tell, begins the count anew.
+ * What follows from a look. A pod is stopped after the rule's minutes in which every look has found all of its own
+ * slices below the rule's percent. A look without a figure, or too late to tell, begins the count anew.
  */
-export function afterLook(before: Idleness | null, { atMs, peakPercent }: Look, rule: IdleStop): Idleness & { readonly verdict: Verdict } {
+export function afterLook(
+  before: Idleness | null,
+  { atMs, peakPercent }: Look,
+  rule: IdleStop,
+): Idleness & { readonly verdict: Verdict } {
   const isIdle = peakPercent !== null && peakPercent < rule.gpu_below_percent;
   if (!isIdle) return { lookedAtMs: atMs, sinceMs: null, isWarned: false, verdict: 'goes on' };
   const isContinued = before !== null && before.sinceMs !== null && atMs - before.lookedAtMs <= maxGapMs;

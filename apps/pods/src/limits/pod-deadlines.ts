@@ -16,8 +16,8 @@ export class PodDeadlines {
   ) {}
 
   /**
-   * Milliseconds until the pod must be looked at again for its longest duration; 0: that is over. Where it ends within ten minutes, the log of the pod says
-   * so, once for each start.
+   * Milliseconds until the pod must be looked at again for its longest duration; 0: that is over. Where it ends within
+   * ten minutes, the log of the pod says so, once for each start.
    */
   async nextLookMs(pod: PodEntity): Promise<number> {
     if (!pod.stopsAt) return Infinity;
@@ -30,7 +30,11 @@ export class PodDeadlines {
 
   private async warn({ podId, start, maxDurationMinutes }: PodEntity, stopsAt: Date): Promise<void> {
     await this.transactions.run(async (manager) => {
-      const { affected } = await manager.update(PodEntity, { podId, start, isStopWarned: false }, { isStopWarned: true });
+      const { affected } = await manager.update(
+        PodEntity,
+        { podId, start, isStopWarned: false },
+        { isStopWarned: true },
+      );
       if (affected === 0) return;
       const message = `The pod is stopped at ${stopsAt.toISOString()}, when its longest duration of ${minutes(maxDurationMinutes ?? 0)} ends.`;
       await this.lines.write(manager, podId, message);

@@ -70,6 +70,11 @@ export class PodLimitsService {
   }
 }
 
-function limitsOf({ default_duration_minutes, longest_duration_minutes, default_idle_stop, longest_idle_minutes }: PodLimits): PodLimits {
+function limitsOf({
+  default_duration_minutes,
+  longest_duration_minutes,
+  default_idle_stop,
+  longest_idle_minutes,
+}: PodLimits): PodLimits {
   return { default_duration_minutes, longest_duration_minutes, default_idle_stop, longest_idle_minutes };
 }

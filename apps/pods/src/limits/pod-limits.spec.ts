@@ -28,9 +28,11 @@ const setOfTeam = (limits: Partial<PodLimits>, caller = owner) =>
   fixture.call(podLimits.setOfTeam, { team_id: team.team_id, ...noLimits, ...limits }, caller);
 const setOfAll = (limits: Partial<PodLimits>) => fixture.call(podLimits.set, { ...noLimits, ...limits });
 const platformLines = async ({ pod_id }: Pod) =>
-  (await fixture.query<{ message: string }>('SELECT message FROM platform_line WHERE pod_id = $1 ORDER BY id', [pod_id])).map(
-    ({ message }) => message,
-  );
+  (
+    await fixture.query<{ message: string }>('SELECT message FROM platform_line WHERE pod_id = $1 ORDER BY id', [
+      pod_id,
+    ])
+  ).map(({ message }) => message);
 /** A worker looks at the pod now. */
 const review = async ({ pod_id }: Pod) => {
   await fixture.query('UPDATE pod SET due_at = clock_timestamp(), parked_until = NULL WHERE pod_id = $1', [pod_id]);
@@ -39,7 +41,10 @@ const review = async ({ pod_id }: Pod) => {
 
 describe('the limits of pods', () => {
   const optional = (max: number) => oneof(constant(null), integer({ min: 1, max }));
-  const idle = oneof(constant(null), record({ minutes: integer({ min: 1, max: 50 }), gpu_below_percent: integer({ min: 1, max: 100 }) }));
+  const idle = oneof(
+    constant(null),
+    record({ minutes: integer({ min: 1, max: 50 }), gpu_below_percent: integer({ min: 1, max: 100 }) }),
+  );
   const any = record({
     default_duration_minutes: optional(50),
     longest_duration_minutes: optional(50),
@@ -51,9 +56,16 @@ describe('the limits of pods', () => {
     assert(
       property(any, any, optional(60), idle, (operator, own, duration, idleStop) => {
         const limits = together(operator, own);
-        const [longest, idleBound] = [limits.longest_duration_minutes ?? Infinity, limits.longest_idle_minutes ?? Infinity];
-        for (const { longest_duration_minutes: bound } of [operator, own]) expect(longest).toBeLessThanOrEqual(bound ?? Infinity);
-        const asked = { ...(duration !== null && { max_duration_minutes: duration }), ...(idleStop !== null && { idle_stop: idleStop }) };
+        const [longest, idleBound] = [
+          limits.longest_duration_minutes ?? Infinity,
+          limits.longest_idle_minutes ?? Infinity,
+        ];
+        for (const { longest_duration_minutes: bound } of [operator, own])
+          expect(longest).toBeLessThanOrEqual(bound ?? Infinity);
+        const asked = {
+          ...(duration !== null && { max_duration_minutes: duration }),
+          ...(idleStop !== null && { idle_stop: idleStop }),
+        };
         const isWithin = (duration ?? 0) <= longest && (idleStop?.minutes ?? 0) <= idleBound;
         const bounded = boundedTerms({ maxDurationMinutes: duration, idleStop }, limits);
         for (const terms of isWithin ? [bounded, termsFor(asked, limits)] : [bounded]) {
@@ -77,15 +89,25 @@ describe('the limits of pods', () => {
       team_id: team.team_id,
       longest_duration_minutes: 480,
       default_idle_stop: idleStop,
-      effective: { default_duration_minutes: 480, longest_duration_minutes: 480, default_idle_stop: idleStop, longest_idle_minutes: 90 },
+      effective: {
+        default_duration_minutes: 480,
+        longest_duration_minutes: 480,
+        default_idle_stop: idleStop,
+        longest_idle_minutes: 90,
+      },
     });
     expect(await fixture.call(podLimits.ofTeam, { team_id: team.team_id }, owner)).toEqual(shown);
     expect(await fixture.create(team)).toMatchObject({ max_duration_minutes: 480, idle_stop: idleStop });
     expect(await fixture.create(team, { max_duration_minutes: 60 })).toMatchObject({ max_duration_minutes: 60 });
-    const refused = await errorOf(fixture.create(team, { max_duration_minutes: 481, idle_stop: { minutes: 91, gpu_below_percent: 5 } }));
+    const refused = await errorOf(
+      fixture.create(team, { max_duration_minutes: 481, idle_stop: { minutes: 91, gpu_below_percent: 5 } }),
+    );
     expect([refused.code, refused.details.errors?.map(({ message }) => message)]).toEqual([
       'invalid_input',
-      ['max_duration_minutes must be at most 480, the upper bound', 'idle_stop.minutes must be at most 90, the upper bound'],
+      [
+        'max_duration_minutes must be at most 480, the upper bound',
+        'idle_stop.minutes must be at most 90, the upper bound',
+      ],
     ]);
   });
 
@@ -103,23 +125,35 @@ describe('the limits of pods', () => {
 
   it('are consistent, and a team’s are not above the operator’s', async () => {
     await setOfAll({ longest_duration_minutes: 100, longest_idle_minutes: 50 });
-    const pathsOf = async (setting: Promise<unknown>) => (await errorOf(setting)).details.errors?.map(({ path }) => path);
+    const pathsOf = async (setting: Promise<unknown>) =>
+      (await errorOf(setting)).details.errors?.map(({ path }) => path);
     expect(await pathsOf(setOfTeam({ longest_duration_minutes: 101, longest_idle_minutes: 51 }))).toEqual([
       'longest_duration_minutes',
       'longest_idle_minutes',
     ]);
     const idleStop = { minutes: 20, gpu_below_percent: 5 };
-    expect(await pathsOf(setOfAll({ default_idle_stop: idleStop, longest_idle_minutes: 10 }))).toEqual(['default_idle_stop.minutes']);
-    expect(await pathsOf(setOfAll({ default_duration_minutes: 20, longest_duration_minutes: 10 }))).toEqual(['default_duration_minutes']);
+    expect(await pathsOf(setOfAll({ default_idle_stop: idleStop, longest_idle_minutes: 10 }))).toEqual([
+      'default_idle_stop.minutes',
+    ]);
+    expect(await pathsOf(setOfAll({ default_duration_minutes: 20, longest_duration_minutes: 10 }))).toEqual([
+      'default_duration_minutes',
+    ]);
     expect(await pathsOf(setOfAll({ default_duration_minutes: 0 }))).toEqual(['default_duration_minutes']);
     expect(await pathsOf(fixture.call(podLimits.set, {} as PodLimits))).toContain('longest_idle_minutes');
   });
 
   it('are not changed by a team that is suspended', async () => {
     const suspended = await fixture.team('team_owner');
-    const change = { team_id: suspended.team_id, name: 'x', status: 'active' as const, is_suspended: true, revision: 2 };
+    const change = {
+      team_id: suspended.team_id,
+      name: 'x',
+      status: 'active' as const,
+      is_suspended: true,
+      revision: 2,
+    };
     await fixture.tell(teamChanged, { ...change, workspaces: [{ id: suspended.workspace_id, name: 'default' }] });
-    const set = (caller?: object) => fixture.call(podLimits.setOfTeam, { team_id: suspended.team_id, ...noLimits }, caller);
+    const set = (caller?: object) =>
+      fixture.call(podLimits.setOfTeam, { team_id: suspended.team_id, ...noLimits }, caller);
     expect((await errorOf(set(suspended.member))).code).toBe('team_suspended');
     await set();
   });
@@ -128,8 +162,12 @@ describe('the limits of pods', () => {
     const stranger = await fixture.team('team_owner');
     expect((await errorOf(setOfTeam({}, team.member))).code).toBe('forbidden');
     expect((await errorOf(setOfTeam({}, stranger.member))).code).toBe('not_found');
-    expect((await errorOf(fixture.call(podLimits.ofTeam, { team_id: team.team_id }, stranger.member))).code).toBe('not_found');
-    expect((await errorOf(fixture.call(podLimits.ofTeam, { team_id: team.team_id }, team.member))).code).toBe('forbidden');
+    expect((await errorOf(fixture.call(podLimits.ofTeam, { team_id: team.team_id }, stranger.member))).code).toBe(
+      'not_found',
+    );
+    expect((await errorOf(fixture.call(podLimits.ofTeam, { team_id: team.team_id }, team.member))).code).toBe(
+      'forbidden',
+    );
     for (const caller of [owner, team.member]) {
       expect((await errorOf(fixture.call(podLimits.get, {}, caller))).code).toBe('forbidden');
       expect((await errorOf(fixture.call(podLimits.set, noLimits, caller))).code).toBe('forbidden');
@@ -150,7 +188,9 @@ describe('a pod with a longest duration', () => {
     expect([await platformLines(pod), (await fixture.pod(pod)).status]).toEqual([[line], 'running']);
     nowMs = stopsAtMs;
     await review(pod);
-    expect(await fixture.until(pod, 'stopped')).toMatchObject({ reason: 'It was stopped after 60 minutes, the longest that it may run.' });
+    expect(await fixture.until(pod, 'stopped')).toMatchObject({
+      reason: 'It was stopped after 60 minutes, the longest that it may run.',
+    });
     await fixture.act(pod, 'start', team);
     const again = await fixture.until(pod, 'running');
     expect(again.stops_at).not.toBe(pod.stops_at);
@@ -172,7 +212,9 @@ describe('a pod with a longest duration', () => {
       [pod.pod_id],
     );
     nowMs = Date.now() + 2 * minuteMs;
-    expect(await fixture.until(pod, 'stopped')).toMatchObject({ reason: 'It was stopped after 1 minute, the longest that it may run.' });
+    expect(await fixture.until(pod, 'stopped')).toMatchObject({
+      reason: 'It was stopped after 1 minute, the longest that it may run.',
+    });
     expect((await platformLines(pod)).join()).toMatch(/, when its longest duration of 1 minute ends\.$/);
   });
 });
@@ -196,7 +238,8 @@ describe('a pod that is stopped when it idles', () => {
     await looks(20);
     expect(await platformLines(pod)).toEqual([]);
     await looks(1);
-    const line = 'The pod is stopped in 10 min unless it uses its GPU: 30 minutes with less than 10 % use of its GPU are allowed.';
+    const line =
+      'The pod is stopped in 10 min unless it uses its GPU: 30 minutes with less than 10 % use of its GPU are allowed.';
     await looks(9);
     expect([await platformLines(pod), (await fixture.pod(pod)).status]).toEqual([[line], 'running']);
     await looks(1);
@@ -215,7 +258,9 @@ describe('a pod that is stopped when it idles', () => {
     use('measured', 9);
     await looks(2);
     const idle = '1 minute with less than 10 % use of its GPU';
-    expect(await platformLines(pod)).toEqual([`The pod is stopped in 1 min unless it uses its GPU: ${idle} is allowed.`]);
+    expect(await platformLines(pod)).toEqual([
+      `The pod is stopped in 1 min unless it uses its GPU: ${idle} is allowed.`,
+    ]);
     expect(await fixture.until(pod, 'stopped')).toMatchObject({ reason: `It was stopped after ${idle}.` });
   });
 
@@ -225,7 +270,8 @@ describe('a pod that is stopped when it idles', () => {
     const elsewhere = await fixture.running(team, { name: 'idle', idle_stop });
     await fixture.running(team, { name: 'idler', idle_stop });
     // Of a cluster that is not known as simulated.
-    const move = (gpuaasId: number) => fixture.query('UPDATE pod SET gpuaas_id = $2 WHERE pod_id = $1', [elsewhere.pod_id, gpuaasId]);
+    const move = (gpuaasId: number) =>
+      fixture.query('UPDATE pod SET gpuaas_id = $2 WHERE pod_id = $1', [elsewhere.pod_id, gpuaasId]);
     await move(99);
     const idle: string[] = [];
     fixture.neighbours.usage = ({ pod_id, is_idle }) => {

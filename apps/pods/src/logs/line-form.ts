@@ -4,8 +4,8 @@ const mostLineBytes = 16 * 1024;
 const cutMark = ' … [cut: a line has at most 16 KiB]';
 
 /**
- * A line as stores keep it: well-formed Unicode without U+0000, which PostgreSQL cannot hold; what is longer than 16 KiB is cut, and says so. `isCut`: the
- * driver has cut it already.
+ * A line as stores keep it: well-formed Unicode without U+0000, which PostgreSQL cannot hold; what is longer than 16
+ * KiB is cut, and says so. `isCut`: the driver has cut it already.
  */
 export function storedMessage(message: string, isCut: boolean): string {
   const text = message.toWellFormed().replaceAll('\0', '\ufffd');

@@ -20,7 +20,9 @@ beforeAll(async () => {
   for (const reading: number[] = []; reading.length < podCount;)
     reading.push(...(await first.claimRuns(reading)).map(({ source }) => source.no));
   await first.claimRuns(await readingOf(first));
-  await fixture.query('UPDATE log_source SET reader_id = ($1::uuid[])[1 + no % 3]', [replicas.map(({ readerId }) => readerId)]);
+  await fixture.query('UPDATE log_source SET reader_id = ($1::uuid[])[1 + no % 3]', [
+    replicas.map(({ readerId }) => readerId),
+  ]);
   await write(`SELECT '${newest}'::uuid`);
 });
 afterAll(() => fixture.stop());
@@ -40,7 +42,10 @@ async function write(podIds: string): Promise<void> {
 }
 
 async function readingOf({ readerId }: LogClaims): Promise<number[]> {
-  const rows = await fixture.query<{ no: number }>('SELECT no FROM log_source WHERE reader_id = $1 AND NOT is_platform', [readerId]);
+  const rows = await fixture.query<{ no: number }>(
+    'SELECT no FROM log_source WHERE reader_id = $1 AND NOT is_platform',
+    [readerId],
+  );
   return rows.map(({ no }) => no);
 }
 
@@ -67,7 +72,9 @@ it('a round asks for what is new alone, however many pods are read: for all othe
     for (const replica of living) await replica.beAlive();
     const reading = (await readingOf(own)).filter((no) => !ended.includes(no));
     let taken: number[] = [];
-    const sent = await allStatementsDuring(async () => (taken = (await own.claimRuns(reading)).map(({ source }) => source.no)));
+    const sent = await allStatementsDuring(
+      async () => (taken = (await own.claimRuns(reading)).map(({ source }) => source.no)),
+    );
     const asked = sent.filter(({ text }) => /\bFROM pod_run\b/.test(text));
     expect(asked).toHaveLength(2);
     const most = Math.max(...(await Promise.all(asked.map((one) => mostRowsRead(fixture, one)))));

@@ -37,7 +37,9 @@ export interface PlatformLine {
 const aliveSeconds = 15;
 /** Runs that are claimed at once. */
 const atOnce = 1_000;
-/** Replicas that take over from another claim side by side: each looks at all runs for so long after it has found some. */
+/**
+ * Replicas that take over from another claim side by side: each looks at all runs for so long after it has found some.
+ */
 const settleMs = 5_000;
 /** Between two looks at all runs. Nothing should be found by them but what a replica has left that has come or gone. */
 const allMs = 60_000;
@@ -45,7 +47,10 @@ const allMs = 60_000;
 /** Pods with runs that nobody has begun to read: an index has these alone, however many pods run. */
 const unclaimedPods = 'SELECT pod_id FROM pod_run WHERE NOT is_claimed AND NOT is_log_read';
 
-/** `OFFSET 0`, here and below, has each pod looked up in the index: most sources are of pods that are gone, and are not to be scanned each second. */
+/**
+ * `OFFSET 0`, here and below, has each pod looked up in the index: most sources are of pods that are gone, and are not
+ * to be scanned each second.
+ */
 const newSources = `
   WITH pods AS (
     SELECT pod_id, pod_name, team_id, gpuaas_id FROM pod WHERE pod_id IN (
@@ -66,7 +71,10 @@ const free = (source: string) => `(${source}.reader_id IS NULL OR ${source}.read
     SELECT FROM log_reader other WHERE other.id = ${source}.reader_id AND other.alive_until > clock_timestamp()
   ))`;
 
-/** Those of `wanted` (source_no, run), which are free, become this replica’s, unless another one has claimed them at the same time. */
+/**
+ * Those of `wanted` (source_no, run), which are free, become this replica’s, unless another one has claimed them at the
+ * same time.
+ */
 const claimOf = (wanted: string) => `
   UPDATE log_source source SET reader_id = $1::uuid
   FROM (${wanted}) AS wanted, log_scope scope
@@ -74,7 +82,10 @@ const claimOf = (wanted: string) => `
   RETURNING source.no, scope_no, scope.team_id, scope.gpuaas_id::text, pod_name, is_platform, source.pod_id, wanted.run,
     CASE WHEN source.run = wanted.run THEN cursor END AS cursor, last_ns::text`;
 
-/** Of `pods` and of those that $3 names. Runs of one pod are read one after the other, so that its lines keep their order. */
+/**
+ * Of `pods` and of those that $3 names. Runs of one pod are read one after the other, so that its lines keep their
+ * order.
+ */
 const claimRunsOf = (pods: string) =>
   claimOf(`
   SELECT found.no, first.run FROM (${pods} UNION SELECT unnest($3::uuid[])) AS pods (pod_id)
@@ -171,7 +182,10 @@ export class LogClaims {
     }
   }
 
-  /** Only what is being read is marked: where a claim was not heard of, as its answer was lost, the run is claimed again. */
+  /**
+   * Only what is being read is marked: where a claim was not heard of, as its answer was lost, the run is claimed
+   * again.
+   */
   private async mark(): Promise<void> {
     if (this.unmarked.size === 0) return;
     const claimed = [...this.unmarked].flatMap((no) => this.held.get(no) ?? []);
@@ -181,9 +195,15 @@ export class LogClaims {
     for (const { podId, run, source } of claimed) if (runs.has(`${podId} ${run}`)) this.unmarked.delete(source.no);
   }
 
-  /** Sources of the platform that have lines to store, with these, but for sources whose lines are being stored here already. */
+  /**
+   * Sources of the platform that have lines to store, with these, but for sources whose lines are being stored here
+   * already.
+   */
   async claimPlatformLines(storing: readonly number[]): Promise<(Claimed & { written: PlatformLine[] })[]> {
-    const rows = await this.statements.query<ClaimedRow>('logs.claim-platform', claimPlatform, [this.readerId, storing]);
+    const rows = await this.statements.query<ClaimedRow>('logs.claim-platform', claimPlatform, [
+      this.readerId,
+      storing,
+    ]);
     if (rows.length === 0) return [];
     const lines = await this.statements.query<PlatformLine & { pod_id: string }>(
       'logs.platform-lines',

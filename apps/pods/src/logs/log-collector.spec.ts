@@ -75,9 +75,12 @@ describe('the collector of logs', () => {
   });
 
   it('loses and doubles no line, however often the process that reads dies and others read beside it', async () => {
-    const steps = array(record({ lines: integer({ min: 0, max: 4 }), dies: boolean(), perBatch: integer({ min: 1, max: 3 }) }), {
-      maxLength: 6,
-    });
+    const steps = array(
+      record({ lines: integer({ min: 0, max: 4 }), dies: boolean(), perBatch: integer({ min: 1, max: 3 }) }),
+      {
+        maxLength: 6,
+      },
+    );
     await assert(
       asyncProperty(steps, async (drawn) => {
         const pod = await fixture.pod(fixture.team());
@@ -112,8 +115,12 @@ describe('the collector of logs', () => {
     await until(async () => (await fixture.messages(pod)).length === 1);
     await other.collect();
     const readerOf = async () =>
-      (await fixture.query<{ reader_id: string }>(`SELECT reader_id FROM log_source WHERE pod_id = $1 AND NOT is_platform`, [pod.podId]))[0]
-        ?.reader_id;
+      (
+        await fixture.query<{ reader_id: string }>(
+          `SELECT reader_id FROM log_source WHERE pod_id = $1 AND NOT is_platform`,
+          [pod.podId],
+        )
+      )[0]?.reader_id;
     const first = await readerOf();
     await fixture.query(`UPDATE log_reader SET alive_until = now() - interval '1 second' WHERE id = $1`, [first]);
     await other.collect();
@@ -224,7 +231,12 @@ describe('the collector of logs', () => {
     await Promise.all([fixture.collector.collect(), replica().collect()]);
     await until(async () => (await fixture.messages(pod)).length === 2);
     const { data } = await fixture.logs({ pod_name: pod.podName }, memberOf(pod.teamId));
-    const line = { stream: 'platform', container: 'main', pod_name: pod.podName, message: 'The pod stops in 10 minutes.' };
+    const line = {
+      stream: 'platform',
+      container: 'main',
+      pod_name: pod.podName,
+      message: 'The pod stops in 10 minutes.',
+    };
     expect(data).toEqual([expect.objectContaining(line), expect.objectContaining(line)]);
     expect(await fixture.query('SELECT FROM platform_line')).toEqual([]);
   });
@@ -244,7 +256,9 @@ describe('the collector of logs', () => {
       return new Map(failing.map(({ source }) => [source.no, new Error('It is over its limit.')]));
     });
     const say = (pod: WrittenPod) =>
-      fixture.get(Transactions).run((manager) => fixture.get(PlatformLines).write(manager, pod.podId, 'The pod stops.'));
+      fixture
+        .get(Transactions)
+        .run((manager) => fixture.get(PlatformLines).write(manager, pod.podId, 'The pod stops.'));
     for (const pod of [refused, other]) {
       await say(pod);
       fixture.write(pod.podId, ['x']);

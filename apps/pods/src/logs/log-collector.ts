@@ -26,8 +26,8 @@ interface Reading {
 }
 
 /**
- * Brings what pods write from their clusters into the store. One replica reads a run, the others take over what it read within 15 s of its death, where it
- * had got to.
+ * Brings what pods write from their clusters into the store. One replica reads a run, the others take over what it read
+ * within 15 s of its death, where it had got to.
  */
 @Injectable()
 export class LogCollector implements OnApplicationBootstrap, BeforeApplicationShutdown {
@@ -67,7 +67,10 @@ export class LogCollector implements OnApplicationBootstrap, BeforeApplicationSh
     await this.claims.release().catch(() => undefined);
   }
 
-  /** One round: what is new is read from now on, and what is due by time is done. Throws the first failure, after all parts had their turn. */
+  /**
+   * One round: what is new is read from now on, and what is due by time is done. Throws the first failure, after all
+   * parts had their turn.
+   */
   async collect(): Promise<void> {
     await this.claims.beAlive();
     const parts = [() => this.readRuns(), () => this.storePlatformLines()];
@@ -102,7 +105,10 @@ export class LogCollector implements OnApplicationBootstrap, BeforeApplicationSh
   private async storePlatformLines(): Promise<void> {
     const nowMs = performance.now();
     for (const [no, untilMs] of this.restingUntilMs) if (untilMs <= nowMs) this.restingUntilMs.delete(no);
-    for (const claimed of await this.claims.claimPlatformLines([...this.storing.keys(), ...this.restingUntilMs.keys()])) {
+    for (const claimed of await this.claims.claimPlatformLines([
+      ...this.storing.keys(),
+      ...this.restingUntilMs.keys(),
+    ])) {
       const { no, gpuaasId } = claimed.source;
       const task = this.writePlatformLines(claimed)
         .catch((error: unknown) => {
@@ -135,7 +141,10 @@ export class LogCollector implements OnApplicationBootstrap, BeforeApplicationSh
     this.reading.set(no, { over, stop });
   }
 
-  /** Looked up once for all who ask meanwhile: at a start, a thousand readers begin at once, and their statements would leave no connection to others. */
+  /**
+   * Looked up once for all who ask meanwhile: at a start, a thousand readers begin at once, and their statements would
+   * leave no connection to others.
+   */
   private driverOf(gpuaasId: string): Promise<ClusterDriver> {
     const known = this.drivers.get(gpuaasId);
     if (known) return known;
@@ -149,11 +158,25 @@ export class LogCollector implements OnApplicationBootstrap, BeforeApplicationSh
     const lines = written.map(({ at, message }) => {
       const atNs = nsOfMs(at.getTime());
       lastNs = atNs > lastNs ? atNs : lastNs + 1n;
-      return { atNs: lastNs, sourceNo: claimed.source.no, stream: 'platform' as const, message: storedMessage(message, false) };
+      return {
+        atNs: lastNs,
+        sourceNo: claimed.source.no,
+        stream: 'platform' as const,
+        message: storedMessage(message, false),
+      };
     });
     const cursor = written.at(-1)?.id ?? claimed.cursor;
     const platformLineIds = written.map(({ id }) => id);
-    await this.writer.write({ ...claimed, lines, before: claimed.cursor, cursor, lastNs, isComplete: false, notices: [], platformLineIds });
+    await this.writer.write({
+      ...claimed,
+      lines,
+      before: claimed.cursor,
+      cursor,
+      lastNs,
+      isComplete: false,
+      notices: [],
+      platformLineIds,
+    });
   }
 
   private isDue(what: string, afterMs: number): boolean {

@@ -7,7 +7,9 @@ const form = /^(asc|desc)((?:\.\d{1,19}\.\d{1,10}){1,2})$/;
 
 /** Where a page ended, as text for the caller. */
 export function cursorOf(order: LogOrder, positions: readonly LogPosition[]): string {
-  return Buffer.from([order, ...positions.flatMap(({ atNs, sourceNo }) => [atNs, sourceNo])].join('.')).toString('base64url');
+  return Buffer.from([order, ...positions.flatMap(({ atNs, sourceNo }) => [atNs, sourceNo])].join('.')).toString(
+    'base64url',
+  );
 }
 
 /** Throws `invalid_input` for what `cursorOf` did not write, and for a cursor of the other order. */
@@ -17,7 +19,8 @@ export function positionsOfCursor(order: LogOrder, cursor: string): LogPosition[
     atNs: BigInt(atNs),
     sourceNo: Number(sourceNo),
   }));
-  if (itsOrder === order && positions.every(({ atNs, sourceNo }) => atNs < 2n ** 63n && sourceNo < 2 ** 31)) return positions;
+  if (itsOrder === order && positions.every(({ atNs, sourceNo }) => atNs < 2n ** 63n && sourceNo < 2 ** 31))
+    return positions;
   const message = 'cursor must be the next_cursor of a page that was read in the same order';
   throw invalidInput([{ path: 'cursor', code: 'cursor', message }]);
 }

@@ -1,7 +1,10 @@
 export const logStreams = ['stdout', 'stderr', 'platform'] as const;
 export type LogStream = (typeof logStreams)[number];
 
-/** Where a line stands among all lines of its team. No two lines stand at the same place: a source writes one line in a nanosecond. */
+/**
+ * Where a line stands among all lines of its team. No two lines stand at the same place: a source writes one line in a
+ * nanosecond.
+ */
 export interface LogPosition {
   /** Nanoseconds since 1970. */
   readonly atNs: bigint;
@@ -51,7 +54,9 @@ export function msOfNs(ns: bigint): number {
 
 const instant = /^(.{19})(?:\.(\d{1,9}))?Z$/;
 
-/** Nanoseconds since 1970 of an ISO 8601 instant in UTC with up to nine decimals. Throws RangeError for any other text. */
+/**
+ * Nanoseconds since 1970 of an ISO 8601 instant in UTC with up to nine decimals. Throws RangeError for any other text.
+ */
 export function nsOfInstant(text: string): bigint {
   const [, seconds = '', fraction = ''] = instant.exec(text) ?? [];
   const ms = Date.parse(`${seconds}Z`);

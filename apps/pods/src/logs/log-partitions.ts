@@ -26,7 +26,9 @@ export class LogPartitions {
       if (!this.#known.has(day)) missing.add(day);
     }
     for (const day of missing) {
-      await this.transactions.run((manager) => manager.query('SELECT make_log_partition($1::date)', [dateOf(day * dayMs)]));
+      await this.transactions.run((manager) =>
+        manager.query('SELECT make_log_partition($1::date)', [dateOf(day * dayMs)]),
+      );
       this.#known.add(day);
     }
   }

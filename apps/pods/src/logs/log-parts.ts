@@ -21,8 +21,8 @@ export interface PodSource {
 }
 
 /**
- * Each source of a pod by itself, from where the caller is in it up to where it is stored: lines of one may be stored later than those of the other, and
- * must not have been passed by then.
+ * Each source of a pod by itself, from where the caller is in it up to where it is stored: lines of one may be stored
+ * later than those of the other, and must not have been passed by then.
  */
 export function partsOfSources(
   scope: LogScope,
@@ -36,7 +36,10 @@ export function partsOfSources(
     sourceNo: no,
     sinceNs: range.sinceNs,
     untilNs: storedNs < range.untilNs ? storedNs + 1n : range.untilNs,
-    after: inSource(no, from.find(({ sourceNo }) => sourceNo === no) ?? earliest(from) ?? { atNs: range.sinceNs, sourceNo: 0 }),
+    after: inSource(
+      no,
+      from.find(({ sourceNo }) => sourceNo === no) ?? earliest(from) ?? { atNs: range.sinceNs, sourceNo: 0 },
+    ),
   }));
 }
 
@@ -46,10 +49,14 @@ export function isUnread(part: LogPart): boolean {
 }
 
 /**
- * Where the caller is in each part that is a source, after these pages of them, of which lines up to `readTo` are shown; null: all lines. A part without a
- * page had nothing to read.
+ * Where the caller is in each part that is a source, after these pages of them, of which lines up to `readTo` are
+ * shown; null: all lines. A part without a page had nothing to read.
  */
-export function placesAfter(parts: readonly LogPart[], pages: ReadonlyMap<LogPart, LogPage>, readTo: LogPosition | null): LogPosition[] {
+export function placesAfter(
+  parts: readonly LogPart[],
+  pages: ReadonlyMap<LogPart, LogPage>,
+  readTo: LogPosition | null,
+): LogPosition[] {
   return parts.filter(isOfSource).map((part) => {
     const page = pages.get(part);
     if (!page) return part.after;

@@ -27,10 +27,14 @@ const saveCursors = `
   RETURNING source.no`;
 
 /**
- * Within the transaction that stores the lines: how far these were read, with what follows from it. Returns the numbers of the sources that the reader
- * still reads; nothing of the others is saved.
+ * Within the transaction that stores the lines: how far these were read, with what follows from it. Returns the numbers
+ * of the sources that the reader still reads; nothing of the others is saved.
  */
-export async function saveReads(manager: EntityManager, readerId: string, reads: readonly ReadLines[]): Promise<ReadonlySet<number>> {
+export async function saveReads(
+  manager: EntityManager,
+  readerId: string,
+  reads: readonly ReadLines[],
+): Promise<ReadonlySet<number>> {
   const rows = await manager.query<[{ no: number }[], number]>(saveCursors, [
     readerId,
     reads.map(({ source }) => source.no),

@@ -12,7 +12,9 @@ const teamsAtOnce = 100;
 /** Characters of one team in it, so that no push to Loki is over what it takes at once. */
 const charactersOfTeam = 1_000_000;
 
-/** Lines on their way into the store. Teams take turns: of each the first batch is taken before the second of another. */
+/**
+ * Lines on their way into the store. Teams take turns: of each the first batch is taken before the second of another.
+ */
 export class LogQueue {
   /** By team, who waits longest for its turn first. */
   private readonly byTeam = new Map<string, Waiting[]>();
@@ -29,14 +31,18 @@ export class LogQueue {
   /** What one transaction takes: at least one batch, where there is any. */
   take(): Waiting[] {
     const taken: Waiting[] = [];
-    const turns = [...this.byTeam].slice(0, teamsAtOnce).map(([teamId, waiting]) => ({ teamId, waiting, count: 0, characters: 0 }));
+    const turns = [...this.byTeam]
+      .slice(0, teamsAtOnce)
+      .map(([teamId, waiting]) => ({ teamId, waiting, count: 0, characters: 0 }));
     let lines = 0;
     for (let open = turns; open.length > 0;) {
       open = open.filter((turn) => {
         const next = turn.waiting[turn.count];
         if (!next) return false;
         const ofNext = next.read.lines.reduce((sum, { message }) => sum + message.length, 0);
-        const isFull = lines + next.read.lines.length > linesAtOnce || (turn.count > 0 && turn.characters + ofNext > charactersOfTeam);
+        const isFull =
+          lines + next.read.lines.length > linesAtOnce ||
+          (turn.count > 0 && turn.characters + ofNext > charactersOfTeam);
         if (isFull && taken.length > 0) return false;
         taken.push(next);
         lines += next.read.lines.length;

@@ -9,8 +9,8 @@ const burstSeconds = 10;
 const noticeMs = 10_000;
 
 /**
- * What a pod may write: two token buckets, of lines and of bytes. Their clock is that of the lines, so that what was written while nobody read counts
- * when it was written.
+ * What a pod may write: two token buckets, of lines and of bytes. Their clock is that of the lines, so that what was
+ * written while nobody read counts when it was written.
  */
 export class LogRate {
   #lines: number;
@@ -37,7 +37,10 @@ export class LogRate {
     return isTaken;
   }
 
-  /** A sentence for the pod’s log about lines that were dropped since the last one; undefined where there is nothing to say, or not yet. */
+  /**
+   * A sentence for the pod’s log about lines that were dropped since the last one; undefined where there is nothing to
+   * say, or not yet.
+   */
   notice(atMs: number, isLast: boolean): string | undefined {
     if (this.#dropped === 0 || (!isLast && atMs < this.#noticeAtMs)) return undefined;
     const dropped = this.#dropped;

@@ -55,7 +55,11 @@ it('readers that find many lines, as those of a start after a while, take turns 
 it('each reader is told by a signal of its own that the service stops: none has to be searched for among those of thousands', async () => {
   const signals: AbortSignal[] = [];
   const ended = jest.fn();
-  const readLogs = async function* (_ref: ObjectRef, _after: string | null, signal: AbortSignal): AsyncGenerator<LogBatch> {
+  const readLogs = async function* (
+    _ref: ObjectRef,
+    _after: string | null,
+    signal: AbortSignal,
+  ): AsyncGenerator<LogBatch> {
     signals.push(signal);
     await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
     ended();

@@ -6,7 +6,13 @@ import { NestFactory } from '@nestjs/core';
 import { DataSource } from 'typeorm';
 import { PodLogs1811000000000 } from '../database/migrations/1811000000000-pod-logs.js';
 import { nsOfMs, type LogSource, type LogStream, type StoredLine } from './log-line.js';
-import { LogReaderEntity, LogScopeEntity, LogSourceEntity, LogVolumeEntity, PlatformLineEntity } from '../model/log-source.entity.js';
+import {
+  LogReaderEntity,
+  LogScopeEntity,
+  LogSourceEntity,
+  LogVolumeEntity,
+  PlatformLineEntity,
+} from '../model/log-source.entity.js';
 import type { LogPage, LogQuery, LogStore } from './log-store.js';
 import { LokiLogStore } from './loki-log-store.js';
 import { PostgresLogStore } from './postgres-log-store.js';
@@ -36,14 +42,26 @@ export class StoreFixture {
   static async start(name: StoreName, limits: Parameters<typeof startLoki>[0] = {}): Promise<StoreFixture> {
     const database = await createDatabase();
     const entities = [LogReaderEntity, LogScopeEntity, LogSourceEntity, LogVolumeEntity, PlatformLineEntity];
-    const module = DatabaseModule.forRoot({ schema: 'pods', url: database.url, entities, migrations: [PodLogs1811000000000] });
+    const module = DatabaseModule.forRoot({
+      schema: 'pods',
+      url: database.url,
+      entities,
+      migrations: [PodLogs1811000000000],
+    });
     const app = await NestFactory.createApplicationContext(module, { abortOnError: false });
     const loki = name === 'loki' ? await startLoki(limits) : undefined;
     const clock = new Clock();
     const [statements, transactions] = [app.get(Statements), app.get(Transactions)];
     const store = loki
       ? // Few at once, so that each read has to ask several times.
-        new LokiLogStore(transactions, { url: loki.url, retentionDays, step: 3, readMs: 20_000, pushMs: 20_000, now: clock.now })
+        new LokiLogStore(transactions, {
+          url: loki.url,
+          retentionDays,
+          step: 3,
+          readMs: 20_000,
+          pushMs: 20_000,
+          now: clock.now,
+        })
       : new PostgresLogStore(statements, transactions, { retentionDays, searchStep: 4, now: clock.now });
     const fixture = new StoreFixture(app, database, loki, store);
     Object.assign(fixture, { clock });
@@ -72,7 +90,14 @@ export class StoreFixture {
        SELECT gen_random_uuid(), 'pod-' || number, false, $1 FROM generate_series(1, $2) number RETURNING no, pod_name`,
       [scope!.no, count],
     );
-    return rows.map(({ no, pod_name }) => ({ no, scopeNo: scope!.no, teamId, gpuaasId, podName: pod_name, isPlatform: false }));
+    return rows.map(({ no, pod_name }) => ({
+      no,
+      scopeNo: scope!.no,
+      teamId,
+      gpuaasId,
+      podName: pod_name,
+      isPlatform: false,
+    }));
   }
 
   /** Stores lines of one source, all of which count. */
@@ -110,6 +135,11 @@ export class StoreFixture {
 }
 
 /** A line of a source. */
-export function aLine(source: LogSource, atNs: bigint, message: string, stream: LogStream | null = 'stdout'): StoredLine {
+export function aLine(
+  source: LogSource,
+  atNs: bigint,
+  message: string,
+  stream: LogStream | null = 'stdout',
+): StoredLine {
   return { atNs, sourceNo: source.no, stream, message };
 }

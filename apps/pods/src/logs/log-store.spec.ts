@@ -68,7 +68,8 @@ describe.each(['postgres', 'loki'] as const)('the log store', (name) => {
     );
 
     it('finds any text in any line that has it, and no other', async () => {
-      const text = () => string({ unit: constantFrom('a', 'b', '%', '_', '\\', '"', '.', '*', ' ', 'ž'), minLength: 1, maxLength: 6 });
+      const text = () =>
+        string({ unit: constantFrom('a', 'b', '%', '_', '\\', '"', '.', '*', ' ', 'ž'), minLength: 1, maxLength: 6 });
       await assert(
         asyncProperty(array(text(), { minLength: 1, maxLength: 8 }), text(), async (messages, search) => {
           const sources = await written(messages);
@@ -195,7 +196,9 @@ describe('the log store in PostgreSQL', () => {
   it('stops a page at 2 MiB, and goes on with the next', async () => {
     const [source] = (await fixture.sources(1)) as [LogSource];
     const atNs = nsOfMs(Date.now());
-    const lines = Array.from({ length: 200 }, (_, at) => aLine(source, atNs + BigInt(at), `${at} `.padEnd(16 * 1024, 'x')));
+    const lines = Array.from({ length: 200 }, (_, at) =>
+      aLine(source, atNs + BigInt(at), `${at} `.padEnd(16 * 1024, 'x')),
+    );
     await fixture.append(source, lines);
     const { lines: first, readTo } = await fixture.read([source], { limit: 1000, order: 'asc' });
     expect([first.length, readTo?.atNs]).toEqual([128, first.at(-1)?.atNs]);
@@ -243,7 +246,9 @@ describeWhere(lacking.loki, 'the log store in Loki, where one team is over its l
   const limited = randomUUID();
   let fixture: StoreFixture;
   beforeAll(async () => {
-    fixture = await StoreFixture.start('loki', { [limited]: { ingestion_rate_mb: 0.001, ingestion_burst_size_mb: 0.001 } });
+    fixture = await StoreFixture.start('loki', {
+      [limited]: { ingestion_rate_mb: 0.001, ingestion_burst_size_mb: 0.001 },
+    });
   });
   afterAll(() => fixture.stop());
 
@@ -267,7 +272,9 @@ describeWhere(lacking.loki, 'the log store in Loki, where one team is over its l
     expect(saved).toEqual([[before[0].no, after[0].no]]);
     expect(messagesOf((await fixture.read(before)).lines)).toEqual(['one']);
     expect(messagesOf((await fixture.read(after)).lines)).toEqual(['another']);
-    await expect(fixture.store.append([{ source: over, lines: [long] }], save)).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(fixture.store.append([{ source: over, lines: [long] }], save)).rejects.toMatchObject({
+      code: 'unavailable',
+    });
     expect(saved).toHaveLength(1);
   });
 });

@@ -30,7 +30,10 @@ export interface LogQuery extends LogScope {
 export interface LogPage {
   /** In the order that was asked for. */
   readonly lines: readonly StoredLine[];
-  /** Up to where the range was read, the position itself included; null: all of it. A search may stop with fewer lines than the limit, also with none. */
+  /**
+   * Up to where the range was read, the position itself included; null: all of it. A search may stop with fewer lines
+   * than the limit, also with none.
+   */
   readonly readTo: LogPosition | null;
 }
 
@@ -45,16 +48,26 @@ export const noneFailed: ReadonlyMap<number, unknown> = new Map();
  */
 export abstract class LogStore {
   /**
-   * Stores lines together with how far the logs have been read: `save` runs in a transaction with the groups whose lines are stored, writes that down, and
-   * returns the numbers of the sources whose lines count; those of others are kept by another replica. Returns the error of each source, by its number,
-   * whose lines could not be stored: nothing of it is saved. Where this throws nothing is saved at all. What is not saved comes again, at the same
-   * positions: then a line is still kept once. Throws AppError `unavailable` where the store does not answer.
+   * Stores lines together with how far the logs have been read: `save` runs in a transaction with the groups whose
+   * lines are stored, writes that down, and returns the numbers of the sources whose lines count; those of others are
+   * kept by another replica. Returns the error of each source, by its number, whose lines could not be stored: nothing
+   * of it is saved. Where this throws nothing is saved at all. What is not saved comes again, at the same positions:
+   * then a line is still kept once. Throws AppError `unavailable` where the store does not answer.
    */
-  abstract append<Group extends SourceLines>(groups: readonly Group[], save: SaveRead<Group>): Promise<ReadonlyMap<number, unknown>>;
+  abstract append<Group extends SourceLines>(
+    groups: readonly Group[],
+    save: SaveRead<Group>,
+  ): Promise<ReadonlyMap<number, unknown>>;
 
-  /** Takes less than the deadline of a request. Throws AppError `unavailable` where the store does not answer in that time. */
+  /**
+   * Takes less than the deadline of a request. Throws AppError `unavailable` where the store does not answer in that
+   * time.
+   */
   abstract read(query: LogQuery): Promise<LogPage>;
 
-  /** Deletes lines that are older than the retention, and prepares what the next day needs. Called by time, by each replica. */
+  /**
+   * Deletes lines that are older than the retention, and prepares what the next day needs. Called by time, by each
+   * replica.
+   */
   abstract maintain(): Promise<void>;
 }

@@ -31,6 +31,8 @@ it('teams whose turn comes when nobody waits any more are not read', async () =>
     context.deadlineAtMs = 0;
     return Promise.resolve({ lines: [], readTo: null });
   });
-  await expect(fixture.get(LogsService).read({ search: 'x' }, context)).rejects.toMatchObject({ code: 'deadline_exceeded' });
+  await expect(fixture.get(LogsService).read({ search: 'x' }, context)).rejects.toMatchObject({
+    code: 'deadline_exceeded',
+  });
   expect(read).toHaveBeenCalledTimes(4);
 });

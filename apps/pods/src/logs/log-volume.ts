@@ -5,8 +5,9 @@ import { PodsSettings } from '../pods-settings.js';
 const noticeMs = 3_600_000;
 
 /**
- * What the pods of each team have written today (UTC). A team that has used up its share writes nothing more until the next day, so that no team fills
- * the store. Replicas add up what they have counted from time to time: a team gets a little more than its share.
+ * What the pods of each team have written today (UTC). A team that has used up its share writes nothing more until the
+ * next day, so that no team fills the store. Replicas add up what they have counted from time to time: a team gets a
+ * little more than its share.
  */
 @Injectable()
 export class LogVolume {
@@ -59,7 +60,11 @@ export class LogVolume {
        )
        SELECT team_id FROM added WHERE bytes >= $3 UNION
        SELECT team_id FROM log_volume WHERE day = (now() AT TIME ZONE 'UTC')::date AND bytes >= $3`,
-      [counted.map(([teamId]) => teamId), counted.map(([, bytes]) => bytes), this.settings.logTeamMibPerDay * 1024 * 1024],
+      [
+        counted.map(([teamId]) => teamId),
+        counted.map(([, bytes]) => bytes),
+        this.settings.logTeamMibPerDay * 1024 * 1024,
+      ],
     );
     this.usedUp = new Set(rows.map(({ team_id }) => team_id));
     if (this.noticeAtMs.size > 10_000) this.noticeAtMs.clear();

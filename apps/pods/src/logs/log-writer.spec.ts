@@ -14,7 +14,10 @@ class HeldStore {
   poison: string | undefined;
   readonly asked: { teams: string[]; end: (refusing?: string) => Promise<void>; fail: () => void }[] = [];
 
-  append<Group extends SourceLines>(groups: readonly Group[], save: SaveRead<Group>): Promise<ReadonlyMap<number, unknown>> {
+  append<Group extends SourceLines>(
+    groups: readonly Group[],
+    save: SaveRead<Group>,
+  ): Promise<ReadonlyMap<number, unknown>> {
     return new Promise((resolve, reject) => {
       const end = async (refusing?: string): Promise<void> => {
         if (groups.some(({ source }) => source.teamId === this.poison)) {
@@ -27,7 +30,9 @@ class HeldStore {
           groups.filter((group) => !failed.includes(group)),
         );
         resolve(
-          failed.length > 0 ? new Map(failed.map(({ source }) => [source.no, new Error(`${refusing} is over its limit`)])) : noneFailed,
+          failed.length > 0
+            ? new Map(failed.map(({ source }) => [source.no, new Error(`${refusing} is over its limit`)]))
+            : noneFailed,
         );
         await turn();
       };

@@ -15,9 +15,10 @@ interface Line {
 const newLine = (): Line => ({ queue: new LogQueue(), isWriting: false });
 
 /**
- * Writes what all readers of this process have read, together: while one transaction runs, the next one gathers. A reader has one batch here at most, and
- * teams take turns, so that a team that writes much delays another by one transaction. A team whose lines the store refused while it took those of others
- * is written apart from them until the store takes its lines again: it may be over a limit of its own, and to ask may take long.
+ * Writes what all readers of this process have read, together: while one transaction runs, the next one gathers. A
+ * reader has one batch here at most, and teams take turns, so that a team that writes much delays another by one
+ * transaction. A team whose lines the store refused while it took those of others is written apart from them until the
+ * store takes its lines again: it may be over a limit of its own, and to ask may take long.
  */
 @Injectable()
 export class LogWriter {
@@ -29,7 +30,10 @@ export class LogWriter {
     private readonly claims: LogClaims,
   ) {}
 
-  /** Resolves when the lines are stored: with false where another replica reads this source meanwhile, and nothing was kept. Throws what the store throws. */
+  /**
+   * Resolves when the lines are stored: with false where another replica reads this source meanwhile, and nothing was
+   * kept. Throws what the store throws.
+   */
   write(read: ReadLines): Promise<boolean> {
     const line = this.apart.get(read.source.teamId) ?? this.together;
     return new Promise<boolean>((resolve, reject) => {
@@ -49,7 +53,8 @@ export class LogWriter {
   private async writeSome(some: readonly Waiting[], line: Line): Promise<void> {
     let kept: ReadonlySet<number> = new Set();
     let failed: ReadonlyMap<number, unknown>;
-    const save = async (manager: EntityManager, stored: readonly ReadLines[]) => (kept = await this.claims.save(manager, stored));
+    const save = async (manager: EntityManager, stored: readonly ReadLines[]) =>
+      (kept = await this.claims.save(manager, stored));
     try {
       failed = await this.store.append(
         some.map(({ read }) => read),
@@ -72,7 +77,10 @@ export class LogWriter {
     }
   }
 
-  /** What the store cannot take for a reason that lies in the lines fails alone: the halves are written one after the other, until what is wrong is by itself. */
+  /**
+   * What the store cannot take for a reason that lies in the lines fails alone: the halves are written one after the
+   * other, until what is wrong is by itself.
+   */
   private async writeApart(some: readonly Waiting[], line: Line, error: unknown): Promise<void> {
     if (some.length === 1 || (isAppError(error) && error.code === 'unavailable')) {
       for (const { reject } of some) reject(error);

@@ -1,4 +1,11 @@
-import { notFound, permissions, requirePermission, teamsThatAllow, type CallContext, type Caller } from '@atoll/contracts';
+import {
+  notFound,
+  permissions,
+  requirePermission,
+  teamsThatAllow,
+  type CallContext,
+  type Caller,
+} from '@atoll/contracts';
 import { type PodLogPage, type ReadPodLogs } from '@atoll/contracts/pods';
 import { Statements } from '@atoll/database';
 import { AppError, invalidInput } from '@atoll/errors';
@@ -13,8 +20,8 @@ import { LogStore, type LogPage, type LogQuery } from './log-store.js';
 
 const defaultLimit = 100;
 /**
- * A follower of several pods is shown nothing younger: their lines arrive one pod after the other, and what comes late would have been passed. A follower
- * of one pod has a place in each of its sources, of which the lines arrive in order.
+ * A follower of several pods is shown nothing younger: their lines arrive one pod after the other, and what comes late
+ * would have been passed. A follower of one pod has a place in each of its sources, of which the lines arrive in order.
  */
 const settleMs = 3_000;
 /** Stores are asked for so many teams at once. */
@@ -140,7 +147,9 @@ export class LogsService {
       const source = sources.get(sourceNo);
       if (!source) return [];
       const timestamp = new Date(msOfNs(atNs)).toISOString();
-      return [{ timestamp, pod_name: source.pod_name, container: 'main', stream, message, gpuaas_id: source.gpuaas_id }];
+      return [
+        { timestamp, pod_name: source.pod_name, container: 'main', stream, message, gpuaas_id: source.gpuaas_id },
+      ];
     });
   }
 }
@@ -181,12 +190,17 @@ async function inTurns(
   const turns = Math.ceil(teams.length / teamsAtOnce);
   for (let at = 0; at < teams.length; at += teamsAtOnce) {
     if (at > 0 && remainingMs(context) === 0) throw tooLate();
-    const some = await Promise.all(teams.slice(at, at + teamsAtOnce).map(([teamId, ofTeam]) => readTeam(teamId, ofTeam, turns)));
+    const some = await Promise.all(
+      teams.slice(at, at + teamsAtOnce).map(([teamId, ofTeam]) => readTeam(teamId, ofTeam, turns)),
+    );
     pages.push(...some.flat());
   }
   return new Map(pages);
 }
 
 function tooLate(): AppError {
-  return new AppError('deadline_exceeded', 'The logs of all teams could not be read in time. Send team_id or pod_name.');
+  return new AppError(
+    'deadline_exceeded',
+    'The logs of all teams could not be read in time. Send team_id or pod_name.',
+  );
 }

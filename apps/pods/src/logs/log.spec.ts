@@ -17,10 +17,15 @@ describe('reading logs of pods', () => {
   afterAll(() => fixture.stop());
 
   /** A pod of a team that has written these lines, one a second, the last one 10 s ago. */
-  async function podThatWrote(teamId: string, messages: readonly string[], options: { gpuaasId?: string } = {}): Promise<WrittenPod> {
+  async function podThatWrote(
+    teamId: string,
+    messages: readonly string[],
+    options: { gpuaasId?: string } = {},
+  ): Promise<WrittenPod> {
     const pod = await fixture.pod(teamId, options);
     const startMs = Date.now() - 10_000 - messages.length * 1000;
-    for (const [at, message] of messages.entries()) fixture.write(pod.podId, [message], { at: new Date(startMs + at * 1000) });
+    for (const [at, message] of messages.entries())
+      fixture.write(pod.podId, [message], { at: new Date(startMs + at * 1000) });
     await fixture.endRun(pod.podId, 1);
     await fixture.collector.collect();
     await fixture.collector.idle();
@@ -78,7 +83,10 @@ describe('reading logs of pods', () => {
 
   it('filters by pod, GPU service and range', async () => {
     const teamId = fixture.team();
-    const [here, there] = [await podThatWrote(teamId, ['here']), await podThatWrote(teamId, ['there'], { gpuaasId: '2' })];
+    const [here, there] = [
+      await podThatWrote(teamId, ['here']),
+      await podThatWrote(teamId, ['there'], { gpuaasId: '2' }),
+    ];
     const read = (asked: ReadPodLogs) => allPages(asked, memberOf(teamId));
     expect(await read({ pod_name: here.podName })).toEqual(['here']);
     expect(await read({ gpuaas_id: '2' })).toEqual(['there']);
@@ -130,11 +138,10 @@ describe('reading logs of pods', () => {
   describe('follows a pod of whose two sources one is stored later:', () => {
     /** As the transaction that writes the line would, some seconds ago. */
     const platformWrites = ({ podId }: WrittenPod, message: string, secondsAgo: number) =>
-      fixture.query('INSERT INTO platform_line (pod_id, message, at) VALUES ($1, $2, now() - make_interval(secs => $3))', [
-        podId,
-        message,
-        secondsAgo,
-      ]);
+      fixture.query(
+        'INSERT INTO platform_line (pod_id, message, at) VALUES ($1, $2, now() - make_interval(secs => $3))',
+        [podId, message, secondsAgo],
+      );
     const containerWrites = ({ podId }: WrittenPod, message: string, secondsAgo: number) =>
       fixture.write(podId, [message], { at: new Date(Date.now() - secondsAgo * 1000) });
     const stored = async (pod: WrittenPod, lines: number) => {
@@ -142,24 +149,34 @@ describe('reading logs of pods', () => {
       while ((await fixture.messages(pod)).length < lines) await delay(5);
     };
     const follow = (pod: WrittenPod, cursor: string | null, asked: ReadPodLogs = {}) =>
-      fixture.logs({ pod_name: pod.podName, order: 'asc', ...asked, ...(cursor !== null && { cursor }) }, memberOf(pod.teamId));
+      fixture.logs(
+        { pod_name: pod.podName, order: 'asc', ...asked, ...(cursor !== null && { cursor }) },
+        memberOf(pod.teamId),
+      );
 
-    it.each(['', 'i'])('a line of the platform that comes after a later one of the container is shown, search %j', async (search) => {
-      const pod = await fixture.pod(fixture.team());
-      const asked = search === '' ? {} : { search };
-      containerWrites(pod, 'an early line', 60);
-      containerWrites(pod, 'a later line', 20);
-      await stored(pod, 2);
-      const first = await follow(pod, null, asked);
-      await platformWrites(pod, 'The pod is stopped in 5 min.', 40);
-      await stored(pod, 3);
-      const second = await follow(pod, first.next_cursor, asked);
-      const third = await follow(pod, second.next_cursor, asked);
-      expect([first, second, third].map(messagesOf)).toEqual([['an early line', 'a later line'], ['The pod is stopped in 5 min.'], []]);
-      // Who is at the end is sent back to where they are.
-      expect(third.next_cursor).toBe(second.next_cursor);
-      await fixture.endRun(pod.podId, 1);
-    });
+    it.each(['', 'i'])(
+      'a line of the platform that comes after a later one of the container is shown, search %j',
+      async (search) => {
+        const pod = await fixture.pod(fixture.team());
+        const asked = search === '' ? {} : { search };
+        containerWrites(pod, 'an early line', 60);
+        containerWrites(pod, 'a later line', 20);
+        await stored(pod, 2);
+        const first = await follow(pod, null, asked);
+        await platformWrites(pod, 'The pod is stopped in 5 min.', 40);
+        await stored(pod, 3);
+        const second = await follow(pod, first.next_cursor, asked);
+        const third = await follow(pod, second.next_cursor, asked);
+        expect([first, second, third].map(messagesOf)).toEqual([
+          ['an early line', 'a later line'],
+          ['The pod is stopped in 5 min.'],
+          [],
+        ]);
+        // Who is at the end is sent back to where they are.
+        expect(third.next_cursor).toBe(second.next_cursor);
+        await fixture.endRun(pod.podId, 1);
+      },
+    );
 
     it('lines of a container whose cluster was away are shown after one of the platform', async () => {
       const pod = await fixture.pod(fixture.team());
@@ -182,14 +199,17 @@ describe('reading logs of pods', () => {
       await stored(pod, 8);
       const inOrder = [60, 55, 50, 45, 40, 35, 30, 20].map((at) => `${at % 10 === 0 ? 'container' : 'platform'} ${at}`);
       const caller = memberOf(pod.teamId);
-      for (const limit of [1, 2, 3]) expect(await allPages({ pod_name: pod.podName, order: 'asc', limit }, caller)).toEqual(inOrder);
+      for (const limit of [1, 2, 3])
+        expect(await allPages({ pod_name: pod.podName, order: 'asc', limit }, caller)).toEqual(inOrder);
       const lines = await fixture.query<{ at_ns: string; source_no: number }>(
         `SELECT at_ns::text, source_no FROM log_line JOIN log_source ON no = source_no WHERE pod_id = $1 ORDER BY at_ns`,
         [pod.podId],
       );
       for (const [at, { at_ns, source_no }] of lines.entries()) {
         const cursor = Buffer.from(`asc.${at_ns}.${source_no}`).toString('base64url');
-        expect(await allPages({ pod_name: pod.podName, order: 'asc', limit: 2, cursor }, caller)).toEqual(inOrder.slice(at + 1));
+        expect(await allPages({ pod_name: pod.podName, order: 'asc', limit: 2, cursor }, caller)).toEqual(
+          inOrder.slice(at + 1),
+        );
       }
       await fixture.endRun(pod.podId, 1);
     });
@@ -268,7 +288,10 @@ describe('reading logs of pods', () => {
     it('a platform_admin who names neither team nor pod', async () => {
       const teamId = fixture.team();
       const pod = await podThatWrote(teamId, ['x']);
-      await expect(fixture.logs({}, operator)).rejects.toMatchObject({ code: 'invalid_input', details: { errors: [{ path: 'team_id' }] } });
+      await expect(fixture.logs({}, operator)).rejects.toMatchObject({
+        code: 'invalid_input',
+        details: { errors: [{ path: 'team_id' }] },
+      });
       expect(messagesOf(await fixture.logs({ team_id: teamId }, operator))).toEqual(['x']);
       expect(messagesOf(await fixture.logs({ pod_name: pod.podName }, operator))).toEqual(['x']);
     });
@@ -280,7 +303,10 @@ describe('reading logs of pods', () => {
       [{ since: '2026-10-01T00:00:00Z', until: '2026-10-01T00:00:00Z' }, 'until'],
     ] as [ReadPodLogs, string][])('%j', async (asked, path) => {
       const teamId = fixture.team();
-      await expect(fixture.logs(asked, memberOf(teamId))).rejects.toMatchObject({ code: 'invalid_input', details: { errors: [{ path }] } });
+      await expect(fixture.logs(asked, memberOf(teamId))).rejects.toMatchObject({
+        code: 'invalid_input',
+        details: { errors: [{ path }] },
+      });
     });
   });
 });

@@ -19,7 +19,10 @@ import type { PodsSettings } from '../pods-settings.js';
 import { service } from '../service.js';
 import { LogCollector } from './log-collector.js';
 
-/** What a run has written, as an engine keeps it: at least a nanosecond apart, or all in one second as some engines tell it. */
+/**
+ * What a run has written, as an engine keeps it: at least a nanosecond apart, or all in one second as some engines tell
+ * it.
+ */
 class WrittenRun {
   readonly lines: LogLine[] = [];
   hasEnded = false;
@@ -92,7 +95,11 @@ export class LogsFixture extends ServiceUnderTest {
   readonly engines: ScriptedEngines;
   readonly owner: OwnerOfTeams;
 
-  private constructor(started: ConstructorParameters<typeof BareServiceUnderTest>[0], engines: ScriptedEngines, owner: OwnerOfTeams) {
+  private constructor(
+    started: ConstructorParameters<typeof BareServiceUnderTest>[0],
+    engines: ScriptedEngines,
+    owner: OwnerOfTeams,
+  ) {
     super(started);
     this.engines = engines;
     this.owner = owner;
@@ -145,7 +152,8 @@ export class LogsFixture extends ServiceUnderTest {
   /** Writes lines in one whole second, as some engines tell it, or now. */
   write(podId: string, messages: readonly string[], { run = 1, at = new Date(), isCut = false } = {}): void {
     const timestamp = `${at.toISOString().slice(0, 19)}Z`;
-    for (const message of messages) this.engines.run(podId, run).lines.push({ timestamp, stream: 'stdout', message, isCut });
+    for (const message of messages)
+      this.engines.run(podId, run).lines.push({ timestamp, stream: 'stdout', message, isCut });
   }
 
   logs(asked: ReadPodLogs, caller: Partial<UserCaller>): Promise<PodLogPage> {
@@ -153,15 +161,18 @@ export class LogsFixture extends ServiceUnderTest {
   }
 
   async messages(pod: WrittenPod, asked: ReadPodLogs = {}): Promise<string[]> {
-    const { data } = await this.logs({ pod_name: pod.podName, order: 'asc', limit: 1000, ...asked }, memberOf(pod.teamId));
+    const { data } = await this.logs(
+      { pod_name: pod.podName, order: 'asc', limit: 1000, ...asked },
+      memberOf(pod.teamId),
+    );
     return data.map(({ message }) => message);
   }
 
   async isRead(podId: string, run: number): Promise<boolean> {
-    const [row] = await this.query<{ is_log_read: boolean }>('SELECT is_log_read FROM pod_run WHERE pod_id = $1 AND run = $2', [
-      podId,
-      run,
-    ]);
+    const [row] = await this.query<{ is_log_read: boolean }>(
+      'SELECT is_log_read FROM pod_run WHERE pod_id = $1 AND run = $2',
+      [podId, run],
+    );
     return row?.is_log_read ?? false;
   }
 }

@@ -22,10 +22,15 @@ export interface LokiRange {
 }
 
 interface LokiAnswer {
-  readonly data: { readonly result: readonly { readonly stream: Record<string, string>; readonly values: ReadValue[] }[] };
+  readonly data: {
+    readonly result: readonly { readonly stream: Record<string, string>; readonly values: ReadValue[] }[];
+  };
 }
 
-/** The part of Loki’s HTTP API that stores and reads lines. https://grafana.com/docs/loki/latest/reference/loki-http-api/ */
+/**
+ * The part of Loki’s HTTP API that stores and reads lines.
+ * https://grafana.com/docs/loki/latest/reference/loki-http-api/
+ */
 export class LokiClient {
   readonly #base: string;
   readonly #authorization: string | undefined;
@@ -41,10 +46,16 @@ export class LokiClient {
     this.#authorization = username === '' ? undefined : `Basic ${Buffer.from(credentials).toString('base64')}`;
   }
 
-  /** Resolves with Loki’s sentence about lines that it refused for good, undefined where it took all. Throws AppError `unavailable`. */
+  /**
+   * Resolves with Loki’s sentence about lines that it refused for good, undefined where it took all. Throws AppError
+   * `unavailable`.
+   */
   async push(tenant: string, streams: readonly LokiStream<PushedValue>[]): Promise<string | undefined> {
     const body = JSON.stringify({ streams: streams.map(({ labels, values }) => ({ stream: labels, values })) });
-    const answer = await this.#fetch(`${this.#base}/push`, tenant, AbortSignal.timeout(this.pushMs), { method: 'POST', body });
+    const answer = await this.#fetch(`${this.#base}/push`, tenant, AbortSignal.timeout(this.pushMs), {
+      method: 'POST',
+      body,
+    });
     if (answer.ok) return undefined;
     const reason = answer.text.slice(0, 500);
     // Of such a push Loki has kept the lines that were right.
@@ -58,7 +69,13 @@ export class LokiClient {
     { query, startNs, endNs, limit, direction }: LokiRange,
     signal: AbortSignal,
   ): Promise<LokiStream<ReadValue>[]> {
-    const asked = new URLSearchParams({ query, start: String(startNs), end: String(endNs), limit: String(limit), direction });
+    const asked = new URLSearchParams({
+      query,
+      start: String(startNs),
+      end: String(endNs),
+      limit: String(limit),
+      direction,
+    });
     const answer = await this.#fetch(`${this.#base}/query_range?${asked.toString()}`, tenant, signal);
     if (!answer.ok) throw unavailable(new Error(`Loki answered ${answer.status}: ${answer.text.slice(0, 500)}`));
     const { data } = JSON.parse(answer.text) as LokiAnswer;
@@ -93,5 +110,10 @@ export class LokiClient {
 }
 
 function unavailable(cause: unknown): AppError {
-  return new AppError('unavailable', 'The log store does not answer; try again, or ask for a shorter time range.', {}, { cause });
+  return new AppError(
+    'unavailable',
+    'The log store does not answer; try again, or ask for a shorter time range.',
+    {},
+    { cause },
+  );
 }

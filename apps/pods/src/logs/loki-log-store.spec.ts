@@ -12,7 +12,15 @@ import { LokiLogStore } from './loki-log-store.js';
 const nothing = JSON.stringify({ data: { result: [] } });
 const query: LogQuery = {
   ...{ teamId: 'team', scopes: [{ no: 1, gpuaasId: '1' }], sources: null },
-  ...{ sinceNs: 0n, untilNs: nsOfMs(Date.now()), order: 'desc', after: null, search: null, searchMs: 60_000, limit: 10 },
+  ...{
+    sinceNs: 0n,
+    untilNs: nsOfMs(Date.now()),
+    order: 'desc',
+    after: null,
+    search: null,
+    searchMs: 60_000,
+    limit: 10,
+  },
 };
 
 let stop: (() => void)[] = [];
@@ -22,7 +30,10 @@ afterEach(() => {
 });
 
 /** A store whose Loki answers each question, of which this is the number, as `answer` does. */
-async function storeOn(answer: (response: ServerResponse, number: number) => unknown, readMs: number): Promise<LokiLogStore> {
+async function storeOn(
+  answer: (response: ServerResponse, number: number) => unknown,
+  readMs: number,
+): Promise<LokiLogStore> {
   let questions = 0;
   const server = createServer((_, response) => void answer(response, (questions += 1))).listen(0, '127.0.0.1');
   stop.push(() => server.close().closeAllConnections());

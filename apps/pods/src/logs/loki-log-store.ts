@@ -2,13 +2,22 @@ import type { Transactions } from '@atoll/database';
 import { isAppError } from '@atoll/errors';
 import { Logger } from '@nestjs/common';
 import { LokiClient, type LokiStream, type PushedValue, type ReadValue } from './loki-client.js';
-import { comparePositions, logStreams, nsOfMs, type LogPosition, type SourceLines, type StoredLine } from './log-line.js';
+import {
+  comparePositions,
+  logStreams,
+  nsOfMs,
+  type LogPosition,
+  type SourceLines,
+  type StoredLine,
+} from './log-line.js';
 import { LogStore, type LogPage, type LogQuery, type SaveRead } from './log-store.js';
 
 export interface LokiLogStoreOptions {
   readonly url: string;
   readonly retentionDays: number;
-  /** Lines that are asked for at once: an answer of Loki has at most 4 MiB between its parts, and a line up to 16 KiB. */
+  /**
+   * Lines that are asked for at once: an answer of Loki has at most 4 MiB between its parts, and a line up to 16 KiB.
+   */
   readonly step?: number;
   /** How long all questions to Loki of one read may take, less than the deadline of a request. */
   readonly readMs?: number;
@@ -26,7 +35,10 @@ interface Answer {
 }
 
 const dayMs = 86_400_000;
-/** Most reads want the lines nearest to the cursor: the first window is short, and each further one so many times as long. */
+/**
+ * Most reads want the lines nearest to the cursor: the first window is short, and each further one so many times as
+ * long.
+ */
 const firstWindowNs = nsOfMs(3_600_000);
 const windowGrowth = 6n;
 /** Loki’s `max_query_length` is 30 days and one hour. */
@@ -35,10 +47,11 @@ const longestWindowNs = nsOfMs(30 * dayMs);
 const mostOfOneInstant = 5_000;
 
 /**
- * Lines in Grafana Loki: a tenant for each team, and a stream for each source, labelled `service`, `gpuaas_id`, `pod_name` and `source`.
+ * Lines in Grafana Loki: a tenant for each team, and a stream for each source, labelled `service`, `gpuaas_id`,
+ * `pod_name` and `source`.
  *
- * Loki keeps a line once that comes twice in the same nanosecond of the same stream, and answers lines of one nanosecond in no order: both are made
- * good by positions, of which a source has one for each line.
+ * Loki keeps a line once that comes twice in the same nanosecond of the same stream, and answers lines of one
+ * nanosecond in no order: both are made good by positions, of which a source has one for each line.
  */
 export class LokiLogStore extends LogStore {
   readonly #logger = new Logger(LokiLogStore.name);
@@ -61,18 +74,25 @@ export class LokiLogStore extends LogStore {
   }
 
   /** A tenant may be over a limit of its own, so that each team is pushed by itself. */
-  override async append<Group extends SourceLines>(groups: readonly Group[], save: SaveRead<Group>): Promise<ReadonlyMap<number, unknown>> {
+  override async append<Group extends SourceLines>(
+    groups: readonly Group[],
+    save: SaveRead<Group>,
+  ): Promise<ReadonlyMap<number, unknown>> {
     const failed = new Map<number, Error>();
     const written = groups.filter(({ lines }) => lines.length > 0);
     const push = async (teamId: string, ofTeam: readonly Group[]): Promise<void> => {
       try {
         const refusal = await this.#client.push(teamId, ofTeam.map(streamOf));
-        if (refusal !== undefined) this.#logger.warn(`Loki refused lines of the team ${teamId}; they are lost: ${refusal}`);
+        if (refusal !== undefined)
+          this.#logger.warn(`Loki refused lines of the team ${teamId}; they are lost: ${refusal}`);
       } catch (error) {
-        for (const { source } of ofTeam) failed.set(source.no, error instanceof Error ? error : new Error(String(error)));
+        for (const { source } of ofTeam)
+          failed.set(source.no, error instanceof Error ? error : new Error(String(error)));
       }
     };
-    await Promise.all([...Map.groupBy(written, ({ source }) => source.teamId)].map(([teamId, ofTeam]) => push(teamId, ofTeam)));
+    await Promise.all(
+      [...Map.groupBy(written, ({ source }) => source.teamId)].map(([teamId, ofTeam]) => push(teamId, ofTeam)),
+    );
     const stored = groups.filter(({ source }) => !failed.has(source.no));
     const [error] = failed.values();
     if (stored.length === 0 && error) throw error;
@@ -86,11 +106,17 @@ export class LokiLogStore extends LogStore {
     const found: StoredLine[] = [];
     let readTo: LogPosition | null = null;
     try {
-      const answers = this.#answers(query, query.sinceNs > oldestNs ? query.sinceNs : oldestNs, AbortSignal.timeout(this.#readMs));
+      const answers = this.#answers(
+        query,
+        query.sinceNs > oldestNs ? query.sinceNs : oldestNs,
+        AbortSignal.timeout(this.#readMs),
+      );
       for await (const { lines, endNs, isLast } of answers) {
         found.push(...lines.filter((line) => isBeyond(line, query)));
-        if (found.length >= query.limit) return { lines: found.slice(0, query.limit), readTo: found[query.limit - 1] ?? null };
-        // No source has the number 0: of the instant itself nothing is read yet in ascending order, and everything in descending order.
+        if (found.length >= query.limit)
+          return { lines: found.slice(0, query.limit), readTo: found[query.limit - 1] ?? null };
+        // No source has the number 0: of the instant itself nothing is read yet in ascending order, and everything in
+        // descending order.
         readTo = { atNs: endNs, sourceNo: 0 };
         if (!isLast && query.search !== null && this.#now() >= nowMs + query.searchMs) return { lines: found, readTo };
       }
@@ -117,13 +143,23 @@ export class LokiLogStore extends LogStore {
         const last = isAll ? undefined : lines.at(-1);
         if (isDescending) before = last ? last.atNs : from;
         else from = last ? last.atNs + 1n : before;
-        yield isDescending ? { lines, endNs: before, isLast: before <= sinceNs } : { lines, endNs: from, isLast: from >= query.untilNs };
+        yield isDescending
+          ? { lines, endNs: before, isLast: before <= sinceNs }
+          : { lines, endNs: from, isLast: from >= query.untilNs };
       }
     }
   }
 
-  /** The first lines of a range, and all that share an instant with the last of them: Loki cuts its answer anywhere between those. */
-  async #ask(query: LogQuery, startNs: bigint, endNs: bigint, signal: AbortSignal): Promise<{ lines: StoredLine[]; isAll: boolean }> {
+  /**
+   * The first lines of a range, and all that share an instant with the last of them: Loki cuts its answer anywhere
+   * between those.
+   */
+  async #ask(
+    query: LogQuery,
+    startNs: bigint,
+    endNs: bigint,
+    signal: AbortSignal,
+  ): Promise<{ lines: StoredLine[]; isAll: boolean }> {
     const lines = await this.#range(query, startNs, endNs, this.#step, signal);
     if (lines.length < this.#step) return { lines, isAll: true };
     const lastNs = lines.at(-1)?.atNs ?? startNs;
@@ -131,9 +167,19 @@ export class LokiLogStore extends LogStore {
     return { lines: [...lines.filter(({ atNs }) => atNs !== lastNs), ...ofLast], isAll: false };
   }
 
-  async #range(query: LogQuery, startNs: bigint, endNs: bigint, limit: number, signal: AbortSignal): Promise<StoredLine[]> {
+  async #range(
+    query: LogQuery,
+    startNs: bigint,
+    endNs: bigint,
+    limit: number,
+    signal: AbortSignal,
+  ): Promise<StoredLine[]> {
     const direction = query.order === 'desc' ? 'backward' : 'forward';
-    const streams = await this.#client.range(query.teamId, { query: queryOf(query), startNs, endNs, limit, direction }, signal);
+    const streams = await this.#client.range(
+      query.teamId,
+      { query: queryOf(query), startNs, endNs, limit, direction },
+      signal,
+    );
     return streams
       .flatMap(({ labels, values }) => values.map((value) => lineOf(labels, value)))
       .sort((one, other) => inOrder(query, one, other));
@@ -148,8 +194,14 @@ function isBeyond(line: LogPosition, query: LogQuery): boolean {
   return query.after === null || inOrder(query, query.after, line) < 0;
 }
 
-/** The range after the cursor, in pieces that Loki takes, in order. A search that goes on has them as long as if it had not stopped. */
-function* windowsOf(sinceNs: bigint, { untilNs, after, order, search }: LogQuery): Generator<[startNs: bigint, endNs: bigint]> {
+/**
+ * The range after the cursor, in pieces that Loki takes, in order. A search that goes on has them as long as if it had
+ * not stopped.
+ */
+function* windowsOf(
+  sinceNs: bigint,
+  { untilNs, after, order, search }: LogQuery,
+): Generator<[startNs: bigint, endNs: bigint]> {
   let from = order === 'asc' && after !== null && after.atNs > sinceNs ? after.atNs : sinceNs;
   let before = order === 'desc' && after !== null && after.atNs < untilNs ? after.atNs + 1n : untilNs;
   let windowNs = firstWindowNs;
@@ -179,7 +231,11 @@ function queryOf({ scopes, sources, search }: LogQuery): string {
 function streamOf({ source, lines }: SourceLines): LokiStream<PushedValue> {
   return {
     labels: { service: 'atoll', gpuaas_id: source.gpuaasId, pod_name: source.podName, source: String(source.no) },
-    values: lines.map(({ atNs, stream, message }): PushedValue => [String(atNs), message, stream === null ? {} : { stream }]),
+    values: lines.map(({ atNs, stream, message }): PushedValue => [
+      String(atNs),
+      message,
+      stream === null ? {} : { stream },
+    ]),
   };
 }
 

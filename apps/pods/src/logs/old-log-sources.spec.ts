@@ -26,14 +26,18 @@ async function write(): Promise<void> {
     [fixture.team()],
   );
 }
-const left = async () => (await fixture.query<{ no: number }>('SELECT no FROM log_source ORDER BY no')).map(({ no }) => no);
+const left = async () =>
+  (await fixture.query<{ no: number }>('SELECT no FROM log_source ORDER BY no')).map(({ no }) => no);
 
 it('sources of deleted pods are forgotten when their lines are too old, a slice at a time, and no others', async () => {
   await write();
   const sources = fixture.get(OldLogSources);
   const kept = (await left()).filter((_, at) => at % 3 === 0);
   const ofKept = 'FROM log_source source WHERE source.pod_id = pod.pod_id AND source.no = ANY ($1)';
-  await fixture.query(`UPDATE log_source SET changed_at = now() - interval '7 days' WHERE no = ANY ($1) AND no / 3 % 3 = 0`, [kept]);
+  await fixture.query(
+    `UPDATE log_source SET changed_at = now() - interval '7 days' WHERE no = ANY ($1) AND no / 3 % 3 = 0`,
+    [kept],
+  );
   await fixture.query(`UPDATE pod SET state = 'stopped' ${ofKept} AND source.no / 3 % 3 = 1`, [kept]);
   await fixture.query(
     `INSERT INTO pod_run (pod_id, run, gpuaas_id) SELECT pod.pod_id, 1, 1 FROM pod WHERE EXISTS (SELECT ${ofKept} AND no / 3 % 3 = 2)`,

@@ -6,7 +6,9 @@ import { PodsSettings } from '../pods-settings.js';
 
 const sliceSize = 1_000;
 
-/** However many sources there are, old or not, one statement reads a slice of them. Replicas do not wait for each other. */
+/**
+ * However many sources there are, old or not, one statement reads a slice of them. Replicas do not wait for each other.
+ */
 const removal = `WITH slice AS MATERIALIZED (
     SELECT no FROM log_source WHERE no > $2 ORDER BY no LIMIT $3
   ), old AS (

@@ -1,6 +1,13 @@
 import type { Statements, Transactions } from '@atoll/database';
 import type { EntityManager } from 'typeorm';
-import { comparePositions, logStreams, msOfNs, type LogPosition, type SourceLines, type StoredLine } from './log-line.js';
+import {
+  comparePositions,
+  logStreams,
+  msOfNs,
+  type LogPosition,
+  type SourceLines,
+  type StoredLine,
+} from './log-line.js';
 import { LogPartitions } from './log-partitions.js';
 import { LogStore, noneFailed, type LogPage, type LogQuery, type SaveRead } from './log-store.js';
 
@@ -43,9 +50,15 @@ export class PostgresLogStore extends LogStore {
     this.#now = now;
   }
 
-  override async append<Group extends SourceLines>(groups: readonly Group[], save: SaveRead<Group>): Promise<ReadonlyMap<number, unknown>> {
+  override async append<Group extends SourceLines>(
+    groups: readonly Group[],
+    save: SaveRead<Group>,
+  ): Promise<ReadonlyMap<number, unknown>> {
     const oldestMs = this.#partitions.oldestMs();
-    const kept = groups.map(({ source, lines }) => ({ source, lines: lines.filter(({ atNs }) => msOfNs(atNs) >= oldestMs) }));
+    const kept = groups.map(({ source, lines }) => ({
+      source,
+      lines: lines.filter(({ atNs }) => msOfNs(atNs) >= oldestMs),
+    }));
     await this.#partitions.ensure(kept.flatMap(({ lines }) => lines.map(({ atNs }) => msOfNs(atNs))));
     await this.transactions.run(async (manager) => {
       const accepted = await save(manager, groups);
@@ -153,7 +166,8 @@ function linesInOrder(columns: string, key: 'source_no' | 'scope_no', beyond: '<
 }
 
 function readStatement({ order, sources }: LogQuery): string {
-  if (order === 'desc') return sources ? linesInOrder(plain, 'source_no', '<', 'DESC') : linesInOrder(plain, 'scope_no', '<', 'DESC');
+  if (order === 'desc')
+    return sources ? linesInOrder(plain, 'source_no', '<', 'DESC') : linesInOrder(plain, 'scope_no', '<', 'DESC');
   return sources ? linesInOrder(plain, 'source_no', '>', 'ASC') : linesInOrder(plain, 'scope_no', '>', 'ASC');
 }
 
@@ -183,7 +197,11 @@ function positionOf({ at_ns, source_no }: Pick<LineRow, 'at_ns' | 'source_no'>):
 }
 
 function lineOf(row: LineRow): StoredLine {
-  return { ...positionOf(row), stream: row.stream === null ? null : (logStreams[row.stream] ?? null), message: row.message };
+  return {
+    ...positionOf(row),
+    stream: row.stream === null ? null : (logStreams[row.stream] ?? null),
+    message: row.message,
+  };
 }
 
 function withinBytes(lines: StoredLine[]): StoredLine[] {

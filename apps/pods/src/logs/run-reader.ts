@@ -10,7 +10,10 @@ import type { LogWriter } from './log-writer.js';
 
 const firstRetryMs = 500;
 const longestRetryMs = 30_000;
-/** A batch of more lines waits for a turn of the event loop: at a start, a thousand readers find all that was written while the service was away. */
+/**
+ * A batch of more lines waits for a turn of the event loop: at a start, a thousand readers find all that was written
+ * while the service was away.
+ */
 const manyLines = 100;
 /** A run whose container is not there yet is looked for often: its image is being pulled. */
 const absentRetryMs = 1_000;
@@ -28,8 +31,8 @@ export interface RunReaderParts {
 }
 
 /**
- * Reads one run of a pod from where it was read to. The position of a line follows from its timestamp and the lines before it alone, so it is the same
- * when the line is read again after a crash.
+ * Reads one run of a pod from where it was read to. The position of a line follows from its timestamp and the lines
+ * before it alone, so it is the same when the line is read again after a crash.
  */
 export class RunReader {
   readonly #rate: LogRate;

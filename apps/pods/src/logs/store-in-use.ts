@@ -9,7 +9,11 @@ import { PostgresLogStore } from './postgres-log-store.js';
 export const logStore: Provider = {
   provide: LogStore,
   inject: [Statements, Transactions, PodsSettings],
-  useFactory: (statements: Statements, transactions: Transactions, { lokiUrl, logRetentionDays: retentionDays }: PodsSettings): LogStore =>
+  useFactory: (
+    statements: Statements,
+    transactions: Transactions,
+    { lokiUrl, logRetentionDays: retentionDays }: PodsSettings,
+  ): LogStore =>
     lokiUrl === undefined
       ? new PostgresLogStore(statements, transactions, { retentionDays })
       : new LokiLogStore(transactions, { url: lokiUrl, retentionDays }),

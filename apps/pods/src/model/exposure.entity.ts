@@ -3,7 +3,10 @@ import { MachineIndexes, MachineRow, type MachineError } from '@atoll/state-mach
 import { Column, Entity, ForeignKey, Index, PrimaryColumn, PrimaryGeneratedColumn } from 'typeorm';
 import { PodEntity } from './pod.entity.js';
 
-/** Besides the door of its `run` and the next one, an exposed service sees to so many before it. Any other with its number is nobody's. */
+/**
+ * Besides the door of its `run` and the next one, an exposed service sees to so many before it. Any other with its
+ * number is nobody's.
+ */
 export const doorsBefore = 3;
 
 /** What an exposed service opens: its present terms, or those that an update asks for. */
@@ -56,7 +59,10 @@ export class ExposureEntity extends MachineRow {
   @Column('integer', { default: 1 })
   run!: number;
 
-  /** While `updating`: what it is to be, and its name before, which it has again where that comes to nothing. `run + 1` is its door. */
+  /**
+   * While `updating`: what it is to be, and its name before, which it has again where that comes to nothing. `run + 1`
+   * is its door.
+   */
   @Column('jsonb', { nullable: true })
   next!: (DoorTerms & { readonly previousName?: string }) | null;
 
@@ -64,7 +70,10 @@ export class ExposureEntity extends MachineRow {
   @Column('jsonb', { nullable: true })
   problem!: Omit<MachineError, 'at'> | null;
 
-  /** Why it failed; written when it begins to fail, and not by what goes wrong while it ends. Counts only while it is `failing` or `failed`. */
+  /**
+   * Why it failed; written when it begins to fail, and not by what goes wrong while it ends. Counts only while it is
+   * `failing` or `failed`.
+   */
   @Column('jsonb', { nullable: true })
   failure!: MachineError | null;
 

@@ -1,16 +1,31 @@
-import { defineMachine, type EventOf, type Machine, type StateOf, type StateRule, type TransientRule } from '@atoll/state-machine';
+import {
+  defineMachine,
+  type EventOf,
+  type Machine,
+  type StateOf,
+  type StateRule,
+  type TransientRule,
+} from '@atoll/state-machine';
 import { setup } from 'xstate';
 import { ExposureEntity } from './exposure.entity.js';
 
 const backOff = { firstMs: 250, maxMs: 4_000 };
-/** A door that cannot be closed for an hour is found by the look for what nothing in the database knows. Its port stays reserved until then. */
+/**
+ * A door that cannot be closed for an hour is found by the look for what nothing in the database knows. Its port stays
+ * reserved until then.
+ */
 const closing: TransientRule = { deadlineMs: 3_600_000, givesUpBy: 'FAILED', backOff, givesBack: true };
 
-/** An exposed service. Its external port is reserved in the database before the first state is entered, and released with the last. */
+/**
+ * An exposed service. Its external port is reserved in the database before the first state is entered, and released
+ * with the last.
+ */
 const logic = setup({
   types: {
     meta: {} as StateRule,
-    events: {} as { type: 'OPENS' | 'OPENED' | 'UPDATE' | 'SWITCHED' | 'REVERTED' | 'REOPEN' | 'DELETE' | 'CLOSED' | 'FAILED' },
+    events: {} as {
+      type: 'OPENS' | 'OPENED' | 'UPDATE' | 'SWITCHED' | 'REVERTED' | 'REOPEN' | 'DELETE' | 'CLOSED' | 'FAILED';
+    },
   },
 }).createMachine({
   id: 'exposure',

@@ -10,6 +10,8 @@ export interface Idleness {
 export interface KeptIdleness extends Idleness {
   /** Its log says why it is not stopped: its use cannot be told apart from that of others, or is not known. */
   readonly isBlind: boolean;
-  /** Since when each look has found that a figure is missing; null, or missing itself, where the last one has found all. */
+  /**
+   * Since when each look has found that a figure is missing; null, or missing itself, where the last one has found all.
+   */
   readonly unknownSinceMs?: number | null;
 }

@@ -1,8 +1,8 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
 /**
- * A run that the cluster may still have: its container, and with that its log. It is removed from the cluster, and here, some time after it has ended:
- * when its log was read (`isLogRead`), or after a while.
+ * A run that the cluster may still have: its container, and with that its log. It is removed from the cluster, and
+ * here, some time after it has ended: when its log was read (`isLogRead`), or after a while.
  */
 @Entity('pod_run')
 @Index('pod_run_removable', { synchronize: false })
@@ -24,7 +24,10 @@ export class PodRunEntity {
   @Column({ type: 'timestamp with time zone', precision: 3, nullable: true })
   retryAt!: Date | null;
 
-  /** A replica has begun to read its log: another one asks for it only when replicas come or go. One of the release before says nothing of it. */
+  /**
+   * A replica has begun to read its log: another one asks for it only when replicas come or go. One of the release
+   * before says nothing of it.
+   */
   @Column('boolean', { default: false })
   isClaimed!: boolean;
 

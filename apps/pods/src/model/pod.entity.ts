@@ -120,7 +120,10 @@ export class PodEntity extends MachineRow {
   @Column('text', { nullable: true })
   endReason!: string | null;
 
-  /** Why it failed; written when it begins to fail, and not by what goes wrong while it ends. Counts only while it is `failing` or `failed`. */
+  /**
+   * Why it failed; written when it begins to fail, and not by what goes wrong while it ends. Counts only while it is
+   * `failing` or `failed`.
+   */
   @Column('jsonb', { nullable: true })
   failure!: MachineError | null;
 

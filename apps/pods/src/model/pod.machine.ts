@@ -1,13 +1,24 @@
-import { defineMachine, type EventOf, type Machine, type StateOf, type StateRule, type TransientRule } from '@atoll/state-machine';
+import {
+  defineMachine,
+  type EventOf,
+  type Machine,
+  type StateOf,
+  type StateRule,
+  type TransientRule,
+} from '@atoll/state-machine';
 import { setup } from 'xstate';
 import { PodEntity } from './pod.entity.js';
 
 const backOff = { firstMs: 500, maxMs: 8_000 };
-/** An hour: what is not over then, as its cluster or gpuaas is away for longer, is owed to them (`GivenUpEnds`), and its workload holds its slices until it is. */
+/**
+ * An hour: what is not over then, as its cluster or gpuaas is away for longer, is owed to them (`GivenUpEnds`), and its
+ * workload holds its slices until it is.
+ */
 const ending: TransientRule = { deadlineMs: 3_600_000, givesUpBy: 'FAILED', backOff, givesBack: true };
 
 /**
- * A pod, from its start to its end, again and again. One start is one workload, and any number of runs: `run` counts containers.
+ * A pod, from its start to its end, again and again. One start is one workload, and any number of runs: `run` counts
+ * containers.
  *
  * `failing`, `completing` and `stopping` end the run and give back its workload, for the reason that their names say.
  */
@@ -15,7 +26,18 @@ const logic = setup({
   types: {
     meta: {} as StateRule,
     events: {} as {
-      type: 'PLACED' | 'STARTED' | 'ENDED' | 'COMPLETED' | 'AGAIN' | 'START' | 'STOP' | 'RESTART' | 'DELETE' | 'GONE' | 'FAILED';
+      type:
+        | 'PLACED'
+        | 'STARTED'
+        | 'ENDED'
+        | 'COMPLETED'
+        | 'AGAIN'
+        | 'START'
+        | 'STOP'
+        | 'RESTART'
+        | 'DELETE'
+        | 'GONE'
+        | 'FAILED';
     },
   },
 }).createMachine({
@@ -33,7 +55,14 @@ const logic = setup({
     },
     running: {
       meta: { isReviewed: true },
-      on: { ENDED: 'restarting', COMPLETED: 'completing', RESTART: 'restarting', STOP: 'stopping', DELETE: 'deleting', FAILED: 'failing' },
+      on: {
+        ENDED: 'restarting',
+        COMPLETED: 'completing',
+        RESTART: 'restarting',
+        STOP: 'stopping',
+        DELETE: 'deleting',
+        FAILED: 'failing',
+      },
     },
     /** Its last run has ended, or is being ended; the next one begins after the back-off. */
     restarting: {
@@ -52,7 +81,10 @@ const logic = setup({
 
 export type PodState = StateOf<typeof logic>;
 export type PodEvent = EventOf<typeof logic>;
-export const podMachine: Machine<PodEntity, PodState, PodEvent> = { entity: PodEntity, definition: defineMachine(logic) };
+export const podMachine: Machine<PodEntity, PodState, PodEvent> = {
+  entity: PodEntity,
+  definition: defineMachine(logic),
+};
 
 /** Of pods and of VMs: the states in which their run ends, or is being ended. */
 export const endings: ReadonlySet<string> = new Set(['stopping', 'completing', 'failing', 'deleting']);

@@ -1,4 +1,11 @@
-import { defineMachine, type EventOf, type Machine, type StateOf, type StateRule, type TransientRule } from '@atoll/state-machine';
+import {
+  defineMachine,
+  type EventOf,
+  type Machine,
+  type StateOf,
+  type StateRule,
+  type TransientRule,
+} from '@atoll/state-machine';
 import { setup } from 'xstate';
 import { VmEntity } from './vm.entity.js';
 
@@ -10,7 +17,9 @@ const ending: TransientRule = { deadlineMs: 3_600_000, givesUpBy: 'FAILED', back
 const logic = setup({
   types: {
     meta: {} as StateRule,
-    events: {} as { type: 'STARTED' | 'ENDED' | 'COMPLETED' | 'AGAIN' | 'START' | 'STOP' | 'RESTART' | 'DELETE' | 'GONE' | 'FAILED' },
+    events: {} as {
+      type: 'STARTED' | 'ENDED' | 'COMPLETED' | 'AGAIN' | 'START' | 'STOP' | 'RESTART' | 'DELETE' | 'GONE' | 'FAILED';
+    },
   },
 }).createMachine({
   id: 'vm',
@@ -22,7 +31,14 @@ const logic = setup({
     },
     running: {
       meta: { isReviewed: true },
-      on: { ENDED: 'restarting', COMPLETED: 'completing', RESTART: 'restarting', STOP: 'stopping', DELETE: 'deleting', FAILED: 'failing' },
+      on: {
+        ENDED: 'restarting',
+        COMPLETED: 'completing',
+        RESTART: 'restarting',
+        STOP: 'stopping',
+        DELETE: 'deleting',
+        FAILED: 'failing',
+      },
     },
     /** Its last run has ended, or is being ended; the next one begins after the back-off. */
     restarting: {

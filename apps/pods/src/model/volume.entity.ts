@@ -44,7 +44,10 @@ export class VolumeEntity extends MachineRow {
   @Column('bigint', { nullable: true })
   usedBytes!: string | null;
 
-  /** Why it failed; written when it begins to fail, and not by what goes wrong while it ends. Counts only while it is `failing` or `failed`. */
+  /**
+   * Why it failed; written when it begins to fail, and not by what goes wrong while it ends. Counts only while it is
+   * `failing` or `failed`.
+   */
   @Column('jsonb', { nullable: true })
   failure!: MachineError | null;
 

@@ -1,4 +1,11 @@
-import { defineMachine, type EventOf, type Machine, type StateOf, type StateRule, type TransientRule } from '@atoll/state-machine';
+import {
+  defineMachine,
+  type EventOf,
+  type Machine,
+  type StateOf,
+  type StateRule,
+  type TransientRule,
+} from '@atoll/state-machine';
 import { setup } from 'xstate';
 import { VolumeEntity } from './volume.entity.js';
 
@@ -36,4 +43,7 @@ const logic = setup({
 
 export type VolumeState = StateOf<typeof logic>;
 export type VolumeEvent = EventOf<typeof logic>;
-export const volumeMachine: Machine<VolumeEntity, VolumeState, VolumeEvent> = { entity: VolumeEntity, definition: defineMachine(logic) };
+export const volumeMachine: Machine<VolumeEntity, VolumeState, VolumeEvent> = {
+  entity: VolumeEntity,
+  definition: defineMachine(logic),
+};

@@ -14,10 +14,15 @@ export class GpuServices {
   ) {}
 
   /**
-   * The GPU service in which something of a region is created; the oldest one of the region where none is named. Throws `not_found` for an unknown region
-   * and for a GPU service of another region, `not_supported` for a region that has none.
+   * The GPU service in which something of a region is created; the oldest one of the region where none is named. Throws
+   * `not_found` for an unknown region and for a GPU service of another region, `not_supported` for a region that has
+   * none.
    */
-  async find(regionId: string, gpuaasId: string | undefined, requestId: string | undefined): Promise<GpuServiceOfRegion> {
+  async find(
+    regionId: string,
+    gpuaasId: string | undefined,
+    requestId: string | undefined,
+  ): Promise<GpuServiceOfRegion> {
     const [known] = await this.statements.query<GpuServiceOfRegion>(
       'gpu_services.find',
       `SELECT gpuaas_id, region_id, region_name FROM gpu_service WHERE region_id = $1 AND CASE WHEN $2::bigint IS NULL THEN is_default ELSE gpuaas_id = $2 END`,

@@ -6,7 +6,10 @@ import fc from 'fast-check';
 import { PodsFixture, type ToldTeam } from '../pods-fixture.js';
 import { PodStarts } from './pod-start.js';
 
-/** A process dies at one of its calls to others: before the call has had its effect, or after it and before anybody has read the answer. */
+/**
+ * A process dies at one of its calls to others: before the call has had its effect, or after it and before anybody has
+ * read the answer.
+ */
 interface Death {
   readonly at: (typeof mortalCalls)[number];
   /** Calls of that name that go well before. */
@@ -82,7 +85,9 @@ async function comesTo(pod: Pod, isThere: () => Promise<boolean>): Promise<void>
   const workers = fixture.get(MachineWorkers).workers;
   for (const lateMs = Date.now() + patienceMs; !(await isThere());) {
     if (Date.now() > lateMs)
-      throw new Error(`Still ${JSON.stringify(await fixture.query('SELECT * FROM pod WHERE pod_id = $1', [pod.pod_id]))}.`);
+      throw new Error(
+        `Still ${JSON.stringify(await fixture.query('SELECT * FROM pod WHERE pod_id = $1', [pod.pod_id]))}.`,
+      );
     for (const worker of workers) {
       const outcome = await Promise.race([worker.doNext(), died.promise]);
       if (outcome === 'died') break;

@@ -34,7 +34,9 @@ afterEach(async () => {
 });
 
 const hang = (_: ObjectRef, signal: AbortSignal) =>
-  new Promise<void>((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('It took too long.'))));
+  new Promise<void>((_resolve, reject) =>
+    signal.addEventListener('abort', () => reject(new Error('It took too long.'))),
+  );
 
 function replica(): GivenUpEnds {
   const driver = {
@@ -45,13 +47,18 @@ function replica(): GivenUpEnds {
     observePods: () => Promise.resolve([{ phase: 'ended' }]),
   } as unknown as ClusterDriver;
   const clusters = { driverOf: () => Promise.resolve(driver) } as unknown as Clusters;
-  const starts = { endWorkload: ({ podId }: { podId: string }) => Promise.resolve(void workloads.push(podId)) } as unknown as PodStarts;
+  const starts = {
+    endWorkload: ({ podId }: { podId: string }) => Promise.resolve(void workloads.push(podId)),
+  } as unknown as PodStarts;
   const made = new GivenUpEnds(fixture.get(DataSource), clusters, starts, { workers: {} } as PodsSettings);
   replicas.push(made);
   return made;
 }
 
-/** So many pods of one team, or of some that take turns, whose ends were given up, each a millisecond after the one before. */
+/**
+ * So many pods of one team, or of some that take turns, whose ends were given up, each a millisecond after the one
+ * before.
+ */
 async function givenUp(count: number, { run = 1, minutesAgo = 0, teams = 1 } = {}): Promise<string[]> {
   const ids = Array.from({ length: count }, () => randomUUID());
   await fixture.query(
@@ -148,7 +155,9 @@ describe('ends that were given up', () => {
   it('are tried too where a replica of the release before, which names no team, gave them up', async () => {
     const [pod = ''] = await givenUp(1);
     await fixture.query('DELETE FROM given_up_end');
-    await fixture.query(`INSERT INTO given_up_end (kind, id, run, start, gpuaas_id) VALUES ('pod', $1, 1, 1, 1)`, [pod]);
+    await fixture.query(`INSERT INTO given_up_end (kind, id, run, start, gpuaas_id) VALUES ('pod', $1, 1, 1, 1)`, [
+      pod,
+    ]);
     await replica().look('1');
     expect(workloads).toEqual([pod]);
   });

@@ -28,7 +28,10 @@ async function giveUp(table: 'pod' | 'vm', key: string, id: string, state: strin
   const found = () => fixture.query(`SELECT FROM ${table} WHERE ${key} = $1 AND state = $2`, [id, state]);
   for (const lateMs = Date.now() + 60_000 * timeoutFactor; (await found()).length === 0;) {
     if (Date.now() > lateMs) throw new Error(`It does not come to ${state}.`);
-    await fixture.query(`UPDATE ${table} SET deadline_at = now() - interval '1 s' WHERE ${key} = $1 AND deadline_at IS NOT NULL`, [id]);
+    await fixture.query(
+      `UPDATE ${table} SET deadline_at = now() - interval '1 s' WHERE ${key} = $1 AND deadline_at IS NOT NULL`,
+      [id],
+    );
     await fixture.hurry();
     await fixture.work();
   }
@@ -54,7 +57,10 @@ const workloadOf = ({ pod_id }: Pod, start = 1) => fixture.neighbours.workload(p
 
 describe('an end that is given up', () => {
   it('is owed: a pod that was deleted while gpuaas was away ends its workload when it is back, also one that never ran', async () => {
-    const [ran, waiting] = [await fixture.running(team), await fixture.create(team, { image: 'registry.example/pull-hang' })];
+    const [ran, waiting] = [
+      await fixture.running(team),
+      await fixture.create(team, { image: 'registry.example/pull-hang' }),
+    ];
     await fixture.until(waiting, 'pulling');
     for (const pod of [ran, waiting]) await fixture.call(pods.delete, { pod_name: pod.pod_name }, team.member);
     fixture.neighbours.failing = away;
@@ -63,7 +69,10 @@ describe('an end that is given up', () => {
       expect([workloadOf(pod), await owed(pod.pod_id)]).toEqual(['running', [{ run: 1, start: 1 }]]);
     }
     const warned = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
-    while ((await owed(ran.pod_id)).length + (await owed(waiting.pod_id)).length === 2 && warned.mock.calls.length === 0) {
+    while (
+      (await owed(ran.pod_id)).length + (await owed(waiting.pod_id)).length === 2 &&
+      warned.mock.calls.length === 0
+    ) {
       await fixture.query('UPDATE given_up_end SET try_at = clock_timestamp()');
       await fixture.get(GivenUpEnds).look('1');
     }
@@ -103,7 +112,11 @@ describe('an end that is given up', () => {
     await fixture.act(pod, 'start', team);
     const again = await fixture.until(pod, 'running');
     await pay(pod.pod_id);
-    expect([workloadOf(pod), workloadOf(pod, 2), (await fixture.pod(again)).status]).toEqual(['stopped', 'running', 'running']);
+    expect([workloadOf(pod), workloadOf(pod, 2), (await fixture.pod(again)).status]).toEqual([
+      'stopped',
+      'running',
+      'running',
+    ]);
   });
 
   it('of a VM ends its run, too', async () => {

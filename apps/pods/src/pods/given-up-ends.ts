@@ -30,7 +30,9 @@ const dueClusters = `${clustersOf('given_up_end', 'true')} WHERE (
     SELECT true FROM given_up_end given WHERE given.gpuaas_id = cluster.gpuaas_id AND try_at <= (SELECT clock_timestamp()) ORDER BY try_at LIMIT 1
   )`;
 
-/** The next teams in turn to which a cluster owes ends, due or not: a few steps along an index, however many there are. */
+/**
+ * The next teams in turn to which a cluster owes ends, due or not: a few steps along an index, however many there are.
+ */
 const nextTeams = `WITH RECURSIVE team AS (
     (SELECT team_id, 1 AS place FROM given_up_end WHERE gpuaas_id = $1 AND team_id > $2 ORDER BY team_id LIMIT 1)
     UNION ALL
@@ -41,8 +43,9 @@ const nextTeams = `WITH RECURSIVE team AS (
   SELECT team_id FROM team ORDER BY place`;
 
 /**
- * Of some teams. They take turns, whatever the number of ends that each is owed, and so do ends that need the cluster and those that only end a workload: which of
- * them is first is left to chance, so that none is always last. Of one team the oldest goes first.
+ * Of some teams. They take turns, whatever the number of ends that each is owed, and so do ends that need the cluster
+ * and those that only end a workload: which of them is first is left to chance, so that none is always last. Of one
+ * team the oldest goes first.
  */
 const claim = `WITH turns AS (
     SELECT kind, id, run, start, turn
@@ -66,7 +69,12 @@ const claim = `WITH turns AS (
 type GivenUpEnd = Pick<GivenUpEndEntity, 'id' | 'run' | 'start'> & { kind: 'pod' | 'vm' };
 
 /** Within the transaction in which a row gives up its end: the end is still owed to the cluster and to gpuaas. */
-export async function owe(manager: EntityManager, gpuaasId: string, teamId: string, { kind, id, run, start }: GivenUpEnd): Promise<void> {
+export async function owe(
+  manager: EntityManager,
+  gpuaasId: string,
+  teamId: string,
+  { kind, id, run, start }: GivenUpEnd,
+): Promise<void> {
   await manager.query(
     'INSERT INTO given_up_end (kind, id, run, start, gpuaas_id, team_id) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING',
     [kind, id, run, start, gpuaasId, teamId],
@@ -74,12 +82,16 @@ export async function owe(manager: EntityManager, gpuaasId: string, teamId: stri
 }
 
 /**
- * Ends what pods and VMs gave up to end, as while their cluster or gpuaas was away for longer than their deadline: the run first, then its workload, so
- * that no slice is given on while something still uses it. What of it is left on the cluster is removed like the rest of every run.
+ * Ends what pods and VMs gave up to end, as while their cluster or gpuaas was away for longer than their deadline: the
+ * run first, then its workload, so that no slice is given on while something still uses it. What of it is left on the
+ * cluster is removed like the rest of every run.
  */
 @Injectable()
 export class GivenUpEnds extends ClusterRounds {
-  /** By cluster: the last team whose turn it was. A look goes on after it, so that all have their turn where none comes to its end. */
+  /**
+   * By cluster: the last team whose turn it was. A look goes on after it, so that all have their turn where none comes
+   * to its end.
+   */
   private readonly lastTeams = new Map<string, string>();
 
   constructor(
@@ -145,7 +157,10 @@ export class GivenUpEnds extends ClusterRounds {
 
   /** None at the end of a round of all teams: the next one begins. */
   private async nextTeams(gpuaasId: string): Promise<string[]> {
-    const rows = await this.dataSource.query<{ team_id: string }[]>(nextTeams, [gpuaasId, this.lastTeams.get(gpuaasId) ?? noTeam]);
+    const rows = await this.dataSource.query<{ team_id: string }[]>(nextTeams, [
+      gpuaasId,
+      this.lastTeams.get(gpuaasId) ?? noTeam,
+    ]);
     const teams = rows.map(({ team_id }) => team_id);
     this.lastTeams.set(gpuaasId, teams.at(-1) ?? noTeam);
     return teams;

@@ -18,7 +18,9 @@ const heldStart = () => held(driver, 'startPod', () => fixture.work());
 
 /** What another process does with the pod when the claim of the one that starts it has run out. */
 async function takeOver(): Promise<void> {
-  await fixture.query('UPDATE pod SET claim_token = NULL, claimed_until = NULL, due_at = clock_timestamp(), parked_until = NULL');
+  await fixture.query(
+    'UPDATE pod SET claim_token = NULL, claimed_until = NULL, due_at = clock_timestamp(), parked_until = NULL',
+  );
 }
 
 it('a run is wanted until its pod is stopped, and never again, whoever starts it', async () => {

@@ -44,7 +44,8 @@ export class PodActions {
     const kept = await this.transactions.kept<Pod>(context);
     if (kept) return kept;
     const found = await this.reader.find(pod_name, context.caller, 'useResources');
-    if (action === 'stop') return this.moving(found, context, (manager, pod) => this.pods.move(manager, pod, 'STOP', causeOf(context)));
+    if (action === 'stop')
+      return this.moving(found, context, (manager, pod) => this.pods.move(manager, pod, 'STOP', causeOf(context)));
     await this.gate.requireGrowth(context.caller, found.teamId, undefined, 'pod');
     if (!endings.has(found.state)) await this.starts.requireImage(found.teamId, found.image, context.requestId);
     const subscription = atRest.has(found.state) ? await this.subscriptionOf(found, context) : undefined;
@@ -56,7 +57,8 @@ export class PodActions {
       await requireRoom(manager, subscription, pod.vgpus);
       return this.start(manager, pod, limits, context);
     };
-    const hold = (manager: EntityManager) => this.gate.holdOpen(manager, context.caller, found.teamId, found.workspaceId);
+    const hold = (manager: EntityManager) =>
+      this.gate.holdOpen(manager, context.caller, found.teamId, found.workspaceId);
     return this.moving(found, context, move, { hold, ...(subscription && { turn: turnAtRoom(found.subscriptionId) }) });
   }
 
@@ -75,7 +77,12 @@ export class PodActions {
     return turn === undefined ? this.transactions.once(context, work) : this.writers.once(turn, context, work);
   }
 
-  private async start(manager: EntityManager, pod: PodEntity, limits: PodLimits, context: CallContext): Promise<PodEntity | undefined> {
+  private async start(
+    manager: EntityManager,
+    pod: PodEntity,
+    limits: PodLimits,
+    context: CallContext,
+  ): Promise<PodEntity | undefined> {
     return this.pods.move(manager, pod, 'START', causeOf(context), {
       start: pod.start + 1,
       restarts: 0,

@@ -16,15 +16,21 @@ describe('a pod whose process ends by itself', () => {
     ['crash', 'always', 1, 'Its process ended with exit code 1.'],
     ['exit-0', 'always', 0, 'Its process ended with exit code 0.'],
     ['oom', 'on_failure', 137, 'Its process was killed: out of memory.'],
-  ] as const)('(%s) runs again where its policy is %s, after a back-off, and shows why', async (name, restart, exit_code, reason) => {
-    const pod = await fixture.running(team, { name, restart });
-    const again = await fixture.untilIs(pod, ({ restarts }) => restarts >= 1);
-    expect(again).toMatchObject({ exit_code });
-    const [{ end_reason } = {}] = await fixture.query<{ end_reason: string }>('SELECT end_reason FROM pod WHERE pod_id = $1', [pod.pod_id]);
-    expect(end_reason).toBe(reason);
-    await fixture.call(pods.delete, { pod_name: pod.pod_name }, team.member);
-    await fixture.untilDeleted(pod);
-  });
+  ] as const)(
+    '(%s) runs again where its policy is %s, after a back-off, and shows why',
+    async (name, restart, exit_code, reason) => {
+      const pod = await fixture.running(team, { name, restart });
+      const again = await fixture.untilIs(pod, ({ restarts }) => restarts >= 1);
+      expect(again).toMatchObject({ exit_code });
+      const [{ end_reason } = {}] = await fixture.query<{ end_reason: string }>(
+        'SELECT end_reason FROM pod WHERE pod_id = $1',
+        [pod.pod_id],
+      );
+      expect(end_reason).toBe(reason);
+      await fixture.call(pods.delete, { pod_name: pod.pod_name }, team.member);
+      await fixture.untilDeleted(pod);
+    },
+  );
 
   it.each([
     ['exit-0', 'on_failure', 'stopped'],
@@ -34,7 +40,10 @@ describe('a pod whose process ends by itself', () => {
     // Its run lasts a second: on a busy machine it may have ended before anyone saw it.
     const pod = await fixture.create(team, { name, restart });
     const [code, word] = name === 'crash' ? [1, '1'] : [0, '0'];
-    expect(await fixture.until(pod, status)).toMatchObject({ exit_code: code, reason: `Its process ended with exit code ${word}.` });
+    expect(await fixture.until(pod, status)).toMatchObject({
+      exit_code: code,
+      reason: `Its process ended with exit code ${word}.`,
+    });
     expect(fixture.neighbours.workload(pod.pod_id)?.status).toBe('stopped');
     expect((await fixture.usageOf(`pod:${pod.pod_id}`)).map(({ quantity }) => quantity)).toEqual(['1', '0']);
   });
@@ -42,7 +51,9 @@ describe('a pod whose process ends by itself', () => {
   it('waits no longer for its back-off when it is restarted', async () => {
     const pod = await fixture.running(team);
     await fixture.act(pod, 'restart', team);
-    await fixture.query(`UPDATE pod SET failures = 8, next_run_at = now() + interval '5 min' WHERE pod_id = $1`, [pod.pod_id]);
+    await fixture.query(`UPDATE pod SET failures = 8, next_run_at = now() + interval '5 min' WHERE pod_id = $1`, [
+      pod.pod_id,
+    ]);
     await fixture.act(pod, 'restart', team);
     expect(await fixture.query('SELECT failures, next_run_at FROM pod WHERE pod_id = $1', [pod.pod_id])).toEqual([
       { failures: 0, next_run_at: null },
@@ -53,7 +64,9 @@ describe('a pod whose process ends by itself', () => {
 
   it('has run again when its container was removed by hand', async () => {
     const pod = await fixture.running(team);
-    await (await fixture.simulated.driverOf('1')).remove({ kind: 'pod', id: pod.pod_id, run: 1 }, new AbortController().signal);
+    await (
+      await fixture.simulated.driverOf('1')
+    ).remove({ kind: 'pod', id: pod.pod_id, run: 1 }, new AbortController().signal);
     await fixture.get(ClusterWatch).sweep('1');
     const again = await fixture.untilIs(pod, ({ restarts, status }) => restarts === 1 && status === 'running');
     expect(again.reason).toBe('Its container was removed from outside of the platform.');

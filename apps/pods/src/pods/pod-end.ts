@@ -8,7 +8,10 @@ const longestBackOffMs = 300_000;
 /** A run that lasted this long is no failure of its start: the back-off begins anew. */
 const soundRunMs = 600_000;
 
-/** What follows when the run of a pod has ended by itself, at `nowMs` by the clock of the database; `exit` is null where its container was removed from outside. */
+/**
+ * What follows when the run of a pod has ended by itself, at `nowMs` by the clock of the database; `exit` is null where
+ * its container was removed from outside.
+ */
 export function afterEnd(
   { restart, failures, startedAt }: PodEntity,
   exit: Exit | null,
@@ -22,7 +25,10 @@ export function afterEnd(
     return { event: isSuccess ? 'COMPLETED' : 'FAILED', values: { exitCode, endReason } };
   }
   const lastedMs = exit && startedAt ? exit.at.getTime() - startedAt.getTime() : 0;
-  return { event: 'ENDED', values: { exitCode, endReason, ...backOffAfter(failures, lastedMs, firstBackOffMs, nowMs) } };
+  return {
+    event: 'ENDED',
+    values: { exitCode, endReason, ...backOffAfter(failures, lastedMs, firstBackOffMs, nowMs) },
+  };
 }
 
 /** When the next run may begin, after so many runs before that ended by themselves, and one now that lasted so long. */

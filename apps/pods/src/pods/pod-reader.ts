@@ -29,9 +29,16 @@ export class PodReader {
     return { data: rows.map((raw) => podView(this.pods.rowOf(raw))), pagination };
   }
 
-  /** The pod, for a caller who has the permission in its team. Throws `not_found`, in the words for one that does not exist. */
+  /**
+   * The pod, for a caller who has the permission in its team. Throws `not_found`, in the words for one that does not
+   * exist.
+   */
   async find(podName: string, caller: Caller, permission: Permission): Promise<PodEntity> {
-    const [raw] = await this.statements.query('pods.find', `SELECT * FROM pod WHERE pod_name = $1 AND state <> 'deleted'`, [podName]);
+    const [raw] = await this.statements.query(
+      'pods.find',
+      `SELECT * FROM pod WHERE pod_name = $1 AND state <> 'deleted'`,
+      [podName],
+    );
     if (!raw) throw notFound('pod');
     const pod = this.pods.rowOf(raw);
     requirePermission(caller, pod.teamId, permission, 'pod');

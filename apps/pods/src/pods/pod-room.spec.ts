@@ -14,7 +14,8 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.stop());
 
-const subscription = (vgpus: number, more: object = {}) => fixture.neighbours.subscription(team.team_id, team.workspace_id, vgpus, more);
+const subscription = (vgpus: number, more: object = {}) =>
+  fixture.neighbours.subscription(team.team_id, team.workspace_id, vgpus, more);
 const refusal = (held: number, used: number) => ({
   code: 'insufficient_capacity',
   message: `The subscription has ${held} vGPUs and ${used} of them are in use. Available: ${held - used}.`,
@@ -92,7 +93,8 @@ it('is counted after what another replica has under way at the same time', async
     );
     answer = errorOf(fixture.create(team, { subscription_id }).finally(() => (isAnswered = true)));
     const waits = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-    while (!isAnswered && (await manager.query<object[]>(waits)).length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+    while (!isAnswered && (await manager.query<object[]>(waits)).length === 0)
+      await new Promise((resolve) => setTimeout(resolve, 10));
   });
   expect(await answer).toMatchObject(refusal(2, 2));
 });
@@ -108,7 +110,8 @@ it('is for no more than 1,000 pods of a team that are stopped or failed', async 
      FROM pod, generate_series(1, 1000 - (SELECT count(*)::int FROM pod WHERE team_id = $2 AND state IN ('stopped', 'failed'))) n WHERE pod_id = $1`,
     [pod.pod_id, team.team_id],
   );
-  const message = 'The team has 1000 pods that are stopped or failed, the most that a team may keep: delete some first.';
+  const message =
+    'The team has 1000 pods that are stopped or failed, the most that a team may keep: delete some first.';
   expect(await errorOf(fixture.create(team, { subscription_id }))).toMatchObject({ code: 'conflict', message });
   expect((await fixture.act(pod, 'start', team)).status).toBe('pending');
   await fixture.create(team, { subscription_id });

@@ -8,8 +8,8 @@ import { atRestPod, holdingPod } from '../model/pod.machine.js';
 export const turnAtRoom = (subscriptionId: string): string => `vGPUs of subscription ${subscriptionId}`;
 
 /**
- * Within a transaction: throws `insufficient_capacity` where the subscription has not as many vGPUs beside the pods that were accepted before,
- * of which gpuaas counts only those that have asked for their workload.
+ * Within a transaction: throws `insufficient_capacity` where the subscription has not as many vGPUs beside the pods
+ * that were accepted before, of which gpuaas counts only those that have asked for their workload.
  */
 export async function requireRoom(manager: EntityManager, subscription: PodSubscription, vgpus: number): Promise<void> {
   const { subscription_id, vgpus: held, vgpus_beside_pods } = subscription;
@@ -25,7 +25,10 @@ export async function requireRoom(manager: EntityManager, subscription: PodSubsc
 /** They hold nothing and cost nothing, and each is a row of every listing. */
 const mostAtRest = 1_000;
 
-/** Within a transaction: throws `conflict` where the team has as many pods that are stopped or failed as a team may keep. */
+/**
+ * Within a transaction: throws `conflict` where the team has as many pods that are stopped or failed as a team may
+ * keep.
+ */
 export async function requireFewAtRest(manager: EntityManager, teamId: string): Promise<void> {
   const [{ atRest = 0 } = {}] = await manager.query<{ atRest: number }[]>(
     `SELECT count(*)::int AS "atRest" FROM pod WHERE team_id = $1 AND state <> 'deleted' AND ${atRestPod}`,

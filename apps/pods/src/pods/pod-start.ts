@@ -19,7 +19,11 @@ export class PodStarts {
 
   /** The image's one spelling. Throws `image_not_allowed`, and `invalid_input` for what is no image reference. */
   async requireImage(teamId: string, image: string, requestId?: string): Promise<string> {
-    const { allowed, reference } = await this.rpc.call(imagePolicies.check, { team_id: teamId, image }, this.context(requestId));
+    const { allowed, reference } = await this.rpc.call(
+      imagePolicies.check,
+      { team_id: teamId, image },
+      this.context(requestId),
+    );
     if (!allowed) throw new AppError('image_not_allowed', `The image policy of the team does not allow ${reference}.`);
     return reference;
   }

@@ -61,10 +61,16 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
     }
   }
 
-  protected override async entered(manager: EntityManager, pod: PodEntity, { from, event }: Passage<PodState, PodEvent>): Promise<void> {
+  protected override async entered(
+    manager: EntityManager,
+    pod: PodEntity,
+    { from, event }: Passage<PodState, PodEvent>,
+  ): Promise<void> {
     const { podId, run, start, gpuaasId } = pod;
-    if (event === 'FAILED' && endings.has(from)) await owe(manager, gpuaasId, pod.teamId, { kind: 'pod', id: podId, run, start });
-    if (event === 'FAILED' && from !== 'failing') await manager.query('UPDATE pod SET failure = last_error WHERE pod_id = $1', [podId]);
+    if (event === 'FAILED' && endings.has(from))
+      await owe(manager, gpuaasId, pod.teamId, { kind: 'pod', id: podId, run, start });
+    if (event === 'FAILED' && from !== 'failing')
+      await manager.query('UPDATE pod SET failure = last_error WHERE pod_id = $1', [podId]);
     switch (pod.state as PodState) {
       case 'pulling':
         await manager.query('INSERT INTO pod_run (pod_id, run, gpuaas_id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING', [
@@ -112,7 +118,12 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
   }
 
   /** Pods that come from one state. */
-  private async bill(manager: EntityManager, pods: readonly PodEntity[], from: PodState, isRunning: boolean): Promise<void> {
+  private async bill(
+    manager: EntityManager,
+    pods: readonly PodEntity[],
+    from: PodState,
+    isRunning: boolean,
+  ): Promise<void> {
     const changed = pods.filter(({ isBilled }) => isBilled !== isRunning);
     if (changed.length === 0) return;
     await this.usage.tellPods(
@@ -120,7 +131,10 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
       changed.map((pod) => ({ pod, at: countsSince(from, pod) })),
       isRunning,
     );
-    await manager.query('UPDATE pod SET is_billed = $2 WHERE pod_id = ANY ($1::uuid[])', [changed.map(({ podId }) => podId), isRunning]);
+    await manager.query('UPDATE pod SET is_billed = $2 WHERE pod_id = ANY ($1::uuid[])', [
+      changed.map(({ podId }) => podId),
+      isRunning,
+    ]);
   }
 
   /** Has its workload, and the image that is allowed now. */
@@ -131,8 +145,10 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
       return { againAfterMs: lookAgainMs, reason: { code: status, message: reason ?? 'It waits for a GPU.' } };
     }
     // Its own reason is what the workload itself waits for.
-    if (status === 'stopping' || status === 'stopped') return this.moving('STOP', () => ({ endReason: endOfSubscription }));
-    if (status === 'failed') throw new StepFailed('workload_ended', reason ?? 'Its workload ended before it could start.', true);
+    if (status === 'stopping' || status === 'stopped')
+      return this.moving('STOP', () => ({ endReason: endOfSubscription }));
+    if (status === 'failed')
+      throw new StepFailed('workload_ended', reason ?? 'Its workload ended before it could start.', true);
     await this.clusters.requireSetting(pod.gpuaasId, cluster_setting);
     return this.moving('PLACED', (row) => ({ slices, reference, run: row.run + 1, mounted: row.volumes }));
   }
@@ -153,8 +169,9 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
   }
 
   /**
-   * By the database: once false, it stays so, since no run comes twice. Throws where it is wanted and the claim may have run out, by the clock of this process, which
-   * may have been frozen until the answer came: another one may have started the run since, and it may have ended.
+   * By the database: once false, it stays so, since no run comes twice. Throws where it is wanted and the claim may
+   * have run out, by the clock of this process, which may have been frozen until the answer came: another one may have
+   * started the run since, and it may have ended.
    */
   private async isWanted({ podId, run }: PodEntity, context: StepContext): Promise<boolean> {
     const [pod] = await this.query<{ state: PodState }>(
@@ -170,7 +187,9 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
     return this.moving('STARTED', (row) => ({
       startedAt,
       endedAt: null,
-      stopsAt: row.stopsAt ?? (row.maxDurationMinutes === null ? null : new Date(startedAt.getTime() + row.maxDurationMinutes * 60_000)),
+      stopsAt:
+        row.stopsAt ??
+        (row.maxDurationMinutes === null ? null : new Date(startedAt.getTime() + row.maxDurationMinutes * 60_000)),
     }));
   }
 
@@ -257,7 +276,13 @@ function refOf({ podId, run }: PodEntity): ObjectRef {
   return { kind: 'pod', id: podId, run };
 }
 
-const finalTroubles: ReadonlySet<string> = new Set(['image_not_found', 'image_needs_login', 'image_too_large', 'invalid', 'not_supported']);
+const finalTroubles: ReadonlySet<string> = new Set([
+  'image_not_found',
+  'image_needs_login',
+  'image_too_large',
+  'invalid',
+  'not_supported',
+]);
 
 /** Whether waiting does not help. */
 export function isFinalTrouble(code: string): boolean {
@@ -265,8 +290,8 @@ export function isFinalTrouble(code: string): boolean {
 }
 
 async function endRuns(manager: EntityManager, podId: string, upTo: number): Promise<void> {
-  await manager.query('UPDATE pod_run SET ended_at = clock_timestamp() WHERE pod_id = $1 AND run <= $2 AND ended_at IS NULL', [
-    podId,
-    upTo,
-  ]);
+  await manager.query(
+    'UPDATE pod_run SET ended_at = clock_timestamp() WHERE pod_id = $1 AND run <= $2 AND ended_at IS NULL',
+    [podId, upTo],
+  );
 }

@@ -10,7 +10,10 @@ export class PodWorkloadEvents {
   constructor(private readonly pods: PodSteps) {}
 
   @OnEvent(podWorkloadChanged, { consumer: 'pod-workloads' })
-  async onChanged({ pod_id, start, status, reason }: PodWorkloadChanged, { manager, requestId }: EventDelivery): Promise<void> {
+  async onChanged(
+    { pod_id, start, status, reason }: PodWorkloadChanged,
+    { manager, requestId }: EventDelivery,
+  ): Promise<void> {
     const pod = await this.pods.lock(manager, pod_id);
     if (pod?.start !== start) return;
     // What waits for it finds by itself that it runs, or why it does not.

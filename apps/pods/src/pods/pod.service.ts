@@ -37,7 +37,10 @@ export class PodsService {
     private readonly limits: PodLimitsService,
   ) {}
 
-  /** Throws what its team, its image and its subscription refuse. What changes on the way there fails the pod, with the same reason. */
+  /**
+   * Throws what its team, its image and its subscription refuse. What changes on the way there fails the pod, with the
+   * same reason.
+   */
   async create(asked: CreatePod, context: CallContext): Promise<Pod> {
     const { team_id, workspace_id, image, vgpus = 1 } = asked;
     const kept = await this.transactions.kept<Pod>(context);
@@ -67,7 +70,11 @@ export class PodsService {
     if (image !== undefined) await this.starts.requireImage(found.teamId, image, context.requestId);
     return this.change(found, context, async (manager, pod) => {
       await this.volumes.hold(manager, pod, volumes ?? []);
-      return { ...(name !== undefined && { name }), ...(image !== undefined && { image }), ...(volumes && { volumes }) };
+      return {
+        ...(name !== undefined && { name }),
+        ...(image !== undefined && { image }),
+        ...(volumes && { volumes }),
+      };
     });
   }
 
@@ -76,7 +83,8 @@ export class PodsService {
     return this.change(await this.findToChange(pod_name, context), context, async (manager, pod) => {
       const added = attach.filter(({ volume_id }) => !pod.volumes.some((mount) => mount.volume_id === volume_id));
       const volumes: PodMount[] = [...pod.volumes.filter(({ volume_id }) => !detach.includes(volume_id)), ...added];
-      if (volumes.length > mostMounts) throw invalidField('volumes', 'mostMounts', `must be at most ${mostMounts} for a pod`);
+      if (volumes.length > mostMounts)
+        throw invalidField('volumes', 'mostMounts', `must be at most ${mostMounts} for a pod`);
       requireMountsApart({ volumes });
       await this.volumes.hold(manager, pod, added);
       return { volumes };
@@ -107,14 +115,22 @@ export class PodsService {
   }
 
   /** Another team's subscription is not found, whatever team the caller named. */
-  private async requireSubscription(id: string, vgpus: number, teamId: string, context: CallContext): Promise<PodSubscription> {
+  private async requireSubscription(
+    id: string,
+    vgpus: number,
+    teamId: string,
+    context: CallContext,
+  ): Promise<PodSubscription> {
     const found = await this.starts.subscription(id, vgpus, context.requestId);
     requirePermission(context.caller, found.team_id, 'useResources', 'subscription');
     if (found.team_id !== teamId) throw notFound('subscription');
     return found;
   }
 
-  private valuesOf(asked: CreatePod, { gpuaas_id, region_id, region_name, profile }: PodSubscription): Partial<PodEntity> {
+  private valuesOf(
+    asked: CreatePod,
+    { gpuaas_id, region_id, region_name, profile }: PodSubscription,
+  ): Partial<PodEntity> {
     const podId = newId();
     const { env = {}, cpu, memory_gb } = asked;
     return {

@@ -17,10 +17,22 @@ afterAll(() => fixture.stop());
 describe('a pod', () => {
   it('has a DNS label for a name, starts a workload, runs, and ends its workload when it is stopped', async () => {
     const made = await fixture.create(team, { name: 'notebook' });
-    expect(made).toMatchObject({ name: 'notebook', status: 'pending', gpuaas_id: '1', region_id: '1', profile: '1g.10gb', vgpus: 1 });
+    expect(made).toMatchObject({
+      name: 'notebook',
+      status: 'pending',
+      gpuaas_id: '1',
+      region_id: '1',
+      profile: '1g.10gb',
+      vgpus: 1,
+    });
     expect(made.pod_name).toMatch(/^notebook-[a-z]{5}$/);
     const running = await fixture.until(made, 'running');
-    expect(running).toMatchObject({ reason: null, exit_code: null, restarts: 0, started_at: expect.stringMatching(/Z$/) });
+    expect(running).toMatchObject({
+      reason: null,
+      exit_code: null,
+      restarts: 0,
+      started_at: expect.stringMatching(/Z$/),
+    });
     expect(fixture.neighbours.workload(made.pod_id)).toMatchObject({ status: 'running' });
     expect((await fixture.act(made, 'stop', team)).status).toBe('stopping');
     expect(await fixture.until(made, 'stopped')).toMatchObject({ reason: null, exit_code: expect.any(Number) });
@@ -95,7 +107,10 @@ describe('a pod', () => {
       expect(await fixture.pod(pod)).toMatchObject({ status: 'pending', reason: 'It waits for a GPU.' });
       Object.assign(neighbours.workload(pod.pod_id) ?? {}, { status, reason: 'It waits for its pod to stop.' });
       await fixture.tell(podWorkloadChanged, { pod_id: pod.pod_id, start: 1, status, reason: null });
-      expect(await fixture.until(pod, 'stopped')).toMatchObject({ reason: 'Its subscription ended.', started_at: null });
+      expect(await fixture.until(pod, 'stopped')).toMatchObject({
+        reason: 'Its subscription ended.',
+        started_at: null,
+      });
       expect(neighbours.workload(pod.pod_id)?.status).toBe('stopped');
     },
   );
@@ -109,12 +124,15 @@ describe('a pod', () => {
     expect((await fixture.act(early, 'stop', team)).stops_at).toBeNull();
     expect((await fixture.until(early, 'stopped')).stops_at).toBeNull();
     expect(
-      (await fixture.call(pods.list, { team_id: team.team_id }, team.member)).data.find(({ pod_id }) => pod_id === early.pod_id)?.stops_at,
+      (await fixture.call(pods.list, { team_id: team.team_id }, team.member)).data.find(
+        ({ pod_id }) => pod_id === early.pod_id,
+      )?.stops_at,
     ).toBeNull();
     expect(new Date(pod.stops_at ?? 0).getTime() - new Date(pod.started_at ?? 0).getTime()).toBe(120_000);
-    await fixture.query(`UPDATE pod SET stops_at = clock_timestamp(), due_at = clock_timestamp(), parked_until = NULL WHERE pod_id = $1`, [
-      pod.pod_id,
-    ]);
+    await fixture.query(
+      `UPDATE pod SET stops_at = clock_timestamp(), due_at = clock_timestamp(), parked_until = NULL WHERE pod_id = $1`,
+      [pod.pod_id],
+    );
     expect(await fixture.until(pod, 'stopped')).toMatchObject({
       reason: 'It was stopped after 2 minutes, the longest that it may run.',
       stops_at: null,
@@ -125,7 +143,8 @@ describe('a pod', () => {
 describe('what refuses a pod', () => {
   it('is its subscription: none, another team’s, or one without room', async () => {
     const other = await fixture.team();
-    const refused = (subscription_id: string, more: object = {}) => errorOf(fixture.create(team, { subscription_id, ...more }));
+    const refused = (subscription_id: string, more: object = {}) =>
+      errorOf(fixture.create(team, { subscription_id, ...more }));
     const [foreign, unknown] = [await refused(other.subscription_id), await refused('999999')];
     expect([foreign.code, foreign.message]).toEqual(['not_found', unknown.message]);
     const full = fixture.neighbours.subscription(team.team_id, team.workspace_id, 1);
@@ -204,10 +223,9 @@ describe('what refuses a pod', () => {
     ['env', { env: { LD_PRELOAD: '/x.so' } }],
     ['env', { env: { A: 1 } }],
     ...[0, 65_536, '80', 80.5].map((port): [string, object] => ['ports', { ports: [port] }]),
-    ...['/', '/proc', '/proc/1', '/sys/x', '/a/../b', 'data', '/a//b', '/etc', '/data/', '/da:ta', '/x,y'].map((path): [string, object] => [
-      'volumes.0.path',
-      { volumes: [{ volume_id: '1', path }] },
-    ]),
+    ...['/', '/proc', '/proc/1', '/sys/x', '/a/../b', 'data', '/a//b', '/etc', '/data/', '/da:ta', '/x,y'].map(
+      (path): [string, object] => ['volumes.0.path', { volumes: [{ volume_id: '1', path }] }],
+    ),
     ['restart', { restart: 'sometimes' }],
     ['vgpus', { vgpus: 0 }],
     ['memory_gb', { memory_gb: -1 }],
@@ -218,7 +236,8 @@ describe('what refuses a pod', () => {
     const error = await errorOf(fixture.create(team, more as Partial<CreatePod>));
     expect([error.code, error.details.errors?.[0]?.path]).toEqual(['invalid_input', path]);
     // What is wrong with `/data/` and `/da:ta` stands in the sentence.
-    if (path === 'volumes.0.path') expect(error.message).toMatch(/letters, digits, "\.", "_" and "-" alone.*without a "\/" at its end/);
+    if (path === 'volumes.0.path')
+      expect(error.message).toMatch(/letters, digits, "\.", "_" and "-" alone.*without a "\/" at its end/);
   });
 });
 
@@ -227,7 +246,9 @@ describe('the environment of a pod', () => {
     const pod = await fixture.create(team, { env: { TOKEN: 'a-very-secret-value' } });
     expect(JSON.stringify(await fixture.pod(pod))).not.toContain('secret');
     const read = () =>
-      fixture.query<{ pod: { sealed_env: string | null } }>('SELECT to_json(pod) AS pod FROM pod WHERE pod_id = $1', [pod.pod_id]);
+      fixture.query<{ pod: { sealed_env: string | null } }>('SELECT to_json(pod) AS pod FROM pod WHERE pod_id = $1', [
+        pod.pod_id,
+      ]);
     const [before] = await read();
     expect(before?.pod.sealed_env).toMatch(/^v1\./);
     expect(JSON.stringify(before)).not.toContain('secret');
@@ -262,7 +283,10 @@ describe('services that are away', () => {
     const pod = await fixture.create(team);
     fixture.neighbours.failing = new AppError('unavailable', 'Nobody answers.');
     await fixture.work();
-    expect(await fixture.pod(pod)).toMatchObject({ status: 'pending', reason: 'A service of the platform does not answer at the moment.' });
+    expect(await fixture.pod(pod)).toMatchObject({
+      status: 'pending',
+      reason: 'A service of the platform does not answer at the moment.',
+    });
     fixture.neighbours.failing = undefined;
     await fixture.until(pod, 'running');
     await fixture.simulated.world.faults.inject('gpuaas-1', 'stop', 'away', 100);

@@ -31,7 +31,9 @@ afterEach(async () => {
 });
 
 const untilStopped = (_: ObjectRef, signal: AbortSignal) =>
-  new Promise<void>((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('It took too long.'))));
+  new Promise<void>((_resolve, reject) =>
+    signal.addEventListener('abort', () => reject(new Error('It took too long.'))),
+  );
 
 function collector(): RunCollector {
   const driver = (gpuaasId: string): ClusterDriver =>
@@ -57,7 +59,8 @@ async function ended(gpuaasId: string, count: number, { hours = 1, isLogRead = t
   return ids;
 }
 
-const left = async () => (await fixture.query<{ pod_id: string }>('SELECT pod_id FROM pod_run')).map(({ pod_id }) => pod_id);
+const left = async () =>
+  (await fixture.query<{ pod_id: string }>('SELECT pod_id FROM pod_run')).map(({ pod_id }) => pod_id);
 async function until(holds: () => Promise<boolean>): Promise<void> {
   while (!(await holds())) await delay(5);
 }
@@ -66,10 +69,13 @@ describe('the removal of ended runs', () => {
   it('goes on beside a run that its cluster does not remove, and tries that one again later', async () => {
     const warned = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
     const [stuck = ''] = await ended('1', 30);
-    removes['1'] = ({ id }) => (id === stuck ? Promise.reject(new ClusterError('invalid', 'It is held.')) : Promise.resolve());
+    removes['1'] = ({ id }) =>
+      id === stuck ? Promise.reject(new ClusterError('invalid', 'It is held.')) : Promise.resolve();
     await collector().look('1');
     expect(await left()).toEqual([stuck]);
-    expect(warned.mock.calls.flat()).toEqual(['Cannot remove 1 of 30 ended runs of GPU service 1; retrying: It is held.']);
+    expect(warned.mock.calls.flat()).toEqual([
+      'Cannot remove 1 of 30 ended runs of GPU service 1; retrying: It is held.',
+    ]);
     removes = {};
     await collector().look('1');
     expect(await left()).toEqual([stuck]);

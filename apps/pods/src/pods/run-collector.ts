@@ -13,11 +13,16 @@ const removeMs = 8_000;
 const perVisit = 100;
 /** Removals on one cluster under way at once. */
 const atOnce = 4;
-/** Runs that are claimed together, and for how long: another replica tries them no sooner. They take half of that where the cluster hangs. */
+/**
+ * Runs that are claimed together, and for how long: another replica tries them no sooner. They take half of that where
+ * the cluster hangs.
+ */
 const perClaim = 4;
 const claimMs = 60_000;
 
-/** When a run is to be removed, in UTC, of those that have ended. The index `pod_run_removable` has it in these words. */
+/**
+ * When a run is to be removed, in UTC, of those that have ended. The index `pod_run_removable` has it in these words.
+ */
 const removableAt = `coalesce(retry_at AT TIME ZONE 'UTC', ended_at AT TIME ZONE 'UTC' + CASE WHEN is_log_read THEN interval '0' ELSE interval '1 day' END)`;
 const due = `ended_at IS NOT NULL AND ${removableAt} <= (SELECT clock_timestamp() AT TIME ZONE 'UTC')`;
 
@@ -35,7 +40,10 @@ const claim = `WITH free AS (
 
 type EndedRun = Pick<PodRunEntity, 'podId' | 'run'>;
 
-/** Removes runs that have ended from their clusters, once their log was read, or after a day. One that its cluster does not remove holds up no other. */
+/**
+ * Removes runs that have ended from their clusters, once their log was read, or after a day. One that its cluster does
+ * not remove holds up no other.
+ */
 @Injectable()
 export class RunCollector extends ClusterRounds {
   constructor(
@@ -80,7 +88,9 @@ export class RunCollector extends ClusterRounds {
     const outcomes = await Promise.allSettled(Array.from({ length: atOnce }, removeSome));
     // One line for all: of a cluster that is gone there may be thousands.
     if (failures.length > 0 && !this.stopping.signal.aborted) {
-      this.logger.warn(`Cannot remove ${failures.length} of ${tried} ended runs of GPU service ${gpuaasId}; retrying: ${failures[0]}`);
+      this.logger.warn(
+        `Cannot remove ${failures.length} of ${tried} ended runs of GPU service ${gpuaasId}; retrying: ${failures[0]}`,
+      );
     }
     const failed = outcomes.find(({ status }) => status === 'rejected') as PromiseRejectedResult | undefined;
     if (failed) throw failed.reason;
@@ -103,10 +113,10 @@ export class RunCollector extends ClusterRounds {
       failure = messageOf(error);
     }
     await this.dataSource
-      .query(`UPDATE pod_run SET retry_at = clock_timestamp() + ${againMs} * interval '1 millisecond' WHERE pod_id = $1 AND run = $2`, [
-        ended.podId,
-        ended.run,
-      ])
+      .query(
+        `UPDATE pod_run SET retry_at = clock_timestamp() + ${againMs} * interval '1 millisecond' WHERE pod_id = $1 AND run = $2`,
+        [ended.podId, ended.run],
+      )
       .catch((error: unknown) => (failure ??= messageOf(error)));
     return failure;
   }

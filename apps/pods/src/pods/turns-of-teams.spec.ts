@@ -25,21 +25,27 @@ async function crowd(isRunning: boolean): Promise<void> {
 it.each([
   ['reviews of what runs', true],
   ['starts', false],
-])('a pod comes to run within few steps beside 300 %s that another team has had due for longer', async (_, isRunning) => {
-  await crowd(isRunning);
-  const { machines, workers } = fixture.get(MachineWorkers);
-  const worker = workers[machines.findIndex(({ table }) => table === 'pod')]!;
-  const pod = await fixture.create(await fixture.team());
-  let steps = 0;
-  while ((await fixture.pod(pod)).status !== 'running' && steps < 1_000) {
-    if (await worker.doNext()) steps += 1;
-    // What has been asked of the cluster is looked at again now.
-    await fixture.query(`UPDATE pod SET due_at = clock_timestamp(), parked_until = NULL WHERE pod_id = $1 AND parked_until IS NOT NULL`, [
-      pod.pod_id,
-    ]);
-  }
-  // One worker does one step at a time here, and every other of them is this team's, by chance.
-  expect(steps).toBeLessThan(150);
-  const [left] = await fixture.query<{ due: string }>('SELECT count(*) AS due FROM pod WHERE due_at IS NOT NULL AND attempts = 0');
-  expect(Number(left?.due)).toBeGreaterThan(100);
-});
+])(
+  'a pod comes to run within few steps beside 300 %s that another team has had due for longer',
+  async (_, isRunning) => {
+    await crowd(isRunning);
+    const { machines, workers } = fixture.get(MachineWorkers);
+    const worker = workers[machines.findIndex(({ table }) => table === 'pod')]!;
+    const pod = await fixture.create(await fixture.team());
+    let steps = 0;
+    while ((await fixture.pod(pod)).status !== 'running' && steps < 1_000) {
+      if (await worker.doNext()) steps += 1;
+      // What has been asked of the cluster is looked at again now.
+      await fixture.query(
+        `UPDATE pod SET due_at = clock_timestamp(), parked_until = NULL WHERE pod_id = $1 AND parked_until IS NOT NULL`,
+        [pod.pod_id],
+      );
+    }
+    // One worker does one step at a time here, and every other of them is this team's, by chance.
+    expect(steps).toBeLessThan(150);
+    const [left] = await fixture.query<{ due: string }>(
+      'SELECT count(*) AS due FROM pod WHERE due_at IS NOT NULL AND attempts = 0',
+    );
+    expect(Number(left?.due)).toBeGreaterThan(100);
+  },
+);

@@ -2,7 +2,12 @@ import type { Socket } from 'node:net';
 import type { Connection } from 'ssh2';
 
 /** Reason codes of SSH_MSG_DISCONNECT (RFC 4253, 11.1). */
-export const disconnection = { protocolError: 2, byApplication: 11, tooManyConnections: 12, noMoreMethods: 14 } as const;
+export const disconnection = {
+  protocolError: 2,
+  byApplication: 11,
+  tooManyConnections: 12,
+  noMoreMethods: 14,
+} as const;
 export type DisconnectionCode = (typeof disconnection)[keyof typeof disconnection];
 
 const message = 1;
@@ -11,7 +16,10 @@ const lingerMs = 1_000;
 const lingerAtMost = 100;
 const identification = 'SSH-2.0-Atoll\r\n';
 
-/** What ssh2 has of its connection and does not show: its own `disconnect` has no description, which is what clients print. */
+/**
+ * What ssh2 has of its connection and does not show: its own `disconnect` has no description, which is what clients
+ * print.
+ */
 interface Inside {
   readonly _protocol?: {
     readonly _cipher: { encrypt(packet: Buffer): void };
@@ -25,7 +33,10 @@ interface Inside {
   };
 }
 
-/** Tells the client why it is disconnected, and ends the connection. Throws nothing: a connection that has failed is ended without a word. */
+/**
+ * Tells the client why it is disconnected, and ends the connection. Throws nothing: a connection that has failed is
+ * ended without a word.
+ */
 export function disconnect(client: Connection, code: DisconnectionCode, sentence: string): void {
   try {
     const protocol = (client as Inside)._protocol;

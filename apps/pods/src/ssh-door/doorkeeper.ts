@@ -19,15 +19,21 @@ export interface Admission {
 /** Decides who may come in, and who may stay. */
 export abstract class Doorkeeper {
   /**
-   * null where there is no such pod, where nobody has the key, and where nobody who has it may use the pod. All three take the same way, so that a
-   * stranger learns nothing of what exists. Throws where it cannot be decided now.
+   * null where there is no such pod, where nobody has the key, and where nobody who has it may use the pod. All three
+   * take the same way, so that a stranger learns nothing of what exists. Throws where it cannot be decided now.
    */
   abstract admit(podName: string, fingerprint: string): Promise<Admission | null>;
 
-  /** A user who has already been identified, by this credential. null as for `admit`. Throws where it cannot be decided now. */
+  /**
+   * A user who has already been identified, by this credential. null as for `admit`. Throws where it cannot be decided
+   * now.
+   */
   abstract admitUser(podName: string, userId: string, credential: CallerCredential): Promise<Admission | null>;
 
-  /** Those of the admissions that hold no more, each with the reason, a sentence for its user. Throws where it cannot be decided now. */
+  /**
+   * Those of the admissions that hold no more, each with the reason, a sentence for its user. Throws where it cannot be
+   * decided now.
+   */
   abstract expelled(admissions: readonly Admission[]): Promise<ReadonlyMap<Admission, string>>;
 }
 

@@ -5,7 +5,10 @@ import fc from 'fast-check';
 import { FairTurns } from './fair-turns.js';
 import { PacedSocket, PacedStream } from './paced-streams.js';
 
-/** Pieces that take this long each, in the order in which they were done, with the turn of the event loop in which they were. */
+/**
+ * Pieces that take this long each, in the order in which they were done, with the turn of the event loop in which they
+ * were.
+ */
 async function served(queues: readonly (readonly [who: string, pieces: number])[], pieceMs = 1) {
   let [nowMs, turn] = [0, 0];
   const turns = new FairTurns(2, () => nowMs);
@@ -59,7 +62,8 @@ it('law: bytes pass unchanged through sockets and streams that take turns', asyn
       const [sent, back] = [Buffer.concat(given), [] as Buffer[]];
       const client = connect({ host: '127.0.0.1', port });
       for (const chunk of given) client.write(chunk);
-      for (let length = 0; length < sent.length; length += back.at(-1)?.length ?? 0) back.push((await once(client, 'data'))[0] as Buffer);
+      for (let length = 0; length < sent.length; length += back.at(-1)?.length ?? 0)
+        back.push((await once(client, 'data'))[0] as Buffer);
       client.destroy();
       expect(Buffer.concat(back).equals(sent)).toBe(true);
     }),

@@ -2,8 +2,8 @@
 const usualBudgetMs = 2;
 
 /**
- * Work of many, in small pieces, in one thread that has other work too: a turn of the event loop does some pieces, then lets everything else run. Each of the
- * waiting is served in turn, whatever another has queued.
+ * Work of many, in small pieces, in one thread that has other work too: a turn of the event loop does some pieces, then
+ * lets everything else run. Each of the waiting is served in turn, whatever another has queued.
  */
 export class FairTurns {
   /** By whom they belong to, in the order in which they are served next. */

@@ -21,7 +21,17 @@ class ForgetfulDoorkeeper extends Doorkeeper {
 
 function admissionOf(who: Partial<Admission> = {}): Admission {
   const [podId, teamId, userId, sshKeyId] = [newId(), newId(), newId(), newId()];
-  return { podId, podName: 'train-abcde', teamId, userId, sshKeyId, fingerprint: 'SHA256:x', credential: null, run: null, ...who };
+  return {
+    podId,
+    podName: 'train-abcde',
+    teamId,
+    userId,
+    sshKeyId,
+    fingerprint: 'SHA256:x',
+    credential: null,
+    run: null,
+    ...who,
+  };
 }
 
 it('a guest whose key was removed between the admission and the log-in is out again, by no broadcast and no timer', async () => {

@@ -65,7 +65,8 @@ export class GuestBook {
     this.#logInsOfUsers.add(user_id);
     this.#logInsOfTeams.add(guest.admission.teamId);
     this.#logger.log({ message: 'Log-in to a pod', ...about });
-    // For what has changed since the admission: a client may take its time between that and its first signature or frame.
+    // For what has changed since the admission: a client may take its time between that and its first signature or
+    // frame.
     void this.look(user_id);
     try {
       const logInId = await this.trail.began(guest.admission, address);
@@ -100,7 +101,10 @@ export class GuestBook {
         if (reason) guest.end(reason);
       }
     } catch (error) {
-      this.#logger.warn({ message: 'Cannot look who may stay connected to pods; they stay until the next look', err: error });
+      this.#logger.warn({
+        message: 'Cannot look who may stay connected to pods; they stay until the next look',
+        err: error,
+      });
     }
   }
 }

@@ -13,7 +13,16 @@ beforeAll(async () => {
 afterAll(() => fixture.stop());
 
 const [podId, teamId, userId] = [newId(), newId(), newId()];
-const admission = { podId, podName: 'kept', teamId, userId, sshKeyId: null, fingerprint: null, credential: null, run: null };
+const admission = {
+  podId,
+  podName: 'kept',
+  teamId,
+  userId,
+  sshKeyId: null,
+  fingerprint: null,
+  credential: null,
+  run: null,
+};
 const lost = 'the replica that held the connection was lost';
 
 const rowOf = async (id: string) =>
@@ -60,7 +69,10 @@ it('what a replica that was killed had open is closed by another, which leaves o
   expect((await rowOf(ids[0]))?.end_reason).toBeNull();
   await killed.ended(ids[0], 'the client left');
   await Promise.all([killed.keepUp(), living.ended(ids[1], 'the client left')]);
-  expect([(await rowOf(ids[0]))?.end_reason, (await rowOf(ids[1]))?.end_reason]).toEqual(['the client left', 'the client left']);
+  expect([(await rowOf(ids[0]))?.end_reason, (await rowOf(ids[1]))?.end_reason]).toEqual([
+    'the client left',
+    'the client left',
+  ]);
 });
 
 it('log-ins are kept for as long as the setting says, and no longer, however many there are', async () => {
@@ -72,7 +84,9 @@ it('log-ins are kept for as long as the setting says, and no longer, however man
      FROM generate_series(1, 2500)`,
   );
   const [open, lately] = [await trail.began(admission, '::1'), await trail.began(admission, '::1')];
-  await fixture.query(`UPDATE ssh_log_in SET began_at = clock_timestamp() - interval '29 days' WHERE log_in_id = $1`, [lately]);
+  await fixture.query(`UPDATE ssh_log_in SET began_at = clock_timestamp() - interval '29 days' WHERE log_in_id = $1`, [
+    lately,
+  ]);
   await trail.forgetOld();
   const kept = await fixture.query<{ log_in_id: string }>('SELECT log_in_id FROM ssh_log_in');
   expect(kept.map(({ log_in_id }) => log_in_id).toSorted()).toEqual([open, lately].toSorted());
@@ -97,7 +111,9 @@ it('log-ins that began lately are not read by each look for lost ones', async ()
      SELECT gen_random_uuid(), gen_random_uuid(), 'open', gen_random_uuid(), gen_random_uuid(), '::1' FROM generate_series(1, 5000)`,
   );
   await fixture.query('VACUUM ANALYZE ssh_log_in');
-  const sent = await allStatementsDuring(() => new KeptLogIns(fixture.get(Statements), fixture.get(PodsSettings)).keepUp());
+  const sent = await allStatementsDuring(() =>
+    new KeptLogIns(fixture.get(Statements), fixture.get(PodsSettings)).keepUp(),
+  );
   const looks = sent.filter(({ text }) => text.includes('COALESCE(seen_at'));
   expect(looks).toHaveLength(1);
   for (const look of looks) expect(await mostRowsRead(fixture, look)).toBeLessThan(100);

@@ -14,7 +14,10 @@ const removal = `DELETE FROM ssh_log_in WHERE log_in_id IN (
 
 const lostReason = 'the replica that held the connection was lost';
 
-/** What this replica says of the connections that it has open. Also of one that another has taken for lost meanwhile, as it was frozen. */
+/**
+ * What this replica says of the connections that it has open. Also of one that another has taken for lost meanwhile, as
+ * it was frozen.
+ */
 const sight = `UPDATE ssh_log_in SET seen_at = clock_timestamp(), ended_at = NULL, end_reason = NULL
   WHERE log_in_id = ANY ($1::uuid[]) AND (ended_at IS NULL OR end_reason = '${lostReason}')`;
 
@@ -23,8 +26,9 @@ const endings = `UPDATE ssh_log_in SET ended_at = clock_timestamp() - e.age_ms *
 
 const silentSince = '(SELECT clock_timestamp() - make_interval(secs => $1))';
 /**
- * Those that no replica says it has: it was killed, or could not write. The end is when they were last seen. Of what is open, those that began lately are not
- * read. An index of when they were seen would make each sight of each log-in write all indexes of the table, which costs more than to read the row.
+ * Those that no replica says it has: it was killed, or could not write. The end is when they were last seen. Of what is
+ * open, those that began lately are not read. An index of when they were seen would make each sight of each log-in
+ * write all indexes of the table, which costs more than to read the row.
  */
 const losses = `UPDATE ssh_log_in SET ended_at = COALESCE(seen_at, began_at), end_reason = '${lostReason}'
   WHERE log_in_id IN (SELECT log_in_id FROM ssh_log_in
@@ -75,7 +79,15 @@ export class KeptLogIns extends LogInTrail implements OnApplicationBootstrap, On
 
   async began({ podId, podName, teamId, userId, fingerprint }: Admission, address: string): Promise<string> {
     const logInId = newId();
-    await this.statements.query('ssh.log-in.began', insertion, [logInId, podId, podName, teamId, userId, fingerprint, address]);
+    await this.statements.query('ssh.log-in.began', insertion, [
+      logInId,
+      podId,
+      podName,
+      teamId,
+      userId,
+      fingerprint,
+      address,
+    ]);
     this.#open.add(logInId);
     return logInId;
   }
@@ -89,7 +101,10 @@ export class KeptLogIns extends LogInTrail implements OnApplicationBootstrap, On
     await this.#writeEnds();
   }
 
-  /** Throws nothing, as each part is made again: says what is open, writes what has ended, and closes what other replicas have lost. */
+  /**
+   * Throws nothing, as each part is made again: says what is open, writes what has ended, and closes what other
+   * replicas have lost.
+   */
   async keepUp(): Promise<void> {
     await this.#writeEnds();
     try {
@@ -125,7 +140,10 @@ export class KeptLogIns extends LogInTrail implements OnApplicationBootstrap, On
   async forgetOld(): Promise<void> {
     try {
       for (let removed = atOnce; removed === atOnce && !this.#isStopping;) {
-        ({ length: removed } = await this.statements.query('ssh.log-in.forget', removal, [this.settings.logInRetentionDays, atOnce]));
+        ({ length: removed } = await this.statements.query('ssh.log-in.forget', removal, [
+          this.settings.logInRetentionDays,
+          atOnce,
+        ]));
       }
     } catch (error) {
       this.#logger.warn(`Cannot remove old log-ins; retrying: ${messageOf(error)}`);

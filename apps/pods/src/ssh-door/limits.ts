@@ -11,7 +11,12 @@ export interface GuestLimits {
 /** Log-ins of a team in a minute, for each that a user may have. */
 export const logInsOfTeamPerUser = 5;
 
-export const usualGuestLimits: GuestLimits = { connections: 1_000, connectionsOfTeam: 200, connectionsOfUser: 50, logInsOfUser: 120 };
+export const usualGuestLimits: GuestLimits = {
+  connections: 1_000,
+  connectionsOfTeam: 200,
+  connectionsOfUser: 50,
+  logInsOfUser: 120,
+};
 
 /** What one client, one network (`networkOf`) and all together may take of the SSH door. */
 export interface DoorLimits {

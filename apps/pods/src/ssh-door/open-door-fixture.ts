@@ -57,7 +57,14 @@ export class OpenDoorFixture {
   private constructor(limits: SshDoorOptions['limits'] & Partial<GuestLimits>) {
     const { doorkeeper, trail } = this;
     const guests = (this.guests = new GuestBook(doorkeeper, trail, limits));
-    this.door = new SshDoor({ host: '127.0.0.1', port: 0, hostKey: generateKeyPair().privateKey, doorkeeper, guests, limits });
+    this.door = new SshDoor({
+      host: '127.0.0.1',
+      port: 0,
+      hostKey: generateKeyPair().privateKey,
+      doorkeeper,
+      guests,
+      limits,
+    });
   }
 
   static async start(limits: SshDoorOptions['limits'] & Partial<GuestLimits> = {}): Promise<OpenDoorFixture> {

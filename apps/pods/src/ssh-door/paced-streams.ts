@@ -6,7 +6,10 @@ import type { FairTurns } from './fair-turns.js';
 const readBytes = 8 * 1024;
 /** What is written is one packet of SSH, as large as most clients take: a packet costs more than its bytes. */
 const writtenBytes = 32 * 1024;
-/** What was answered to a client that does not read it, until nothing more is read of it either: more than the windows of some channels. */
+/**
+ * What was answered to a client that does not read it, until nothing more is read of it either: more than the windows
+ * of some channels.
+ */
 const unreadBytes = 8 * 1024 * 1024;
 
 const nothing = Buffer.alloc(0);
@@ -30,7 +33,10 @@ export class PacedStream extends Transform {
   }
 }
 
-/** A socket whose bytes arrive in pieces, each in a turn of its own. Nothing more is read meanwhile, so that a client waits as TCP has it. */
+/**
+ * A socket whose bytes arrive in pieces, each in a turn of its own. Nothing more is read meanwhile, so that a client
+ * waits as TCP has it.
+ */
 export class PacedSocket extends Duplex {
   #rest: Buffer = nothing;
   #isQueued = false;

@@ -30,7 +30,10 @@ interface KeyHolder {
 }
 
 /** A user with an SSH key, in a role of the team where one is given. */
-async function holder(role?: TeamRole, { is_suspended = false, is_invited = false, keys = generateKeyPair() } = {}): Promise<KeyHolder> {
+async function holder(
+  role?: TeamRole,
+  { is_suspended = false, is_invited = false, keys = generateKeyPair() } = {},
+): Promise<KeyHolder> {
   const user = { userId: newId(), scope: 'user' } as const;
   const { fingerprint, ssh_key_id: sshKeyId } = await fixture.call(sshKeys.add, { public_key: keys.publicKey }, user);
   if (role) fixture.owner.members.push({ user_id: user.userId, team_id: team.team_id, role, is_suspended, is_invited });
@@ -66,7 +69,12 @@ describe('who comes in by SSH', () => {
 
   it('turns away strangers, members of other teams and of suspended ones, who has not accepted an invitation, and who asks for a pod that is not there, all by the same question', async () => {
     const elsewhere = await holder();
-    fixture.owner.members.push({ user_id: elsewhere.user.userId, team_id: newId(), role: 'team_owner', is_suspended: false });
+    fixture.owner.members.push({
+      user_id: elsewhere.user.userId,
+      team_id: newId(),
+      role: 'team_owner',
+      is_suspended: false,
+    });
     const attempts = [
       () => admit({ fingerprint: fingerprintOf(Buffer.from('unknown')) }),
       async () => admit(await holder()),

@@ -1,5 +1,11 @@
 import { permissions, type CallerCredential, type TeamRole } from '@atoll/contracts';
-import { teamDirectory, type HeldCredential, type LiveCredential, type RoleInTeam, type UserInTeam } from '@atoll/contracts/teams';
+import {
+  teamDirectory,
+  type HeldCredential,
+  type LiveCredential,
+  type RoleInTeam,
+  type UserInTeam,
+} from '@atoll/contracts/teams';
 import { Statements } from '@atoll/database';
 import { Rpc, systemContext } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
@@ -32,7 +38,10 @@ interface Holder {
   readonly state: string | null;
 }
 
-/** Lets in the members whose role may use pods. A role is asked of the teams service, so that what it was a moment ago opens nothing. */
+/**
+ * Lets in the members whose role may use pods. A role is asked of the teams service, so that what it was a moment ago
+ * opens nothing.
+ */
 @Injectable()
 export class PodDoorkeeper extends Doorkeeper {
   constructor(
@@ -79,7 +88,8 @@ export class PodDoorkeeper extends Doorkeeper {
   async expelled(admissions: readonly Admission[]): Promise<ReadonlyMap<Admission, string>> {
     const expelled = new Map<Admission, string>();
     for (let at = 0; at < admissions.length; at += askAtOnce) {
-      for (const [admission, reason] of await this.#expelledOf(admissions.slice(at, at + askAtOnce))) expelled.set(admission, reason);
+      for (const [admission, reason] of await this.#expelledOf(admissions.slice(at, at + askAtOnce)))
+        expelled.set(admission, reason);
     }
     return expelled;
   }
@@ -98,7 +108,8 @@ export class PodDoorkeeper extends Doorkeeper {
       const role = roles.find(({ user_id, team_id }) => user_id === userId && team_id === teamId);
       if (!role || !isAllowed(role.role)) return 'You may not use the pods of this team any more.';
       if (role.requires_second_factor && live?.has_second_factor === false) return secondFactorMissing;
-      if (sshKeyId !== null && role.is_invited) return 'Your SSH key opens the pods of this team once you have accepted its invitation.';
+      if (sshKeyId !== null && role.is_invited)
+        return 'Your SSH key opens the pods of this team once you have accepted its invitation.';
       if (run && runs.get(podId) !== run.ref.run) return podEnded(podName);
       return null;
     };
@@ -123,7 +134,11 @@ export class PodDoorkeeper extends Doorkeeper {
   async #liveCredentials(asked: readonly CallerCredential[]): Promise<ReadonlyMap<string, LiveCredential>> {
     if (asked.length === 0) return new Map();
     const credentials = asked.map(({ kind, id }): HeldCredential => ({ kind, id }));
-    const live = await this.rpc.call(teamDirectory.liveCredentials, { credentials }, systemContext('pods', { deadlineMs: askMs }));
+    const live = await this.rpc.call(
+      teamDirectory.liveCredentials,
+      { credentials },
+      systemContext('pods', { deadlineMs: askMs }),
+    );
     return new Map(live.credentials.map((credential) => [credential.id, credential]));
   }
 
@@ -144,8 +159,11 @@ const secondFactorMissing = 'This team requires a second factor. Add one, or log
 const isAllowed = (role: TeamRole): boolean => (permissions.useResources as readonly TeamRole[]).includes(role);
 
 /**
- * A suspended team's members start nothing new; what they have open stays. The SSH keys of those who have not accepted their invitation
- * open nothing: the team would learn that it invited a user of the platform. A terminal follows the permissions of the API.
+ * A suspended team's members start nothing new; what they have open stays. The SSH keys of those who have not accepted
+ * their invitation open nothing: the team would learn that it invited a user of the platform. A terminal follows the
+ * permissions of the API.
  */
-const mayComeIn = ({ role, is_suspended, is_invited }: RoleInTeam, { fingerprint }: Pick<Admission, 'fingerprint'>): boolean =>
-  isAllowed(role) && !is_suspended && !(fingerprint !== null && is_invited);
+const mayComeIn = (
+  { role, is_suspended, is_invited }: RoleInTeam,
+  { fingerprint }: Pick<Admission, 'fingerprint'>,
+): boolean => isAllowed(role) && !is_suspended && !(fingerprint !== null && is_invited);

@@ -9,8 +9,14 @@ const highestOwnCode = 128;
 
 export const podEnded = (podName: string): string => `The pod ${podName} has stopped or restarted.`;
 
-/** For the user of a shell that ended with this code: the sentence that its pod did; null where the pod runs on, and where nobody can tell. */
-export async function podEndBehind(code: number | null, { podName, run }: Pick<Admission, 'podName' | 'run'>): Promise<string | null> {
+/**
+ * For the user of a shell that ended with this code: the sentence that its pod did; null where the pod runs on, and
+ * where nobody can tell.
+ */
+export async function podEndBehind(
+  code: number | null,
+  { podName, run }: Pick<Admission, 'podName' | 'run'>,
+): Promise<string | null> {
   if (!run || (code !== null && code <= highestOwnCode)) return null;
   for (const waitMs of lookMs) {
     await delay(waitMs);

@@ -48,7 +48,9 @@ export class ShellSession {
       })
       .on('shell', (accept) => this.#begin(accept(), null))
       .on('exec', (accept, _reject, { command }) => this.#begin(accept(), commandOfLine(command)))
-      .on('subsystem', (accept, reject, { name }) => (name === 'sftp' ? this.#begin(accept(), sftpCommand) : answer(reject)));
+      .on('subsystem', (accept, reject, { name }) =>
+        name === 'sftp' ? this.#begin(accept(), sftpCommand) : answer(reject),
+      );
   }
 
   #resize(size: TerminalSize): void {
@@ -73,12 +75,20 @@ export class ShellSession {
     const left = new AbortController();
     channel.once('close', () => left.abort());
     const [terminal, env] = [this.#terminal, this.#env];
-    const shell = await driver.openShell(ref, { command, terminal, env }, AbortSignal.any([left.signal, AbortSignal.timeout(openMs)]));
+    const shell = await driver.openShell(
+      ref,
+      { command, terminal, env },
+      AbortSignal.any([left.signal, AbortSignal.timeout(openMs)]),
+    );
     this.#shell = shell;
     channel.once(
       'close',
       () =>
-        void shell.close().catch((error: unknown) => this.#logger.warn({ message: 'Cannot end a process of an SSH session', err: error })),
+        void shell
+          .close()
+          .catch((error: unknown) =>
+            this.#logger.warn({ message: 'Cannot end a process of an SSH session', err: error }),
+          ),
     );
     if (left.signal.aborted) return shell.close();
     // A window that changed while the shell was opened.
@@ -92,7 +102,9 @@ export class ShellSession {
     channel.end();
   }
 
-  /** Until the process has ended and all that it wrote has been passed on; its exit code, null where nobody can tell. */
+  /**
+   * Until the process has ended and all that it wrote has been passed on; its exit code, null where nobody can tell.
+   */
   async #passBytes(channel: ServerChannel, shell: Shell, who: string): Promise<number | null> {
     shell.stdin.on('error', () => undefined);
     channel.pipe(shell.stdin);
@@ -114,14 +126,19 @@ export class ShellSession {
     });
   }
 
-  /** Ends the process, with a sentence to the user. The process gets no more input, and nothing that it still writes is passed on. */
+  /**
+   * Ends the process, with a sentence to the user. The process gets no more input, and nothing that it still writes is
+   * passed on.
+   */
   end(sentence: string): void {
     const [channel, shell] = [this.#channel, this.#shell];
     if (!channel) return;
     channel.unpipe();
     for (const output of this.#outputs) output.destroy();
     this.#end(channel, sentence, lostCode);
-    shell?.close().catch((error: unknown) => this.#logger.warn({ message: 'Cannot end a process of an SSH session', err: error }));
+    shell
+      ?.close()
+      .catch((error: unknown) => this.#logger.warn({ message: 'Cannot end a process of an SSH session', err: error }));
   }
 
   /** The sentence goes where the client shows it, and not into the output of a command, which may be data. */

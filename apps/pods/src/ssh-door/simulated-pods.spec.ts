@@ -40,7 +40,11 @@ it('a simulated pod is entered by SSH, and left when it ends', async () => {
   const channel = await run(client, 'hostname; nvidia-smi -L; exit 5');
   const exit = once(channel, 'exit');
   const [out, error] = await Promise.all([text(channel), text(channel.stderr)]);
-  expect([out, error, (await exit)[0]]).toEqual([expect.stringMatching(new RegExp(`^${pod.pod_name}\nGPU 0: `)), '', 5]);
+  expect([out, error, (await exit)[0]]).toEqual([
+    expect.stringMatching(new RegExp(`^${pod.pod_name}\nGPU 0: `)),
+    '',
+    5,
+  ]);
 
   const staying = await run(client, 'sleep infinity');
   const end = once(staying, 'exit');
@@ -61,7 +65,9 @@ it('bytes of a command take turns, both ways, under the name of their user', asy
   const [bytes, back] = [Buffer.alloc(1_000_000, 'x'), text(channel)];
   channel.end(bytes);
   expect((await back).length).toBe(bytes.length);
-  const [{ user_id }] = (await fixture.query<{ user_id: string }>('SELECT user_id FROM ssh_key', [])) as [{ user_id: string }];
+  const [{ user_id }] = (await fixture.query<{ user_id: string }>('SELECT user_id FROM ssh_key', [])) as [
+    { user_id: string },
+  ];
   const turns = queued.mock.calls.filter(([who]) => who === user_id).length;
   queued.mockRestore();
   // What is read in pieces of 8 KiB at most, and what is written of 32 KiB.

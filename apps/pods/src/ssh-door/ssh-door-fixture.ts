@@ -88,7 +88,12 @@ export class SshDoorFixture {
   static async start(): Promise<SshDoorFixture> {
     const podman = await startPodman();
     const address = { socketPath: podman.socketPath };
-    const driver = new DockerDriver({ installationId: randomUUID(), address, publicHost: '127.0.0.1', doorImage: podmanImage });
+    const driver = new DockerDriver({
+      installationId: randomUUID(),
+      address,
+      publicHost: '127.0.0.1',
+      doorImage: podmanImage,
+    });
     const folder = await mkdtemp(join(tmpdir(), 'atoll-ssh-'));
     return new SshDoorFixture(podman, driver, folder, generateKeyPair().privateKey);
   }
@@ -173,7 +178,11 @@ export class SshDoorFixture {
   }
 
   async ssh(door: SshDoor, key: string, podName: string, words: readonly string[] = [], input = ''): Promise<Outcome> {
-    return this.program('ssh', [...this.clientOptions(key), '-p', String(door.port), `${podName}@127.0.0.1`, ...words], input);
+    return this.program(
+      'ssh',
+      [...this.clientOptions(key), '-p', String(door.port), `${podName}@127.0.0.1`, ...words],
+      input,
+    );
   }
 
   async program(name: string, words: readonly string[], input = ''): Promise<Outcome> {

@@ -29,16 +29,27 @@ describeWhere(podmanLacks(), 'the SSH door, with OpenSSH’s client and real con
 
   const ssh = (words: readonly string[] = [], input = '') => fixture.ssh(door, key, pod.podName, words, input);
   /** Whether `sleep` with this argument runs in the pod. */
-  const sleeps = async (seconds: number) => (await ssh([`grep -al '^sleep.${seconds}' /proc/[0-9]*/cmdline`])).stdout !== '';
+  const sleeps = async (seconds: number) =>
+    (await ssh([`grep -al '^sleep.${seconds}' /proc/[0-9]*/cmdline`])).stdout !== '';
   const sha = (data: Buffer | string) => createHash('sha256').update(data).digest('hex');
 
   it('runs a command in the pod: its output, its errors apart, its exit code', async () => {
-    expect(await ssh(['hostname; echo "trouble" >&2; exit 7'])).toEqual({ code: 7, stdout: `${pod.podName}\n`, stderr: 'trouble\n' });
+    expect(await ssh(['hostname; echo "trouble" >&2; exit 7'])).toEqual({
+      code: 7,
+      stdout: `${pod.podName}\n`,
+      stderr: 'trouble\n',
+    });
   });
 
   it('passes input of any bytes to a command, to its end', async () => {
     const bytes = randomBytes(2_000_000);
-    const child = spawn('ssh', [...fixture.clientOptions(key), '-p', String(door.port), `${pod.podName}@127.0.0.1`, 'sha256sum']);
+    const child = spawn('ssh', [
+      ...fixture.clientOptions(key),
+      '-p',
+      String(door.port),
+      `${pod.podName}@127.0.0.1`,
+      'sha256sum',
+    ]);
     child.stdin.end(bytes);
     const [out] = (await once(child.stdout, 'data')) as [Buffer];
     expect(out.toString()).toContain(sha(bytes));
@@ -47,7 +58,8 @@ describeWhere(podmanLacks(), 'the SSH door, with OpenSSH’s client and real con
   it('opens a shell that reads commands, with a terminal where one is asked for, of the client’s size', async () => {
     expect((await ssh([], 'echo "I am $((40 + 2))"; exit 3\n')).stdout).toContain('I am 42');
     const client = ['-tt', '-p', String(door.port), ...fixture.clientOptions(key), `${pod.podName}@127.0.0.1`];
-    // `script` gives the client a terminal of its own, whose size it changes. It may lose what is on its way when the client ends, and tells the end of its own input by a byte, which the pod's terminal may echo as `^@`.
+    // `script` gives the client a terminal of its own, whose size it changes. It may lose what is on its way when the
+    // client ends, and tells the end of its own input by a byte, which the pod's terminal may echo as `^@`.
     const seen = join(fixture.folder, 'terminal');
     const inner = `stty rows 33 cols 111; exec ssh ${client.map((word) => `'${word}'`).join(' ')} 'stty size; echo $TERM; tty' >'${seen}'`;
     expect((await fixture.program('script', ['-qec', inner, '/dev/null'])).code).toBe(0);
@@ -59,7 +71,9 @@ describeWhere(podmanLacks(), 'the SSH door, with OpenSSH’s client and real con
     const bytes = randomBytes(3_000_000);
     await writeFile(there, bytes);
     const options = [...fixture.clientOptions(key), '-P', String(door.port)];
-    expect(await fixture.program('scp', [...options, there, `${pod.podName}@127.0.0.1:/tmp/copy`])).toMatchObject({ code: 0 });
+    expect(await fixture.program('scp', [...options, there, `${pod.podName}@127.0.0.1:/tmp/copy`])).toMatchObject({
+      code: 0,
+    });
     expect((await ssh(['sha256sum /tmp/copy'])).stdout).toContain(sha(bytes));
     const sftp = await fixture.program(
       'sftp',
@@ -73,7 +87,14 @@ describeWhere(podmanLacks(), 'the SSH door, with OpenSSH’s client and real con
   it('forwards ports (-L and -D) to the pod’s own loopback, and nowhere else', async () => {
     const [local, socks, elsewhere] = [await freePort(), await freePort(), await freePort()];
     const forwards = ['-L', `${local}:127.0.0.1:8080`, '-L', `${elsewhere}:1.1.1.1:80`, '-D', String(socks)];
-    const client = spawn('ssh', ['-N', ...forwards, ...fixture.clientOptions(key), '-p', String(door.port), `${pod.podName}@127.0.0.1`]);
+    const client = spawn('ssh', [
+      '-N',
+      ...forwards,
+      ...fixture.clientOptions(key),
+      '-p',
+      String(door.port),
+      `${pod.podName}@127.0.0.1`,
+    ]);
     const say = (port: number, first: Buffer | null = null) => conversation(port, first, 'hello');
     await until(async () => (await say(local)) === `${pod.podName}\nhello`);
     // SOCKS 5 (RFC 1928): no authentication, then CONNECT to localhost:8080 by name.
@@ -93,7 +114,10 @@ describeWhere(podmanLacks(), 'the SSH door, with OpenSSH’s client and real con
 
   it('carries a script on standard input beside a SOCKS port, as VS Code’s Remote-SSH does', async () => {
     const socks = await freePort();
-    const { stdout, code } = await ssh(['-T', '-D', String(socks), 'bash'], 'uname; echo "ready $BASHPID" | cut -d" " -f1; exit 0\n');
+    const { stdout, code } = await ssh(
+      ['-T', '-D', String(socks), 'bash'],
+      'uname; echo "ready $BASHPID" | cut -d" " -f1; exit 0\n',
+    );
     expect([stdout, code]).toEqual(['Linux\nready\n', 0]);
   });
 
@@ -133,13 +157,22 @@ describeWhere(podmanLacks(), 'the SSH door, with OpenSSH’s client and real con
         await fixture.key('-t', 'rsa', '-b', '2048'),
       ];
       for (const each of [rsa, ecdsa, short]) await fixture.invite(pod, each);
-      for (const each of [rsa, ecdsa]) expect(await fixture.ssh(door, each, pod.podName, ['true'])).toMatchObject({ code: 0 });
+      for (const each of [rsa, ecdsa])
+        expect(await fixture.ssh(door, each, pod.podName, ['true'])).toMatchObject({ code: 0 });
       expect(await fixture.ssh(door, short, pod.podName, ['true'])).toEqual(denied);
-      expect(await fixture.ssh(door, rsa, pod.podName, ['-o', 'PubkeyAcceptedAlgorithms=ssh-rsa', 'true'])).toMatchObject({ code: 255 });
+      expect(
+        await fixture.ssh(door, rsa, pod.podName, ['-o', 'PubkeyAcceptedAlgorithms=ssh-rsa', 'true']),
+      ).toMatchObject({ code: 255 });
     });
 
     it('refuses passwords, and lets nobody use the client’s agent', async () => {
-      const words = ['-o', 'PreferredAuthentications=password,keyboard-interactive', '-o', 'NumberOfPasswordPrompts=1', 'true'];
+      const words = [
+        '-o',
+        'PreferredAuthentications=password,keyboard-interactive',
+        '-o',
+        'NumberOfPasswordPrompts=1',
+        'true',
+      ];
       expect(await fixture.ssh(door, key, pod.podName, words)).toEqual(denied);
       expect((await ssh(['-A', 'echo "agent:$SSH_AUTH_SOCK"'])).stdout).toBe('agent:\n');
     });
@@ -166,13 +199,18 @@ describeWhere(podmanLacks(), 'the SSH door, with OpenSSH’s client and real con
       await fixture.ssh(strict, strangers[0] ?? '', pod.podName, ['true']);
       // From now on not even a good key is looked at from there.
       const late = await fixture.ssh(strict, key, pod.podName, ['true']);
-      expect(late).toMatchObject({ code: 255, stderr: expect.stringContaining('Too many log-ins from your network have failed.') });
+      expect(late).toMatchObject({
+        code: 255,
+        stderr: expect.stringContaining('Too many log-ins from your network have failed.'),
+      });
       expect((await ssh(['true'])).code).toBe(0);
     });
 
     it('cuts who connects and does not log in, and what is no SSH', async () => {
       const short = await fixture.openDoor({ limits: { graceMs: 1_000 * timeoutFactor, strangersOfNetwork: 3 } });
-      const sockets = Array.from({ length: 10 }, () => connect({ host: '127.0.0.1', port: short.port ?? 0 }).on('error', () => undefined));
+      const sockets = Array.from({ length: 10 }, () =>
+        connect({ host: '127.0.0.1', port: short.port ?? 0 }).on('error', () => undefined),
+      );
       sockets[0]?.write('GET / HTTP/1.1\r\n\r\n');
       sockets[1]?.write(randomBytes(50_000));
       for (const socket of sockets) socket.resume();

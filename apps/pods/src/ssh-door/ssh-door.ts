@@ -44,8 +44,8 @@ const keepAliveMs = 30_000;
 const unansweredPings = 3;
 
 /**
- * `ssh <pod_name>@host -p <port>`: one SSH server in front of all pods. The port is the claim: of several replicas on one host one has it, and another
- * takes it when that one ends.
+ * `ssh <pod_name>@host -p <port>`: one SSH server in front of all pods. The port is the claim: of several replicas on
+ * one host one has it, and another takes it when that one ends.
  */
 export class SshDoor {
   readonly #logger = new Logger(SshDoor.name);
@@ -83,7 +83,8 @@ export class SshDoor {
     while (!this.#closed.signal.aborted) {
       const taken = await this.#listen();
       if (!taken) return this.#logger.log({ message: 'SSH door is open', port: this.port });
-      if (!wasTold) this.#logger.log({ message: 'Another process has the SSH port; waiting for it', port: this.options.port });
+      if (!wasTold)
+        this.#logger.log({ message: 'Another process has the SSH port; waiting for it', port: this.options.port });
       wasTold = true;
       await delay(claimMs, undefined, { signal: this.#closed.signal }).catch(() => undefined);
     }
@@ -147,8 +148,9 @@ export class SshDoor {
   }
 
   /**
-   * Where too many have not logged in, one of them goes: of the newcomer's own network where that has too many, else of the network that has most, so
-   * that a few networks lock nobody out. Those that say nothing go first, then the oldest, so that whoever logs in at this moment does.
+   * Where too many have not logged in, one of them goes: of the newcomer's own network where that has too many, else of
+   * the network that has most, so that a few networks lock nobody out. Those that say nothing go first, then the
+   * oldest, so that whoever logs in at this moment does.
    */
   #makeRoomFor(network: string): void {
     const strangers = [...this.#callers.values()].filter(({ visit, socket }) => !visit?.admission && !socket.destroyed);
@@ -184,6 +186,7 @@ const isUnfinished = ({ visit, socket, identificationBytes }: Caller): boolean =
 const tooManyFailures = 'Too many log-ins from your network have failed. Try again in a minute.';
 
 /** In the order in which they came. */
-const cutOneOf = (strangers: readonly Caller[]): void => void (strangers.find(({ visit }) => !visit) ?? strangers[0])?.socket.destroy();
+const cutOneOf = (strangers: readonly Caller[]): void =>
+  void (strangers.find(({ visit }) => !visit) ?? strangers[0])?.socket.destroy();
 
 const nameOf = (address: string, port: number | undefined): string => `${address} ${port}`;

@@ -16,9 +16,11 @@ export class SshHostKey {
     const known = await this.#find();
     if (known !== null) return known;
     const { privateKey: made } = generateKeyPair();
-    await this.statements.query('ssh.host-key.make', 'INSERT INTO ssh_host_key (id, sealed) VALUES (1, $1) ON CONFLICT DO NOTHING', [
-      this.sealer.seal(made, hostKeyPurpose),
-    ]);
+    await this.statements.query(
+      'ssh.host-key.make',
+      'INSERT INTO ssh_host_key (id, sealed) VALUES (1, $1) ON CONFLICT DO NOTHING',
+      [this.sealer.seal(made, hostKeyPurpose)],
+    );
     const kept = await this.#find();
     if (kept === null) throw new Error('The SSH host key was not kept.');
     return kept;

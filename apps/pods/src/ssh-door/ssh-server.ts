@@ -36,11 +36,12 @@ export class SshServer implements OnApplicationBootstrap, OnModuleDestroy {
       guests,
       limits: { failuresOfNetwork },
     }));
-    door
-      .open()
-      .catch((error: unknown) =>
-        this.#logger.error({ message: 'Cannot open the SSH door; pods are not reached by SSH through this process', err: error }),
-      );
+    door.open().catch((error: unknown) =>
+      this.#logger.error({
+        message: 'Cannot open the SSH door; pods are not reached by SSH through this process',
+        err: error,
+      }),
+    );
   }
 
   async onModuleDestroy(): Promise<void> {

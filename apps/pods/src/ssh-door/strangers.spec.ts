@@ -22,7 +22,8 @@ async function stranger(localAddress: string): Promise<{ socket: Socket; isIn: b
   return { socket, isIn };
 }
 
-const gone = ({ socket }: { socket: Socket }): Promise<unknown> => (socket.closed ? Promise.resolve() : once(socket, 'close'));
+const gone = ({ socket }: { socket: Socket }): Promise<unknown> =>
+  socket.closed ? Promise.resolve() : once(socket, 'close');
 
 it('where there are too many strangers, the oldest of the network that has most makes room for who comes from elsewhere', async () => {
   const many = [await stranger('127.0.0.2'), await stranger('127.0.0.2'), await stranger('127.0.0.2')];

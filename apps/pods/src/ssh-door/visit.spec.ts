@@ -11,7 +11,13 @@ it('a log-in that breaks in the middle cuts its connection, and counts as no gue
   const client = new EventEmitter();
   const { promise: isCut, resolve: destroy } = Promise.withResolvers<void>();
   const socket = { destroy } as unknown as Socket;
-  const options = { doorkeeper: {} as Doorkeeper, limits: usualLimits, socket, turns: new FairTurns(), refusalOf: () => null };
+  const options = {
+    doorkeeper: {} as Doorkeeper,
+    limits: usualLimits,
+    socket,
+    turns: new FairTurns(),
+    refusalOf: () => null,
+  };
   const visit = new Visit(client as unknown as Connection, options);
   const reject = () => {
     throw new Error('no such connection');

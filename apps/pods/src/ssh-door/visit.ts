@@ -19,7 +19,8 @@ const partingMs = 2_000;
 const readingMs = 500;
 /** What ssh2 says of a packet of more than 35,000 bytes. */
 const tooLong = /^Bad packet length/;
-const tooLongSentence = 'A packet, such as a command, may have 35000 bytes. Send a longer script by standard input: ssh ... sh -s < script';
+const tooLongSentence =
+  'A packet, such as a command, may have 35000 bytes. Send a longer script by standard input: ssh ... sh -s < script';
 /** Forwarding reaches the pod's own loopback and nothing behind it. */
 const loopback: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '::1']);
 
@@ -55,7 +56,9 @@ export class Visit {
     client
       .on('authentication', (context) => {
         // In the order in which they came: their answers carry no number.
-        this.#authenticating = this.#authenticating.then(() => this.#authenticate(context)).catch((error: unknown) => this.#break(error));
+        this.#authenticating = this.#authenticating
+          .then(() => this.#authenticate(context))
+          .catch((error: unknown) => this.#break(error));
       })
       .on('session', (accept, reject) => {
         if (this.#isOver || this.#sessions.size >= options.limits.sessions) return reject();
@@ -83,7 +86,10 @@ export class Visit {
     setTimeout(() => this.cut(), partingMs).unref();
   }
 
-  /** Nobody is let in by a log-in that broke in the middle, and the next of this connection would be answered out of order. */
+  /**
+   * Nobody is let in by a log-in that broke in the middle, and the next of this connection would be answered out of
+   * order.
+   */
   #break(error: unknown): void {
     this.#logger.warn({ message: 'An SSH log-in broke off; its connection is cut', err: error });
     this.#isExcused = true;
@@ -100,7 +106,10 @@ export class Visit {
     return this.#admission !== null;
   }
 
-  /** Whether it has tried keys, none of which opens the pod. An agent offers its keys one after the other, so only the end tells. */
+  /**
+   * Whether it has tried keys, none of which opens the pod. An agent offers its keys one after the other, so only the
+   * end tells.
+   */
   get hasFailed(): boolean {
     return this.#failures > 0 && !this.#isExcused && !this.#admission;
   }
@@ -119,7 +128,12 @@ export class Visit {
     this.#isExcused = true;
     const refusal = this.options.refusalOf(admission);
     if (refusal) {
-      this.#logger.warn({ message: 'SSH log-in refused', reason: refusal, user_id: admission.userId, team_id: admission.teamId });
+      this.#logger.warn({
+        message: 'SSH log-in refused',
+        reason: refusal,
+        user_id: admission.userId,
+        team_id: admission.teamId,
+      });
       return disconnect(this.client, disconnection.tooManyConnections, refusal);
     }
     this.#admission = admission;
@@ -152,10 +166,15 @@ export class Visit {
     }
   }
 
-  async #forward({ destIP, destPort }: TcpipRequestInfo, accept: () => ssh2.ServerChannel, reject: () => void): Promise<void> {
+  async #forward(
+    { destIP, destPort }: TcpipRequestInfo,
+    accept: () => ssh2.ServerChannel,
+    reject: () => void,
+  ): Promise<void> {
     const run = this.#isOver ? null : this.#admission?.run;
     const { forwards } = this.options.limits;
-    if (!run || !loopback.has(destIP.toLowerCase()) || destPort < 1 || destPort > 65_535 || this.#forwards >= forwards) return reject();
+    if (!run || !loopback.has(destIP.toLowerCase()) || destPort < 1 || destPort > 65_535 || this.#forwards >= forwards)
+      return reject();
     this.#forwards += 1;
     try {
       // Before the channel is accepted: otherwise a refused port looks like one that answers nothing.

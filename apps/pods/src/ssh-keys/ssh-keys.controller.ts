@@ -1,5 +1,12 @@
 import { type CallContext, type Nothing, type PageFromOne } from '@atoll/contracts';
-import { sshKeys, type AddSshKey, type RenameSshKey, type SshKey, type SshKeyPage, type SshKeyPath } from '@atoll/contracts/pods';
+import {
+  sshKeys,
+  type AddSshKey,
+  type RenameSshKey,
+  type SshKey,
+  type SshKeyPage,
+  type SshKeyPath,
+} from '@atoll/contracts/pods';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { SshKeysService } from './ssh-keys.service.js';

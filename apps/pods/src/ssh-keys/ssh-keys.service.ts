@@ -61,17 +61,23 @@ export class SshKeysService {
   }
 
   /**
-   * A key opens pods without a second factor, so a session adds none that reaches a team which is closed to the session. The owner of the teams is asked whose
-   * invitation was accepted: a stranger's invitation keeps nobody from adding keys, which open nothing there.
+   * A key opens pods without a second factor, so a session adds none that reaches a team which is closed to the
+   * session. The owner of the teams is asked whose invitation was accepted: a stranger's invitation keeps nobody from
+   * adding keys, which open nothing there.
    */
   private async requireReach({ userId, teams }: UserCaller, context: CallContext): Promise<void> {
-    const closed = teams.filter(({ lacksSecondFactor }) => lacksSecondFactor).map(({ teamId }) => ({ user_id: userId, team_id: teamId }));
+    const closed = teams
+      .filter(({ lacksSecondFactor }) => lacksSecondFactor)
+      .map(({ teamId }) => ({ user_id: userId, team_id: teamId }));
     for (let at = 0; at < closed.length; at += askAtOnce) {
       const members = closed.slice(at, at + askAtOnce);
       const asked = systemContext('pods', { deadlineMs: remainingMs(context), requestId: context.requestId });
       const { members: roles } = await this.rpc.call(teamDirectory.roles, { members }, asked);
       if (roles.every(({ is_invited }) => is_invited)) continue;
-      throw new AppError('forbidden', 'A second factor is required where such a key reaches. Add one, or log in with it.');
+      throw new AppError(
+        'forbidden',
+        'A second factor is required where such a key reaches. Add one, or log in with it.',
+      );
     }
   }
 
@@ -115,7 +121,10 @@ export class SshKeysService {
     return {};
   }
 
-  /** Tells bare metal and VMs all keys that the user has now. The user is locked by the transaction, so that revisions are in the order of what they tell. */
+  /**
+   * Tells bare metal and VMs all keys that the user has now. The user is locked by the transaction, so that revisions
+   * are in the order of what they tell.
+   */
   private async tell(manager: EntityManager, userId: string): Promise<void> {
     const [{ revision = 0 } = {}] = await manager.query<{ revision: number }[]>(
       `INSERT INTO ssh_key_owner (user_id, revision) VALUES ($1, 1)
@@ -123,7 +132,11 @@ export class SshKeysService {
       [userId],
     );
     const keys = await manager.find(SshKeyEntity, { where: { userId }, order: { createdAt: 'ASC', sshKeyId: 'ASC' } });
-    await this.outbox.add(manager, userKeysChanged, { user_id: userId, revision, keys: keys.map(({ publicKey }) => publicKey) });
+    await this.outbox.add(manager, userKeysChanged, {
+      user_id: userId,
+      revision,
+      keys: keys.map(({ publicKey }) => publicKey),
+    });
   }
 }
 

@@ -27,7 +27,11 @@ describe('the SSH keys of a user', () => {
     const user = aUser();
     const line = aKey();
     const first = await add(user, line);
-    expect(first).toMatchObject({ name: 'ada@laptop', type: 'ssh-ed25519', fingerprint: expect.stringMatching(/^SHA256:[\w+/]{43}$/) });
+    expect(first).toMatchObject({
+      name: 'ada@laptop',
+      type: 'ssh-ed25519',
+      fingerprint: expect.stringMatching(/^SHA256:[\w+/]{43}$/),
+    });
     expect(line.startsWith(`${first.public_key} `)).toBe(true);
     const second = await add(user, aKey(''), 'desktop');
     const third = await add(user, ssh2.utils.generateKeyPairSync('ecdsa', { bits: 256 }).public);
@@ -62,13 +66,21 @@ describe('the SSH keys of a user', () => {
       credential: { kind: 'session', id: newId(), openedAt: new Date().toISOString() },
       teams: teamIds.map((teamId) => ({ teamId, role: 'member', lacksSecondFactor: true })),
     });
-    const membership = { user_id: user.userId, role: 'member' as const, is_suspended: false, requires_second_factor: true };
+    const membership = {
+      user_id: user.userId,
+      role: 'member' as const,
+      is_suspended: false,
+      requires_second_factor: true,
+    };
     fixture.owner.members = [
       { ...membership, team_id: closed, is_invited: false },
       { ...membership, team_id: invitedTo, is_invited: true },
     ];
     const { code, message } = await errorOf(add(lacking(invitedTo, closed)));
-    expect([code, message]).toEqual(['forbidden', 'A second factor is required where such a key reaches. Add one, or log in with it.']);
+    expect([code, message]).toEqual([
+      'forbidden',
+      'A second factor is required where such a key reaches. Add one, or log in with it.',
+    ]);
     await add(lacking(invitedTo));
     expect(await list(user)).toHaveLength(1);
   });
@@ -77,7 +89,9 @@ describe('the SSH keys of a user', () => {
     const user = aUser();
     const [one, two] = [await add(user), await add(user)];
     await fixture.call(sshKeys.remove, { ssh_key_id: one.ssh_key_id }, user);
-    const told = (await fixture.published<UserKeysChanged>('pods.user_keys_changed')).filter(({ user_id }) => user_id === user.userId);
+    const told = (await fixture.published<UserKeysChanged>('pods.user_keys_changed')).filter(
+      ({ user_id }) => user_id === user.userId,
+    );
     expect(told.map(({ revision, keys }) => [revision, keys])).toEqual([
       [1, [one.public_key]],
       [2, [one.public_key, two.public_key]],
@@ -94,7 +108,9 @@ describe('the SSH keys of a user', () => {
         await errorOf(fixture.call(operation, { ssh_key_id }, other)),
         await errorOf(fixture.call(operation, { ssh_key_id: missing }, other)),
       ];
-      expect(refusals.map(({ code, message }) => [code, message])).toEqual(Array(2).fill(['not_found', 'No such SSH key.']));
+      expect(refusals.map(({ code, message }) => [code, message])).toEqual(
+        Array(2).fill(['not_found', 'No such SSH key.']),
+      );
     }
     expect((await errorOf(fixture.call(sshKeys.rename, { ssh_key_id, name: 'x' }, other))).code).toBe('not_found');
     expect(await list(other)).toEqual([]);

@@ -41,23 +41,33 @@ interface Case {
   create: (team: ToldTeam, userId: string) => Promise<object>;
 }
 const cases: Record<string, Case> = {
-  VMs: { turnOf: ({ team_id }) => `vm ${team_id}`, create: (team) => fixture.createVm(team, { name: `vm-${newId()}` }) },
-  'shared volumes': { turnOf: ({ team_id }) => `shared_volume ${team_id}`, create: (team) => fixture.createVolume(team) },
+  VMs: {
+    turnOf: ({ team_id }) => `vm ${team_id}`,
+    create: (team) => fixture.createVm(team, { name: `vm-${newId()}` }),
+  },
+  'shared volumes': {
+    turnOf: ({ team_id }) => `shared_volume ${team_id}`,
+    create: (team) => fixture.createVolume(team),
+  },
   'SSH keys': { turnOf: (_, userId) => `ssh_key ${userId}`, create: (_, userId) => addKey(userId) },
 };
 
 describe('a replica that freezes in the middle of creating', () => {
-  it.each(Object.entries(cases))('%s holds up those of one owner, with one connection, and nobody else', async (_, { turnOf, create }) => {
-    const [busy, busyUser] = [await fixture.team(), newId()];
-    const { thaw } = await freezeWith(turnOf(busy, busyUser));
-    const created = Promise.all(Array.from({ length: 24 }, () => create(busy, busyUser)));
-    const areDone = created.then(() => 24);
-    while ((await Promise.race([waitingForTurns(), areDone])) === 0) await new Promise((resolve) => setTimeout(resolve, 10));
-    for (let round = 0; round < 3; round += 1) {
-      await create(await fixture.team(), newId());
-      expect(await waitingForTurns()).toBe(1);
-    }
-    await thaw();
-    expect(await created).toHaveLength(24);
-  });
+  it.each(Object.entries(cases))(
+    '%s holds up those of one owner, with one connection, and nobody else',
+    async (_, { turnOf, create }) => {
+      const [busy, busyUser] = [await fixture.team(), newId()];
+      const { thaw } = await freezeWith(turnOf(busy, busyUser));
+      const created = Promise.all(Array.from({ length: 24 }, () => create(busy, busyUser)));
+      const areDone = created.then(() => 24);
+      while ((await Promise.race([waitingForTurns(), areDone])) === 0)
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      for (let round = 0; round < 3; round += 1) {
+        await create(await fixture.team(), newId());
+        expect(await waitingForTurns()).toBe(1);
+      }
+      await thaw();
+      expect(await created).toHaveLength(24);
+    },
+  );
 });

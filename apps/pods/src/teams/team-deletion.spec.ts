@@ -17,7 +17,11 @@ it('a team that is deleted by force has its pods ended by as many statements as 
     const team = await fixture.team('member', many);
     const all = await Promise.all(Array.from({ length: many }, () => fixture.running(team)));
     const { pod_name } = all[0] ?? { pod_name: '' };
-    await fixture.call(exposedServices.expose, { pod_name, service_name: 'web', port: 80, protocol: 'HTTP' }, team.member);
+    await fixture.call(
+      exposedServices.expose,
+      { pod_name, service_name: 'web', port: 80, protocol: 'HTTP' },
+      team.member,
+    );
     const request = { team_id: team.team_id, revision: 2, attempt_id: newId(), force: true };
     const sent = await statementsOf(() => fixture.tell(teamDeletionRequested, request));
     counts.push(sent.filter(({ text }) => /\b(pod|exposure|outbox)\b/.test(text)).length);

@@ -22,7 +22,9 @@ export class TeamDeletion extends TeamDeletionAnswers {
   }
 
   protected override async count(manager: EntityManager, { team_id, workspace_id }: Doomed): Promise<Held[]> {
-    const [{ pods = 0, vms = 0, volumes = 0 } = {}] = await manager.query<{ pods: number; vms: number; volumes: number }[]>(
+    const [{ pods = 0, vms = 0, volumes = 0 } = {}] = await manager.query<
+      { pods: number; vms: number; volumes: number }[]
+    >(
       `SELECT
          (SELECT count(*)::int FROM pod WHERE team_id = $1 AND ($2::uuid IS NULL OR workspace_id = $2) AND state <> 'deleted') AS pods,
          (SELECT count(*)::int FROM vm WHERE team_id = $1 AND ($2::uuid IS NULL OR workspace_id = $2) AND state <> 'deleted') AS vms,

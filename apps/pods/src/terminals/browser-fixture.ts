@@ -9,7 +9,9 @@ export class Browser {
   constructor(readonly socket: WebSocket) {
     socket.on('message', (data: Buffer) => (this.output += data.toString()));
     socket.on('error', () => undefined);
-    this.closed = new Promise((resolve) => socket.once('close', (code, reason) => resolve(`${code} ${reason.toString()}`)));
+    this.closed = new Promise((resolve) =>
+      socket.once('close', (code, reason) => resolve(`${code} ${reason.toString()}`)),
+    );
   }
 
   async reads(text: string): Promise<void> {

@@ -24,7 +24,9 @@ async function terminalOf(pod_name: string): Promise<{ socket: WebSocket; closed
   const { ticket } = await fixture.call(terminals.open, { pod_name, columns: 80, rows: 24 }, who);
   const { host, port } = await fixture.get(Rpc).call(terminals.locate, { pod_name, ticket }, systemContext('gateway'));
   const socket = new WebSocket(`ws://${host}:${port}/${pod_name}`, ['atoll.v1', ticket]);
-  const closed = new Promise<string>((resolve) => socket.once('close', (code, reason) => resolve(`${code} ${reason.toString()}`)));
+  const closed = new Promise<string>((resolve) =>
+    socket.once('close', (code, reason) => resolve(`${code} ${reason.toString()}`)),
+  );
   await once(socket, 'message');
   return { socket, closed };
 }
@@ -33,7 +35,10 @@ it('a terminal says that its pod has ended where it has', async () => {
   const pod = await fixture.running(team);
   const { closed } = await terminalOf(pod.pod_name);
   // Behind the back of the service, so that the shell is the first to end.
-  const [row] = await fixture.query<{ pod_id: string; run: number }>('SELECT pod_id, run FROM pod WHERE pod_name = $1', [pod.pod_name]);
+  const [row] = await fixture.query<{ pod_id: string; run: number }>(
+    'SELECT pod_id, run FROM pod WHERE pod_name = $1',
+    [pod.pod_name],
+  );
   const driver = await fixture.get(Clusters).driverOf('1');
   await driver.stopPod({ kind: 'pod', id: row!.pod_id, run: row!.run }, 0, AbortSignal.timeout(10_000));
   expect(await closed).toBe(`1000 The pod ${pod.pod_name} has stopped or restarted.`);

@@ -1,7 +1,10 @@
 import { PassThrough, Readable } from 'node:stream';
 import type { ClusterDriver, Shell, ShellExit, ShellRequest, TerminalSize } from '@atoll/cluster';
 
-/** A shell that answers what it reads, says how large its terminal is, and ends after `exit n`. `flood`: it writes without an end. */
+/**
+ * A shell that answers what it reads, says how large its terminal is, and ends after `exit n`. `flood`: it writes
+ * without an end.
+ */
 export class ShellUnderTest implements Shell {
   readonly stdin = new PassThrough();
   readonly stdout = new Readable({ read: () => this.#flood() });

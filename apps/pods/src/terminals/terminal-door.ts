@@ -26,8 +26,8 @@ export interface TerminalDoorOptions {
 }
 
 /**
- * Where gateways hand over the WebSockets of terminals: a listener for them alone. Who comes with a ticket of this replica gets its terminal;
- * everything else is cut off.
+ * Where gateways hand over the WebSockets of terminals: a listener for them alone. Who comes with a ticket of this
+ * replica gets its terminal; everything else is cut off.
  */
 export class TerminalDoor {
   readonly #server: Server;
@@ -42,7 +42,9 @@ export class TerminalDoor {
   readonly #connections = new Set<Duplex>();
 
   constructor(private readonly options: TerminalDoorOptions) {
-    this.#server = createServer({ headersTimeout: headMs, requestTimeout: headMs, keepAliveTimeout: 1 }, (request) => request.destroy());
+    this.#server = createServer({ headersTimeout: headMs, requestTimeout: headMs, keepAliveTimeout: 1 }, (request) =>
+      request.destroy(),
+    );
     this.#server.on('connection', (socket) => {
       this.#connections.add(socket);
       socket.once('close', () => this.#connections.delete(socket));

@@ -45,5 +45,7 @@ it('terminals stand under the limits of all connections to pods: of a user, of a
   expect(await openTerminal(second, pods[0])).toBe('> hello');
   expect(await openTerminal(memberOf(ours), pods[0])).toMatch(/^1008 Your team has 2 open connections to its pods/);
   expect(await openTerminal(memberOf(theirs), pods[1])).toBe('> hello');
-  expect(await openTerminal(memberOf(theirs), pods[1])).toMatch(/^1008 Too many connections to pods are open, 1 of them of your team/);
+  expect(await openTerminal(memberOf(theirs), pods[1])).toMatch(
+    /^1008 Too many connections to pods are open, 1 of them of your team/,
+  );
 });

@@ -23,7 +23,8 @@ describe('a ticket', () => {
   it('is not hoarded: a user has at most 20 unused ones, and room for more when they expire', () => {
     let nowMs = 1_000_000;
     const tickets = new TerminalTickets(new Sealer(Sealer.createKeys()), () => nowMs);
-    const make = (userId: string) => tickets.make({ admission: { userId, podName: 'p' } as Admission, size }, { host: 'h', port: 1 });
+    const make = (userId: string) =>
+      tickets.make({ admission: { userId, podName: 'p' } as Admission, size }, { host: 'h', port: 1 });
     for (let made = 0; made < 20; made += 1) make('greedy');
     expect(() => make('greedy')).toThrow('Too many requests');
     make('other');

@@ -31,8 +31,8 @@ const waitingOfUser = 20;
 const purpose = 'pods.terminal-ticket';
 
 /**
- * Tickets to terminals. What a ticket opens stays in the replica that made it, which is named in the ticket, sealed: every replica can read
- * where it leads, its holder reads and changes nothing.
+ * Tickets to terminals. What a ticket opens stays in the replica that made it, which is named in the ticket, sealed:
+ * every replica can read where it leads, its holder reads and changes nothing.
  */
 export class TerminalTickets {
   readonly #waiting = new Map<string, Waiting>();
@@ -48,7 +48,9 @@ export class TerminalTickets {
     const { userId, podName } = request.admission;
     const ofUser = [...this.#waiting.values()].filter(({ admission }) => admission.userId === userId);
     if (ofUser.length >= waitingOfUser || this.#waiting.size >= waitingAtMost) {
-      throw new AppError('too_many_requests', 'Too many requests. Please try again later.', { retryAfterSeconds: lifeMs / 1_000 });
+      throw new AppError('too_many_requests', 'Too many requests. Please try again later.', {
+        retryAfterSeconds: lifeMs / 1_000,
+      });
     }
     const untilMs = this.now() + lifeMs;
     const id = randomUUID();

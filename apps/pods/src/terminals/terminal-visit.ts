@@ -22,7 +22,10 @@ const reasonBytes = 123;
 
 const notAdmitted = 'You may not open a terminal here any more: the team is suspended, or your role in it has changed.';
 
-/** One terminal in a browser: a shell in the pod, joined to a WebSocket. Bytes are input and output; a text frame resizes. */
+/**
+ * One terminal in a browser: a shell in the pod, joined to a WebSocket. Bytes are input and output; a text frame
+ * resizes.
+ */
 export class TerminalVisit implements Guest {
   readonly #logger = new Logger(TerminalVisit.name);
   readonly admission: Admission;
@@ -63,7 +66,9 @@ export class TerminalVisit implements Guest {
     await this.#pass(left.signal).catch((error: unknown) => this.#fail(error));
     await closed;
     clearInterval(pings);
-    await this.#shell?.close().catch((error: unknown) => this.#logger.warn({ message: 'Cannot end a process of a terminal', err: error }));
+    await this.#shell
+      ?.close()
+      .catch((error: unknown) => this.#logger.warn({ message: 'Cannot end a process of a terminal', err: error }));
   }
 
   async #pass(left: AbortSignal): Promise<void> {
@@ -79,7 +84,8 @@ export class TerminalVisit implements Guest {
     this.#typed.pipe(shell.stdin);
     // A window that changed while the shell was opened.
     if (this.#size !== size) await shell.resize(this.#size).catch(() => undefined);
-    // The next chunk is read when this one has left: a browser that does not read holds up its own shell and nothing else.
+    // The next chunk is read when this one has left: a browser that does not read holds up its own shell and nothing
+    // else.
     for await (const chunk of shell.stdout) await this.#send(chunk as Buffer);
     const { code } = await shell.exit;
     const podEnd = await podEndBehind(code, this.admission);
@@ -111,7 +117,11 @@ export class TerminalVisit implements Guest {
 
   #command(data: RawData): void {
     const size = sizeIn((data as Buffer).toString());
-    if (!size) return this.#close(closing.unsupported, 'A text frame must be {"columns": n, "rows": n}, whole numbers from 1 to 1000.');
+    if (!size)
+      return this.#close(
+        closing.unsupported,
+        'A text frame must be {"columns": n, "rows": n}, whole numbers from 1 to 1000.',
+      );
     this.#size = size;
     this.#shell?.resize(size).catch(() => undefined);
   }

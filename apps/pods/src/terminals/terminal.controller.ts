@@ -1,5 +1,11 @@
 import { type CallContext } from '@atoll/contracts';
-import { terminals, type LocateTerminal, type OpenTerminal, type TerminalPlace, type TerminalTicket } from '@atoll/contracts/pods';
+import {
+  terminals,
+  type LocateTerminal,
+  type OpenTerminal,
+  type TerminalPlace,
+  type TerminalTicket,
+} from '@atoll/contracts/pods';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { TerminalsService } from './terminal.service.js';

@@ -11,7 +11,10 @@ import { Guests } from '../ssh-door/guests.js';
 import { TerminalDoor } from './terminal-door.js';
 import { TerminalTickets } from './terminal-tickets.js';
 
-/** Terminals of pods: who may have one is told by the doorkeeper of the SSH door, and is a guest as those who come by SSH are. */
+/**
+ * Terminals of pods: who may have one is told by the doorkeeper of the SSH door, and is a guest as those who come by
+ * SSH are.
+ */
 @Injectable()
 export class TerminalsService implements OnApplicationBootstrap, OnModuleDestroy {
   readonly #tickets: TerminalTickets;
@@ -47,9 +50,13 @@ export class TerminalsService implements OnApplicationBootstrap, OnModuleDestroy
     const { teamId } = await this.pods.find(pod_name, caller, 'useResources');
     await this.gate.requireGrowth(caller, teamId, undefined, 'pod');
     // The role is asked for anew: what it was a moment ago opens nothing. An operator has none here.
-    const admission = caller.kind === 'user' ? await this.doorkeeper.admitUser(pod_name, caller.userId, caller.credential) : null;
+    const admission =
+      caller.kind === 'user' ? await this.doorkeeper.admitUser(pod_name, caller.userId, caller.credential) : null;
     if (!admission)
-      throw new AppError('forbidden', 'A terminal is for members of the team who may use pods: team_owner, team_admin or member.');
+      throw new AppError(
+        'forbidden',
+        'A terminal is for members of the team who may use pods: team_owner, team_admin or member.',
+      );
     if (!admission.run) throw new AppError('conflict', 'The pod is not running. Start it, then open a terminal.');
     const { ticket, expiresAt } = this.#tickets.make({ admission, size: { columns, rows } }, this.#door.place);
     return { ticket, expires_at: expiresAt.toISOString() };
@@ -58,7 +65,10 @@ export class TerminalsService implements OnApplicationBootstrap, OnModuleDestroy
   locate({ ticket, pod_name }: LocateTerminal): TerminalPlace {
     const place = this.#tickets.placeOf(ticket, pod_name);
     if (!place)
-      throw new AppError('unauthenticated', 'The ticket opens no terminal: it is not valid, has expired, or is that of another pod.');
+      throw new AppError(
+        'unauthenticated',
+        'The ticket opens no terminal: it is not valid, has expired, or is that of another pod.',
+      );
     return place;
   }
 }

@@ -50,7 +50,10 @@ async function dial(ticket: string, pod_name = pod.pod_name): Promise<WebSocket>
   return new WebSocket(`ws://${host}:${port}/${pod_name}`, ['atoll.v1', ticket], { headers });
 }
 
-async function terminalOf(who: Partial<UserCaller>, name = pod.pod_name): Promise<{ browser: Browser; shell: ShellUnderTest }> {
+async function terminalOf(
+  who: Partial<UserCaller>,
+  name = pod.pod_name,
+): Promise<{ browser: Browser; shell: ShellUnderTest }> {
   const before = shells.length;
   const socket = await dial((await open(who, name)).ticket, name);
   const browser = new Browser(socket);
@@ -82,7 +85,9 @@ describe('who gets a ticket to a terminal', () => {
 
   it('gives one to who has not accepted an invitation: the caller may use the pods by the API', async () => {
     const invited = member();
-    fixture.owner.members = fixture.owner.members.map((one) => (one.user_id === invited.userId ? { ...one, is_invited: true } : one));
+    fixture.owner.members = fixture.owner.members.map((one) =>
+      one.user_id === invited.userId ? { ...one, is_invited: true } : one,
+    );
     const { browser } = await terminalOf(invited);
     await fixture.get(Guests).look(invited.userId);
     browser.socket.send(Buffer.from('exit 0'));
@@ -101,7 +106,9 @@ describe('who gets a ticket to a terminal', () => {
     fixture.owner.members = fixture.owner.members.filter(({ user_id }) => user_id !== removed.userId);
     expect((await errorOf(open(removed))).code).toBe('forbidden');
     expect((await errorOf(open(member('member', true)))).code).toBe('forbidden');
-    expect((await errorOf(open({ userId: newId(), platformAdmin: true, scope: 'user', teams: [] }))).code).toBe('forbidden');
+    expect((await errorOf(open({ userId: newId(), platformAdmin: true, scope: 'user', teams: [] }))).code).toBe(
+      'forbidden',
+    );
   });
 
   it('refuses a pod that does not run, and a size that is none', async () => {
@@ -109,9 +116,9 @@ describe('who gets a ticket to a terminal', () => {
     await fixture.act(other, 'stop', team);
     await fixture.until(other, 'stopped');
     expect((await errorOf(open(member(), other.pod_name))).code).toBe('conflict');
-    expect((await errorOf(fixture.call(terminals.open, { pod_name: pod.pod_name, columns: 0, rows: 40 }, member()))).code).toBe(
-      'invalid_input',
-    );
+    expect(
+      (await errorOf(fixture.call(terminals.open, { pod_name: pod.pod_name, columns: 0, rows: 40 }, member()))).code,
+    ).toBe('invalid_input');
   });
 });
 
@@ -147,7 +154,11 @@ describe('a terminal', () => {
     expect(shell.sizes.at(-1)).toEqual({ columns: 80, rows: 24 });
     browser.socket.send(Buffer.from('exit 3'));
     expect(await browser.closed).toBe('1000 The shell ended with code 3.');
-    expect(await trailEnds(who)).toEqual({ address: '192.0.2.7', fingerprint: null, end_reason: 'The shell ended with code 3.' });
+    expect(await trailEnds(who)).toEqual({
+      address: '192.0.2.7',
+      fingerprint: null,
+      end_reason: 'The shell ended with code 3.',
+    });
     expect(shell.isClosed).toBe(true);
   });
 
@@ -222,18 +233,21 @@ describe('a terminal', () => {
     stays.browser.socket.close();
   });
 
-  it.each(['key', 'session'] as const)('ends at once with the %s that opened it, and no other of the same user with it', async (kind) => {
-    const who = member();
-    const [ending, staying] = [newId(), newId()].map((id) => ({ ...who, credential: { kind, id } }));
-    const [ends, stays] = [await terminalOf(ending!), await terminalOf(staying!)];
-    fixture.owner.endedCredentials.add(ending!.credential.id);
-    fixture.get(Rpc).publish(credentialsChanged, { user_id: who.userId });
-    expect(await ends.browser.closed).toMatch(/^1008 The (?:API key|session) that opened this terminal has /);
-    while (!ends.shell.isClosed) await delay(5);
-    stays.browser.socket.send(Buffer.from('still here'));
-    await stays.browser.reads('> still here');
-    stays.browser.socket.close();
-  });
+  it.each(['key', 'session'] as const)(
+    'ends at once with the %s that opened it, and no other of the same user with it',
+    async (kind) => {
+      const who = member();
+      const [ending, staying] = [newId(), newId()].map((id) => ({ ...who, credential: { kind, id } }));
+      const [ends, stays] = [await terminalOf(ending!), await terminalOf(staying!)];
+      fixture.owner.endedCredentials.add(ending!.credential.id);
+      fixture.get(Rpc).publish(credentialsChanged, { user_id: who.userId });
+      expect(await ends.browser.closed).toMatch(/^1008 The (?:API key|session) that opened this terminal has /);
+      while (!ends.shell.isClosed) await delay(5);
+      stays.browser.socket.send(Buffer.from('still here'));
+      await stays.browser.reads('> still here');
+      stays.browser.socket.close();
+    },
+  );
 
   it('ends at once where the team begins to require a second factor and its session has none', async () => {
     const session = (who: Member) => ({ ...who, credential: { kind: 'session', id: newId() } as const });
@@ -264,7 +278,9 @@ describe('a terminal', () => {
     const who = { ...member(), credential: { kind: 'session', id: newId() } as const };
     const { ticket } = await open(who);
     fixture.owner.endedCredentials.add(who.credential.id);
-    expect(await new Browser(await dial(ticket)).closed).toMatch(/^1008 The session that opened this terminal has ended/);
+    expect(await new Browser(await dial(ticket)).closed).toMatch(
+      /^1008 The session that opened this terminal has ended/,
+    );
   });
 
   it('stays while it cannot be asked whether its session lives', async () => {

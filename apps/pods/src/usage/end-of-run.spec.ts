@@ -45,7 +45,9 @@ describe('a run whose end is seen late', () => {
     const pod = await fixture.running(team, { name: 'crash', restart: 'always' });
     await exitOf('pod', pod.pod_id);
     await fixture.untilIs(pod, ({ status }) => status === 'pending');
-    await fixture.query(`UPDATE pod SET next_run_at = clock_timestamp() + interval '1 hour' WHERE pod_id = $1`, [pod.pod_id]);
+    await fixture.query(`UPDATE pod SET next_run_at = clock_timestamp() + interval '1 hour' WHERE pod_id = $1`, [
+      pod.pod_id,
+    ]);
     const before = Date.now();
     await fixture.act(pod, 'stop', team);
     await fixture.until(pod, 'stopped');
@@ -57,7 +59,10 @@ describe('a run whose end is seen late', () => {
   it('is billed until it ended, a pod as a VM', async () => {
     await fixture.call(vms.createFlavour, { name: 'small', vcpus: 1, memory_gb: 1 });
     const pod = await fixture.running(team, { name: 'crash', restart: 'never' });
-    const vm = await fixture.untilVm(await fixture.createVm(team, { name: 'crash' }), ({ status }) => status === 'running');
+    const vm = await fixture.untilVm(
+      await fixture.createVm(team, { name: 'crash' }),
+      ({ status }) => status === 'running',
+    );
     const ends = [await exitOf('pod', pod.pod_id), await exitOf('vm', vm.instance_id)];
     await new Promise((resolve) => setTimeout(resolve, 50));
     await fixture.until(pod, 'failed');

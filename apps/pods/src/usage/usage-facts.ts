@@ -10,13 +10,20 @@ import { gigabytesOf } from '../model/volume-size.js';
 /** Each of some hundred bytes. */
 const factsPerEvent = 100;
 
-/** Publishes for billing what is held, from the instant of a transition on, in the transaction of that transition: each fact once. */
+/**
+ * Publishes for billing what is held, from the instant of a transition on, in the transaction of that transition: each
+ * fact once.
+ */
 @Injectable()
 export class UsageFacts {
   constructor(private readonly outbox: Outbox) {}
 
   /** From `at` on each pod runs, or does not. */
-  async tellPods(manager: EntityManager, pods: readonly { pod: PodEntity; at: Date }[], isRunning: boolean): Promise<void> {
+  async tellPods(
+    manager: EntityManager,
+    pods: readonly { pod: PodEntity; at: Date }[],
+    isRunning: boolean,
+  ): Promise<void> {
     const facts = pods.map(({ pod: { podId, podName, revision, teamId, workspaceId, regionId }, at }) => ({
       id: `pod:${podId}:${revision}`,
       time: at.toISOString(),
@@ -56,7 +63,11 @@ export class UsageFacts {
 
   /** From the volume's `enteredAt` on it has this size; 0: it is no longer held. */
   async tellVolume(manager: EntityManager, volume: VolumeEntity, sizeGb: number): Promise<void> {
-    const fact = { ...volumeFact(volume), quantity: String(sizeGb), id: `volume:${volume.volumeId}:${volume.revision}` };
+    const fact = {
+      ...volumeFact(volume),
+      quantity: String(sizeGb),
+      id: `volume:${volume.volumeId}:${volume.revision}`,
+    };
     await this.outbox.add(manager, podUsageTold, { facts: [{ ...fact, time: volume.enteredAt.toISOString() }] });
   }
 
@@ -65,7 +76,14 @@ export class UsageFacts {
     const facts = volumes.flatMap((volume) => {
       const time = volume.usedToldAt?.toISOString();
       if (time === undefined) return [];
-      return [{ ...volumeFact(volume), quantity: String(volume.billedGb), id: `volume:${volume.volumeId}:used:${time}`, time }];
+      return [
+        {
+          ...volumeFact(volume),
+          quantity: String(volume.billedGb),
+          id: `volume:${volume.volumeId}:used:${time}`,
+          time,
+        },
+      ];
     });
     if (facts.length > 0) await this.outbox.add(manager, podUsageTold, { facts });
   }

@@ -47,7 +47,8 @@ export class FlavoursService {
   async find(name: string): Promise<{ vcpus: number; memoryGb: string }> {
     const query = 'SELECT vcpus, memory_gb AS "memoryGb" FROM flavour WHERE name = $1';
     const [found] = await this.statements.query<{ vcpus: number; memoryGb: string }>('flavours.find', query, [name]);
-    if (!found) throw invalidInput([{ path: 'flavour', code: 'exists', message: 'flavour must be the name of a flavour' }]);
+    if (!found)
+      throw invalidInput([{ path: 'flavour', code: 'exists', message: 'flavour must be the name of a flavour' }]);
     return found;
   }
 }

@@ -9,7 +9,10 @@ export interface VmEnd {
   readonly values: Partial<VmEntity> & { readonly endReason: string };
 }
 
-/** What follows when the guest of a VM has stopped by itself, at `nowMs` by the clock of the database; `exit` is null where the VM was removed from outside. */
+/**
+ * What follows when the guest of a VM has stopped by itself, at `nowMs` by the clock of the database; `exit` is null
+ * where the VM was removed from outside.
+ */
 export function afterGuestEnd(
   { autoRestart, failures, startedAt }: VmEntity,
   exit: Exit | null,
@@ -22,7 +25,10 @@ export function afterGuestEnd(
   return { event: 'ENDED', values: { endReason, ...backOffAfter(failures, lastedMs, firstBackOffMs, nowMs) } };
 }
 
-/** What becomes of a VM that waits to start again when that is no longer wanted: what it would be without `auto_restart`. */
+/**
+ * What becomes of a VM that waits to start again when that is no longer wanted: what it would be without
+ * `auto_restart`.
+ */
 export function afterEndWithoutRestart({ endReason }: VmEntity): { event: 'STOP' | 'FAILED'; message: string } {
   return { event: endReason === shutDown ? 'STOP' : 'FAILED', message: endReason ?? 'Its guest has ended.' };
 }

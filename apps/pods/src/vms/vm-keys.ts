@@ -9,7 +9,10 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { vmMachine } from '../model/vm.machine.js';
 
-/** The SSH keys that open the VMs of a team: of the members whose role may use them. A change makes each VM that it concerns be told. */
+/**
+ * The SSH keys that open the VMs of a team: of the members whose role may use them. A change makes each VM that it
+ * concerns be told.
+ */
 @Injectable()
 export class VmKeys {
   constructor(private readonly statements: Statements) {}

@@ -28,7 +28,9 @@ const phases = async ({ instance_id }: Vm, ...runs: number[]) => {
 
 /** What another process does with the VM when the claim of the one that starts it has run out. */
 async function takeOver(): Promise<void> {
-  await fixture.query('UPDATE vm SET claim_token = NULL, claimed_until = NULL, due_at = clock_timestamp(), parked_until = NULL');
+  await fixture.query(
+    'UPDATE vm SET claim_token = NULL, claimed_until = NULL, due_at = clock_timestamp(), parked_until = NULL',
+  );
 }
 
 it('a run is wanted until its VM is stopped, and never again, whoever starts it', async () => {
@@ -73,9 +75,19 @@ it('a process whose claim has run out is not told that a run is wanted, although
 it('a change of keys does not begin a run anew that has gone while they are told', async () => {
   const own = await fixture.team();
   const userId = newId();
-  await fixture.tell(membershipChanged, { team_id: own.team_id, user_id: userId, role: 'member', is_invited: false, revision: 1 });
+  await fixture.tell(membershipChanged, {
+    team_id: own.team_id,
+    user_id: userId,
+    role: 'member',
+    is_invited: false,
+    revision: 1,
+  });
   const vm = await fixture.untilVm(await create(own), isRunning);
-  await fixture.call(sshKeys.add, { public_key: generateKeyPair().publicKey }, { ...own.member, scope: 'user', userId });
+  await fixture.call(
+    sshKeys.add,
+    { public_key: generateKeyPair().publicKey },
+    { ...own.member, scope: 'user', userId },
+  );
   const due = () => fixture.query('SELECT FROM vm WHERE instance_id = $1 AND due_at IS NOT NULL', [vm.instance_id]);
   while ((await due()).length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
   const telling = await heldStart();

@@ -66,11 +66,21 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
       'UPDATE vm SET told = told + 1 WHERE instance_id = $1 RETURNING told',
       [instanceId],
     );
-    const shown = { instance_id: instanceId, revision: row?.told ?? 0, team_id: teamId, name, is_running: state === 'running' };
+    const shown = {
+      instance_id: instanceId,
+      revision: row?.told ?? 0,
+      team_id: teamId,
+      name,
+      is_running: state === 'running',
+    };
     await this.outbox.add(manager, vmChanged, { ...shown, created_at: createdAt.toISOString() });
   }
 
-  protected override async entered(manager: EntityManager, vm: VmEntity, { from, event }: Passage<VmState, VmEvent>): Promise<void> {
+  protected override async entered(
+    manager: EntityManager,
+    vm: VmEntity,
+    { from, event }: Passage<VmState, VmEvent>,
+  ): Promise<void> {
     if (event === 'FAILED' && endings.has(from))
       await owe(manager, vm.gpuaasId, vm.teamId, { kind: 'vm', id: vm.instanceId, run: vm.run, start: 0 });
     if (event === 'FAILED' && from !== 'failing')
@@ -99,7 +109,10 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
     return { againAfterMs: lookAgainMs };
   }
 
-  /** As of pods: false from the moment on at which its run is to end. Throws where it is not, and another process may be at it. */
+  /**
+   * As of pods: false from the moment on at which its run is to end. Throws where it is not, and another process may be
+   * at it.
+   */
   private async isWanted({ instanceId, run }: VmEntity, context: StepContext): Promise<boolean> {
     const [vm] = await this.query<{ state: VmState }>(
       `SELECT state FROM vm WHERE instance_id = $1 AND run = $2 AND state IN ('starting', 'running')`,
@@ -141,7 +154,12 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
     const leftMs = (vm.nextRunAt?.getTime() ?? 0) - (await this.clock.nowMs());
     if (leftMs > 0) return { againAfterMs: leftMs };
     const reference = await this.starts.requireImage(vm.teamId, vm.image, vm.requestId ?? undefined);
-    return this.moving('AGAIN', (row) => ({ run: row.run + 1, restarts: row.restarts + 1, reference, nextRunAt: null }));
+    return this.moving('AGAIN', (row) => ({
+      run: row.run + 1,
+      restarts: row.restarts + 1,
+      reference,
+      nextRunAt: null,
+    }));
   }
 
   private notAgain(): Found {
@@ -149,7 +167,14 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
       decide: async (manager, row) => {
         if (row.autoRestart) return false;
         const { event, message } = afterEndWithoutRestart(row);
-        await this.move(manager, row, event, { ...self, reason: message }, {}, event === 'FAILED' ? { code: 'ended', message } : null);
+        await this.move(
+          manager,
+          row,
+          event,
+          { ...self, reason: message },
+          {},
+          event === 'FAILED' ? { code: 'ended', message } : null,
+        );
         return true;
       },
     };

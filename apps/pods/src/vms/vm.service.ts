@@ -81,7 +81,10 @@ export class VmsService {
       await this.gate.holdOpen(manager, context.caller, teamId, workspaceId);
       const vm = await this.lock(manager, instance_id);
       if (vm.state === 'deleting') throw new AppError('conflict', 'The VM is being deleted.');
-      const changed = { ...(name !== undefined && { name }), ...(auto_restart !== undefined && { autoRestart: auto_restart }) };
+      const changed = {
+        ...(name !== undefined && { name }),
+        ...(auto_restart !== undefined && { autoRestart: auto_restart }),
+      };
       await named(name ?? '', () => manager.update(VmEntity, { instanceId: instance_id }, changed));
       Object.assign(vm, changed);
       if (name !== undefined) await this.steps.tell(manager, vm);
@@ -116,7 +119,8 @@ export class VmsService {
       await this.gate.holdOpen(manager, context.caller, found.teamId, found.workspaceId);
       const vm = await this.lock(manager, instance_id);
       if (vm.state === 'deleting') throw new AppError('conflict', 'The VM is being deleted.');
-      if (vmStatus(vm.state) === 'stopping') throw new AppError('conflict', 'The VM is stopping: start it when it has stopped.');
+      if (vmStatus(vm.state) === 'stopping')
+        throw new AppError('conflict', 'The VM is stopping: start it when it has stopped.');
       if (!atRest.has(vm.state)) {
         const anew = { failures: 0, endReason: null, nextRunAt: null };
         if (action === 'restart' && vm.state === 'restarting') {
@@ -125,7 +129,8 @@ export class VmsService {
           await this.steps.touch(manager, [vm.instanceId]);
           return vmView(Object.assign(vm, anew));
         }
-        const moved = action === 'restart' ? await this.steps.move(manager, vm, 'RESTART', causeOf(context), anew) : undefined;
+        const moved =
+          action === 'restart' ? await this.steps.move(manager, vm, 'RESTART', causeOf(context), anew) : undefined;
         return vmView(moved ?? vm);
       }
       const fresh = { run: vm.run + 1, restarts: 0, failures: 0, endReason: null, nextRunAt: null, reference };
@@ -142,7 +147,10 @@ export class VmsService {
     });
   }
 
-  /** The VM, for a caller who has the permission in its team. Throws `not_found`, in the words for one that does not exist. */
+  /**
+   * The VM, for a caller who has the permission in its team. Throws `not_found`, in the words for one that does not
+   * exist.
+   */
   private async find(instanceId: string, caller: Caller, permission: Permission): Promise<VmEntity> {
     const query = `SELECT * FROM vm WHERE instance_id = $1 AND state <> 'deleted'`;
     const [raw] = await this.statements.query('vms.find', query, [instanceId]);

@@ -1,5 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { instances, podHoldings, sharedVolumes, vms, type CreateVm, type Vm, type VmChanged } from '@atoll/contracts/pods';
+import {
+  instances,
+  podHoldings,
+  sharedVolumes,
+  vms,
+  type CreateVm,
+  type Vm,
+  type VmChanged,
+} from '@atoll/contracts/pods';
 import { teamChanged, teamDeletionRequested } from '@atoll/contracts/teams';
 import { newId } from '@atoll/database';
 import { systemContext } from '@atoll/rpc';
@@ -25,13 +33,21 @@ const stop = ({ instance_id }: Vm, { member } = team) => fixture.call(vms.stop, 
 const restart = ({ instance_id }: Vm, { member } = team) => fixture.call(vms.restart, { instance_id }, member);
 const start = ({ instance_id }: Vm, { member } = team) => fixture.call(vms.start, { instance_id }, member);
 const remove = ({ instance_id }: Vm, { member } = team) => fixture.call(vms.delete, { instance_id }, member);
-const update = ({ instance_id }: Vm, more: object, { member } = team) => fixture.call(vms.update, { instance_id, ...more }, member);
+const update = ({ instance_id }: Vm, more: object, { member } = team) =>
+  fixture.call(vms.update, { instance_id, ...more }, member);
 const factsOf = ({ instance_id }: Vm) => fixture.usageOf(`vm:${instance_id}`);
 
 describe('a VM', () => {
   it('runs in the oldest GPU service of its region, with the size of its flavour, and is billed while it runs', async () => {
     const made = await fixture.createVm(team);
-    expect(made).toMatchObject({ status: 'pending', flavour: 'small', vcpus: 4, memory_gb: 16.5, gpuaas_id: '1', auto_restart: false });
+    expect(made).toMatchObject({
+      status: 'pending',
+      flavour: 'small',
+      vcpus: 4,
+      memory_gb: 16.5,
+      gpuaas_id: '1',
+      auto_restart: false,
+    });
     await fixture.untilVm(made, isRunning);
     expect((await stop(made)).status).toBe('stopping');
     expect(await fixture.untilVm(made, ({ status }) => status === 'stopped')).toMatchObject({ reason: null });
@@ -50,7 +66,8 @@ describe('a VM', () => {
     );
     expect(facts.map(({ time }) => time)).toEqual(history.map(({ at }) => at.toISOString()));
     const left: string[] = [];
-    for await (const { ref } of (await fixture.simulated.driverOf('1')).list(new AbortController().signal)) left.push(ref.id);
+    for await (const { ref } of (await fixture.simulated.driverOf('1')).list(new AbortController().signal))
+      left.push(ref.id);
     expect(left).not.toContain(made.instance_id);
   });
 
@@ -71,7 +88,8 @@ describe('a VM', () => {
     // Of earlier runs nothing is left in the cluster.
     const left: number[] = [];
     const driver = await fixture.simulated.driverOf('1');
-    for await (const { ref } of driver.list(new AbortController().signal)) if (ref.id === vm.instance_id) left.push(ref.run);
+    for await (const { ref } of driver.list(new AbortController().signal))
+      if (ref.id === vm.instance_id) left.push(ref.run);
     expect(left.length).toBe(1);
     await remove(vm);
   });
@@ -82,11 +100,15 @@ describe('a VM', () => {
       const ref = { kind: 'vm', id: vm.instance_id, run: times } as const;
       await (await fixture.simulated.driverOf('1')).remove(ref, new AbortController().signal);
       await fixture.untilVm(vm, (found) => isRunning(found) && found.restarts === times);
-      const [row] = await fixture.query<{ failures: number }>('SELECT failures FROM vm WHERE instance_id = $1', [vm.instance_id]);
+      const [row] = await fixture.query<{ failures: number }>('SELECT failures FROM vm WHERE instance_id = $1', [
+        vm.instance_id,
+      ]);
       expect(row).toEqual({ failures: times });
     }
     await remove(vm);
-    const waits = [0, 1, 2].map((failures) => afterGuestEnd({ autoRestart: true, failures } as VmEntity, null, 50, 1_000).values.nextRunAt);
+    const waits = [0, 1, 2].map(
+      (failures) => afterGuestEnd({ autoRestart: true, failures } as VmEntity, null, 50, 1_000).values.nextRunAt,
+    );
     expect(waits.map((at) => at?.getTime())).toEqual([1_050, 1_100, 1_200]);
   });
 
@@ -111,7 +133,8 @@ describe('a VM', () => {
     expect((await factsOf(vm)).map(({ quantity }) => quantity)).toEqual(['1', '0', '1']);
     const runs: number[] = [];
     const driver = await fixture.simulated.driverOf('1');
-    for await (const { ref } of driver.list(new AbortController().signal)) if (ref.id === vm.instance_id) runs.push(ref.run);
+    for await (const { ref } of driver.list(new AbortController().signal))
+      if (ref.id === vm.instance_id) runs.push(ref.run);
     expect(runs).toEqual([2]);
     await restart(vm);
     expect((await stop(vm)).status).toBe('stopping');
@@ -140,7 +163,10 @@ describe('a VM', () => {
     );
     const { restarts } = await fixture.vm(vm);
     await update(vm, { auto_restart: false });
-    expect(await fixture.untilVm(vm, ({ status }) => status === 'failed')).toMatchObject({ reason: 'Its guest crashed.', restarts });
+    expect(await fixture.untilVm(vm, ({ status }) => status === 'failed')).toMatchObject({
+      reason: 'Its guest crashed.',
+      restarts,
+    });
   });
 
   it('mounts volumes, which are kept as long as it exists', async () => {
@@ -160,7 +186,9 @@ describe('a VM', () => {
     const own = await fixture.team();
     const vm = await running({ name: 'seen', auto_restart: true }, own);
     const list = await fixture.call(instances.list, { team_id: own.team_id }, own.member);
-    expect(list.data).toMatchObject([{ id: vm.instance_id, name: 'seen', kind: 'vm', status: 'running', auto_restart: true }]);
+    expect(list.data).toMatchObject([
+      { id: vm.instance_id, name: 'seen', kind: 'vm', status: 'running', auto_restart: true },
+    ]);
     const holdings = () => fixture.ask(podHoldings.ofTeam, { team_id: own.team_id }, systemContext('teams'));
     expect((await holdings()).regions).toMatchObject([{ vms: 1, vms_in_use: 1, pods: 0 }]);
     const [{ gpuaas_id } = { gpuaas_id: '' }] = await fixture.query<{ gpuaas_id: string }>(
@@ -170,19 +198,25 @@ describe('a VM', () => {
     const ofCluster = () => fixture.ask(podHoldings.ofGpuaas, { gpuaas_id }, systemContext('gpuaas'));
     const before = await ofCluster();
     expect(before.vms).toBeGreaterThan(0);
-    expect(await errorOf(fixture.call(podHoldings.ofGpuaas, { gpuaas_id }, own.member))).toMatchObject({ code: 'forbidden' });
+    expect(await errorOf(fixture.call(podHoldings.ofGpuaas, { gpuaas_id }, own.member))).toMatchObject({
+      code: 'forbidden',
+    });
     await update(vm, { name: 'renamed' }, own);
     await stop(vm, own);
     await fixture.untilVm(vm, ({ status }) => status === 'stopped');
     expect((await holdings()).regions).toMatchObject([{ vms: 1, vms_in_use: 0 }]);
     expect(await ofCluster()).toEqual(before);
-    const told = (await fixture.published<VmChanged>('pods.vm_changed')).filter(({ instance_id }) => instance_id === vm.instance_id);
+    const told = (await fixture.published<VmChanged>('pods.vm_changed')).filter(
+      ({ instance_id }) => instance_id === vm.instance_id,
+    );
     expect(told.map(({ name, is_running }) => [name, is_running])).toEqual([
       ['seen', true],
       ['renamed', true],
       ['renamed', false],
     ]);
-    expect(told.map(({ revision }) => revision)).toEqual(told.map(({ revision }) => revision).toSorted((one, other) => one - other));
+    expect(told.map(({ revision }) => revision)).toEqual(
+      told.map(({ revision }) => revision).toSorted((one, other) => one - other),
+    );
     expect(new Set(told.map(({ revision }) => revision)).size).toBe(told.length);
   });
 
@@ -191,7 +225,9 @@ describe('a VM', () => {
     const vm = await running({}, own);
     await fixture.tell(teamDeletionRequested, { team_id: own.team_id, revision: 2, attempt_id: newId(), force: true });
     await fixture.untilVmDeleted(vm);
-    expect((await fixture.published<{ holds: string }>('teams.team_deletion_answered')).map(({ holds }) => holds)).toContain('1 VM');
+    expect(
+      (await fixture.published<{ holds: string }>('teams.team_deletion_answered')).map(({ holds }) => holds),
+    ).toContain('1 VM');
   });
 });
 
@@ -229,7 +265,10 @@ describe('what refuses a VM', () => {
     const create = () => fixture.createVm(full, { name: `vm-${newId()}` });
     const outcomes = await Promise.allSettled(Array.from({ length: 6 }, create));
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(2);
-    expect(await errorOf(create())).toMatchObject({ code: 'conflict', message: 'The team has 200 VMs, the most that a team may have.' });
+    expect(await errorOf(create())).toMatchObject({
+      code: 'conflict',
+      message: 'The team has 200 VMs, the most that a team may have.',
+    });
     await running({}, await fixture.team());
   });
 
@@ -248,9 +287,15 @@ describe('what refuses a VM', () => {
     }
     expect((await errorOf(fixture.createVm({ ...team, member: stranger.member }))).code).toBe('not_found');
     expect((await errorOf(fixture.call(vms.list, { team_id: team.team_id }, stranger.member))).code).toBe('not_found');
-    expect((await errorOf(fixture.call(vms.createFlavour, { name: 'x', vcpus: 1, memory_gb: 1 }, team.member))).code).toBe('forbidden');
-    expect((await errorOf(fixture.call(vms.createFlavour, { name: 'small', vcpus: 1, memory_gb: 1 }))).code).toBe('conflict');
-    expect((await fixture.call(vms.listFlavours, {}, stranger.member)).data).toMatchObject([{ name: 'small', memory_gb: 16.5 }]);
+    expect(
+      (await errorOf(fixture.call(vms.createFlavour, { name: 'x', vcpus: 1, memory_gb: 1 }, team.member))).code,
+    ).toBe('forbidden');
+    expect((await errorOf(fixture.call(vms.createFlavour, { name: 'small', vcpus: 1, memory_gb: 1 }))).code).toBe(
+      'conflict',
+    );
+    expect((await fixture.call(vms.listFlavours, {}, stranger.member)).data).toMatchObject([
+      { name: 'small', memory_gb: 16.5 },
+    ]);
   });
 
   it('is a suspension, which lets it be stopped and deleted', async () => {
@@ -258,7 +303,14 @@ describe('what refuses a VM', () => {
     const vm = await running({}, suspended);
     const { team_id, workspace_id } = suspended;
     const workspaces = [{ id: workspace_id, name: 'default' }];
-    await fixture.tell(teamChanged, { team_id, name: 'x', status: 'active', is_suspended: true, revision: 2, workspaces });
+    await fixture.tell(teamChanged, {
+      team_id,
+      name: 'x',
+      status: 'active',
+      is_suspended: true,
+      revision: 2,
+      workspaces,
+    });
     for (const attempt of [
       fixture.createVm(suspended, { name: 'more' }),
       start(vm, suspended),
@@ -286,10 +338,16 @@ describe('what refuses a VM', () => {
   });
 
   const bad: [string, Partial<Record<keyof CreateVm, unknown>>][] = [
-    ...['', 'Vm', '-a', 'a.b', 'a;b', '169.254.169.254', 'a'.repeat(58)].map((name): [string, object] => ['name', { name }]),
+    ...['', 'Vm', '-a', 'a.b', 'a;b', '169.254.169.254', 'a'.repeat(58)].map((name): [string, object] => [
+      'name',
+      { name },
+    ]),
     ...['debian\nx', 'Debian', 'a b'].map((image): [string, object] => ['image', { image }]),
     ['auto_restart', { auto_restart: 'yes' }],
-    ...['/', '/proc', '/a/../b', 'data'].map((path): [string, object] => ['volumes.0.path', { volumes: [{ volume_id: '1', path }] }]),
+    ...['/', '/proc', '/a/../b', 'data'].map((path): [string, object] => [
+      'volumes.0.path',
+      { volumes: [{ volume_id: '1', path }] },
+    ]),
   ];
   it.each(bad)('is %s in a form that it may not have: %j', async (path, more) => {
     const error = await errorOf(fixture.createVm(team, more as Partial<CreateVm>));

@@ -18,8 +18,9 @@ const shownNames = 5;
 @Injectable()
 export class MountableVolumes {
   /**
-   * Within the transaction that writes the mounts: until it ends, none of these volumes is deleted. Throws `not_found` for a volume that the team does
-   * not have, `not_supported` for one of another GPU service, `conflict` for one that is being deleted or has failed.
+   * Within the transaction that writes the mounts: until it ends, none of these volumes is deleted. Throws `not_found`
+   * for a volume that the team does not have, `not_supported` for one of another GPU service, `conflict` for one that
+   * is being deleted or has failed.
    */
   async hold(manager: EntityManager, { teamId, gpuaasId }: Mounter, mounts: readonly PodMount[]): Promise<void> {
     const ids = [...new Set(mounts.map(({ volume_id }) => volume_id))];
@@ -33,9 +34,13 @@ export class MountableVolumes {
     for (const { volume_id, name, gpuaas_id, state } of rows) {
       const shown = `The volume ${volume_id} (${name})`;
       if (gpuaas_id !== gpuaasId) {
-        throw new AppError('not_supported', `${shown} is in GPU service ${gpuaas_id}: nothing in GPU service ${gpuaasId} can mount it.`);
+        throw new AppError(
+          'not_supported',
+          `${shown} is in GPU service ${gpuaas_id}: nothing in GPU service ${gpuaasId} can mount it.`,
+        );
       }
-      if (!mountable.has(state)) throw new AppError('conflict', `${shown} is ${state === 'deleting' ? 'being deleted' : 'failed'}.`);
+      if (!mountable.has(state))
+        throw new AppError('conflict', `${shown} is ${state === 'deleting' ? 'being deleted' : 'failed'}.`);
     }
   }
 

@@ -19,7 +19,8 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.stop());
 
-const remove = ({ volume_id }: SharedVolume, { member } = team) => fixture.call(sharedVolumes.delete, { volume_id }, member);
+const remove = ({ volume_id }: SharedVolume, { member } = team) =>
+  fixture.call(sharedVolumes.delete, { volume_id }, member);
 const resize = ({ volume_id }: SharedVolume, size_in_gb: number, { member } = team) =>
   fixture.call(sharedVolumes.resize, { volume_id, size_in_gb }, member);
 
@@ -43,7 +44,9 @@ describe('what refuses a volume', () => {
        FROM shared_volume v, generate_series(1, 997) n WHERE volume_id = $1`,
       [volume_id],
     );
-    const outcomes = await Promise.allSettled(Array.from({ length: 6 }, () => fixture.createVolume(full, { name: newId() })));
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: 6 }, () => fixture.createVolume(full, { name: newId() })),
+    );
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(2);
     expect(await errorOf(fixture.createVolume(full))).toMatchObject({
       code: 'conflict',
@@ -56,9 +59,12 @@ describe('what refuses a volume', () => {
     const volume = await fixture.volume(team);
     const stranger = await fixture.team();
     const viewer = { ...team, member: { ...team.member, teams: [{ teamId: team.team_id, role: 'viewer' as const }] } };
-    expect((await fixture.call(sharedVolumes.get, { volume_id: volume.volume_id }, viewer.member)).name).toBe(volume.name);
+    expect((await fixture.call(sharedVolumes.get, { volume_id: volume.volume_id }, viewer.member)).name).toBe(
+      volume.name,
+    );
     const unknown = { ...volume, volume_id: '999999' };
-    const read = (found: SharedVolume, { member }: ToldTeam) => fixture.call(sharedVolumes.get, { volume_id: found.volume_id }, member);
+    const read = (found: SharedVolume, { member }: ToldTeam) =>
+      fixture.call(sharedVolumes.get, { volume_id: found.volume_id }, member);
     const grow = (found: SharedVolume, by: ToldTeam) => resize(found, 99, by);
     for (const attempt of [read, grow, remove]) {
       if (attempt !== read) expect((await errorOf(attempt(volume, viewer))).code).toBe('forbidden');
@@ -67,7 +73,9 @@ describe('what refuses a volume', () => {
     }
     expect((await errorOf(fixture.createVolume({ ...team, member: stranger.member }))).code).toBe('not_found');
     expect((await errorOf(fixture.createVolume(viewer))).code).toBe('forbidden');
-    expect((await errorOf(fixture.call(sharedVolumes.list, { team_id: team.team_id }, stranger.member))).code).toBe('not_found');
+    expect((await errorOf(fixture.call(sharedVolumes.list, { team_id: team.team_id }, stranger.member))).code).toBe(
+      'not_found',
+    );
   });
 
   it('is a suspension, which lets it be deleted', async () => {
@@ -75,7 +83,14 @@ describe('what refuses a volume', () => {
     const volume = await fixture.volume(suspended);
     const { team_id, workspace_id } = suspended;
     const workspaces = [{ id: workspace_id, name: 'default' }];
-    await fixture.tell(teamChanged, { team_id, name: 'x', status: 'active', is_suspended: true, revision: 2, workspaces });
+    await fixture.tell(teamChanged, {
+      team_id,
+      name: 'x',
+      status: 'active',
+      is_suspended: true,
+      revision: 2,
+      workspaces,
+    });
     for (const attempt of [fixture.createVolume(suspended), resize(volume, 99, suspended)])
       expect((await errorOf(attempt)).code).toBe('team_suspended');
     await remove(volume, suspended);
@@ -111,7 +126,11 @@ describe('a team that is deleted', () => {
       { kind: 'shared_volume', count: 1 },
     ];
     await fixture.tell(teamDeletionRequested, { team_id, revision: 2, attempt_id: whole });
-    expect(await answerTo(whole)).toMatchObject({ holder: 'pods', holds: '1 pod, 1 shared volume', remaining: holdings });
+    expect(await answerTo(whole)).toMatchObject({
+      holder: 'pods',
+      holds: '1 pod, 1 shared volume',
+      remaining: holdings,
+    });
     await fixture.tell(workspaceDeletionRequested, { team_id, workspace_id, revision: 2, attempt_id: part });
     expect((await answerTo(part))?.remaining).toEqual(holdings);
     await fixture.tell(deletionCalledOff, { team_id, revision: 3, attempt_id: whole });

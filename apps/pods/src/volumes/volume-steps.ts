@@ -58,7 +58,8 @@ export class VolumeSteps extends DurableMachine<VolumeEntity, VolumeState, Volum
     volume: VolumeEntity,
     { from, event }: Passage<VolumeState, VolumeEvent>,
   ): Promise<void> {
-    if (event === 'KEPT') await manager.query('UPDATE shared_volume SET next_size_gb = NULL WHERE volume_id = $1', [volume.volumeId]);
+    if (event === 'KEPT')
+      await manager.query('UPDATE shared_volume SET next_size_gb = NULL WHERE volume_id = $1', [volume.volumeId]);
     if (event === 'FAILED' && from !== 'failing')
       await manager.query('UPDATE shared_volume SET failure = last_error WHERE volume_id = $1', [volume.volumeId]);
     const isHeld = volume.state === 'active' || volume.state === 'growing';
@@ -108,7 +109,12 @@ function refOf({ volumeId, teamId }: VolumeEntity): VolumeRef {
   return { kind: 'volume', id: volumeId, run: 0, teamId };
 }
 
-async function request(driver: ClusterDriver, volume: VolumeEntity, sizeGb: number, signal: AbortSignal): Promise<VolumeSight> {
+async function request(
+  driver: ClusterDriver,
+  volume: VolumeEntity,
+  sizeGb: number,
+  signal: AbortSignal,
+): Promise<VolumeSight> {
   await driver.makeVolume({ ref: refOf(volume), workspaceId: volume.workspaceId, sizeGb }, signal);
   return observe(driver, volume, signal);
 }

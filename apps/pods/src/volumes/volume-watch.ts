@@ -75,7 +75,10 @@ export class VolumeWatch extends ClusterRounds {
   }
 
   /** Billing shows the figure, and is told it once an hour: it changes no cost. */
-  private async keepUsed(manager: EntityManager, changed: readonly { volumeId: string; usedBytes: number }[]): Promise<void> {
+  private async keepUsed(
+    manager: EntityManager,
+    changed: readonly { volumeId: string; usedBytes: number }[],
+  ): Promise<void> {
     const told = await manager.query<object[]>(
       `WITH found AS (
          SELECT volume_id, used, used_told_at AS told_before FROM unnest($1::bigint[], $2::bigint[]) given (volume_id, used) JOIN shared_volume USING (volume_id)

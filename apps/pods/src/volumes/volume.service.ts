@@ -44,7 +44,11 @@ export class VolumesService {
     if (kept) return kept;
     const { team_id: teamId, name, size_in_gb: sizeGb } = asked;
     const workspaceId = await this.gate.requireGrowth(context.caller, teamId, asked.workspace_id);
-    const { gpuaas_id, region_id, region_name } = await this.gpuServices.find(asked.region_id, asked.gpuaas_id, context.requestId);
+    const { gpuaas_id, region_id, region_name } = await this.gpuServices.find(
+      asked.region_id,
+      asked.gpuaas_id,
+      context.requestId,
+    );
     await this.requireSupported(gpuaas_id);
     const place = { gpuaasId: gpuaas_id, regionId: region_id, regionName: region_name };
     return this.writers.once(turnOf(teamId), context, async (manager) => {
@@ -94,7 +98,10 @@ export class VolumesService {
     });
   }
 
-  /** The volume, for a caller who has the permission in its team. Throws `not_found`, in the words for one that does not exist. */
+  /**
+   * The volume, for a caller who has the permission in its team. Throws `not_found`, in the words for one that does not
+   * exist.
+   */
   private async find(volumeId: string, caller: Caller, permission: Permission): Promise<VolumeEntity> {
     const query = `SELECT * FROM shared_volume WHERE volume_id = $1 AND state <> 'deleted'`;
     const [raw] = await this.statements.query('volumes.find', query, [volumeId]);
@@ -113,7 +120,8 @@ export class VolumesService {
   private async requireSupported(gpuaasId: string): Promise<void> {
     await this.clusters.requireReachable(gpuaasId);
     const capabilities = await this.clusters.capabilitiesOf(gpuaasId);
-    if (!capabilities.volumes) throw new AppError('not_supported', 'The cluster of this GPU service has no shared volumes.');
+    if (!capabilities.volumes)
+      throw new AppError('not_supported', 'The cluster of this GPU service has no shared volumes.');
   }
 }
 
@@ -126,7 +134,8 @@ async function requireRoom(manager: EntityManager, teamId: string, name: string)
     [teamId, name],
   );
   if (named > 0) throw nameTaken(name);
-  if (live >= mostOfTeam) throw new AppError('conflict', `The team has ${live} shared volumes, the most that a team may have.`);
+  if (live >= mostOfTeam)
+    throw new AppError('conflict', `The team has ${live} shared volumes, the most that a team may have.`);
 }
 
 async function insert<T>(name: string, work: () => Promise<T>): Promise<T> {

@@ -13,7 +13,8 @@ beforeAll(async () => {
 afterAll(() => fixture.stop());
 
 const get = ({ volume_id }: SharedVolume) => fixture.call(sharedVolumes.get, { volume_id });
-const remove = ({ volume_id }: SharedVolume, { member } = team) => fixture.call(sharedVolumes.delete, { volume_id }, member);
+const remove = ({ volume_id }: SharedVolume, { member } = team) =>
+  fixture.call(sharedVolumes.delete, { volume_id }, member);
 const resize = ({ volume_id }: SharedVolume, size_in_gb: number, { member } = team) =>
   fixture.call(sharedVolumes.resize, { volume_id, size_in_gb }, member);
 const isActive = ({ status }: SharedVolume) => status === 'active';
@@ -36,8 +37,18 @@ const instants = async ({ volume_id }: SharedVolume, ...states: string[]) => {
 describe('a shared volume', () => {
   it('is created in the oldest GPU service of its region, grown, and billed for its size until it is deleted', async () => {
     const made = await fixture.createVolume(team, { name: 'datasets', size_in_gb: 100 });
-    expect(made).toMatchObject({ name: 'datasets', region_id: '1', gpuaas_id: '1', size_in_gb: 100, status: 'pending', reason: null });
-    expect(await fixture.untilVolume(made, isActive)).toMatchObject({ used_size_in_gb: 0, workspace_id: team.workspace_id });
+    expect(made).toMatchObject({
+      name: 'datasets',
+      region_id: '1',
+      gpuaas_id: '1',
+      size_in_gb: 100,
+      status: 'pending',
+      reason: null,
+    });
+    expect(await fixture.untilVolume(made, isActive)).toMatchObject({
+      used_size_in_gb: 0,
+      workspace_id: team.workspace_id,
+    });
     expect(await resize(made, 250)).toMatchObject({ status: 'resizing', size_in_gb: 100 });
     expect(await fixture.untilVolume(made, isActive)).toMatchObject({ size_in_gb: 250 });
     expect((await remove(made)).status).toBe('deleting');
@@ -45,7 +56,12 @@ describe('a shared volume', () => {
     const facts = await factsOf(made);
     expect(facts.map(({ quantity }) => quantity)).toEqual(['100', '250', '0']);
     expect(facts.map(({ time }) => time)).toEqual(await instants(made, 'active', 'deleting'));
-    expect(facts[0]).toMatchObject({ kind: 'shared_storage', sku: 'storage.shared', resource_name: 'datasets', region_id: '1' });
+    expect(facts[0]).toMatchObject({
+      kind: 'shared_storage',
+      sku: 'storage.shared',
+      resource_name: 'datasets',
+      region_id: '1',
+    });
   });
 
   it('does not shrink, and is resized by one request at a time', async () => {
@@ -64,7 +80,9 @@ describe('a shared volume', () => {
     const own = await fixture.team();
     const [one, two] = [await fixture.volume(own), await fixture.volume(own, { region_id: '2' })];
     const list = async (more: object = {}) =>
-      (await fixture.call(sharedVolumes.list, { team_id: own.team_id, ...more }, own.member)).data.map(({ volume_id }) => volume_id);
+      (await fixture.call(sharedVolumes.list, { team_id: own.team_id, ...more }, own.member)).data.map(
+        ({ volume_id }) => volume_id,
+      );
     expect(await list()).toEqual([one.volume_id, two.volume_id]);
     expect(await list({ region_id: '2' })).toEqual([two.volume_id]);
     expect(await list({ limit: 1, page: 2 })).toEqual([two.volume_id]);
@@ -103,7 +121,11 @@ it('whatever is done to a volume in whatever order, billing is told each size th
       const sizes = facts.map(({ quantity }) => Number(quantity));
       const [end, ...held] = sizes.toReversed();
       if (last.status === 'failed') return expect(sizes).toEqual([]);
-      expect([end, held[0], held.toReversed()]).toEqual([0, last.size_in_gb, held.toSorted((one, other) => one - other)]);
+      expect([end, held[0], held.toReversed()]).toEqual([
+        0,
+        last.size_in_gb,
+        held.toSorted((one, other) => one - other),
+      ]);
       expect(new Set(held).size).toBe(held.length);
       const history = await instants(volume, 'active', 'deleting');
       expect(history).toEqual(expect.arrayContaining(facts.map(({ time }) => time)));
@@ -133,7 +155,10 @@ describe('a volume that is mounted', () => {
 
   it('is not deleted, in whatever run it is, and its mounters are named', async () => {
     const volume = await fixture.volume(team);
-    const [pod, stopped] = [await fixture.running(team, mountOf(volume)), await fixture.create(team, mountOf(volume, '/a'))];
+    const [pod, stopped] = [
+      await fixture.running(team, mountOf(volume)),
+      await fixture.create(team, mountOf(volume, '/a')),
+    ];
     await fixture.act(stopped, 'stop', team);
     await fixture.until(stopped, 'stopped');
     const names = [pod, stopped].map(({ pod_name }) => `pod ${pod_name}`).toSorted();
@@ -156,7 +181,8 @@ describe('a volume that is mounted', () => {
     const more = await Promise.all(Array.from({ length: 20 }, () => fixture.volume(team)));
     const mounts = more.map(({ volume_id }) => ({ volume_id, path: `/volumes/${volume_id}` }));
     const { pod_name } = pod;
-    const change = (changes: Omit<ChangeMounts, 'pod_name'>) => fixture.call(podBatches.mount, { pod_name, ...changes }, team.member);
+    const change = (changes: Omit<ChangeMounts, 'pod_name'>) =>
+      fixture.call(podBatches.mount, { pod_name, ...changes }, team.member);
     await Promise.all(mounts.slice(0, 8).map((mount) => change({ attach: [mount] })));
     expect(new Set((await fixture.pod(pod)).volumes)).toEqual(new Set([kept, ...mounts.slice(0, 8)]));
     const detach = mounts.slice(0, 4).map(({ volume_id }) => volume_id);
@@ -190,7 +216,8 @@ describe('a volume that is mounted', () => {
 
   it('is one of the team, of the pod’s GPU service, and neither failed nor being deleted', async () => {
     const other = await fixture.team();
-    const refused = async (volume_id: string) => errorOf(fixture.create(team, { volumes: [{ volume_id, path: '/data' }] }));
+    const refused = async (volume_id: string) =>
+      errorOf(fixture.create(team, { volumes: [{ volume_id, path: '/data' }] }));
     const [foreign, unknown] = [await refused((await fixture.volume(other)).volume_id), await refused('999999')];
     expect([foreign.code, foreign.message]).toEqual(['not_found', unknown.message]);
     const elsewhere = await fixture.volume(team, { region_id: '2', name: 'far' });
@@ -264,7 +291,9 @@ describe('a cluster that does not do what is requested', () => {
 
   it('has no volumes: 422 with a sentence', async () => {
     const capabilities = await fixture.simulated.capabilitiesOf('1');
-    const spy = jest.spyOn(fixture.simulated, 'capabilitiesOf').mockResolvedValueOnce({ ...capabilities, volumes: false });
+    const spy = jest
+      .spyOn(fixture.simulated, 'capabilitiesOf')
+      .mockResolvedValueOnce({ ...capabilities, volumes: false });
     expect(await errorOf(fixture.createVolume(team))).toMatchObject({
       code: 'not_supported',
       message: 'The cluster of this GPU service has no shared volumes.',

@@ -12,7 +12,10 @@ import { PodsSettings } from '../pods-settings.js';
 
 const beginning = '00000000-0000-0000-0000-000000000000';
 
-/** Has pods looked at whose cluster shows them otherwise than the database: by hints at once, and by a look at all of them from time to time. */
+/**
+ * Has pods looked at whose cluster shows them otherwise than the database: by hints at once, and by a look at all of
+ * them from time to time.
+ */
 @Injectable()
 export class ClusterWatch extends ClusterRounds {
   private readonly watched = new Map<string, Promise<void>>();

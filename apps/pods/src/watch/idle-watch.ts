@@ -75,7 +75,8 @@ export class IdleWatch implements OnApplicationBootstrap, BeforeApplicationShutd
       }
     } catch (error) {
       const message = messageOf(error);
-      if (!this.isStopping) this.logger.warn(`Cannot read how much pods use their GPUs; no idle pod is stopped meanwhile: ${message}`);
+      if (!this.isStopping)
+        this.logger.warn(`Cannot read how much pods use their GPUs; no idle pod is stopped meanwhile: ${message}`);
     }
   }
 
@@ -125,12 +126,17 @@ export class IdleWatch implements OnApplicationBootstrap, BeforeApplicationShutd
     if (verdict === 'warn') {
       const left = Math.ceil((rule.minutes * 60_000 - (atMs - (next.sinceMs ?? atMs))) / 60_000);
       const allowed = `${idle(rule)} ${rule.minutes === 1 ? 'is' : 'are'} allowed`;
-      await this.lines.write(manager, pod.podId, `The pod is stopped in ${left} min unless it uses its GPU: ${allowed}.`);
+      await this.lines.write(
+        manager,
+        pod.podId,
+        `The pod is stopped in ${left} min unless it uses its GPU: ${allowed}.`,
+      );
     }
     const unknownSinceMs = kind === 'no_data' ? (before?.unknownSinceMs ?? atMs) : null;
     const isUnknown = unknownSinceMs !== null && atMs - unknownSinceMs >= unknownMs;
     const isBlind = kind === 'shared' || isUnknown;
-    if (isBlind && !before?.isBlind) await this.lines.write(manager, pod.podId, isUnknown ? unknownMessage : sharedMessage);
+    if (isBlind && !before?.isBlind)
+      await this.lines.write(manager, pod.podId, isUnknown ? unknownMessage : sharedMessage);
     return { ...next, isBlind, unknownSinceMs };
   }
 }
@@ -142,7 +148,8 @@ function askedOf({ pod_id, start, pod_name, image, is_simulated }: Watched): Rea
 }
 
 const unknownMessage = 'idle_stop has no effect for now: there is no figure of how much the pod uses its GPU.';
-const sharedMessage = 'idle_stop has no effect: the pod shares its GPU with others, and what each of them uses cannot be told apart.';
+const sharedMessage =
+  'idle_stop has no effect: the pod shares its GPU with others, and what each of them uses cannot be told apart.';
 
 function idle({ minutes: count, gpu_below_percent }: IdleStop): string {
   return `${minutes(count)} with less than ${gpu_below_percent} % use of its GPU`;

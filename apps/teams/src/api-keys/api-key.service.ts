@@ -19,7 +19,10 @@ interface NewKey extends KeyHolder {
   boundUntil?: Date | null;
 }
 
-/** Makes, replaces and revokes keys, within the transaction of whoever asks. A key in full is returned once and kept nowhere. */
+/**
+ * Makes, replaces and revokes keys, within the transaction of whoever asks. A key in full is returned once and kept
+ * nowhere.
+ */
 @Injectable()
 export class ApiKeysService {
   constructor(private readonly settings: TeamsSettings) {}
@@ -31,7 +34,12 @@ export class ApiKeysService {
   /** Stores the keys and returns each in full, in their order. */
   async issue(manager: EntityManager, newKeys: readonly NewKey[], createKey = createApiKey): Promise<string[]> {
     const issued = newKeys.map((newKey) => ({ newKey, key: createKey() }));
-    const rows = issued.map(({ newKey, key }) => ({ ...newKey, id: newId(), digest: this.digest(key), mask: maskApiKey(key) }));
+    const rows = issued.map(({ newKey, key }) => ({
+      ...newKey,
+      id: newId(),
+      digest: this.digest(key),
+      mask: maskApiKey(key),
+    }));
     await manager.insert(ApiKeyEntity, rows);
     return issued.map(({ key }) => key);
   }
@@ -56,7 +64,10 @@ export class ApiKeysService {
 
   /** The newest key, live or ended. */
   last(manager: EntityManager, { userId, teamId }: KeyHolder): Promise<ApiKeyEntity | null> {
-    return manager.findOne(ApiKeyEntity, { where: { userId, teamId: teamId ?? IsNull() }, order: { createdAt: 'DESC' } });
+    return manager.findOne(ApiKeyEntity, {
+      where: { userId, teamId: teamId ?? IsNull() },
+      order: { createdAt: 'DESC' },
+    });
   }
 
   /** The key which the next one replaces. */

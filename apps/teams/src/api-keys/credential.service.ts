@@ -11,8 +11,9 @@ interface CredentialRow extends Omit<Credential, 'expiry_date' | 'scope'> {
 }
 
 /**
- * One look-up in the unique index of digests, however many keys there are; the rest hangs on the row that it finds. The operator may do
- * everything in every team and often owns most of them: those are left out, since the answer travels with each call.
+ * One look-up in the unique index of digests, however many keys there are; the rest hangs on the row that it finds. The
+ * operator may do everything in every team and often owns most of them: those are left out, since the answer travels
+ * with each call.
  */
 export const credentialQuery = `
   SELECT k.id AS key_id, k.user_id, k.team_id, k.expiry_date, k.ip_whitelist, u.platform_admin,
@@ -34,7 +35,9 @@ export class CredentialsService {
 
   async verify({ digest }: KeyDigest, { caller }: CallContext): Promise<Credential> {
     if (caller.kind !== 'system') throw new AppError('forbidden', 'Only the gateway asks this.');
-    const [row] = await this.statements.query<CredentialRow>('credentials.verify', credentialQuery, [Buffer.from(digest, 'hex')]);
+    const [row] = await this.statements.query<CredentialRow>('credentials.verify', credentialQuery, [
+      Buffer.from(digest, 'hex'),
+    ]);
     const isMembership = row?.team_id != null;
     if (!row || (isMembership && row.teams.length === 0))
       throw new AppError('unauthenticated', 'The API key is not known, or was revoked.');

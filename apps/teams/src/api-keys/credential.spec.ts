@@ -15,7 +15,14 @@ describe('verifying a key', () => {
   it("answers for the operator's key: the user as a whole, who needs no list of teams, no expiry", async () => {
     await fixture.createTeam();
     const found = await fixture.verify(fixture.admin);
-    expect(found).toMatchObject({ scope: 'user', platform_admin: true, timezone: 'UTC', teams: [], expiry_date: null, ip_whitelist: '' });
+    expect(found).toMatchObject({
+      scope: 'user',
+      platform_admin: true,
+      timezone: 'UTC',
+      teams: [],
+      expiry_date: null,
+      ip_whitelist: '',
+    });
   });
 
   it('answers for the key of a user as a whole: all of their teams that are', async () => {
@@ -23,7 +30,12 @@ describe('verifying a key', () => {
     const gone = await fixture.createTeam();
     const [user_id = ''] = made.userIds;
     for (const { team } of [await fixture.createTeam(), gone]) {
-      await fixture.call(fixture.admin, members.add, { team_id: team.id, email: made.emails[0] ?? '', name: 'x', role: 'viewer' });
+      await fixture.call(fixture.admin, members.add, {
+        team_id: team.id,
+        email: made.emails[0] ?? '',
+        name: 'x',
+        role: 'viewer',
+      });
     }
     await fixture.call(fixture.admin, teams.delete, { team_id: gone.team.id });
     const found = await fixture.verify(await fixture.wholeKeyOf(user_id));
@@ -34,7 +46,11 @@ describe('verifying a key', () => {
   it('answers for the key of a member: that team, with the role of now, and once the member has accepted the zone of now', async () => {
     const { team, keys, userIds } = await fixture.createTeam('member');
     const [key = ''] = keys;
-    await fixture.call(fixture.admin, members.changeRole, { team_id: team.id, user_id: userIds[0] ?? '', role: 'billing_viewer' });
+    await fixture.call(fixture.admin, members.changeRole, {
+      team_id: team.id,
+      user_id: userIds[0] ?? '',
+      role: 'billing_viewer',
+    });
     await fixture.query(`UPDATE "user" SET timezone = 'Asia/Kathmandu' WHERE id = $1`, [userIds[0]]);
     expect((await fixture.verify(key)).timezone).toBe('UTC');
     await fixture.query(`UPDATE membership SET status = 'active' WHERE user_id = $1`, [userIds[0]]);
@@ -62,12 +78,16 @@ describe('verifying a key', () => {
 
   it('is for a service alone', async () => {
     const context = await fixture.contextOf(fixture.admin, credentials.verify, {});
-    const refused = await errorOf(fixture.ask(credentials.verify, { digest: digestApiKey(fixture.admin, pepper) }, context));
+    const refused = await errorOf(
+      fixture.ask(credentials.verify, { digest: digestApiKey(fixture.admin, pepper) }, context),
+    );
     expect(refused.code).toBe('forbidden');
   });
 
   it.each(['', 'z'.repeat(64), 'a'.repeat(63), `${'a'.repeat(63)}\0`])('refuses %j', async (digest) => {
-    expect((await errorOf(fixture.ask(credentials.verify, { digest }, systemContext('gateway')))).code).toBe('invalid_input');
+    expect((await errorOf(fixture.ask(credentials.verify, { digest }, systemContext('gateway')))).code).toBe(
+      'invalid_input',
+    );
   });
 
   it('is one look-up in the index of digests, however many keys there are', async () => {
@@ -77,7 +97,9 @@ describe('verifying a key', () => {
       [user?.id],
     );
     await fixture.query('ANALYZE api_key');
-    const plan = await fixture.query<{ 'QUERY PLAN': string }>(`EXPLAIN (COSTS OFF) ${credentialQuery.replace('$1', `'\\x00'`)}`);
+    const plan = await fixture.query<{ 'QUERY PLAN': string }>(
+      `EXPLAIN (COSTS OFF) ${credentialQuery.replace('$1', `'\\x00'`)}`,
+    );
     const lines = plan.map((row) => row['QUERY PLAN']);
     expect(lines.filter((line) => line.includes('on api_key'))).toEqual([
       expect.stringMatching(/Index Scan using api_key_digest_key on api_key/),

@@ -15,13 +15,18 @@ export interface SettledTerms {
   graceSeconds: number;
 }
 
-/** The terms asked for a key, with defaults; `nowMs` is the database's. Throws `invalid_input` for an expiry in the past, or too far ahead. */
+/**
+ * The terms asked for a key, with defaults; `nowMs` is the database's. Throws `invalid_input` for an expiry in the
+ * past, or too far ahead.
+ */
 export function settleTerms(terms: KeyTerms, nowMs: number): SettledTerms {
   const { expiry_date: asked, ip_whitelist: whitelist, grace_seconds: graceSeconds = 0 } = terms;
   const expiryMs = asked === undefined ? nowMs + defaultLifeMs : Date.parse(asked);
-  if (Number.isNaN(expiryMs)) throw invalidField('expiry_date', 'isInstant', 'must be an instant such as 2026-10-01T00:00:00Z');
+  if (Number.isNaN(expiryMs))
+    throw invalidField('expiry_date', 'isInstant', 'must be an instant such as 2026-10-01T00:00:00Z');
   if (expiryMs <= nowMs) throw invalidField('expiry_date', 'inFuture', 'must be in the future');
-  if (expiryMs > nowMs + longestLifeMs) throw invalidField('expiry_date', 'withinYear', 'must be at most 365 days ahead');
+  if (expiryMs > nowMs + longestLifeMs)
+    throw invalidField('expiry_date', 'withinYear', 'must be at most 365 days ahead');
   return {
     expiryDate: new Date(expiryMs),
     isExpiryAsked: asked !== undefined,

@@ -19,7 +19,11 @@ type Call = (context: CallContext) => Promise<() => Promise<unknown>>;
 
 async function passkeyOf(context: CallContext) {
   const { challenge_id, options } = await fixture.ask(passkeys.begin, {}, context);
-  return { challenge_id, credential: new Authenticator('atoll.example.com', publicUrl).register(options), name: 'Laptop' };
+  return {
+    challenge_id,
+    credential: new Authenticator('atoll.example.com', publicUrl).register(options),
+    name: 'Laptop',
+  };
 }
 
 /** What outlasts the session that asks for it. */
@@ -45,7 +49,9 @@ const lasting: Record<string, Call> = {
 /** What takes a session that has not ended, of whatever age. */
 const ofLive: Record<string, Call> = {
   'another password': (context) =>
-    Promise.resolve(() => fixture.ask(passwords.change, { current: password, new: 'another horse battery staple' }, context)),
+    Promise.resolve(() =>
+      fixture.ask(passwords.change, { current: password, new: 'another horse battery staple' }, context),
+    ),
   'a team': (context) => Promise.resolve(() => fixture.ask(teams.create, { name: 'Research' }, context)),
   'a one-time link': async (context) => {
     const { email } = await somebody(fixture);

@@ -13,8 +13,9 @@ export async function requireLiveCredential(manager: EntityManager, { credential
 }
 
 /**
- * For what replaces keys. A key that was revoked must not get itself a successor, nor must one that was replaced and lives out its grace: whoever holds it still
- * could replace its successor in turn. Everything else it may for as long as it lives, since that is what a grace is for.
+ * For what replaces keys. A key that was revoked must not get itself a successor, nor must one that was replaced and
+ * lives out its grace: whoever holds it still could replace its successor in turn. Everything else it may for as long
+ * as it lives, since that is what a grace is for.
  */
 export async function requireIssuingCredential(manager: EntityManager, caller: Caller): Promise<void> {
   if (caller.kind === 'system') return;
@@ -24,17 +25,17 @@ export async function requireIssuingCredential(manager: EntityManager, caller: C
 }
 
 /**
- * For what outlasts a session, such as a second factor: a session takes a log-in of the last 10 minutes, and with the second factor where its user has
- * one. So a password alone adds no factor beside those that there are, and removes none. A key that was replaced adds none either: by a passkey whoever holds
- * it would go on after its grace.
+ * For what outlasts a session, such as a second factor: a session takes a log-in of the last 10 minutes, and with the
+ * second factor where its user has one. So a password alone adds no factor beside those that there are, and removes
+ * none. A key that was replaced adds none either: by a passkey whoever holds it would go on after its grace.
  */
 export async function requireFreshCredential(manager: EntityManager, caller: UserCaller): Promise<void> {
   await freshSession(manager, caller);
 }
 
 /**
- * As `requireFreshCredential`, for keys that act for their user as a whole: those reach what a session does not reach without a second factor, so a session
- * that makes one has it wherever one is required.
+ * As `requireFreshCredential`, for keys that act for their user as a whole: those reach what a session does not reach
+ * without a second factor, so a session that makes one has it wherever one is required.
  */
 export async function requireWholeCredential(
   manager: EntityManager,
@@ -55,14 +56,18 @@ export async function requireWholeCredential(
 }
 
 /** The session, where it is one. */
-async function freshSession(manager: EntityManager, { userId, credential: { kind, id } }: UserCaller): Promise<SessionEntity | undefined> {
+async function freshSession(
+  manager: EntityManager,
+  { userId, credential: { kind, id } }: UserCaller,
+): Promise<SessionEntity | undefined> {
   if (kind === 'key') return void (await currentKey(manager, id, 'it cannot change how its user logs in'));
   const session = await liveSession(manager, id);
   const [row] = await manager.query<{ is_fresh: boolean; has_factor: boolean }[]>(
     `SELECT $2::timestamptz > now() - interval '${freshLogInMinutes} minutes' AS is_fresh, ${hasFactor('$1::uuid')} AS has_factor`,
     [userId, session.createdAt],
   );
-  if (!row?.is_fresh) throw new AppError('forbidden', `This takes a log-in of the last ${freshLogInMinutes} minutes. Log in again.`);
+  if (!row?.is_fresh)
+    throw new AppError('forbidden', `This takes a log-in of the last ${freshLogInMinutes} minutes. Log in again.`);
   if (row.has_factor && !session.hasSecondFactor) {
     throw new AppError('forbidden', 'This takes a log-in with your second factor. Log in again, with it.');
   }
@@ -78,7 +83,10 @@ async function liveKey(manager: EntityManager, id: string): Promise<ApiKeyEntity
 async function currentKey(manager: EntityManager, id: string, what: string): Promise<void> {
   const { replacedAt } = await liveKey(manager, id);
   if (replacedAt === null) return;
-  throw new AppError('forbidden', `This key was replaced and lives out its grace: ${what}. The key that replaced it can.`);
+  throw new AppError(
+    'forbidden',
+    `This key was replaced and lives out its grace: ${what}. The key that replaced it can.`,
+  );
 }
 
 async function liveSession(manager: EntityManager, id: string): Promise<SessionEntity> {

@@ -49,7 +49,10 @@ export class BatchesService {
     return { teams: await this.statements.query<NamedTeam>('batches.names', namesQuery, [team_id]) };
   }
 
-  async findMembers({ team_id, page, limit, search = '' }: FindMembers, { caller }: CallContext): Promise<FoundMembers> {
+  async findMembers(
+    { team_id, page, limit, search = '' }: FindMembers,
+    { caller }: CallContext,
+  ): Promise<FoundMembers> {
     requirePermission(caller, team_id, 'readTeam');
     const managers: readonly TeamRole[] = permissions.manageTeam;
     const isManager = isPlatformAdmin(caller) || managers.includes(roleOf(caller, team_id) ?? 'viewer');
@@ -66,7 +69,11 @@ export class BatchesService {
   async workspaces({ workspace_ids }: FindWorkspaces, { caller }: CallContext): Promise<FoundWorkspaces> {
     const values = [workspace_ids, teamsThatAllow(caller, 'readTeam')];
     return {
-      workspaces: await this.statements.query<FoundWorkspaces['workspaces'][number]>('batches.workspaces', workspacesQuery, values),
+      workspaces: await this.statements.query<FoundWorkspaces['workspaces'][number]>(
+        'batches.workspaces',
+        workspacesQuery,
+        values,
+      ),
     };
   }
 
@@ -81,7 +88,11 @@ export class BatchesService {
   }
 
   private async wasDeleted({ team_id }: TeamPath): Promise<boolean> {
-    const rows = await this.statements.query('batches.was_deleted', 'SELECT FROM team WHERE id = $1 AND deleted_at IS NOT NULL', [team_id]);
+    const rows = await this.statements.query(
+      'batches.was_deleted',
+      'SELECT FROM team WHERE id = $1 AND deleted_at IS NOT NULL',
+      [team_id],
+    );
     return rows.length > 0;
   }
 }

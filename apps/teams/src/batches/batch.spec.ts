@@ -35,7 +35,9 @@ describe('a team with an image policy', () => {
     expect(created.policy_info).toEqual({ policy_id: policy.id, policy_name: 'approved' });
     expect(created.members.map(({ email }) => email)).not.toContain(operatorEmail);
     const refused = { name: 'Without', members: [person('team_owner')], image_policy_id: unknownId };
-    expect(await errorOf(fixture.call(fixture.admin, teamBatches.create, refused))).toMatchObject({ code: 'not_found' });
+    expect(await errorOf(fixture.call(fixture.admin, teamBatches.create, refused))).toMatchObject({
+      code: 'not_found',
+    });
     expect(await fixture.query(`SELECT FROM team WHERE name = 'Without'`)).toEqual([]);
     expect(await fixture.query(`SELECT FROM "user" WHERE email = $1`, [refused.members[0]?.email])).toEqual([]);
   });
@@ -68,7 +70,8 @@ describe('people who are invited together', () => {
   it('become members all or none: one who is already, one who is named twice, one who may not be made', async () => {
     const { team, keys } = await fixture.createTeam('team_owner', 'team_admin');
     const [owner = '', admin = ''] = keys;
-    const ask = (key: string, members: NewMember[]) => errorOf(fixture.call(key, teamBatches.addMembers, { team_id: team.id, members }));
+    const ask = (key: string, members: NewMember[]) =>
+      errorOf(fixture.call(key, teamBatches.addMembers, { team_id: team.id, members }));
     const fresh = person();
     const known = team.members[0]?.email ?? '';
     expect(await ask(owner, [fresh, { ...person(), email: known }])).toMatchObject({ code: 'conflict' });
@@ -104,21 +107,29 @@ describe('looking for members', () => {
     expect((await find('_%')).data.map(({ name }) => name)).toEqual(['Straße_%']);
     expect((await find('nobody')).pagination).toEqual({ page: 0, limit: 10, total: 0 });
     const last = await find('zoe-', 1_000_000);
-    expect([last.pagination.page, last.data.map(({ email }) => email)]).toEqual([2, people.slice(20).map(({ email }) => email)]);
+    expect([last.pagination.page, last.data.map(({ email }) => email)]).toEqual([
+      2,
+      people.slice(20).map(({ email }) => email),
+    ]);
     expect((await find('', 0, 1000)).data).toHaveLength(26);
   });
 
   it('tells when a person was invited, and when they accepted', async () => {
     const { team, keys } = await fixture.createTeam('team_owner');
     const person = await somebody(fixture);
-    await fixture.call(keys[0] ?? '', members.add, { team_id: team.id, email: person.email, name: 'Ada', role: 'member' });
+    await fixture.call(keys[0] ?? '', members.add, {
+      team_id: team.id,
+      email: person.email,
+      name: 'Ada',
+      role: 'member',
+    });
     const search = { team_id: team.id, page: 0, limit: 10, search: person.email };
     const seen = async () => (await fixture.call(keys[0] ?? '', teamBatches.findMembers, search)).data[0];
     expect(await seen()).toMatchObject({ status: 'invited', joined_at: null });
-    await fixture.query(`UPDATE membership SET created_at = now() - interval '1 day' WHERE user_id = $1 AND team_id = $2`, [
-      person.userId,
-      team.id,
-    ]);
+    await fixture.query(
+      `UPDATE membership SET created_at = now() - interval '1 day' WHERE user_id = $1 AND team_id = $2`,
+      [person.userId, team.id],
+    );
     const before = Date.now();
     await fixture.ask(invitations.accept, { team_id: team.id }, await contextOf(fixture, await logIn(fixture, person)));
     const { created_at = '', joined_at } = (await seen()) ?? {};
@@ -130,14 +141,21 @@ describe('looking for members', () => {
     const { team, keys, userIds } = await fixture.createTeam('team_owner', 'viewer');
     const [owner = '', viewer = ''] = keys;
     await fixture.query(`UPDATE "user" SET timezone = 'Asia/Tokyo' WHERE id = ANY ($1)`, [userIds]);
-    for (const id of userIds) await fixture.query(`INSERT INTO second_factor (user_id, sealed, is_confirmed) VALUES ($1, 'x', true)`, [id]);
-    const seen = async (key: string) => (await fixture.call(key, teamBatches.findMembers, { team_id: team.id, page: 0, limit: 10 })).data;
+    for (const id of userIds)
+      await fixture.query(`INSERT INTO second_factor (user_id, sealed, is_confirmed) VALUES ($1, 'x', true)`, [id]);
+    const seen = async (key: string) =>
+      (await fixture.call(key, teamBatches.findMembers, { team_id: team.id, page: 0, limit: 10 })).data;
     expect(await seen(owner)).toMatchObject([
       { timezone: 'UTC', second_factor: false },
       { timezone: 'UTC', second_factor: false },
     ]);
-    await fixture.query(`UPDATE membership SET status = 'active' WHERE team_id = $1 AND role = 'team_owner'`, [team.id]);
-    expect(await seen(owner)).toMatchObject([{ timezone: 'Asia/Tokyo', second_factor: true }, { second_factor: false }]);
+    await fixture.query(`UPDATE membership SET status = 'active' WHERE team_id = $1 AND role = 'team_owner'`, [
+      team.id,
+    ]);
+    expect(await seen(owner)).toMatchObject([
+      { timezone: 'Asia/Tokyo', second_factor: true },
+      { second_factor: false },
+    ]);
     expect(await seen(viewer)).toMatchObject([{ timezone: 'Asia/Tokyo', second_factor: false }, {}]);
   });
 });
@@ -163,11 +181,17 @@ describe('what only the operator has', () => {
   it('a team that is ended twice is gone twice; to anybody else it is not found, as one that never was', async () => {
     const { team } = await fixture.createTeam('team_owner');
     const other = await fixture.createTeam('team_owner');
-    expect(await errorOf(fixture.call(other.keys[0] ?? '', teamBatches.end, { team_id: team.id }))).toMatchObject({ code: 'not_found' });
+    expect(await errorOf(fixture.call(other.keys[0] ?? '', teamBatches.end, { team_id: team.id }))).toMatchObject({
+      code: 'not_found',
+    });
     expect(await fixture.call(fixture.admin, teamBatches.end, { team_id: team.id })).toEqual({ deleting: null });
     expect(await fixture.call(fixture.admin, teamBatches.end, { team_id: team.id })).toEqual({ deleting: null });
-    expect(await errorOf(fixture.call(other.keys[0] ?? '', teamBatches.end, { team_id: team.id }))).toMatchObject({ code: 'not_found' });
-    expect(await errorOf(fixture.call(fixture.admin, teamBatches.end, { team_id: unknownId }))).toMatchObject({ code: 'not_found' });
+    expect(await errorOf(fixture.call(other.keys[0] ?? '', teamBatches.end, { team_id: team.id }))).toMatchObject({
+      code: 'not_found',
+    });
+    expect(await errorOf(fixture.call(fixture.admin, teamBatches.end, { team_id: unknownId }))).toMatchObject({
+      code: 'not_found',
+    });
   });
 
   it('the workspaces of all teams; others have those of their own', async () => {
@@ -185,10 +209,14 @@ describe('what only the operator has', () => {
     const { team } = await fixture.createTeam('team_owner');
     const { keys } = await fixture.createTeam('team_owner');
     const [key = ''] = keys;
-    expect(await errorOf(fixture.call(key, teamBatches.findMembers, { team_id: team.id, page: 0, limit: 1 }))).toMatchObject({
+    expect(
+      await errorOf(fixture.call(key, teamBatches.findMembers, { team_id: team.id, page: 0, limit: 1 })),
+    ).toMatchObject({
       code: 'not_found',
     });
-    expect(await errorOf(fixture.call(key, teamBatches.addMembers, { team_id: team.id, members: [person()] }))).toMatchObject({
+    expect(
+      await errorOf(fixture.call(key, teamBatches.addMembers, { team_id: team.id, members: [person()] })),
+    ).toMatchObject({
       code: 'not_found',
     });
     expect(await errorOf(fixture.call(key, teamBatches.names, {}))).toMatchObject({ code: 'forbidden' });

@@ -2,8 +2,9 @@ import { instantJson } from '../sql/json.js';
 import { memberJoins, memberJson, nameOf } from '../views/member-query.js';
 
 /**
- * The members of the team `$1` whose name or address holds `$2` in either case: the page `$4` of `$3` entries, or the last page that has any. Of the account
- * of a person who has not accepted nothing is told; whether a second factor is taken, only where `$5`.
+ * The members of the team `$1` whose name or address holds `$2` in either case: the page `$4` of `$3` entries, or the
+ * last page that has any. Of the account of a person who has not accepted nothing is told; whether a second factor is
+ * taken, only where `$5`.
  */
 export const findMembersQuery = `
   WITH found AS MATERIALIZED (

@@ -63,9 +63,10 @@ describe('a user who is in as many teams as one may be', () => {
     const accept = () => fixture.ask(invitations.accept, { team_id: first.made.team.id }, context);
     const create = () => fixture.ask(teams.create, { name: 'One too many' }, context);
     for (const call of [use, accept, create]) expect(await errorOf(call())).toMatchObject(full);
-    const left = await fixture.query<{ team_id: string }>(`SELECT team_id FROM membership WHERE user_id = $1 AND status = 'active'`, [
-      userId,
-    ]);
+    const left = await fixture.query<{ team_id: string }>(
+      `SELECT team_id FROM membership WHERE user_id = $1 AND status = 'active'`,
+      [userId],
+    );
     for (const [at, call] of [use, accept, create].entries()) {
       await fixture.ask(members.remove, { team_id: left[at]?.team_id ?? '', user_id: userId }, context);
       await call();
@@ -92,7 +93,9 @@ describe('a user who is in as many teams as one may be', () => {
     await runner.commitTransaction();
     await runner.release();
     const refusals = (await calls).flatMap((call) => (call.status === 'rejected' ? [call.reason as unknown] : []));
-    expect(refusals.map((error) => isAppError(error) && [error.code, error.message])).toEqual(Array(3).fill(Object.values(full)));
+    expect(refusals.map((error) => isAppError(error) && [error.code, error.message])).toEqual(
+      Array(3).fill(Object.values(full)),
+    );
     expect(await activeTeams(userId)).toBe(mostTeams);
   });
 
@@ -145,7 +148,8 @@ it('of the invitations that others made, however many, the profile shows the old
   const key = await fixture.wholeKeyOf(person.userId);
   const opened = await logIn(fixture, person);
   const context = await contextOf(fixture, opened);
-  const invited = async () => (await fixture.ask(users.profile, {}, context)).teams.filter(({ status }) => status === 'invited');
+  const invited = async () =>
+    (await fixture.ask(users.profile, {}, context)).teams.filter(({ status }) => status === 'invited');
   const sent = await allStatementsDuring(async () => {
     const { teams: own } = await fixture.ask(users.profile, {}, context);
     expect(own).toHaveLength(102);

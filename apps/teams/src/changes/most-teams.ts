@@ -7,7 +7,10 @@ export const mostTeams = 200;
 /** Of the invitations of a user, which others decide, the oldest so many are shown, and their teams travel too. */
 const mostInvitations = 100;
 
-/** SQL: the memberships of the user `u` that open their teams, among them so many that wait to be accepted. Of no more than these a row is read. */
+/**
+ * SQL: the memberships of the user `u` that open their teams, among them so many that wait to be accepted. Of no more
+ * than these a row is read.
+ */
 export const openMemberships = `
   SELECT a.* FROM membership a WHERE a.user_id = u.id AND a.status = 'active'
   UNION ALL (SELECT i.* FROM membership i JOIN team it ON it.id = i.team_id AND it.deleted_at IS NULL
@@ -20,8 +23,8 @@ const roomQuery = `SELECT u.platform_admin OR (
   FROM "user" u WHERE u.id = $1`;
 
 /**
- * Within a transaction that has locked its team and its users before: whether the user may join another team. Until it ends, others who let the same user
- * join one wait.
+ * Within a transaction that has locked its team and its users before: whether the user may join another team. Until it
+ * ends, others who let the same user join one wait.
  */
 export async function hasRoomForTeam(manager: EntityManager, userId: string): Promise<boolean> {
   await takeTurn(manager, `teams of ${userId}`);

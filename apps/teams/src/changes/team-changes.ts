@@ -1,5 +1,11 @@
 import { isPlatformAdmin, notFound, type CallContext, type Caller } from '@atoll/contracts';
-import { membershipChanged, teamUpdated, type TeamStanding, type TeamUpdate, type WorkspaceStanding } from '@atoll/contracts/teams';
+import {
+  membershipChanged,
+  teamUpdated,
+  type TeamStanding,
+  type TeamUpdate,
+  type WorkspaceStanding,
+} from '@atoll/contracts/teams';
 import { AppError } from '@atoll/errors';
 import { Outbox } from '@atoll/events';
 import { Injectable } from '@nestjs/common';
@@ -9,12 +15,18 @@ import { WorkspaceEntity } from '../model/workspace.entity.js';
 import { TeamEntity } from '../model/team.entity.js';
 import { requireRoomForTeam } from './most-teams.js';
 
-/** How every change of a team begins and ends: its row is locked, so that changes of one team are serial; then its next revision is published. */
+/**
+ * How every change of a team begins and ends: its row is locked, so that changes of one team are serial; then its next
+ * revision is published.
+ */
 @Injectable()
 export class TeamChanges {
   constructor(private readonly outbox: Outbox) {}
 
-  /** The team, locked until the transaction ends. Throws `not_found` for one that is unknown or deleted; `what` is what the caller looked for. */
+  /**
+   * The team, locked until the transaction ends. Throws `not_found` for one that is unknown or deleted; `what` is what
+   * the caller looked for.
+   */
   async lock(manager: EntityManager, teamId: string, what = 'team'): Promise<TeamEntity> {
     const team = await manager.findOne(TeamEntity, {
       where: { id: teamId, deletedAt: IsNull() },
@@ -24,7 +36,10 @@ export class TeamChanges {
     return team;
   }
 
-  /** As `lock`, for what gives to a team or changes it: a suspended team may only read and give back, and one that goes gets nothing new. */
+  /**
+   * As `lock`, for what gives to a team or changes it: a suspended team may only read and give back, and one that goes
+   * gets nothing new.
+   */
   async lockForGrowth(manager: EntityManager, teamId: string, caller: Caller, what?: string): Promise<TeamEntity> {
     const team = await this.lock(manager, teamId, what);
     requireGrowing(team, isPlatformAdmin(caller));
@@ -43,14 +58,29 @@ export class TeamChanges {
   }
 
   /** Makes a change of one workspace the team's next revision and publishes it. */
-  async saveWorkspace(manager: EntityManager, team: TeamEntity, workspace: WorkspaceStanding, context: CallContext): Promise<void> {
+  async saveWorkspace(
+    manager: EntityManager,
+    team: TeamEntity,
+    workspace: WorkspaceStanding,
+    context: CallContext,
+  ): Promise<void> {
     await this.writeNextRevision(manager, team);
     await this.publish(manager, team, { workspaces: [workspace] }, context);
   }
 
   /** Publishes a team that this transaction has created, whole. */
-  async publishCreated(manager: EntityManager, team: TeamEntity, workspaces: WorkspaceStanding[], context: CallContext): Promise<void> {
-    await this.publish(manager, team, { team: await standingOf(manager, team), workspaces, is_complete: true }, context);
+  async publishCreated(
+    manager: EntityManager,
+    team: TeamEntity,
+    workspaces: WorkspaceStanding[],
+    context: CallContext,
+  ): Promise<void> {
+    await this.publish(
+      manager,
+      team,
+      { team: await standingOf(manager, team), workspaces, is_complete: true },
+      context,
+    );
   }
 
   /** Makes a change of one member, who may be gone by it, the team's next revision and publishes it. */
@@ -59,8 +89,16 @@ export class TeamChanges {
     await this.publishMember(manager, team, userId, context);
   }
 
-  /** Whether somebody was invited to the locked team, who is a member from now on. Throws as `requireMayJoin` and `requireRoomForTeam`. */
-  async acceptInvitation(manager: EntityManager, team: TeamEntity, userId: string, context: CallContext): Promise<boolean> {
+  /**
+   * Whether somebody was invited to the locked team, who is a member from now on. Throws as `requireMayJoin` and
+   * `requireRoomForTeam`.
+   */
+  async acceptInvitation(
+    manager: EntityManager,
+    team: TeamEntity,
+    userId: string,
+    context: CallContext,
+  ): Promise<boolean> {
     const invited = { teamId: team.id, userId, status: 'invited' as const };
     if (!(await manager.existsBy(MembershipEntity, invited))) return false;
     this.requireMayJoin(team, context);
@@ -70,10 +108,21 @@ export class TeamChanges {
     return true;
   }
 
-  async publishMember(manager: EntityManager, { id, revision }: TeamEntity, userId: string, context: CallContext): Promise<void> {
+  async publishMember(
+    manager: EntityManager,
+    { id, revision }: TeamEntity,
+    userId: string,
+    context: CallContext,
+  ): Promise<void> {
     const member = await manager.findOneBy(MembershipEntity, { teamId: id, userId });
     const is_invited = member?.status === 'invited';
-    const payload = { team_id: id, revision, user_id: userId, role: member?.role ?? null, ...(is_invited && { is_invited }) };
+    const payload = {
+      team_id: id,
+      revision,
+      user_id: userId,
+      role: member?.role ?? null,
+      ...(is_invited && { is_invited }),
+    };
     await this.outbox.add(manager, membershipChanged, payload, context);
   }
 
@@ -95,12 +144,23 @@ export class TeamChanges {
 
 function requireGrowing(team: TeamEntity, isByOperator: boolean): void {
   if (team.isSuspended && !isByOperator) {
-    throw new AppError('team_suspended', 'The team is suspended: it may read, stop, unsubscribe and delete, nothing else.');
+    throw new AppError(
+      'team_suspended',
+      'The team is suspended: it may read, stop, unsubscribe and delete, nothing else.',
+    );
   }
   if (team.status === 'deleting') throw new AppError('conflict', 'The team is being deleted.');
 }
 
-async function standingOf(manager: EntityManager, { id, name, isSuspended, status, deletedAt }: TeamEntity): Promise<TeamStanding> {
+async function standingOf(
+  manager: EntityManager,
+  { id, name, isSuspended, status, deletedAt }: TeamEntity,
+): Promise<TeamStanding> {
   const first = await manager.findOneBy(WorkspaceEntity, { teamId: id, isDefault: true });
-  return { name, is_suspended: isSuspended, status: deletedAt ? 'deleted' : status, default_workspace_id: first?.id ?? null };
+  return {
+    name,
+    is_suspended: isSuspended,
+    status: deletedAt ? 'deleted' : status,
+    default_workspace_id: first?.id ?? null,
+  };
 }

@@ -1,6 +1,7 @@
 import { instantJson, pageQuery } from '../sql/json.js';
 
-const objectJson = (object: string) => `json_build_object('id', ${object}.id, 'name', ${object}.name, 'reference', ${object}.reference)`;
+const objectJson = (object: string) =>
+  `json_build_object('id', ${object}.id, 'name', ${object}.name, 'reference', ${object}.reference)`;
 
 /** SQL for a whole ImagePolicy. Its objects stand in the order in which they were written: their ids grow. */
 const policyJson = (policy: string) => `json_build_object(
@@ -12,7 +13,10 @@ export const policyQuery = `SELECT ${policyJson('p')} AS policy FROM image_polic
 
 export const policyPageQuery = pageQuery({ table: 'image_policy', where: 'true', json: policyJson('row') });
 
-/** What the policy of the team `$1` allows: `$2` objects (null for all) after the first `$3`. No row for a team that is gone. */
+/**
+ * What the policy of the team `$1` allows: `$2` objects (null for all) after the first `$3`. No row for a team that is
+ * gone.
+ */
 export const teamImagesQuery = `
   SELECT (SELECT count(*)::int FROM image_object WHERE policy_id = t.policy_id) AS total,
     (SELECT COALESCE(json_agg(${objectJson('row')} ORDER BY row.id), '[]')

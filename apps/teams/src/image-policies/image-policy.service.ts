@@ -1,4 +1,11 @@
-import { notFound, pageWindow, requirePlatformAdmin, type CallContext, type Nothing, type PageFromOne } from '@atoll/contracts';
+import {
+  notFound,
+  pageWindow,
+  requirePlatformAdmin,
+  type CallContext,
+  type Nothing,
+  type PageFromOne,
+} from '@atoll/contracts';
 import {
   type AssignPolicy,
   type CreateImagePolicy,
@@ -33,7 +40,10 @@ export class ImagePoliciesService {
   async list(asked: PageFromOne, { caller }: CallContext): Promise<ImagePolicyPage> {
     requirePlatformAdmin(caller);
     const { page, limit, offset } = pageWindow(asked, 1);
-    const [row] = await this.statements.query<PageRow<ImagePolicy>>('image_policies.list', policyPageQuery, [limit, offset]);
+    const [row] = await this.statements.query<PageRow<ImagePolicy>>('image_policies.list', policyPageQuery, [
+      limit,
+      offset,
+    ]);
     return { data: row?.data ?? [], pagination: { page, limit, total: row?.total ?? 0 } };
   }
 
@@ -44,7 +54,10 @@ export class ImagePoliciesService {
     return row.policy;
   }
 
-  async create({ name, description = '', objects = [] }: CreateImagePolicy, context: CallContext): Promise<ImagePolicy> {
+  async create(
+    { name, description = '', objects = [] }: CreateImagePolicy,
+    context: CallContext,
+  ): Promise<ImagePolicy> {
     requireReferences(objects);
     requirePlatformAdmin(context.caller);
     return this.transactions.once(context, async (manager) => {
@@ -62,7 +75,10 @@ export class ImagePoliciesService {
     return this.transactions.run(async (manager) => {
       const policy = await lock(manager, id);
       if (policy.isDefault && body.objects?.length) {
-        throw new AppError('conflict', 'The default policy allows every image and has no objects. Make another policy and assign it.');
+        throw new AppError(
+          'conflict',
+          'The default policy allows every image and has no objects. Make another policy and assign it.',
+        );
       }
       const { name = policy.name, description = policy.description, objects } = body;
       await manager.update(ImagePolicyEntity, { id }, { name, description });
@@ -115,7 +131,11 @@ async function read(manager: EntityManager, id: string): Promise<ImagePolicy> {
   return row.policy;
 }
 
-async function insertObjects(manager: EntityManager, policyId: string, objects: readonly NewImageObject[]): Promise<void> {
+async function insertObjects(
+  manager: EntityManager,
+  policyId: string,
+  objects: readonly NewImageObject[],
+): Promise<void> {
   const rows = objects.map(({ name, reference }) => ({ id: newId(), policyId, name, reference }));
   if (rows.length > 0) await manager.insert(ImageObjectEntity, rows);
 }

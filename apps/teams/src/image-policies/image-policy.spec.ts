@@ -40,7 +40,9 @@ describe('image policies', () => {
     expect(replaced.objects.map(({ name }) => name)).toEqual(['zebra', 'ant']);
     expect(await fixture.call(fixture.admin, imagePolicies.delete, { id: made.id })).toEqual({});
     for (const gone of [made.id, unknownId]) {
-      expect((await errorOf(fixture.call(fixture.admin, imagePolicies.get, { id: gone }))).message).toBe('No such image policy.');
+      expect((await errorOf(fixture.call(fixture.admin, imagePolicies.get, { id: gone }))).message).toBe(
+        'No such image policy.',
+      );
     }
   });
 
@@ -65,7 +67,8 @@ describe('image policies', () => {
   it('are assigned in place of the one before, shown in the team, and not deleted while they are', async () => {
     const { team, keys } = await fixture.createTeam('viewer');
     const [one, other] = [await create('nginx'), await create('python')];
-    for (const { id } of [one, other]) await fixture.call(fixture.admin, imagePolicies.assign, { id, team_id: team.id }, `assign-${id}`);
+    for (const { id } of [one, other])
+      await fixture.call(fixture.admin, imagePolicies.assign, { id, team_id: team.id }, `assign-${id}`);
     expect((await fixture.call(keys[0] ?? '', teams.get, { team_id: team.id })).policy_info).toEqual({
       policy_id: other.id,
       policy_name: 'approved',
@@ -74,7 +77,8 @@ describe('image policies', () => {
     expect((await errorOf(fixture.call(fixture.admin, imagePolicies.delete, { id: other.id }))).code).toBe('conflict');
     await fixture.call(fixture.admin, teams.delete, { team_id: team.id });
     expect(await fixture.call(fixture.admin, imagePolicies.delete, { id: other.id })).toEqual({});
-    const assign = (id: string, team_id: string) => errorOf(fixture.call(fixture.admin, imagePolicies.assign, { id, team_id }));
+    const assign = (id: string, team_id: string) =>
+      errorOf(fixture.call(fixture.admin, imagePolicies.assign, { id, team_id }));
     expect((await assign(unknownId, team.id)).message).toBe('No such image policy.');
     expect((await assign((await defaultPolicy()).id, team.id)).message).toBe('No such team.');
   });
@@ -102,11 +106,15 @@ describe('the images of a team', () => {
     for (const key of [keys[0] ?? '', fixture.admin]) {
       expect(await fixture.call(key, imagePolicies.teamImages, { team_id: team.id })).toEqual({ data: policy.objects });
     }
-    expect(await fixture.call(fixture.admin, imagePolicies.teamImages, { team_id: team.id, page: 2, limit: 5 })).toEqual({
+    expect(
+      await fixture.call(fixture.admin, imagePolicies.teamImages, { team_id: team.id, page: 2, limit: 5 }),
+    ).toEqual({
       data: policy.objects.slice(5, 10),
       pagination: { page: 2, limit: 5, total: 12 },
     });
-    expect((await errorOf(fixture.call(fixture.admin, imagePolicies.teamImages, { team_id: unknownId }))).code).toBe('not_found');
+    expect((await errorOf(fixture.call(fixture.admin, imagePolicies.teamImages, { team_id: unknownId }))).code).toBe(
+      'not_found',
+    );
   });
 
   it('are checked by their one spelling: by default all, under a policy what it names, under an empty one none', async () => {
@@ -123,13 +131,22 @@ describe('the images of a team', () => {
     const empty = await create();
     await fixture.call(fixture.admin, imagePolicies.assign, { id: empty.id, team_id: team.id });
     expect(await check('nginx')).toBe(false);
-    for (const registry of ['169.254.169.254', '169.254.169.254:80', '100.100.100.200', '[fd00:ec2::254]', '[::ffff:a9fe:a9fe]:5000']) {
-      expect((await errorOf(check(`${registry}/latest/meta-data`))).details.errors).toMatchObject([{ path: 'image', code: 'isRegistry' }]);
+    for (const registry of [
+      '169.254.169.254',
+      '169.254.169.254:80',
+      '100.100.100.200',
+      '[fd00:ec2::254]',
+      '[::ffff:a9fe:a9fe]:5000',
+    ]) {
+      expect((await errorOf(check(`${registry}/latest/meta-data`))).details.errors).toMatchObject([
+        { path: 'image', code: 'isRegistry' },
+      ]);
     }
     const refused = await errorOf(check('Not A Reference'));
     expect([refused.code, refused.details.errors?.[0]?.path]).toEqual(['invalid_input', 'image']);
-    expect((await errorOf(fixture.ask(imagePolicies.check, { team_id: unknownId, image: 'nginx' }, systemContext('pods')))).code).toBe(
-      'not_found',
-    );
+    expect(
+      (await errorOf(fixture.ask(imagePolicies.check, { team_id: unknownId, image: 'nginx' }, systemContext('pods'))))
+        .code,
+    ).toBe('not_found');
   });
 });

@@ -88,12 +88,15 @@ describe('an image reference', () => {
 
   it('law: any text is read or refused, and what is read normalises to what is read again', () => {
     fc.assert(
-      fc.property(fc.string({ unit: fc.constantFrom('a', 'B', '0', '.', ':', '/', '@', '-', '_', '[', ']', 'localhost', 'é') }), (text) => {
-        const reference = parseImageReference(text);
-        if (!reference) return;
-        const once = normalisedImage(reference);
-        expect(normalisedImage(parsed(once))).toBe(once);
-      }),
+      fc.property(
+        fc.string({ unit: fc.constantFrom('a', 'B', '0', '.', ':', '/', '@', '-', '_', '[', ']', 'localhost', 'é') }),
+        (text) => {
+          const reference = parseImageReference(text);
+          if (!reference) return;
+          const once = normalisedImage(reference);
+          expect(normalisedImage(parsed(once))).toBe(once);
+        },
+      ),
       { numRuns: 2000 },
     );
   });
@@ -101,7 +104,8 @@ describe('an image reference', () => {
 
 describe('the pattern of references in the OpenAPI document', () => {
   const accepted = (reference: string): boolean =>
-    validateSync(plainToInstance(NewImageObject, { name: 'a', reference }), { skipMissingProperties: true }).length === 0;
+    validateSync(plainToInstance(NewImageObject, { name: 'a', reference }), { skipMissingProperties: true }).length ===
+    0;
 
   it('law: takes every text that is read as a reference, but for what is too long', () => {
     const any = fc.constantFrom('a', 'B', '0', '.', ':', '/', '@', '-', '_', '[', ']', 'localhost', `@${digest}`, 'é');
@@ -139,5 +143,7 @@ describe('a reference of a policy', () => {
     ['nginx:1.29', `nginx:1.29@${digest}`, false],
     [`nginx@${digest}`, 'nginx', false],
     ['localhost/nginx', 'nginx', false],
-  ])('%s against the image %s: %s', (allowed, image, verdict) => expect(coversImage(parsed(allowed), parsed(image))).toBe(verdict));
+  ])('%s against the image %s: %s', (allowed, image, verdict) =>
+    expect(coversImage(parsed(allowed), parsed(image))).toBe(verdict),
+  );
 });

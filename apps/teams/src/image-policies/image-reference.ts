@@ -10,13 +10,17 @@ export interface ImageReference {
   readonly digest?: string;
 }
 
-const hostForm = /^(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*|\[[0-9a-f]*:[0-9a-f:]*\])(?::\d{1,5})?$/;
+const hostForm =
+  /^(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*|\[[0-9a-f]*:[0-9a-f:]*\])(?::\d{1,5})?$/;
 const pathForm = /^[a-z0-9]+(?:(?:\.|_{1,2}|-+)[a-z0-9]+)*(?:\/[a-z0-9]+(?:(?:\.|_{1,2}|-+)[a-z0-9]+)*)*$/;
 const tagForm = /^\w[\w.-]{0,127}$/;
 const digestForm = /^(?:sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128})$/;
 const longestRepository = 255;
 
-/** What comes before the first slash is a registry if it has a dot or a port or is `localhost`; otherwise it is part of the path. */
+/**
+ * What comes before the first slash is a registry if it has a dot or a port or is `localhost`; otherwise it is part of
+ * the path.
+ */
 function splitRegistry(name: string): { registry: string; path: string } {
   const slash = name.indexOf('/');
   const first = name.slice(0, Math.max(slash, 0));
@@ -32,7 +36,9 @@ function parseRepository(name: string): string | null {
   const { registry, path } = splitRegistry(name);
   const fullPath = registry === 'docker.io' && !path.includes('/') ? `library/${path}` : path;
   const repository = `${registry}/${fullPath}`;
-  return hostForm.test(registry) && pathForm.test(fullPath) && repository.length <= longestRepository ? repository : null;
+  return hostForm.test(registry) && pathForm.test(fullPath) && repository.length <= longestRepository
+    ? repository
+    : null;
 }
 
 /** Reads a reference; null where the text is none. A tag that is left out stays left out. */
@@ -49,13 +55,17 @@ export function parseImageReference(text: string): ImageReference | null {
 
 /** One spelling for one image: `nginx` becomes `docker.io/library/nginx:latest`. */
 export function normalisedImage({ repository, tag, digest }: ImageReference): string {
-  const named = tag === undefined && digest === undefined ? `${repository}:latest` : repository + (tag === undefined ? '' : `:${tag}`);
+  const named =
+    tag === undefined && digest === undefined
+      ? `${repository}:latest`
+      : repository + (tag === undefined ? '' : `:${tag}`);
   return digest === undefined ? named : `${named}@${digest}`;
 }
 
 /**
- * Whether a policy's reference covers an image. Without a tag it covers the whole repository; with one, that tag alone; with a
- * digest, that content alone. An image asked for by digest is not covered by a tag: a runtime then ignores the tag and runs the digest.
+ * Whether a policy's reference covers an image. Without a tag it covers the whole repository; with one, that tag alone;
+ * with a digest, that content alone. An image asked for by digest is not covered by a tag: a runtime then ignores the
+ * tag and runs the digest.
  */
 export function coversImage(allowed: ImageReference, image: ImageReference): boolean {
   if (allowed.repository !== image.repository) return false;

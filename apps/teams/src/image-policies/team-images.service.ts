@@ -1,5 +1,11 @@
 import { allOrPage, notFound, requirePermission, windowIfLimited, type CallContext } from '@atoll/contracts';
-import { type CheckImage, type ImageObject, type ImageVerdict, type ListTeamImages, type TeamImages } from '@atoll/contracts/teams';
+import {
+  type CheckImage,
+  type ImageObject,
+  type ImageVerdict,
+  type ListTeamImages,
+  type TeamImages,
+} from '@atoll/contracts/teams';
 import { Statements } from '@atoll/database';
 import { invalidField } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
@@ -18,20 +24,31 @@ export class TeamImagesService {
     requirePermission(caller, team_id, 'readTeam');
     const window = windowIfLimited(asked);
     const values = [team_id, window?.limit ?? null, window?.offset ?? 0];
-    const [row] = await this.statements.query<PageRow<ImageObject>>('image_policies.team_images', teamImagesQuery, values);
+    const [row] = await this.statements.query<PageRow<ImageObject>>(
+      'image_policies.team_images',
+      teamImagesQuery,
+      values,
+    );
     if (!row) throw notFound('team');
     return allOrPage(row.data, window, row.total);
   }
 
   async check({ team_id, image }: CheckImage, { caller }: CallContext): Promise<ImageVerdict> {
     const asked = parseImageReference(image);
-    if (!asked) throw invalidField('image', 'isImageReference', 'must be an image reference such as docker.io/library/nginx:1.29');
+    if (!asked)
+      throw invalidField(
+        'image',
+        'isImageReference',
+        'must be an image reference such as docker.io/library/nginx:1.29',
+      );
     if (isAtMetadataService(asked))
       throw invalidField('image', 'isRegistry', 'must not name the metadata service of a cloud as its registry');
     requirePermission(caller, team_id, 'readTeam');
-    const [policy] = await this.statements.query<{ is_default: boolean; references: string[] }>('image_policies.check', teamPolicyQuery, [
-      team_id,
-    ]);
+    const [policy] = await this.statements.query<{ is_default: boolean; references: string[] }>(
+      'image_policies.check',
+      teamPolicyQuery,
+      [team_id],
+    );
     if (!policy) throw notFound('team');
     const covers = (reference: string): boolean => {
       const allowed = parseImageReference(reference);

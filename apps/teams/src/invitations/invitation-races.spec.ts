@@ -36,7 +36,9 @@ async function isMember({ id }: Team, userId: string): Promise<boolean> {
 }
 
 const codesOf = (outcomes: PromiseSettledResult<unknown>[]): string[] =>
-  outcomes.map((one) => (one.status === 'fulfilled' ? 'done' : isAppError(one.reason) ? one.reason.code : String(one.reason)));
+  outcomes.map((one) =>
+    one.status === 'fulfilled' ? 'done' : isAppError(one.reason) ? one.reason.code : String(one.reason),
+  );
 
 describe('an invitation that is revoked while it is accepted', () => {
   it.each(['accept', 'useLink'] as const)('is accepted where %s comes first: there is none to revoke', async (way) => {

@@ -1,5 +1,11 @@
 import { type CallContext, type Nothing, type TeamPath } from '@atoll/contracts';
-import { invitations, type InvitationList, type InvitationPath, type ListInvitations, type SentInvitation } from '@atoll/contracts/teams';
+import {
+  invitations,
+  type InvitationList,
+  type InvitationPath,
+  type ListInvitations,
+  type SentInvitation,
+} from '@atoll/contracts/teams';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { InvitationsService } from './invitation.service.js';

@@ -103,7 +103,11 @@ export class InvitationsService {
 
   /** Only the operator may ask for a team that is not there. */
   private async requireTeam(teamId: string): Promise<void> {
-    const found = await this.statements.query('invitations.team', 'SELECT FROM team WHERE id = $1 AND deleted_at IS NULL', [teamId]);
+    const found = await this.statements.query(
+      'invitations.team',
+      'SELECT FROM team WHERE id = $1 AND deleted_at IS NULL',
+      [teamId],
+    );
     if (found.length === 0) throw notFound('team');
   }
 }

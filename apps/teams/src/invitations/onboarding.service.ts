@@ -1,4 +1,11 @@
-import { notFound, requirePlatformAdmin, requireUser, type CallContext, type Nothing, type UserCaller } from '@atoll/contracts';
+import {
+  notFound,
+  requirePlatformAdmin,
+  requireUser,
+  type CallContext,
+  type Nothing,
+  type UserCaller,
+} from '@atoll/contracts';
 import { credentialsChanged, type OnboardUser, type WelcomedUser, type WelcomeUser } from '@atoll/contracts/teams';
 import { Transactions, Writers } from '@atoll/database';
 import { AppError } from '@atoll/errors';
@@ -65,7 +72,8 @@ export class OnboardingService {
       await requireLiveCredential(manager, caller);
       const user = await manager.findOne(UserEntity, { where: { email }, lock: { mode: 'for_no_key_update' } });
       if (!user) throw notFound('user');
-      if ((await standingOf(manager, user.id)).has_password) throw new AppError('conflict', 'This user has a password already.');
+      if ((await standingOf(manager, user.id)).has_password)
+        throw new AppError('conflict', 'This user has a password already.');
       await this.setFirst(manager, user.id, first, context);
       return user.id;
     });
@@ -90,10 +98,18 @@ export class OnboardingService {
       await this.setFirst(manager, userId, first, context);
       if (team) await this.changes.acceptInvitation(manager, team, userId, context);
     }
-    const isInvited = team !== undefined && (await manager.existsBy(MembershipEntity, { ...membership, status: 'invited' }));
-    const link = await this.links.issue(manager, { userId, email, isProof: true, ...(isInvited && { teamId: team.id }) });
+    const isInvited =
+      team !== undefined && (await manager.existsBy(MembershipEntity, { ...membership, status: 'invited' }));
+    const link = await this.links.issue(manager, {
+      userId,
+      email,
+      isProof: true,
+      ...(isInvited && { teamId: team.id }),
+    });
     if (send_mail) {
-      const letter = isInvited ? { kind: 'invitation' as const, data: { team_name: team.name } } : { kind: 'reset' as const };
+      const letter = isInvited
+        ? { kind: 'invitation' as const, data: { team_name: team.name } }
+        : { kind: 'reset' as const };
       await this.mail.add(manager, { ...letter, address: email, linkId: link.id });
     }
     this.logger.log({ message: 'The operator made a one-time link', user_id: userId, request_id: context.requestId });
@@ -106,7 +122,12 @@ export class OnboardingService {
   }
 
   /** With the end of the links that were good for a first password. */
-  private async setFirst(manager: EntityManager, userId: string, { hash, name }: FirstPassword, context: CallContext): Promise<void> {
+  private async setFirst(
+    manager: EntityManager,
+    userId: string,
+    { hash, name }: FirstPassword,
+    context: CallContext,
+  ): Promise<void> {
     await this.links.retire(manager, userId, null);
     const named = name === undefined ? {} : { name };
     await manager.update(UserEntity, { id: userId }, { ...named, verifiedAt: () => 'now()', confinedToTeamId: null });

@@ -21,9 +21,12 @@ afterAll(async () => {
 const fresh = () => `${randomUUID()}@example.com`;
 const welcome = (asked: WelcomeUser, key = fixture.admin) => fixture.call(key, teamBatches.welcome, asked);
 const onboard = (asked: OnboardUser, key = fixture.admin) => fixture.call(key, teamBatches.onboard, asked);
-const use = (url: string, secret = password) => fixture.ask(links.use, { token: tokenIn(url), password: secret }, gateway);
+const use = (url: string, secret = password) =>
+  fixture.ask(links.use, { token: tokenIn(url), password: secret }, gateway);
 const memberIn = async (email: string) =>
-  (await fixture.call(fixture.admin, teams.get, { team_id: own.team.id })).members.find((member) => member.email === email);
+  (await fixture.call(fixture.admin, teams.get, { team_id: own.team.id })).members.find(
+    (member) => member.email === email,
+  );
 
 describe('a person whom the operator welcomes', () => {
   it('becomes a user and a member with the role, who joins by the link', async () => {
@@ -40,7 +43,13 @@ describe('a person whom the operator welcomes', () => {
   it('keeps role and password where there are any; the link before is replaced', async () => {
     const { email } = await somebody(fixture);
     const first = await welcome({ email, team_id: own.team.id, role: 'member' });
-    const second = await welcome({ email, team_id: own.team.id, role: 'team_admin', password: 'chosen by a shop', name: 'Other' });
+    const second = await welcome({
+      email,
+      team_id: own.team.id,
+      role: 'team_admin',
+      password: 'chosen by a shop',
+      name: 'Other',
+    });
     expect(second.has_password).toBe(true);
     expect(await memberIn(email)).toMatchObject({ role: 'member', status: 'invited' });
     expect((await errorOf(use(first.url))).code).toBe('unauthenticated');
@@ -88,7 +97,9 @@ describe('a person whom the operator welcomes', () => {
         ];
       }),
     );
-    const failed = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [(outcome.reason as { code: string }).code] : []));
+    const failed = outcomes.flatMap((outcome) =>
+      outcome.status === 'rejected' ? [(outcome.reason as { code: string }).code] : [],
+    );
     expect(new Set(failed)).toEqual(new Set(failed.length > 0 ? ['conflict'] : []));
     for (const email of asked) expect(await memberIn(email)).toBeDefined();
   });
@@ -108,7 +119,10 @@ describe('a first password', () => {
   it('of two at once one is set', async () => {
     const email = fresh();
     await welcome({ email });
-    const outcomes = await Promise.allSettled([onboard({ email, password }), onboard({ email, password: 'another good phrase' })]);
+    const outcomes = await Promise.allSettled([
+      onboard({ email, password }),
+      onboard({ email, password: 'another good phrase' }),
+    ]);
     expect(outcomes.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
   });
 

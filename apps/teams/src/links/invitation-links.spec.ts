@@ -33,11 +33,14 @@ const invite = (email: string, made = own): Promise<TeamMember> =>
 
 const fresh = (): string => `${randomUUID()}@example.com`;
 const memberIn = async (email: string, made = own) =>
-  (await fixture.call(fixture.admin, teams.get, { team_id: made.team.id })).members.find((member) => member.email === email);
+  (await fixture.call(fixture.admin, teams.get, { team_id: made.team.id })).members.find(
+    (member) => member.email === email,
+  );
 
 /** What the other services are told of a member: whether they are only invited, event by event. */
 const toldOf = async (userId: string, count: number) => {
-  const ofMember = (told: { user_id: string; is_invited?: boolean }[]) => told.filter(({ user_id }) => user_id === userId);
+  const ofMember = (told: { user_id: string; is_invited?: boolean }[]) =>
+    told.filter(({ user_id }) => user_id === userId);
   const told = await fixture.told(membershipChanged, own.team.id, (all) => ofMember(all).length === count);
   return ofMember(told).map(({ is_invited = false }) => is_invited);
 };
@@ -71,7 +74,11 @@ describe('an invitation whose link is shown to whoever invites', () => {
     await use(invitation?.url, 'of somebody else');
     const theirs = await contextOf(fixture, await logIn(fixture, { email }, undefined, 'of somebody else'));
     const { secret } = await fixture.ask(secondFactors.begin, {}, theirs);
-    await fixture.ask(secondFactors.confirm, { code: new TOTP({ secret: Secret.fromBase32(secret) }).generate() }, theirs);
+    await fixture.ask(
+      secondFactors.confirm,
+      { code: new TOTP({ secret: Secret.fromBase32(secret) }).generate() },
+      theirs,
+    );
     await fixture.query(
       `INSERT INTO passkey (id, user_id, credential_id, public_key, counter, transports, name)
        VALUES (gen_random_uuid(), $1, 'theirs', '', 0, '{}', 'Theirs')`,
@@ -80,7 +87,9 @@ describe('an invitation whose link is shown to whoever invites', () => {
     await use((await fixture.call(fixture.admin, links.create, { email })).url);
     const session = await logIn(fixture, { email });
     expect(session.user.second_factor).toEqual({ is_set: false, recovery_codes: 0, passkeys: 0 });
-    expect((await errorOf(fixture.ask(sessions.verify, { id: theirs.caller.credential.id }, gateway))).code).toBe('unauthenticated');
+    expect((await errorOf(fixture.ask(sessions.verify, { id: theirs.caller.credential.id }, gateway))).code).toBe(
+      'unauthenticated',
+    );
     expect((await contextOf(fixture, session)).caller).toMatchObject({ scope: 'user' });
   });
 
@@ -89,12 +98,21 @@ describe('an invitation whose link is shown to whoever invites', () => {
     const [email, joining] = [fresh(), await somebody(fixture)];
     const [{ invitation }] = [await invite(email, made), await invite(joining.email, made)];
     const accept = async () =>
-      fixture.ask(invitations.accept, { team_id: made.team.id }, await contextOf(fixture, await logIn(fixture, joining)));
+      fixture.ask(
+        invitations.accept,
+        { team_id: made.team.id },
+        await contextOf(fixture, await logIn(fixture, joining)),
+      );
     await fixture.call(fixture.admin, teams.suspend, { team_id: made.team.id });
-    expect([(await errorOf(use(invitation?.url))).code, (await errorOf(accept())).code]).toEqual(['team_suspended', 'team_suspended']);
+    expect([(await errorOf(use(invitation?.url))).code, (await errorOf(accept())).code]).toEqual([
+      'team_suspended',
+      'team_suspended',
+    ]);
     // Whoever is not invited is told no more than before.
     const stranger = await contextOf(fixture, await logIn(fixture, await somebody(fixture)));
-    expect((await errorOf(fixture.ask(invitations.accept, { team_id: made.team.id }, stranger))).code).toBe('not_found');
+    expect((await errorOf(fixture.ask(invitations.accept, { team_id: made.team.id }, stranger))).code).toBe(
+      'not_found',
+    );
     expect(await memberIn(email, made)).toMatchObject({ status: 'invited' });
     await fixture.call(fixture.admin, teams.unsuspend, { team_id: made.team.id });
     await use(invitation?.url);
@@ -145,9 +163,16 @@ describe('invitations of a team', () => {
     const page = await fixture.call(admin, invitations.list, { team_id: made.team.id, page: 2, limit: 1 });
     expect(page).toEqual({ data: data.slice(1, 2), pagination: { page: 2, limit: 1, total: data.length } });
     expect(data.length).toBeGreaterThan(1);
-    expect((await errorOf(fixture.call(fixture.admin, invitations.list, { team_id: unknownId }))).code).toBe('not_found');
+    expect((await errorOf(fixture.call(fixture.admin, invitations.list, { team_id: unknownId }))).code).toBe(
+      'not_found',
+    );
     const found = data.find((invitation) => invitation.email === email);
-    expect(found).toMatchObject({ user_id: first.user_id, name: 'As sent', role: 'member', expires_at: first.invitation?.expires_at });
+    expect(found).toMatchObject({
+      user_id: first.user_id,
+      name: 'As sent',
+      role: 'member',
+      expires_at: first.invitation?.expires_at,
+    });
     const path = { team_id: made.team.id, invitation_id: found?.id ?? '' };
     expect((await errorOf(fixture.call(member, invitations.list, { team_id: made.team.id }))).code).toBe('forbidden');
     const again = await fixture.call(admin, invitations.resend, path);
@@ -162,7 +187,8 @@ describe('invitations of a team', () => {
     const made = await fixture.createTeam('team_owner');
     const [admin = ''] = made.keys;
     await invite(fresh(), made);
-    const [{ id: invitation_id = '' } = {}] = (await fixture.call(admin, invitations.list, { team_id: made.team.id })).data;
+    const [{ id: invitation_id = '' } = {}] = (await fixture.call(admin, invitations.list, { team_id: made.team.id }))
+      .data;
     const resend = () => fixture.call(admin, invitations.resend, { team_id: made.team.id, invitation_id }, 'again');
     const sent = await resend();
     expect(await resend()).toEqual({ ...sent, url: null });
@@ -177,7 +203,9 @@ describe('invitations of a team', () => {
       for (const operation of [invitations.resend, invitations.revoke] as const) {
         expect((await errorOf(fixture.call(stranger, operation, path))).code).toBe('not_found');
       }
-      expect((await errorOf(fixture.call(stranger, invitations.list, { team_id: own.team.id }))).code).toBe('not_found');
+      expect((await errorOf(fixture.call(stranger, invitations.list, { team_id: own.team.id }))).code).toBe(
+        'not_found',
+      );
     }
   });
 
@@ -207,7 +235,8 @@ describe('invitations of a team', () => {
     const sent = await resend();
     expect(sent.url).toContain('#');
     expect(await resend()).toEqual({ ...sent, url: null });
-    for (const _call of [1, 2]) expect(await fixture.ask(invitations.accept, { team_id: own.team.id }, keyed)).toEqual({});
+    for (const _call of [1, 2])
+      expect(await fixture.ask(invitations.accept, { team_id: own.team.id }, keyed)).toEqual({});
     expect(await memberIn(person.email)).toMatchObject({ status: 'active' });
   });
 });

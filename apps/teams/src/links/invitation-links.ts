@@ -21,7 +21,11 @@ export class InvitationLinks {
   ) {}
 
   /** Within a transaction: the members as they are answered, those who are invited with their invitation. */
-  async sendAll(manager: EntityManager, team: { id: string; name: string }, members: readonly TeamMember[]): Promise<TeamMember[]> {
+  async sendAll(
+    manager: EntityManager,
+    team: { id: string; name: string },
+    members: readonly TeamMember[],
+  ): Promise<TeamMember[]> {
     const sent: TeamMember[] = [];
     for (const member of members) {
       const invited = { teamId: team.id, teamName: team.name, userId: member.user_id };
@@ -36,7 +40,12 @@ export class InvitationLinks {
     if (!user) throw notFound('user');
     const isProof = this.mail.isOpen;
     const { id, url, expires_at } = await this.links.issue(manager, { userId, email: user.email, teamId, isProof });
-    await this.mail.add(manager, { kind: 'invitation', address: user.email, data: { team_name: teamName }, linkId: id });
+    await this.mail.add(manager, {
+      kind: 'invitation',
+      address: user.email,
+      data: { team_name: teamName },
+      linkId: id,
+    });
     return { url: isProof ? null : url, expires_at };
   }
 }

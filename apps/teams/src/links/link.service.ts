@@ -26,13 +26,16 @@ import { requireGateway } from '../sessions/require-gateway.js';
 import { UserEntity } from '../model/user.entity.js';
 import { LinkTokens } from '../tokens/link-tokens.js';
 
-/** A link that can be used: not yet, in time, by a user who still has its address and, of an invitation, is still invited. */
+/**
+ * A link that can be used: not yet, in time, by a user who still has its address and, of an invitation, is still
+ * invited.
+ */
 const isGood = `l.used_at IS NULL AND l.expires_at > now() AND u.id = l.user_id AND u.email = l.email AND (l.team_id IS NULL OR EXISTS (
   SELECT FROM membership i WHERE i.team_id = l.team_id AND i.user_id = u.id AND i.status = 'invited'))`;
 
 /**
- * The good link `$1` and its user. `is_empty`: an account that was made by an invitation and has nothing yet, neither a way to log in nor a team
- * that was joined.
+ * The good link `$1` and its user. `is_empty`: an account that was made by an invitation and has nothing yet, neither a
+ * way to log in nor a team that was joined.
  */
 const linkQuery = `
   SELECT u.id AS user_id, u.email, l.team_id, l.is_proof, l.removes_factors, p.hash, t.id IS NOT NULL AS is_team_there,
@@ -54,7 +57,10 @@ interface FoundLink {
   team_id: string | null;
   is_proof: boolean;
   removes_factors: boolean;
-  /** An account whose password was set by a link that proves nothing, perhaps by somebody else than the owner of the address. */
+  /**
+   * An account whose password was set by a link that proves nothing, perhaps by somebody else than the owner of the
+   * address.
+   */
   is_confined: boolean;
   hash: string | null;
   is_team_there: boolean;
@@ -79,20 +85,35 @@ export class LinksService {
   ) {}
 
   /** By the operator, for a user who cannot log in. */
-  async create({ email, remove_second_factors: removesFactors = false }: CreateLink, context: CallContext): Promise<OneTimeLink> {
+  async create(
+    { email, remove_second_factors: removesFactors = false }: CreateLink,
+    context: CallContext,
+  ): Promise<OneTimeLink> {
     const caller = requireUser(context.caller);
     requirePlatformAdmin(caller);
     return this.transactions.run(async (manager) => {
       await requireLiveCredential(manager, caller);
       const user = await manager.findOneBy(UserEntity, { email });
       if (!user) throw notFound('user');
-      this.logger.log({ message: 'The operator made a one-time link', user_id: user.id, request_id: context.requestId });
-      const { url, expires_at } = await this.links.issue(manager, { userId: user.id, email, isProof: true, removesFactors });
+      this.logger.log({
+        message: 'The operator made a one-time link',
+        user_id: user.id,
+        request_id: context.requestId,
+      });
+      const { url, expires_at } = await this.links.issue(manager, {
+        userId: user.id,
+        email,
+        isProof: true,
+        removesFactors,
+      });
       return { url, expires_at };
     });
   }
 
-  /** Asks for a mail with a link. What is executed does not depend on whether there is such a user: whoever sends the mail finds out. */
+  /**
+   * Asks for a mail with a link. What is executed does not depend on whether there is such a user: whoever sends the
+   * mail finds out.
+   */
   async reset({ email }: ResetPassword, context: CallContext): Promise<Nothing> {
     requireGateway(context);
     if (!this.mail.isOpen || !(await this.tries.hasOne(email, 'reset'))) return {};
@@ -100,7 +121,10 @@ export class LinksService {
     return {};
   }
 
-  /** Whether the link can be used, by the statement with which its use begins: nothing is told that a use does not tell. Throws as `use`. */
+  /**
+   * Whether the link can be used, by the statement with which its use begins: nothing is told that a use does not tell.
+   * Throws as `use`.
+   */
   async check({ token }: LinkToken, context: CallContext): Promise<Nothing> {
     requireGateway(context);
     await this.find(token);
@@ -110,7 +134,8 @@ export class LinksService {
   async use({ token, ...chosen }: UseLinkFrom, context: CallContext): Promise<UsedLink> {
     requireGateway(context);
     const { id, link } = await this.find(token);
-    if (link.team_id !== null && link.hash !== null && !isTakenOver(link)) await this.join(id, link, chosen.password, context);
+    if (link.team_id !== null && link.hash !== null && !isTakenOver(link))
+      await this.join(id, link, chosen.password, context);
     else await this.setPassword(id, link, chosen, context);
     this.rpc.publish(credentialsChanged, { user_id: link.user_id });
     return { email: link.email };
@@ -124,7 +149,12 @@ export class LinksService {
   }
 
   /** An invitation of somebody who has a password takes that password, and changes nothing but the membership. */
-  private async join(id: string, { user_id, team_id, hash, is_proof }: FoundLink, password: string, context: CallContext): Promise<void> {
+  private async join(
+    id: string,
+    { user_id, team_id, hash, is_proof }: FoundLink,
+    password: string,
+    context: CallContext,
+  ): Promise<void> {
     const giveBack = await this.tries.take(user_id, 'logged in');
     if (hash === null || !(await this.hashes.matches(password, hash))) throw isAnotherPassword();
     await giveBack();
@@ -135,7 +165,8 @@ export class LinksService {
       if (!(await isStillPassword(manager, user_id, hash))) throw isAnotherPassword();
       await this.consume((text, values) => manager.query(text, values), id);
       if (team) await this.changes.acceptInvitation(manager, team, user_id, context);
-      if (is_proof) await manager.update(UserEntity, { id: user_id }, { verifiedAt: () => 'now()', confinedToTeamId: null });
+      if (is_proof)
+        await manager.update(UserEntity, { id: user_id }, { verifiedAt: () => 'now()', confinedToTeamId: null });
     });
     this.logger.log({ message: 'An invitation was accepted', user_id, team_id, request_id: context.requestId });
   }
@@ -154,11 +185,17 @@ export class LinksService {
       requireSettable(now);
       await this.consume((text, values) => manager.query(text, values), id);
       await this.links.retire(manager, user_id, null);
-      if (chosen.name !== undefined && is_empty) await manager.update(UserEntity, { id: user_id }, { name: chosen.name });
-      // A link that somebody else was shown proves nothing: what it makes reaches no further than the team of whoever saw it.
+      if (chosen.name !== undefined && is_empty)
+        await manager.update(UserEntity, { id: user_id }, { name: chosen.name });
+      // A link that somebody else was shown proves nothing: what it makes reaches no further than the team of whoever
+      // saw it.
       if (isTakenOver(now) || now.removes_factors) {
         await removeFactors(manager, user_id);
-        this.logger.log({ message: 'Second factors were removed by a one-time link', user_id, request_id: context.requestId });
+        this.logger.log({
+          message: 'Second factors were removed by a one-time link',
+          user_id,
+          request_id: context.requestId,
+        });
       }
       const standing = is_proof ? { verifiedAt: () => 'now()', confinedToTeamId: null } : { confinedToTeamId: team_id };
       await manager.update(UserEntity, { id: user_id }, standing);
@@ -167,7 +204,8 @@ export class LinksService {
       await this.passwords.store(manager, user_id, hash, is_proof ? { network: chosen.network } : {});
     });
     this.logger.log({ message: 'A password was set by a one-time link', user_id, request_id: context.requestId });
-    if (team_id) this.logger.log({ message: 'An invitation was accepted', user_id, team_id, request_id: context.requestId });
+    if (team_id)
+      this.logger.log({ message: 'An invitation was accepted', user_id, team_id, request_id: context.requestId });
   }
 
   /** Of two who use a link at once, one is refused. */
@@ -176,7 +214,10 @@ export class LinksService {
   }
 }
 
-/** Whether the owner of the address takes an account over that somebody else may have made: nothing of what that one put on it stays. */
+/**
+ * Whether the owner of the address takes an account over that somebody else may have made: nothing of what that one put
+ * on it stays.
+ */
 function isTakenOver({ is_proof, is_confined }: FoundLink): boolean {
   return is_proof && is_confined;
 }
@@ -185,7 +226,8 @@ function isTakenOver({ is_proof, is_confined }: FoundLink): boolean {
 function requireSettable(link: FoundLink): void {
   const { team_id, hash, is_proof, is_empty } = link;
   const isTaken = is_proof ? team_id !== null && hash !== null && !isTakenOver(link) : !is_empty;
-  if (isTaken) throw new AppError('forbidden', 'This address has an account already. Log in, and accept the invitation there.');
+  if (isTaken)
+    throw new AppError('forbidden', 'This address has an account already. Log in, and accept the invitation there.');
 }
 
 function isAnotherPassword(): AppError {
@@ -193,5 +235,8 @@ function isAnotherPassword(): AppError {
 }
 
 function notGood(): AppError {
-  return new AppError('unauthenticated', 'The link cannot be used: it was used before, has expired, or was replaced. Ask for another.');
+  return new AppError(
+    'unauthenticated',
+    'The link cannot be used: it was used before, has expired, or was replaced. Ask for another.',
+  );
 }

@@ -9,7 +9,8 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.stop());
 
-const make = async (email: string): Promise<string> => tokenIn((await fixture.call(fixture.admin, links.create, { email })).url);
+const make = async (email: string): Promise<string> =>
+  tokenIn((await fixture.call(fixture.admin, links.create, { email })).url);
 const use = (token: string, secret = 'another good phrase', name?: string) =>
   fixture.ask(links.use, { token, password: secret, ...(name !== undefined && { name }) }, gateway);
 
@@ -43,7 +44,10 @@ describe('a one-time link', () => {
     );
     await use(await make(person.email), password);
     expect(await factors()).toBe(1);
-    const { url } = await fixture.call(fixture.admin, links.create, { email: person.email, remove_second_factors: true });
+    const { url } = await fixture.call(fixture.admin, links.create, {
+      email: person.email,
+      remove_second_factors: true,
+    });
     expect(await factors()).toBe(1);
     await use(tokenIn(url), password);
     expect(await factors()).toBe(0);
@@ -75,7 +79,9 @@ describe('a one-time link', () => {
     const { email } = await somebody(fixture);
     const [first, second] = [await make(email), await make(email)];
     expect((await errorOf(use(first))).code).toBe('unauthenticated');
-    await fixture.query(`UPDATE one_time_link SET expires_at = now() - interval '1 millisecond' WHERE email = $1`, [email]);
+    await fixture.query(`UPDATE one_time_link SET expires_at = now() - interval '1 millisecond' WHERE email = $1`, [
+      email,
+    ]);
     expect((await errorOf(use(second))).code).toBe('unauthenticated');
     const third = await make(email);
     await fixture.query(`UPDATE "user" SET email = 'moved-' || email WHERE email = $1`, [email]);
@@ -95,7 +101,9 @@ describe('a one-time link', () => {
 
   it('is made by the operator alone, for users who are', async () => {
     const { keys, emails } = await fixture.createTeam('team_owner');
-    expect((await errorOf(fixture.call(keys[0] ?? '', links.create, { email: emails[0] ?? '' }))).code).toBe('forbidden');
+    expect((await errorOf(fixture.call(keys[0] ?? '', links.create, { email: emails[0] ?? '' }))).code).toBe(
+      'forbidden',
+    );
     expect((await errorOf(make('nobody@example.com'))).code).toBe('not_found');
   });
 });

@@ -40,13 +40,20 @@ export class LogInService {
     requireGateway(context);
     const [account] = await this.statements.query<Account>('logIn.account', accountQuery, [email, origin.network]);
     if (!account) throw new Error('The account query answered no row.');
-    // A network from which the user has logged in counts by itself: whoever tries from elsewhere cannot shut its users out.
+    // A network from which the user has logged in counts by itself: whoever tries from elsewhere cannot shut its users
+    // out.
     const { address, device } = origin;
     const tried = { userId: account.user_id, address, device };
     const giveBack = await this.tries.take(email, account.is_known_network ? origin.network : '', tried, context);
     const isRight = await this.hashes.matches(password, account.hash);
     if (!isRight || account.user_id === null || account.hash === null) {
-      this.logger.warn({ message: 'A log-in failed', user_id: account.user_id, address, device, request_id: context.requestId });
+      this.logger.warn({
+        message: 'A log-in failed',
+        user_id: account.user_id,
+        address,
+        device,
+        request_id: context.requestId,
+      });
       throw new AppError('unauthenticated', 'The e-mail address or the password is wrong.');
     }
     await giveBack();

@@ -21,7 +21,8 @@ it('mail that was tried for a day is removed, so many at once, and no other', as
   await write('young@example.com', 1, '23 hours');
   await write('old@example.com', 2 * atOnce + 1, '25 hours');
   const left: number[] = [];
-  for (let hasMore = true; hasMore; left.push((await addresses()).length)) hasMore = await fixture.get(MailSender).forgetSome();
+  for (let hasMore = true; hasMore; left.push((await addresses()).length))
+    hasMore = await fixture.get(MailSender).forgetSome();
   expect(left).toEqual([atOnce + 2, 2, 1]);
   expect(await addresses()).toEqual(['young@example.com']);
 });

@@ -12,9 +12,18 @@ interface NewMail {
 }
 
 /** What happened to an account, in words for its user. */
-export type Notice = 'new_device' | 'log_ins_slowed' | 'password_changed' | 'session_stolen' | 'factor_added' | 'factor_removed';
+export type Notice =
+  | 'new_device'
+  | 'log_ins_slowed'
+  | 'password_changed'
+  | 'session_stolen'
+  | 'factor_added'
+  | 'factor_removed';
 
-/** Takes mail within the transaction of its cause; it is sent after the commit, at least once. Nothing without a mail server. */
+/**
+ * Takes mail within the transaction of its cause; it is sent after the commit, at least once. Nothing without a mail
+ * server.
+ */
 @Injectable()
 export class MailBox {
   /** Whether there is a mail server. */
@@ -30,7 +39,10 @@ export class MailBox {
     await manager.insert(MailEntity, { id, kind, address, data, ...(linkId !== undefined && { linkId }) });
   }
 
-  /** Tells the user, at an address that is proven to be theirs; nobody where there is none. One statement in either case. */
+  /**
+   * Tells the user, at an address that is proven to be theirs; nobody where there is none. One statement in either
+   * case.
+   */
   async notify(
     manager: EntityManager,
     userId: string | null,

@@ -19,7 +19,10 @@ const forgottenAtOnce = 1_000;
 /** Whose address has got as many invitations as it may gets the next so much later. */
 const postponedMinutes = 6;
 const timeoutMs = 15_000;
-/** How long a stop waits for the answer of the mail server: it has to leave time for the rest within the 10 s that a container is given by default. */
+/**
+ * How long a stop waits for the answer of the mail server: it has to leave time for the rest within the 10 s that a
+ * container is given by default.
+ */
 const lastAnswerMs = 2_000;
 
 type Claimed = Pick<MailEntity, 'id' | 'kind' | 'address' | 'data' | 'tries'> & { link_id: string | null };
@@ -46,7 +49,10 @@ export class MailSender implements OnApplicationBootstrap, OnModuleDestroy {
   ) {
     const timeouts = { connectionTimeout: timeoutMs, greetingTimeout: timeoutMs, socketTimeout: timeoutMs };
     const url = settings.smtpUrl;
-    this.server = url === undefined ? undefined : createTransport({ url, ...timeouts, disableFileAccess: true, disableUrlAccess: true });
+    this.server =
+      url === undefined
+        ? undefined
+        : createTransport({ url, ...timeouts, disableFileAccess: true, disableUrlAccess: true });
   }
 
   onApplicationBootstrap(): void {
@@ -93,8 +99,9 @@ export class MailSender implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   /**
-   * The next that is due, not due again until this replica has had its time: what somebody waits for before invitations, of which one team may send hundreds. A
-   * request for a new password gets its link here, if there is such a user.
+   * The next that is due, not due again until this replica has had its time: what somebody waits for before
+   * invitations, of which one team may send hundreds. A request for a new password gets its link here, if there is such
+   * a user.
    */
   private async claim(manager: EntityManager): Promise<Claimed | 'not now' | undefined> {
     const [mail] = await manager.query<Claimed[]>(
@@ -108,26 +115,42 @@ export class MailSender implements OnApplicationBootstrap, OnModuleDestroy {
     );
     if (mail?.kind === 'invitation' && !(await this.mayGo(manager, mail))) return 'not now';
     if (mail?.kind !== 'reset' || mail.link_id !== null) return mail;
-    const [user] = await manager.query<{ id: string; email: string }[]>('SELECT id, email FROM "user" WHERE email = $1', [mail.address]);
+    const [user] = await manager.query<{ id: string; email: string }[]>(
+      'SELECT id, email FROM "user" WHERE email = $1',
+      [mail.address],
+    );
     if (!user) return mail;
-    const { id } = await this.links.issue(manager, { userId: user.id, email: user.email, isProof: true, isAskedByAnybody: true });
+    const { id } = await this.links.issue(manager, {
+      userId: user.id,
+      email: user.email,
+      isProof: true,
+      isAskedByAnybody: true,
+    });
     await manager.query('UPDATE mail SET link_id = $2 WHERE id = $1', [mail.id, id]);
     return { ...mail, link_id: id };
   }
 
   /** Not one whose link was replaced meanwhile, and no more than an address may get within an hour: they go later. */
   private async mayGo(manager: EntityManager, { id, link_id, tries, address }: Claimed): Promise<boolean> {
-    const live = await manager.query<object[]>('SELECT FROM one_time_link WHERE id = $1 AND used_at IS NULL', [link_id]);
+    const live = await manager.query<object[]>('SELECT FROM one_time_link WHERE id = $1 AND used_at IS NULL', [
+      link_id,
+    ]);
     if (live.length === 0) {
       await manager.query('DELETE FROM mail WHERE id = $1', [id]);
       return false;
     }
     if (tries > 1 || (await this.tries.mayInvite(manager, address))) return true;
-    await manager.query(`UPDATE mail SET tries = 0, due_at = now() + interval '${postponedMinutes} minutes' WHERE id = $1`, [id]);
+    await manager.query(
+      `UPDATE mail SET tries = 0, due_at = now() + interval '${postponedMinutes} minutes' WHERE id = $1`,
+      [id],
+    );
     return false;
   }
 
-  /** Removes some of the mail that was tried for a day. Resolves with whether there may be more. Replicas do not wait for each other. */
+  /**
+   * Removes some of the mail that was tried for a day. Resolves with whether there may be more. Replicas do not wait
+   * for each other.
+   */
   async forgetSome(): Promise<boolean> {
     const forgotten = await this.transactions.run((manager) =>
       manager.query<object[]>(

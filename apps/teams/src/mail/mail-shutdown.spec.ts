@@ -18,7 +18,10 @@ afterAll(() => fixture.stop());
 
 /** A sender of its own, as another process of the service has one. */
 const senderTo = (smtpUrl: string): MailSender =>
-  new MailSender(fixture.get(Transactions), fixture.get(LinkTokens), fixture.get(LogInTries), { ...fixture.get(TeamsSettings), smtpUrl });
+  new MailSender(fixture.get(Transactions), fixture.get(LinkTokens), fixture.get(LogInTries), {
+    ...fixture.get(TeamsSettings),
+    smtpUrl,
+  });
 
 /** A mail server that goes on answering the first command after its greeting, and never comes to an end. */
 async function startEndless() {
@@ -37,10 +40,10 @@ async function startEndless() {
 
 it('a stop does not wait for a mail server that hangs, and the mail is sent by the next start', async () => {
   const address = `${randomUUID()}@example.com`;
-  await fixture.query(`INSERT INTO mail (id, kind, address, data) VALUES ($1, 'notice', $2, '{"event": "new_device"}')`, [
-    randomUUID(),
-    address,
-  ]);
+  await fixture.query(
+    `INSERT INTO mail (id, kind, address, data) VALUES ($1, 'notice', $2, '{"event": "new_device"}')`,
+    [randomUUID(), address],
+  );
   const { server, url, asked } = await startEndless();
   const stopped = senderTo(url);
   stopped.onApplicationBootstrap();

@@ -9,9 +9,11 @@ export interface MailText {
 
 const happened: Record<Notice, string> = {
   new_device: 'Somebody logged in to your account from a place that is new to it.',
-  log_ins_slowed: 'Somebody tried to log in to your account too often, with a wrong password or code. Further tries from there are slowed.',
+  log_ins_slowed:
+    'Somebody tried to log in to your account too often, with a wrong password or code. Further tries from there are slowed.',
   password_changed: 'The password of your account was changed.',
-  session_stolen: 'The cookie of one of your sessions was used twice, which happens when it was copied. The session has ended.',
+  session_stolen:
+    'The cookie of one of your sessions was used twice, which happens when it was copied. The session has ended.',
   factor_added: 'A way to log in was added to your account: a passkey or an authenticator.',
   factor_removed: 'A way to log in was removed from your account: a passkey or an authenticator.',
 };
@@ -24,7 +26,11 @@ export function mailText(
 ): MailText {
   if (kind === 'invitation') {
     const team = data.team_name ?? 'a team';
-    const lines = [`You are invited to join ${team} on Atoll at ${publicUrl}.`, 'The link can be used once, within 24 hours:', link];
+    const lines = [
+      `You are invited to join ${team} on Atoll at ${publicUrl}.`,
+      'The link can be used once, within 24 hours:',
+      link,
+    ];
     if (hasProviders)
       lines.push(
         `If you can log in by single sign-on, you need neither the link nor a password: log in at ${publicUrl}, and accept there.`,
@@ -33,10 +39,19 @@ export function mailText(
   }
   if (kind === 'reset') {
     const asked = `Somebody asked for a new password for your account at ${publicUrl}.`;
-    const lines = [asked, 'If it was you, set one by this link. It can be used once, within 24 hours:', link, 'If not, do nothing.'];
+    const lines = [
+      asked,
+      'If it was you, set one by this link. It can be used once, within 24 hours:',
+      link,
+      'If not, do nothing.',
+    ];
     return compose('Set a new password', lines);
   }
-  const where = [data.at && `When: ${data.at}`, data.address && `Address: ${data.address}`, data.device && `Browser: ${data.device}`];
+  const where = [
+    data.at && `When: ${data.at}`,
+    data.address && `Address: ${data.address}`,
+    data.device && `Browser: ${data.device}`,
+  ];
   const advice = `If it was not you, set a new password at ${publicUrl}, which ends every session.`;
   return compose('Your Atoll account', [
     happened[data.event as Notice],
@@ -50,7 +65,11 @@ function compose(subject: string, lines: (string | undefined)[]): MailText {
   const html = kept.map(
     (line) => `<p>${/^https?:\S+$/.test(line) ? `<a href="${escaped(line)}">${escaped(line)}</a>` : escaped(line)}</p>`,
   );
-  return { subject, text: `${kept.join('\n\n')}\n`, html: `<!doctype html><html lang="en"><body>${html.join('')}</body></html>` };
+  return {
+    subject,
+    text: `${kept.join('\n\n')}\n`,
+    html: `<!doctype html><html lang="en"><body>${html.join('')}</body></html>`,
+  };
 }
 
 /** Names come from strangers. */

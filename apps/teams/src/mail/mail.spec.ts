@@ -12,7 +12,11 @@ let server: MailServer;
 let fixture: TeamsFixture;
 beforeAll(async () => {
   server = await MailServer.start();
-  fixture = await TeamsFixture.start({ smtpUrl: server.url, publicUrl: 'https://atoll.example.com', logInTries: '3/600' });
+  fixture = await TeamsFixture.start({
+    smtpUrl: server.url,
+    publicUrl: 'https://atoll.example.com',
+    logInTries: '3/600',
+  });
 });
 afterAll(async () => {
   await fixture.stop();
@@ -28,7 +32,12 @@ describe('mail', () => {
   it('takes an invitation to its address and not to whoever invites, and proves the address', async () => {
     const { team, keys } = await fixture.createTeam('team_owner');
     const email = `${randomUUID()}@example.com`;
-    const added = await fixture.call(keys[0] ?? '', members.add, { team_id: team.id, email, name: 'Ada', role: 'member' });
+    const added = await fixture.call(keys[0] ?? '', members.add, {
+      team_id: team.id,
+      email,
+      name: 'Ada',
+      role: 'member',
+    });
     expect(added.invitation).toEqual({ url: null, expires_at: expect.any(String) });
     const [mail] = await server.to(email);
     expect(mail?.text).toMatch(/^Message-ID: <[0-9a-f-]{36}@atoll\.example\.com>/im);
@@ -41,8 +50,14 @@ describe('mail', () => {
   it('takes its invitation to who is named when a team is made', async () => {
     const email = `${randomUUID()}@example.com`;
     const people = [{ email, name: 'Ada', role: 'member' as const }];
-    const { members: made } = await fixture.call(fixture.admin, teams.create, { name: 'Protein folding', members: people });
-    expect(made.find((member) => member.email === email)?.invitation).toEqual({ url: null, expires_at: expect.any(String) });
+    const { members: made } = await fixture.call(fixture.admin, teams.create, {
+      name: 'Protein folding',
+      members: people,
+    });
+    expect(made.find((member) => member.email === email)?.invitation).toEqual({
+      url: null,
+      expires_at: expect.any(String),
+    });
     const [mail] = await server.to(email);
     expect(mail?.text).toContain('Protein folding');
     await fixture.ask(links.use, { token: tokenOf(mail?.text ?? ''), password }, gateway);
@@ -53,7 +68,9 @@ describe('mail', () => {
     const email = `${randomUUID()}@example.com`;
     const { team, keys } = await fixture.createTeam('team_owner');
     const other = await fixture.call(fixture.admin, teams.create, { name: 'Of its own' });
-    const userId = (await fixture.call(keys[0] ?? '', members.add, { team_id: team.id, email, name: 'Ada', role: 'member' })).user_id;
+    const userId = (
+      await fixture.call(keys[0] ?? '', members.add, { team_id: team.id, email, name: 'Ada', role: 'member' })
+    ).user_id;
     const { url } = await fixture
       .get(LinkTokens)
       .issue(fixture.get(DataSource).manager, { userId, email, teamId: team.id, isProof: false });
@@ -62,9 +79,12 @@ describe('mail', () => {
     await fixture.call(fixture.admin, members.add, { team_id: other.id, email, name: 'Ada', role: 'member' });
     // The link that was mailed first went out of use before it was sent, or was sent: the last mail is what matters.
     let invitation: { text: string } | undefined;
-    for (let count = 1; !invitation; count++) invitation = (await server.to(email, count)).find(({ text }) => text.includes('Of its own'));
+    for (let count = 1; !invitation; count++)
+      invitation = (await server.to(email, count)).find(({ text }) => text.includes('Of its own'));
     await fixture.ask(links.use, { token: tokenOf(invitation?.text ?? ''), password }, gateway);
-    expect((await errorOf(fixture.ask(sessions.verify, { id: theirs.session_id }, gateway))).code).toBe('unauthenticated');
+    expect((await errorOf(fixture.ask(sessions.verify, { id: theirs.session_id }, gateway))).code).toBe(
+      'unauthenticated',
+    );
     expect((await errorOf(logIn(fixture, { email }, undefined, 'of somebody else'))).code).toBe('unauthenticated');
     const opened = await logIn(fixture, { email });
     expect(await fixture.ask(sessions.verify, { id: opened.session_id }, gateway)).toMatchObject({ scope: 'user' });
@@ -94,20 +114,27 @@ describe('mail', () => {
   it('does not flood an address: a few requests are sent, the others forgotten', async () => {
     const stranger = `${randomUUID()}@example.com`;
     server.isRefusing = true;
-    for (let request = 0; request < 8; request++) expect(await fixture.ask(links.reset, { email: stranger }, gateway)).toEqual({});
+    for (let request = 0; request < 8; request++)
+      expect(await fixture.ask(links.reset, { email: stranger }, gateway)).toEqual({});
     const { email } = await somebody(fixture);
     for (let request = 0; request < 8; request++) await fixture.ask(links.reset, { email }, gateway);
-    const [row] = await fixture.query<{ count: string }>(`SELECT count(*) FROM mail WHERE address = $1 AND kind = 'reset'`, [email]);
+    const [row] = await fixture.query<{ count: string }>(
+      `SELECT count(*) FROM mail WHERE address = $1 AND kind = 'reset'`,
+      [email],
+    );
     expect(Number(row?.count)).toBeLessThanOrEqual(3);
   });
 
   it('of one address holds ten invitations within an hour, whoever invites; the others come later', async () => {
     const email = `${randomUUID()}@example.com`;
     const people = [{ email, name: 'Ada', role: 'member' as const }];
-    for (let team = 0; team < 12; team += 1) await fixture.call(fixture.admin, teams.create, { name: `Team ${team}`, members: people });
+    for (let team = 0; team < 12; team += 1)
+      await fixture.call(fixture.admin, teams.create, { name: `Team ${team}`, members: people });
     await server.to(email, 10);
     const later = () =>
-      fixture.query(`SELECT FROM mail WHERE address = $1 AND tries = 0 AND due_at > now() + interval '5 minutes'`, [email]);
+      fixture.query(`SELECT FROM mail WHERE address = $1 AND tries = 0 AND due_at > now() + interval '5 minutes'`, [
+        email,
+      ]);
     while ((await later()).length < 2) await new Promise((resolve) => setTimeout(resolve, 25));
     expect(server.received.filter(({ to }) => to.includes(email))).toHaveLength(10);
   });
@@ -147,7 +174,8 @@ describe('mail', () => {
     const { email } = await somebody(fixture);
     server.isRefusing = true;
     await fixture.ask(links.reset, { email }, gateway);
-    const tried = () => fixture.query<{ id: string }>(`SELECT id FROM mail WHERE address = $1 AND kind = 'reset' AND tries > 0`, [email]);
+    const tried = () =>
+      fixture.query<{ id: string }>(`SELECT id FROM mail WHERE address = $1 AND kind = 'reset' AND tries > 0`, [email]);
     let mail: { id: string } | undefined;
     while (!mail) [mail] = await tried();
     const before = server.received.length;
@@ -166,7 +194,12 @@ describe('mail', () => {
     await refresh(fixture, await refresh(fixture, first));
     await errorOf(refresh(fixture, first, elsewhere));
     const mails = (await server.to(person.email, 4)).map(({ text }) => text).join('\n');
-    for (const words of ['a place that is new to it', 'password of your account was changed', 'was used twice', elsewhere.address]) {
+    for (const words of [
+      'a place that is new to it',
+      'password of your account was changed',
+      'was used twice',
+      elsewhere.address,
+    ]) {
       expect(mails).toContain(words);
     }
     expect(mails).not.toContain(first.refresh_token);
@@ -186,18 +219,23 @@ describe('mail', () => {
     expect(mails).toHaveLength(1);
     expect(mails[0]?.text).toContain(elsewhere.address);
     // A mail that has come is in the queue until the server's answer is taken in.
-    const toOthers = await fixture.query(`SELECT FROM mail WHERE data ->> 'event' = 'log_ins_slowed' AND address <> $1`, [person.email]);
+    const toOthers = await fixture.query(
+      `SELECT FROM mail WHERE data ->> 'event' = 'log_ins_slowed' AND address <> $1`,
+      [person.email],
+    );
     expect(toOthers).toEqual([]);
   });
 
   it('shows names as text, whatever is in them', () => {
     const invitation = { kind: 'invitation', data: { team_name: '<img src=x onerror=alert(1)>"' } } as const;
-    const textAt = (hasProviders: boolean) => mailText(invitation, { publicUrl: 'https://x', hasProviders }, 'https://x/link#t');
+    const textAt = (hasProviders: boolean) =>
+      mailText(invitation, { publicUrl: 'https://x', hasProviders }, 'https://x/link#t');
     const { html, subject, text } = textAt(false);
-    expect([text, textAt(true).text].map((one) => one.includes('by single sign-on, you need neither the link nor a password'))).toEqual([
-      false,
-      true,
-    ]);
+    expect(
+      [text, textAt(true).text].map((one) =>
+        one.includes('by single sign-on, you need neither the link nor a password'),
+      ),
+    ).toEqual([false, true]);
     expect(html).not.toContain('<img');
     expect(subject).toContain('<img');
   });

@@ -9,8 +9,12 @@ beforeAll(async () => {
 afterAll(() => fixture.stop());
 
 /** Whoever holds a credential of a user must look again after each of these; `user` makes the user it is about. */
-const changes: Record<string, (place: { team_id: string; user_id: string; owner: string; whole: string }) => Promise<unknown>> = {
-  'a role is changed': ({ team_id, user_id, owner }) => fixture.call(owner, members.changeRole, { team_id, user_id, role: 'viewer' }),
+const changes: Record<
+  string,
+  (place: { team_id: string; user_id: string; owner: string; whole: string }) => Promise<unknown>
+> = {
+  'a role is changed': ({ team_id, user_id, owner }) =>
+    fixture.call(owner, members.changeRole, { team_id, user_id, role: 'viewer' }),
   'a key is issued': ({ team_id, user_id, owner }) => fixture.call(owner, members.issueKey, { team_id, user_id }),
   'a key is revoked': ({ team_id, user_id, owner }) => fixture.call(owner, members.revokeKey, { team_id, user_id }),
   'a member is removed': ({ team_id, user_id, owner }) => fixture.call(owner, members.remove, { team_id, user_id }),

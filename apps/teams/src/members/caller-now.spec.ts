@@ -19,7 +19,10 @@ interface Place {
 type Asked = [operation: Operation, input: (place: Place) => object];
 
 const writes: Record<string, Asked> = {
-  'adds a member': [members.add, ({ team_id }) => ({ team_id, email: 'accomplice@example.com', name: 'x', role: 'member' })],
+  'adds a member': [
+    members.add,
+    ({ team_id }) => ({ team_id, email: 'accomplice@example.com', name: 'x', role: 'member' }),
+  ],
   'adds members': [
     teamBatches.addMembers,
     ({ team_id }) => ({ team_id, members: [{ email: 'accomplice@example.com', name: 'x', role: 'member' }] }),
@@ -60,16 +63,21 @@ const each = (code: string) => Object.fromEntries(Object.keys(writes).map((name)
 
 describe('a caller of whom a gateway knows what is true no more', () => {
   it('finds nothing to write once removed from the team', async () => {
-    expect(await codesAfter(({ team_id }, user_id) => fixture.call(fixture.admin, members.remove, { team_id, user_id }))).toEqual(
-      each('not_found'),
-    );
+    expect(
+      await codesAfter(({ team_id }, user_id) => fixture.call(fixture.admin, members.remove, { team_id, user_id })),
+    ).toEqual(each('not_found'));
   });
 
   it('finds nothing to write once removed, whatever they are in another team', async () => {
     const other = await fixture.createTeam();
     const lose = async ({ team_id }: Place, user_id: string) => {
       const [user] = await fixture.query<{ email: string }>('SELECT email FROM "user" WHERE id = $1', [user_id]);
-      await fixture.call(fixture.admin, members.add, { team_id: other.team.id, email: user?.email ?? '', name: 'x', role: 'team_owner' });
+      await fixture.call(fixture.admin, members.add, {
+        team_id: other.team.id,
+        email: user?.email ?? '',
+        name: 'x',
+        role: 'team_owner',
+      });
       await fixture.call(fixture.admin, members.remove, { team_id, user_id });
     };
     expect(await codesAfter(lose)).toEqual(each('not_found'));
@@ -84,7 +92,11 @@ describe('a caller of whom a gateway knows what is true no more', () => {
     const { place, ownerId, context } = await staleOwner();
     await demote('team_admin')(place, ownerId);
     const ofAnOwner: Promise<unknown>[] = [
-      fixture.ask(members.changeRole, { team_id: place.team_id, user_id: place.user_id, role: 'team_owner' as const }, context),
+      fixture.ask(
+        members.changeRole,
+        { team_id: place.team_id, user_id: place.user_id, role: 'team_owner' as const },
+        context,
+      ),
       fixture.ask(
         members.add,
         { team_id: place.team_id, email: 'accomplice@example.com', name: 'x', role: 'team_owner' as const },
@@ -99,9 +111,9 @@ describe('a caller of whom a gateway knows what is true no more', () => {
   });
 
   it('writes nothing with a key that was revoked', async () => {
-    expect(await codesAfter(({ team_id }, user_id) => fixture.call(fixture.admin, members.revokeKey, { team_id, user_id }))).toEqual(
-      each('unauthenticated'),
-    );
+    expect(
+      await codesAfter(({ team_id }, user_id) => fixture.call(fixture.admin, members.revokeKey, { team_id, user_id })),
+    ).toEqual(each('unauthenticated'));
   });
 
   it('gets no successor of a revoked key, to the team or of the user as a whole', async () => {

@@ -4,8 +4,9 @@ import { requireLiveCredential } from '../api-keys/live-credential.js';
 import { MembershipEntity } from '../model/membership.entity.js';
 
 /**
- * As `requirePermission`, by the role that the caller has now: what came along with the call may be some seconds old, and what it gives away would
- * outlast them. For use under the team's lock, under which roles change. Returns the caller with that role.
+ * As `requirePermission`, by the role that the caller has now: what came along with the call may be some seconds old,
+ * and what it gives away would outlast them. For use under the team's lock, under which roles change. Returns the
+ * caller with that role.
  */
 export async function requirePermissionNow(
   manager: EntityManager,

@@ -34,13 +34,19 @@ beforeEach(async () => {
 const add = (email: string, key = owner) =>
   fixture.call(key, members.add, { team_id: own.team.id, email, name: 'As sent', role: 'team_admin' });
 
-/** What a caller sees, as text: addresses, ids, keys and instants are what they sent or what differs between any two calls. */
+/**
+ * What a caller sees, as text: addresses, ids, keys and instants are what they sent or what differs between any two
+ * calls.
+ */
 function seen(answer: unknown): string {
   const ids = new Map<string, number>();
   return JSON.stringify(answer)
     .replaceAll(known, '<address>')
     .replaceAll(unknown, '<address>')
-    .replaceAll(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, (id) => `<id ${ids.get(id) ?? ids.set(id, ids.size).size}>`)
+    .replaceAll(
+      /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g,
+      (id) => `<id ${ids.get(id) ?? ids.set(id, ids.size).size}>`,
+    )
     .replaceAll(/atl_[^"]+/g, '<key>')
     .replaceAll(/#[0-9a-f]{32}[^"]+/g, '#<token>')
     .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, (instant) => (new Date(instant) >= beganAt ? '<recent>' : instant));
@@ -114,9 +120,14 @@ describe('a person who is added by their e-mail address', () => {
       created_at: membership?.created_at.toISOString(),
     });
     expect(await fixture.verify(key)).toMatchObject({ timezone: 'UTC' });
-    await fixture.query(`UPDATE membership SET status = 'active' WHERE team_id = $1 AND user_id = $2`, [own.team.id, user_id]);
+    await fixture.query(`UPDATE membership SET status = 'active' WHERE team_id = $1 AND user_id = $2`, [
+      own.team.id,
+      user_id,
+    ]);
     const memberOf = async (): Promise<TeamMember | undefined> =>
-      (await fixture.call(owner, teams.get, { team_id: own.team.id })).members.find((member) => member.user_id === user_id);
+      (await fixture.call(owner, teams.get, { team_id: own.team.id })).members.find(
+        (member) => member.user_id === user_id,
+      );
     expect(await memberOf()).toMatchObject({ name: 'Secret Name', status: 'active' });
     expect(await fixture.call(key, users.profile, {})).toMatchObject({ name: 'Secret Name', timezone: 'Asia/Tokyo' });
     expect(await fixture.verify(key)).toMatchObject({ timezone: 'Asia/Tokyo' });
@@ -130,7 +141,9 @@ describe('a person who is added by their e-mail address', () => {
     expect(await ofAdding(unknown)).toEqual(statements);
     const whole = await fixture.wholeKeyOf(own.userIds[0] ?? '');
     const ofCreating = (email: string) =>
-      fixture.statementsOf(() => fixture.call(whole, teams.create, { name: 'x', members: [{ email, name: 'x', role: 'viewer' }] }));
+      fixture.statementsOf(() =>
+        fixture.call(whole, teams.create, { name: 'x', members: [{ email, name: 'x', role: 'viewer' }] }),
+      );
     expect(await ofCreating(known)).toEqual(await ofCreating(`${randomUUID()}@example.com`));
   });
 
@@ -145,7 +158,10 @@ describe('the caller', () => {
     await fixture.call(whole, users.updateProfile, { name: 'Ada', timezone: 'Europe/Berlin' });
     const made = await fixture.call(whole, teams.create, { name: 'Mine' });
     expect(made.members).toMatchObject([{ name: 'Ada', status: 'active' }]);
-    expect(await fixture.call(made.members[0]?.api_key ?? '', users.profile, {})).toMatchObject({ name: 'Ada', timezone: 'Europe/Berlin' });
+    expect(await fixture.call(made.members[0]?.api_key ?? '', users.profile, {})).toMatchObject({
+      name: 'Ada',
+      timezone: 'Europe/Berlin',
+    });
   });
 });
 

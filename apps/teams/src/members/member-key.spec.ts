@@ -25,8 +25,11 @@ async function freshTeam(): Promise<void> {
   [owner = '', first = ''] = made.keys;
 }
 
-const issue = (terms: Omit<IssueMemberKey, 'team_id' | 'user_id'> = {}, key = owner, idempotencyKey?: string): Promise<TeamMember> =>
-  fixture.call(key, members.issueKey, { team_id, user_id, ...terms }, idempotencyKey);
+const issue = (
+  terms: Omit<IssueMemberKey, 'team_id' | 'user_id'> = {},
+  key = owner,
+  idempotencyKey?: string,
+): Promise<TeamMember> => fixture.call(key, members.issueKey, { team_id, user_id, ...terms }, idempotencyKey);
 const opens = async (key: string): Promise<boolean> => {
   try {
     return (await fixture.call(key, teams.get, { team_id })).id === team_id;
@@ -58,10 +61,15 @@ describe('issuing a key', () => {
       [team_id, person.userId],
     );
     const session = await logIn(fixture, person);
-    const issueFor = async (user: string) => fixture.ask(members.issueKey, { team_id, user_id: user }, await contextOf(fixture, session));
+    const issueFor = async (user: string) =>
+      fixture.ask(members.issueKey, { team_id, user_id: user }, await contextOf(fixture, session));
     await issueFor(person.userId);
-    await fixture.query(`UPDATE session SET created_at = created_at - interval '11 minutes' WHERE id = $1`, [session.session_id]);
-    expect((await errorOf(issueFor(person.userId))).message).toBe('This takes a log-in of the last 10 minutes. Log in again.');
+    await fixture.query(`UPDATE session SET created_at = created_at - interval '11 minutes' WHERE id = $1`, [
+      session.session_id,
+    ]);
+    expect((await errorOf(issueFor(person.userId))).message).toBe(
+      'This takes a log-in of the last 10 minutes. Log in again.',
+    );
     await issueFor(user_id);
   });
 
@@ -106,7 +114,9 @@ describe('issuing a key', () => {
     await freshTeam();
     const rotated = await issue({}, first);
     expect([await opens(first), await opens(rotated.api_key ?? '')]).toEqual([false, true]);
-    const [added] = [await fixture.call(owner, members.add, { team_id, email: 'nosy@example.com', name: 'Nosy', role: 'member' })];
+    const [added] = [
+      await fixture.call(owner, members.add, { team_id, email: 'nosy@example.com', name: 'Nosy', role: 'member' }),
+    ];
     expect((await errorOf(issue({}, added?.api_key ?? ''))).code).toBe('forbidden');
   });
 });
@@ -136,7 +146,10 @@ describe('the addresses of a key', () => {
     const bound = await issue({ ip_whitelist: '203.0.113.0/24, ::1', grace_seconds: 3600 }, first);
     for (const ip_whitelist of ['', '0.0.0.0/0', '203.0.113.0/24']) {
       const refused = await errorOf(issue({ ip_whitelist }, bound.api_key ?? ''));
-      expect([refused.code, refused.message]).toEqual(['forbidden', expect.stringMatching(/only a team_owner or a team_admin/)]);
+      expect([refused.code, refused.message]).toEqual([
+        'forbidden',
+        expect.stringMatching(/only a team_owner or a team_admin/),
+      ]);
     }
     const kept = await issue({ ip_whitelist: '203.0.113.0/24,::1' }, bound.api_key ?? '');
     expect((await issue({}, kept.api_key ?? '')).ip_whitelist).toBe('203.0.113.0/24,::1');
@@ -154,7 +167,10 @@ describe('the expiry that a manager set on a key', () => {
     const second = await issue({}, bound.api_key ?? '');
     expect(second.expiry_date).toBe(bound.expiry_date);
     const refused = await errorOf(issue({ expiry_date: inADay() }, second.api_key ?? ''));
-    expect([refused.code, refused.message]).toEqual(['forbidden', expect.stringContaining(bound.expiry_date ?? 'none')]);
+    expect([refused.code, refused.message]).toEqual([
+      'forbidden',
+      expect.stringContaining(bound.expiry_date ?? 'none'),
+    ]);
     const shorter = await issue({ expiry_date: new Date(Date.now() + 60_000).toISOString() }, second.api_key ?? '');
     expect((await issue({}, shorter.api_key ?? '')).expiry_date).toBe(bound.expiry_date);
   });
@@ -210,7 +226,10 @@ describe('a key that was replaced', () => {
   it('gets what it was answered before, when it asks again with the same idempotency key', async () => {
     await freshTeam();
     const second = await issue({ grace_seconds: 3600 }, first, 'rotate-1');
-    expect(await issue({ grace_seconds: 3600 }, first, 'rotate-1')).toEqual({ ...second, api_key: maskApiKey(second.api_key ?? '') });
+    expect(await issue({ grace_seconds: 3600 }, first, 'rotate-1')).toEqual({
+      ...second,
+      api_key: maskApiKey(second.api_key ?? ''),
+    });
   });
 });
 
@@ -235,7 +254,10 @@ describe('bad terms', () => {
     const expiry_date = new Date(Date.now() + 2_000 * timeoutFactor).toISOString();
     const issued = await issue({ expiry_date }, owner, 'short-lived');
     while (Date.parse(expiry_date) > Date.now()) await delay(20);
-    expect(await issue({ expiry_date }, owner, 'short-lived')).toEqual({ ...issued, api_key: maskApiKey(issued.api_key ?? '') });
+    expect(await issue({ expiry_date }, owner, 'short-lived')).toEqual({
+      ...issued,
+      api_key: maskApiKey(issued.api_key ?? ''),
+    });
   });
 });
 
@@ -243,7 +265,8 @@ describe('revoking a key', () => {
   it('ends every key of the member, those in grace too, and can be repeated', async () => {
     await freshTeam();
     const second = await issue({ grace_seconds: 3600 });
-    for (let time = 0; time < 2; time += 1) expect(await fixture.call(owner, members.revokeKey, { team_id, user_id })).toEqual({});
+    for (let time = 0; time < 2; time += 1)
+      expect(await fixture.call(owner, members.revokeKey, { team_id, user_id })).toEqual({});
     expect([await opens(first), await opens(second.api_key ?? '')]).toEqual([false, false]);
     expect(await shown()).toMatchObject({ api_key: null, api_token: false, expiry_date: null, ip_whitelist: '' });
   });
@@ -258,10 +281,10 @@ describe('revoking a key', () => {
 describe('a key that has expired', () => {
   it('is no live key, and the gateway is told when it expired', async () => {
     await freshTeam();
-    await fixture.query(`UPDATE api_key SET expiry_date = now() - interval '1 second' WHERE team_id = $1 AND user_id = $2`, [
-      team_id,
-      user_id,
-    ]);
+    await fixture.query(
+      `UPDATE api_key SET expiry_date = now() - interval '1 second' WHERE team_id = $1 AND user_id = $2`,
+      [team_id, user_id],
+    );
     expect(await shown()).toMatchObject({ api_key: null, api_token: false, expiry_date: null });
     expect(Date.parse((await fixture.verify(first)).expiry_date ?? '')).toBeLessThan(Date.now());
   });
@@ -275,7 +298,9 @@ describe('a person with keys to several teams', () => {
       fixture.call(keys[0] ?? '', members.add, { team_id: team.id, email, name: 'x', role: 'member' });
     const [one, other] = [await join(first), await join(second)];
     const shownIn = async ({ team, keys }: typeof first) =>
-      (await fixture.call(keys[0] ?? '', members.list, { team_id: team.id })).data.find((member) => member.email === email)?.api_key;
+      (await fixture.call(keys[0] ?? '', members.list, { team_id: team.id })).data.find(
+        (member) => member.email === email,
+      )?.api_key;
     expect(await shownIn(first)).toBe(maskApiKey(one.api_key ?? ''));
     expect(await shownIn(second)).toBe(maskApiKey(other.api_key ?? ''));
     await fixture.call(second.keys[0] ?? '', members.revokeKey, { team_id: second.team.id, user_id: other.user_id });

@@ -14,11 +14,14 @@ afterAll(() => fixture.stop());
 
 const membersOf = async (team_id: string): Promise<TeamMember[]> =>
   (await fixture.call(fixture.admin, members.list, { team_id, limit: 100 })).data;
-const ownersOf = async (team_id: string): Promise<TeamMember[]> => (await membersOf(team_id)).filter(({ role }) => role === 'team_owner');
+const ownersOf = async (team_id: string): Promise<TeamMember[]> =>
+  (await membersOf(team_id)).filter(({ role }) => role === 'team_owner');
 
 function codesOf(calls: PromiseSettledResult<unknown>[]): string[] {
   return calls
-    .map((call) => (call.status === 'fulfilled' ? 'done' : isAppError(call.reason) ? call.reason.code : String(call.reason)))
+    .map((call) =>
+      call.status === 'fulfilled' ? 'done' : isAppError(call.reason) ? call.reason.code : String(call.reason),
+    )
     .toSorted();
 }
 
@@ -26,7 +29,8 @@ describe('at once', () => {
   it('the last two owners leave: one stays', async () => {
     for (let round = 0; round < 5; round += 1) {
       const { team } = await fixture.createTeam('team_owner', 'team_owner');
-      const leave = ({ user_id }: TeamMember) => fixture.call(fixture.admin, members.remove, { team_id: team.id, user_id });
+      const leave = ({ user_id }: TeamMember) =>
+        fixture.call(fixture.admin, members.remove, { team_id: team.id, user_id });
       expect(codesOf(await Promise.allSettled(team.members.map(leave)))).toEqual(['conflict', 'done']);
       expect(await ownersOf(team.id)).toHaveLength(1);
     }
@@ -35,18 +39,23 @@ describe('at once', () => {
   it('one person is added five times: one membership, with one key', async () => {
     const { team } = await fixture.createTeam();
     const person = { team_id: team.id, email: 'everywhere@example.com', name: 'Everywhere', role: 'member' as const };
-    const calls = await Promise.allSettled(Array.from({ length: 5 }, () => fixture.call(fixture.admin, members.add, person)));
-    expect(codesOf(calls)).toEqual(['conflict', 'conflict', 'conflict', 'conflict', 'done']);
-    expect(await fixture.query('SELECT FROM api_key k JOIN "user" u ON u.id = k.user_id WHERE u.email = $1', [person.email])).toHaveLength(
-      1,
+    const calls = await Promise.allSettled(
+      Array.from({ length: 5 }, () => fixture.call(fixture.admin, members.add, person)),
     );
+    expect(codesOf(calls)).toEqual(['conflict', 'conflict', 'conflict', 'conflict', 'done']);
+    expect(
+      await fixture.query('SELECT FROM api_key k JOIN "user" u ON u.id = k.user_id WHERE u.email = $1', [person.email]),
+    ).toHaveLength(1);
   });
 
   it('the same new people are added to many teams, in any order: each is one user', async () => {
     const made = await Promise.all(Array.from({ length: 4 }, () => fixture.createTeam()));
     const emails = ['one', 'two', 'three'].map((name) => `${name}@crowd.example`);
-    const add = (team_id: string, email: string) => fixture.call(fixture.admin, members.add, { team_id, email, name: 'x', role: 'viewer' });
-    await Promise.all(made.flatMap(({ team }, index) => (index % 2 ? emails : emails.toReversed()).map((email) => add(team.id, email))));
+    const add = (team_id: string, email: string) =>
+      fixture.call(fixture.admin, members.add, { team_id, email, name: 'x', role: 'viewer' });
+    await Promise.all(
+      made.flatMap(({ team }, index) => (index % 2 ? emails : emails.toReversed()).map((email) => add(team.id, email))),
+    );
     expect(await fixture.query(`SELECT FROM "user" WHERE email LIKE '%@crowd.example'`)).toHaveLength(3);
   });
 });
@@ -65,7 +74,8 @@ describe('whatever is done to the members of a team', () => {
         const run = async ({ action, who, role }: (typeof commands)[number]): Promise<unknown> => {
           const { user_id, email } = people[who % people.length] as TeamMember;
           if (action === 'remove') return fixture.call(fixture.admin, members.remove, { team_id: team.id, user_id });
-          if (action === 'add') return fixture.call(fixture.admin, members.add, { team_id: team.id, email, name: 'x', role });
+          if (action === 'add')
+            return fixture.call(fixture.admin, members.add, { team_id: team.id, email, name: 'x', role });
           return fixture.call(fixture.admin, members.changeRole, { team_id: team.id, user_id, role });
         };
         const codes: string[] = [];

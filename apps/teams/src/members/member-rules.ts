@@ -9,7 +9,10 @@ export function hasPowerOfOwner(caller: Caller, teamId: string): boolean {
   return isPlatformAdmin(caller) || roleOf(caller, teamId) === 'team_owner';
 }
 
-/** What concerns an owner takes an owner, so that an admin cannot become one. `what` completes "Only a team_owner may …". */
+/**
+ * What concerns an owner takes an owner, so that an admin cannot become one. `what` completes "Only a team_owner may
+ * …".
+ */
 export function requireOwner(caller: Caller, teamId: string, what: string): void {
   if (!hasPowerOfOwner(caller, teamId)) throw new AppError('forbidden', `Only a team_owner may ${what}.`);
 }
@@ -19,10 +22,14 @@ export function permissionOver(userId: string, caller: Caller): Permission {
   return caller.kind === 'user' && caller.userId === userId ? 'readTeam' : 'manageTeam';
 }
 
-/** Throws `conflict` where the team would be left without an owner. The team's row is locked, so nobody else is leaving meanwhile. */
+/**
+ * Throws `conflict` where the team would be left without an owner. The team's row is locked, so nobody else is leaving
+ * meanwhile.
+ */
 export async function requireAnotherOwner(manager: EntityManager, { teamId, userId }: MembershipEntity): Promise<void> {
   const hasAnother = await manager.existsBy(MembershipEntity, { teamId, role: 'team_owner', userId: Not(userId) });
-  if (!hasAnother) throw new AppError('conflict', 'This is the last team_owner of the team. Make somebody else team_owner first.');
+  if (!hasAnother)
+    throw new AppError('conflict', 'This is the last team_owner of the team. Make somebody else team_owner first.');
 }
 
 export function roleOf(caller: Caller, teamId: string): TeamRole | undefined {
@@ -30,8 +37,15 @@ export function roleOf(caller: Caller, teamId: string): TeamRole | undefined {
 }
 
 /** Throws `not_found` for one that was accepted or revoked. The team's row is locked, so it is neither meanwhile. */
-export async function findInvitation(manager: EntityManager, { team_id, invitation_id }: InvitationPath): Promise<MembershipEntity> {
-  const membership = await manager.findOneBy(MembershipEntity, { id: invitation_id, teamId: team_id, status: 'invited' });
+export async function findInvitation(
+  manager: EntityManager,
+  { team_id, invitation_id }: InvitationPath,
+): Promise<MembershipEntity> {
+  const membership = await manager.findOneBy(MembershipEntity, {
+    id: invitation_id,
+    teamId: team_id,
+    status: 'invited',
+  });
   if (!membership) throw notFound('invitation');
   return membership;
 }

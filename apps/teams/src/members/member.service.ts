@@ -1,4 +1,12 @@
-import { notFound, pageWindow, requirePermission, type CallContext, type Caller, type Nothing, type Permission } from '@atoll/contracts';
+import {
+  notFound,
+  pageWindow,
+  requirePermission,
+  type CallContext,
+  type Caller,
+  type Nothing,
+  type Permission,
+} from '@atoll/contracts';
 import {
   credentialsChanged,
   type AddedMembers,
@@ -59,7 +67,11 @@ export class MembersService {
   async list({ team_id, ...asked }: ListMembers, { caller }: CallContext): Promise<MemberPage> {
     requirePermission(caller, team_id, 'readTeam');
     const { page, limit, offset } = pageWindow(asked, 0);
-    const [row] = await this.statements.query<PageRow<TeamMember>>('members.list', memberPageQuery, [limit, offset, team_id]);
+    const [row] = await this.statements.query<PageRow<TeamMember>>('members.list', memberPageQuery, [
+      limit,
+      offset,
+      team_id,
+    ]);
     // A team has an owner as long as it is one.
     if (!row?.total) throw notFound('team');
     return { data: row.data, pagination: { page, limit, total: row.total } };
@@ -105,7 +117,10 @@ export class MembersService {
     if (members.some(({ role }) => role === 'team_owner')) requireOwner(caller, team_id, 'make somebody team_owner');
     const userIds = await this.registry.findOrCreate(manager, members);
     if (await manager.existsBy(MembershipEntity, { teamId: team_id, userId: In(userIds) })) {
-      throw new AppError('conflict', `${members.length === 1 ? 'This person is' : 'One of these people is'} a member of the team already.`);
+      throw new AppError(
+        'conflict',
+        `${members.length === 1 ? 'This person is' : 'One of these people is'} a member of the team already.`,
+      );
     }
     if ((await manager.countBy(MembershipEntity, { teamId: team_id })) + members.length > mostMembers) {
       throw new AppError('conflict', `A team has at most ${mostMembers} members.`);
@@ -116,7 +131,9 @@ export class MembersService {
       name,
       status: statusOf(caller, userIds[at] ?? ''),
     }));
-    const keys = await this.enrolment.enrol(manager, team_id, people, { issuedByOwner: hasPowerOfOwner(caller, team_id) });
+    const keys = await this.enrolment.enrol(manager, team_id, people, {
+      issuedByOwner: hasPowerOfOwner(caller, team_id),
+    });
     const added: TeamMember[] = [];
     for (const { userId } of people) {
       await this.changes.saveMember(manager, team, userId, context);
@@ -126,13 +143,18 @@ export class MembersService {
   }
 
   /** With `keepsOwners` a team_owner is not made a team_admin, and stays. */
-  async changeRole({ team_id, user_id, role }: ChangeRole, context: CallContext, { keepsOwners = false } = {}): Promise<TeamMember> {
+  async changeRole(
+    { team_id, user_id, role }: ChangeRole,
+    context: CallContext,
+    { keepsOwners = false } = {},
+  ): Promise<TeamMember> {
     requirePermission(context.caller, team_id, 'manageTeam');
     const member = await this.writers.run(team_id, context, async (manager) => {
       const team = await this.changes.lockForGrowth(manager, team_id, context.caller);
       const caller = await requirePermissionNow(manager, context.caller, team_id, 'manageTeam');
       const membership = await this.find(manager, { teamId: team_id, userId: user_id });
-      if (keepsOwners && membership.role === 'team_owner' && role === 'team_admin') return this.view(manager, membership);
+      if (keepsOwners && membership.role === 'team_owner' && role === 'team_admin')
+        return this.view(manager, membership);
       if (membership.role === 'team_owner' || role === 'team_owner') {
         requireOwner(caller, team_id, 'make somebody team_owner or change the role of one');
       }
@@ -162,7 +184,11 @@ export class MembersService {
 
   private async removeFound(
     teamId: string,
-    { permission, find, what }: { permission: Permission; find: (manager: EntityManager) => Promise<MembershipEntity>; what?: string },
+    {
+      permission,
+      find,
+      what,
+    }: { permission: Permission; find: (manager: EntityManager) => Promise<MembershipEntity>; what?: string },
     context: CallContext,
   ): Promise<Nothing> {
     requirePermission(context.caller, teamId, permission);
@@ -190,7 +216,8 @@ export class MembersService {
       laneOf(context.caller, team_id),
       context,
       async (manager) => {
-        // In here, since an answer that was kept is given again even where the expiry_date has passed since; and first, as 400 goes before 403.
+        // In here, since an answer that was kept is given again even where the expiry_date has passed since; and first,
+        // as 400 goes before 403.
         const nowMs = await databaseNowMs(manager);
         const asked = settleTerms(terms, nowMs);
         requirePermission(context.caller, team_id, permission);
@@ -226,19 +253,30 @@ export class MembersService {
   }
 
   /** The key of an owner is an owner's power. */
-  private async requirePowerOverKeys(manager: EntityManager, member: { teamId: string; userId: string }, caller: Caller): Promise<void> {
+  private async requirePowerOverKeys(
+    manager: EntityManager,
+    member: { teamId: string; userId: string },
+    caller: Caller,
+  ): Promise<void> {
     const membership = await this.find(manager, member);
     const isSelf = caller.kind === 'user' && caller.userId === membership.userId;
-    if (membership.role === 'team_owner' && !isSelf) requireOwner(caller, membership.teamId, 'see to the key of a team_owner');
+    if (membership.role === 'team_owner' && !isSelf)
+      requireOwner(caller, membership.teamId, 'see to the key of a team_owner');
   }
 
-  private async find(manager: EntityManager, { teamId, userId }: { teamId: string; userId: string }): Promise<MembershipEntity> {
+  private async find(
+    manager: EntityManager,
+    { teamId, userId }: { teamId: string; userId: string },
+  ): Promise<MembershipEntity> {
     const membership = await manager.findOneBy(MembershipEntity, { teamId, userId });
     if (!membership) throw notFound('member');
     return membership;
   }
 
-  private async view(manager: EntityManager, { teamId, userId }: { teamId: string; userId: string }): Promise<TeamMember> {
+  private async view(
+    manager: EntityManager,
+    { teamId, userId }: { teamId: string; userId: string },
+  ): Promise<TeamMember> {
     const [row] = await manager.query<{ member: TeamMember }[]>(memberQuery, [teamId, userId]);
     if (!row) throw notFound('member');
     return row.member;

@@ -39,16 +39,18 @@ describe('the members of a team', () => {
     const again = await fixture.call(owner, members.add, { team_id, ...newMember('Grace@Example.com') }, 'add-grace');
     const invitation = added.invitation && { ...added.invitation, url: null };
     expect(again).toEqual({ ...added, api_key: maskApiKey(added.api_key ?? ''), invitation });
-    const told = await fixture.told(membershipChanged, team_id, (payloads) => payloads.some(({ user_id }) => user_id === added.user_id));
+    const told = await fixture.told(membershipChanged, team_id, (payloads) =>
+      payloads.some(({ user_id }) => user_id === added.user_id),
+    );
     expect(told.at(-1)).toEqual({ team_id, user_id: added.user_id, role: 'member', is_invited: true, revision: 2 });
     expect(fixture.credentialsChanged).toContain(added.user_id);
   });
 
   it('are no two of one address', async () => {
     const { team_id, owner, emails } = await teamOf('member');
-    expect((await errorOf(fixture.call(owner, members.add, { team_id, ...newMember(emails[1]?.toUpperCase() ?? '') }))).code).toBe(
-      'conflict',
-    );
+    expect(
+      (await errorOf(fixture.call(owner, members.add, { team_id, ...newMember(emails[1]?.toUpperCase() ?? '') }))).code,
+    ).toBe('conflict');
   });
 
   it('lose one, whose keys to this team die with the membership and stay dead when they come back', async () => {
@@ -58,7 +60,9 @@ describe('the members of a team', () => {
     await fixture.call(owner, members.remove, { team_id, user_id });
     expect((await errorOf(fixture.verify(key))).code).toBe('unauthenticated');
     expect((await errorOf(fixture.call(owner, members.remove, { team_id, user_id }))).code).toBe('not_found');
-    await fixture.told(membershipChanged, team_id, (payloads) => payloads.some((told) => told.user_id === user_id && told.role === null));
+    await fixture.told(membershipChanged, team_id, (payloads) =>
+      payloads.some((told) => told.user_id === user_id && told.role === null),
+    );
     await fixture.call(owner, members.add, { team_id, ...newMember(emails[1] ?? '') });
     expect((await errorOf(fixture.verify(key))).code).toBe('unauthenticated');
   });
@@ -71,7 +75,9 @@ describe('the members of a team', () => {
       [team_id],
     );
     await fixture.call(owner, members.add, { team_id, ...newMember('the-last@example.com') });
-    const refused = await errorOf(fixture.call(owner, members.add, { team_id, ...newMember('one-too-many@example.com') }));
+    const refused = await errorOf(
+      fixture.call(owner, members.add, { team_id, ...newMember('one-too-many@example.com') }),
+    );
     expect([refused.code, refused.message]).toEqual(['conflict', 'A team has at most 1000 members.']);
     expect(await fixture.query(`SELECT FROM "user" WHERE email = 'one-too-many@example.com'`)).toEqual([]);
   });
@@ -108,8 +114,10 @@ describe('the role of a member', () => {
 
   it('changed to the one that a team_owner is shown with changes nothing, and to another one does', async () => {
     const { team_id, owner, ownerId, keys, userIds } = await teamOf('team_admin', 'team_owner');
-    const save = (by: string, user_id: string, role: TeamRole) => fixture.call(by, teamBatches.changeRole, { team_id, user_id, role });
-    for (const by of [owner, keys[0] ?? '']) expect(await save(by, ownerId, 'team_admin')).toMatchObject({ role: 'team_owner' });
+    const save = (by: string, user_id: string, role: TeamRole) =>
+      fixture.call(by, teamBatches.changeRole, { team_id, user_id, role });
+    for (const by of [owner, keys[0] ?? ''])
+      expect(await save(by, ownerId, 'team_admin')).toMatchObject({ role: 'team_owner' });
     expect(await save(owner, userIds[0] ?? '', 'team_admin')).toMatchObject({ role: 'team_admin' });
     expect((await errorOf(save(keys[0] ?? '', ownerId, 'viewer'))).code).toBe('forbidden');
     expect(await save(owner, userIds[1] ?? '', 'viewer')).toMatchObject({ role: 'viewer' });
@@ -125,7 +133,9 @@ describe('the role of a member', () => {
     }
     await fixture.call(owner, members.changeRole, { team_id, user_id: userIds[0] ?? '', role: 'team_owner' });
     await fixture.call(owner, members.remove, { team_id, user_id: ownerId });
-    expect((await fixture.call(fixture.admin, members.list, { team_id })).data.map(({ role }) => role)).toEqual(['team_owner']);
+    expect((await fixture.call(fixture.admin, members.list, { team_id })).data.map(({ role }) => role)).toEqual([
+      'team_owner',
+    ]);
   });
 
   it('of a team_owner is not in the hands of a team_admin, by no way', async () => {
@@ -151,7 +161,11 @@ describe("the operator's address among the members of a team", () => {
     const elsewhere = await fixture.createTeam('member');
     const { api_key } = await fixture.call(owner, members.add, { team_id, ...newMember(operatorEmail.toUpperCase()) });
     const key = api_key ?? '';
-    expect(await fixture.verify(key)).toMatchObject({ scope: 'membership', platform_admin: false, teams: [{ team_id, role: 'member' }] });
+    expect(await fixture.verify(key)).toMatchObject({
+      scope: 'membership',
+      platform_admin: false,
+      teams: [{ team_id, role: 'member' }],
+    });
     expect((await errorOf(fixture.call(key, teams.get, { team_id: elsewhere.team.id }))).code).toBe('not_found');
     expect((await errorOf(fixture.call(key, teams.suspend, { team_id }))).code).toBe('forbidden');
     expect((await fixture.call(key, teams.list, {})).data.map(({ id }) => id)).toEqual([team_id]);

@@ -21,7 +21,8 @@ const add = (by: string, email: string): Promise<TeamMember> =>
   fixture.call(by, members.add, { team_id, email, name: 'Rising', role: 'member' });
 const issue = async (by: string, user_id: string, grace_seconds = 0): Promise<string> =>
   (await fixture.call(by, members.issueKey, { team_id, user_id, grace_seconds })).api_key ?? '';
-const promote = (user_id: string): Promise<TeamMember> => fixture.call(owner, members.changeRole, { team_id, user_id, role: 'team_owner' });
+const promote = (user_id: string): Promise<TeamMember> =>
+  fixture.call(owner, members.changeRole, { team_id, user_id, role: 'team_owner' });
 const rolesOf = async (key: string): Promise<string[]> => (await fixture.verify(key)).teams.map(({ role }) => role);
 
 describe('a member who becomes team_owner', () => {
@@ -52,7 +53,11 @@ describe('a member who becomes team_owner', () => {
       for (const key of [api_key ?? '', issued]) expect(await rolesOf(key)).toEqual(['team_owner']);
     }
     const made = await fixture.createTeam('viewer');
-    await fixture.call(fixture.admin, members.changeRole, { team_id: made.team.id, user_id: made.userIds[0] ?? '', role: 'team_owner' });
+    await fixture.call(fixture.admin, members.changeRole, {
+      team_id: made.team.id,
+      user_id: made.userIds[0] ?? '',
+      role: 'team_owner',
+    });
     expect(await fixture.call(made.keys[0] ?? '', teams.delete, { team_id: made.team.id })).toEqual({ deleting: null });
   });
 

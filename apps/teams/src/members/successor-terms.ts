@@ -6,8 +6,9 @@ import type { SettledTerms } from '../api-keys/key-terms.js';
 import { roleOf } from './member-rules.js';
 
 /**
- * The terms of the key that comes after `last`. What a manager of the team set on a key, addresses or expiry, holds for the keys that its holder issues after
- * it, also where it has ended meanwhile. Throws `forbidden` where the holder asks for more.
+ * The terms of the key that comes after `last`. What a manager of the team set on a key, addresses or expiry, holds for
+ * the keys that its holder issues after it, also where it has ended meanwhile. Throws `forbidden` where the holder asks
+ * for more.
  */
 export function successorTerms(
   caller: Caller,
@@ -24,7 +25,8 @@ export function successorTerms(
   const ipWhitelist = asked ?? bound;
   if (bound !== '' && ipWhitelist !== bound) throw setByManager('an ip_whitelist');
   if (!boundUntil || expiryDate <= boundUntil) return { expiryDate, ipWhitelist, boundUntil };
-  if (isExpiryAsked || boundUntil.getTime() <= nowMs) throw setByManager(`an expiry_date, ${boundUntil.toISOString()},`);
+  if (isExpiryAsked || boundUntil.getTime() <= nowMs)
+    throw setByManager(`an expiry_date, ${boundUntil.toISOString()},`);
   return { expiryDate: boundUntil, ipWhitelist, boundUntil };
 }
 

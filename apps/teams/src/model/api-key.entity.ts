@@ -2,7 +2,9 @@ import { Column, Entity, ForeignKey, Index, PrimaryColumn, Unique } from 'typeor
 import { MembershipEntity } from './membership.entity.js';
 import { UserEntity } from './user.entity.js';
 
-/** A key acts as its user in one team, and dies with that membership; without a team it acts for the user as a whole. */
+/**
+ * A key acts as its user in one team, and dies with that membership; without a team it acts for the user as a whole.
+ */
 @Entity('api_key')
 @Unique(['digest'])
 @Index(['teamId', 'userId', 'createdAt'])
@@ -34,7 +36,10 @@ export class ApiKeyEntity {
   @Column('text', { default: '' })
   ipWhitelist!: string;
 
-  /** Whether a team_owner or the operator issued it. Whoever issues a key has seen it: no other key may become that of a team_owner. */
+  /**
+   * Whether a team_owner or the operator issued it. Whoever issues a key has seen it: no other key may become that of a
+   * team_owner.
+   */
   @Column('boolean', { default: false })
   issuedByOwner!: boolean;
 

@@ -1,7 +1,10 @@
 import { Column, Entity, ForeignKey, PrimaryColumn } from 'typeorm';
 import { UserEntity } from './user.entity.js';
 
-/** A network from which a user has logged in: its failures are counted by themselves. A new password ends what is known of the others. */
+/**
+ * A network from which a user has logged in: its failures are counted by themselves. A new password ends what is known
+ * of the others.
+ */
 @Entity('log_in_network')
 export class LogInNetworkEntity {
   @ForeignKey(() => UserEntity)

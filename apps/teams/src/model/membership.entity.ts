@@ -35,11 +35,16 @@ export class MembershipEntity {
   @Column('text', { default: '' })
   name!: string;
 
-  /** Until a person has accepted, nothing of their account is shown to the team, nor to who holds the membership's key. */
+  /**
+   * Until a person has accepted, nothing of their account is shown to the team, nor to who holds the membership's key.
+   */
   @Column('text', { default: 'invited' })
   status!: MemberStatus;
 
-  /** When the person has accepted; null for those who were active from the beginning, and where an earlier release took it in. */
+  /**
+   * When the person has accepted; null for those who were active from the beginning, and where an earlier release took
+   * it in.
+   */
   @Column({ type: 'timestamptz', precision: 3, nullable: true })
   acceptedAt!: Date | null;
 

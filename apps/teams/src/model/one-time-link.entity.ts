@@ -2,7 +2,10 @@ import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 import { TeamEntity } from './team.entity.js';
 import { UserEntity } from './user.entity.js';
 
-/** A link by which a user sets a password or accepts an invitation, once. Its token follows from its id and stands nowhere: see `../sessions/derived-token.ts`. */
+/**
+ * A link by which a user sets a password or accepts an invitation, once. Its token follows from its id and stands
+ * nowhere: see `../sessions/derived-token.ts`.
+ */
 @Entity('one_time_link')
 @Index(['userId'], { where: 'used_at IS NULL' })
 @Index(['expiresAt'])

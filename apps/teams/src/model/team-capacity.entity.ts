@@ -1,6 +1,9 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 
-/** What the gpuaas service last told of a team. No foreign key: its facts may outlive the team, or be of none that is known. */
+/**
+ * What the gpuaas service last told of a team. No foreign key: its facts may outlive the team, or be of none that is
+ * known.
+ */
 @Entity('team_capacity')
 export class TeamCapacityEntity {
   @PrimaryColumn('uuid')

@@ -23,7 +23,10 @@ export class UserEntity {
   @Column({ type: 'timestamptz', precision: 3, nullable: true })
   verifiedAt!: Date | null;
 
-  /** The team whose administrator was shown the link by which the password was set: until the address is verified, sessions reach no further. */
+  /**
+   * The team whose administrator was shown the link by which the password was set: until the address is verified,
+   * sessions reach no further.
+   */
   @ForeignKey('TeamEntity')
   @Column('uuid', { nullable: true })
   confinedToTeamId!: string | null;

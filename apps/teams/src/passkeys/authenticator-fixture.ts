@@ -2,7 +2,9 @@ import { createHash, generateKeyPairSync, randomBytes, sign, type KeyObject } fr
 
 const sha256 = (data: string | Buffer): Buffer => createHash('sha256').update(data).digest();
 
-/** An authenticator in software (WebAuthn Level 3): one P-256 key, for one relying party, which has verified its user. */
+/**
+ * An authenticator in software (WebAuthn Level 3): one P-256 key, for one relying party, which has verified its user.
+ */
 export class Authenticator {
   private readonly id = randomBytes(32);
   private readonly key: KeyObject;

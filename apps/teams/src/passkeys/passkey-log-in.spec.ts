@@ -23,7 +23,11 @@ const anAuthenticator = () => new Authenticator('atoll.example.com', publicUrl);
 
 async function add(context: CallContext, authenticator: Authenticator) {
   const { challenge_id, options } = await fixture.ask(passkeys.begin, {}, context);
-  return fixture.ask(passkeys.finish, { challenge_id, credential: authenticator.register(options), name: 'Laptop' }, context);
+  return fixture.ask(
+    passkeys.finish,
+    { challenge_id, credential: authenticator.register(options), name: 'Laptop' },
+    context,
+  );
 }
 
 async function logInBy(authenticator: Authenticator) {
@@ -36,7 +40,9 @@ describe('a passkey of an authenticator', () => {
     const person = await somebody(fixture);
     const context = await contextOf(fixture, await logIn(fixture, person));
     const added = await add(context, anAuthenticator());
-    expect(await fixture.ask(passkeys.list, {}, context)).toEqual({ data: [expect.objectContaining({ id: added.id, name: 'Laptop' })] });
+    expect(await fixture.ask(passkeys.list, {}, context)).toEqual({
+      data: [expect.objectContaining({ id: added.id, name: 'Laptop' })],
+    });
     const texts = (await server.to(person.email, 3)).map(({ text }) => text).join('\n');
     expect(texts).toContain('A way to log in was added to your account');
   });
@@ -52,7 +58,11 @@ describe('a passkey of an authenticator', () => {
     );
     await fixture.query('UPDATE session SET has_second_factor = true WHERE user_id = $1', [person.userId]);
     const [first, second] = begun.map(({ challenge_id, options }) =>
-      fixture.ask(passkeys.finish, { challenge_id, credential: anAuthenticator().register(options), name: 'Phone' }, context),
+      fixture.ask(
+        passkeys.finish,
+        { challenge_id, credential: anAuthenticator().register(options), name: 'Phone' },
+        context,
+      ),
     );
     const ends = await Promise.allSettled([first, second]);
     expect(ends.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
@@ -82,7 +92,10 @@ describe('a passkey of an authenticator', () => {
     ];
     for (const attempt of attempts) {
       const { code, message } = await errorOf(attempt(byPassword));
-      expect([code, message]).toEqual(['forbidden', 'This takes a log-in with your second factor. Log in again, with it.']);
+      expect([code, message]).toEqual([
+        'forbidden',
+        'This takes a log-in with your second factor. Log in again, with it.',
+      ]);
     }
     const byPasskey = await contextOf(fixture, await logInBy(authenticator));
     for (const attempt of attempts) await attempt(byPasskey);

@@ -47,7 +47,9 @@ interface KnownPasskey {
   counter: string;
 }
 
-/** Passkeys (WebAuthn): keys of an authenticator that asks for a finger, a face or a PIN. One is both factors at once. */
+/**
+ * Passkeys (WebAuthn): keys of an authenticator that asks for a finger, a face or a PIN. One is both factors at once.
+ */
 @Injectable()
 export class PasskeysService {
   private readonly logger = new Logger('Sessions');
@@ -100,7 +102,8 @@ export class PasskeysService {
     const expectedChallenge = await this.take(challenge_id, caller.userId);
     if (expectedChallenge === undefined) throw new AppError('conflict', isOver);
     const response = read<RegistrationResponseJSON>(credential);
-    if (!response) throw invalidField('credential', 'isJson', 'must be the JSON of a RegistrationResponse (WebAuthn Level 3).');
+    if (!response)
+      throw invalidField('credential', 'isJson', 'must be the JSON of a RegistrationResponse (WebAuthn Level 3).');
     const verified = await verifyRegistrationResponse({
       response,
       expectedChallenge,
@@ -109,7 +112,11 @@ export class PasskeysService {
       requireUserVerification: true,
     }).catch(() => ({ verified: false as const }));
     if (!verified.verified)
-      throw invalidField('credential', 'isSigned', 'must be what an authenticator of this platform signed for the challenge.');
+      throw invalidField(
+        'credential',
+        'isSigned',
+        'must be what an authenticator of this platform signed for the challenge.',
+      );
     const { id: credentialId, publicKey, counter, transports = [] } = verified.registrationInfo.credential;
     const id = newId();
     const added = await this.transactions.run(async (manager) => {
@@ -117,7 +124,8 @@ export class PasskeysService {
       // Locked, and counted again: any number may have been begun.
       await manager.query('SELECT FROM "user" WHERE id = $1 FOR NO KEY UPDATE', [caller.userId]);
       if ((await manager.countBy(PasskeyEntity, { userId: caller.userId })) >= maxPasskeys) throw tooMany();
-      if (await manager.existsBy(PasskeyEntity, { credentialId })) throw new AppError('conflict', 'This passkey was added before.');
+      if (await manager.existsBy(PasskeyEntity, { credentialId }))
+        throw new AppError('conflict', 'This passkey was added before.');
       const row = {
         id,
         userId: caller.userId,
@@ -158,7 +166,10 @@ export class PasskeysService {
     return { challenge_id, options: JSON.stringify(options) };
   }
 
-  async logIn({ challenge_id, credential, ...origin }: PasskeyAnswerFrom, context: CallContext): Promise<OpenedSession> {
+  async logIn(
+    { challenge_id, credential, ...origin }: PasskeyAnswerFrom,
+    context: CallContext,
+  ): Promise<OpenedSession> {
     requireGateway(context);
     const { id: expectedRPID, origins: expectedOrigin } = this.require();
     const expectedChallenge = await this.take(challenge_id, null);
@@ -177,7 +188,11 @@ export class PasskeysService {
       expectedOrigin,
       expectedRPID,
       requireUserVerification: true,
-      credential: { id: known.credential_id, publicKey: new Uint8Array(known.public_key), counter: Number(known.counter) },
+      credential: {
+        id: known.credential_id,
+        publicKey: new Uint8Array(known.public_key),
+        counter: Number(known.counter),
+      },
     }).catch(() => ({ verified: false as const }));
     if (!verified.verified) throw this.failed(known.user_id, origin, context);
     const counter = verified.authenticationInfo.newCounter;
@@ -194,7 +209,10 @@ export class PasskeysService {
 
   private require(): RelyingParty {
     if (this.relyingParty) return this.relyingParty;
-    throw new AppError('conflict', 'Passkeys need a host name: ATOLL_PUBLIC_URL of this platform names an address, or is not https.');
+    throw new AppError(
+      'conflict',
+      'Passkeys need a host name: ATOLL_PUBLIC_URL of this platform names an address, or is not https.',
+    );
   }
 
   /** Uses the challenge up, also where the answer to it is refused. */

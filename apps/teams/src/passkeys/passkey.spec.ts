@@ -41,11 +41,14 @@ describe('a passkey', () => {
     const finish = () => fixture.ask(passkeys.finish, { challenge_id, credential, name: 'x' }, context);
     const { code, details } = await errorOf(finish());
     expect([code, details.errors?.[0]?.path]).toEqual(['invalid_input', 'credential']);
-    expect(await errorOf(finish())).toMatchObject({ code: 'conflict', message: expect.stringMatching(/answered before/) });
+    expect(await errorOf(finish())).toMatchObject({
+      code: 'conflict',
+      message: expect.stringMatching(/answered before/),
+    });
     const begun = await fixture.ask(passkeys.beginLogIn, {}, gateway);
-    expect(await codeOf(fixture.ask(passkeys.logIn, { challenge_id: begun.challenge_id, credential, ...home }, gateway))).toBe(
-      'unauthenticated',
-    );
+    expect(
+      await codeOf(fixture.ask(passkeys.logIn, { challenge_id: begun.challenge_id, credential, ...home }, gateway)),
+    ).toBe('unauthenticated');
   });
 
   it('takes a challenge of its own user, and of its own purpose', async () => {
@@ -54,11 +57,12 @@ describe('a passkey', () => {
       await contextOf(fixture, await logIn(fixture, await somebody(fixture))),
     ];
     const { challenge_id } = await fixture.ask(passkeys.begin, {}, one);
-    const finish = (context: typeof one) => fixture.ask(passkeys.finish, { challenge_id, credential: '{}', name: 'x' }, context);
+    const finish = (context: typeof one) =>
+      fixture.ask(passkeys.finish, { challenge_id, credential: '{}', name: 'x' }, context);
     expect((await errorOf(finish(other))).message).toMatch(/Begin again/);
-    expect((await errorOf(fixture.ask(passkeys.logIn, { challenge_id, credential: '{}', ...home }, gateway))).message).toMatch(
-      /Begin again/,
-    );
+    expect(
+      (await errorOf(fixture.ask(passkeys.logIn, { challenge_id, credential: '{}', ...home }, gateway))).message,
+    ).toMatch(/Begin again/);
     expect(await codeOf(finish(one))).toBe('invalid_input');
   });
 

@@ -8,7 +8,10 @@ export interface RelyingParty {
   origins: string[];
 }
 
-/** By the public address alone. Undefined where it cannot have passkeys: they need a host name, and TLS anywhere but on this machine. */
+/**
+ * By the public address alone. Undefined where it cannot have passkeys: they need a host name, and TLS anywhere but on
+ * this machine.
+ */
 export function relyingPartyOf(publicUrl: string): RelyingParty | undefined {
   const { hostname, protocol, origin } = new URL(publicUrl);
   const isSecure = protocol === 'https:' || hostname === 'localhost';

@@ -15,5 +15,9 @@ export function refuseCommon(password: string, field: string): void {
   const stem = text.replace(tail, '');
   const isStemCommon = stem.length >= shortestStem && common.has(stem);
   if (!common.has(text) && !isStemCommon) return;
-  throw invalidField(field, 'isCommonPassword', 'must not be a common password, nor one with digits or signs behind it');
+  throw invalidField(
+    field,
+    'isCommonPassword',
+    'must not be a common password, nor one with digits or signs behind it',
+  );
 }

@@ -24,14 +24,20 @@ beforeAll(async () => {
 afterAll(() => fixture.stop());
 
 const networksOf = async ({ userId }: Pick<Person, 'userId'>): Promise<string[]> =>
-  (await fixture.query<{ network: string }>('SELECT network FROM log_in_network WHERE user_id = $1 ORDER BY 1', [userId])).map(
-    ({ network }) => network,
-  );
+  (
+    await fixture.query<{ network: string }>('SELECT network FROM log_in_network WHERE user_id = $1 ORDER BY 1', [
+      userId,
+    ])
+  ).map(({ network }) => network);
 
 /** By a link of the operator, opened there. */
 async function reset(email: string, { network }: { network?: string }): Promise<void> {
   const { url } = await fixture.call(fixture.admin, links.create, { email });
-  await fixture.ask(links.use, { token: tokenIn(url), password: another, ...(network !== undefined && { network }) }, gateway);
+  await fixture.ask(
+    links.use,
+    { token: tokenIn(url), password: another, ...(network !== undefined && { network }) },
+    gateway,
+  );
 }
 
 /** A user who has logged in at home and, perhaps by the hand of somebody else, elsewhere. */

@@ -3,7 +3,10 @@ import { AppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
 import { hash, verify } from '@node-rs/argon2';
 
-/** OWASP Password Storage Cheat Sheet, 2025: Argon2id with 19 MiB, 2 iterations, 1 lane. About 12 ms. Argon2id is the library's default. */
+/**
+ * OWASP Password Storage Cheat Sheet, 2025: Argon2id with 19 MiB, 2 iterations, 1 lane. About 12 ms. Argon2id is the
+ * library's default.
+ */
 const parameters = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
 
 /** Half of the cores: what a flood of log-ins leaves to all the others. */

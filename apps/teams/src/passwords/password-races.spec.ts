@@ -37,7 +37,9 @@ describe('a password that is set while another request works with the one before
     const person = await somebody(fixture);
     meanwhile('matches', () => setPassword(person.email));
     expect((await errorOf(logIn(fixture, person))).code).toBe('unauthenticated');
-    expect(await fixture.query('SELECT FROM session WHERE user_id = $1 AND ended_at IS NULL', [person.userId])).toEqual([]);
+    expect(await fixture.query('SELECT FROM session WHERE user_id = $1 AND ended_at IS NULL', [person.userId])).toEqual(
+      [],
+    );
     await logIn(fixture, person, undefined, another);
   });
 
@@ -70,7 +72,8 @@ describe('a password that is set while another request works with the one before
     const { email } = await somebody(fixture);
     const asked = { team_id: team.id, email, name: 'Ada', role: 'member' } as const;
     const { invitation, user_id } = await fixture.call(keys[0] ?? '', members.add, asked);
-    const standing = () => fixture.query('SELECT status FROM membership WHERE team_id = $1 AND user_id = $2', [team.id, user_id]);
+    const standing = () =>
+      fixture.query('SELECT status FROM membership WHERE team_id = $1 AND user_id = $2', [team.id, user_id]);
     meanwhile('matches', () => setPassword(email));
     expect((await errorOf(use(invitation?.url ?? '', password))).code).toBe('unauthenticated');
     expect(await standing()).toEqual([{ status: 'invited' }]);

@@ -33,7 +33,11 @@ export class PasswordsService {
     refuseCommon(chosen, 'new');
     const caller = requireOwnUser(context.caller, 'change the password of its user');
     const { userId, credential } = caller;
-    const [row] = await this.statements.query<{ hash: string }>('passwords.find', 'SELECT hash FROM password WHERE user_id = $1', [userId]);
+    const [row] = await this.statements.query<{ hash: string }>(
+      'passwords.find',
+      'SELECT hash FROM password WHERE user_id = $1',
+      [userId],
+    );
     if (!row) throw new AppError('conflict', 'You have no password yet. Set the first one by a one-time link.');
     const giveBack = await this.tries.take(userId, 'logged in');
     if (!(await this.hashes.matches(current, row.hash))) throw isWrong();
@@ -49,7 +53,10 @@ export class PasswordsService {
     return {};
   }
 
-  /** Within a transaction: the hash in place of the one before, and the end of every session and network but those of `kept`. */
+  /**
+   * Within a transaction: the hash in place of the one before, and the end of every session and network but those of
+   * `kept`.
+   */
   async store(manager: EntityManager, userId: string, hash: string, kept: Outlasting = {}): Promise<void> {
     await manager.query(
       `INSERT INTO password (user_id, hash) VALUES ($1, $2) ON CONFLICT (user_id) DO UPDATE SET hash = excluded.hash, changed_at = now()`,

@@ -1,7 +1,13 @@
 import { createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
 import { DerivedTokens } from '@atoll/api-keys';
 import { notFound, type CallContext, type Nothing } from '@atoll/contracts';
-import type { NewSecondFactor, OpenedSession, RecoveryCodes, SecondFactorCode, SecondStepFrom } from '@atoll/contracts/teams';
+import type {
+  NewSecondFactor,
+  OpenedSession,
+  RecoveryCodes,
+  SecondFactorCode,
+  SecondStepFrom,
+} from '@atoll/contracts/teams';
 import { Statements, Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Sealer } from '@atoll/seal';
@@ -49,16 +55,20 @@ export class SecondFactorsService {
   }
 
   /**
-   * Throws `second_factor_required`, with a ticket for the second step, where the user has a second factor. For who has shown the password of this
-   * hash: the ticket ends with it.
+   * Throws `second_factor_required`, with a ticket for the second step, where the user has a second factor. For who has
+   * shown the password of this hash: the ticket ends with it.
    */
   async requireNone(userId: string, hash: string): Promise<void> {
     if (!(await this.has(userId))) return;
     const named = this.tickets.make(userId, minuteNow() + ticketMinutes);
     const ticket = `${named}.${this.boundTo(named, hash).toString('base64url')}`;
-    throw new AppError('second_factor_required', 'Send the ticket with a code of your authenticator, or with a recovery code.', {
-      secondFactor: { ticket, methods: ['totp', 'recovery_code'], expires_in: ticketMinutes * 60 },
-    });
+    throw new AppError(
+      'second_factor_required',
+      'Send the ticket with a code of your authenticator, or with a recovery code.',
+      {
+        secondFactor: { ticket, methods: ['totp', 'recovery_code'], expires_in: ticketMinutes * 60 },
+      },
+    );
   }
 
   async logIn({ ticket, code, ...origin }: SecondStepFrom, context: CallContext): Promise<OpenedSession> {
@@ -78,7 +88,8 @@ export class SecondFactorsService {
       const [row] = await this.statements.query<{ hash: string }>('secondFactors.password', asked, [userId]);
       const expected = row && this.boundTo(named, row.hash);
       const given = Buffer.from(bound, 'base64url');
-      if (row && expected?.length === given.length && timingSafeEqual(expected, given)) return { userId, hash: row.hash };
+      if (row && expected?.length === given.length && timingSafeEqual(expected, given))
+        return { userId, hash: row.hash };
     }
     throw new AppError('unauthenticated', 'The ticket has expired. Log in again.');
   }
@@ -111,7 +122,10 @@ export class SecondFactorsService {
     const { userId } = caller;
     const begun = 'SELECT FROM second_factor WHERE user_id = $1 AND NOT is_confirmed';
     if ((await this.statements.query('secondFactors.begun', begun, [userId])).length === 0) {
-      throw new AppError('conflict', 'There is no second factor to confirm. Begin with POST /user/second-factor/begin.');
+      throw new AppError(
+        'conflict',
+        'There is no second factor to confirm. Begin with POST /user/second-factor/begin.',
+      );
     }
     const giveBack = await this.tries.take(userId, 'second factor');
     const recovery_codes = Array.from({ length: codes }, newCode);
@@ -153,7 +167,10 @@ export class SecondFactorsService {
     return (await this.statements.query('secondFactors.has', asked, [userId])).length > 0;
   }
 
-  /** Uses a code up, once, and does what follows in the same transaction. Throws `refusal` for one that is wrong, `too_many_requests` after too many of those. */
+  /**
+   * Uses a code up, once, and does what follows in the same transaction. Throws `refusal` for one that is wrong,
+   * `too_many_requests` after too many of those.
+   */
   private async use(
     userId: string,
     code: string,
@@ -164,18 +181,29 @@ export class SecondFactorsService {
   ): Promise<void> {
     const giveBack = await this.slowed.take(userId, 'second factor', { userId, ...where }, context);
     const isRight = await this.transactions.run(async (manager) => {
-      const isUsed = (await this.consumeTotp(manager, userId, code, true)) || (await this.consumeRecovery(manager, userId, code));
+      const isUsed =
+        (await this.consumeTotp(manager, userId, code, true)) || (await this.consumeRecovery(manager, userId, code));
       if (isUsed) await andThen(manager);
       return isUsed;
     });
     if (!isRight) {
-      this.logger.warn({ message: 'A second factor was wrong', user_id: userId, ...where, request_id: context.requestId });
+      this.logger.warn({
+        message: 'A second factor was wrong',
+        user_id: userId,
+        ...where,
+        request_id: context.requestId,
+      });
       throw new AppError(refusal, 'The code is wrong, or was used before.');
     }
     await giveBack();
   }
 
-  private async consumeTotp(manager: EntityManager, userId: string, code: string, isConfirmed: boolean): Promise<boolean> {
+  private async consumeTotp(
+    manager: EntityManager,
+    userId: string,
+    code: string,
+    isConfirmed: boolean,
+  ): Promise<boolean> {
     const [factor] = await manager.query<{ sealed: string; last_step: string }[]>(
       'SELECT sealed, last_step FROM second_factor WHERE user_id = $1 AND is_confirmed = $2 FOR UPDATE',
       [userId, isConfirmed],
@@ -212,7 +240,14 @@ function newCode(): string {
 }
 
 function totpOf(secret: string, label: string): TOTP {
-  return new TOTP({ issuer: 'Atoll', label, secret: Secret.fromBase32(secret), algorithm: 'SHA1', digits: 6, period: stepSeconds });
+  return new TOTP({
+    issuer: 'Atoll',
+    label,
+    secret: Secret.fromBase32(secret),
+    algorithm: 'SHA1',
+    digits: 6,
+    period: stepSeconds,
+  });
 }
 
 function minuteNow(): number {

@@ -53,8 +53,13 @@ describe('a second factor', () => {
     const { person, codes } = await withFactor();
     expect(new Set(codes).size).toBe(10);
     const shown = async () =>
-      (await fixture.ask(users.profile, {}, await contextOf(fixture, await second(await ticketOf(person), codes.pop() ?? ''))))
-        .second_factor;
+      (
+        await fixture.ask(
+          users.profile,
+          {},
+          await contextOf(fixture, await second(await ticketOf(person), codes.pop() ?? '')),
+        )
+      ).second_factor;
     expect(await shown()).toEqual({ is_set: true, recovery_codes: 9, passkeys: 0 });
     const ticket = await ticketOf(person);
     const outcomes = await Promise.allSettled([1, 2, 3].map(() => second(ticket, codes[0] ?? '')));
@@ -65,7 +70,9 @@ describe('a second factor', () => {
   it('is sealed in its row, and recovery codes stand in none', async () => {
     const { person, secret, codes } = await withFactor();
     const rows = await fixture.query('SELECT * FROM second_factor WHERE user_id = $1', [person.userId]);
-    const digests = await fixture.query<{ digest: Buffer }>('SELECT digest FROM recovery_code WHERE user_id = $1', [person.userId]);
+    const digests = await fixture.query<{ digest: Buffer }>('SELECT digest FROM recovery_code WHERE user_id = $1', [
+      person.userId,
+    ]);
     expect(JSON.stringify(rows)).not.toContain(secret);
     expect(digests.map(({ digest }) => digest.toString('utf8')).join()).not.toContain(codes[0]);
   });
@@ -90,10 +97,10 @@ describe('a second factor', () => {
   it('takes a ticket of the password that the user still has', async () => {
     const { person, codes } = await withFactor();
     const [before, other] = [await ticketOf(person), await withFactor()];
-    await fixture.query('UPDATE password SET hash = (SELECT hash FROM password WHERE user_id = $2) WHERE user_id = $1', [
-      person.userId,
-      other.person.userId,
-    ]);
+    await fixture.query(
+      'UPDATE password SET hash = (SELECT hash FROM password WHERE user_id = $2) WHERE user_id = $1',
+      [person.userId, other.person.userId],
+    );
     expect(await codeOf(second(before, codes[0] ?? ''))).toBe('unauthenticated');
     await second(await ticketOf(person), codes[0] ?? '');
   });
@@ -126,7 +133,9 @@ describe('a second factor', () => {
     expect(await codeOf(fixture.ask(secondFactors.remove, { code: '000000' }, context))).toBe('forbidden');
     await fixture.ask(secondFactors.remove, { code: codes[1] ?? '' }, context);
     const session = await logIn(fixture, person);
-    await fixture.query(`UPDATE session SET created_at = created_at - interval '11 minutes' WHERE id = $1`, [session.session_id]);
+    await fixture.query(`UPDATE session SET created_at = created_at - interval '11 minutes' WHERE id = $1`, [
+      session.session_id,
+    ]);
     expect(await codeOf(fixture.ask(secondFactors.begin, {}, await contextOf(fixture, session)))).toBe('forbidden');
     const [key = ''] = (await fixture.createTeam('team_owner')).keys;
     expect(await codeOf(fixture.call(key, secondFactors.begin, {}))).toBe('forbidden');
@@ -157,7 +166,10 @@ describe('a team that requires a second factor', () => {
     await fixture.call(key, teams.update, { team_id: team.id, require_second_factor: true, description: 'Strict' });
     expect(fixture.credentialsChanged).toHaveLength(1);
     const refused = await errorOf(fixture.ask(teams.get, { team_id: team.id }, await contextOf(fixture, without)));
-    expect([refused.code, refused.message]).toEqual(['forbidden', 'This team requires a second factor. Add one, or log in with it.']);
+    expect([refused.code, refused.message]).toEqual([
+      'forbidden',
+      'This team requires a second factor. Add one, or log in with it.',
+    ]);
     const listed = await fixture.ask(teams.list, {}, await contextOf(fixture, without));
     expect(listed.data.map(({ id }) => id)).not.toContain(team.id);
     const withOne = await second(await ticketOf(person), codes[0] ?? '');

@@ -1,6 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Operation } from '@atoll/contracts';
-import { credentials, invitations, links, passkeys, passwords, secondFactors, sessions, singleSignOn, users } from '@atoll/contracts/teams';
+import {
+  credentials,
+  invitations,
+  links,
+  passkeys,
+  passwords,
+  secondFactors,
+  sessions,
+  singleSignOn,
+  users,
+} from '@atoll/contracts/teams';
 import { errorOf, TeamsFixture, unknownId } from '../teams-fixture.js';
 import { home, password } from './session-fixture.js';
 
@@ -61,11 +71,14 @@ async function refusalsOf(key: string, all: Record<string, Asked>): Promise<Reco
   return refusals;
 }
 
-const each = (all: Record<string, Asked>, ...refusal: unknown[]) => Object.fromEntries(Object.keys(all).map((name) => [name, refusal]));
+const each = (all: Record<string, Asked>, ...refusal: unknown[]) =>
+  Object.fromEntries(Object.keys(all).map((name) => [name, refusal]));
 
 describe('an account', () => {
   it('is opened to the gateway alone, and not to the operator either', async () => {
-    expect(await refusalsOf(fixture.admin, ofTheGateway)).toEqual(each(ofTheGateway, 'forbidden', 'Only the gateway asks this.'));
+    expect(await refusalsOf(fixture.admin, ofTheGateway)).toEqual(
+      each(ofTheGateway, 'forbidden', 'Only the gateway asks this.'),
+    );
   });
 
   it('is changed by its user, and not by a key to one team', async () => {

@@ -22,7 +22,14 @@ export class SessionAnswers {
       this.userOf(user_id),
     ]);
     if (!found) throw notFound('user');
-    return { session_id: id, access_token, expires_in, user: found, refresh_token, refresh_expires_in: Math.max(0, idle_seconds) };
+    return {
+      session_id: id,
+      access_token,
+      expires_in,
+      user: found,
+      refresh_token,
+      refresh_expires_in: Math.max(0, idle_seconds),
+    };
   }
 
   /** As the profile shows the user to this session. */

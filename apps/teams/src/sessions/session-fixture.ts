@@ -1,6 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { type UserCaller } from '@atoll/contracts';
-import { links, members, sessions, type OpenedSession, type SessionCredential, type SessionOrigin } from '@atoll/contracts/teams';
+import {
+  links,
+  members,
+  sessions,
+  type OpenedSession,
+  type SessionCredential,
+  type SessionOrigin,
+} from '@atoll/contracts/teams';
 import { systemContext } from '@atoll/rpc';
 import { timeoutFactor } from '@atoll/testing';
 import type { TeamsFixture } from '../teams-fixture.js';
@@ -39,7 +46,12 @@ export function tokenIn(url: string): string {
   return url.slice(url.indexOf('#') + 1);
 }
 
-export function logIn(fixture: TeamsFixture, { email }: Pick<Person, 'email'>, origin = home, secret = password): Promise<OpenedSession> {
+export function logIn(
+  fixture: TeamsFixture,
+  { email }: Pick<Person, 'email'>,
+  origin = home,
+  secret = password,
+): Promise<OpenedSession> {
   return fixture.ask(sessions.logIn, { email, password: secret, ...origin }, gateway);
 }
 
@@ -51,13 +63,23 @@ export function refresh(
   return fixture.ask(sessions.refresh, { refresh_token, ...origin }, gateway);
 }
 
-export function verify(fixture: TeamsFixture, { session_id: id }: Pick<OpenedSession, 'session_id'>): Promise<SessionCredential> {
+export function verify(
+  fixture: TeamsFixture,
+  { session_id: id }: Pick<OpenedSession, 'session_id'>,
+): Promise<SessionCredential> {
   return fixture.ask(sessions.verify, { id }, gateway);
 }
 
 /** The context of a call that the session makes. */
 export async function contextOf(fixture: TeamsFixture, session: Pick<OpenedSession, 'session_id'>) {
-  const { session_id: id, user_id: userId, platform_admin: platformAdmin, timezone, teams, scope } = await verify(fixture, session);
+  const {
+    session_id: id,
+    user_id: userId,
+    platform_admin: platformAdmin,
+    timezone,
+    teams,
+    scope,
+  } = await verify(fixture, session);
   const callerTeams = teams.map(({ team_id: teamId, role, lacks_second_factor: lacksSecondFactor = false }) => ({
     teamId,
     role,

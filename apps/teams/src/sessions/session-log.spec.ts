@@ -72,7 +72,8 @@ it('each event of a session is in the log with whose it is, from where and in wh
   expect(new Set(theirs.map(({ message }) => message))).toEqual(new Set([...withPlace, ...others]));
   for (const line of theirs) {
     expect(line).toMatchObject({ request_id: expect.any(String) });
-    if (withPlace.includes(line.message)) expect(line).toMatchObject({ address: expect.any(String), device: expect.any(String) });
+    if (withPlace.includes(line.message))
+      expect(line).toMatchObject({ address: expect.any(String), device: expect.any(String) });
   }
   const logged = JSON.stringify(lines);
   for (const secret of secrets) expect(logged).not.toContain(secret);

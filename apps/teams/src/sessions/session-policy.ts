@@ -4,7 +4,10 @@ export const accessSeconds = 900;
 /** Sessions of one user that live at once: one more ends the one that was used the longest ago. */
 export const maxSessions = 100;
 
-/** How long the refresh token before the newest is still answered: for tabs of one browser that refresh at once, and for an answer that was lost. */
+/**
+ * How long the refresh token before the newest is still answered: for tabs of one browser that refresh at once, and for
+ * an answer that was lost.
+ */
 export const graceSeconds = 10;
 
 /** SQL: whether the session `s` is alive. */

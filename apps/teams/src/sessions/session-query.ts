@@ -29,7 +29,10 @@ export const rememberNetworkQuery = `
     RETURNING xmax = 0 AS is_new)
   SELECT is_new AND EXISTS (SELECT FROM log_in_network WHERE user_id = $1) AS is_new_device FROM remembered`;
 
-/** SQL: the one team in which the user `u` acts, while nobody has shown that the address is theirs; null for one who acts as a whole. */
+/**
+ * SQL: the one team in which the user `u` acts, while nobody has shown that the address is theirs; null for one who
+ * acts as a whole.
+ */
 export const confinement = `CASE WHEN u.verified_at IS NULL THEN u.confined_to_team_id END`;
 
 /** Ends those sessions of the user `$1` that were used the longest ago, beyond `$2`. */
@@ -39,7 +42,9 @@ export const endSurplusQuery = `
       SELECT id FROM session s WHERE user_id = $1 AND ${isAlive} ORDER BY last_used_at DESC, id DESC OFFSET $2) RETURNING id)
   SELECT id FROM ended`;
 
-/** Rotates the session `$1` where its refresh token is that of generation `$2`: of two who ask at once, one gets a row. */
+/**
+ * Rotates the session `$1` where its refresh token is that of generation `$2`: of two who ask at once, one gets a row.
+ */
 export const rotateQuery = `
   WITH rotated AS (
     UPDATE session s SET generation = s.generation + 1, rotated_at = now(), last_used_at = now(), address = $3, device = $4,
@@ -65,7 +70,10 @@ export const listQuery = `
     s.id = $2::uuid AS current
   FROM session s WHERE s.user_id = $1 AND ${isAlive} ORDER BY s.created_at DESC, s.id DESC LIMIT 1000`;
 
-/** What the live session `$1` opens; `$2`: whether the operator takes a second factor. As for keys, the operator's teams are left out: the operator may do everything in each. */
+/**
+ * What the live session `$1` opens; `$2`: whether the operator takes a second factor. As for keys, the operator's teams
+ * are left out: the operator may do everything in each.
+ */
 export const credentialQuery = `
   SELECT s.id AS session_id, ${instantJson('s.created_at')} AS opened_at, s.user_id, u.platform_admin AND (s.has_second_factor OR NOT $2::boolean) AS platform_admin,
     u.platform_admin AND $2::boolean AND NOT s.has_second_factor AS operator_lacks_second_factor, u.timezone, CASE WHEN ${confinement} IS NULL THEN 'user' ELSE 'membership' END AS scope,

@@ -39,7 +39,9 @@ it('what a flood of log-ins leaves behind is removed a batch at a time, and noth
 });
 
 it('a table that cannot be cleaned holds up no other one', async () => {
-  await fixture.query(`INSERT INTO sso_flow (id, provider, expires_at) VALUES (gen_random_uuid(), 'gone', now() - interval '1 minute')`);
+  await fixture.query(
+    `INSERT INTO sso_flow (id, provider, expires_at) VALUES (gen_random_uuid(), 'gone', now() - interval '1 minute')`,
+  );
   await fixture.query('ALTER TABLE session RENAME TO session_away');
   expect(await fixture.get(SessionUpkeep).removeSome()).toBe(false);
   await fixture.query('ALTER TABLE session_away RENAME TO session');

@@ -22,7 +22,8 @@ const statements = [
 @Injectable()
 export class SessionUpkeep implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger(SessionUpkeep.name);
-  private readonly failed = (error: unknown): void => this.logger.warn(`Old rows of sessions stay until the next try: ${messageOf(error)}`);
+  private readonly failed = (error: unknown): void =>
+    this.logger.warn(`Old rows of sessions stay until the next try: ${messageOf(error)}`);
   private readonly removals = new Removals(() => this.removeSome(), this.failed);
 
   constructor(private readonly dataSource: DataSource) {}

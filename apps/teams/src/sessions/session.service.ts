@@ -38,14 +38,23 @@ import {
 import { SessionAnswers } from './session-answers.js';
 import { SigningKeys } from './signing-keys.service.js';
 
-type EndReason = 'logged_out' | 'ended_by_user' | 'ended_by_operator' | 'password_changed' | 'refresh_token_reused' | 'too_many';
+type EndReason =
+  | 'logged_out'
+  | 'ended_by_user'
+  | 'ended_by_operator'
+  | 'password_changed'
+  | 'refresh_token_reused'
+  | 'too_many';
 
 type Presented = SessionRow & { is_alive: boolean; is_recent: boolean };
 
 /** Which sessions end; `$1` is the reason. */
 type EndCondition = 'id = $2' | 'user_id = $2' | 'id = $2 AND user_id = $3';
 
-/** What outlasts a new password: a session with its network, or the network from which the user has just shown to be that user. */
+/**
+ * What outlasts a new password: a session with its network, or the network from which the user has just shown to be
+ * that user.
+ */
 export interface Outlasting {
   exceptId?: string | null;
   network?: string | undefined;
@@ -74,8 +83,9 @@ export class SessionsService {
   }
 
   /**
-   * A new session of a user who has just proven to be that user: with `hash`, by the password of that hash, with `passkeyId`, by that passkey. Throws
-   * `unauthenticated` if it was changed or removed meanwhile; who changes or removes it later finds the session.
+   * A new session of a user who has just proven to be that user: with `hash`, by the password of that hash, with
+   * `passkeyId`, by that passkey. Throws `unauthenticated` if it was changed or removed meanwhile; who changes or
+   * removes it later finds the session.
    */
   async open(
     userId: string,
@@ -89,9 +99,18 @@ export class SessionsService {
       if (hash !== undefined && !(await isStillPassword(manager, userId, hash))) {
         throw new AppError('unauthenticated', 'The e-mail address or the password is wrong.');
       }
-      const kept = passkeyId && (await manager.query<object[]>('SELECT FROM passkey WHERE id = $1 FOR KEY SHARE', [passkeyId]));
+      const kept =
+        passkeyId && (await manager.query<object[]>('SELECT FROM passkey WHERE id = $1 FOR KEY SHARE', [passkeyId]));
       if (kept?.length === 0) throw new AppError('unauthenticated', 'The passkey is not valid here.');
-      const [opened] = await manager.query<SessionRow[]>(openQuery, [id, userId, address, device, idleHours, days, hasSecondFactor]);
+      const [opened] = await manager.query<SessionRow[]>(openQuery, [
+        id,
+        userId,
+        address,
+        device,
+        idleHours,
+        days,
+        hasSecondFactor,
+      ]);
       if (!opened) throw new Error('The session was not stored.');
       const ended = await manager.query<object[]>(endSurplusQuery, [userId, maxSessions]);
       const [known] = await manager.query<{ is_new_device: boolean }[]>(rememberNetworkQuery, [userId, network]);
@@ -103,7 +122,9 @@ export class SessionsService {
     return this.answers.opened(session, this.refreshTokens.make(id));
   }
 
-  /** The next tokens of a session. Ends it where the token was used before, by whoever: one of the two is not its owner. */
+  /**
+   * The next tokens of a session. Ends it where the token was used before, by whoever: one of the two is not its owner.
+   */
   async refresh({ refresh_token, address, device }: RefreshFrom, context: CallContext): Promise<OpenedSession> {
     requireGateway(context);
     const verdict = await this.judge(refresh_token, { address, device });
@@ -142,14 +163,20 @@ export class SessionsService {
   async verify({ id }: SessionPath, context: CallContext): Promise<SessionCredential> {
     requireGateway(context);
     const isFactorRequired = this.settings.operatorSecondFactor === 'required';
-    const [found] = await this.reserved.query<SessionCredential>('sessions.verify', credentialQuery, [id, isFactorRequired]);
+    const [found] = await this.reserved.query<SessionCredential>('sessions.verify', credentialQuery, [
+      id,
+      isFactorRequired,
+    ]);
     if (!found) throw sessionEnded();
     return found;
   }
 
   async list({ caller }: CallContext): Promise<SessionList> {
     const { userId, credential } = requireOwnUser(caller, 'see the sessions of its user');
-    const data = await this.statements.query<SessionList['data'][number]>('sessions.list', listQuery, [userId, credential.id]);
+    const data = await this.statements.query<SessionList['data'][number]>('sessions.list', listQuery, [
+      userId,
+      credential.id,
+    ]);
     return { data };
   }
 
@@ -175,15 +202,23 @@ export class SessionsService {
   }
 
   /**
-   * Within the transaction that changes the user's password: the end of every session but `exceptId`, and of what is known of the networks of the user but that
-   * of this session, or the one from which the user has just shown to be that user. Publish `credentialsChanged` after its commit.
+   * Within the transaction that changes the user's password: the end of every session but `exceptId`, and of what is
+   * known of the networks of the user but that of this session, or the one from which the user has just shown to be
+   * that user. Publish `credentialsChanged` after its commit.
    */
-  async endOthers(manager: EntityManager, userId: string, { exceptId = null, network }: Outlasting = {}): Promise<void> {
+  async endOthers(
+    manager: EntityManager,
+    userId: string,
+    { exceptId = null, network }: Outlasting = {},
+  ): Promise<void> {
     const values = ['password_changed' satisfies EndReason, userId, exceptId];
     await manager.query(endQuery('user_id = $2 AND id IS DISTINCT FROM $3::uuid'), values);
     const [kept] = await manager.query<{ address: string }[]>('SELECT address FROM session WHERE id = $1', [exceptId]);
     const known = network ?? (kept && networkOf(kept.address)) ?? null;
-    await manager.query('DELETE FROM log_in_network WHERE user_id = $1 AND network IS DISTINCT FROM $2', [userId, known]);
+    await manager.query('DELETE FROM log_in_network WHERE user_id = $1 AND network IS DISTINCT FROM $2', [
+      userId,
+      known,
+    ]);
     if (network !== undefined) await manager.query(rememberNetworkQuery, [userId, network]);
   }
 
@@ -215,7 +250,8 @@ export class SessionsService {
     for (const { id, user_id } of ended) {
       this.logger.log({ message: 'A session has ended', reason, user_id, session_id: id, request_id: requestId });
     }
-    for (const user_id of new Set(ended.map((session) => session.user_id))) this.rpc.publish(credentialsChanged, { user_id });
+    for (const user_id of new Set(ended.map((session) => session.user_id)))
+      this.rpc.publish(credentialsChanged, { user_id });
     return ended;
   }
 

@@ -13,13 +13,18 @@ afterAll(() => fixture.stop());
 
 const codeOf = async (call: Promise<unknown>): Promise<string> => (await errorOf(call)).code;
 /** Lets the grace of the last refresh pass. */
-const afterGrace = (id: string) => fixture.query(`UPDATE session SET rotated_at = rotated_at - interval '11 seconds' WHERE id = $1`, [id]);
+const afterGrace = (id: string) =>
+  fixture.query(`UPDATE session SET rotated_at = rotated_at - interval '11 seconds' WHERE id = $1`, [id]);
 
 describe('a log-in', () => {
   it('opens a session: an access token of 15 minutes that says who and by which session, and the user of the profile', async () => {
     const person = await somebody(fixture);
     const opened = await logIn(fixture, person);
-    expect(opened).toMatchObject({ expires_in: 900, refresh_expires_in: 12 * 3600, user: { id: person.userId, email: person.email } });
+    expect(opened).toMatchObject({
+      expires_in: 900,
+      refresh_expires_in: 12 * 3600,
+      user: { id: person.userId, email: person.email },
+    });
     const { iat = 0, ...claims } = decodeJwt(opened.access_token);
     expect(claims).toEqual({
       iss: 'http://localhost:3000',
@@ -51,13 +56,16 @@ describe('a log-in', () => {
     expect(statements).toEqual([statements[0], statements[0], statements[0]]);
   });
 
-  it.each(['', '  ', '+tag', '\u202eabc'])('takes an address in its one spelling, and refuses what is none: %j', async (prefix) => {
-    const person = await somebody(fixture);
-    const spelt = prefix.trim() === '' ? `${person.email.toUpperCase()}` : `${prefix}${person.email}`;
-    const attempt = logIn(fixture, { email: spelt });
-    if (prefix.trim() === '') expect((await attempt).user.id).toBe(person.userId);
-    else expect(['invalid_input', 'unauthenticated']).toContain(await codeOf(attempt));
-  });
+  it.each(['', '  ', '+tag', '\u202eabc'])(
+    'takes an address in its one spelling, and refuses what is none: %j',
+    async (prefix) => {
+      const person = await somebody(fixture);
+      const spelt = prefix.trim() === '' ? `${person.email.toUpperCase()}` : `${prefix}${person.email}`;
+      const attempt = logIn(fixture, { email: spelt });
+      if (prefix.trim() === '') expect((await attempt).user.id).toBe(person.userId);
+      else expect(['invalid_input', 'unauthenticated']).toContain(await codeOf(attempt));
+    },
+  );
 
   it('is slowed after failures, for addresses that are unknown too, and not from where the user has logged in before', async () => {
     const person = await somebody(fixture);
@@ -136,9 +144,12 @@ describe('a refresh', () => {
     expect(await codeOf(verify(fixture, thief))).toBe('unauthenticated');
   });
 
-  it.each(['', 'x', `${'0'.repeat(32)}.1.${'A'.repeat(43)}`])('refuses a token that nobody made: %j', async (refresh_token) => {
-    expect(['unauthenticated', 'invalid_input']).toContain(await codeOf(refresh(fixture, { refresh_token })));
-  });
+  it.each(['', 'x', `${'0'.repeat(32)}.1.${'A'.repeat(43)}`])(
+    'refuses a token that nobody made: %j',
+    async (refresh_token) => {
+      expect(['unauthenticated', 'invalid_input']).toContain(await codeOf(refresh(fixture, { refresh_token })));
+    },
+  );
 
   it('refuses a token whose generation was raised by hand', async () => {
     const first = await logIn(fixture, await somebody(fixture));
@@ -155,7 +166,9 @@ describe('a refresh', () => {
       expect(await codeOf(verify(fixture, session))).toBe('unauthenticated');
     }
     const session = await logIn(fixture, await somebody(fixture));
-    await fixture.query(`UPDATE session SET expires_at = now() + interval '5 minutes' WHERE id = $1`, [session.session_id]);
+    await fixture.query(`UPDATE session SET expires_at = now() + interval '5 minutes' WHERE id = $1`, [
+      session.session_id,
+    ]);
     const last = await refresh(fixture, session);
     expect([last.expires_in, last.refresh_expires_in].every((seconds) => seconds <= 300)).toBe(true);
   });
@@ -165,8 +178,12 @@ describe('the end of a session', () => {
   it('by log-out holds for every token of it, and may be repeated', async () => {
     const session = await logIn(fixture, await somebody(fixture));
     const next = await refresh(fixture, session);
-    expect(await fixture.ask(sessions.logOut, { refresh_token: session.refresh_token }, gateway)).toEqual({ user_id: session.user.id });
-    expect(await fixture.ask(sessions.logOut, { refresh_token: session.refresh_token }, gateway)).toEqual({ user_id: null });
+    expect(await fixture.ask(sessions.logOut, { refresh_token: session.refresh_token }, gateway)).toEqual({
+      user_id: session.user.id,
+    });
+    expect(await fixture.ask(sessions.logOut, { refresh_token: session.refresh_token }, gateway)).toEqual({
+      user_id: null,
+    });
     expect(await codeOf(refresh(fixture, next))).toBe('unauthenticated');
   });
 
@@ -174,9 +191,9 @@ describe('the end of a session', () => {
     const person = await somebody(fixture);
     const [one, other] = [await logIn(fixture, person), await logIn(fixture, person)];
     const context = await contextOf(fixture, one);
-    expect(await codeOf(fixture.ask(passwords.change, { current: 'wrong password', new: 'another good phrase' }, context))).toBe(
-      'forbidden',
-    );
+    expect(
+      await codeOf(fixture.ask(passwords.change, { current: 'wrong password', new: 'another good phrase' }, context)),
+    ).toBe('forbidden');
     await fixture.ask(passwords.change, { current: password, new: 'another good phrase' }, context);
     expect(await codeOf(verify(fixture, other))).toBe('unauthenticated');
     await refresh(fixture, one);
@@ -194,7 +211,8 @@ describe('the end of a session', () => {
       { id: other.session_id, address: elsewhere.address, device: elsewhere.device, current: false },
       { id: one.session_id, address: home.address, device: home.device, current: true },
     ]);
-    for (const id of [stranger.session_id, unknownId]) expect(await codeOf(fixture.ask(sessions.end, { id }, context))).toBe('not_found');
+    for (const id of [stranger.session_id, unknownId])
+      expect(await codeOf(fixture.ask(sessions.end, { id }, context))).toBe('not_found');
     await fixture.ask(sessions.end, { id: other.session_id }, context);
     expect(await codeOf(verify(fixture, other))).toBe('unauthenticated');
     await fixture.ask(sessions.endAll, {}, context);
@@ -218,14 +236,18 @@ describe('what belongs to a user', () => {
     const [key = ''] = (await fixture.createTeam('team_owner')).keys;
     expect(await codeOf(fixture.call(key, sessions.list, {}))).toBe('forbidden');
     expect(await codeOf(fixture.call(key, sessions.end, { id: unknownId }))).toBe('forbidden');
-    expect(await codeOf(fixture.call(key, passwords.change, { current: password, new: 'another good phrase' }))).toBe('forbidden');
+    expect(await codeOf(fixture.call(key, passwords.change, { current: password, new: 'another good phrase' }))).toBe(
+      'forbidden',
+    );
   });
 
   it('takes a log-in of the last 10 minutes where it outlasts the session: a key', async () => {
     const session = await logIn(fixture, await somebody(fixture));
     const context = await contextOf(fixture, session);
     expect(await fixture.ask(users.issueKey, {}, context)).toMatchObject({ api_token: true });
-    await fixture.query(`UPDATE session SET created_at = created_at - interval '10 minutes' WHERE id = $1`, [session.session_id]);
+    await fixture.query(`UPDATE session SET created_at = created_at - interval '10 minutes' WHERE id = $1`, [
+      session.session_id,
+    ]);
     expect(await codeOf(fixture.ask(users.issueKey, {}, context))).toBe('forbidden');
     await fixture.query('UPDATE session SET ended_at = now() WHERE id = $1', [session.session_id]);
     expect(await codeOf(fixture.ask(users.issueKey, {}, context))).toBe('unauthenticated');

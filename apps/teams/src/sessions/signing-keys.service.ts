@@ -29,7 +29,10 @@ interface KnownKeys {
   all: SessionKeys['keys'];
 }
 
-/** The keys by which access tokens are signed: in the database, sealed, replaced by time. Gateways fetch the public ones. */
+/**
+ * The keys by which access tokens are signed: in the database, sealed, replaced by time. Gateways fetch the public
+ * ones.
+ */
 @Injectable()
 export class SigningKeys {
   private readonly logger = new Logger('Sessions');
@@ -45,7 +48,10 @@ export class SigningKeys {
     this.sealer = new Sealer(settings.sealKeys);
   }
 
-  /** An access token (RFC 9068, as far as it goes): who, by which session, for how long. Nothing that may change meanwhile. */
+  /**
+   * An access token (RFC 9068, as far as it goes): who, by which session, for how long. Nothing that may change
+   * meanwhile.
+   */
   async sign({ userId, sessionId, lifeSeconds }: Claims): Promise<string> {
     const { signing } = await this.keys();
     const now = Math.floor(Date.now() / 1000);
@@ -67,7 +73,8 @@ export class SigningKeys {
 
   private async keys(): Promise<KnownKeys> {
     if (this.known && Date.now() - this.known.readAtMs < rereadAfterMs) return this.known;
-    // Those who sign while keys are read share the reading. Whoever verifies reads anew: the key may be younger than a reading under way.
+    // Those who sign while keys are read share the reading. Whoever verifies reads anew: the key may be younger than a
+    // reading under way.
     this.reading ??= this.findOrCreate().finally(() => (this.reading = undefined));
     return this.reading;
   }
@@ -85,7 +92,12 @@ export class SigningKeys {
     );
     for (const { kid, sealed, signs } of rows) {
       const privateKey = signs ? this.open(kid, sealed) : undefined;
-      if (privateKey) return { readAtMs: Date.now(), signing: { kid, privateKey }, all: rows.map((row) => ({ kid: row.kid, x: row.x })) };
+      if (privateKey)
+        return {
+          readAtMs: Date.now(),
+          signing: { kid, privateKey },
+          all: rows.map((row) => ({ kid: row.kid, x: row.x })),
+        };
     }
     return undefined;
   }

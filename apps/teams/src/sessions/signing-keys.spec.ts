@@ -20,9 +20,14 @@ describe('the keys that sign', () => {
   it('are sealed in the database, and replaced after 30 days while tokens of the old one are still verified', async () => {
     const before = await logIn(fixture, await somebody(fixture));
     const { kid = '' } = decodeProtectedHeader(before.access_token);
-    const [{ sealed } = { sealed: '' }] = await fixture.query<{ sealed: string }>('SELECT sealed FROM signing_key WHERE kid = $1', [kid]);
+    const [{ sealed } = { sealed: '' }] = await fixture.query<{ sealed: string }>(
+      'SELECT sealed FROM signing_key WHERE kid = $1',
+      [kid],
+    );
     expect(sealed).toMatch(/^v1\.k1\./);
-    await fixture.query(`UPDATE signing_key SET created_at = now() - interval '30 days 1 minute' WHERE kid = $1`, [kid]);
+    await fixture.query(`UPDATE signing_key SET created_at = now() - interval '30 days 1 minute' WHERE kid = $1`, [
+      kid,
+    ]);
     const { keys } = await fixture.ask(sessions.keys, {}, gateway);
     expect(keys.map((key) => key.kid)).toEqual([expect.not.stringContaining(kid), kid]);
     const after = await logIn(fixture, await somebody(fixture));
@@ -31,7 +36,8 @@ describe('the keys that sign', () => {
 
   it('are one new one, however many sign when there is none', async () => {
     await fixture.query(`UPDATE signing_key SET created_at = now() - interval '31 days 1 minute'`);
-    const replica = () => new SigningKeys(fixture.get(DataSource), fixture.get(Transactions), fixture.get(TeamsSettings));
+    const replica = () =>
+      new SigningKeys(fixture.get(DataSource), fixture.get(Transactions), fixture.get(TeamsSettings));
     const [one, other] = [replica(), replica()];
     const claims = { userId: 'ada', sessionId: 'session', lifeSeconds: 60 };
     const tokens = await Promise.all(Array.from({ length: 20 }, (_, at) => (at % 2 ? one : other).sign(claims)));
@@ -57,7 +63,9 @@ describe('the keys that sign', () => {
     const kidNow = async () => decodeProtectedHeader(await replica.sign(claims)).kid ?? '';
     const removed = await kidNow();
     await fixture.query('DELETE FROM signing_key');
-    expect((await fixture.ask(sessions.keys, {}, gateway)).keys.map(({ kid }) => kid)).toEqual([expect.not.stringContaining(removed)]);
+    expect((await fixture.ask(sessions.keys, {}, gateway)).keys.map(({ kid }) => kid)).toEqual([
+      expect.not.stringContaining(removed),
+    ]);
     const startMs = Date.now();
     jest.spyOn(Date, 'now').mockImplementation(() => startMs + 5_000);
     expect(await kidNow()).not.toBe(removed);

@@ -11,7 +11,10 @@ interface Tried {
   readonly device?: string;
 }
 
-/** Tries of log-ins. Where none is left, the log says so, and its user is told by mail once an hour. What is executed is the same for unknown addresses. */
+/**
+ * Tries of log-ins. Where none is left, the log says so, and its user is told by mail once an hour. What is executed is
+ * the same for unknown addresses.
+ */
 @Injectable()
 export class SlowedLogIns {
   private readonly logger = new Logger('Sessions');
@@ -33,7 +36,12 @@ export class SlowedLogIns {
   }
 
   private async note(account: string, { userId, ...where }: Tried, { requestId }: CallContext): Promise<void> {
-    this.logger.warn({ message: 'Too many log-ins failed; further ones are slowed', user_id: userId, ...where, request_id: requestId });
+    this.logger.warn({
+      message: 'Too many log-ins failed; further ones are slowed',
+      user_id: userId,
+      ...where,
+      request_id: requestId,
+    });
     if (!this.mail.isOpen || !(await this.tries.isFirstInAnHour(account, 'told'))) return;
     await this.transactions.run((manager) => this.mail.notify(manager, userId, 'log_ins_slowed', where));
   }

@@ -36,7 +36,9 @@ export function readSsoFile(path: string): SsoProviderSettings[] {
   }
   const { providers } = content as { providers?: unknown };
   if (!Array.isArray(providers)) throw fault('providers must be a list');
-  const read = providers.map((provider, index) => readProvider(provider as Record<string, unknown>, `providers[${index}]`));
+  const read = providers.map((provider, index) =>
+    readProvider(provider as Record<string, unknown>, `providers[${index}]`),
+  );
   if (new Set(read.map(({ id }) => id)).size < read.length) throw fault('two providers have one id');
   return read;
 }
@@ -50,9 +52,11 @@ function readProvider(given: Record<string, unknown>, place: string): SsoProvide
   const id = text('id');
   if (!/^[a-z0-9-]{1,32}$/.test(id)) throw fault(`${place}.id must be lower-case letters, digits and hyphens`);
   const issuer = text('issuer');
-  if (!/^https:|^http:\/\/(?:localhost|127\.0\.0\.1)(?=[:/]|$)/.test(issuer)) throw fault(`${place}.issuer must be an https URL`);
+  if (!/^https:|^http:\/\/(?:localhost|127\.0\.0\.1)(?=[:/]|$)/.test(issuer))
+    throw fault(`${place}.issuer must be an https URL`);
   const { claim = 'groups', grants = [] } = (given['mapping'] ?? {}) as { claim?: unknown; grants?: unknown };
-  if (typeof claim !== 'string' || !Array.isArray(grants)) throw fault(`${place}.mapping must have a claim and a list of grants`);
+  if (typeof claim !== 'string' || !Array.isArray(grants))
+    throw fault(`${place}.mapping must have a claim and a list of grants`);
   return {
     id,
     issuer,
@@ -61,7 +65,10 @@ function readProvider(given: Record<string, unknown>, place: string): SsoProvide
     client_secret: text('client_secret'),
     scope: text('scope', 'openid email profile'),
     trust_email: given['trust_email'] === true,
-    mapping: { claim, grants: grants.map((grant, index) => readGrant(grant as Partial<SsoGrant>, `${place}.mapping.grants[${index}]`)) },
+    mapping: {
+      claim,
+      grants: grants.map((grant, index) => readGrant(grant as Partial<SsoGrant>, `${place}.mapping.grants[${index}]`)),
+    },
   };
 }
 

@@ -13,7 +13,10 @@ import { TeamChanges } from '../changes/team-changes.js';
 import { UserEntity } from '../model/user.entity.js';
 import type { SsoProviderSettings } from './sso-file.js';
 
-/** Brings the memberships that a provider decides to what it says now. Those that somebody else made are left as they are. */
+/**
+ * Brings the memberships that a provider decides to what it says now. Those that somebody else made are left as they
+ * are.
+ */
 @Injectable()
 export class SsoMemberships {
   private readonly logger = new Logger('Single sign-on');
@@ -34,15 +37,20 @@ export class SsoMemberships {
     context: CallContext,
   ): Promise<void> {
     const wanted = new Map<string, TeamRole>();
-    for (const { value, team_id, role } of mapping.grants) if (values.includes(value) && !wanted.has(team_id)) wanted.set(team_id, role);
+    for (const { value, team_id, role } of mapping.grants)
+      if (values.includes(value) && !wanted.has(team_id)) wanted.set(team_id, role);
     const query = 'SELECT team_id FROM membership WHERE user_id = $1 AND sso_provider = $2';
     const made = await this.statements.query<{ team_id: string }>('sso.memberships', query, [userId, provider]);
     // What is taken back makes room for what is given.
     for (const teamId of new Set([...made.map(({ team_id }) => team_id), ...wanted.keys()])) {
       try {
-        const work = (manager: EntityManager) => this.change(manager, { teamId, userId, provider, role: wanted.get(teamId) }, context);
+        const work = (manager: EntityManager) =>
+          this.change(manager, { teamId, userId, provider, role: wanted.get(teamId) }, context);
         if ((await this.writers.run(teamId, context, work)) === 'full') {
-          this.logger.warn({ message: `The mapping of ${provider} gives a user more than ${mostTeams} teams`, user_id: userId });
+          this.logger.warn({
+            message: `The mapping of ${provider} gives a user more than ${mostTeams} teams`,
+            user_id: userId,
+          });
           break;
         }
         this.rpc.publish(credentialsChanged, { user_id: userId });
@@ -55,7 +63,12 @@ export class SsoMemberships {
 
   private async change(
     manager: EntityManager,
-    { teamId, userId, provider, role }: { teamId: string; userId: string; provider: string; role: TeamRole | undefined },
+    {
+      teamId,
+      userId,
+      provider,
+      role,
+    }: { teamId: string; userId: string; provider: string; role: TeamRole | undefined },
     context: CallContext,
   ): Promise<'full' | undefined> {
     const team = await this.changes.lock(manager, teamId);
@@ -71,7 +84,15 @@ export class SsoMemberships {
       this.changes.requireMayJoin(team, context);
       if (!(await hasRoomForTeam(manager, userId))) return 'full';
       const { name } = await manager.findOneByOrFail(UserEntity, { id: userId });
-      await manager.insert(MembershipEntity, { id: newId(), teamId, userId, role, name, status: 'active', ssoProvider: provider });
+      await manager.insert(MembershipEntity, {
+        id: newId(),
+        teamId,
+        userId,
+        role,
+        name,
+        status: 'active',
+        ssoProvider: provider,
+      });
     }
     await this.changes.saveMember(manager, team, userId, context);
     return undefined;

@@ -43,7 +43,10 @@ export class SsoProviderClients {
     return provider;
   }
 
-  /** The address at the provider to which the browser goes. Throws `unavailable` where the provider does not answer as one. */
+  /**
+   * The address at the provider to which the browser goes. Throws `unavailable` where the provider does not answer as
+   * one.
+   */
   async urlFor(provider: SsoProviderSettings, { state, nonce, verifier }: SsoSecrets): Promise<string> {
     const config = await this.configOf(provider);
     const url = oidc.buildAuthorizationUrl(config, {
@@ -57,8 +60,15 @@ export class SsoProviderClients {
     return url.href;
   }
 
-  /** Exchanges the code of the answer. Throws `unauthenticated` for an answer that is not good, `unavailable` where the provider fails. */
-  async claims(provider: SsoProviderSettings, answer: Record<string, string>, { state, nonce, verifier }: SsoSecrets): Promise<SsoClaims> {
+  /**
+   * Exchanges the code of the answer. Throws `unauthenticated` for an answer that is not good, `unavailable` where the
+   * provider fails.
+   */
+  async claims(
+    provider: SsoProviderSettings,
+    answer: Record<string, string>,
+    { state, nonce, verifier }: SsoSecrets,
+  ): Promise<SsoClaims> {
     const config = await this.configOf(provider);
     const url = new URL(this.redirectUri(provider));
     for (const [name, value] of Object.entries(answer)) url.searchParams.set(name, value);
@@ -78,7 +88,12 @@ export class SsoProviderClients {
       this.discovered.delete(provider.id);
       this.logger.warn(`The answer of ${provider.id} cannot be used: ${describe(error)}`);
       if (isOutage(error)) throw away(provider, error);
-      throw new AppError('unauthenticated', `The answer of ${provider.name} cannot be used. Log in again.`, {}, { cause: error });
+      throw new AppError(
+        'unauthenticated',
+        `The answer of ${provider.name} cannot be used. Log in again.`,
+        {},
+        { cause: error },
+      );
     }
   }
 
@@ -86,9 +101,18 @@ export class SsoProviderClients {
     const known = this.discovered.get(provider.id);
     if (known && Date.now() - known.atMs < rediscoverAfterMs) return known.config;
     try {
-      const execute = [oidc.enableNonRepudiationChecks, ...(provider.issuer.startsWith('http:') ? [oidc.allowInsecureRequests] : [])];
+      const execute = [
+        oidc.enableNonRepudiationChecks,
+        ...(provider.issuer.startsWith('http:') ? [oidc.allowInsecureRequests] : []),
+      ];
       const options = { execute, timeout: this.settings.ssoPatienceMs / 1000 };
-      const config = await oidc.discovery(new URL(provider.issuer), provider.client_id, provider.client_secret, undefined, options);
+      const config = await oidc.discovery(
+        new URL(provider.issuer),
+        provider.client_id,
+        provider.client_secret,
+        undefined,
+        options,
+      );
       this.discovered.set(provider.id, { atMs: Date.now(), config });
       return config;
     } catch (error) {
@@ -107,8 +131,15 @@ function isWhole(claims: oidc.IDToken, { mapping }: SsoProviderSettings): boolea
   return claims['email'] !== undefined && (mapping.grants.length === 0 || claims[mapping.claim] !== undefined);
 }
 
-/** OpenID Connect Core, 5.4: where there is an access token, what the scopes stand for need not be in the ID token, and is asked for with it. */
-async function userInfo(config: oidc.Configuration, accessToken: string, subject: string): Promise<Record<string, unknown>> {
+/**
+ * OpenID Connect Core, 5.4: where there is an access token, what the scopes stand for need not be in the ID token, and
+ * is asked for with it.
+ */
+async function userInfo(
+  config: oidc.Configuration,
+  accessToken: string,
+  subject: string,
+): Promise<Record<string, unknown>> {
   if (config.serverMetadata().userinfo_endpoint === undefined) return {};
   return { ...(await oidc.fetchUserInfo(config, accessToken, subject)) };
 }
@@ -138,7 +169,10 @@ const outageCodes: ReadonlySet<string | undefined> = new Set([
   'OAUTH_RESPONSE_IS_NOT_CONFORM',
 ]);
 
-/** The provider did not answer, answered nonsense, or said that it has a fault; not: it refused, or its answer is for somebody else. */
+/**
+ * The provider did not answer, answered nonsense, or said that it has a fault; not: it refused, or its answer is for
+ * somebody else.
+ */
 function isOutage(error: unknown): boolean {
   if (error instanceof oidc.ResponseBodyError) return error.status >= 500;
   if (error instanceof oidc.ClientError) return outageCodes.has(error.code) || error.cause instanceof TypeError;

@@ -59,10 +59,10 @@ export class SsoService {
     const id = newId();
     const url = await this.providers.urlFor(provider, this.secretsOf(id));
     await this.transactions.run((manager) =>
-      manager.query(`INSERT INTO sso_flow (id, provider, expires_at) VALUES ($1, $2, now() + interval '${flowMinutes} minutes')`, [
-        id,
-        provider.id,
-      ]),
+      manager.query(
+        `INSERT INTO sso_flow (id, provider, expires_at) VALUES ($1, $2, now() + interval '${flowMinutes} minutes')`,
+        [id, provider.id],
+      ),
     );
     return { url, flow_token: this.tokens.make(id), expires_in: flowMinutes * 60 };
   }
@@ -74,17 +74,30 @@ export class SsoService {
     requireGateway(context);
     const provider = this.providers.find(providerId);
     const secrets = await this.take(flow_token, provider);
-    if (answer.error !== undefined) throw new AppError('unauthenticated', `${provider.name} did not log you in. Log in again.`);
-    const sent = Object.fromEntries(Object.entries(answer).filter((entry): entry is [string, string] => typeof entry[1] === 'string'));
+    if (answer.error !== undefined)
+      throw new AppError('unauthenticated', `${provider.name} did not log you in. Log in again.`);
+    const sent = Object.fromEntries(
+      Object.entries(answer).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
+    );
     const claims = await this.providers.claims(provider, sent, secrets);
     const userId = await this.transactions.run((manager) => this.userOf(manager, provider, claims));
     await this.memberships.apply(userId, provider, claims.values, context);
     this.rpc.publish(credentialsChanged, { user_id: userId });
-    this.logger.log({ message: 'Logged in at a provider', provider: provider.id, user_id: userId, request_id: context.requestId });
-    return this.sessions.open(userId, { address, network, device }, context, { hasSecondFactor: claims.hasSecondFactor });
+    this.logger.log({
+      message: 'Logged in at a provider',
+      provider: provider.id,
+      user_id: userId,
+      request_id: context.requestId,
+    });
+    return this.sessions.open(userId, { address, network, device }, context, {
+      hasSecondFactor: claims.hasSecondFactor,
+    });
   }
 
-  /** By issuer and subject; by the address only where the provider calls it verified and the operator trusts it with that. */
+  /**
+   * By issuer and subject; by the address only where the provider calls it verified and the operator trusts it with
+   * that.
+   */
   private async userOf(manager: EntityManager, provider: SsoProviderSettings, claims: SsoClaims): Promise<string> {
     const identity = { issuer: provider.issuer, subject: claims.subject };
     await manager.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [JSON.stringify(identity)]);
@@ -92,16 +105,25 @@ export class SsoService {
     if (known) return known.userId;
     const { email: given = '' } = claims;
     if (!claims.isEmailVerified || !isEmail(given)) {
-      throw new AppError('forbidden', `${provider.name} names no address of yours that it has verified. Ask your administrator.`);
+      throw new AppError(
+        'forbidden',
+        `${provider.name} names no address of yours that it has verified. Ask your administrator.`,
+      );
     }
     const id = await this.accountOf(manager, provider, emailSpelling(given), claims.name);
     await this.takeOver(manager, id);
-    await manager.query('UPDATE "user" SET verified_at = coalesce(verified_at, now()), confined_to_team_id = NULL WHERE id = $1', [id]);
+    await manager.query(
+      'UPDATE "user" SET verified_at = coalesce(verified_at, now()), confined_to_team_id = NULL WHERE id = $1',
+      [id],
+    );
     await manager.insert(UserIdentityEntity, { ...identity, userId: id });
     return id;
   }
 
-  /** Of an account that a link made which proves nothing, all goes that somebody else than the owner of the address may have put on it. */
+  /**
+   * Of an account that a link made which proves nothing, all goes that somebody else than the owner of the address may
+   * have put on it.
+   */
   private async takeOver(manager: EntityManager, userId: string): Promise<void> {
     const [user] = await manager.query<{ is_confined: boolean }[]>(
       `SELECT ${confinement} IS NOT NULL AS is_confined FROM "user" u WHERE id = $1 FOR NO KEY UPDATE`,
@@ -113,7 +135,9 @@ export class SsoService {
     await this.sessions.endOthers(manager, userId);
   }
 
-  /** Made first, and looked at where that cannot be: an account that somebody else makes meanwhile is one that exists. */
+  /**
+   * Made first, and looked at where that cannot be: an account that somebody else makes meanwhile is one that exists.
+   */
   private async accountOf(
     manager: EntityManager,
     provider: SsoProviderSettings,

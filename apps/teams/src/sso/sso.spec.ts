@@ -86,7 +86,9 @@ const someone = (more: Partial<OidcPerson> = {}): OidcPerson => {
 };
 
 const roleOf = async (userId: string): Promise<string | undefined> =>
-  (await fixture.call(fixture.admin, teams.get, { team_id: mapped.team.id })).members.find(({ user_id }) => user_id === userId)?.role;
+  (await fixture.call(fixture.admin, teams.get, { team_id: mapped.team.id })).members.find(
+    ({ user_id }) => user_id === userId,
+  )?.role;
 
 describe('single sign-on', () => {
   it('logs in whom the provider knows, by its subject: also when the address has changed', async () => {
@@ -151,14 +153,16 @@ describe('single sign-on', () => {
     const dataSource = fixture.get(DataSource);
     const query = dataSource.query.bind(dataSource);
     let isMade = false;
-    const spy = jest.spyOn(dataSource, 'query').mockImplementation(async (sql: string, values?: object, runner?: QueryRunner) => {
-      if (!isMade && sql.includes('INSERT INTO "user"')) {
-        isMade = true;
-        const [owner = ''] = mapped.keys;
-        await fixture.call(owner, members.add, { team_id: mapped.team.id, email, name: 'Ada', role: 'viewer' });
-      }
-      return query<unknown>(sql, values, runner);
-    });
+    const spy = jest
+      .spyOn(dataSource, 'query')
+      .mockImplementation(async (sql: string, values?: object, runner?: QueryRunner) => {
+        if (!isMade && sql.includes('INSERT INTO "user"')) {
+          isMade = true;
+          const [owner = ''] = mapped.keys;
+          await fixture.call(owner, members.add, { team_id: mapped.team.id, email, name: 'Ada', role: 'viewer' });
+        }
+        return query<unknown>(sql, values, runner);
+      });
     const refused = await errorOf(logInAt(open, person, 'open'));
     spy.mockRestore();
     expect([isMade, refused.code]).toEqual([true, 'forbidden']);
@@ -175,11 +179,18 @@ describe('single sign-on', () => {
     const person = someone({ groups: ['ml'] });
     const { user } = await logInAt(corp, person);
     expect(await roleOf(user.id)).toBe('member');
-    expect((await logInAt(corp, { ...person, groups: ['leads'] })).user.teams.map(({ role }) => role)).toEqual(['team_admin']);
+    expect((await logInAt(corp, { ...person, groups: ['leads'] })).user.teams.map(({ role }) => role)).toEqual([
+      'team_admin',
+    ]);
     await logInAt(corp, { ...person, groups: [] });
     expect(await roleOf(user.id)).toBeUndefined();
     const [owner = ''] = mapped.keys;
-    await fixture.call(owner, members.add, { team_id: mapped.team.id, email: person.email ?? '', name: 'Ada', role: 'viewer' });
+    await fixture.call(owner, members.add, {
+      team_id: mapped.team.id,
+      email: person.email ?? '',
+      name: 'Ada',
+      role: 'viewer',
+    });
     await logInAt(corp, { ...person, groups: ['leads'] });
     await logInAt(corp, { ...person, groups: [] });
     expect(await roleOf(user.id)).toBe('viewer');
@@ -196,7 +207,9 @@ describe('single sign-on', () => {
       const { url, flow_token } = await begin('thin');
       const answer = await thin.visit(url, person.sub);
       thin.misbehave = (path) => (path === '/me' ? trouble : undefined);
-      expect((await errorOf(finish(flow_token, answer, 'thin'))).code).toBe(trouble.status === 500 ? 'unavailable' : 'unauthenticated');
+      expect((await errorOf(finish(flow_token, answer, 'thin'))).code).toBe(
+        trouble.status === 500 ? 'unavailable' : 'unauthenticated',
+      );
       thin.misbehave = () => undefined;
     }
   });
@@ -261,7 +274,9 @@ describe('a provider', () => {
   it('that refuses the code is 401: the answer was not of its making', async () => {
     const { flow_token, url } = await begin();
     const state = new URL(url).searchParams.get('state') ?? '';
-    const answer = new URL(`${callback('corp')}?${new URLSearchParams({ code: 'made-up', state, iss: corp.issuer }).toString()}`);
+    const answer = new URL(
+      `${callback('corp')}?${new URLSearchParams({ code: 'made-up', state, iss: corp.issuer }).toString()}`,
+    );
     expect((await errorOf(finish(flow_token, answer))).code).toBe('unauthenticated');
   });
 

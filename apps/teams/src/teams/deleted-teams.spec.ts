@@ -20,12 +20,16 @@ beforeEach(() => {
 
 const countOf = async (table: 'membership' | 'api_key' | 'workspace', teamId: string): Promise<number> =>
   (await fixture.query(`SELECT FROM ${table} WHERE team_id = $1`, [teamId])).length;
-const countsOf = (teamId: string) => Promise.all([countOf('membership', teamId), countOf('api_key', teamId), countOf('workspace', teamId)]);
+const countsOf = (teamId: string) =>
+  Promise.all([countOf('membership', teamId), countOf('api_key', teamId), countOf('workspace', teamId)]);
 
 /** Deletes the team, so many hours ago. */
 async function deleteTeam({ team: { id } }: MadeTeam, hours: number): Promise<void> {
   await fixture.call(fixture.admin, teams.delete, { team_id: id });
-  await fixture.query('UPDATE team SET deleted_at = deleted_at - make_interval(hours => $2) WHERE id = $1', [id, hours]);
+  await fixture.query('UPDATE team SET deleted_at = deleted_at - make_interval(hours => $2) WHERE id = $1', [
+    id,
+    hours,
+  ]);
 }
 
 /** Removes all, and resolves with the number of batches. */
@@ -40,7 +44,12 @@ describe('of a deleted team', () => {
       await fixture.createTeam('team_owner', 'member'),
       await fixture.createTeam('team_owner', 'member'),
     ];
-    await fixture.call(made.keys[0] ?? '', members.add, { team_id: made.team.id, email: 'eve@example.com', name: 'Eve', role: 'member' });
+    await fixture.call(made.keys[0] ?? '', members.add, {
+      team_id: made.team.id,
+      email: 'eve@example.com',
+      name: 'Eve',
+      role: 'member',
+    });
     await deleteTeam(made, 2);
     await deleteTeam(fresh, 0);
     await removeAll();
@@ -51,7 +60,9 @@ describe('of a deleted team', () => {
     const { updates } = await fixture.ask(teamDirectory.lookUp, { team_ids: [made.team.id] }, systemContext('billing'));
     expect(updates).toMatchObject([{ team: { status: 'deleted' } }]);
     expect((await errorOf(fixture.call(made.keys[0] ?? '', teams.list, {}))).code).toBe('unauthenticated');
-    await fixture.query(`UPDATE team SET deleted_at = deleted_at - interval '90 minutes' WHERE id = $1`, [fresh.team.id]);
+    await fixture.query(`UPDATE team SET deleted_at = deleted_at - interval '90 minutes' WHERE id = $1`, [
+      fresh.team.id,
+    ]);
     await removeAll();
     expect(await countsOf(fresh.team.id)).toEqual([0, 0, 1]);
   });

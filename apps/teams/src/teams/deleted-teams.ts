@@ -6,11 +6,17 @@ import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationB
 const batchSize = 1_000;
 const teamsPerLook = 100;
 
-/** The next deleted teams after that of `$1` and `$2`. Those of the last hour come later, so that none is passed over whose deletion is not committed yet. */
+/**
+ * The next deleted teams after that of `$1` and `$2`. Those of the last hour come later, so that none is passed over
+ * whose deletion is not committed yet.
+ */
 const nextTeams = `SELECT id, deleted_at FROM team WHERE deleted_at < now() - interval '1 hour' AND (deleted_at, id) > ($1::timestamptz, $2::uuid)
   ORDER BY deleted_at, id LIMIT ${teamsPerLook}`;
 
-/** Of the teams `$1`, a batch of `$2`, as below. Replicas do not wait for each other. They go before the memberships, with which all that are left would go at once. */
+/**
+ * Of the teams `$1`, a batch of `$2`, as below. Replicas do not wait for each other. They go before the memberships,
+ * with which all that are left would go at once.
+ */
 const keyRemoval = `DELETE FROM api_key WHERE id IN (
     SELECT id FROM api_key WHERE team_id = ANY ($1::uuid[]) LIMIT $2 FOR UPDATE SKIP LOCKED
   ) RETURNING id`;
@@ -24,8 +30,9 @@ interface DeletedTeam {
 }
 
 /**
- * Removes the memberships of deleted teams, invitations among them, and the keys to them: no operation shows them. The teams and their workspaces stay:
- * other services learn from them what bills and the listings of what has ended are about.
+ * Removes the memberships of deleted teams, invitations among them, and the keys to them: no operation shows them. The
+ * teams and their workspaces stay: other services learn from them what bills and the listings of what has ended are
+ * about.
  */
 @Injectable()
 export class DeletedTeams implements OnApplicationBootstrap, BeforeApplicationShutdown {
@@ -49,7 +56,10 @@ export class DeletedTeams implements OnApplicationBootstrap, BeforeApplicationSh
 
   /** Removes one batch. Resolves with whether there may be more. */
   async removeSome(): Promise<boolean> {
-    const teams = await this.statements.query<DeletedTeam>('deleted-teams.next', nextTeams, [this.last.deleted_at, this.last.id]);
+    const teams = await this.statements.query<DeletedTeam>('deleted-teams.next', nextTeams, [
+      this.last.deleted_at,
+      this.last.id,
+    ]);
     const batch = [teams.map(({ id }) => id), batchSize];
     const keys = await this.statements.query('deleted-teams.keys', keyRemoval, batch);
     if (keys.length === batchSize) return true;

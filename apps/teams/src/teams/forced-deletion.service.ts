@@ -19,8 +19,9 @@ const pollMs = 50;
 const answeringMs = 500;
 
 /**
- * Deletes a team with what it holds. Once begun it is not called off: the holders are asked to end what they hold, again and again with back-off, until
- * each has answered that nothing is left. All of it stands in the team's row, so any replica goes on with it after any crash.
+ * Deletes a team with what it holds. Once begun it is not called off: the holders are asked to end what they hold,
+ * again and again with back-off, until each has answered that nothing is left. All of it stands in the team's row, so
+ * any replica goes on with it after any crash.
  */
 @Injectable()
 export class ForcedDeletionService {
@@ -59,7 +60,8 @@ export class ForcedDeletionService {
       const team = await lockDue(manager, teamId, 'forced_deletion_due_at');
       if (!team?.deletionAttemptId) return;
       const missing = await this.answers.missing(manager, team.deletionAttemptId);
-      if (missing.length > 0) this.logger.warn(`Team ${teamId} is not deleted yet: no answer from ${missing.join(', ')}. Asking again.`);
+      if (missing.length > 0)
+        this.logger.warn(`Team ${teamId} is not deleted yet: no answer from ${missing.join(', ')}. Asking again.`);
       await this.ask(manager, team, team.deletionAttemptId);
     });
   }
@@ -82,7 +84,8 @@ export class ForcedDeletionService {
   private async conclude(teamId: string): Promise<TeamHolding[] | 'gone'> {
     const team = await this.dataSource.manager.findOneBy(TeamEntity, { id: teamId });
     if (!team || team.deletedAt) return 'gone';
-    if (!team.forcedDeletionBeganAt || !team.deletionAttemptId) throw new AppError('conflict', 'The team is not being deleted.');
+    if (!team.forcedDeletionBeganAt || !team.deletionAttemptId)
+      throw new AppError('conflict', 'The team is not being deleted.');
     const remaining = await this.answers.remaining(this.dataSource.manager, team.deletionAttemptId);
     if (remaining.length > 0) return remaining;
     const userIds = await this.transactions.run((manager) => this.remove(manager, teamId));
@@ -105,13 +108,23 @@ export class ForcedDeletionService {
   }
 
   /** The longer it takes, the less often: after a quarter of the time that has passed, and at least once a minute. */
-  private async ask(manager: EntityManager, { id, revision }: TeamEntity, attemptId: string, context?: CallContext): Promise<void> {
+  private async ask(
+    manager: EntityManager,
+    { id, revision }: TeamEntity,
+    attemptId: string,
+    context?: CallContext,
+  ): Promise<void> {
     await manager.query(
       `UPDATE team SET forced_deletion_due_at = clock_timestamp()
          + LEAST(interval '1 minute', GREATEST($2 * interval '1 millisecond', (clock_timestamp() - forced_deletion_began_at) / 4))
        WHERE id = $1`,
       [id, this.settings.upkeepMs],
     );
-    await this.outbox.add(manager, teamDeletionRequested, { team_id: id, revision, attempt_id: attemptId, force: true }, context);
+    await this.outbox.add(
+      manager,
+      teamDeletionRequested,
+      { team_id: id, revision, attempt_id: attemptId, force: true },
+      context,
+    );
   }
 }

@@ -37,7 +37,8 @@ beforeEach(async () => {
 });
 afterAll(() => fixture.stop());
 
-const force = (key = made.keys[0] ?? ''): Promise<TeamDeletion> => fixture.call(key, teams.delete, { team_id, force: 'true' });
+const force = (key = made.keys[0] ?? ''): Promise<TeamDeletion> =>
+  fixture.call(key, teams.delete, { team_id, force: 'true' });
 /** How long the answer to a deletion waits from now on. */
 const patience = (ms: number) => (fixture.get(TeamsSettings).forcedDeletionPatienceMs = ms);
 const subscriptions = (count: number): TeamHolding[] => [{ kind: 'gpu_pool_subscription', count }];
@@ -49,8 +50,19 @@ async function attempt(of = team_id): Promise<string> {
 }
 
 /** What a holder answers to the deletion that is under way; `null`: nothing is left. */
-async function answer(holder: string, holds: string | null, remaining?: TeamHolding[], attempt_id?: string): Promise<void> {
-  const answered = { team_id, attempt_id: attempt_id ?? (await attempt()), holder, holds, ...(remaining && { remaining }) };
+async function answer(
+  holder: string,
+  holds: string | null,
+  remaining?: TeamHolding[],
+  attempt_id?: string,
+): Promise<void> {
+  const answered = {
+    team_id,
+    attempt_id: attempt_id ?? (await attempt()),
+    holder,
+    holds,
+    ...(remaining && { remaining }),
+  };
   await fixture.app
     .get(Transactions, { strict: false })
     .run((manager) => fixture.app.get(Outbox, { strict: false }).add(manager, teamDeletionAnswered, answered));
@@ -60,7 +72,8 @@ async function until(holds: () => Promise<boolean>): Promise<void> {
   while (!(await holds())) await delay(5);
 }
 
-const isGone = async () => (await fixture.query('SELECT FROM team WHERE id = $1 AND deleted_at IS NOT NULL', [team_id])).length > 0;
+const isGone = async () =>
+  (await fixture.query('SELECT FROM team WHERE id = $1 AND deleted_at IS NOT NULL', [team_id])).length > 0;
 
 describe('a deletion that is forced', () => {
   it('ends with the team where every holder answers in time that nothing is left', async () => {
@@ -72,7 +85,9 @@ describe('a deletion that is forced', () => {
     expect(await deleted).toEqual({ deleting: null });
     expect((await errorOf(fixture.verify(made.keys[0] ?? ''))).code).toBe('unauthenticated');
     expect((await errorOf(fixture.call(fixture.admin, teams.get, { team_id }))).code).toBe('not_found');
-    const told = await fixture.told(teamUpdated, team_id, (payloads) => payloads.some(({ team }) => team?.status === 'deleted'));
+    const told = await fixture.told(teamUpdated, team_id, (payloads) =>
+      payloads.some(({ team }) => team?.status === 'deleted'),
+    );
     expect(told.map(({ team }) => team?.status)).toEqual(['active', 'deleting', 'deleted']);
     for (const { user_id } of made.team.members) expect(fixture.credentialsChanged).toContain(user_id);
     expect(await fixture.query('SELECT FROM deletion_answer')).toEqual([]);
@@ -92,7 +107,10 @@ describe('a deletion that is forced', () => {
     await force();
     await answer('pods', '1 pod', [{ kind: 'pod', count: 1 }]);
     await answer('gpuaas', '3 GPU pool subscriptions', subscriptions(3));
-    await until(async () => (await fixture.query('SELECT FROM deletion_answer WHERE attempt_id = $1', [await attempt()])).length === 2);
+    await until(
+      async () =>
+        (await fixture.query('SELECT FROM deletion_answer WHERE attempt_id = $1', [await attempt()])).length === 2,
+    );
     expect(await force()).toEqual({
       deleting: { id: team_id, status: 'deleting', remaining: [...subscriptions(3), { kind: 'pod', count: 1 }] },
     });
@@ -114,7 +132,10 @@ describe('a deletion that is forced', () => {
       },
     });
     await answer('pods', null);
-    await until(async () => (await fixture.query(`SELECT FROM deletion_answer WHERE holder = 'pods' AND holds IS NULL`)).length > 0);
+    await until(
+      async () =>
+        (await fixture.query(`SELECT FROM deletion_answer WHERE holder = 'pods' AND holds IS NULL`)).length > 0,
+    );
     expect(await fixture.app.get(TeamUpkeep, { strict: false }).look()).toBe(true);
     expect(await isGone()).toBe(false);
     await answer('gpuaas', null);
@@ -124,7 +145,9 @@ describe('a deletion that is forced', () => {
   it('never takes an answer that comes while it looks for none and for nothing at once', async () => {
     await force();
     const attempt_id = await attempt();
-    await fixture.query(`INSERT INTO deletion_answer (attempt_id, holder, holds) VALUES ($1, 'pods', NULL)`, [attempt_id]);
+    await fixture.query(`INSERT INTO deletion_answer (attempt_id, holder, holds) VALUES ($1, 'pods', NULL)`, [
+      attempt_id,
+    ]);
     const { manager } = fixture.app.get(DataSource, { strict: false });
     let reads = 0;
     // After whatever it reads first, the answer of the other holder is there.
@@ -133,7 +156,11 @@ describe('a deletion that is forced', () => {
         typeof target[name] !== 'function' || !name.startsWith('find')
           ? target[name]
           : async (...what: never[]) => {
-              const found: unknown = await Reflect.apply(target[name] as (...args: never[]) => Promise<unknown>, target, what);
+              const found: unknown = await Reflect.apply(
+                target[name] as (...args: never[]) => Promise<unknown>,
+                target,
+                what,
+              );
               reads += 1;
               if (reads === 1) {
                 await fixture.query(
@@ -212,7 +239,9 @@ describe('a deletion that is forced', () => {
     expect((await plain).code).toBe('unavailable');
     expect((await forced).deleting?.remaining).toHaveLength(2);
     expect(
-      fixture.events.filter(({ name, payload }) => name === deletionCalledOff.name && (payload as { team_id: string }).team_id === team_id),
+      fixture.events.filter(
+        ({ name, payload }) => name === deletionCalledOff.name && (payload as { team_id: string }).team_id === team_id,
+      ),
     ).toEqual([]);
     expect(await fixture.call(fixture.admin, teams.get, { team_id })).toMatchObject({ status: 'deleting' });
   });
@@ -222,14 +251,19 @@ describe('a deletion that is forced', () => {
     const stranger = (await fixture.createTeam('team_owner')).keys[0];
     expect((await errorOf(force(stranger))).toWire()).toMatchObject({ code: 'not_found', message: 'No such team.' });
     const context = await fixture.contextOf(made.keys[0] ?? '', teams.delete, {});
-    await fixture.query(`UPDATE membership SET role = 'team_admin' WHERE team_id = $1 AND user_id = $2`, [team_id, made.userIds[0]]);
+    await fixture.query(`UPDATE membership SET role = 'team_admin' WHERE team_id = $1 AND user_id = $2`, [
+      team_id,
+      made.userIds[0],
+    ]);
     expect((await errorOf(fixture.ask(teams.delete, { team_id, force: 'true' }, context))).code).toBe('forbidden');
     expect(await fixture.call(fixture.admin, teams.get, { team_id })).toMatchObject({ status: 'active' });
   });
 
   it('gives the team nothing new', async () => {
     await force();
-    expect((await errorOf(fixture.call(fixture.admin, workspaces.create, { team_id, name: 'new' }))).code).toBe('conflict');
+    expect((await errorOf(fixture.call(fixture.admin, workspaces.create, { team_id, name: 'new' }))).code).toBe(
+      'conflict',
+    );
   });
 
   it('is not called off when its time is over, as one that is not forced is', async () => {
@@ -247,9 +281,10 @@ describe('a forced deletion of which the process dies', () => {
     patience(0);
     await force(fixture.admin);
     const attempt_id = await attempt();
-    await fixture.query(`INSERT INTO deletion_answer (attempt_id, holder, holds) VALUES ($1, 'pods', NULL), ($1, 'gpuaas', NULL)`, [
-      attempt_id,
-    ]);
+    await fixture.query(
+      `INSERT INTO deletion_answer (attempt_id, holder, holds) VALUES ($1, 'pods', NULL), ($1, 'gpuaas', NULL)`,
+      [attempt_id],
+    );
     const forced = fixture.app.get(ForcedDeletionService, { strict: false });
     await Promise.all([
       forced.goOn(team_id),
@@ -258,7 +293,9 @@ describe('a forced deletion of which the process dies', () => {
       fixture.app.get(TeamUpkeep, { strict: false }).look(),
     ]);
     expect(await isGone()).toBe(true);
-    const told = await fixture.told(teamUpdated, team_id, (payloads) => payloads.some(({ team }) => team?.status === 'deleted'));
+    const told = await fixture.told(teamUpdated, team_id, (payloads) =>
+      payloads.some(({ team }) => team?.status === 'deleted'),
+    );
     expect(told.filter(({ team }) => team?.status === 'deleted')).toHaveLength(1);
   });
 
@@ -282,7 +319,9 @@ describe('a forced deletion of which the process dies', () => {
 
   it('is found by the service when it starts', async () => {
     await force();
-    const { rows } = { rows: await fixture.query<{ id: string }>('SELECT id FROM team WHERE forced_deletion_due_at IS NOT NULL') };
+    const { rows } = {
+      rows: await fixture.query<{ id: string }>('SELECT id FROM team WHERE forced_deletion_due_at IS NOT NULL'),
+    };
     expect(rows.map(({ id }) => id)).toContain(team_id);
     await Promise.all([answer('pods', null), answer('gpuaas', null)]);
     await until(async () => (await fixture.app.get(TeamUpkeep, { strict: false }).look()) && (await isGone()));

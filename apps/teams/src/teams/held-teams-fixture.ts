@@ -3,7 +3,9 @@ import type { TeamsFixture } from '../teams-fixture.js';
 
 /** Connections to this database whose statement waits for a lock. */
 export async function countWaiting(fixture: TeamsFixture): Promise<number> {
-  return (await fixture.query(`SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)).length;
+  return (
+    await fixture.query(`SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
+  ).length;
 }
 
 /** Locks the teams' rows past this service, as another replica that hangs would, until what it returns is called. */
@@ -18,7 +20,10 @@ export async function holdTeams(fixture: TeamsFixture, ...teamIds: string[]): Pr
   };
 }
 
-/** What comes of the calls where they reach a team one after the other, each before the one before it has had its effect. */
+/**
+ * What comes of the calls where they reach a team one after the other, each before the one before it has had its
+ * effect.
+ */
 export async function inLine(
   fixture: TeamsFixture,
   teamId: string,

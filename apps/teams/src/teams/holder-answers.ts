@@ -1,6 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type CallContext } from '@atoll/contracts';
-import { deletionCalledOff, teamDeletionAnswered, type TeamDeletionAnswered, type TeamHolding } from '@atoll/contracts/teams';
+import {
+  deletionCalledOff,
+  teamDeletionAnswered,
+  type TeamDeletionAnswered,
+  type TeamHolding,
+} from '@atoll/contracts/teams';
 import { AppError } from '@atoll/errors';
 import { OnEvent, Outbox, type EventDelivery } from '@atoll/events';
 import { remainingMs } from '@atoll/rpc';
@@ -15,7 +20,10 @@ const pollMs = 25;
 /** Of the caller's patience, what concluding the deletion may take. */
 const concludingMs = 500;
 
-/** What the services that can hold something of a team answer when they are asked before it, or a workspace of it, is deleted. */
+/**
+ * What the services that can hold something of a team answer when they are asked before it, or a workspace of it, is
+ * deleted.
+ */
 @Injectable()
 export class HolderAnswers {
   private readonly logger = new Logger(HolderAnswers.name);
@@ -47,19 +55,27 @@ export class HolderAnswers {
     await manager.upsert(DeletionAnswerEntity, answer, ['attemptId', 'holder']);
     // The last answer that a forced deletion waited for: upkeep concludes it now, and not when it would ask again.
     if (holds !== null || (await this.remaining(manager, attempt_id)).length > 0) return;
-    await manager.query('UPDATE team SET forced_deletion_due_at = clock_timestamp() WHERE id = $1 AND forced_deletion_due_at IS NOT NULL', [
-      team_id,
-    ]);
+    await manager.query(
+      'UPDATE team SET forced_deletion_due_at = clock_timestamp() WHERE id = $1 AND forced_deletion_due_at IS NOT NULL',
+      [team_id],
+    );
   }
 
-  /** Waits until every holder has answered, or patience ends. Which replica takes in an answer does not matter: it lies in the database. */
+  /**
+   * Waits until every holder has answered, or patience ends. Which replica takes in an answer does not matter: it lies
+   * in the database.
+   */
   async wait(attemptId: string, context: CallContext): Promise<void> {
     const patienceMs = Math.min(this.settings.deletionPatienceMs, remainingMs(context) - concludingMs);
     const until = Date.now() + patienceMs;
-    while ((await this.missing(this.dataSource.manager, attemptId)).length > 0 && Date.now() < until) await delay(pollMs);
+    while ((await this.missing(this.dataSource.manager, attemptId)).length > 0 && Date.now() < until)
+      await delay(pollMs);
   }
 
-  /** What stands against the deletion; undefined where every holder has answered that it holds nothing. `what` is to be deleted: "team". */
+  /**
+   * What stands against the deletion; undefined where every holder has answered that it holds nothing. `what` is to be
+   * deleted: "team".
+   */
   async objection(manager: EntityManager, attemptId: string, what: string): Promise<AppError | undefined> {
     const { answers, missing } = await this.soFar(manager, attemptId);
     const holds = answers.flatMap((answer) => answer.holds ?? []).join('; ');
@@ -69,10 +85,15 @@ export class HolderAnswers {
 
   unanswered(what: string, missing: readonly string[] = []): AppError {
     if (missing.length > 0) this.logger.warn(`No answer from ${missing.join(', ')}: a ${what} is not deleted.`);
-    return new AppError('unavailable', `Whether the ${what} still holds something could not be found out.`, { retryAfterSeconds: 5 });
+    return new AppError('unavailable', `Whether the ${what} still holds something could not be found out.`, {
+      retryAfterSeconds: 5,
+    });
   }
 
-  /** What is left of a forced deletion, by kind; a holder without an answer, or with one in words alone, stands for what it holds. */
+  /**
+   * What is left of a forced deletion, by kind; a holder without an answer, or with one in words alone, stands for what
+   * it holds.
+   */
   async remaining(manager: EntityManager, attemptId: string): Promise<TeamHolding[]> {
     const { answers, missing } = await this.soFar(manager, attemptId);
     const answered = answers.flatMap(({ holder, holds, remaining }) =>
@@ -86,19 +107,34 @@ export class HolderAnswers {
   }
 
   /** Tells the holders that nothing is deleted. */
-  async callOff(manager: EntityManager, { id, revision }: TeamEntity, attemptId: string, context?: CallContext): Promise<void> {
-    if (this.areAsked) await this.outbox.add(manager, deletionCalledOff, { team_id: id, revision, attempt_id: attemptId }, context);
+  async callOff(
+    manager: EntityManager,
+    { id, revision }: TeamEntity,
+    attemptId: string,
+    context?: CallContext,
+  ): Promise<void> {
+    if (this.areAsked)
+      await this.outbox.add(manager, deletionCalledOff, { team_id: id, revision, attempt_id: attemptId }, context);
   }
 
   async missing(manager: EntityManager, attemptId: string): Promise<string[]> {
     return (await this.soFar(manager, attemptId)).missing;
   }
 
-  /** Both by one read: an answer that came between two would be neither among those that hold something nor among those that are missing. */
-  private async soFar(manager: EntityManager, attemptId: string): Promise<{ answers: DeletionAnswerEntity[]; missing: string[] }> {
+  /**
+   * Both by one read: an answer that came between two would be neither among those that hold something nor among those
+   * that are missing.
+   */
+  private async soFar(
+    manager: EntityManager,
+    attemptId: string,
+  ): Promise<{ answers: DeletionAnswerEntity[]; missing: string[] }> {
     const { deletionHolders } = this.settings;
     if (deletionHolders.length === 0) return { answers: [], missing: [] };
     const answers = await manager.find(DeletionAnswerEntity, { where: { attemptId }, order: { holder: 'ASC' } });
-    return { answers, missing: deletionHolders.filter((holder) => !answers.some((answer) => answer.holder === holder)) };
+    return {
+      answers,
+      missing: deletionHolders.filter((holder) => !answers.some((answer) => answer.holder === holder)),
+    };
   }
 }

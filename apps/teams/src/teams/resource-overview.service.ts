@@ -40,7 +40,9 @@ export class ResourceOverviewService {
 
   async get({ team_id }: TeamPath, context: CallContext): Promise<ResourceOverview> {
     requirePermission(context.caller, team_id, 'readTeam');
-    const found = await this.statements.query('teams.exists', 'SELECT FROM team WHERE id = $1 AND deleted_at IS NULL', [team_id]);
+    const found = await this.statements.query('teams.exists', 'SELECT FROM team WHERE id = $1 AND deleted_at IS NULL', [
+      team_id,
+    ]);
     if (found.length === 0) throw notFound('team');
     const [gpus, pods] = await Promise.all([
       this.ask(gpuHoldings.ofTeam, { team_id }, context),
@@ -67,7 +69,11 @@ export class ResourceOverviewService {
     const { service } = operation;
     const deadlineMs = Math.min(patienceMs, Math.max(0, remainingMs(context) - answeringMs));
     try {
-      return await this.rpc.call(operation, input, systemContext('teams', { deadlineMs, requestId: context.requestId }));
+      return await this.rpc.call(
+        operation,
+        input,
+        systemContext('teams', { deadlineMs, requestId: context.requestId }),
+      );
     } catch (error) {
       const isAway = isAppError(error) && (error.code === 'unavailable' || error.code === 'deadline_exceeded');
       if (!isAway) this.logger.warn(`${service} failed to answer what a team holds: ${messageOf(error)}`);

@@ -49,7 +49,9 @@ describe('what a team holds', () => {
   it('is shown by region and in all to every member of the team and to the operator', async () => {
     const { team, keys } = await fixture.createTeam('viewer');
     const as_of = '2026-10-01T00:00:00.000Z';
-    gpuaasAnswers(({ team_id }) => Promise.resolve({ as_of, regions: team_id === team.id ? [region('1', 7), region('3', 10)] : [] }));
+    gpuaasAnswers(({ team_id }) =>
+      Promise.resolve({ as_of, regions: team_id === team.id ? [region('1', 7), region('3', 10)] : [] }),
+    );
     const total = {
       vgpus: 17,
       vgpus_in_use: 15,
@@ -65,7 +67,15 @@ describe('what a team holds', () => {
       { region_id: '2', region_name: 'region 2', ...some },
       { region_id: '3', region_name: 'region 3', ...more },
     ];
-    const none = { vgpus: 0, vgpus_in_use: 0, gpus: 0, gpu_subscriptions: 0, gpu_workloads: 0, baremetal_instances: 0, baremetal_gpus: 0 };
+    const none = {
+      vgpus: 0,
+      vgpus_in_use: 0,
+      gpus: 0,
+      gpu_subscriptions: 0,
+      gpu_workloads: 0,
+      baremetal_instances: 0,
+      baremetal_gpus: 0,
+    };
     const regions = [
       { ...region('1', 7), pods: 0, pods_in_use: 0, vms: 0, vms_in_use: 0, shared_volumes: 0, storage_in_gb: 0 },
       { region_id: '2', region_name: 'region 2', ...none, ...some },
@@ -102,7 +112,11 @@ describe('what a team holds', () => {
   it('is asked of nobody for another team, nor for one that is gone', async () => {
     const asked: string[] = [];
     gpuaasAnswers(({ team_id }) => Promise.reject(new Error(String(asked.push(team_id)))));
-    const [own, other, gone] = [await fixture.createTeam('team_owner'), await fixture.createTeam(), await fixture.createTeam()];
+    const [own, other, gone] = [
+      await fixture.createTeam('team_owner'),
+      await fixture.createTeam(),
+      await fixture.createTeam(),
+    ];
     await fixture.call(fixture.admin, teams.delete, { team_id: gone.team.id });
     const refused: [string, string][] = [
       [own.keys[0] ?? '', other.team.id],
@@ -124,11 +138,13 @@ describe('what a team holds', () => {
   ])('is not shown without what a service says that is %s, which the answer names', async (_how, error) => {
     gpuaasAnswers(() => Promise.reject(error));
     const { team } = await fixture.createTeam();
-    expect((await errorOf(fixture.call(fixture.admin, teams.resourceOverview, { team_id: team.id }))).toWire()).toEqual({
-      code: 'unavailable',
-      message: 'The service gpuaas does not say at the moment what the team holds.',
-      retryAfterSeconds: 2,
-    });
+    expect((await errorOf(fixture.call(fixture.admin, teams.resourceOverview, { team_id: team.id }))).toWire()).toEqual(
+      {
+        code: 'unavailable',
+        message: 'The service gpuaas does not say at the moment what the team holds.',
+        retryAfterSeconds: 2,
+      },
+    );
   });
 
   it('is asked for in time to name a service that hangs, before the caller’s patience ends', async () => {
@@ -141,7 +157,9 @@ describe('what a team holds', () => {
     const { team } = await fixture.createTeam();
     const context = await fixture.contextOf(fixture.admin, teams.resourceOverview, {});
     const ask = (leftMs: number) =>
-      errorOf(fixture.ask(teams.resourceOverview, { team_id: team.id }, { ...context, deadlineAtMs: Date.now() + leftMs }));
+      errorOf(
+        fixture.ask(teams.resourceOverview, { team_id: team.id }, { ...context, deadlineAtMs: Date.now() + leftMs }),
+      );
     await ask(15_000);
     // A call that is too late when it comes asks for nothing.
     while (patience.length < 2) await ask(2_400);

@@ -2,11 +2,16 @@ import { teamCapacityChanged, type TeamCapacityChanged } from '@atoll/contracts/
 import { OnEvent, type EventDelivery } from '@atoll/events';
 import { Injectable } from '@nestjs/common';
 
-/** Keeps what the gpuaas service tells of each team: for `has_pool_subscription` of a Team and `card_count` of a User. */
+/**
+ * Keeps what the gpuaas service tells of each team: for `has_pool_subscription` of a Team and `card_count` of a User.
+ */
 @Injectable()
 export class TeamCapacityService {
   @OnEvent(teamCapacityChanged, { consumer: 'team-capacity' })
-  async onChanged({ team_id, gpu_ids, has_pool_subscription, revision }: TeamCapacityChanged, { manager }: EventDelivery): Promise<void> {
+  async onChanged(
+    { team_id, gpu_ids, has_pool_subscription, revision }: TeamCapacityChanged,
+    { manager }: EventDelivery,
+  ): Promise<void> {
     await manager.query(
       `INSERT INTO team_capacity (team_id, gpu_ids, has_pool_subscription, revision) VALUES ($1, $2, $3, $4)
        ON CONFLICT (team_id) DO UPDATE

@@ -84,7 +84,11 @@ export class TeamCreationService {
     const isForOthers = caller.platformAdmin && members.some(({ role }) => role === 'team_owner');
     const own = isForOthers ? -1 : members.findIndex(({ email }) => email === creator.email);
     if (own !== -1 && members[own]?.role !== 'team_owner') {
-      throw invalidField(`members.${own}.role`, 'isCaller', 'must be team_owner: this is you, and the caller becomes team_owner');
+      throw invalidField(
+        `members.${own}.role`,
+        'isCaller',
+        'must be team_owner: this is you, and the caller becomes team_owner',
+      );
     }
     const named = members.filter((_member, index) => index !== own);
     const users = await this.registry.findOrCreate(manager, named);
@@ -100,7 +104,10 @@ export class TeamCreationService {
 /** The policy of this id, which is not deleted before the team is created; the default one where no id is given. */
 async function policyFor(manager: EntityManager, id: string | undefined): Promise<string> {
   const where = id === undefined ? { isDefault: true } : { id };
-  const policy = await manager.findOne(ImagePolicyEntity, { where, ...(id !== undefined && { lock: { mode: 'for_no_key_update' } }) });
+  const policy = await manager.findOne(ImagePolicyEntity, {
+    where,
+    ...(id !== undefined && { lock: { mode: 'for_no_key_update' } }),
+  });
   if (!policy) throw notFound('image policy');
   return policy.id;
 }

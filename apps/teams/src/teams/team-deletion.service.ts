@@ -15,15 +15,19 @@ import { TeamChanges } from '../changes/team-changes.js';
 import { TeamRemoval } from './team-removal.js';
 import { TeamEntity } from '../model/team.entity.js';
 
-/** How long after its patience a deletion may still be concluded by the process that began it; then any replica calls it off. */
+/**
+ * How long after its patience a deletion may still be concluded by the process that began it; then any replica calls it
+ * off.
+ */
 const abandonedAfterMs = 30_000;
 const deleteTheTeam = 'delete the team';
 
 type Conclusion = { userIds: string[] } | { objection: AppError };
 
 /**
- * Deletes a team in two steps, since other services may hold something of it: marked `deleting`, so that nothing new begins, while each is asked;
- * then deleted, or active again. Whatever happens between the steps, upkeep makes it active again.
+ * Deletes a team in two steps, since other services may hold something of it: marked `deleting`, so that nothing new
+ * begins, while each is asked; then deleted, or active again. Whatever happens between the steps, upkeep makes it
+ * active again.
  */
 @Injectable()
 export class TeamDeletionService {
@@ -43,7 +47,9 @@ export class TeamDeletionService {
     requireDeletion(context, team_id);
     await this.writers.run(team_id, context, (manager) => this.begin(manager, team_id, attemptId, context));
     await this.answers.wait(attemptId, context);
-    const conclusion = await this.writers.run(team_id, context, (manager) => this.conclude(manager, team_id, attemptId, context));
+    const conclusion = await this.writers.run(team_id, context, (manager) =>
+      this.conclude(manager, team_id, attemptId, context),
+    );
     if ('objection' in conclusion) throw conclusion.objection;
     for (const user_id of conclusion.userIds) this.rpc.publish(credentialsChanged, { user_id });
     return { deleting: null };
@@ -66,15 +72,20 @@ export class TeamDeletionService {
     }
     Object.assign(team, { status: 'deleting', deletionAttemptId: attemptId });
     await this.changes.save(manager, team, context);
-    await manager.query(`UPDATE team SET deletion_deadline = clock_timestamp() + $2 * interval '1 millisecond' WHERE id = $1`, [
-      teamId,
-      this.settings.deletionPatienceMs + abandonedAfterMs,
-    ]);
+    await manager.query(
+      `UPDATE team SET deletion_deadline = clock_timestamp() + $2 * interval '1 millisecond' WHERE id = $1`,
+      [teamId, this.settings.deletionPatienceMs + abandonedAfterMs],
+    );
     const request = { team_id: teamId, revision: team.revision, attempt_id: attemptId };
     if (this.answers.areAsked) await this.outbox.add(manager, teamDeletionRequested, request, context);
   }
 
-  private async conclude(manager: EntityManager, teamId: string, attemptId: string, context: CallContext): Promise<Conclusion> {
+  private async conclude(
+    manager: EntityManager,
+    teamId: string,
+    attemptId: string,
+    context: CallContext,
+  ): Promise<Conclusion> {
     const team = await this.changes.lock(manager, teamId);
     if (team.deletionAttemptId !== attemptId) return { objection: this.answers.unanswered('team') };
     const objection = await this.answers.objection(manager, attemptId, 'team');
@@ -83,7 +94,12 @@ export class TeamDeletionService {
     return { objection };
   }
 
-  private async callOff(manager: EntityManager, team: TeamEntity, attemptId: string, context?: CallContext): Promise<void> {
+  private async callOff(
+    manager: EntityManager,
+    team: TeamEntity,
+    attemptId: string,
+    context?: CallContext,
+  ): Promise<void> {
     team.status = 'active';
     await this.answers.callOff(manager, team, attemptId, context);
     await this.removal.close(manager, team, context);
@@ -97,7 +113,11 @@ export function requireDeletion({ caller }: CallContext, teamId: string): void {
 }
 
 /** As `requireDeletion`, by the role of now, under the team's lock. */
-export async function requireDeletionNow(manager: EntityManager, { caller }: CallContext, teamId: string): Promise<void> {
+export async function requireDeletionNow(
+  manager: EntityManager,
+  { caller }: CallContext,
+  teamId: string,
+): Promise<void> {
   requireOwner(await requirePermissionNow(manager, caller, teamId, 'readTeam'), teamId, deleteTheTeam);
 }
 

@@ -21,7 +21,10 @@ import { TeamUpkeep } from './team-upkeep.js';
 
 let fixture: TeamsFixture;
 beforeAll(async () => {
-  fixture = await TeamsFixture.start({ deletionHolders: ['pods', 'gpuaas'], deletionPatienceMs: 12_000 * timeoutFactor });
+  fixture = await TeamsFixture.start({
+    deletionHolders: ['pods', 'gpuaas'],
+    deletionPatienceMs: 12_000 * timeoutFactor,
+  });
 });
 afterEach(() => void patience(12_000 * timeoutFactor));
 afterAll(() => fixture.stop());
@@ -56,7 +59,9 @@ describe('deleting a team', () => {
     expect(await deleted).toEqual({ deleting: null });
     expect((await errorOf(fixture.verify(key))).code).toBe('unauthenticated');
     expect((await errorOf(fixture.call(fixture.admin, teams.get, { team_id: team.id }))).code).toBe('not_found');
-    expect((await fixture.call(fixture.admin, teams.list, { limit: 100 })).data.map(({ id }) => id)).not.toContain(team.id);
+    expect((await fixture.call(fixture.admin, teams.list, { limit: 100 })).data.map(({ id }) => id)).not.toContain(
+      team.id,
+    );
     expect((await errorOf(remove(fixture.admin, team.id))).code).toBe('not_found');
     expect(await statusesTold(team.id, 3)).toEqual(['active', 'deleting', 'deleted']);
     for (const { user_id } of team.members) expect(fixture.credentialsChanged).toContain(user_id);
@@ -114,11 +119,16 @@ describe('deleting a team', () => {
     let told: Promise<void> | undefined;
     await fixture.app.get(Transactions, { strict: false }).run(async (manager) => {
       await manager.query('SELECT FROM team WHERE id = $1 FOR NO KEY UPDATE', [team.id]);
-      told = fixture.tell(teamDeletionAnswered, { team_id: team.id, attempt_id: unknownId, holder: 'pods', holds: null }, 'pods');
+      told = fixture.tell(
+        teamDeletionAnswered,
+        { team_id: team.id, attempt_id: unknownId, holder: 'pods', holds: null },
+        'pods',
+      );
       await Promise.race([told, until(async () => (await fixture.query(waits)).length > 0)]);
-      await manager.query(`UPDATE team SET status = 'active', deletion_attempt_id = NULL, deletion_deadline = NULL WHERE id = $1`, [
-        team.id,
-      ]);
+      await manager.query(
+        `UPDATE team SET status = 'active', deletion_attempt_id = NULL, deletion_deadline = NULL WHERE id = $1`,
+        [team.id],
+      );
     });
     await told;
     expect(await fixture.query('SELECT FROM deletion_answer')).toEqual([]);

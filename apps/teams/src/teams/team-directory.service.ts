@@ -67,7 +67,11 @@ export class TeamDirectoryService {
   async page({ team_id = nilId, workspace_id = nilId }: TeamsAfter, { caller }: CallContext): Promise<TeamUpdates> {
     requireService(caller);
     // One more than the page, which tells whether the last team's workspaces go on.
-    const rows = await this.statements.query<DirectoryRow>('directory.page', pageQuery, [team_id, workspace_id, pageSize + 1]);
+    const rows = await this.statements.query<DirectoryRow>('directory.page', pageQuery, [
+      team_id,
+      workspace_id,
+      pageSize + 1,
+    ]);
     const updates = updatesOf(rows.slice(0, pageSize));
     const continued = new Set([team_id, rows[pageSize]?.team_id]);
     const pieces = Map.groupBy(updates, (update) => update.team_id);
@@ -79,7 +83,10 @@ export class TeamDirectoryService {
     };
   }
 
-  async lookUp({ team_ids = [], workspace_ids = [], within_team_ids }: LookUpTeams, { caller }: CallContext): Promise<TeamUpdates> {
+  async lookUp(
+    { team_ids = [], workspace_ids = [], within_team_ids }: LookUpTeams,
+    { caller }: CallContext,
+  ): Promise<TeamUpdates> {
     requireService(caller);
     const values = [team_ids, workspace_ids, within_team_ids ?? null];
     return { updates: updatesOf(await this.statements.query<DirectoryRow>('directory.look-up', lookUpQuery, values)) };
@@ -93,9 +100,12 @@ export class TeamDirectoryService {
 
   async liveCredentials({ credentials }: HeldCredentials, { caller }: CallContext): Promise<LiveCredentials> {
     requireService(caller);
-    const ids = (wanted: HeldCredential['kind']) => credentials.flatMap(({ kind, id }) => (kind === wanted ? [id] : []));
+    const ids = (wanted: HeldCredential['kind']) =>
+      credentials.flatMap(({ kind, id }) => (kind === wanted ? [id] : []));
     const values = [ids('key'), ids('session')];
-    return { credentials: await this.statements.query<LiveCredential>('directory.credentials', liveCredentialsQuery, values) };
+    return {
+      credentials: await this.statements.query<LiveCredential>('directory.credentials', liveCredentialsQuery, values),
+    };
   }
 }
 
@@ -112,8 +122,21 @@ function updatesOf(rows: readonly DirectoryRow[]): TeamUpdate[] {
   return updates;
 }
 
-function emptyUpdate({ team_id, revision, name, is_suspended, status, default_workspace_id }: DirectoryRow): TeamUpdate {
-  return { team_id, revision, team: { name, is_suspended, status, default_workspace_id }, workspaces: [], is_complete: false };
+function emptyUpdate({
+  team_id,
+  revision,
+  name,
+  is_suspended,
+  status,
+  default_workspace_id,
+}: DirectoryRow): TeamUpdate {
+  return {
+    team_id,
+    revision,
+    team: { name, is_suspended, status, default_workspace_id },
+    workspaces: [],
+    is_complete: false,
+  };
 }
 
 function workspaceOf({ workspace_id, workspace_name }: DirectoryRow): WorkspaceStanding {

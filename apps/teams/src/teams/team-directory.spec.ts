@@ -1,5 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { maxWorkspacesPerUpdate, members, teamDirectory, teams, teamUpdated, workspaces, type TeamUpdate } from '@atoll/contracts/teams';
+import {
+  maxWorkspacesPerUpdate,
+  members,
+  teamDirectory,
+  teams,
+  teamUpdated,
+  workspaces,
+  type TeamUpdate,
+} from '@atoll/contracts/teams';
 import { systemContext } from '@atoll/rpc';
 import { logIn, somebody } from '../sessions/session-fixture.js';
 import { errorOf, TeamsFixture, unknownId } from '../teams-fixture.js';
@@ -42,16 +50,27 @@ describe('the directory of teams for other services', () => {
     const gone = (await fixture.createTeam()).team;
     await fixture.call(fixture.admin, teams.delete, { team_id: gone.id });
     const [created] = await fixture.told(teamUpdated, team.id, ({ length }) => length === 2);
-    const ended = await fixture.told(teamUpdated, gone.id, (payloads) => payloads.some((told) => told.team?.status === 'deleted'));
+    const ended = await fixture.told(teamUpdated, gone.id, (payloads) =>
+      payloads.some((told) => told.team?.status === 'deleted'),
+    );
     const both = [...(created?.workspaces ?? []), { id: made.id, name: 'training', is_deleted: false }];
     expect(await of(team)).toEqual([
-      { ...created, revision: 2, workspaces: both.toSorted((one, other) => (one.id < other.id ? -1 : 1)), is_complete: true },
+      {
+        ...created,
+        revision: 2,
+        workspaces: both.toSorted((one, other) => (one.id < other.id ? -1 : 1)),
+        is_complete: true,
+      },
     ]);
     expect(await of(gone)).toMatchObject([{ team: { status: 'deleted' }, revision: ended.at(-1)?.revision }]);
   });
 
   it('names every workspace once, whatever their number, and calls an update complete only where it holds them all', async () => {
-    const ids = [await largeTeam(1_000), await largeTeam(maxWorkspacesPerUpdate - 1), await largeTeam(maxWorkspacesPerUpdate)];
+    const ids = [
+      await largeTeam(1_000),
+      await largeTeam(maxWorkspacesPerUpdate - 1),
+      await largeTeam(maxWorkspacesPerUpdate),
+    ];
     await fixture.query(`INSERT INTO team (id, name, description, policy_id)
       SELECT gen_random_uuid(), 'bare', '', (SELECT id FROM image_policy WHERE is_default) FROM generate_series(1, 600)`);
     const found = await pages();
@@ -84,10 +103,14 @@ describe('the directory of teams for other services', () => {
     const asked = [{ ...first, is_deleted: false }];
     expect(await lookUp({ team_ids: [one.id, unknownId] })).toEqual([update]);
     expect(await lookUp({ workspace_ids: [first?.id, unknownId] })).toEqual([{ ...update, workspaces: asked }]);
-    expect(await lookUp({ team_ids: [one.id], workspace_ids: [first?.id] })).toEqual([{ ...update, workspaces: asked }]);
+    expect(await lookUp({ team_ids: [one.id], workspace_ids: [first?.id] })).toEqual([
+      { ...update, workspaces: asked },
+    ]);
     const both = await lookUp({ workspace_ids: [first?.id, second?.id] });
     expect(both.map(({ team_id }) => team_id).toSorted()).toEqual([one.id, other.id].toSorted());
-    expect(await lookUp({ workspace_ids: [first?.id, second?.id], within_team_ids: [one.id] })).toEqual([{ ...update, workspaces: asked }]);
+    expect(await lookUp({ workspace_ids: [first?.id, second?.id], within_team_ids: [one.id] })).toEqual([
+      { ...update, workspaces: asked },
+    ]);
     expect(await lookUp({ team_ids: [unknownId], workspace_ids: [unknownId] })).toEqual([]);
     expect(await lookUp({})).toEqual([]);
   });
@@ -108,15 +131,22 @@ describe('the directory of teams for other services', () => {
     const roles = async (...pairs: [string, string][]) => {
       const asked = pairs.map(([user_id, team_id]) => ({ user_id, team_id }));
       const { members: found } = await fixture.ask(teamDirectory.roles, { members: asked }, billing());
-      return found.map(({ user_id, role, is_suspended, is_invited }) => [user_id, role, is_suspended, is_invited]).toSorted();
+      return found
+        .map(({ user_id, role, is_suspended, is_invited }) => [user_id, role, is_suspended, is_invited])
+        .toSorted();
     };
     const all = [[member, team.id] as [string, string], [viewer, team.id] as [string, string]];
-    await fixture.query(`UPDATE membership SET status = 'active' WHERE team_id = $1 AND user_id = $2`, [team.id, viewer]);
+    await fixture.query(`UPDATE membership SET status = 'active' WHERE team_id = $1 AND user_id = $2`, [
+      team.id,
+      viewer,
+    ]);
     const both = [
       [member, 'member', false, true],
       [viewer, 'viewer', false, false],
     ].toSorted();
-    expect(await roles(...all, [unknownId, team.id], [member, gone.team.id], [gone.userIds[0] ?? '', gone.team.id])).toEqual(both);
+    expect(
+      await roles(...all, [unknownId, team.id], [member, gone.team.id], [gone.userIds[0] ?? '', gone.team.id]),
+    ).toEqual(both);
     await fixture.call(fixture.admin, teams.suspend, { team_id: team.id });
     await fixture.call(fixture.admin, members.changeRole, { team_id: team.id, user_id: viewer, role: 'team_admin' });
     expect(await roles([viewer, team.id])).toEqual([[viewer, 'team_admin', true, false]]);
@@ -127,9 +157,15 @@ describe('the directory of teams for other services', () => {
     const { team, userIds } = await fixture.createTeam('member');
     const [userId = ''] = userIds;
     const keyOf = async () =>
-      (await fixture.query<{ id: string }>('SELECT id FROM api_key WHERE user_id = $1 ORDER BY created_at DESC', [userId]))[0]?.id ?? '';
+      (
+        await fixture.query<{ id: string }>('SELECT id FROM api_key WHERE user_id = $1 ORDER BY created_at DESC', [
+          userId,
+        ])
+      )[0]?.id ?? '';
     const live = async (...credentials: { kind: 'key' | 'session'; id: string }[]) =>
-      (await fixture.ask(teamDirectory.liveCredentials, { credentials }, billing())).credentials.map(({ kind, id }) => `${kind} ${id}`);
+      (await fixture.ask(teamDirectory.liveCredentials, { credentials }, billing())).credentials.map(
+        ({ kind, id }) => `${kind} ${id}`,
+      );
     const first = await keyOf();
     await fixture.call(fixture.admin, members.issueKey, { team_id: team.id, user_id: userId, grace_seconds: 60 });
     const second = await keyOf();
@@ -155,7 +191,8 @@ describe('the directory of teams for other services', () => {
     const { team, userIds } = await fixture.createTeam('member');
     const [user_id = ''] = userIds;
     const requires = async () =>
-      (await fixture.ask(teamDirectory.roles, { members: [{ user_id, team_id: team.id }] }, billing())).members[0]?.requires_second_factor;
+      (await fixture.ask(teamDirectory.roles, { members: [{ user_id, team_id: team.id }] }, billing())).members[0]
+        ?.requires_second_factor;
     expect(await requires()).toBe(false);
     await fixture.call(fixture.admin, teams.update, { team_id: team.id, require_second_factor: true });
     expect(await requires()).toBe(true);
@@ -180,10 +217,14 @@ describe('the directory of teams for other services', () => {
   });
 
   it('is for services alone, not even for the operator', async () => {
-    expect((await errorOf(fixture.call(fixture.admin, teamDirectory.liveCredentials, { credentials: [] }))).code).toBe('forbidden');
+    expect((await errorOf(fixture.call(fixture.admin, teamDirectory.liveCredentials, { credentials: [] }))).code).toBe(
+      'forbidden',
+    );
     expect((await errorOf(fixture.call(fixture.admin, teamDirectory.roles, { members: [] }))).code).toBe('forbidden');
     expect((await errorOf(fixture.call(fixture.admin, teamDirectory.page, {}))).code).toBe('forbidden');
-    expect((await errorOf(fixture.call(fixture.admin, teamDirectory.lookUp, { team_ids: [unknownId] }))).code).toBe('forbidden');
+    expect((await errorOf(fixture.call(fixture.admin, teamDirectory.lookUp, { team_ids: [unknownId] }))).code).toBe(
+      'forbidden',
+    );
   });
 });
 
@@ -203,7 +244,9 @@ describe('what is published of a team', () => {
       await call(teams.update, { team_id: team.id, name: 'Renamed', description: 'd'.repeat(1_000) });
       await call(teams.suspend, { team_id: team.id });
       await call(teams.delete, { team_id: team.id });
-      const told = await fixture.told(teamUpdated, team.id, (payloads) => payloads.some((each) => each.team?.status === 'deleted'));
+      const told = await fixture.told(teamUpdated, team.id, (payloads) =>
+        payloads.some((each) => each.team?.status === 'deleted'),
+      );
       expect(told).toHaveLength(8);
       for (const update of told) expect(Buffer.byteLength(JSON.stringify(update))).toBeLessThan(1_000);
     } finally {

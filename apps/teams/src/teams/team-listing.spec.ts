@@ -15,7 +15,8 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.stop());
 
-const list = (page: number, limit: number): Promise<TeamPage> => fixture.call(fixture.admin, teams.list, { page, limit });
+const list = (page: number, limit: number): Promise<TeamPage> =>
+  fixture.call(fixture.admin, teams.list, { page, limit });
 /** By one statement, and so of one snapshot. */
 const counts = async (): Promise<{ kept: number; real: number }> => {
   const [row] = await fixture.query<{ kept: number; real: number }>(
@@ -26,7 +27,9 @@ const counts = async (): Promise<{ kept: number; real: number }> => {
 
 describe('the listing of all teams', () => {
   it('law: has on each page what lies there by creation and id, with the number of all, from whichever end it is reached', async () => {
-    const all = await fixture.query<{ id: string }>('SELECT id FROM team WHERE deleted_at IS NULL ORDER BY created_at, id');
+    const all = await fixture.query<{ id: string }>(
+      'SELECT id FROM team WHERE deleted_at IS NULL ORDER BY created_at, id',
+    );
     await fc.assert(
       fc.asyncProperty(fc.nat({ max: 100 }), fc.integer({ min: 1, max: 100 }), async (page, limit) => {
         const { data, pagination } = await list(page, limit);
@@ -104,7 +107,11 @@ describe('the number of all teams', () => {
     expect(await change(`UPDATE team SET deleted_at = now() WHERE name = 'by hand'`)).toBe(0);
     expect(await change(`UPDATE team SET deleted_at = NULL WHERE name = 'by hand'`)).toBe(4);
     expect(await change(`UPDATE team SET description = 'changed' WHERE name = 'by hand'`)).toBe(4);
-    expect(await change(`UPDATE team SET deleted_at = now() WHERE id = (SELECT id FROM team WHERE name = 'by hand' LIMIT 1)`)).toBe(3);
+    expect(
+      await change(
+        `UPDATE team SET deleted_at = now() WHERE id = (SELECT id FROM team WHERE name = 'by hand' LIMIT 1)`,
+      ),
+    ).toBe(3);
     expect(await change(`DELETE FROM team WHERE name = 'by hand'`)).toBe(0);
   });
 });

@@ -25,8 +25,8 @@ const fromEnd = (direction: 'ASC' | 'DESC', limit: string, offset: string, isNea
   ) ${direction === 'ASC' ? 'first_half' : 'second_half'}`;
 
 /**
- * As `pageQuery`, of all teams. Counting 100,000 rows takes 10 ms, so their number is kept (`team_count`); and a page in
- * the second half is reached from the end, which the number tells the way from. All of it is of one snapshot.
+ * As `pageQuery`, of all teams. Counting 100,000 rows takes 10 ms, so their number is kept (`team_count`); and a page
+ * in the second half is reached from the end, which the number tells the way from. All of it is of one snapshot.
  */
 export const allTeamsQuery = `WITH counted AS MATERIALIZED (SELECT sum(live)::int AS total FROM team_count),
   page AS MATERIALIZED (
@@ -44,4 +44,8 @@ export const allTeamsQuery = `WITH counted AS MATERIALIZED (SELECT sum(live)::in
   FROM counted`;
 
 /** The teams whose ids are in `$3`. */
-export const ownTeamsQuery = pageQuery({ table: 'team', where: 'deleted_at IS NULL AND id = ANY($3::uuid[])', json: teamJson('row') });
+export const ownTeamsQuery = pageQuery({
+  table: 'team',
+  where: 'deleted_at IS NULL AND id = ANY($3::uuid[])',
+  json: teamJson('row'),
+});

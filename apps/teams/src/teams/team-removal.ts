@@ -17,7 +17,10 @@ export class TeamRemoval {
     private readonly answers: HolderAnswers,
   ) {}
 
-  /** Deletes a locked team of which nothing is held any more, with all keys to it. Returns the users whose credentials change by it. */
+  /**
+   * Deletes a locked team of which nothing is held any more, with all keys to it. Returns the users whose credentials
+   * change by it.
+   */
   async remove(manager: EntityManager, team: TeamEntity, context?: CallContext): Promise<string[]> {
     team.deletedAt = new Date(await databaseNowMs(manager));
     await this.close(manager, team, context);
@@ -29,7 +32,12 @@ export class TeamRemoval {
   /** Ends the attempt that is under way and publishes the team as it is then. */
   async close(manager: EntityManager, team: TeamEntity, context?: CallContext): Promise<void> {
     if (team.deletionAttemptId) await this.answers.forget(manager, team.deletionAttemptId);
-    Object.assign(team, { deletionAttemptId: null, deletionDeadline: null, forcedDeletionBeganAt: null, forcedDeletionDueAt: null });
+    Object.assign(team, {
+      deletionAttemptId: null,
+      deletionDeadline: null,
+      forcedDeletionBeganAt: null,
+      forcedDeletionDueAt: null,
+    });
     await this.changes.save(manager, team, context);
   }
 }

@@ -9,7 +9,10 @@ const batch = 100;
 /** After a look that failed, so that a fault that lasts is not logged each second. */
 const pauseMs = 5_000;
 
-/** Looks after deletions: calls off those that were abandoned, and goes on with those that are forced. At boot and from then on, in each replica. */
+/**
+ * Looks after deletions: calls off those that were abandoned, and goes on with those that are forced. At boot and from
+ * then on, in each replica.
+ */
 @Injectable()
 export class TeamUpkeep implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly logger = new Logger(TeamUpkeep.name);
@@ -34,7 +37,10 @@ export class TeamUpkeep implements OnApplicationBootstrap, OnModuleDestroy {
     await this.running;
   }
 
-  /** Each deletion whose time has come; one that fails keeps no other from its turn. Throws nothing. Returns whether all went well. */
+  /**
+   * Each deletion whose time has come; one that fails keeps no other from its turn. Throws nothing. Returns whether all
+   * went well.
+   */
   async look(): Promise<boolean> {
     let isFine = true;
     try {

@@ -54,7 +54,9 @@ export class TeamsService {
   async update({ team_id, ...body }: UpdateTeam, context: CallContext): Promise<Team> {
     requireSomeField(body, 'name', 'description', 'require_second_factor');
     requirePermission(context.caller, team_id, 'manageTeam');
-    const { team, userIds } = await this.writers.run(team_id, context, (manager) => this.write(manager, team_id, body, context));
+    const { team, userIds } = await this.writers.run(team_id, context, (manager) =>
+      this.write(manager, team_id, body, context),
+    );
     for (const user_id of userIds) this.rpc.publish(credentialsChanged, { user_id });
     return team;
   }
@@ -69,7 +71,8 @@ export class TeamsService {
     const team = await this.changes.lockForGrowth(manager, teamId, context.caller);
     await requirePermissionNow(manager, context.caller, teamId, 'manageTeam');
     const isRenamed = body.name !== undefined && body.name !== team.name;
-    const isFactorChanged = body.require_second_factor !== undefined && body.require_second_factor !== team.requireSecondFactor;
+    const isFactorChanged =
+      body.require_second_factor !== undefined && body.require_second_factor !== team.requireSecondFactor;
     team.name = body.name ?? team.name;
     team.description = body.description ?? team.description;
     team.requireSecondFactor = body.require_second_factor ?? team.requireSecondFactor;

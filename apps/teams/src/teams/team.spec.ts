@@ -1,7 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { isWellFormedApiKey, maskApiKey } from '@atoll/api-keys';
 import { type TeamRole } from '@atoll/contracts';
-import { membershipChanged, teams, teamUpdated, type CreateTeam, type Team, type TeamMember } from '@atoll/contracts/teams';
+import {
+  membershipChanged,
+  teams,
+  teamUpdated,
+  type CreateTeam,
+  type Team,
+  type TeamMember,
+} from '@atoll/contracts/teams';
 import { systemContext } from '@atoll/rpc';
 import { errorOf, operatorEmail, TeamsFixture, unknownId } from '../teams-fixture.js';
 
@@ -43,7 +50,10 @@ describe('creating a team', () => {
       expiry_date: expect.stringMatching(instant),
       ip_whitelist: '',
       ...(name !== 'Administrator' && {
-        invitation: { url: expect.stringMatching(/^http:\/\/localhost:3000\/link#/), expires_at: expect.stringMatching(instant) },
+        invitation: {
+          url: expect.stringMatching(/^http:\/\/localhost:3000\/link#/),
+          expires_at: expect.stringMatching(instant),
+        },
       }),
     });
     expect(team).toEqual({
@@ -71,7 +81,10 @@ describe('creating a team', () => {
 
   it('shows the keys in full that once: every later answer masks them, and no event holds one', async () => {
     const { team, keys } = await fixture.createTeam('member');
-    expect(await fixture.call(keys[0] ?? '', teams.get, { team_id: team.id })).toEqual({ ...team, members: team.members.map(masked) });
+    expect(await fixture.call(keys[0] ?? '', teams.get, { team_id: team.id })).toEqual({
+      ...team,
+      members: team.members.map(masked),
+    });
     await fixture.told(membershipChanged, team.id, (told) => told.length === 2);
     expect(JSON.stringify(fixture.events)).not.toMatch(/atl_/);
     const [row] = await fixture.query<{ dump: string }>(`SELECT string_agg(api_key::text, ' ') AS dump FROM api_key`);
@@ -89,7 +102,13 @@ describe('creating a team', () => {
       is_complete: true,
     });
     const members = await fixture.told(membershipChanged, team.id, ({ length }) => length === 2);
-    expect(members).toContainEqual({ team_id: team.id, revision: 1, user_id: userIds[0], role: 'viewer', is_invited: true });
+    expect(members).toContainEqual({
+      team_id: team.id,
+      revision: 1,
+      user_id: userIds[0],
+      role: 'viewer',
+      is_invited: true,
+    });
     expect(members.map(({ is_invited = false }) => is_invited)).toEqual([false, true]);
     for (const { user_id } of team.members) expect(fixture.credentialsChanged).toContain(user_id);
   });
@@ -107,9 +126,18 @@ describe('creating a team', () => {
 
   it('names the member who is named twice, in whatever case, or who is the caller', async () => {
     const person = (email: string) => ({ email, name: 'x', role: 'member' as const });
-    const refused = async (members: CreateTeam['members']) => errorOf(fixture.call(fixture.admin, teams.create, { name: 'x', members }));
-    const twice = await refused([person('a@example.com'), person('b@example.com'), person('A@EXAMPLE.com'), person('b@example.com')]);
-    expect([twice.code, twice.details.errors?.map(({ path }) => path)]).toEqual(['invalid_input', ['members.2.email', 'members.3.email']]);
+    const refused = async (members: CreateTeam['members']) =>
+      errorOf(fixture.call(fixture.admin, teams.create, { name: 'x', members }));
+    const twice = await refused([
+      person('a@example.com'),
+      person('b@example.com'),
+      person('A@EXAMPLE.com'),
+      person('b@example.com'),
+    ]);
+    expect([twice.code, twice.details.errors?.map(({ path }) => path)]).toEqual([
+      'invalid_input',
+      ['members.2.email', 'members.3.email'],
+    ]);
     expect(twice.message).toBe('members.2.email must not be named twice (the first of 2 faults).');
     const own = await refused([person('c@example.com'), person(operatorEmail.toUpperCase())]);
     expect([own.code, own.details.errors?.map(({ path }) => path)]).toEqual(['invalid_input', ['members.1.role']]);
@@ -126,10 +154,18 @@ describe('creating a team', () => {
     const others = [named('first@example.com', 'viewer'), named('second@example.com', 'team_owner')];
     const rest = others.map(({ email, role }) => [email, role]);
     for (const people of [others, [others[0]!, named(own.toUpperCase(), 'team_owner'), others[1]!]]) {
-      expect(shown(await fixture.call(key, teams.create, { name: 'Whole', members: people }))).toEqual([[own, 'team_owner'], ...rest]);
+      expect(shown(await fixture.call(key, teams.create, { name: 'Whole', members: people }))).toEqual([
+        [own, 'team_owner'],
+        ...rest,
+      ]);
     }
-    const refused = await errorOf(fixture.call(key, teams.create, { name: 'x', members: [...others, named(own, 'viewer')] }));
-    expect([refused.code, refused.details.errors?.map(({ path }) => path)]).toEqual(['invalid_input', ['members.2.role']]);
+    const refused = await errorOf(
+      fixture.call(key, teams.create, { name: 'x', members: [...others, named(own, 'viewer')] }),
+    );
+    expect([refused.code, refused.details.errors?.map(({ path }) => path)]).toEqual([
+      'invalid_input',
+      ['members.2.role'],
+    ]);
   });
 
   it('by the operator who names a team_owner has those named for its members, and not the operator', async () => {
@@ -137,7 +173,9 @@ describe('creating a team', () => {
     const made = await fixture.call(fixture.admin, teams.create, { name: 'For others', members: people });
     expect(shown(made)).toEqual(people.map(({ email, role }) => [email, role]));
     const told = await fixture.told(membershipChanged, made.id, ({ length }) => length === 2);
-    expect(told.map(({ user_id }) => user_id).toSorted()).toEqual(made.members.map(({ user_id }) => user_id).toSorted());
+    expect(told.map(({ user_id }) => user_id).toSorted()).toEqual(
+      made.members.map(({ user_id }) => user_id).toSorted(),
+    );
     expect(await fixture.call(fixture.admin, teams.get, { team_id: made.id })).toMatchObject({ id: made.id });
     // Named too, the operator is what they were named as.
     const both = [...people, named(operatorEmail, 'viewer')];
@@ -178,7 +216,10 @@ describe('creating a team', () => {
   it('is not for a key that opens one team, nor for a service', async () => {
     const { keys } = await fixture.createTeam('team_owner');
     const refused = await errorOf(fixture.call(keys[0] ?? '', teams.create, { name: 'x' }));
-    expect([refused.code, refused.message]).toEqual(['forbidden', expect.stringContaining('acts in its one team alone')]);
+    expect([refused.code, refused.message]).toEqual([
+      'forbidden',
+      expect.stringContaining('acts in its one team alone'),
+    ]);
     expect((await errorOf(fixture.ask(teams.create, { name: 'x' }, systemContext('pods')))).code).toBe('forbidden');
   });
 });
@@ -190,12 +231,16 @@ describe('an Idempotency-Key', () => {
     const first = await fixture.call(fixture.admin, teams.create, body, 'key-1');
     const second = await fixture.call(fixture.admin, teams.create, body, 'key-1');
     expect(second).toEqual({ ...first, members: first.members.map(masked) });
-    const [row] = await fixture.query<{ reply: string }>(`SELECT string_agg(reply::text, '') AS reply FROM idempotency_key`);
+    const [row] = await fixture.query<{ reply: string }>(
+      `SELECT string_agg(reply::text, '') AS reply FROM idempotency_key`,
+    );
     for (const { api_key } of first.members) expect(row?.reply).not.toContain(api_key);
   });
 
   it('makes one team of two calls at once; the loser is told that it is running, or the same', async () => {
-    const calls = await Promise.allSettled([1, 2].map(() => fixture.call(fixture.admin, teams.create, { name: 'At once' }, 'key-2')));
+    const calls = await Promise.allSettled(
+      [1, 2].map(() => fixture.call(fixture.admin, teams.create, { name: 'At once' }, 'key-2')),
+    );
     for (const call of calls) {
       if (call.status === 'rejected') expect(call.reason).toMatchObject({ code: 'conflict' });
     }
@@ -205,7 +250,9 @@ describe('an Idempotency-Key', () => {
 
   it('with another body is a mistake', async () => {
     await fixture.call(fixture.admin, teams.create, body, 'key-3');
-    expect((await errorOf(fixture.call(fixture.admin, teams.create, { name: 'Another' }, 'key-3'))).code).toBe('idempotency_mismatch');
+    expect((await errorOf(fixture.call(fixture.admin, teams.create, { name: 'Another' }, 'key-3'))).code).toBe(
+      'idempotency_mismatch',
+    );
   });
 });
 
@@ -214,9 +261,14 @@ describe('reading teams', () => {
     const mine = await fixture.createTeam('member');
     const all = await fixture.call(fixture.admin, teams.list, { limit: 100 });
     expect(all.pagination).toEqual({ page: 0, limit: 100, total: all.data.length });
-    expect(all.data.map(({ created_at, id }) => created_at + id)).toEqual(all.data.map(({ created_at, id }) => created_at + id).toSorted());
+    expect(all.data.map(({ created_at, id }) => created_at + id)).toEqual(
+      all.data.map(({ created_at, id }) => created_at + id).toSorted(),
+    );
     const own = await fixture.call(mine.keys[0] ?? '', teams.list, {});
-    expect(own).toEqual({ data: [{ ...mine.team, members: mine.team.members.map(masked) }], pagination: { page: 0, limit: 10, total: 1 } });
+    expect(own).toEqual({
+      data: [{ ...mine.team, members: mine.team.members.map(masked) }],
+      pagination: { page: 0, limit: 10, total: 1 },
+    });
   });
 
   it('counts pages from 0, and is empty past the end', async () => {
@@ -239,10 +291,18 @@ describe('changing a team', () => {
     const { team, keys } = await fixture.createTeam('team_admin');
     const renamed = await fixture.call(keys[0] ?? '', teams.update, { team_id: team.id, name: 'Renamed' });
     expect(renamed).toEqual({ ...team, name: 'Renamed', members: team.members.map(masked) });
-    expect(await fixture.call(keys[0] ?? '', teams.update, { team_id: team.id, description: '' })).toEqual({ ...renamed, description: '' });
-    expect(await fixture.call(keys[0] ?? '', teams.update, { team_id: team.id, name: 'Renamed' })).toEqual({ ...renamed, description: '' });
+    expect(await fixture.call(keys[0] ?? '', teams.update, { team_id: team.id, description: '' })).toEqual({
+      ...renamed,
+      description: '',
+    });
+    expect(await fixture.call(keys[0] ?? '', teams.update, { team_id: team.id, name: 'Renamed' })).toEqual({
+      ...renamed,
+      description: '',
+    });
     await fixture.call(keys[0] ?? '', teams.update, { team_id: team.id, name: 'Last', description: 'Both' });
-    const told = await fixture.told(teamUpdated, team.id, (payloads) => payloads.some(({ team: now }) => now?.name === 'Last'));
+    const told = await fixture.told(teamUpdated, team.id, (payloads) =>
+      payloads.some(({ team: now }) => now?.name === 'Last'),
+    );
     expect(told.map(({ revision, team: now, workspaces }) => [revision, now?.name, workspaces.length])).toEqual([
       [1, 'Research', 1],
       [2, 'Renamed', 0],
@@ -268,12 +328,18 @@ describe('changing a team', () => {
         status: 'active',
       });
     }
-    expect((await errorOf(fixture.call(owner, teams.update, { team_id: team.id, name: 'x' }))).code).toBe('team_suspended');
-    expect(await fixture.call(fixture.admin, teams.update, { team_id: team.id, name: 'By the operator' })).toMatchObject({
+    expect((await errorOf(fixture.call(owner, teams.update, { team_id: team.id, name: 'x' }))).code).toBe(
+      'team_suspended',
+    );
+    expect(
+      await fixture.call(fixture.admin, teams.update, { team_id: team.id, name: 'By the operator' }),
+    ).toMatchObject({
       is_suspended: true,
     });
     expect(await fixture.call(owner, teams.get, { team_id: team.id })).toMatchObject({ is_suspended: true });
-    expect(await fixture.call(fixture.admin, teams.unsuspend, { team_id: team.id })).toMatchObject({ is_suspended: false });
+    expect(await fixture.call(fixture.admin, teams.unsuspend, { team_id: team.id })).toMatchObject({
+      is_suspended: false,
+    });
     const told = await fixture.told(teamUpdated, team.id, ({ length }) => length === 4);
     expect(told.map(({ team: now }) => now?.is_suspended)).toEqual([false, true, true, false]);
   });

@@ -43,7 +43,9 @@ describe('the writers of one team', () => {
     for (let more = 0; more < 4; more += 1) locked.push(await fixture.createTeam());
     const pool = (fixture.app.get(DataSource, { strict: false }).driver as unknown as { master: PoolCounts }).master;
     const release = await lockTeam(locked[0]?.team.id ?? '', ...locked.slice(1).map(({ team }) => team.id));
-    const waiting = locked.map(({ team }) => fixture.call(fixture.admin, teams.update, { team_id: team.id, name: 'late' }));
+    const waiting = locked.map(({ team }) =>
+      fixture.call(fixture.admin, teams.update, { team_id: team.id, name: 'late' }),
+    );
     await until(() => pool.totalCount === 4 && pool.idleCount === 0 && pool.waitingCount > 0);
     expect(await fixture.verify(locked[0]?.keys[0] ?? '')).toMatchObject({ scope: 'membership' });
     expect(pool.waitingCount).toBeGreaterThan(0);

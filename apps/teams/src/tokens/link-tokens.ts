@@ -15,7 +15,10 @@ export interface NewLink {
   isProof: boolean;
   /** Whether its use removes the second factors of the user, who has lost them. */
   removesFactors?: boolean;
-  /** Whether anybody may have asked for it, as for a new password by mail: then a link of the operator that removes second factors stays good. */
+  /**
+   * Whether anybody may have asked for it, as for a new password by mail: then a link of the operator that removes
+   * second factors stays good.
+   */
   isAskedByAnybody?: boolean;
 }
 
@@ -61,7 +64,12 @@ export class LinkTokens {
   }
 
   /** Links that were not used yet are not good any more: those of an invitation, or those for the password. */
-  async retire(manager: EntityManager, userId: string, teamId: string | null, { leavesRemovals = false } = {}): Promise<void> {
+  async retire(
+    manager: EntityManager,
+    userId: string,
+    teamId: string | null,
+    { leavesRemovals = false } = {},
+  ): Promise<void> {
     await manager.query(
       `UPDATE one_time_link SET used_at = now()
        WHERE user_id = $1 AND team_id IS NOT DISTINCT FROM $2::uuid AND used_at IS NULL AND NOT (removes_factors AND $3)`,

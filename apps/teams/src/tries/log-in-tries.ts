@@ -5,7 +5,10 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { TeamsSettings } from '../teams-settings.js';
 
-/** GCRA: takes one try of the bucket `$1` that refills one in `$2` ms, and holds what fits into `$3` ms. No row: none is left. */
+/**
+ * GCRA: takes one try of the bucket `$1` that refills one in `$2` ms, and holds what fits into `$3` ms. No row: none is
+ * left.
+ */
 const takeQuery = `
   INSERT INTO log_in_bucket AS b (id, full_at) VALUES ($1, clock_timestamp() + $2 * interval '1 ms')
   ON CONFLICT (id) DO UPDATE SET full_at = greatest(b.full_at, clock_timestamp()) + $2 * interval '1 ms'
@@ -47,8 +50,8 @@ export class LogInTries {
   }
 
   /**
-   * Whether another invitation may be mailed to this address now: ten at once, then one in six minutes, whoever sends them. Within the transaction of `manager`,
-   * which gives the place back where it fails.
+   * Whether another invitation may be mailed to this address now: ten at once, then one in six minutes, whoever sends
+   * them. Within the transaction of `manager`, which gives the place back where it fails.
    */
   async mayInvite(manager: EntityManager, address: string): Promise<boolean> {
     const taken = await manager.query<object[]>(takeQuery, [this.idOf(address, 'invitations'), hourMs / 10, hourMs]);
@@ -61,7 +64,11 @@ export class LogInTries {
   }
 
   private async takeOf(account: string, from: string, refillMs: number, capacityMs: number): Promise<boolean> {
-    const taken = await this.statements.query('tries.take', takeQuery, [this.idOf(account, from), refillMs, capacityMs]);
+    const taken = await this.statements.query('tries.take', takeQuery, [
+      this.idOf(account, from),
+      refillMs,
+      capacityMs,
+    ]);
     return taken.length > 0;
   }
 

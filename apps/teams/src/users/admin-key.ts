@@ -7,8 +7,9 @@ import type { TeamsSettings } from '../teams-settings.js';
 import { UserEntity } from '../model/user.entity.js';
 
 /**
- * For an operator whose key is lost: a new one, in full, that does not expire. The earlier ones end in the same transaction; processes that
- * run take up to 5 s to notice. Throws an Error before the first start. Needs the tables of the service and nothing that runs.
+ * For an operator whose key is lost: a new one, in full, that does not expire. The earlier ones end in the same
+ * transaction; processes that run take up to 5 s to notice. Throws an Error before the first start. Needs the tables of
+ * the service and nothing that runs.
  */
 export async function newAdminKey(dataSource: DataSource, settings: TeamsSettings): Promise<string> {
   await requirePepper(dataSource.manager, settings.keyPepper);
@@ -16,7 +17,10 @@ export async function newAdminKey(dataSource: DataSource, settings: TeamsSetting
   return apiKey;
 }
 
-/** Written at every start, which decides what the pepper is: what the database keeps of it tells one from another, and nothing else. */
+/**
+ * Written at every start, which decides what the pepper is: what the database keeps of it tells one from another, and
+ * nothing else.
+ */
 export async function notePepper(manager: EntityManager, pepper: string): Promise<void> {
   await manager.query(
     `INSERT INTO key_pepper (fingerprint) VALUES ($1) ON CONFLICT (is_only) DO UPDATE SET fingerprint = excluded.fingerprint
@@ -25,7 +29,10 @@ export async function notePepper(manager: EntityManager, pepper: string): Promis
   );
 }
 
-/** Throws an Error for a pepper that is not the platform's: nobody would take a key that is made under it, and the earlier one would have ended. */
+/**
+ * Throws an Error for a pepper that is not the platform's: nobody would take a key that is made under it, and the
+ * earlier one would have ended.
+ */
 async function requirePepper(manager: EntityManager, pepper: string): Promise<void> {
   const [kept] = await manager.query<{ fingerprint: Buffer }[]>('SELECT fingerprint FROM key_pepper');
   if (!kept || kept.fingerprint.equals(fingerprintOf(pepper))) return;
@@ -39,7 +46,10 @@ function fingerprintOf(pepper: string): Buffer {
 }
 
 /** The operator, and their new key in the place of those they had. */
-export async function replaceLostKey(transactions: Transactions, apiKeys: ApiKeysService): Promise<{ admin: UserEntity; apiKey: string }> {
+export async function replaceLostKey(
+  transactions: Transactions,
+  apiKeys: ApiKeysService,
+): Promise<{ admin: UserEntity; apiKey: string }> {
   return transactions.run(async (manager) => {
     await lockAdministrators(manager);
     const admin = await findAdministrator(manager);
@@ -56,7 +66,11 @@ export async function replaceKey(
   createKey = createApiKey,
 ): Promise<string> {
   await apiKeys.revoke(manager, { userId, teamId: null });
-  const [key = ''] = await apiKeys.issue(manager, [{ userId, teamId: null, expiryDate: null, ipWhitelist: '' }], createKey);
+  const [key = ''] = await apiKeys.issue(
+    manager,
+    [{ userId, teamId: null, expiryDate: null, ipWhitelist: '' }],
+    createKey,
+  );
   return key;
 }
 

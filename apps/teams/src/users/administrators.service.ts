@@ -41,13 +41,16 @@ export class Administrators {
   ) {}
 
   /**
-   * At every start: makes the operator where there is none, and sees to it that the key brought along works. A key that is new here replaces
-   * the operator's earlier ones; one that was revoked stays so. Throws an Error for an address or a key that cannot be one.
+   * At every start: makes the operator where there is none, and sees to it that the key brought along works. A key that
+   * is new here replaces the operator's earlier ones; one that was revoked stays so. Throws an Error for an address or
+   * a key that cannot be one.
    */
   async ensure({ email, apiKey }: FirstAdmin): Promise<EnsuredAdmin> {
     if (!isEmail(email)) throw new Error('ATOLL_ADMIN_EMAIL must be an e-mail address.');
     if (apiKey !== undefined && !isWellFormedApiKey(apiKey)) {
-      throw new Error('ATOLL_ADMIN_KEY must be a well-formed key: atl_ and 38 letters or digits, of which the last six are a checksum.');
+      throw new Error(
+        'ATOLL_ADMIN_KEY must be a well-formed key: atl_ and 38 letters or digits, of which the last six are a checksum.',
+      );
     }
     // In one transaction: a key whose link fails would be kept, and never shown.
     const { admin, replaced, ...shown } = await this.transactions.run(async (manager) => {
@@ -75,7 +78,10 @@ export class Administrators {
     return { replaced: true, apiKey: await replaceKey(manager, this.apiKeys, admin.id) };
   }
 
-  /** For an operator whose key is lost: a new one, in full, that does not expire. The earlier ones end at once. Throws an Error before the first start. */
+  /**
+   * For an operator whose key is lost: a new one, in full, that does not expire. The earlier ones end at once. Throws
+   * an Error before the first start.
+   */
   async newKey(): Promise<string> {
     const { admin, apiKey } = await replaceLostKey(this.transactions, this.apiKeys);
     this.rpc.publish(credentialsChanged, { user_id: admin.id });
@@ -100,7 +106,8 @@ export class Administrators {
 
   private async take(manager: EntityManager, { id }: UserEntity, apiKey: string): Promise<boolean> {
     const known = await manager.findOneBy(ApiKeyEntity, { digest: this.apiKeys.digest(apiKey) });
-    if (known && (known.userId !== id || known.teamId !== null)) throw new Error('ATOLL_ADMIN_KEY is a key of somebody else.');
+    if (known && (known.userId !== id || known.teamId !== null))
+      throw new Error('ATOLL_ADMIN_KEY is a key of somebody else.');
     if (!known) await replaceKey(manager, this.apiKeys, id, () => apiKey);
     return !known;
   }

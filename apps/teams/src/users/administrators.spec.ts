@@ -26,7 +26,11 @@ describe('the first start', () => {
     const first = await administrators.ensure({ email: 'Operator@Example.com' });
     expect(first).toEqual({ created: true, apiKey: expect.any(String), link: expect.stringContaining('/link#') });
     expect(isWellFormedApiKey(first.apiKey ?? '')).toBe(true);
-    expect(await fixture.verify(first.apiKey ?? '')).toMatchObject({ platform_admin: true, scope: 'user', expiry_date: null });
+    expect(await fixture.verify(first.apiKey ?? '')).toMatchObject({
+      platform_admin: true,
+      scope: 'user',
+      expiry_date: null,
+    });
     expect(await administrators.ensure({ email: 'operator@example.com' })).toEqual({ created: false });
     expect((await fixture.call(first.apiKey ?? '', users.profile, {})).email).toBe(operatorEmail);
   });
@@ -46,7 +50,10 @@ describe('the first start', () => {
     } finally {
       await fixture.query('ALTER TABLE hidden RENAME TO one_time_link');
     }
-    expect(await administrators.ensure({ email: operatorEmail })).toMatchObject({ created: true, apiKey: expect.any(String) });
+    expect(await administrators.ensure({ email: operatorEmail })).toMatchObject({
+      created: true,
+      apiKey: expect.any(String),
+    });
   });
 
   it('takes the key that the operator brings along, and does not return it', async () => {
@@ -59,17 +66,22 @@ describe('the first start', () => {
     expect(await fixture.verify(apiKey)).toMatchObject({ platform_admin: true });
   });
 
-  it.each(['', 'secret', `atl_${'a'.repeat(38)}`])('refuses the key %j in words that do not repeat it', async (apiKey) => {
-    const refused = administrators.ensure({ email: operatorEmail, apiKey });
-    await expect(refused).rejects.toThrow(/^ATOLL_ADMIN_KEY must be a well-formed key: [^"']*$/);
-  });
+  it.each(['', 'secret', `atl_${'a'.repeat(38)}`])(
+    'refuses the key %j in words that do not repeat it',
+    async (apiKey) => {
+      const refused = administrators.ensure({ email: operatorEmail, apiKey });
+      await expect(refused).rejects.toThrow(/^ATOLL_ADMIN_KEY must be a well-formed key: [^"']*$/);
+    },
+  );
 
   it('refuses an address that is none, and a key of somebody else', async () => {
     await expect(administrators.ensure({ email: 'operator' })).rejects.toThrow('ATOLL_ADMIN_EMAIL');
     await forgetEverybody();
     const { apiKey = '' } = await administrators.ensure({ email: operatorEmail });
     const { members } = await fixture.call(apiKey, teams.create, { name: 'x' });
-    await expect(administrators.ensure({ email: operatorEmail, apiKey: members[0]?.api_key ?? '' })).rejects.toThrow('somebody else');
+    await expect(administrators.ensure({ email: operatorEmail, apiKey: members[0]?.api_key ?? '' })).rejects.toThrow(
+      'somebody else',
+    );
   });
 });
 
@@ -108,5 +120,7 @@ it('a key is made at the machine under the pepper of the platform alone: under a
   await expect(newAdminKey(fixture.get(DataSource), other)).rejects.toThrow(/^nothing was changed: ATOLL_KEY_PEPPER/);
   expect(await fixture.verify(first)).toMatchObject({ platform_admin: true });
   await fixture.query('DELETE FROM key_pepper');
-  expect(await fixture.verify(await newAdminKey(fixture.get(DataSource), settings))).toMatchObject({ platform_admin: true });
+  expect(await fixture.verify(await newAdminKey(fixture.get(DataSource), settings))).toMatchObject({
+    platform_admin: true,
+  });
 });

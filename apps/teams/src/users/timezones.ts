@@ -2,8 +2,8 @@ import { Statements } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
 
 /**
- * The names of time zones that may stand in a profile: those of the tz database as PostgreSQL has it, links included, that this
- * process knows as well. Intl alone would take bare offsets and any case, and lists no links.
+ * The names of time zones that may stand in a profile: those of the tz database as PostgreSQL has it, links included,
+ * that this process knows as well. Intl alone would take bare offsets and any case, and lists no links.
  */
 @Injectable()
 export class Timezones {

@@ -14,7 +14,8 @@ export class UserRegistry {
   async findOrCreate(manager: EntityManager, people: readonly { email: string; name: string }[]): Promise<string[]> {
     if (people.length === 0) return [];
     const addressed = people.map(({ email, name }) => ({ email: emailSpelling(email), name }));
-    // In one order, whatever the caller's, so that two transactions that name the same people do not wait for each other.
+    // In one order, whatever the caller's, so that two transactions that name the same people do not wait for each
+    // other.
     const sorted = addressed.toSorted((one, other) => (one.email < other.email ? -1 : 1));
     const rows = await manager.query<{ id: string; email: string }[]>(
       `INSERT INTO "user" (id, email, name) SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[])

@@ -1,5 +1,12 @@
 import { maskApiKey } from '@atoll/api-keys';
-import { notFound, requireUser, requireWholeUser, type CallContext, type Nothing, type UserCaller } from '@atoll/contracts';
+import {
+  notFound,
+  requireUser,
+  requireWholeUser,
+  type CallContext,
+  type Nothing,
+  type UserCaller,
+} from '@atoll/contracts';
 import { credentialsChanged, type KeyTerms, type UpdateProfile, type User, type UserKey } from '@atoll/contracts/teams';
 import { databaseNowMs, Statements, Writers } from '@atoll/database';
 import { Rpc } from '@atoll/rpc';
@@ -59,7 +66,8 @@ export class UsersService {
       caller.scope === 'user' ? caller.userId : caller.credential.id,
       context,
       async (manager) => {
-        // In here, since an answer that was kept is given again even where the expiry_date has passed since; and first, as 400 goes before 403.
+        // In here, since an answer that was kept is given again even where the expiry_date has passed since; and first,
+        // as 400 goes before 403.
         const { graceSeconds, expiryDate, ipWhitelist: asked } = settleTerms(terms, await databaseNowMs(manager));
         requireWholeUser(caller, 'make a key that acts for its user as a whole');
         await lockUser(manager, caller.userId);
@@ -89,7 +97,11 @@ export class UsersService {
 
 /** So that of two keys made at once one replaces the other. */
 async function lockUser(manager: EntityManager, id: string): Promise<void> {
-  const user = await manager.findOne(UserEntity, { select: { id: true }, where: { id }, lock: { mode: 'for_no_key_update' } });
+  const user = await manager.findOne(UserEntity, {
+    select: { id: true },
+    where: { id },
+    lock: { mode: 'for_no_key_update' },
+  });
   if (!user) throw notFound('user');
 }
 

@@ -66,9 +66,16 @@ describe('a profile', () => {
     expect((await errorOf(fixture.call(fixture.admin, users.updateProfile, {}))).code).toBe('invalid_input');
   });
 
-  it.each(['Asia/Kathmandu', 'Asia/Katmandu', 'Asia/Calcutta', 'UTC', 'Europe/Kyiv', 'America/Argentina/Buenos_Aires', 'Etc/GMT+5'])(
-    'takes the zone %s and keeps it as written',
-    async (timezone) => expect((await fixture.call(fixture.admin, users.updateProfile, { timezone })).timezone).toBe(timezone),
+  it.each([
+    'Asia/Kathmandu',
+    'Asia/Katmandu',
+    'Asia/Calcutta',
+    'UTC',
+    'Europe/Kyiv',
+    'America/Argentina/Buenos_Aires',
+    'Etc/GMT+5',
+  ])('takes the zone %s and keeps it as written', async (timezone) =>
+    expect((await fixture.call(fixture.admin, users.updateProfile, { timezone })).timezone).toBe(timezone),
   );
 
   it.each([
@@ -93,18 +100,30 @@ describe('a key of a user as a whole', () => {
   it('is issued and revoked by its own user, replaces the one before, and acts in every team', async () => {
     const made = await fixture.createTeam('member');
     const first = await fixture.wholeKeyOf(made.userIds[0] ?? '');
-    const second = await fixture.call(first, users.issueKey, { ip_whitelist: '127.0.0.1 , ::1', grace_seconds: 600 }, 'whole-1');
+    const second = await fixture.call(
+      first,
+      users.issueKey,
+      { ip_whitelist: '127.0.0.1 , ::1', grace_seconds: 600 },
+      'whole-1',
+    );
     expect(second).toMatchObject({ api_token: true, ip_whitelist: '127.0.0.1,::1' });
-    expect(await fixture.call(first, users.issueKey, { ip_whitelist: '127.0.0.1 , ::1', grace_seconds: 600 }, 'whole-1')).toEqual({
+    expect(
+      await fixture.call(first, users.issueKey, { ip_whitelist: '127.0.0.1 , ::1', grace_seconds: 600 }, 'whole-1'),
+    ).toEqual({
       ...second,
       api_key: maskApiKey(second.api_key),
     });
     expect((await errorOf(fixture.call(first, users.issueKey, {}))).message).toContain('was replaced');
-    expect(await fixture.call(first, teams.create, { name: 'By the replaced key' })).toMatchObject({ name: 'By the replaced key' });
-    expect(await fixture.call(second.api_key, teams.create, { name: 'By the key' })).toMatchObject({ name: 'By the key' });
+    expect(await fixture.call(first, teams.create, { name: 'By the replaced key' })).toMatchObject({
+      name: 'By the replaced key',
+    });
+    expect(await fixture.call(second.api_key, teams.create, { name: 'By the key' })).toMatchObject({
+      name: 'By the key',
+    });
     expect(Date.parse((await fixture.verify(first)).expiry_date ?? '')).toBeLessThanOrEqual(Date.now() + 600_000);
     await fixture.call(second.api_key, users.revokeKey, {});
-    for (const key of [first, second.api_key]) expect((await errorOf(fixture.verify(key))).code).toBe('unauthenticated');
+    for (const key of [first, second.api_key])
+      expect((await errorOf(fixture.verify(key))).code).toBe('unauthenticated');
     expect((await fixture.verify(made.keys[0] ?? '')).scope).toBe('membership');
   });
 
@@ -132,7 +151,10 @@ describe('a key of a user as a whole', () => {
       fixture.call(key, users.revokeKey, {}),
     ];
     for (const refused of await Promise.all(attempts.map(errorOf))) {
-      expect([refused.code, refused.message]).toEqual(['forbidden', expect.stringMatching(/one team alone.*key of the user as a whole/)]);
+      expect([refused.code, refused.message]).toEqual([
+        'forbidden',
+        expect.stringMatching(/one team alone.*key of the user as a whole/),
+      ]);
     }
   });
 });
@@ -143,7 +165,12 @@ describe('what the gpuaas service tells of capacity', () => {
 
   it('shows as card_count and has_pool_subscription; of facts out of order the greatest revision holds', async () => {
     const [one, other] = [await fixture.createTeam('member'), await fixture.createTeam('member')];
-    await fixture.call(fixture.admin, members.add, { team_id: other.team.id, email: one.emails[0] ?? '', name: 'x', role: 'viewer' });
+    await fixture.call(fixture.admin, members.add, {
+      team_id: other.team.id,
+      email: one.emails[0] ?? '',
+      name: 'x',
+      role: 'viewer',
+    });
     await tell(one.team.id, 2, [1, 2, 9_007_199_254_740_991], true);
     await tell(other.team.id, 1, [2, 3], true);
     await tell(one.team.id, 1, [7, 8, 9, 10], false);
@@ -151,8 +178,12 @@ describe('what the gpuaas service tells of capacity', () => {
     while ((await profile(key)).card_count !== 4) await delay(10);
     expect(await profile(key)).toMatchObject({ card_count: 4 });
     expect(await profile(one.keys[0] ?? '')).toMatchObject({ card_count: 3 });
-    expect(await fixture.call(one.keys[0] ?? '', teams.get, { team_id: one.team.id })).toMatchObject({ has_pool_subscription: true });
-    expect((await errorOf(fixture.call(fixture.admin, teams.delete, { team_id: one.team.id }))).message).toContain('pool subscription');
+    expect(await fixture.call(one.keys[0] ?? '', teams.get, { team_id: one.team.id })).toMatchObject({
+      has_pool_subscription: true,
+    });
+    expect((await errorOf(fixture.call(fixture.admin, teams.delete, { team_id: one.team.id }))).message).toContain(
+      'pool subscription',
+    );
   });
 });
 
@@ -163,7 +194,11 @@ describe('keys of one user that many replicas make at once', () => {
     const [userId = ''] = userIds;
     const key = await fixture.wholeKeyOf(userId);
     const live = async (): Promise<number> =>
-      (await fixture.query('SELECT FROM api_key WHERE user_id = $1 AND team_id IS NULL AND revoked_at IS NULL', [userId])).length;
+      (
+        await fixture.query('SELECT FROM api_key WHERE user_id = $1 AND team_id IS NULL AND revoked_at IS NULL', [
+          userId,
+        ])
+      ).length;
     // What a gateway said of the key before any of them.
     const context = await fixture.contextOf(key, users.issueKey, {});
     const issue = () => fixture.ask(users.issueKey, {}, context);

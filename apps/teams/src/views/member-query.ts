@@ -1,6 +1,9 @@
 import { instantJson, pageQuery } from '../sql/json.js';
 
-/** SQL for what a TeamMember needs beyond the membership `membership`: the user `u`, and of the live keys the newest, `k`. */
+/**
+ * SQL for what a TeamMember needs beyond the membership `membership`: the user `u`, and of the live keys the newest,
+ * `k`.
+ */
 export function memberJoins(membership: string): string {
   return `JOIN "user" u ON u.id = ${membership}.user_id
     LEFT JOIN LATERAL (

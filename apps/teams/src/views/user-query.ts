@@ -2,16 +2,19 @@ import { instantJson } from '../sql/json.js';
 import { openMemberships } from '../changes/most-teams.js';
 import { sentName } from './member-query.js';
 
-/** The memberships that a caller acts with: those that open teams of the user, or those in the teams of `$2`, in teams that are. */
+/**
+ * The memberships that a caller acts with: those that open teams of the user, or those in the teams of `$2`, in teams
+ * that are.
+ */
 const memberships = `(
     SELECT * FROM (${openMemberships}) open WHERE $2::uuid[] IS NULL
     UNION ALL SELECT * FROM membership WHERE user_id = u.id AND team_id = ANY($2)
   ) m JOIN team t ON t.id = m.team_id AND t.deleted_at IS NULL`;
 
 /**
- * The User `$1`. Who acts in one team only (`$2`) is shown that one and no platform; and until the user has accepted that
- * membership, nothing of the user but what was sent with the invitation. Second factors are shown to the user alone
- * (`$3`): by a session, or a key that opens all teams.
+ * The User `$1`. Who acts in one team only (`$2`) is shown that one and no platform; and until the user has accepted
+ * that membership, nothing of the user but what was sent with the invitation. Second factors are shown to the user
+ * alone (`$3`): by a session, or a key that opens all teams.
  */
 export const userQuery = `
   SELECT json_build_object(

@@ -14,14 +14,17 @@ import { WorkspaceEntity } from '../model/workspace.entity.js';
 
 /** How long after its patience a deletion may take to be concluded; then another may begin. */
 const concludingMs = 1_000;
-/** How long after that it may still be concluded. Holders take nothing new for a minute after their answers (`closeTo`). */
+/**
+ * How long after that it may still be concluded. Holders take nothing new for a minute after their answers (`closeTo`).
+ */
 const lateAfterMs = 15_000;
 
 type Attempt = Pick<WorkspaceEntity, 'id' | 'teamId'> & { deletionAttemptId: string };
 
 /**
- * Deletes a workspace in two steps, since other services may hold something in it: each is asked, and whoever answers that it holds nothing takes nothing new
- * into it for a while; then it is deleted, or stays. An attempt that nobody concludes ends with its deadline.
+ * Deletes a workspace in two steps, since other services may hold something in it: each is asked, and whoever answers
+ * that it holds nothing takes nothing new into it for a while; then it is deleted, or stays. An attempt that nobody
+ * concludes ends with its deadline.
  */
 @Injectable()
 export class WorkspaceDeletionService {
@@ -44,7 +47,11 @@ export class WorkspaceDeletionService {
     return {};
   }
 
-  private async begin(manager: EntityManager, { id, teamId, deletionAttemptId }: Attempt, context: CallContext): Promise<void> {
+  private async begin(
+    manager: EntityManager,
+    { id, teamId, deletionAttemptId }: Attempt,
+    context: CallContext,
+  ): Promise<void> {
     const { revision } = await this.changes.lock(manager, teamId, 'workspace');
     await requirePermissionNow(manager, context.caller, teamId, 'manageTeam', 'workspace');
     const { isDefault, deletionAttemptId: abandoned, deletionDeadline } = await findWorkspace(manager, teamId, id);
@@ -62,10 +69,16 @@ export class WorkspaceDeletionService {
     await this.outbox.add(manager, workspaceDeletionRequested, request, context);
   }
 
-  private async conclude(manager: EntityManager, attempt: Attempt, context: CallContext): Promise<AppError | undefined> {
+  private async conclude(
+    manager: EntityManager,
+    attempt: Attempt,
+    context: CallContext,
+  ): Promise<AppError | undefined> {
     const { id, teamId, deletionAttemptId } = attempt;
     const team = await this.changes.lock(manager, teamId, 'workspace');
-    const objection = (await this.lateness(manager, attempt)) ?? (await this.answers.objection(manager, deletionAttemptId, 'workspace'));
+    const objection =
+      (await this.lateness(manager, attempt)) ??
+      (await this.answers.objection(manager, deletionAttemptId, 'workspace'));
     await this.answers.forget(manager, deletionAttemptId);
     if (objection) {
       await manager.update(WorkspaceEntity, attempt, { deletionAttemptId: null, deletionDeadline: null });
@@ -79,7 +92,10 @@ export class WorkspaceDeletionService {
     return undefined;
   }
 
-  /** A holder stays true to its answer for a while only: what comes later, as from a process that was frozen, is too late. */
+  /**
+   * A holder stays true to its answer for a while only: what comes later, as from a process that was frozen, is too
+   * late.
+   */
   private async lateness(manager: EntityManager, { id, deletionAttemptId }: Attempt): Promise<AppError | undefined> {
     const late = await manager.query<object[]>(
       `SELECT FROM workspace WHERE id = $1 AND deletion_attempt_id = $2

@@ -17,7 +17,10 @@ import { TeamsSettings } from '../teams-settings.js';
 
 let fixture: TeamsFixture;
 beforeAll(async () => {
-  fixture = await TeamsFixture.start({ deletionHolders: ['pods', 'gpuaas'], deletionPatienceMs: 12_000 * timeoutFactor });
+  fixture = await TeamsFixture.start({
+    deletionHolders: ['pods', 'gpuaas'],
+    deletionPatienceMs: 12_000 * timeoutFactor,
+  });
 });
 afterEach(() => void patience(12_000 * timeoutFactor));
 afterAll(() => fixture.stop());
@@ -32,8 +35,10 @@ async function aWorkspace(): Promise<{ teamId: string; id: string; key: string }
   return { teamId: team.id, id, key };
 }
 
-const remove = ({ id, key }: { id: string; key: string }): Promise<Nothing> => fixture.call(key, workspaces.delete, { workspace_id: id });
-const namesOf = async (team_id: string) => (await fixture.call(fixture.admin, workspaces.list, { team_id })).data.map(({ name }) => name);
+const remove = ({ id, key }: { id: string; key: string }): Promise<Nothing> =>
+  fixture.call(key, workspaces.delete, { workspace_id: id });
+const namesOf = async (team_id: string) =>
+  (await fixture.call(fixture.admin, workspaces.list, { team_id })).data.map(({ name }) => name);
 /** The attempts that were told of, when there are so many. */
 const attempts = (teamId: string, count = 1): Promise<WorkspaceDeletionRequested[]> =>
   fixture.told(workspaceDeletionRequested, teamId, ({ length }) => length === count);
@@ -65,7 +70,10 @@ describe('deleting a workspace', () => {
     const one = await aWorkspace();
     const deleted = errorOf(remove(one));
     const [attempt] = await attempts(one.teamId);
-    await fixture.query(`UPDATE workspace SET deletion_deadline = clock_timestamp() - interval '16 seconds' WHERE id = $1`, [one.id]);
+    await fixture.query(
+      `UPDATE workspace SET deletion_deadline = clock_timestamp() - interval '16 seconds' WHERE id = $1`,
+      [one.id],
+    );
     await answer(one.teamId, 'pods', null);
     await answer(one.teamId, 'gpuaas', null);
     expect((await deleted).code).toBe('unavailable');
@@ -101,9 +109,10 @@ describe('deleting a workspace', () => {
   it('goes on where a process died that had asked: once that one had its time, and not before', async () => {
     const one = await aWorkspace();
     const leave = (deadline: string) =>
-      fixture.query(`UPDATE workspace SET deletion_attempt_id = gen_random_uuid(), deletion_deadline = ${deadline} WHERE id = $1`, [
-        one.id,
-      ]);
+      fixture.query(
+        `UPDATE workspace SET deletion_attempt_id = gen_random_uuid(), deletion_deadline = ${deadline} WHERE id = $1`,
+        [one.id],
+      );
     await leave(`now() + interval '1 minute'`);
     const refused = await errorOf(remove(one));
     expect([refused.code, refused.message]).toEqual(['conflict', 'The workspace is being deleted already.']);
@@ -154,6 +163,8 @@ describe('deleting a workspace', () => {
     expect((await errorOf(remove({ id, key: keys[0] ?? '' }))).code).toBe('forbidden');
     const stranger = await fixture.createTeam('team_owner');
     expect((await errorOf(remove({ id, key: stranger.keys[0] ?? '' }))).code).toBe('not_found');
-    expect(await fixture.query('SELECT FROM workspace WHERE id = $1 AND deletion_attempt_id IS NOT NULL', [id])).toEqual([]);
+    expect(
+      await fixture.query('SELECT FROM workspace WHERE id = $1 AND deletion_attempt_id IS NOT NULL', [id]),
+    ).toEqual([]);
   });
 });

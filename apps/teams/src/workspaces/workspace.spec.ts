@@ -15,7 +15,9 @@ describe('the workspaces of a team', () => {
     const [admin = '', viewer = ''] = keys;
     const made = await fixture.call(admin, workspaces.create, { team_id: team.id, name: 'training' }, 'workspace-1');
     expect(made).toEqual({ id: expect.any(String), name: 'training', team_id: team.id });
-    expect(await fixture.call(admin, workspaces.create, { team_id: team.id, name: 'training' }, 'workspace-1')).toEqual(made);
+    expect(await fixture.call(admin, workspaces.create, { team_id: team.id, name: 'training' }, 'workspace-1')).toEqual(
+      made,
+    );
     const [first] = team.workspaces;
     const all = [{ ...first, team_id: team.id }, made];
     expect(await fixture.call(viewer, workspaces.list, { team_id: team.id })).toEqual({
@@ -23,7 +25,10 @@ describe('the workspaces of a team', () => {
       pagination: { page: 0, limit: 10, total: 2 },
     });
     expect((await fixture.call(viewer, workspaces.list, { team_id: team.id, page: 1, limit: 1 })).data).toEqual([made]);
-    expect((await fixture.call(viewer, teams.get, { team_id: team.id })).workspaces).toEqual([first, { id: made.id, name: 'training' }]);
+    expect((await fixture.call(viewer, teams.get, { team_id: team.id })).workspaces).toEqual([
+      first,
+      { id: made.id, name: 'training' },
+    ]);
     expect(await fixture.call(admin, workspaces.delete, { workspace_id: made.id })).toEqual({});
     expect((await errorOf(fixture.call(admin, workspaces.delete, { workspace_id: made.id }))).code).toBe('not_found');
     const told = await fixture.told(teamUpdated, team.id, ({ length }) => length === 3);
@@ -47,7 +52,11 @@ describe('the workspaces of a team', () => {
     expect([taken.code, taken.message]).toEqual(['conflict', 'The team has a workspace of this name already.']);
     expect((await errorOf(rename('mine', member))).code).toBe('forbidden');
     const told = await fixture.told(teamUpdated, team.id, ({ length }) => length === 3);
-    expect(told.map((change) => change.workspaces.map(({ name }) => name))).toEqual([['default'], ['training'], ['lab']]);
+    expect(told.map((change) => change.workspaces.map(({ name }) => name))).toEqual([
+      ['default'],
+      ['training'],
+      ['lab'],
+    ]);
     await fixture.call(fixture.admin, teams.suspend, { team_id: team.id });
     expect((await errorOf(rename('late'))).code).toBe('team_suspended');
   });
@@ -56,9 +65,11 @@ describe('the workspaces of a team', () => {
     const [one, other] = [await fixture.createTeam('team_admin'), await fixture.createTeam('team_admin')];
     await fixture.call(other.keys[0] ?? '', workspaces.create, { team_id: other.team.id, name: 'their own' });
     const workspace_id = one.team.workspaces[0]?.id ?? '';
-    expect(await fixture.call(one.keys[0] ?? '', workspaces.rename, { workspace_id, name: 'their own' })).toMatchObject({
-      name: 'their own',
-    });
+    expect(await fixture.call(one.keys[0] ?? '', workspaces.rename, { workspace_id, name: 'their own' })).toMatchObject(
+      {
+        name: 'their own',
+      },
+    );
   });
 
   it('of two that take one name at once, one is refused', async () => {
@@ -78,7 +89,9 @@ describe('the workspaces of a team', () => {
     expect(made.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
     for (const one of made) if (one.status === 'rejected') expect(one.reason).toMatchObject({ code: 'conflict' });
     const other = await fixture.createTeam();
-    expect(await fixture.call(fixture.admin, workspaces.create, { team_id: other.team.id, name: 'lab' })).toMatchObject({ name: 'lab' });
+    expect(await fixture.call(fixture.admin, workspaces.create, { team_id: other.team.id, name: 'lab' })).toMatchObject(
+      { name: 'lab' },
+    );
   });
 
   it('keep the default one', async () => {
@@ -89,11 +102,14 @@ describe('the workspaces of a team', () => {
 
   it('are at most 1000', async () => {
     const { team } = await fixture.createTeam();
-    await fixture.query(`INSERT INTO workspace (id, team_id, name) SELECT gen_random_uuid(), $1, n::text FROM generate_series(1, 998) n`, [
-      team.id,
-    ]);
+    await fixture.query(
+      `INSERT INTO workspace (id, team_id, name) SELECT gen_random_uuid(), $1, n::text FROM generate_series(1, 998) n`,
+      [team.id],
+    );
     await fixture.call(fixture.admin, workspaces.create, { team_id: team.id, name: 'the last' });
-    const refused = await errorOf(fixture.call(fixture.admin, workspaces.create, { team_id: team.id, name: 'one too many' }));
+    const refused = await errorOf(
+      fixture.call(fixture.admin, workspaces.create, { team_id: team.id, name: 'one too many' }),
+    );
     expect([refused.code, refused.message]).toEqual(['conflict', 'A team has at most 1000 workspaces.']);
   });
 
@@ -102,7 +118,9 @@ describe('the workspaces of a team', () => {
     const [owner = ''] = keys;
     const { id } = await fixture.call(owner, workspaces.create, { team_id: team.id, name: 'old' });
     await fixture.call(fixture.admin, teams.suspend, { team_id: team.id });
-    expect((await errorOf(fixture.call(owner, workspaces.create, { team_id: team.id, name: 'new' }))).code).toBe('team_suspended');
+    expect((await errorOf(fixture.call(owner, workspaces.create, { team_id: team.id, name: 'new' }))).code).toBe(
+      'team_suspended',
+    );
     expect(await fixture.call(owner, workspaces.delete, { workspace_id: id })).toEqual({});
   });
 
@@ -111,11 +129,15 @@ describe('the workspaces of a team', () => {
     await fixture.call(fixture.admin, teams.delete, { team_id: team.id });
     const workspace_id = team.workspaces[0]?.id ?? '';
     for (const id of [unknownId, workspace_id]) {
-      expect((await errorOf(fixture.call(fixture.admin, workspaces.delete, { workspace_id: id }))).message).toBe('No such workspace.');
+      expect((await errorOf(fixture.call(fixture.admin, workspaces.delete, { workspace_id: id }))).message).toBe(
+        'No such workspace.',
+      );
       const renamed = fixture.call(fixture.admin, workspaces.rename, { workspace_id: id, name: 'x' });
       expect((await errorOf(renamed)).message).toBe('No such workspace.');
     }
     expect((await errorOf(fixture.call(fixture.admin, workspaces.list, { team_id: team.id }))).code).toBe('not_found');
-    expect((await errorOf(fixture.call(fixture.admin, workspaces.create, { team_id: team.id, name: 'x' }))).code).toBe('not_found');
+    expect((await errorOf(fixture.call(fixture.admin, workspaces.create, { team_id: team.id, name: 'x' }))).code).toBe(
+      'not_found',
+    );
   });
 });

@@ -17,9 +17,15 @@ export interface Programs {
   /** Ignores TERM. */
   readonly stubborn: Program;
   readonly exits: (code: number) => Program;
-  /** Writes `line 0` to `line <count - 1>`, even ones to stdout and odd ones to stderr, as fast as it can or with so long a pause after each, and ends. */
+  /**
+   * Writes `line 0` to `line <count - 1>`, even ones to stdout and odd ones to stderr, as fast as it can or with so
+   * long a pause after each, and ends.
+   */
   readonly prints: (count: number, pauseSeconds?: number) => Program;
-  /** On TCP and UDP port 8080: says its pod's host name and a line break to each connection or packet, then everything that it receives. */
+  /**
+   * On TCP and UDP port 8080: says its pod's host name and a line break to each connection or packet, then everything
+   * that it receives.
+   */
   readonly serves: Program;
   /** Ends with 0 where a TCP connection to this address opens, with 1 where it does not. */
   readonly dials: ((host: string, port: number) => Program) | null;
@@ -44,12 +50,20 @@ export interface ClusterUnderTest {
 }
 
 /**
- * What no cluster of a kind has, beside what its capabilities say. `scripts`: bash, which the laws of shells run. `printed lines`: programs that write what
- * they are asked to. `broken watches`: something whose crash ends them. `doors by hand`: doors that an operator can stop without Atoll. `cut requests`: a
- * crash of what answers while it starts or removes something, after which it finds its way by itself. `followed bursts`: whole logs for who reads them while
- * a program writes as fast as it can. `restores`: objects that stay when the database goes back to a backup.
+ * What no cluster of a kind has, beside what its capabilities say. `scripts`: bash, which the laws of shells run.
+ * `printed lines`: programs that write what they are asked to. `broken watches`: something whose crash ends them.
+ * `doors by hand`: doors that an operator can stop without Atoll. `cut requests`: a crash of what answers while it
+ * starts or removes something, after which it finds its way by itself. `followed bursts`: whole logs for who reads them
+ * while a program writes as fast as it can. `restores`: objects that stay when the database goes back to a backup.
  */
-export type Lack = 'scripts' | 'printed lines' | 'broken watches' | 'doors by hand' | 'cut requests' | 'followed bursts' | 'restores';
+export type Lack =
+  | 'scripts'
+  | 'printed lines'
+  | 'broken watches'
+  | 'doors by hand'
+  | 'cut requests'
+  | 'followed bursts'
+  | 'restores';
 
 /** Declared beforehand, so that specs are named by it. */
 export interface ContractOptions {
@@ -108,7 +122,16 @@ export class Installation {
 
   door(pod: PodRun, externalPort: number, more: Partial<Door> = {}): Door {
     const { owner: same, ref } = pod;
-    return { ref: this.ref('door'), owner: same, podId: ref.id, transport: 'tcp', port: 8080, externalPort, tls: null, ...more };
+    return {
+      ref: this.ref('door'),
+      owner: same,
+      podId: ref.id,
+      transport: 'tcp',
+      port: 8080,
+      externalPort,
+      tls: null,
+      ...more,
+    };
   }
 
   volume(more: Partial<Volume> = {}): Volume {

@@ -50,7 +50,10 @@ export function crashLaws(here: () => Installation, lacks: readonly Lack[]): voi
 
 async function prepare(here: Installation): Promise<Wanted> {
   const volume = here.volume();
-  const pod = here.pod(here.programs.serves, { owner: ownerOf(volume), volumes: [{ volumeId: volume.ref.id, path: '/data' }] });
+  const pod = here.pod(here.programs.serves, {
+    owner: ownerOf(volume),
+    volumes: [{ volumeId: volume.ref.id, path: '/data' }],
+  });
   return { volume, pod, door: here.door(pod, await freePort()) };
 }
 

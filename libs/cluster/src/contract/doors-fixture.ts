@@ -62,7 +62,11 @@ export function doorLaws(here: () => Installation, capabilities: Capabilities, l
   it('moves to another port without a gap: two runs of it are open at once', async () => {
     const pod = await here().startRunning(here().programs.serves);
     const old = await here().open(here().door(pod, await freePort()));
-    const next = await here().open({ ...old, ref: { ...old.ref, run: old.ref.run + 1 }, externalPort: await freePort() });
+    const next = await here().open({
+      ...old,
+      ref: { ...old.ref, run: old.ref.run + 1 },
+      externalPort: await freePort(),
+    });
     await eventually(() => greeting(host(), old.externalPort));
     await eventually(() => greeting(host(), next.externalPort));
     await here().remove(old);
@@ -99,7 +103,10 @@ export function doorLaws(here: () => Installation, capabilities: Capabilities, l
       ];
       await here().cluster.stopByHand(here().id, stopped.ref);
       await here().cluster.removeByHand(here().id, removed.ref);
-      expect([(await here().observeDoor(stopped)).phase, (await here().observeDoor(removed)).phase]).toEqual(['opening', 'absent']);
+      expect([(await here().observeDoor(stopped)).phase, (await here().observeDoor(removed)).phase]).toEqual([
+        'opening',
+        'absent',
+      ]);
       for (const door of [stopped, removed]) {
         await here().open(door);
         expect(await eventually(() => greeting(host(), door.externalPort))).toBe(pod.podName);
@@ -136,7 +143,9 @@ export function doorLaws(here: () => Installation, capabilities: Capabilities, l
       const open = connectTls({ host: host(), port: door.externalPort, rejectUnauthorized: false });
       expect(await firstLine(open)).toBe(pod.podName);
       await here().driver.openDoor({ ...door, tls: second }, soon());
-      await eventually(async () => ((await commonName(host(), door.externalPort)) === 'second.test' ? true : undefined));
+      await eventually(async () =>
+        (await commonName(host(), door.externalPort)) === 'second.test' ? true : undefined,
+      );
       open.write('still here');
       expect(String((await once(open, 'data'))[0])).toBe('still here');
       open.destroy();

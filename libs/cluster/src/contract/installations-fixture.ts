@@ -65,7 +65,9 @@ export function installationLaws(here: () => Installation, capabilities: Capabil
     });
     hints.length = 0;
     await here().driver.stopPod(pod.ref, 0, soon());
-    await eventually(async () => (hints.some(({ id, run }) => id === pod.ref.id && run === pod.ref.run) ? true : undefined));
+    await eventually(async () =>
+      hints.some(({ id, run }) => id === pod.ref.id && run === pod.ref.run) ? true : undefined,
+    );
     if (lacks.includes('broken watches')) stop.abort();
     else {
       await here().cluster.crash();

@@ -67,7 +67,9 @@ export function lateStartLaws(here: () => Installation, kind: 'pod' | 'vm'): voi
     expect(code).toBe('unreachable');
     expect((await run.observe()).phase).toMatch(/^(absent|preparing)$/);
     if (kind === 'pod') {
-      expect(await codeOf(here().driver.readLogs(run.ref, null, soon())[Symbol.asyncIterator]().next())).toBe('not_found');
+      expect(await codeOf(here().driver.readLogs(run.ref, null, soon())[Symbol.asyncIterator]().next())).toBe(
+        'not_found',
+      );
     }
     expect((await until(run, 'running')).phase).toBe('running');
     await here().remove(run);

@@ -86,8 +86,17 @@ function printedLaws(here: () => Installation, bursts: boolean): void {
 /** A line with the cursor after its batch, as a transaction would keep them. */
 type KeptLine = LogLine & { readonly cursor: string };
 
-/** Reads so many batches into `into`, each line with the cursor after its batch, as a transaction would keep them; the last cursor. */
-async function readSome(here: Installation, pod: PodRun, after: string | null, batches: number, into: LogLine[]): Promise<string | null> {
+/**
+ * Reads so many batches into `into`, each line with the cursor after its batch, as a transaction would keep them; the
+ * last cursor.
+ */
+async function readSome(
+  here: Installation,
+  pod: PodRun,
+  after: string | null,
+  batches: number,
+  into: LogLine[],
+): Promise<string | null> {
   let cursor = after;
   let left = batches;
   if (left === 0) return cursor;
@@ -113,10 +122,16 @@ function expectAll(lines: readonly LogLine[], count = many): void {
     ['stderr', 1],
   ] as const) {
     const own = lines.filter((line) => (line.stream ?? stream) === stream).map(({ message }) => message);
-    const numbers = own.map((message) => Number(message.replace('line ', ''))).filter((number) => number % 2 === parity);
+    const numbers = own
+      .map((message) => Number(message.replace('line ', '')))
+      .filter((number) => number % 2 === parity);
     const expected = Array.from({ length: Math.ceil((count - parity) / 2) }, (_, index) => index * 2 + parity);
     const firstWrong = numbers.findIndex((number, index) => number !== expected[index]);
-    expect({ stream, read: numbers.length, firstWrong: firstWrong < 0 ? null : numbers.slice(firstWrong - 2, firstWrong + 3) }).toEqual({
+    expect({
+      stream,
+      read: numbers.length,
+      firstWrong: firstWrong < 0 ? null : numbers.slice(firstWrong - 2, firstWrong + 3),
+    }).toEqual({
       stream,
       read: expected.length,
       firstWrong: null,

@@ -17,7 +17,9 @@ export function podLaws(here: () => Installation): void {
     const pod = here().pod(here().programs.exits(3));
     await here().start(pod, 'ended');
     await here().driver.startPod(pod, wanted, soon());
-    expect(await here().seen(pod, 'ended')).toMatchObject({ exit: { code: 3, outOfMemory: 'no', at: expect.any(Date) } });
+    expect(await here().seen(pod, 'ended')).toMatchObject({
+      exit: { code: 3, outOfMemory: 'no', at: expect.any(Date) },
+    });
     await here().remove(pod);
   });
 
@@ -26,7 +28,10 @@ export function podLaws(here: () => Installation): void {
       here().startRunning(here().programs.idle),
       here().startRunning(here().programs.stubborn),
     ]);
-    await Promise.all([here().driver.stopPod(gentle.ref, 20_000, soon()), here().driver.stopPod(stubborn.ref, 1_000, soon())]);
+    await Promise.all([
+      here().driver.stopPod(gentle.ref, 20_000, soon()),
+      here().driver.stopPod(stubborn.ref, 1_000, soon()),
+    ]);
     expect((await here().seen(stubborn, 'ended')).exit.code).toBe(137);
     expect((await here().seen(gentle, 'ended')).exit.code).not.toBe(137);
     await here().driver.stopPod(gentle.ref, 0, soon());
@@ -62,12 +67,17 @@ export function podLaws(here: () => Installation): void {
   });
 
   it('removes a run in any state, and nothing is left of it', async () => {
-    const [running, ended] = [await here().startRunning(here().programs.stubborn), here().pod(here().programs.exits(0))];
+    const [running, ended] = [
+      await here().startRunning(here().programs.stubborn),
+      here().pod(here().programs.exits(0)),
+    ];
     await here().start(ended, 'ended');
     await here().remove(running, ended, { ref: here().ref('pod') });
     for (const pod of [running, ended]) {
       expect(await here().observePod(pod)).toEqual({ phase: 'absent' });
-      expect(await codeOf(here().driver.readLogs(pod.ref, null, soon())[Symbol.asyncIterator]().next())).toBe('not_found');
+      expect(await codeOf(here().driver.readLogs(pod.ref, null, soon())[Symbol.asyncIterator]().next())).toBe(
+        'not_found',
+      );
       await here().driver.remove(pod.ref, soon());
     }
   });
@@ -84,14 +94,20 @@ export function podLaws(here: () => Installation): void {
 
   it('starts the next run of a pod while the last one is still there', async () => {
     const first = await here().startRunning(here().programs.idle);
-    const second = await here().startRunning(here().programs.idle, { ...first, ref: { ...first.ref, run: first.ref.run + 1 } });
+    const second = await here().startRunning(here().programs.idle, {
+      ...first,
+      ref: { ...first.ref, run: first.ref.run + 1 },
+    });
     await here().remove(first);
     expect((await here().observePod(second)).phase).toBe('running');
     await here().remove(second);
   });
 
   it('sees what was stopped or removed by hand', async () => {
-    const [stopped, removed] = await Promise.all([here().startRunning(here().programs.idle), here().startRunning(here().programs.idle)]);
+    const [stopped, removed] = await Promise.all([
+      here().startRunning(here().programs.idle),
+      here().startRunning(here().programs.idle),
+    ]);
     await here().cluster.stopByHand(here().id, stopped.ref);
     await here().cluster.removeByHand(here().id, removed.ref);
     await here().seen(stopped, 'ended');

@@ -6,7 +6,10 @@ import type { Door, Volume } from '../objects.js';
 import { accepts, greeting } from './doors-fixture.js';
 import { codeOf, eventually, ownerOf, soon, wanted, type Installation } from './cluster-under-test-fixture.js';
 
-/** A database that is restored from a backup gives the numbers again that it gave after it, while the objects under these numbers stay. */
+/**
+ * A database that is restored from a backup gives the numbers again that it gave after it, while the objects under
+ * these numbers stay.
+ */
 export function restoreLaws(here: () => Installation, capabilities: Capabilities): void {
   doorLaws(here);
   if (capabilities.volumes) volumeLaws(here);
@@ -26,7 +29,10 @@ function volumeLaws(here: () => Installation): void {
     });
   const filled = (volume: Volume, bytes: number) => {
     const volumes = [{ volumeId: volume.ref.id, path: '/data' }];
-    return here().startRunning(here().programs.fills!(`/data/of-${volume.ref.teamId}`, bytes), { owner: ownerOf(volume), volumes });
+    return here().startRunning(here().programs.fills!(`/data/of-${volume.ref.teamId}`, bytes), {
+      owner: ownerOf(volume),
+      volumes,
+    });
   };
 
   it('gives a team a volume of its own where another team has one under the same number', async () => {
@@ -55,7 +61,10 @@ function volumeLaws(here: () => Installation): void {
     const theirs = here().volume();
     await here().driver.makeVolume(theirs, soon());
     const ours = sameNumber(theirs);
-    const pod = here().pod(here().programs.idle, { owner: ownerOf(ours), volumes: [{ volumeId: ours.ref.id, path: '/data' }] });
+    const pod = here().pod(here().programs.idle, {
+      owner: ownerOf(ours),
+      volumes: [{ volumeId: ours.ref.id, path: '/data' }],
+    });
     const refused = eventually(() => codeOf(here().driver.startPod(pod, wanted, soon())).catch(() => undefined));
     expect(await refused).toBe('not_found');
     await here().driver.remove(ours.ref, soon());
@@ -68,7 +77,10 @@ function doorLaws(here: () => Installation): void {
   const host = () => here().cluster.publicHost;
 
   it('opens a door where one of the same number leads to a pod of another team', async () => {
-    const [theirs, ours] = [await here().startRunning(here().programs.serves), await here().startRunning(here().programs.serves)];
+    const [theirs, ours] = [
+      await here().startRunning(here().programs.serves),
+      await here().startRunning(here().programs.serves),
+    ];
     const left = await here().open(here().door(theirs, await freePort()));
     const door = await here().open(here().door(ours, await freePort(), { ref: left.ref }));
     expect(await eventually(() => greeting(host(), door.externalPort))).toBe(ours.podName);

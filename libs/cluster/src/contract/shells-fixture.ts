@@ -12,11 +12,14 @@ const terminal = { columns: 100, rows: 30, type: 'xterm-256color' };
 export function shellLaws(here: () => Installation): void {
   const open = (pod: PodRun, request: Partial<ShellRequest>) =>
     here().driver.openShell(pod.ref, { command: null, terminal: null, env: new Map(), ...request }, soon());
-  const bash = (pod: PodRun, script: string, more: Partial<ShellRequest> = {}) => open(pod, { command: ['bash', '-c', script], ...more });
+  const bash = (pod: PodRun, script: string, more: Partial<ShellRequest> = {}) =>
+    open(pod, { command: ['bash', '-c', script], ...more });
 
   it('runs a command: stdout and stderr apart, its code, its input and its end', async () => {
     const pod = await here().startRunning(here().programs.idle);
-    const shell = await bash(pod, 'cat; echo out; echo "$COLOUR" >&2; exit 7', { env: new Map([['COLOUR', 'blue and green']]) });
+    const shell = await bash(pod, 'cat; echo out; echo "$COLOUR" >&2; exit 7', {
+      env: new Map([['COLOUR', 'blue and green']]),
+    });
     shell.stdin.end('in\n');
     const [out, error, exit] = await Promise.all([text(shell.stdout), text(shell.stderr), shell.exit]);
     expect([out, error, exit]).toEqual(['in\nout\n', 'blue and green\n', { code: 7 }]);
@@ -159,7 +162,8 @@ async function until(stream: Readable, pattern: RegExp): Promise<string> {
   let all = '';
   while (!pattern.test(all)) {
     const data = (stream.read() as Buffer | null)?.toString();
-    if (data === undefined && stream.readableEnded) throw new Error(`The stream ended without ${String(pattern)}: ${all}`);
+    if (data === undefined && stream.readableEnded)
+      throw new Error(`The stream ended without ${String(pattern)}: ${all}`);
     if (data === undefined) await Promise.race([once(stream, 'readable'), once(stream, 'end')]);
     else all += data;
   }

@@ -20,7 +20,13 @@ const setTheRule =
 const timeOf = ({ Created }: PodmanListedContainer): string => new Date(Created).toISOString();
 const openNote = /^atoll-(.+)-open-breach$/;
 
-const passed = (name: string, detail: string): ClusterCheck => ({ name, ok: true, detail, howToFix: null, isVital: true });
+const passed = (name: string, detail: string): ClusterCheck => ({
+  name,
+  ok: true,
+  detail,
+  howToFix: null,
+  isVital: true,
+});
 const failed = (name: string, detail: string, howToFix: string, isVital = true): ClusterCheck => ({
   name,
   ok: false,
@@ -32,14 +38,23 @@ const failed = (name: string, detail: string, howToFix: string, isVital = true):
 /** What an operator has to see to before pods run on an engine. */
 export class Checks {
   constructor(
-    private readonly parts: { engine: Engine; images: Images; probeOf: (installationId: string, image: string) => IsolationProbe },
+    private readonly parts: {
+      engine: Engine;
+      images: Images;
+      probeOf: (installationId: string, image: string) => IsolationProbe;
+    },
     private readonly options: { doorImage: string; helperImage: string; isLocal: boolean },
   ) {}
 
   /** `read`: reads the engine's `/info`. All is asked at once: a busy Podman takes seconds for each answer. */
   async run(read: () => Promise<InfoAnswer>, signal: AbortSignal): Promise<readonly ClusterCheck[]> {
     try {
-      const [info, ...found] = await Promise.all([read(), this.#version(), this.#isolation(signal), this.#images(signal)]);
+      const [info, ...found] = await Promise.all([
+        read(),
+        this.#version(),
+        this.#isolation(signal),
+        this.#images(signal),
+      ]);
       const ofHost = [limits(info), seccomp(info), ...(await this.#disk(info))];
       return [passed('reachable', `The engine answers as ${info.Name}.`), ...ofHost, ...found.flat()];
     } catch (error) {
@@ -66,7 +81,12 @@ export class Checks {
   async #isolation(signal: AbortSignal): Promise<ClusterCheck[]> {
     const { engine } = this.parts;
     if ((await engine.kind(signal)) === 'docker') return [];
-    const { host } = await engine.json<{ host: { networkBackend?: string } }>({ method: 'GET', path: '/info', api: 'libpod', signal });
+    const { host } = await engine.json<{ host: { networkBackend?: string } }>({
+      method: 'GET',
+      path: '/info',
+      api: 'libpod',
+      signal,
+    });
     const backend = host.networkBackend ?? 'unknown';
     const fix = 'Install netavark and aardvark-dns, and set network_backend = "netavark" in containers.conf.';
     if (backend !== 'netavark') return [failed('isolation', `The network backend is ${backend}.`, fix)];
@@ -74,8 +94,9 @@ export class Checks {
   }
 
   /**
-   * What the pods service has seen of the networks (`IsolationProbe`); they are those of the host, so it may be another installation's. A breach that could not
-   * be mended is looked at again: an engine is of use as soon as it is mended, and not before.
+   * What the pods service has seen of the networks (`IsolationProbe`); they are those of the host, so it may be another
+   * installation's. A breach that could not be mended is looked at again: an engine is of use as soon as it is mended,
+   * and not before.
    */
   async #breaches(signal: AbortSignal): Promise<ClusterCheck> {
     const inTime = AbortSignal.any([signal, AbortSignal.timeout(lookAgainMs)]);
@@ -83,13 +104,17 @@ export class Checks {
       if (!(await this.#isStillOpen(note, inTime))) continue;
       return failed('isolation', `Pods of different workspaces reach each other, seen at ${timeOf(note)}.`, setTheRule);
     }
-    const [mended] = (await this.#noted('breach', signal)).filter(({ Created }) => Date.now() - Date.parse(Created) < notedMs);
+    const [mended] = (await this.#noted('breach', signal)).filter(
+      ({ Created }) => Date.now() - Date.parse(Created) < notedMs,
+    );
     if (!mended) return passed('isolation', 'Networks are isolated by netavark.');
     const detail = `Pods of different workspaces could reach each other, seen at ${timeOf(mended)}; the isolation has been restored since.`;
     return failed('isolation', detail, setTheRule, false);
   }
 
-  /** In the name of the installation that has seen it: its service removes what is left of a look that was cut short. */
+  /**
+   * In the name of the installation that has seen it: its service removes what is left of a look that was cut short.
+   */
   async #isStillOpen(note: PodmanListedContainer, signal: AbortSignal): Promise<boolean> {
     const [installationId] = note.Names.flatMap((name) => openNote.exec(name)?.[1] ?? []);
     if (installationId === undefined) return true;
@@ -105,7 +130,9 @@ export class Checks {
   async #noted(kind: BreachKind, signal: AbortSignal): Promise<readonly PodmanListedContainer[]> {
     const query = { all: true, filters: ofAnyInstallation(kind) };
     const call = { method: 'GET', path: '/containers/json', query, api: 'libpod', signal } as const;
-    const noted = (await this.parts.engine.json<PodmanListedContainer[]>(call)).filter(({ State }) => State !== 'removing');
+    const noted = (await this.parts.engine.json<PodmanListedContainer[]>(call)).filter(
+      ({ State }) => State !== 'removing',
+    );
     return noted.toSorted((a, b) => Date.parse(b.Created) - Date.parse(a.Created));
   }
 
@@ -116,7 +143,9 @@ export class Checks {
       const { bavail, blocks, bsize } = await statfs(DockerRootDir);
       const detail = `${((bavail * bsize) / 1e9).toFixed(1)} GB of ${((blocks * bsize) / 1e9).toFixed(1)} GB are free on the engine’s disk.`;
       if (bavail / blocks >= fullShare) return [passed('disk', detail)];
-      return [failed('disk', detail, 'Remove images that are not used (docker image prune --all), or add disk space.', false)];
+      return [
+        failed('disk', detail, 'Remove images that are not used (docker image prune --all), or add disk space.', false),
+      ];
     } catch {
       return [];
     }
@@ -136,7 +165,8 @@ export class Checks {
 
   async #image(name: string, image: string, signal: AbortSignal): Promise<ClusterCheck> {
     if (await this.parts.images.has(image, signal)) return passed(name, `${image} is on the engine.`);
-    const fix = 'Build it there from deploy/door in the repository, or pull it; otherwise it is pulled when it is first needed.';
+    const fix =
+      'Build it there from deploy/door in the repository, or pull it; otherwise it is pulled when it is first needed.';
     return failed(name, `${image} is not on the engine.`, fix, false);
   }
 }

@@ -22,12 +22,27 @@ export interface PodContainer {
 }
 
 /**
- * Docker's default capabilities without those that a workload does not need and an attacker does: NET_RAW (forged packets on the bridge of the workspace), MKNOD,
- * AUDIT_WRITE, SETPCAP. With the rest root, apt, pip and su work inside.
+ * Docker's default capabilities without those that a workload does not need and an attacker does: NET_RAW (forged
+ * packets on the bridge of the workspace), MKNOD, AUDIT_WRITE, SETPCAP. With the rest root, apt, pip and su work
+ * inside.
  */
-const capabilities = ['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'FSETID', 'KILL', 'NET_BIND_SERVICE', 'SETFCAP', 'SETGID', 'SETUID', 'SYS_CHROOT'];
+const capabilities = [
+  'CHOWN',
+  'DAC_OVERRIDE',
+  'FOWNER',
+  'FSETID',
+  'KILL',
+  'NET_BIND_SERVICE',
+  'SETFCAP',
+  'SETGID',
+  'SETUID',
+  'SYS_CHROOT',
+];
 const processesAtMost = 4_096;
-/** Of the log of one run, on the disk of the engine. Docker keeps the last quarters; Podman empties the file when it is full. */
+/**
+ * Of the log of one run, on the disk of the engine. Docker keeps the last quarters; Podman empties the file when it is
+ * full.
+ */
 const logBytes = 512 * 1024 * 1024;
 const gigabyte = 1e9;
 /** The kernel shares CPU time in periods of so many microseconds: sched-bwc in the kernel's documentation. */
@@ -56,15 +71,24 @@ function settingsOf(pod: PodRun, names: Names, container: PodContainer) {
   };
 }
 
-/** `void`: an image or a runtime that trusts `NVIDIA_VISIBLE_DEVICES` opens no device besides those of the CDI specification. */
+/**
+ * `void`: an image or a runtime that trusts `NVIDIA_VISIBLE_DEVICES` opens no device besides those of the CDI
+ * specification.
+ */
 function gpuEnv(slices: readonly PodSlice[]): Record<string, string> {
-  const named = slices.map(({ gpuUuid, profile, slotStart }) => `${gpuUuid}:${profile}${slotStart === null ? '' : `@${slotStart}`}`);
+  const named = slices.map(
+    ({ gpuUuid, profile, slotStart }) => `${gpuUuid}:${profile}${slotStart === null ? '' : `@${slotStart}`}`,
+  );
   return { NVIDIA_VISIBLE_DEVICES: 'void', ATOLL_SLICES: named.join(',') };
 }
 
 /** For `POST /containers/create`. */
 export function dockerBody(pod: PodRun, names: Names, container: PodContainer): object {
-  const { network, aliases, labels, env, cpu, memory, sharedMemory, devices, mounts } = settingsOf(pod, names, container);
+  const { network, aliases, labels, env, cpu, memory, sharedMemory, devices, mounts } = settingsOf(
+    pod,
+    names,
+    container,
+  );
   const [entry] = pod.command;
   return {
     Image: pod.image,
@@ -114,15 +138,21 @@ export function smallBody(memoryBytes: number, processesAtMost: number): object 
 }
 
 export function logLimit(bytes: number, kind: EngineKind): Record<string, string> {
-  return kind === 'podman' ? { 'max-size': String(bytes) } : { 'max-size': String(Math.round(bytes / 4)), 'max-file': '4' };
+  return kind === 'podman'
+    ? { 'max-size': String(bytes) }
+    : { 'max-size': String(Math.round(bytes / 4)), 'max-file': '4' };
 }
 
 /**
- * The same for Podman's own API: its Docker API ignores `DeviceRequests`, so that a pod would silently run without its GPU.
- * https://docs.podman.io/en/latest/_static/api.html, ContainerCreateLibpod
+ * The same for Podman's own API: its Docker API ignores `DeviceRequests`, so that a pod would silently run without its
+ * GPU. https://docs.podman.io/en/latest/_static/api.html, ContainerCreateLibpod
  */
 export function libpodBody(pod: PodRun, names: Names, container: PodContainer): object {
-  const { name, network, aliases, labels, env, cpu, memory, sharedMemory, devices, mounts } = settingsOf(pod, names, container);
+  const { name, network, aliases, labels, env, cpu, memory, sharedMemory, devices, mounts } = settingsOf(
+    pod,
+    names,
+    container,
+  );
   const [entry] = pod.command;
   return {
     name,
@@ -154,6 +184,7 @@ export function libpodBody(pod: PodRun, names: Names, container: PodContainer): 
 
 /** With the names that `nvidia-ctk cdi generate --device-name-strategy uuid` gives. */
 export function cdiDeviceByUuid({ gpuUuid, instanceId, instanceUuid }: PodSlice): string {
-  if (instanceId !== null && instanceUuid === null) throw new ClusterError('slice_missing', 'The UUID of the MIG instance is not known.');
+  if (instanceId !== null && instanceUuid === null)
+    throw new ClusterError('slice_missing', 'The UUID of the MIG instance is not known.');
   return `nvidia.com/gpu=${instanceUuid ?? gpuUuid}`;
 }

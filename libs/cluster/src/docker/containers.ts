@@ -17,7 +17,11 @@ export class Containers {
   /** null where there is none. Throws `invalid` where the name belongs to a container that is not ours. */
   async find(name: string, signal: AbortSignal): Promise<ContainerAnswer | null> {
     try {
-      const found = await this.engine.json<ContainerAnswer>({ method: 'GET', path: `/containers/${name}/json`, signal });
+      const found = await this.engine.json<ContainerAnswer>({
+        method: 'GET',
+        path: `/containers/${name}/json`,
+        signal,
+      });
       if (this.names.isOurs(found.Config.Labels)) return found;
     } catch (error) {
       if (isMissing(error)) return null;
@@ -26,9 +30,17 @@ export class Containers {
     throw new ClusterError('invalid', `A container that Atoll has not created is named ${name}.`);
   }
 
-  /** All of this installation with these labels, in any state. What a removal has left that was cut short is removed first where it prevents the answer. */
+  /**
+   * All of this installation with these labels, in any state. What a removal has left that was cut short is removed
+   * first where it prevents the answer.
+   */
   async list(wanted: Parameters<Names['filter']>[0], signal: AbortSignal): Promise<readonly ListedContainer[]> {
-    const call = { method: 'GET', path: '/containers/json', query: { all: true, filters: this.names.filter(wanted) }, signal } as const;
+    const call = {
+      method: 'GET',
+      path: '/containers/json',
+      query: { all: true, filters: this.names.filter(wanted) },
+      signal,
+    } as const;
     const ask = () => this.engine.json<ListedContainer[]>(call);
     const found = await ask().catch(async (error: unknown) => {
       if (!isHalfRemoved(error)) throw error;
@@ -49,7 +61,14 @@ export class Containers {
   async create(name: string, body: object, signal: AbortSignal, api: 'docker' | 'libpod' = 'docker'): Promise<string> {
     try {
       const query = { name };
-      const { Id } = await this.engine.json<{ Id: string }>({ method: 'POST', path: '/containers/create', query, body, signal, api });
+      const { Id } = await this.engine.json<{ Id: string }>({
+        method: 'POST',
+        path: '/containers/create',
+        query,
+        body,
+        signal,
+        api,
+      });
       return Id;
     } catch (error) {
       if (!isNameTaken(error)) throw error;
@@ -68,12 +87,19 @@ export class Containers {
 
   /** Puts files into a container, a tar archive below `folder`. */
   async upload(id: string, folder: string, archive: Buffer, signal: AbortSignal): Promise<void> {
-    await this.engine.json({ method: 'PUT', path: `/containers/${id}/archive`, query: { path: folder }, body: archive, signal });
+    await this.engine.json({
+      method: 'PUT',
+      path: `/containers/${id}/archive`,
+      query: { path: folder },
+      body: archive,
+      signal,
+    });
   }
 
   /**
-   * Ends it if it runs, and removes it with its anonymous volumes. To be called for one that `find` does not see too: where a crash cut a removal short, Podman
-   * knows no more than the name of what is left, and what is left keeps the name and the port.
+   * Ends it if it runs, and removes it with its anonymous volumes. To be called for one that `find` does not see too:
+   * where a crash cut a removal short, Podman knows no more than the name of what is left, and what is left keeps the
+   * name and the port.
    */
   async remove(id: string, signal: AbortSignal): Promise<void> {
     try {

@@ -29,7 +29,10 @@ export interface DockerDriverOptions {
   /** Lower-case letters, digits and `-`, at most 50: a label of everything that is created. */
   readonly installationId: string;
   readonly address: EngineAddress;
-  /** The name or address at which the engine's host is reached from outside. Doors of a loopback host are bound to loopback. */
+  /**
+   * The name or address at which the engine's host is reached from outside. Doors of a loopback host are bound to
+   * loopback.
+   */
   readonly publicHost: string;
   /** deploy/door says what it needs. */
   readonly doorImage: string;
@@ -109,10 +112,16 @@ export class DockerDriver extends ClusterDriver {
     this.#logs = new Logs(parts);
     this.#shells = new Shells(parts);
     this.#links = new Links(parts, helperImage);
-    this.#checks = new Checks({ engine, images, probeOf }, { doorImage, helperImage, isLocal: 'socketPath' in options.address });
+    this.#checks = new Checks(
+      { engine, images, probeOf },
+      { doorImage, helperImage, isLocal: 'socketPath' in options.address },
+    );
   }
 
-  /** Docker has an id for each engine. Podman makes up another one for each answer, so its host and its storage stand for it. */
+  /**
+   * Docker has an id for each engine. Podman makes up another one for each answer, so its host and its storage stand
+   * for it.
+   */
   async identify(signal: AbortSignal): Promise<string> {
     return guarded(signal, async () => {
       const { ID, Name, DockerRootDir } = await (this.#infos.get(signal) ?? this.#info(signal));
@@ -260,5 +269,7 @@ async function* guardedItems<T>(signal: AbortSignal, items: AsyncGenerator<T>): 
 
 function errorOf(error: unknown, signal: AbortSignal): ClusterError {
   if (error instanceof ClusterError || !signal.aborted) return clusterErrorOf(error);
-  return new ClusterError('timeout', 'The container engine had not answered when the request was given up.', { cause: error });
+  return new ClusterError('timeout', 'The container engine had not answered when the request was given up.', {
+    cause: error,
+  });
 }

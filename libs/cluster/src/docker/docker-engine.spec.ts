@@ -29,10 +29,13 @@ describe('an engine that does not answer as it should', () => {
   afterAll(() => rm(folder, { recursive: true }));
 
   /** An engine that says its version and answers everything else in this way. */
-  async function standIn(answer: Parameters<typeof createHttpServer>[1]): Promise<{ socketPath: string; server: Server }> {
+  async function standIn(
+    answer: Parameters<typeof createHttpServer>[1],
+  ): Promise<{ socketPath: string; server: Server }> {
     const socketPath = join(folder, `${randomUUID().slice(0, 8)}.sock`);
     const server = createHttpServer((request, response) => {
-      if (request.url?.startsWith('/_ping')) response.writeHead(200, { 'Api-Version': '1.48', Server: 'Docker/28.0 (linux)' }).end('OK');
+      if (request.url?.startsWith('/_ping'))
+        response.writeHead(200, { 'Api-Version': '1.48', Server: 'Docker/28.0 (linux)' }).end('OK');
       else answer?.(request, response);
     }).listen(socketPath);
     await once(server, 'listening');
@@ -43,7 +46,9 @@ describe('an engine that does not answer as it should', () => {
     const driver = driverAt({ socketPath: join(folder, 'nothing.sock') });
     expect(await codeOf(observe(driver))).toBe('unreachable');
     expect(await codeOf(driver.remove(someRef(), soon()))).toBe('unreachable');
-    expect(await driver.check(soon())).toMatchObject([{ name: 'reachable', ok: false, isVital: true, howToFix: expect.any(String) }]);
+    expect(await driver.check(soon())).toMatchObject([
+      { name: 'reachable', ok: false, isVital: true, howToFix: expect.any(String) },
+    ]);
     await driver.close();
   });
 
@@ -55,13 +60,22 @@ describe('an engine that does not answer as it should', () => {
       // Never answers where a busy Podman takes seconds.
       if (path.endsWith('/version')) return;
       response.end(
-        JSON.stringify({ ID: 'engine-1', Name: 'host', DockerRootDir: '/', MemoryLimit: true, CpuCfsQuota: true, PidsLimit: true }),
+        JSON.stringify({
+          ID: 'engine-1',
+          Name: 'host',
+          DockerRootDir: '/',
+          MemoryLimit: true,
+          CpuCfsQuota: true,
+          PidsLimit: true,
+        }),
       );
     });
     const driver = driverAt({ socketPath });
     const signal = soon();
     const checks = await driver.check(signal);
-    expect(checks).toContainEqual(expect.objectContaining({ name: 'version', ok: true, detail: 'Engine 28.0, API 1.48.' }));
+    expect(checks).toContainEqual(
+      expect.objectContaining({ name: 'version', ok: true, detail: 'Engine 28.0, API 1.48.' }),
+    );
     expect(await driver.identify(signal)).toBe('engine-1');
     expect(asked.filter((path) => path.endsWith('/info'))).toEqual(['/v1.47/info']);
     await driver.identify(soon());
@@ -79,7 +93,12 @@ describe('an engine that does not answer as it should', () => {
     if (isRoot) process.seteuid?.(65_534);
     else await chmod(socketPath, 0);
     const [check] = await driver.check(soon()).finally(() => isRoot && process.seteuid?.(0));
-    expect(check).toMatchObject({ name: 'reachable', ok: false, isVital: true, howToFix: expect.stringContaining('group_add') });
+    expect(check).toMatchObject({
+      name: 'reachable',
+      ok: false,
+      isVital: true,
+      howToFix: expect.stringContaining('group_add'),
+    });
     expect(check?.detail).toBe('Atoll may not open the socket of the container engine.');
     await driver.close();
     server.close();
@@ -120,7 +139,9 @@ describe('an engine that does not answer as it should', () => {
       response.statusCode = request.method === 'DELETE' ? 204 : 500;
       // As Podman 4.3 answers an inspect of a container whose storage is gone and whose record is not.
       response.end(
-        request.method === 'DELETE' ? '' : JSON.stringify({ message: 'getting container from store "4f0e": container not known' }),
+        request.method === 'DELETE'
+          ? ''
+          : JSON.stringify({ message: 'getting container from store "4f0e": container not known' }),
       );
     });
     const driver = driverAt({ socketPath });
@@ -256,7 +277,13 @@ describeWhere(podmanLacks(), 'faults of a real engine', () => {
     });
     expect(code).toBe('no_space');
     // By hand: Podman itself removes no container from a full disk.
-    const path = await small.podman.cli('volume', 'inspect', '--format', '{{.Mountpoint}}', new Names(tenant.id).of(volume.ref));
+    const path = await small.podman.cli(
+      'volume',
+      'inspect',
+      '--format',
+      '{{.Mountpoint}}',
+      new Names(tenant.id).of(volume.ref),
+    );
     await rm(join(path.trim(), 'file'));
     await tenant.start(next);
     await tenant.remove(hog, volume);

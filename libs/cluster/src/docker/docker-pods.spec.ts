@@ -17,7 +17,10 @@ const missingGpu = 'GPU-6d3c1b1e-0000-0000-0000-00000000000f';
 
 interface Inspected {
   readonly State: { readonly Pid: number };
-  readonly HostConfig: Record<string, unknown> & { readonly NetworkMode: string; readonly SecurityOpt: readonly string[] };
+  readonly HostConfig: Record<string, unknown> & {
+    readonly NetworkMode: string;
+    readonly SecurityOpt: readonly string[];
+  };
   readonly Mounts: readonly { readonly Type: string }[];
   readonly Config: { readonly Image: string };
 }
@@ -39,7 +42,10 @@ describeWhere(podmanLacks(), 'pods and doors as containers on Podman', () => {
     const devices = [
       {
         name: presentGpu,
-        containerEdits: { env: [`CDI_GPU=${presentGpu}`], deviceNodes: [{ path: '/dev/atoll0', hostPath: '/dev/null' }] },
+        containerEdits: {
+          env: [`CDI_GPU=${presentGpu}`],
+          deviceNodes: [{ path: '/dev/atoll0', hostPath: '/dev/null' }],
+        },
       },
     ];
     await writeFile(cdiFile, JSON.stringify({ cdiVersion: '0.5.0', kind, devices }));
@@ -102,7 +108,12 @@ describeWhere(podmanLacks(), 'pods and doors as containers on Podman', () => {
   it('limits memory, CPU and processes', async () => {
     const pod = await here.startRunning(here.programs.idle, { cpu: 0.5, memoryGb: 0.25 });
     const { HostConfig } = await inspect(pod);
-    expect(HostConfig).toMatchObject({ Memory: 250_000_000, MemorySwap: 250_000_000, NanoCpus: 500_000_000, PidsLimit: 4_096 });
+    expect(HostConfig).toMatchObject({
+      Memory: 250_000_000,
+      MemorySwap: 250_000_000,
+      NanoCpus: 500_000_000,
+      PidsLimit: 4_096,
+    });
     await here.remove(pod);
   });
 
@@ -159,12 +170,17 @@ describeWhere(podmanLacks(), 'pods and doors as containers on Podman', () => {
   it('says that a registry wants a log-in, and does not ask again at each request', async () => {
     cluster.registry.lock('private/model');
     const pod = here.pod({ image: `${cluster.registry.host}/private/model:1`, command: [] });
-    expect(await troubleOf(pod)).toMatchObject({ code: 'image_needs_login', message: expect.stringContaining('log-in') });
+    expect(await troubleOf(pod)).toMatchObject({
+      code: 'image_needs_login',
+      message: expect.stringContaining('log-in'),
+    });
     await here.remove(pod);
   });
 
   it('gives up a pull whose registry sends nothing any more', async () => {
-    await cluster.registry.offer('slow/box', { 'bin/sh': Buffer.alloc(3_000_000, 7), 'bin/more': randomUUID() }, ['/bin/sh']);
+    await cluster.registry.offer('slow/box', { 'bin/sh': Buffer.alloc(3_000_000, 7), 'bin/more': randomUUID() }, [
+      '/bin/sh',
+    ]);
     const goOn = cluster.registry.stall();
     const pod = here.pod({ image: `${cluster.registry.host}/slow/box:1`, command: [] });
     expect((await troubleOf(pod)).code).toBe('unreachable');

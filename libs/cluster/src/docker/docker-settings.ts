@@ -11,13 +11,17 @@ export interface DockerSettings {
   readonly doorImage: string;
 }
 
-/** Opens the driver of an engine; connects to nothing yet. Throws an Error where neither a socket nor an address is given. */
+/**
+ * Opens the driver of an engine; connects to nothing yet. Throws an Error where neither a socket nor an address is
+ * given.
+ */
 export function openDocker(settings: DockerSettings, installationId: string, publicHost: string): DockerDriver {
   return new DockerDriver({ installationId, publicHost, doorImage: settings.doorImage, address: addressOf(settings) });
 }
 
 function addressOf({ socket, url, ca, cert, key }: DockerSettings): EngineAddress {
   if (socket !== undefined) return { socketPath: socket };
-  if (url !== undefined && ca !== undefined && cert !== undefined && key !== undefined) return { url, ca, certificate: cert, key };
+  if (url !== undefined && ca !== undefined && cert !== undefined && key !== undefined)
+    return { url, ca, certificate: cert, key };
   throw new Error('A container engine is reached by a socket, or by url, ca, cert and key.');
 }

@@ -21,8 +21,8 @@ export const doorCommand = ['sh', '-c', `rm -f ${pidFile}; exec nginx -e stderr 
 const dayS = 86_400;
 
 /**
- * nginx as a stream proxy: TCP, UDP, TLS. The pod is found by name at each connection, so the door works for its next run too.
- * https://nginx.org/en/docs/stream/ngx_stream_core_module.html
+ * nginx as a stream proxy: TCP, UDP, TLS. The pod is found by name at each connection, so the door works for its next
+ * run too. https://nginx.org/en/docs/stream/ngx_stream_core_module.html
  */
 function doorConfiguration({ podId, port, transport, tls }: Door, resolver: string): string {
   const isUdp = transport === 'udp';
@@ -79,17 +79,22 @@ export const certificateFile = ({ certificate, key }: Certificate): File => ({
   isSecret: true,
 });
 
-export const loadedMark = ({ certificate }: Certificate): File => ({ name: 'run/loaded', content: fingerprintOf(certificate) });
+export const loadedMark = ({ certificate }: Certificate): File => ({
+  name: 'run/loaded',
+  content: fingerprintOf(certificate),
+});
 
 /** Of the chain, which is public. A new key comes with a new certificate. */
-export const fingerprintOf = (certificate: string): string => createHash('sha256').update(certificate.trimEnd()).digest('hex');
+export const fingerprintOf = (certificate: string): string =>
+  createHash('sha256').update(certificate.trimEnd()).digest('hex');
 
 /** A tar archive whose files belong to the user of doors, with the folder that this user may write. */
 export function archive(files: readonly File[]): Promise<Buffer> {
   const tar = pack();
   const owner = { uid: doorUser, gid: doorUser };
   tar.entry({ name: 'run', type: 'directory', mode: 0o755, ...owner });
-  for (const { name, content, isSecret } of files) tar.entry({ name, mode: isSecret ? 0o400 : 0o444, ...owner }, content);
+  for (const { name, content, isSecret } of files)
+    tar.entry({ name, mode: isSecret ? 0o400 : 0o444, ...owner }, content);
   tar.finalize();
   return buffer(tar);
 }

@@ -38,14 +38,21 @@ const processesAtMost = 32;
 const logBytes = 1024 * 1024;
 
 /**
- * A container of its own for each exposed service, in the network of the pod's workspace: nginx publishes the external port and finds the pod by name. It
- * works while no process of Atoll runs, and comes back by the engine's restart policy.
+ * A container of its own for each exposed service, in the network of the pod's workspace: nginx publishes the external
+ * port and finds the pod by name. It works while no process of Atoll runs, and comes back by the engine's restart
+ * policy.
  */
 export class Doors {
   readonly #turns = new Turns();
 
   constructor(
-    private readonly parts: { engine: Engine; names: Names; containers: Containers; networks: Networks; images: Images },
+    private readonly parts: {
+      engine: Engine;
+      names: Names;
+      containers: Containers;
+      networks: Networks;
+      images: Images;
+    },
     private readonly options: DoorOptions,
   ) {}
 
@@ -58,13 +65,15 @@ export class Doors {
       const existing = found && (await this.#unlessAnother(door, found, signal));
       if (existing?.State.Status === 'running') return this.#renew(existing.Id, door.tls, signal);
       if (!existing && !(await images.prepare(this.options.image, door.ref, signal))) return;
-      await networks.with(door.owner, this.options.image, signal, (network) => this.#start(door, network, existing, signal));
+      await networks.with(door.owner, this.options.image, signal, (network) =>
+        this.#start(door, network, existing, signal),
+      );
     });
   }
 
   /**
-   * A database that was restored gives the number of an exposed service again, and what had it may still be there. It holds no data, so it goes; its network goes
-   * with the next `tend`.
+   * A database that was restored gives the number of an exposed service again, and what had it may still be there. It
+   * holds no data, so it goes; its network goes with the next `tend`.
    */
   async #unlessAnother(door: Door, found: ContainerAnswer, signal: AbortSignal): Promise<ContainerAnswer | null> {
     const { containers, names } = this.parts;
@@ -120,7 +129,12 @@ export class Doors {
   }
 
   async #hasLoaded(id: string, tls: Certificate, signal: AbortSignal): Promise<boolean> {
-    const mark = await this.parts.engine.stream({ method: 'GET', path: `/containers/${id}/archive`, query: { path: loadedFile }, signal });
+    const mark = await this.parts.engine.stream({
+      method: 'GET',
+      path: `/containers/${id}/archive`,
+      query: { path: loadedFile },
+      signal,
+    });
     return (await buffer(mark)).includes(fingerprintOf(tls.certificate));
   }
 
@@ -142,7 +156,10 @@ export class Doors {
   /** The engine says that the process runs; nginx says by its file that it listens. */
   async #listens({ Id }: ContainerAnswer, signal: AbortSignal): Promise<boolean> {
     try {
-      await this.parts.engine.header({ method: 'HEAD', path: `/containers/${Id}/archive`, query: { path: pidFile }, signal }, 'date');
+      await this.parts.engine.header(
+        { method: 'HEAD', path: `/containers/${Id}/archive`, query: { path: pidFile }, signal },
+        'date',
+      );
       return true;
     } catch (error) {
       if (isMissing(error)) return false;

@@ -1,9 +1,15 @@
-/** The fields of the Docker Engine API that are read here. API 1.41: https://docs.docker.com/reference/api/engine/version/v1.41/ */
+/**
+ * The fields of the Docker Engine API that are read here. API 1.41:
+ * https://docs.docker.com/reference/api/engine/version/v1.41/
+ */
 export interface ContainerAnswer {
   readonly Id: string;
   readonly Created: string;
   readonly State: {
-    /** `created`, `running`, `paused`, `restarting`, `removing`, `exited`, `dead`; Podman: `configured`, `initialized`, `stopping`, `stopped` too. */
+    /**
+     * `created`, `running`, `paused`, `restarting`, `removing`, `exited`, `dead`; Podman: `configured`, `initialized`,
+     * `stopping`, `stopped` too.
+     */
     readonly Status: string;
     readonly OOMKilled: boolean;
     readonly ExitCode: number;

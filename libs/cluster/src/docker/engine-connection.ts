@@ -2,7 +2,9 @@ import { Agent as HttpAgent, request as httpRequest, type ClientRequest, type In
 import { Agent as HttpsAgent, request as httpsRequest, type RequestOptions } from 'node:https';
 import type { Duplex } from 'node:stream';
 
-/** Where an engine listens: a unix socket, or `https://host:2376` with a client certificate. All PEM; `key` is secret. */
+/**
+ * Where an engine listens: a unix socket, or `https://host:2376` with a client certificate. All PEM; `key` is secret.
+ */
 export type EngineAddress = LocalEngine | RemoteEngine;
 
 interface LocalEngine {

@@ -1,6 +1,9 @@
 import { ClusterError, type ClusterErrorCode } from '../cluster-error.js';
 
-/** The engine answered with an error. `text` is its own and may name paths and addresses of the host: for the operator's eyes. */
+/**
+ * The engine answered with an error. `text` is its own and may name paths and addresses of the host: for the operator's
+ * eyes.
+ */
 export class EngineRefusal extends Error {
   constructor(
     readonly status: number,
@@ -11,7 +14,10 @@ export class EngineRefusal extends Error {
 }
 
 interface Meaning {
-  /** Docker and Podman differ in status and agree, mostly, in words: Podman answers 500 where Docker has a status of its own. */
+  /**
+   * Docker and Podman differ in status and agree, mostly, in words: Podman answers 500 where Docker has a status of its
+   * own.
+   */
   readonly pattern: RegExp;
   readonly code: ClusterErrorCode;
   readonly message: string;
@@ -34,7 +40,8 @@ const meanings: readonly Meaning[] = [
     message: 'The node does not have the GPU slice.',
   },
   {
-    pattern: /available.*address pool|predefined address pools|no free (private network )?subnet|could not find free subnet|subnet pools/i,
+    pattern:
+      /available.*address pool|predefined address pools|no free (private network )?subnet|could not find free subnet|subnet pools/i,
     code: 'no_space',
     message: 'The container engine has no address range left for a network.',
   },
@@ -55,7 +62,9 @@ const meanings: readonly Meaning[] = [
 export function clusterErrorOf(error: unknown): ClusterError {
   if (error instanceof ClusterError) return error;
   if (!(error instanceof EngineRefusal))
-    return new ClusterError('unreachable', 'The container engine gave an answer that was not understood.', { cause: error });
+    return new ClusterError('unreachable', 'The container engine gave an answer that was not understood.', {
+      cause: error,
+    });
   const cause = { cause: error };
   const meaning = meanings.find(({ pattern }) => pattern.test(error.text));
   if (meaning) return new ClusterError(meaning.code, meaning.message, cause);
@@ -63,7 +72,8 @@ export function clusterErrorOf(error: unknown): ClusterError {
     return new ClusterError('unauthorised', 'The container engine refuses the request.', cause);
   if (error.status === 404) return new ClusterError('not_found', 'It does not exist on the container engine.', cause);
   if (error.status === 409) return new ClusterError('in_use', 'The container engine is using it.', cause);
-  if (error.status < 500) return new ClusterError('invalid', 'The container engine refuses the request as invalid.', cause);
+  if (error.status < 500)
+    return new ClusterError('invalid', 'The container engine refuses the request as invalid.', cause);
   return new ClusterError('unreachable', 'The container engine failed to answer the request.', cause);
 }
 
@@ -76,8 +86,12 @@ export function connectionErrorOf(error: unknown): ClusterError {
   if (permissionErrors.test(code))
     return new ClusterError('unauthorised', 'Atoll may not open the socket of the container engine.', { cause: error });
   return credentialErrors.test(code)
-    ? new ClusterError('unauthorised', 'The container engine and Atoll do not accept each other’s credentials.', { cause: error })
-    : new ClusterError('unreachable', 'The container engine cannot be reached, or its answer broke off.', { cause: error });
+    ? new ClusterError('unauthorised', 'The container engine and Atoll do not accept each other’s credentials.', {
+        cause: error,
+      })
+    : new ClusterError('unreachable', 'The container engine cannot be reached, or its answer broke off.', {
+        cause: error,
+      });
 }
 
 /** Whether the process may not open the engine's socket. */
@@ -91,11 +105,16 @@ export function isRefusal(error: unknown, ...statuses: readonly number[]): error
 
 /** Docker: 404. Podman: 404, or 500 in these words where another object refers to it. */
 const missing = /no such (container|volume|network|object|exec)/i;
-/** Podman: 500 in these words for what a crash in the middle of a removal has left, and for each list that it would stand in. */
+/**
+ * Podman: 500 in these words for what a crash in the middle of a removal has left, and for each list that it would
+ * stand in.
+ */
 const halfRemoved = /(container|layer) not known/i;
 
 export function isMissing(error: unknown): boolean {
-  return error instanceof EngineRefusal && (error.status === 404 || missing.test(error.text) || halfRemoved.test(error.text));
+  return (
+    error instanceof EngineRefusal && (error.status === 404 || missing.test(error.text) || halfRemoved.test(error.text))
+  );
 }
 
 export function isHalfRemoved(error: unknown): boolean {
@@ -104,5 +123,8 @@ export function isHalfRemoved(error: unknown): boolean {
 
 /** Docker: 409. Podman: 500. */
 export function isNameTaken(error: unknown): boolean {
-  return error instanceof EngineRefusal && (error.status === 409 || /already in use|already exists|already used/i.test(error.text));
+  return (
+    error instanceof EngineRefusal &&
+    (error.status === 409 || /already in use|already exists|already used/i.test(error.text))
+  );
 }

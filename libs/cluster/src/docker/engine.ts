@@ -40,8 +40,9 @@ const callsAtOnce = 16;
 const streamsAtOnce = 1_024;
 
 /**
- * The HTTP API of a container engine, Docker's or Podman's. Calls and streams (logs, events, shells, pulls) are bounded apart, so that no number of streams
- * delays a call. Throws `EngineRefusal` for an answer that is an error, and `ClusterError` where there is no answer in time.
+ * The HTTP API of a container engine, Docker's or Podman's. Calls and streams (logs, events, shells, pulls) are bounded
+ * apart, so that no number of streams delays a call. Throws `EngineRefusal` for an answer that is an error, and
+ * `ClusterError` where there is no answer in time.
  */
 export class Engine {
   readonly #connection: EngineConnection;
@@ -80,7 +81,10 @@ export class Engine {
     });
   }
 
-  /** Turns the connection into a stream of bytes in both directions, as attach and exec do. Not bound to the signal once it is open. */
+  /**
+   * Turns the connection into a stream of bytes in both directions, as attach and exec do. Not bound to the signal once
+   * it is open.
+   */
   async upgrade(call: EngineCall): Promise<Duplex> {
     return within(call, async (signal) => {
       const { socket, response } = await this.#send(call, signal, 'stream', { Connection: 'Upgrade', Upgrade: 'tcp' });
@@ -95,8 +99,9 @@ export class Engine {
   }
 
   /**
-   * Asked once, and again after a failure: an engine of another kind or an older version needs a new driver. Shared, so it ends with no caller's signal. From the
-   * head of `/_ping`, which a busy Podman answers at once; its `/version` takes seconds.
+   * Asked once, and again after a failure: an engine of another kind or an older version needs a new driver. Shared, so
+   * it ends with no caller's signal. From the head of `/_ping`, which a busy Podman answers at once; its `/version`
+   * takes seconds.
    */
   greeting(): Promise<Greeting> {
     const call: EngineCall = { method: 'GET', path: '/_ping', signal: new AbortController().signal };
@@ -141,7 +146,10 @@ export class Engine {
   }
 }
 
-/** Docker: `Server: Docker/27.3.1 (linux)`. Podman: `Server: Libpod/4.3.1 (linux)` and `Libpod-Api-Version`. Both: `Api-Version`. */
+/**
+ * Docker: `Server: Docker/27.3.1 (linux)`. Podman: `Server: Libpod/4.3.1 (linux)` and `Libpod-Api-Version`. Both:
+ * `Api-Version`.
+ */
 function greetingIn(headers: IncomingHttpHeaders): Greeting {
   const apiVersion = headers['api-version'];
   const server = String(headers['server'] ?? '');
@@ -151,7 +159,12 @@ function greetingIn(headers: IncomingHttpHeaders): Greeting {
   return { kind, apiVersion, version };
 }
 
-function messageOf({ method, path, query = {}, body }: EngineCall, prefix: string, signal: AbortSignal, more = {}): Message {
+function messageOf(
+  { method, path, query = {}, body }: EngineCall,
+  prefix: string,
+  signal: AbortSignal,
+  more = {},
+): Message {
   const bytes = body === undefined || Buffer.isBuffer(body) ? (body ?? null) : Buffer.from(JSON.stringify(body));
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query))
@@ -172,7 +185,10 @@ function messageIn(body: string): string {
   }
 }
 
-/** Runs an action that ends when the call's signal is aborted or its deadline has passed, and makes a `ClusterError` of any failure but a refusal. */
+/**
+ * Runs an action that ends when the call's signal is aborted or its deadline has passed, and makes a `ClusterError` of
+ * any failure but a refusal.
+ */
 async function within<T>(
   { signal, deadlineMs = defaultDeadlineMs }: Pick<EngineCall, 'signal' | 'deadlineMs'>,
   action: (signal: AbortSignal) => Promise<T>,

@@ -66,7 +66,8 @@ describe('shells of an engine', () => {
     server = createServer((request, response) => {
       const { url = '' } = request;
       request.resume();
-      if (url.startsWith('/_ping')) response.writeHead(200, { 'Api-Version': '1.41', Server: 'Docker/28.0 (linux)' }).end('OK');
+      if (url.startsWith('/_ping'))
+        response.writeHead(200, { 'Api-Version': '1.41', Server: 'Docker/28.0 (linux)' }).end('OK');
       else if (url.includes('/resize?')) {
         resizes += 1;
         hold(response);
@@ -75,14 +76,26 @@ describe('shells of an engine', () => {
         hold(response);
       } else if (/\/containers\/[^/]+\/exec/.test(url)) response.writeHead(201).end('{"Id":"e1"}');
       else if (/\/exec\/\w+\/json/.test(url)) response.end('{"Running":true,"ExitCode":null}');
-      else response.end(JSON.stringify({ Id: 'c1', State: { Status: 'running' }, Config: { Labels: { 'dev.atoll.installation': 'i1' } } }));
+      else
+        response.end(
+          JSON.stringify({
+            Id: 'c1',
+            State: { Status: 'running' },
+            Config: { Labels: { 'dev.atoll.installation': 'i1' } },
+          }),
+        );
     });
     server.on('upgrade', (_request, socket: Duplex) => {
       sessions.push(socket.on('error', () => undefined));
       socket.write('HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n42\n');
     });
     await once(server.listen(socketPath), 'listening');
-    driver = new DockerDriver({ installationId: 'i1', address: { socketPath }, publicHost: '127.0.0.1', doorImage: 'none' });
+    driver = new DockerDriver({
+      installationId: 'i1',
+      address: { socketPath },
+      publicHost: '127.0.0.1',
+      doorImage: 'none',
+    });
   });
   afterAll(async () => {
     isHolding = false;
@@ -101,7 +114,11 @@ describe('shells of an engine', () => {
 
   const ref = (id: string) => ({ kind: 'pod', id, run: 1 }) as const;
   const open = (): Promise<Shell> =>
-    driver.openShell(ref('p1'), { command: null, terminal: { columns: 80, rows: 24, type: 'xterm' }, env: new Map() }, soon());
+    driver.openShell(
+      ref('p1'),
+      { command: null, terminal: { columns: 80, rows: 24, type: 'xterm' }, env: new Map() },
+      soon(),
+    );
 
   it('take the calls of nobody else, however often they are resized and signalled, and though nothing answers that', async () => {
     const shells = await Promise.all(Array.from({ length: 20 }, open));

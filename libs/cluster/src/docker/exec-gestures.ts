@@ -7,7 +7,10 @@ const gesturesAtOnce = 4;
 const signalsAtMost = 8;
 const nobody = new AbortController().signal;
 
-/** What resizes and signals of the shells of one engine have in common: they take turns apart from its other calls, which no number of them delays. */
+/**
+ * What resizes and signals of the shells of one engine have in common: they take turns apart from its other calls,
+ * which no number of them delays.
+ */
 export class GestureTurns {
   readonly #slots = new Slots(gesturesAtOnce);
 
@@ -52,7 +55,10 @@ export class LatestSize {
   }
 }
 
-/** Signals to one session, in order. As in a kernel (signal(7)), one that waits already is not queued again, and those beyond some are dropped. */
+/**
+ * Signals to one session, in order. As in a kernel (signal(7)), one that waits already is not queued again, and those
+ * beyond some are dropped.
+ */
 export class PendingSignals {
   readonly #pending = new Map<string, Promise<void>>();
   #last: Promise<void> = Promise.resolve();

@@ -55,7 +55,10 @@ export class ExecShell implements Shell {
     return this.#stderr;
   }
 
-  /** Resolves when the command runs. Throws where it could not begin, and leaves nothing behind when the signal is aborted. */
+  /**
+   * Resolves when the command runs. Throws where it could not begin, and leaves nothing behind when the signal is
+   * aborted.
+   */
   async begin(signal: AbortSignal): Promise<void> {
     try {
       await untilAborted(signal, this.#begun.promise);
@@ -159,7 +162,8 @@ export class ExecShell implements Shell {
 
 /** 126 and 127 are what a runtime answers for a command that it cannot run. */
 function beginErrorOf({ code }: ShellExit): ClusterError {
-  if (code === 126 || code === 127) return new ClusterError('invalid', 'The image of the pod has no shell (sh) to begin a session with.');
+  if (code === 126 || code === 127)
+    return new ClusterError('invalid', 'The image of the pod has no shell (sh) to begin a session with.');
   return code === null
     ? new ClusterError('unreachable', 'The connection to the container engine broke.')
     : new ClusterError('not_found', 'The pod ended.');

@@ -7,9 +7,9 @@ import { codeOf } from '../contract/cluster-under-test-fixture.js';
 const files = 20_000;
 
 /**
- * Kills the engine while it removes a container, when half of its storage is gone, and starts it again: Podman knows the container as
- * `removing`, and answers 500 wherever it would describe it. The container runs, and has `sh`. Resolves with whether that came about: on a busy machine the removal
- * may have ended before the engine was killed.
+ * Kills the engine while it removes a container, when half of its storage is gone, and starts it again: Podman knows
+ * the container as `removing`, and answers 500 wherever it would describe it. The container runs, and has `sh`.
+ * Resolves with whether that came about: on a busy machine the removal may have ended before the engine was killed.
  */
 export async function leaveHalfRemoved(podman: Podman, name: string, remove: () => Promise<void>): Promise<boolean> {
   // Files take time to be removed, after the entry in the list of the storage.

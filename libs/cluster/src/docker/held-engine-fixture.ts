@@ -8,8 +8,8 @@ interface HeldRequest {
 }
 
 /**
- * Stands between one driver and the engine, as an engine does that takes its time: what matches comes to the engine when the spec lets it through, also
- * where the driver has given up or is gone meanwhile. All else passes at once.
+ * Stands between one driver and the engine, as an engine does that takes its time: what matches comes to the engine
+ * when the spec lets it through, also where the driver has given up or is gone meanwhile. All else passes at once.
  */
 export class HeldEngine {
   readonly #held: HeldRequest[] = [];
@@ -22,7 +22,9 @@ export class HeldEngine {
     private readonly holds: RegExp,
   ) {}
 
-  /** `holds`: matches the method and the path of the requests to hold, such as `POST /v1.41/containers/create?name=…`. */
+  /**
+   * `holds`: matches the method and the path of the requests to hold, such as `POST /v1.41/containers/create?name=…`.
+   */
   static async start(engine: string, holds: RegExp): Promise<HeldEngine> {
     const socketPath = `${engine}.${Math.random().toString(36).slice(2, 8)}`;
     const server = createServer((asked, response) => void held.#take(asked, response));
@@ -54,7 +56,11 @@ export class HeldEngine {
     else this.#held.push(held);
   }
 
-  async #pass({ method, url: path, headers }: IncomingMessage, body: Buffer, response: ServerResponse): Promise<number> {
+  async #pass(
+    { method, url: path, headers }: IncomingMessage,
+    body: Buffer,
+    response: ServerResponse,
+  ): Promise<number> {
     const passed = request({ socketPath: this.engine, method, path, headers });
     passed.end(body);
     const [answer] = (await once(passed, 'response')) as [IncomingMessage];

@@ -18,7 +18,10 @@ export class Hints {
     for (const watcher of this.#watchers) watcher(hint);
   }
 
-  /** A slow reader gets one hint for many of the same object, so that what waits for it is bounded by the number of objects. */
+  /**
+   * A slow reader gets one hint for many of the same object, so that what waits for it is bounded by the number of
+   * objects.
+   */
   async *watch(signal: AbortSignal): AsyncGenerator<Hint> {
     const waiting = new Map<string, Hint>();
     let wake = (): void => undefined;

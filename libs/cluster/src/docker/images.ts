@@ -33,8 +33,8 @@ const pauseMs = 10_000;
 const keptMs = 600_000;
 
 /**
- * Pulls of images. An engine pulls for as long as a client listens, so a pull belongs to this process; after a crash the next request begins it again, with
- * the layers that are already there.
+ * Pulls of images. An engine pulls for as long as a client listens, so a pull belongs to this process; after a crash
+ * the next request begins it again, with the layers that are already there.
  */
 export class Images {
   readonly #pulls = new Map<string, Pull>();
@@ -48,7 +48,10 @@ export class Images {
     private readonly onEnd: (ref: ObjectRef) => void,
   ) {}
 
-  /** Whether the object's container can be created from the image now. If not, a pull is under way for it, or has failed lately: `sightOf` tells. */
+  /**
+   * Whether the object's container can be created from the image now. If not, a pull is under way for it, or has failed
+   * lately: `sightOf` tells.
+   */
   async prepare(image: string, ref: ObjectRef, signal: AbortSignal): Promise<boolean> {
     if (await this.has(image, signal)) {
       this.forget(ref);
@@ -95,7 +98,8 @@ export class Images {
   }
 
   #begin(image: string, ref: ObjectRef): void {
-    for (const [other, { endedAtMs }] of this.#pulls) if (endedAtMs !== null && Date.now() - endedAtMs > keptMs) this.#pulls.delete(other);
+    for (const [other, { endedAtMs }] of this.#pulls)
+      if (endedAtMs !== null && Date.now() - endedAtMs > keptMs) this.#pulls.delete(other);
     const wanted = new Map([[this.names.of(ref), ref]]);
     const pull: Pull = { wanted, stop: new AbortController(), layers: new Map(), failure: null, endedAtMs: null };
     this.#pulls.set(image, pull);
@@ -116,7 +120,13 @@ export class Images {
     try {
       const { stallMs } = this;
       const query = { fromImage: image };
-      const body = await this.engine.stream({ method: 'POST', path: '/images/create', query, signal: stop.signal, deadlineMs: stallMs });
+      const body = await this.engine.stream({
+        method: 'POST',
+        path: '/images/create',
+        query,
+        signal: stop.signal,
+        deadlineMs: stallMs,
+      });
       for await (const message of withoutStall(body, stallMs)) {
         if (message.error) throw new EngineRefusal(500, message.error);
         const { current, total } = message.progressDetail ?? {};
@@ -129,7 +139,8 @@ export class Images {
 }
 
 async function* withoutStall(body: Readable, stallMs: number): AsyncGenerator<PullMessage> {
-  const stall = (): unknown => body.destroy(new ClusterError('unreachable', 'The registry has sent nothing for too long.'));
+  const stall = (): unknown =>
+    body.destroy(new ClusterError('unreachable', 'The registry has sent nothing for too long.'));
   let timer = setTimeout(stall, stallMs);
   try {
     for await (const message of jsonLines<PullMessage>(body)) {
@@ -168,7 +179,11 @@ function pullErrorOf(error: unknown, image: string): ClusterError {
   if (!(error instanceof EngineRefusal) || known.code === 'no_space') return known;
   const reason = reasons.find(([pattern]) => pattern.test(error.text))?.[1];
   if (reason) return new ClusterError(reason, sentences[reason](image), { cause: error });
-  return new ClusterError('unreachable', `The image ${image} could not be pulled: its registry does not answer as it should.`, {
-    cause: error,
-  });
+  return new ClusterError(
+    'unreachable',
+    `The image ${image} could not be pulled: its registry does not answer as it should.`,
+    {
+      cause: error,
+    },
+  );
 }

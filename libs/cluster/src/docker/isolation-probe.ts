@@ -39,8 +39,9 @@ const reached = 1;
 const firstCode = 10;
 
 /**
- * Ends with 0 where none of the hosts can be reached, and else with `firstCode` and the place of one that can. Nothing listens there, so one that is reached
- * refuses, and one that is not is silent. A firewall that refuses in its name looks the same.
+ * Ends with 0 where none of the hosts can be reached, and else with `firstCode` and the place of one that can. Nothing
+ * listens there, so one that is reached refuses, and one that is not is silent. A firewall that refuses in its name
+ * looks the same.
  */
 const dialAll = (hosts: readonly string[]): string[] => [
   'sh',
@@ -70,8 +71,9 @@ type Pair = readonly [from: Keeper, to: Keeper];
 type StartProbe = (beside: Keeper, command: readonly string[]) => Promise<string>;
 
 /**
- * Looks whether a container in one network reaches those in others, and restores the isolation where it does (`lookAround`: which). All sides join the network
- * namespaces of keepers: to start in a network of their own would itself restore what is looked at.
+ * Looks whether a container in one network reaches those in others, and restores the isolation where it does
+ * (`lookAround`: which). All sides join the network namespaces of keepers: to start in a network of their own would
+ * itself restore what is looked at.
  */
 export class IsolationProbe {
   #nextMs = 0;
@@ -93,8 +95,9 @@ export class IsolationProbe {
   }
 
   /**
-   * Looks again after a breach that could not be mended, between the same two networks where they are there, and mends it if it can now. Returns whether it is
-   * still there; where it is not, the note of it is removed. For the check of the cluster: the pods service does not come to an engine that is of no use.
+   * Looks again after a breach that could not be mended, between the same two networks where they are there, and mends
+   * it if it can now. Returns whether it is still there; where it is not, the note of it is removed. For the check of
+   * the cluster: the pods service does not come to an engine that is of no use.
    */
   async isStillOpen(note: Pick<ListedContainer, 'Id' | 'Labels'>, signal: AbortSignal): Promise<boolean> {
     await this.#removeAbandoned(signal);
@@ -116,7 +119,10 @@ export class IsolationProbe {
     return false;
   }
 
-  /** What was found stays on the engine as a container that never starts, for the check of the cluster, which is another process. */
+  /**
+   * What was found stays on the engine as a container that never starts, for the check of the cluster, which is another
+   * process.
+   */
   async #run(signal: AbortSignal): Promise<void> {
     const { containers, images, keepers } = this.parts;
     await this.#removeAbandoned(signal);
@@ -139,7 +145,10 @@ export class IsolationProbe {
     });
   }
 
-  /** Two networks of which one seems to reach the other; false where there are none among those of this look, null where it cannot be said. */
+  /**
+   * Two networks of which one seems to reach the other; false where there are none among those of this look, null where
+   * it cannot be said.
+   */
   async #look(keepers: readonly Keeper[], signal: AbortSignal): Promise<Pair | false | null> {
     const look = lookAround(keepers, this.#lastName, triedAtOnce);
     if (!look) return false;
@@ -194,7 +203,11 @@ export class IsolationProbe {
   async #note(kind: BreachKind, [from, to]: Pair, signal: AbortSignal): Promise<void> {
     const { containers, names } = this.parts;
     await containers.remove(names.breach(kind), signal);
-    await containers.create(names.breach(kind), this.#body(['true'], 'none', names.breachLabels(kind, from.name, to.name)), signal);
+    await containers.create(
+      names.breach(kind),
+      this.#body(['true'], 'none', names.breachLabels(kind, from.name, to.name)),
+      signal,
+    );
   }
 
   #body(command: readonly string[], network: string, labels: object): object {
@@ -216,7 +229,8 @@ export class IsolationProbe {
   /** Those that a crash has left. */
   async #removeAbandoned(signal: AbortSignal): Promise<void> {
     const probes = await this.parts.containers.list({ kind: 'probe' }, signal);
-    for (const { Id, Created } of probes) if (Date.now() - Created * 1000 > abandonedMs) await this.parts.containers.remove(Id, signal);
+    for (const { Id, Created } of probes)
+      if (Date.now() - Created * 1000 > abandonedMs) await this.parts.containers.remove(Id, signal);
   }
 }
 

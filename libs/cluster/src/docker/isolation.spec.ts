@@ -22,7 +22,9 @@ describeWhere(podmanLacks(), 'the isolation of networks on Podman', () => {
   const keeperOf = ({ owner }: PodRun) => new Names(here.id).keeper(owner.workspaceId);
   const listed = (...words: string[]) => podman(...words).then((text) => text.split('\n'));
   const addressOf = async (pod: PodRun) =>
-    (await podman('inspect', '--format', '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}', nameOf(pod))).trim();
+    (
+      await podman('inspect', '--format', '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}', nameOf(pod))
+    ).trim();
   /** By an exec: a container that starts restores what is looked at here. */
   const reaches = async (from: PodRun, address: string): Promise<boolean> =>
     podman('exec', nameOf(from), 'socat', '/dev/null', `TCP:${address}:8080,connect-timeout=2`).then(
@@ -37,7 +39,8 @@ describeWhere(podmanLacks(), 'the isolation of networks on Podman', () => {
     await podman('run', '--rm', '--network', 'foreign', podmanImage, 'true');
     await podman('network', 'rm', 'foreign');
   };
-  const firewall = (...words: string[]) => run('nsenter', [`--net=/proc/${cluster.podman.pid}/ns/net`, 'iptables', ...words]);
+  const firewall = (...words: string[]) =>
+    run('nsenter', [`--net=/proc/${cluster.podman.pid}/ns/net`, 'iptables', ...words]);
   const checked = async () => (await here.driver.check(soon())).find(({ name }) => name === 'isolation');
 
   it('outlives the last pod of another workspace, by its own end and by its removal', async () => {
@@ -69,7 +72,11 @@ describeWhere(podmanLacks(), 'the isolation of networks on Podman', () => {
     expect(await reaches(theirs, address)).toBe(true);
     await here.listed();
     expect(await reaches(theirs, address)).toBe(false);
-    expect(await checked()).toMatchObject({ ok: false, isVital: false, howToFix: expect.stringContaining('iptables -I FORWARD') });
+    expect(await checked()).toMatchObject({
+      ok: false,
+      isVital: false,
+      howToFix: expect.stringContaining('iptables -I FORWARD'),
+    });
     await here.leave();
   });
 
@@ -80,7 +87,9 @@ describeWhere(podmanLacks(), 'the isolation of networks on Podman', () => {
     await podman('rm', '--force', keeperOf(theirs));
     await here.restart();
     await here.listed();
-    expect(await listed('ps', '--format', '{{.Names}}')).toEqual(expect.arrayContaining([keeperOf(ours), keeperOf(theirs)]));
+    expect(await listed('ps', '--format', '{{.Names}}')).toEqual(
+      expect.arrayContaining([keeperOf(ours), keeperOf(theirs)]),
+    );
     const next = await here.startRunning(here.programs.idle);
     await here.restart();
     await here.remove(next);
@@ -98,7 +107,9 @@ describeWhere(podmanLacks(), 'the isolation of networks on Podman', () => {
     ];
     await here.restart();
     for (const pod of [ours, theirs]) await here.start(pod);
-    expect(await listed('ps', '--format', '{{.Names}}')).toEqual(expect.arrayContaining([keeperOf(ours), keeperOf(theirs)]));
+    expect(await listed('ps', '--format', '{{.Names}}')).toEqual(
+      expect.arrayContaining([keeperOf(ours), keeperOf(theirs)]),
+    );
     expect(await reaches(theirs, await addressOf(ours))).toBe(false);
     await here.leave();
   });
@@ -109,7 +120,10 @@ describeWhere(podmanLacks(), 'the isolation of networks on Podman', () => {
     const restored = { ok: false, isVital: false, detail: expect.stringContaining('restored') };
     const lose = async () => {
       here = vigilant();
-      const [ours, theirs] = [await here.startRunning(here.programs.serves), await here.startRunning(here.programs.idle)];
+      const [ours, theirs] = [
+        await here.startRunning(here.programs.serves),
+        await here.startRunning(here.programs.idle),
+      ];
       await firewall('-I', ...accept);
       expect(await reaches(theirs, await addressOf(ours))).toBe(true);
       await here.listed();
@@ -137,7 +151,9 @@ describeWhere(podmanLacks(), 'the isolation of networks on Podman', () => {
       expect(await checkedElsewhere()).toMatchObject(lost);
       await firewall('-D', ...accept);
       expect(await checkedElsewhere()).toMatchObject(restored);
-      expect((await listed('ps', '--all', '--format', '{{.Names}}')).filter((name) => /open-breach|probe/.test(name))).toEqual([]);
+      expect(
+        (await listed('ps', '--all', '--format', '{{.Names}}')).filter((name) => /open-breach|probe/.test(name)),
+      ).toEqual([]);
       await here.leave();
     });
 
@@ -147,7 +163,8 @@ describeWhere(podmanLacks(), 'the isolation of networks on Podman', () => {
       for (let count = 0; count < 4; count += 1) pods.push(await here.startRunning(here.programs.idle));
       // No neighbours, by name and in a circle.
       const [, one, , other] = pods.map(networkOf).toSorted();
-      const bridgeOf = async (network = '') => (await podman('network', 'inspect', '--format', '{{.NetworkInterface}}', network)).trim();
+      const bridgeOf = async (network = '') =>
+        (await podman('network', 'inspect', '--format', '{{.NetworkInterface}}', network)).trim();
       const [a, b] = [await bridgeOf(one), await bridgeOf(other)];
       const accepts = [
         ['-i', a, '-o', b, '-j', 'ACCEPT'],
@@ -188,8 +205,10 @@ describeWhere(podmanLacks(), 'the isolation of networks on Podman', () => {
     const [ours, theirs] = [await here.startRunning(here.programs.serves), await here.startRunning(here.programs.idle)];
     // The look at whether it holds, which would mend it, is not due again below.
     await here.listed();
-    for (let count = 0; count < 3; count += 1) await here.driver.remove((await here.startRunning(here.programs.idle)).ref, soon());
-    const ofOurs = async () => (await listed('network', 'ls', '--format', '{{.Name}}')).filter((name) => name.includes(here.id));
+    for (let count = 0; count < 3; count += 1)
+      await here.driver.remove((await here.startRunning(here.programs.idle)).ref, soon());
+    const ofOurs = async () =>
+      (await listed('network', 'ls', '--format', '{{.Name}}')).filter((name) => name.includes(here.id));
     expect(await ofOurs()).toHaveLength(5);
     await here.listed();
     expect(await ofOurs()).toHaveLength(3);

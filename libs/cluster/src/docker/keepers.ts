@@ -8,20 +8,24 @@ import type { Names } from './names.js';
 
 const memoryBytes = 32 * 1024 * 1024;
 const processesAtMost = 8;
-/** Where Podman 4 and newer mount the host's own catatonit for `Init`. With `-P` it waits for a signal and does nothing else. */
+/**
+ * Where Podman 4 and newer mount the host's own catatonit for `Init`. With `-P` it waits for a signal and does nothing
+ * else.
+ */
 const pause = ['/run/podman-init', '-P'];
 
 /**
- * On Podman, a container in the network of each workspace that stays when the pods go. Netavark with iptables (1.x) keeps all networks apart by one jump,
- * `FORWARD -j NETAVARK_ISOLATION_1`, which it removes when the last container of any isolated network ends, and inserts when one starts. With a keeper that end is
- * the platform's decision, not that of a tenant's program.
+ * On Podman, a container in the network of each workspace that stays when the pods go. Netavark with iptables (1.x)
+ * keeps all networks apart by one jump, `FORWARD -j NETAVARK_ISOLATION_1`, which it removes when the last container of
+ * any isolated network ends, and inserts when one starts. With a keeper that end is the platform's decision, not that
+ * of a tenant's program.
  */
 export class Keepers {
   constructor(private readonly parts: { engine: Engine; containers: Containers; names: Names }) {}
 
   /**
-   * Lets the keeper of a workspace's network run. It is created, where it is missing, from an image that the engine has; no program of the image runs in it,
-   * so that it may be a tenant's.
+   * Lets the keeper of a workspace's network run. It is created, where it is missing, from an image that the engine
+   * has; no program of the image runs in it, so that it may be a tenant's.
    */
   async ensure(workspaceId: string, image: string, signal: AbortSignal): Promise<void> {
     const { containers, names } = this.parts;
@@ -55,7 +59,8 @@ export class Keepers {
     const { engine, names } = this.parts;
     const path = '/networks';
     const Name = names.scratchNetwork();
-    // Podman reads what networks are from its files again when there is one more; its memory may have lost that they are isolated (`Networks`).
+    // Podman reads what networks are from its files again when there is one more; its memory may have lost that they
+    // are isolated (`Networks`).
     await engine
       .json({ method: 'POST', path: `${path}/create`, body: { Name, Labels: names.guardLabels('scratch') }, signal })
       .catch(ifTaken);

@@ -34,7 +34,9 @@ describeWhere(podmanLacks(), 'a run that is stopped while another process create
   const isWanted = () => Promise.resolve(!isStopped);
   const containers = async (pod: PodRun) => {
     const name = new Names(here.id).of(pod.ref);
-    return (await cluster.podman.cli('ps', '--all', '--filter', `name=${name}`, '--format', '{{.State}}')).trim().toLowerCase();
+    return (await cluster.podman.cli('ps', '--all', '--filter', `name=${name}`, '--format', '{{.State}}'))
+      .trim()
+      .toLowerCase();
   };
   /** As a caller does: it decides, stops, and goes on when the cluster shows nothing. */
   const stop = async (pod: PodRun) => {

@@ -94,7 +94,12 @@ export class Link {
         username: linkUser,
         privateKey: client.privateKey,
         hostVerifier: (key: Buffer) => key.equals(hostKey),
-        algorithms: { cipher: [algorithms.cipher], kex: [algorithms.kex], serverHostKey: [algorithms.key], compress: ['none'] },
+        algorithms: {
+          cipher: [algorithms.cipher],
+          kex: [algorithms.kex],
+          serverHostKey: [algorithms.key],
+          compress: ['none'],
+        },
         readyTimeout: readyMs,
         ...keepAlive,
       });
@@ -123,7 +128,8 @@ export class Link {
         if (!error) resolve(channel);
         else if (error.reason === connectFailed)
           reject(new ClusterError('refused', `Nothing listens on port ${port} in the pod.`, { cause: error }));
-        else reject(new ClusterError('unreachable', 'The helper for connections into the pod ended.', { cause: error }));
+        else
+          reject(new ClusterError('unreachable', 'The helper for connections into the pod ended.', { cause: error }));
       };
       try {
         this.#client.forwardOut('127.0.0.1', 0, host, port, answer);

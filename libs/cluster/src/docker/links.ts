@@ -26,8 +26,9 @@ interface Entry {
 }
 
 /**
- * Connections into pods. For each pod that needs some, one helper container shares the pod's network namespace and runs one session of OpenSSH on its
- * standard input and output, over the engine's API; each connection is a channel of it. The helper ends with this process's connection to it.
+ * Connections into pods. For each pod that needs some, one helper container shares the pod's network namespace and runs
+ * one session of OpenSSH on its standard input and output, over the engine's API; each connection is a channel of it.
+ * The helper ends with this process's connection to it.
  */
 export class Links {
   /** By the container and its start: after a restart by hand a helper sits in a namespace that is gone. */
@@ -139,7 +140,8 @@ export class Links {
   /** Removes helpers that a crash has left before they started. */
   async removeAbandoned(signal: AbortSignal): Promise<void> {
     const links = await this.parts.containers.list({ kind: 'link' }, signal);
-    const isAbandoned = ({ State, Created }: (typeof links)[number]) => State !== 'running' && Date.now() - Created * 1000 > abandonedMs;
+    const isAbandoned = ({ State, Created }: (typeof links)[number]) =>
+      State !== 'running' && Date.now() - Created * 1000 > abandonedMs;
     for (const { Id } of links.filter(isAbandoned)) await this.parts.containers.remove(Id, signal);
   }
 

@@ -31,7 +31,10 @@ function read(pieces: readonly Piece[], cursor: string | null, count = Infinity)
 
 const piece = fc.record({
   stream: fc.constantFrom('stdout' as const, 'stderr' as const),
-  /** Mostly within one second; the streams are stamped apart, so an instant goes back at times, by up to the two seconds that the cursor allows. */
+  /**
+   * Mostly within one second; the streams are stamped apart, so an instant goes back at times, by up to the two seconds
+   * that the cursor allows.
+   */
   step: fc.oneof({ weight: 8, arbitrary: fc.constant(0) }, { weight: 3, arbitrary: fc.nat(4) }),
   lateS: fc.oneof({ weight: 5, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.nat(2) }),
   length: fc.constantFrom(0, 1, 5, 8_192),
@@ -104,7 +107,9 @@ describe('lines of an engine’s log', () => {
     expect(assembler.take(frameOf({ stream: 'stderr', second: begin, text: '10 %' }), 1_000)).toEqual([]);
     expect(assembler.openForMs(2_000)).toBe(4_000);
     expect(assembler.flush(6_000)).toMatchObject([{ message: '10 %', stream: 'stderr' }]);
-    expect(assembler.take(frameOf({ stream: 'stderr', second: begin, text: ' 20 %\n' }), 6_001)).toMatchObject([{ message: ' 20 %' }]);
+    expect(assembler.take(frameOf({ stream: 'stderr', second: begin, text: ' 20 %\n' }), 6_001)).toMatchObject([
+      { message: ' 20 %' },
+    ]);
   });
 
   it('refuses a cursor that it has not made', () => {

@@ -16,7 +16,9 @@ const longestLineBytes = 16 * 1024;
 /** An open line is given as far as it is after so long: a progress bar may not end for hours. */
 const openLineMs = 5_000;
 
-/** Makes lines of the pieces that an engine cuts them into, and knows where to read on after those that it has given. */
+/**
+ * Makes lines of the pieces that an engine cuts them into, and knows where to read on after those that it has given.
+ */
 export class LogAssembler {
   readonly #position: LogCursor;
   readonly #open: Record<Stream, OpenLine | null> = { stdout: null, stderr: null };

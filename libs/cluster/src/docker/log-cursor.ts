@@ -8,10 +8,11 @@ type Counts = Record<Stream, number>;
 const overlapS = 2;
 
 /**
- * Which pieces of a log have been taken. An engine gives the same pieces in the same order each time, without those older than an instant that it is given, and
- * its clock may be coarse (Podman's: a second). So the cursor holds an instant, and for each stream the number of pieces taken that are not older; by stream,
- * because a line of one may be open while those of the other go on. Where the host's clock is put back by more than the overlap while nobody reads, what is
- * written until it has caught up is not read: the engine itself leaves it out.
+ * Which pieces of a log have been taken. An engine gives the same pieces in the same order each time, without those
+ * older than an instant that it is given, and its clock may be coarse (Podman's: a second). So the cursor holds an
+ * instant, and for each stream the number of pieces taken that are not older; by stream, because a line of one may be
+ * open while those of the other go on. Where the host's clock is put back by more than the overlap while nobody reads,
+ * what is written until it has caught up is not read: the engine itself leaves it out.
  */
 export class LogCursor {
   /** Unix seconds; 0: from the start. */
@@ -96,14 +97,16 @@ export class LogCursor {
     this.#since = Math.max(this.#since, Math.min(this.#newest - overlapS, oldestOpen));
     for (const old of this.#seconds.keys()) if (old < this.#since) this.#seconds.delete(old);
     const counts = [...this.#seconds.values()];
-    for (const name of ['stdout', 'stderr'] as const) this.#taken[name] = counts.reduce((sum, count) => sum + count[name], 0);
+    for (const name of ['stdout', 'stderr'] as const)
+      this.#taken[name] = counts.reduce((sum, count) => sum + count[name], 0);
   }
 }
 
 function parse(text: string): [number, number, number, number, number, number, number, string] {
   try {
     const values = JSON.parse(text) as unknown[];
-    const isOurs = values.length === 8 && values.slice(0, 7).every(Number.isSafeInteger) && typeof values[7] === 'string';
+    const isOurs =
+      values.length === 8 && values.slice(0, 7).every(Number.isSafeInteger) && typeof values[7] === 'string';
     if (isOurs) return values as ReturnType<typeof parse>;
   } catch {
     // As below.

@@ -22,7 +22,8 @@ export class Logs {
     let cursor = after;
     for (;;) {
       const found = await containers.find(names.of(ref), signal);
-      if (!found || isUnstarted(found)) throw new ClusterError('not_found', 'The run does not exist, or has not started.');
+      if (!found || isUnstarted(found))
+        throw new ClusterError('not_found', 'The run does not exist, or has not started.');
       const isOver = isEnded(found);
       // Each stream repeats what follows its cursor, also pieces of lines that were open.
       const assembler = new LogAssembler(cursor);
@@ -40,7 +41,11 @@ export class Logs {
     }
   }
 
-  #open(id: string, { follow, since }: { follow: boolean; since: string | null }, signal: AbortSignal): Promise<Readable> {
+  #open(
+    id: string,
+    { follow, since }: { follow: boolean; since: string | null },
+    signal: AbortSignal,
+  ): Promise<Readable> {
     const query = { follow, stdout: true, stderr: true, timestamps: true, ...(since !== null && { since }) };
     return this.parts.engine.stream({ method: 'GET', path: `/containers/${id}/logs`, query, signal });
   }

@@ -1,6 +1,9 @@
 import { Readable } from 'node:stream';
 
-/** A piece of output: `POST /containers/{id}/attach` in the Docker Engine API describes the form, 8 bytes of head before each. */
+/**
+ * A piece of output: `POST /containers/{id}/attach` in the Docker Engine API describes the form, 8 bytes of head before
+ * each.
+ */
 export interface Frame {
   readonly stream: 'stdout' | 'stderr';
   readonly data: Buffer;
@@ -21,7 +24,10 @@ export class FrameParser {
     while (bytes.length - at >= headBytes) {
       const end = at + headBytes + bytes.readUInt32BE(at + 4);
       if (bytes.length < end) break;
-      frames.push({ stream: bytes[at] === stderrCode ? 'stderr' : 'stdout', data: bytes.subarray(at + headBytes, end) });
+      frames.push({
+        stream: bytes[at] === stderrCode ? 'stderr' : 'stdout',
+        data: bytes.subarray(at + headBytes, end),
+      });
       at = end;
     }
     this.#rest = bytes.subarray(at);

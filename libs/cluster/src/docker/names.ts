@@ -35,13 +35,19 @@ export function ofAnyInstallation(kind: LabelKind): { label: string[] } {
   return { label: [`${label.kind}=${kind}`] };
 }
 
-/** Names and labels of one installation on an engine. They follow from ids alone, so that whoever comes after a crash finds what is there. */
+/**
+ * Names and labels of one installation on an engine. They follow from ids alone, so that whoever comes after a crash
+ * finds what is there.
+ */
 export class Names {
   readonly #prefix: string;
 
   constructor(readonly installationId: string) {
     if (!/^[a-z0-9][a-z0-9-]{0,49}$/.test(installationId)) {
-      throw new ClusterError('invalid', 'The id of an installation has lower-case letters, digits and "-", at most 50.');
+      throw new ClusterError(
+        'invalid',
+        'The id of an installation has lower-case letters, digits and "-", at most 50.',
+      );
     }
     this.#prefix = `atoll-${installationId}`;
   }
@@ -53,8 +59,8 @@ export class Names {
   }
 
   /**
-   * The names that the volume of a team may have: the first, or the second where the first is another team's. That is so where the database was restored and
-   * gave the id again.
+   * The names that the volume of a team may have: the first, or the second where the first is another team's. That is
+   * so where the database was restored and gave the id again.
    */
   ofVolume(ref: VolumeRef): readonly [string, string] {
     checkId(ref.teamId);
@@ -91,8 +97,9 @@ export class Names {
   }
 
   /**
-   * Of the bridge of a workspace's network on the host. `isNew`: one that no network has had, as Podman needs it: where an interface that a crash has left
-   * keeps a bridge after its network, netavark gives that bridge none of the addresses of the next network, and nothing in it works.
+   * Of the bridge of a workspace's network on the host. `isNew`: one that no network has had, as Podman needs it: where
+   * an interface that a crash has left keeps a bridge after its network, netavark gives that bridge none of the
+   * addresses of the next network, and nothing in it works.
    */
   bridge(workspaceId: string, isNew: boolean): string {
     const digest = isNew ? randomBytes(8) : createHash('sha256').update(this.network(workspaceId)).digest();
@@ -154,7 +161,9 @@ export class Names {
 
   /** For the parameter `filters` of the API: of this installation, and all of these. */
   filter(wanted: { kind?: LabelKind; pod?: string; workspace?: string } = {}): { label: string[] } {
-    const more = Object.entries(wanted).map(([name, value]) => `${label[name as 'kind' | 'pod' | 'workspace']}=${value}`);
+    const more = Object.entries(wanted).map(
+      ([name, value]) => `${label[name as 'kind' | 'pod' | 'workspace']}=${value}`,
+    );
     return { label: [`${label.installation}=${this.installationId}`, ...more] };
   }
 
@@ -190,5 +199,6 @@ export function aliasOf(podId: string): string {
 
 /** Ids become parts of names and of nginx's configuration. */
 function checkId(id: string): void {
-  if (!/^[a-z0-9][a-z0-9-]{0,49}$/.test(id)) throw new ClusterError('invalid', 'An id has lower-case letters, digits and "-", at most 50.');
+  if (!/^[a-z0-9][a-z0-9-]{0,49}$/.test(id))
+    throw new ClusterError('invalid', 'An id has lower-case letters, digits and "-", at most 50.');
 }

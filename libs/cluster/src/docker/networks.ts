@@ -13,12 +13,14 @@ const missing = /network .*not found|unable to find network|could not find .*net
 const keepersAtOnce = 32;
 
 /**
- * A bridge network for each workspace, the boundary between tenants. Docker isolates bridges from each other; Podman does so only between networks that
- * both have the option `isolate`, so all have it and nothing runs on its default network.
+ * A bridge network for each workspace, the boundary between tenants. Docker isolates bridges from each other; Podman
+ * does so only between networks that both have the option `isolate`, so all have it and nothing runs on its default
+ * network.
  *
- * On Podman a network's end may take the isolation of all others away (`Keepers`). So networks end when no pod of anybody runs, or when too many are left; each
- * end is followed by a repair. Networks are read by Podman's own API alone: an answer of its Docker API leaves out `isolate` by deleting it from the memory of
- * the service (containers/podman#15907), and what then starts first in a network is in one that is not isolated.
+ * On Podman a network's end may take the isolation of all others away (`Keepers`). So networks end when no pod of
+ * anybody runs, or when too many are left; each end is followed by a repair. Networks are read by Podman's own API
+ * alone: an answer of its Docker API leaves out `isolate` by deleting it from the memory of the service
+ * (containers/podman#15907), and what then starts first in a network is in one that is not isolated.
  */
 export class Networks {
   readonly #known = new Set<string>();
@@ -30,8 +32,9 @@ export class Networks {
   ) {}
 
   /**
-   * Runs an action that needs the network of a workspace, and creates the network where it is missing. The network may also be removed between the two, with
-   * the workspace's last pod; then the action runs again, so it must be safe to repeat. `image`: any that the engine has.
+   * Runs an action that needs the network of a workspace, and creates the network where it is missing. The network may
+   * also be removed between the two, with the workspace's last pod; then the action runs again, so it must be safe to
+   * repeat. `image`: any that the engine has.
    */
   async with<T>(owner: Owner, image: string, signal: AbortSignal, action: (network: string) => Promise<T>): Promise<T> {
     const { engine, keepers, names } = this.parts;
@@ -57,7 +60,8 @@ export class Networks {
       Name: name,
       CheckDuplicate: true,
       Driver: 'bridge',
-      // On Docker one interface for each workspace, since that has one network: engines before Docker 24 would create two of one name in a race.
+      // On Docker one interface for each workspace, since that has one network: engines before Docker 24 would create
+      // two of one name in a race.
       Options: { ...options, 'com.docker.network.bridge.name': names.bridge(owner.workspaceId, isPodman) },
       Labels: names.networkLabels(owner),
     };
@@ -72,13 +76,21 @@ export class Networks {
   async resolver(name: string, signal: AbortSignal): Promise<string> {
     const { engine } = this.parts;
     if ((await engine.kind(signal)) === 'docker') return '127.0.0.11';
-    const { subnets } = await engine.json<PodmanNetworkAnswer>({ method: 'GET', path: `/networks/${name}/json`, api: 'libpod', signal });
+    const { subnets } = await engine.json<PodmanNetworkAnswer>({
+      method: 'GET',
+      path: `/networks/${name}/json`,
+      api: 'libpod',
+      signal,
+    });
     const [{ gateway } = {}] = subnets ?? [];
     if (!gateway) throw new EngineRefusal(500, `network ${name} has no gateway`);
     return gateway;
   }
 
-  /** Removes the network of a workspace that no container needs any more, or leaves that to `tend` where its end could open others. */
+  /**
+   * Removes the network of a workspace that no container needs any more, or leaves that to `tend` where its end could
+   * open others.
+   */
   async removeIfUnused(workspaceId: string, signal: AbortSignal): Promise<void> {
     const { keeper, users } = this.#parted(await this.parts.containers.list({ workspace: workspaceId }, signal));
     if (users.length > 0) return;
@@ -86,11 +98,16 @@ export class Networks {
     await this.#end(workspaceId, signal);
   }
 
-  /** Lets each network that is in use have its keeper, and removes what is left of workspaces that have no container any more. */
+  /**
+   * Lets each network that is in use have its keeper, and removes what is left of workspaces that have no container any
+   * more.
+   */
   async tend(signal: AbortSignal): Promise<void> {
     const { containers, engine, keepers } = this.parts;
     const isPodman = (await engine.kind(signal)) === 'podman';
-    const byWorkspace = Map.groupBy(await containers.list({}, signal), ({ Labels }) => this.parts.names.workspaceOf(Labels));
+    const byWorkspace = Map.groupBy(await containers.list({}, signal), ({ Labels }) =>
+      this.parts.names.workspaceOf(Labels),
+    );
     const idle: string[] = [];
     let started = 0;
     for (const workspaceId of await this.#workspaces(signal)) {
@@ -111,7 +128,9 @@ export class Networks {
   async #workspaces(signal: AbortSignal): Promise<readonly string[]> {
     const { names } = this.parts;
     const filters = names.filter({ kind: 'network' });
-    return (await this.#labelsOfAll(filters, signal)).flatMap((labels) => (names.isOurs(labels) && names.workspaceOf(labels)) || []);
+    return (await this.#labelsOfAll(filters, signal)).flatMap(
+      (labels) => (names.isOurs(labels) && names.workspaceOf(labels)) || [],
+    );
   }
 
   async #labelsOfAll(filters: object, signal: AbortSignal): Promise<readonly (Labels | null | undefined)[]> {
@@ -120,7 +139,9 @@ export class Networks {
     if ((await engine.kind(signal)) === 'docker') {
       return (await engine.json<NetworkAnswer[]>({ ...call, path: '/networks' })).map(({ Labels }) => Labels);
     }
-    return (await engine.json<PodmanNetworkAnswer[]>({ ...call, path: '/networks/json', api: 'libpod' })).map(({ labels }) => labels);
+    return (await engine.json<PodmanNetworkAnswer[]>({ ...call, path: '/networks/json', api: 'libpod' })).map(
+      ({ labels }) => labels,
+    );
   }
 
   #parted(containers: readonly ListedContainer[]) {
@@ -131,7 +152,12 @@ export class Networks {
   /** Whether pods run on the engine, of whichever installation. */
   async #areOthersUnderWay(signal: AbortSignal): Promise<boolean> {
     const query = { limit: 1, filters: { ...ofAnyInstallation('pod'), status: ['running'] } };
-    const pods = await this.parts.engine.json<ListedContainer[]>({ method: 'GET', path: '/containers/json', query, signal });
+    const pods = await this.parts.engine.json<ListedContainer[]>({
+      method: 'GET',
+      path: '/containers/json',
+      query,
+      signal,
+    });
     return pods.length > 0;
   }
 

@@ -22,7 +22,8 @@ const programs: Omit<Programs, 'missingImage'> = {
     'say="hostname; cat"; socat UDP-LISTEN:8080,fork,reuseaddr SYSTEM:"$say" & exec socat -t 10 TCP-LISTEN:8080,fork,reuseaddr,backlog=512 SYSTEM:"$say"',
   ),
   dials: (host, port) => script('socat /dev/null "TCP:$1:$2,connect-timeout=2" || exit 1', host, String(port)),
-  fills: (path, bytes) => script('head -c "$2" /dev/zero > "$1"; trap "exit 0" TERM; sleep infinity & wait', path, String(bytes)),
+  fills: (path, bytes) =>
+    script('head -c "$2" /dev/zero > "$1"; trap "exit 0" TERM; sleep infinity & wait', path, String(bytes)),
 };
 
 export interface PodmanCluster extends ClusterUnderTest {
@@ -33,7 +34,14 @@ export interface PodmanCluster extends ClusterUnderTest {
 
 function driverOf(podman: Podman, installationId: string, options: Partial<DockerDriverOptions> = {}): DockerDriver {
   const address = { socketPath: podman.socketPath };
-  return new DockerDriver({ installationId, address, publicHost: '127.0.0.1', doorImage: podmanImage, volumeUsageAgeMs: 0, ...options });
+  return new DockerDriver({
+    installationId,
+    address,
+    publicHost: '127.0.0.1',
+    doorImage: podmanImage,
+    volumeUsageAgeMs: 0,
+    ...options,
+  });
 }
 
 /** A real Podman service, with the docker driver. */
@@ -48,8 +56,10 @@ export async function startPodmanCluster(options: PodmanOptions = {}): Promise<P
     publicHost: '127.0.0.1',
     open: (installationId, more) => driverOf(podman, installationId, more),
     crash: () => podman.restart(),
-    stopByHand: async (installationId, ref) => void (await podman.cli('stop', '--time', '5', nameOf(installationId, ref))),
-    removeByHand: async (installationId, ref) => void (await podman.cli('rm', '--force', '--time', '0', nameOf(installationId, ref))),
+    stopByHand: async (installationId, ref) =>
+      void (await podman.cli('stop', '--time', '5', nameOf(installationId, ref))),
+    removeByHand: async (installationId, ref) =>
+      void (await podman.cli('rm', '--force', '--time', '0', nameOf(installationId, ref))),
     stop: async () => {
       await podman.stop();
       await registry.stop();

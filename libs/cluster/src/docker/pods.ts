@@ -34,7 +34,14 @@ export class Pods {
   #cores: number | undefined;
 
   constructor(
-    private readonly parts: { engine: Engine; names: Names; containers: Containers; networks: Networks; images: Images; volumes: Volumes },
+    private readonly parts: {
+      engine: Engine;
+      names: Names;
+      containers: Containers;
+      networks: Networks;
+      images: Images;
+      volumes: Volumes;
+    },
     private readonly options: Pick<PodContainer, 'defaults' | 'cdiDeviceOf'>,
   ) {}
 
@@ -46,23 +53,32 @@ export class Pods {
       if (existing && !isUnstarted(existing)) return;
       if (!existing && !(await images.prepare(pod.image, pod.ref, signal))) return;
       const mounts = await this.#mountsOf(pod, signal);
-      await networks.with(pod.owner, pod.image, signal, (network) => this.#createAndStart({ pod, network, mounts, isWanted }, signal));
+      await networks.with(pod.owner, pod.image, signal, (network) =>
+        this.#createAndStart({ pod, network, mounts, isWanted }, signal),
+      );
     });
   }
 
   /**
-   * An engine creates a container although nobody waits for the answer any more. So its creation is waited for when the caller has given up, too: nobody else
-   * would remove it soon where the run was stopped meanwhile.
+   * An engine creates a container although nobody waits for the answer any more. So its creation is waited for when the
+   * caller has given up, too: nobody else would remove it soon where the run was stopped meanwhile.
    */
   async #createAndStart({ pod, network, mounts, isWanted }: Creation, signal: AbortSignal): Promise<void> {
     const { containers, names, engine } = this.parts;
-    const container = { ...this.options, defaults: await this.#defaults(signal), network, mounts, kind: await engine.kind(signal) };
+    const container = {
+      ...this.options,
+      defaults: await this.#defaults(signal),
+      network,
+      mounts,
+      kind: await engine.kind(signal),
+    };
     const needsDevice = pod.slices.some(({ isSimulated }) => !isSimulated);
     const api = needsDevice && container.kind === 'podman' ? 'libpod' : 'docker';
     const body = (api === 'libpod' ? libpodBody : dockerBody)(pod, names, container);
     const name = names.of(pod.ref);
     const id = await containers.create(name, body, this.#closing.signal, api);
-    // Not before: whoever has stopped the run may have looked for the container before it was there. And by its id, since its name may be that of a later one.
+    // Not before: whoever has stopped the run may have looked for the container before it was there. And by its id,
+    // since its name may be that of a later one.
     if (!(await isWanted())) return this.#removeUnstarted(name);
     // An engine starts a container again that has ended: another process may have started it meanwhile.
     const now = await containers.find(id, signal);
@@ -182,7 +198,8 @@ export class Pods {
   }
 }
 
-export const isUnstarted = ({ State }: ContainerAnswer): boolean => /^(created|configured|initialized)$/.test(State.Status);
+export const isUnstarted = ({ State }: ContainerAnswer): boolean =>
+  /^(created|configured|initialized)$/.test(State.Status);
 export const isEnded = ({ State }: ContainerAnswer): boolean => /^(exited|stopped|dead)$/.test(State.Status);
 
 /** Docker keeps why a start failed; Podman says it only in answer to the start. */

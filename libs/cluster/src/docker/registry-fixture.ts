@@ -13,7 +13,11 @@ export interface Registry {
   /** How often a manifest was asked for, by repository. */
   readonly asked: ReadonlyMap<string, number>;
   /** Offers an image of one layer with these files. */
-  offer(repository: string, files: Readonly<Record<string, Buffer | string>>, command: readonly string[]): Promise<void>;
+  offer(
+    repository: string,
+    files: Readonly<Record<string, Buffer | string>>,
+    command: readonly string[],
+  ): Promise<void>;
   /** A repository that wants a log-in. */
   lock(repository: string): void;
   /** Blobs of all images come no further than half, until the function that is returned is called. */
@@ -31,14 +35,20 @@ export async function startRegistry(): Promise<Registry> {
   const stalled: (() => void)[] = [];
   let isStalling = false;
   const answer = (request: IncomingMessage, response: ServerResponse): void => {
-    const [, repository = '', kind, id = ''] = /^\/v2\/(?:(.+)\/(manifests|blobs)\/([^/]+))?$/.exec(request.url ?? '') ?? [];
-    if (locked.has(repository)) return refuse(response, 401, 'UNAUTHORIZED', { 'WWW-Authenticate': 'Basic realm="registry"' });
+    const [, repository = '', kind, id = ''] =
+      /^\/v2\/(?:(.+)\/(manifests|blobs)\/([^/]+))?$/.exec(request.url ?? '') ?? [];
+    if (locked.has(repository))
+      return refuse(response, 401, 'UNAUTHORIZED', { 'WWW-Authenticate': 'Basic realm="registry"' });
     if (!kind) return void response.end();
     if (kind === 'manifests' && request.method === 'GET') asked.set(repository, (asked.get(repository) ?? 0) + 1);
     const bytes = kind === 'manifests' ? manifests.get(repository) : blobs.get(id);
     if (!bytes) return refuse(response, 404, kind === 'manifests' ? 'MANIFEST_UNKNOWN' : 'BLOB_UNKNOWN');
     const type = kind === 'manifests' ? manifestType : 'application/octet-stream';
-    response.writeHead(200, { 'Content-Type': type, 'Content-Length': bytes.length, 'Docker-Content-Digest': digestOf(bytes) });
+    response.writeHead(200, {
+      'Content-Type': type,
+      'Content-Length': bytes.length,
+      'Docker-Content-Digest': digestOf(bytes),
+    });
     if (request.method === 'HEAD') return void response.end();
     if (kind === 'manifests' || !isStalling) return void response.end(bytes);
     const half = bytes.length >> 1;
@@ -75,14 +85,24 @@ function refuse(response: ServerResponse, status: number, code: string, headers:
 }
 
 /** Adds the image's blobs, and returns its manifest: https://distribution.github.io/distribution/spec/manifest-v2-2/ */
-async function imageOf(files: Readonly<Record<string, Buffer | string>>, command: readonly string[], blobs: Blobs): Promise<Buffer> {
+async function imageOf(
+  files: Readonly<Record<string, Buffer | string>>,
+  command: readonly string[],
+  blobs: Blobs,
+): Promise<Buffer> {
   const tar = pack();
   for (const [name, content] of Object.entries(files)) tar.entry({ name, mode: 0o755 }, content);
   tar.finalize();
   const layer = await buffer(tar);
   const architecture = process.arch === 'x64' ? 'amd64' : process.arch;
   const rootfs = { type: 'layers', diff_ids: [digestOf(layer)] };
-  const configuration = { architecture, os: 'linux', config: { Cmd: command }, rootfs, history: [{ created_by: 'a spec' }] };
+  const configuration = {
+    architecture,
+    os: 'linux',
+    config: { Cmd: command },
+    rootfs,
+    history: [{ created_by: 'a spec' }],
+  };
   const add = (mediaType: string, bytes: Buffer) => {
     const digest = digestOf(bytes);
     blobs.set(digest, bytes);

@@ -9,20 +9,22 @@ import { ExecShell } from './exec-shell.js';
 import type { Names } from './names.js';
 
 /**
- * Says the id of the session before it becomes the command, on the stream that the session begins with: `$1` and `$2` are rows and columns, the rest is the
- * command. Podman has no size for a terminal before it is resized.
+ * Says the id of the session before it becomes the command, on the stream that the session begins with: `$1` and `$2`
+ * are rows and columns, the rest is the command. Podman has no size for a terminal before it is resized.
  */
 const beginOnTerminal = 'stty rows "$1" cols "$2" 2>/dev/null; echo "$$"; shift 2; exec "$@"';
 const beginOnPipes = 'echo "$$" >&2; shift 2; exec "$@"';
 const logIn = ['sh', '-c', 'if command -v bash >/dev/null 2>&1; then exec bash -l; else exec sh -l; fi'];
 
 /**
- * `$1`: a signal, `$2`: a session. The kernel's table of processes (proc(5), `stat`): after the name in parentheses come state, parent, group, session. Only a
- * shell is needed, since many images have no `ps` or `pkill`.
+ * `$1`: a signal, `$2`: a session. The kernel's table of processes (proc(5), `stat`): after the name in parentheses
+ * come state, parent, group, session. Only a shell is needed, since many images have no `ps` or `pkill`.
  */
 const signalSession = `for d in /proc/[0-9]*; do { read -r l < "$d/stat"; } 2>/dev/null || continue
 p=\${d#/proc/}; set -- "$1" "$2" \${l##*) }; [ "$6" = "$2" ] && kill -s "$1" "$p"; done 2>/dev/null`;
-/** HUP as a terminal that is closed sends it, then KILL to the session's first process if it is still there after 5 s. */
+/**
+ * HUP as a terminal that is closed sends it, then KILL to the session's first process if it is still there after 5 s.
+ */
 const endSession = `(set -- HUP "$1"; ${signalSession}); n=0
 while kill -0 "$1" 2>/dev/null && [ $n -lt 25 ]; do sleep 0.2 || break; n=$((n+1)); done; kill -s KILL "$1" 2>/dev/null`;
 

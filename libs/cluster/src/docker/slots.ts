@@ -7,7 +7,10 @@ export class Slots {
     this.#free = count;
   }
 
-  /** Resolves with what gives the slot back, which may be called more than once. Rejects with the signal's reason when it is aborted before. */
+  /**
+   * Resolves with what gives the slot back, which may be called more than once. Rejects with the signal's reason when
+   * it is aborted before.
+   */
   async take(signal: AbortSignal): Promise<() => void> {
     signal.throwIfAborted();
     if (this.#free > 0) this.#free -= 1;

@@ -11,8 +11,8 @@ const usageMs = 600_000;
 const inUse = /in use|being used/i;
 
 /**
- * Shared volumes as named volumes of the engine. It enforces no size. Whose one is its label says, never its name: another team's, which a restored database knows
- * no more, is left as it is.
+ * Shared volumes as named volumes of the engine. It enforces no size. Whose one is its label says, never its name:
+ * another team's, which a restored database knows no more, is left as it is.
  */
 export class Volumes {
   #usage: ReadonlyMap<string, number> = new Map();
@@ -33,7 +33,8 @@ export class Volumes {
       // An engine answers with the volume that is there already, whoever made it.
       const { Labels } = await this.#create({ Name, Labels: labels }, signal);
       if (this.names.isOfTeam(Labels, ref.teamId)) return;
-      if (!this.names.isOurs(Labels)) throw new ClusterError('invalid', `A volume that Atoll has not created is named ${Name}.`);
+      if (!this.names.isOurs(Labels))
+        throw new ClusterError('invalid', `A volume that Atoll has not created is named ${Name}.`);
     }
     throw new ClusterError('invalid', `Another team has the volume ${this.names.ofVolume(ref)[1]}.`);
   }
@@ -66,7 +67,9 @@ export class Volumes {
     if (refs.length > 0) this.#refreshUsage();
     return refs.map((ref) => {
       const name = this.names.ofVolume(ref).find((each) => this.names.isOfTeam(present.get(each), ref.teamId));
-      return name === undefined ? { phase: 'absent' } : { phase: 'ready', sizeGb: null, usedBytes: this.#usage.get(name) ?? null };
+      return name === undefined
+        ? { phase: 'absent' }
+        : { phase: 'ready', sizeGb: null, usedBytes: this.#usage.get(name) ?? null };
     });
   }
 
@@ -106,7 +109,11 @@ export class Volumes {
     const { signal } = new AbortController();
     const call = { method: 'GET', path: '/system/df', query: { type: 'volume' }, signal, deadlineMs: usageMs } as const;
     const { Volumes: found } = await this.engine.json<{ Volumes: VolumeAnswer[] | null }>(call);
-    return new Map((found ?? []).flatMap(({ Name, UsageData }) => (UsageData && UsageData.Size >= 0 ? [[Name, UsageData.Size]] : [])));
+    return new Map(
+      (found ?? []).flatMap(({ Name, UsageData }) =>
+        UsageData && UsageData.Size >= 0 ? [[Name, UsageData.Size]] : [],
+      ),
+    );
   }
 
   async remove(ref: VolumeRef, signal: AbortSignal): Promise<void> {

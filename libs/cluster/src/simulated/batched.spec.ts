@@ -18,7 +18,9 @@ it('of very many no statement has more than 500, and a failure is told those who
     sizes.push(numbers.length);
     return sizes.length === 1 ? Promise.reject(new Error('It is away.')) : Promise.resolve(numbers);
   });
-  const answers = await Promise.all(Array.from({ length: 1_200 }, (_, number) => some.ask(number).catch((error: Error) => error.message)));
+  const answers = await Promise.all(
+    Array.from({ length: 1_200 }, (_, number) => some.ask(number).catch((error: Error) => error.message)),
+  );
   expect(sizes).toEqual([500, 500, 200]);
   expect(answers).toEqual(Array.from({ length: 1_200 }, (_, number) => (number < 500 ? 'It is away.' : number)));
 });

@@ -7,7 +7,10 @@ interface Waiting<Question, Answer> {
 /** Questions in one statement. */
 const mostAtOnce = 500;
 
-/** Asks at once for all that is asked for in one turn of the event loop, so that thousands who poll at the same instant cost a few statements. */
+/**
+ * Asks at once for all that is asked for in one turn of the event loop, so that thousands who poll at the same instant
+ * cost a few statements.
+ */
 export class Batched<Question, Answer> {
   #waiting: Waiting<Question, Answer>[] = [];
 

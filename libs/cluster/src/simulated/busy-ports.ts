@@ -1,6 +1,9 @@
 import { createServer } from 'node:net';
 
-/** The code of a listener's error where something else has the port. Any other, such as that of a wrong address, is the same with every port. */
+/**
+ * The code of a listener's error where something else has the port. Any other, such as that of a wrong address, is the
+ * same with every port.
+ */
 export const portTaken = 'EADDRINUSE';
 
 /** Those of these ports on which something else on the host listens now, by TCP. */

@@ -2,10 +2,16 @@ import { createSocket, type Socket as UdpSocket } from 'node:dgram';
 import { createServer as createTcpServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { createSecureContext, TLSSocket, type SecureContext } from 'node:tls';
 
-/** What answers behind a door. `respond` gives the name of the pod that runs now, and notes the request in its log; null: none runs. */
+/**
+ * What answers behind a door. `respond` gives the name of the pod that runs now, and notes the request in its log;
+ * null: none runs.
+ */
 export interface Behind {
   respond(request: string): Promise<string | null>;
-  /** The name of the pod, where it is one that says so to each connection and packet, and then sends back what it receives; null otherwise. */
+  /**
+   * The name of the pod, where it is one that says so to each connection and packet, and then sends back what it
+   * receives; null otherwise.
+   */
   echoes(): Promise<string | null>;
 }
 
@@ -25,8 +31,16 @@ const datagramsAtOnce = 16;
 const longestLine = 8_192;
 const isHttp = /^([A-Z]{3,10}) (\S{1,2000}) HTTP\/1\.[01]\r?$/;
 
-/** Listens on a TCP port for a simulated pod: HTTP gets a page, any other line an echo, each with the name of the pod. Rejects where the port is taken. */
-export async function listenTcp(host: string, port: number, tls: SecureContext | null, behind: Behind): Promise<Listener> {
+/**
+ * Listens on a TCP port for a simulated pod: HTTP gets a page, any other line an echo, each with the name of the pod.
+ * Rejects where the port is taken.
+ */
+export async function listenTcp(
+  host: string,
+  port: number,
+  tls: SecureContext | null,
+  behind: Behind,
+): Promise<Listener> {
   let current = tls;
   const open = new Set<Socket>();
   // A client may end its half, and still reads.
@@ -35,7 +49,8 @@ export async function listenTcp(host: string, port: number, tls: SecureContext |
     socket.once('close', () => open.delete(socket));
     socket.setTimeout(idleMs, () => socket.destroy());
     socket.on('error', () => socket.destroy());
-    const secure = current && new TLSSocket(socket, { isServer: true, secureContext: current }).on('error', () => socket.destroy());
+    const secure =
+      current && new TLSSocket(socket, { isServer: true, secureContext: current }).on('error', () => socket.destroy());
     welcome(secure ?? socket, behind).catch(() => socket.destroy());
   });
   server.maxConnections = connectionsAtOnce;
@@ -59,7 +74,9 @@ export async function listenTcp(host: string, port: number, tls: SecureContext |
   };
 }
 
-/** As `listenTcp`: each datagram is answered by one. Those that come while very many wait for their answers are lost. */
+/**
+ * As `listenTcp`: each datagram is answered by one. Those that come while very many wait for their answers are lost.
+ */
 export async function listenUdp(host: string, port: number, behind: Behind): Promise<Listener> {
   const socket: UdpSocket = createSocket(host.includes(':') ? 'udp6' : 'udp4');
   await new Promise<void>((resolve, reject) => {
@@ -101,7 +118,10 @@ async function welcome(socket: Socket, behind: Behind): Promise<void> {
   socket.pipe(socket);
 }
 
-/** Each line is answered when the one before is: no more is read meanwhile, and nothing is answered once the connection is gone. */
+/**
+ * Each line is answered when the one before is: no more is read meanwhile, and nothing is answered once the connection
+ * is gone.
+ */
 async function serve(socket: Socket, behind: Behind): Promise<void> {
   let text = '';
   socket.setEncoding('utf8');

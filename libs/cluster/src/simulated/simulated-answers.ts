@@ -12,9 +12,15 @@ const patienceMs = 30_000;
 
 type Asked = Pick<WantedDoor, 'cluster' | 'podId' | 'port'>;
 
-/** What simulated pods answer behind their doors: each at its pace, and in turns with the others, however much is asked of it. */
+/**
+ * What simulated pods answer behind their doors: each at its pace, and in turns with the others, however much is asked
+ * of it.
+ */
 export class SimulatedAnswers {
-  private readonly pods = new Lanes({ width: 1, maxWaiting: Infinity, patienceMs }, () => new Error('The pod is asked too much.'));
+  private readonly pods = new Lanes(
+    { width: 1, maxWaiting: Infinity, patienceMs },
+    () => new Error('The pod is asked too much.'),
+  );
   private readonly statements = new Lanes(
     { width: statementsAtOnce, maxWaiting: Infinity, patienceMs },
     () => new Error('Pods are asked too much.'),
@@ -22,7 +28,10 @@ export class SimulatedAnswers {
 
   constructor(private readonly store: SimulatedStore) {}
 
-  /** The name of the pod that runs now, whose log gets a line of the request; null where none does, or is asked for more than it can answer. */
+  /**
+   * The name of the pod that runs now, whose log gets a line of the request; null where none does, or is asked for more
+   * than it can answer.
+   */
   async respond(asked: Asked, request: string): Promise<string | null> {
     const answer = Promise.withResolvers<string | null>();
     const respond = async (): Promise<void> => {

@@ -21,7 +21,9 @@ interface Change {
 
 type Listener = (hint: Hint) => void;
 
-/** Looks for what has changed in all simulated clusters, once for all who watch. Nothing is looked at while nobody does. */
+/**
+ * Looks for what has changed in all simulated clusters, once for all who watch. Nothing is looked at while nobody does.
+ */
 export class SimulatedChanges {
   private readonly listeners = new Map<string, Set<Listener>>();
   private readonly rounds = new Rounds(() => this.look());
@@ -97,7 +99,8 @@ export class SimulatedChanges {
         } else {
           const name = `${cluster} ${kind} ${id} ${run} ${key}`;
           seen.add(name);
-          if (!this.seen.has(name)) for (const listener of this.listeners.get(cluster) ?? []) listener({ kind, id, run });
+          if (!this.seen.has(name))
+            for (const listener of this.listeners.get(cluster) ?? []) listener({ kind, id, run });
         }
       }
       this.seen = seen;

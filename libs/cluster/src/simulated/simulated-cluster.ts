@@ -26,7 +26,10 @@ export const simulatedCapabilities: Capabilities = {
   granularity: 'slice',
 };
 
-/** A cluster without containers: pods that live, write lines and end as their names say. What it is made of is in the database. */
+/**
+ * A cluster without containers: pods that live, write lines and end as their names say. What it is made of is in the
+ * database.
+ */
 export class SimulatedCluster extends ClusterDriver {
   readonly capabilities = simulatedCapabilities;
   readonly runs: SimulatedRuns;
@@ -180,7 +183,8 @@ export class SimulatedCluster extends ClusterDriver {
   private async meet(operation: SimulatedOperation, signal: AbortSignal): Promise<void> {
     await this.world.ready();
     await this.world.faults.meet(this.id, operation, signal);
-    if (signal.aborted) throw new ClusterError('timeout', 'The cluster had not answered when the request was given up.');
+    if (signal.aborted)
+      throw new ClusterError('timeout', 'The cluster had not answered when the request was given up.');
   }
 }
 

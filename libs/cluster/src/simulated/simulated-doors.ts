@@ -36,7 +36,10 @@ export const sealedDoors = {
   purposeOf: (cluster: string, id: string): string => tlsPurpose({ cluster, id }),
 } as const;
 
-/** The doors of one simulated cluster, as rows: whichever process has claimed the listeners opens and closes what they say. */
+/**
+ * The doors of one simulated cluster, as rows: whichever process has claimed the listeners opens and closes what they
+ * say.
+ */
 export class SimulatedDoors {
   constructor(
     private readonly store: SimulatedStore,

@@ -2,7 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { ClusterError } from '../cluster-error.js';
 import { tables, type SimulatedStore } from './simulated-store.js';
 
-/** What befalls the call of a driver: `hang` has no end, `slow` takes two seconds, `away` is a cluster without an answer, `refuse` one that refuses. */
+/**
+ * What befalls the call of a driver: `hang` has no end, `slow` takes two seconds, `away` is a cluster without an
+ * answer, `refuse` one that refuses.
+ */
 export type SimulatedFault = 'hang' | 'slow' | 'away' | 'refuse';
 /** A method of the driver, or all of them. */
 export type SimulatedOperation = 'start' | 'stop' | 'observe' | 'door' | 'volume' | 'list' | 'check' | 'shell' | 'any';
@@ -10,7 +13,10 @@ export type SimulatedOperation = 'start' | 'stop' | 'observe' | 'door' | 'volume
 const slowMs = 2_000;
 const foreverMs = 2 ** 31 - 1;
 
-/** What goes wrong with calls to a simulated cluster: the test door. What goes wrong with a pod is chosen by its name, see `scenarioOf`. */
+/**
+ * What goes wrong with calls to a simulated cluster: the test door. What goes wrong with a pod is chosen by its name,
+ * see `scenarioOf`.
+ */
 export class SimulatedFaults {
   constructor(private readonly store: SimulatedStore) {}
 

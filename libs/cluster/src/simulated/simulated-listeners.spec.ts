@@ -38,7 +38,15 @@ afterAll(async () => {
 
 async function start(id: string, podName: string): Promise<void> {
   const owner = { installationId: 'one', teamId: 'team', gpuaasId: '1' } as never;
-  const pod = { ref: { kind: 'pod' as const, id, run: 1 }, podName, image: 'plain:1', command: [], slices: [], owner, volumes: [] };
+  const pod = {
+    ref: { kind: 'pod' as const, id, run: 1 },
+    podName,
+    image: 'plain:1',
+    command: [],
+    slices: [],
+    owner,
+    volumes: [],
+  };
   await world.cluster('one').runs.start(pod, () => Promise.resolve(true));
 }
 
@@ -112,7 +120,9 @@ it('an address that is none of this machine is no taken port: doors wait and say
   for (; !sights.every(isTold); sights = await see()) await delay(5);
   const trouble = { code: 'unreachable', message: 'The cluster cannot listen on its public address at the moment.' };
   expect(sights).toEqual(refs.map(() => ({ phase: 'opening', trouble })));
-  expect(warned).toEqual([expect.stringMatching(/^Cannot listen on 203\.0\.113\.7 for exposed services; they wait: .*EADDRNOTAVAIL/)]);
+  expect(warned).toEqual([
+    expect.stringMatching(/^Cannot listen on 203\.0\.113\.7 for exposed services; they wait: .*EADDRNOTAVAIL/),
+  ]);
   expect(await world.cluster('one').busyPorts([30_001])).toEqual(new Set());
   await world.close();
   await dataSource.destroy();

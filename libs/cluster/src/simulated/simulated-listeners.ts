@@ -148,19 +148,26 @@ export class SimulatedListeners {
 
   private async listen(row: Row): Promise<Listener> {
     const { cluster, podId, transport, externalPort } = row;
-    const [pod] = await this.store.query<{ name: string }>(`SELECT name FROM ${tables.run} WHERE cluster = $1 AND id = $2 LIMIT 1`, [
-      cluster,
-      podId,
-    ]);
-    if (pod && scenarioOf(pod.name, '') === 'port-taken') throw Object.assign(new Error('taken'), { code: 'EADDRINUSE' });
-    const behind: Behind = { respond: (request) => this.answers.respond(row, request), echoes: () => this.answers.echoes(row) };
+    const [pod] = await this.store.query<{ name: string }>(
+      `SELECT name FROM ${tables.run} WHERE cluster = $1 AND id = $2 LIMIT 1`,
+      [cluster, podId],
+    );
+    if (pod && scenarioOf(pod.name, '') === 'port-taken')
+      throw Object.assign(new Error('taken'), { code: 'EADDRINUSE' });
+    const behind: Behind = {
+      respond: (request) => this.answers.respond(row, request),
+      echoes: () => this.answers.echoes(row),
+    };
     if (transport === 'udp') return listenUdp(this.host, externalPort, behind);
     return listenTcp(this.host, externalPort, contextFor(this.tlsOf(row)), behind);
   }
 
   private tlsOf({ sealedTls, ...door }: Row): { certificate: string; key: string } | null {
     if (sealedTls === null) return null;
-    return JSON.parse(this.secrets.open(sealedTls, tlsPurpose(door)).toString('utf8')) as { certificate: string; key: string };
+    return JSON.parse(this.secrets.open(sealedTls, tlsPurpose(door)).toString('utf8')) as {
+      certificate: string;
+      key: string;
+    };
   }
 
   private async note({ cluster, id, run }: Row, openedBy: string | null, trouble: string | null): Promise<void> {

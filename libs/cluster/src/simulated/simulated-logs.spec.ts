@@ -20,7 +20,8 @@ afterAll(async () => {
 });
 
 const owner = { installationId: 'one', teamId: 'team', gpuaasId: '1' } as never;
-const refsOf = (count: number) => Array.from({ length: count }, (_, at) => ({ kind: 'pod' as const, id: `pod-${at}`, run: 1 }));
+const refsOf = (count: number) =>
+  Array.from({ length: count }, (_, at) => ({ kind: 'pod' as const, id: `pod-${at}`, run: 1 }));
 
 it('many who read at once cost few statements, and each reads its own run', async () => {
   const rows = rowsOf(dataSource);
@@ -31,7 +32,12 @@ it('many who read at once cost few statements, and each reads its own run', asyn
       return rows.query(sql, values);
     },
   };
-  const world = new SimulatedWorld({ store, listenHost: '127.0.0.1', secrets: new Sealer(Sealer.createKeys()), pullMs: 0 });
+  const world = new SimulatedWorld({
+    store,
+    listenHost: '127.0.0.1',
+    secrets: new Sealer(Sealer.createKeys()),
+    pullMs: 0,
+  });
   await world.ready();
   const cluster = world.cluster('one');
   const refs = refsOf(readers);
@@ -42,7 +48,8 @@ it('many who read at once cost few statements, and each reads its own run', asyn
   const stop = new AbortController();
   const soon = AbortSignal.any([stop.signal, AbortSignal.timeout(60_000 * timeoutFactor)]);
   const reading = refs.map((ref) => cluster.readLogs(ref, null, soon));
-  const nextOf = async (lines: AsyncGenerator<LogBatch>) => ((await lines.next()).value as LogBatch).lines.map(({ message }) => message);
+  const nextOf = async (lines: AsyncGenerator<LogBatch>) =>
+    ((await lines.next()).value as LogBatch).lines.map(({ message }) => message);
   const first = await Promise.all(reading.map(nextOf));
   expect(statements).toBeLessThan(readers);
   expect(first.map(([message]) => message)).toEqual(refs.map(({ id }) => `${id}: started idle:1`));
@@ -67,8 +74,9 @@ it('those who read all that was written in a long time take turns of the event l
   const cluster = world.cluster('two');
   const refs = refsOf(20);
   for (const ref of refs)
-    await cluster.runs.start({ ref, podName: ref.id, image: 'idle:1', command: [], slices: [], owner, volumes: [] }, () =>
-      Promise.resolve(true),
+    await cluster.runs.start(
+      { ref, podName: ref.id, image: 'idle:1', command: [], slices: [], owner, volumes: [] },
+      () => Promise.resolve(true),
     );
   await dataSource.query(`UPDATE ${tables.run} SET ready_at = ready_at - interval '10 minutes' WHERE cluster = 'two'`);
   let [turn, isOver] = [0, false];

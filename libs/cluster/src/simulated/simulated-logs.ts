@@ -12,7 +12,9 @@ const everyMs = 1_000;
 const settleMs = 300;
 const pollMs = 400;
 const perBatch = 500;
-/** Of more lines, the batch is made in a turn of the event loop of its own: at a start, all readers are as far behind. */
+/**
+ * Of more lines, the batch is made in a turn of the event loop of its own: at a start, all readers are as far behind.
+ */
 const manyLines = 100;
 
 /** Of a run, what its lines follow from. */
@@ -27,7 +29,10 @@ export interface LoggedRun {
   readonly nowMs: number;
 }
 
-/** Where a reader is: instant, whether the line was added by a door (1) or written by the process (0), and its number there. */
+/**
+ * Where a reader is: instant, whether the line was added by a door (1) or written by the process (0), and its number
+ * there.
+ */
 interface Position {
   readonly ms: number;
   readonly source: 0 | 1;
@@ -58,7 +63,11 @@ export class SimulatedLogs {
   readonly #added: Batched<AddedSince, readonly Placed[]>;
   readonly #turns = new Turns();
 
-  constructor(store: SimulatedStore, cluster: string, runs: { logged(refs: readonly ObjectRef[]): Promise<(LoggedRun | undefined)[]> }) {
+  constructor(
+    store: SimulatedStore,
+    cluster: string,
+    runs: { logged(refs: readonly ObjectRef[]): Promise<(LoggedRun | undefined)[]> },
+  ) {
     this.#runs = new Batched((refs) => runs.logged(refs));
     this.#added = new Batched<AddedSince, readonly Placed[]>((asked) => addedLines(store, cluster, asked));
   }
@@ -76,9 +85,11 @@ export class SimulatedLogs {
       const hasEnded = run.endsMs !== null && run.endsMs <= untilMs;
       position = placed.at(-1) ?? position;
       const isComplete = hasEnded && placed.length < perBatch;
-      if (placed.length > 0 || isComplete) yield { lines: placed.map(({ line }) => line), cursor: cursorOf(position), isComplete };
+      if (placed.length > 0 || isComplete)
+        yield { lines: placed.map(({ line }) => line), cursor: cursorOf(position), isComplete };
       if (isComplete) return;
-      if (placed.length < perBatch) await delay(pollMs - (Date.now() % pollMs), undefined, { signal }).catch(() => undefined);
+      if (placed.length < perBatch)
+        await delay(pollMs - (Date.now() % pollMs), undefined, { signal }).catch(() => undefined);
     }
   }
 

@@ -38,8 +38,9 @@ const columns = `id, run, name, spec, nullif(ready_at, 'infinity') AS ready_at, 
   clock_timestamp()::timestamptz(3) AS now`;
 
 /**
- * The runs of pods, or of VMs, in simulated clusters. When a run is requested it is decided when its image will be there, and when and how it ends: what it is at any
- * instant follows from its row, so nothing has to run for it, and no crash of a process changes it.
+ * The runs of pods, or of VMs, in simulated clusters. When a run is requested it is decided when its image will be
+ * there, and when and how it ends: what it is at any instant follows from its row, so nothing has to run for it, and no
+ * crash of a process changes it.
  */
 export class SimulatedRuns {
   constructor(
@@ -51,7 +52,10 @@ export class SimulatedRuns {
     private readonly kind: 'pod' | 'vm' = 'pod',
   ) {}
 
-  async start({ ref, podName, image, command, slices, owner, volumes }: StartedRun, isWanted: () => Promise<boolean>): Promise<void> {
+  async start(
+    { ref, podName, image, command, slices, owner, volumes }: StartedRun,
+    isWanted: () => Promise<boolean>,
+  ): Promise<void> {
     if (volumes.length > 0) {
       if (await this.find(ref)) return;
       await this.volumes.write(volumes.map(({ volumeId }) => volumeId));
@@ -126,7 +130,10 @@ export class SimulatedRuns {
     if (!row) return;
     const values = [this.cluster, ref.id, ref.run];
     await this.store.query(`DELETE FROM ${tables.line} WHERE cluster = $1 AND id = $2 AND run = $3`, values);
-    await this.store.query(`DELETE FROM ${tables.run} WHERE cluster = $1 AND kind = $4 AND id = $2 AND run = $3`, [...values, this.kind]);
+    await this.store.query(`DELETE FROM ${tables.run} WHERE cluster = $1 AND kind = $4 AND id = $2 AND run = $3`, [
+      ...values,
+      this.kind,
+    ]);
   }
 
   async *list(): AsyncGenerator<FoundObject> {
@@ -136,7 +143,8 @@ export class SimulatedRuns {
         `SELECT id, run, requested_at FROM ${tables.run} WHERE cluster = $1 AND kind = $4 AND (id, run) > ($2, $3) ORDER BY id, run LIMIT 1000`,
         [this.cluster, ...after, this.kind],
       );
-      for (const { id, run, requested_at } of rows) yield { ref: { kind: this.kind, id, run }, createdAt: requested_at };
+      for (const { id, run, requested_at } of rows)
+        yield { ref: { kind: this.kind, id, run }, createdAt: requested_at };
       const last = rows.at(-1);
       if (!last || rows.length < 1000) return;
       after = [last.id, last.run];
@@ -194,11 +202,15 @@ function sightOf(row: Row | undefined): RunSight {
   const isReady = ready_at !== null && ready_at <= now;
   if (ends_at && ends_at <= now) {
     const startedAt = ready_at && ready_at <= ends_at && !trouble ? ready_at : null;
-    const exit = { code: startedAt ? exit_code : null, outOfMemory: is_out_of_memory ? ('yes' as const) : ('no' as const) };
+    const exit = {
+      code: startedAt ? exit_code : null,
+      outOfMemory: is_out_of_memory ? ('yes' as const) : ('no' as const),
+    };
     return { phase: 'ended', startedAt, exit: { ...exit, reason: null, at: ends_at } };
   }
   if (stop_requested_at) return { phase: 'stopping' };
-  if (isReady && trouble) return { phase: 'preparing', pull: null, trouble: { code: trouble, message: messages[trouble] ?? 'It failed.' } };
+  if (isReady && trouble)
+    return { phase: 'preparing', pull: null, trouble: { code: trouble, message: messages[trouble] ?? 'It failed.' } };
   if (isReady && ready_at) return { phase: 'running', startedAt: ready_at, trouble: null };
   return { phase: 'preparing', pull: { doneBytes: 250_000_000, totalBytes: 1_000_000_000 }, trouble: null };
 }

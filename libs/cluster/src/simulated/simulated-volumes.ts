@@ -43,7 +43,8 @@ export class SimulatedVolumes {
          AND (SELECT count(*) FROM ${tables.volume} WHERE cluster = $1 AND id = ANY ($2)) = cardinality($2::text[]) RETURNING id`,
       [this.cluster, wanted, writtenBytes],
     );
-    if (written.length < wanted.length) throw new ClusterError('not_found', 'A volume that the pod mounts does not exist.');
+    if (written.length < wanted.length)
+      throw new ClusterError('not_found', 'A volume that the pod mounts does not exist.');
   }
 
   async remove({ id }: VolumeRef): Promise<void> {

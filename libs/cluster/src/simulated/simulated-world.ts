@@ -18,7 +18,9 @@ export interface SimulatedOptions {
   readonly warn?: (sentence: string) => void;
 }
 
-/** The simulated clusters of an installation, as one process has them. Several processes on one database have the same. */
+/**
+ * The simulated clusters of an installation, as one process has them. Several processes on one database have the same.
+ */
 export class SimulatedWorld {
   readonly faults: SimulatedFaults;
   private readonly clusters = new Map<string, SimulatedCluster>();

@@ -18,7 +18,11 @@ class PriceTerms {
   @Text({ max: 64, example: 'vgpu', description: 'Unit of the SKU, the same for all of its prices.' })
   unit!: string;
 
-  @DecimalText({ max: 1_000_000_000, example: '1.25', description: 'Price per unit and hour, 0 to 1000000000 with at most 9 decimals.' })
+  @DecimalText({
+    max: 1_000_000_000,
+    example: '1.25',
+    description: 'Price per unit and hour, 0 to 1000000000 with at most 9 decimals.',
+  })
   unit_price!: string;
 
   @Instant({
@@ -49,7 +53,10 @@ export class Price extends PriceTerms {
   @Instant()
   created_at!: string;
 
-  @Instant({ nullable: true, description: 'Instant at which another price with the same start replaced it; null while it holds.' })
+  @Instant({
+    nullable: true,
+    description: 'Instant at which another price with the same start replaced it; null while it holds.',
+  })
   replaced_at!: string | null;
 }
 
@@ -96,8 +103,8 @@ export class PricesInForce {
 /** Prices for the projections of other services that start without any. For services alone. */
 export const priceDirectory = contract('billing.directory', {
   /**
-   * The next 500 prices in force, in the order of their ids. Empty after the last. A price that is added or replaced meanwhile may be missing,
-   * and `priceChanged` tells of it; each that was in force all the time is there.
+   * The next 500 prices in force, in the order of their ids. Empty after the last. A price that is added or replaced
+   * meanwhile may be missing, and `priceChanged` tells of it; each that was in force all the time is there.
    */
   page: operation(PricesAfter, PricesInForce),
 });

@@ -18,7 +18,8 @@ const aDay = [
 const aDate = {
   max: 19,
   pattern: new RegExp(String.raw`^(?:${aDay})T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d$`),
-  patternHint: 'a real date and time in the years 2000 to 2199 as YYYY-MM-DDTHH:MM:SS, such as 2026-10-01T00:00:00, without a zone',
+  patternHint:
+    'a real date and time in the years 2000 to 2199 as YYYY-MM-DDTHH:MM:SS, such as 2026-10-01T00:00:00, without a zone',
 };
 const aMonth = {
   max: 7,
@@ -39,10 +40,18 @@ class InTimezone {
 
 /** Which time a report is of: from `start_date` up to and without `end_date`, wall-clock times in `timezone`. */
 export class BillingRange extends InTimezone {
-  @Text({ ...aDate, example: '2026-10-01T00:00:00', description: 'Start of the range: wall-clock time, years 2000 to 2199.' })
+  @Text({
+    ...aDate,
+    example: '2026-10-01T00:00:00',
+    description: 'Start of the range: wall-clock time, years 2000 to 2199.',
+  })
   start_date!: string;
 
-  @Text({ ...aDate, example: '2026-11-01T00:00:00', description: 'End of the range, not part of it: wall-clock time, years 2000 to 2199.' })
+  @Text({
+    ...aDate,
+    example: '2026-11-01T00:00:00',
+    description: 'End of the range, not part of it: wall-clock time, years 2000 to 2199.',
+  })
   end_date!: string;
 
   @OneOf('BillingInterval', billingIntervals, { example: 'daily' })

@@ -114,7 +114,10 @@ export class BillingReport extends InCurrency {
   @ListOf(() => BillingBucket, unlimited)
   intervals!: BillingBucket[];
 
-  @ListOf(() => UnpricedUsage, { ...unlimited, description: 'Usage without a price; it costs nothing until it gets one.' })
+  @ListOf(() => UnpricedUsage, {
+    ...unlimited,
+    description: 'Usage without a price; it costs nothing until it gets one.',
+  })
   unpriced!: UnpricedUsage[];
 }
 
@@ -183,7 +186,9 @@ export class PoolsReport extends BillingReport {
 
 /** With what a vGPU hour of the pool cost on average. */
 export class RatedPool extends BilledPool {
-  @Money('Exact cost by exact vGPU hours, those without a price too: the price itself where one applied. Rounded half up.')
+  @Money(
+    'Exact cost by exact vGPU hours, those without a price too: the price itself where one applied. Rounded half up.',
+  )
   vgpu_hour_cost!: string;
 }
 
@@ -239,7 +244,10 @@ export class CostChange {
   percent!: number | null;
 }
 
-/** `price_effect` and `quantity_effect` add up to `change`. With P = cost / unit_hours: quantity_effect = (Q1 − Q0) × P0; where Q0 or Q1 is 0 all is quantity. */
+/**
+ * `price_effect` and `quantity_effect` add up to `change`. With P = cost / unit_hours: quantity_effect = (Q1 − Q0) ×
+ * P0; where Q0 or Q1 is 0 all is quantity.
+ */
 export class ItemChange extends Priced {
   @Money()
   start_cost!: string;

@@ -24,7 +24,8 @@ function faultsOf(plain: unknown): string[] {
     readUsageEvents(plain);
     return [];
   } catch (error) {
-    if (error instanceof AppError && error.code === 'invalid_input') return (error.details.errors ?? []).map(({ path }) => path);
+    if (error instanceof AppError && error.code === 'invalid_input')
+      return (error.details.errors ?? []).map(({ path }) => path);
     throw error;
   }
 }
@@ -51,7 +52,14 @@ describe('a batch of facts', () => {
 
   it('names each fault by the index of its fact', () => {
     const { quantity: _quantity, ...missing } = good;
-    const events = [good, { ...good, kind: 'gpu', sequence: 1.5 }, missing, 7, { ...good, colour: 1 }, { ...good, sequence: '3' }];
+    const events = [
+      good,
+      { ...good, kind: 'gpu', sequence: 1.5 },
+      missing,
+      7,
+      { ...good, colour: 1 },
+      { ...good, sequence: '3' },
+    ];
     expect(faultsOf({ events, more: 1 }).sort()).toEqual([
       'events.1.kind',
       'events.1.sequence',
@@ -100,7 +108,9 @@ describe('a batch of facts', () => {
     Infinity,
     -1,
     [1],
-  ])('refuses the quantity %s', (written) => expect(faultsOf({ events: [{ ...good, quantity: written }] })).toEqual(['events.0.quantity']));
+  ])('refuses the quantity %s', (written) =>
+    expect(faultsOf({ events: [{ ...good, quantity: written }] })).toEqual(['events.0.quantity']),
+  );
 
   it.each([
     '2026-10-01',
@@ -191,7 +201,11 @@ describe('the check of a fact', () => {
         const declared = validateSync(plainToInstance(UsageEvent, event), { forbidUnknownValues: false }).some(
           (fault) => fault.property === field,
         );
-        expect([field, given, faultsOf({ events: [event] }).includes(`events.0.${field}`)]).toEqual([field, given, declared]);
+        expect([field, given, faultsOf({ events: [event] }).includes(`events.0.${field}`)]).toEqual([
+          field,
+          given,
+          declared,
+        ]);
       }),
       { numRuns: 2000 },
     );
@@ -199,7 +213,11 @@ describe('the check of a fact', () => {
 
   it('never fails but by a refusal', () => {
     assert(
-      property(anything(), record({ events: anything() }), (one, other) => void [one, other, { events: [one] }].map(faultsOf)),
+      property(
+        anything(),
+        record({ events: anything() }),
+        (one, other) => void [one, other, { events: [one] }].map(faultsOf),
+      ),
       { numRuns: 500 },
     );
   });

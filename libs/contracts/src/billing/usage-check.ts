@@ -76,8 +76,9 @@ const ofCallers = Object.entries({ ...fields, quantity: { ...fields.quantity, re
 const known: ReadonlySet<string> = new Set(Object.keys(fields));
 
 /**
- * The facts of `{events: […]}` as services tell them to each other, whose quantities are decimal text: each checked, quantities without an exponent. Throws
- * `invalid_input` that names each fault by the index of its event: `events.3.quantity`.
+ * The facts of `{events: […]}` as services tell them to each other, whose quantities are decimal text: each checked,
+ * quantities without an exponent. Throws `invalid_input` that names each fault by the index of its event:
+ * `events.3.quantity`.
  */
 export function readUsageEvents(plain: unknown): UsageEvent[] {
   return readEvents(plain, ofServices);
@@ -90,7 +91,8 @@ export function readRequestedUsage(plain: unknown): UsageEvent[] {
 
 function readEvents(plain: unknown, entries: readonly [name: string, field: Field][]): UsageEvent[] {
   const body = plain as { events?: unknown } | null;
-  const unknown = typeof body === 'object' && body !== null ? Object.keys(body).filter((name) => name !== 'events') : [];
+  const unknown =
+    typeof body === 'object' && body !== null ? Object.keys(body).filter((name) => name !== 'events') : [];
   const faults: FieldError[] = unknown.map((name) => unknownField(name));
   const events = body?.events;
   if (!Array.isArray(events) || events.length === 0 || events.length > maxUsageEvents) {
@@ -103,7 +105,12 @@ function readEvents(plain: unknown, entries: readonly [name: string, field: Fiel
 }
 
 /** One fact; adds to `faults` what is wrong with it. */
-function readUsageEvent(plain: unknown, entries: readonly [name: string, field: Field][], path: string, faults: FieldError[]): UsageEvent {
+function readUsageEvent(
+  plain: unknown,
+  entries: readonly [name: string, field: Field][],
+  path: string,
+  faults: FieldError[],
+): UsageEvent {
   const event: Record<string, unknown> = {};
   if (typeof plain !== 'object' || plain === null || Array.isArray(plain)) {
     faults.push({ path, code: 'isObject', message: `${path} must be an object` });
@@ -115,23 +122,32 @@ function readUsageEvent(plain: unknown, entries: readonly [name: string, field: 
     const value = given[name];
     if (value === undefined && !required) continue;
     const result = read(value);
-    if (result === undefined) faults.push({ path: `${path}.${name}`, code: name, message: `${path}.${name} must be ${expected}` });
+    if (result === undefined)
+      faults.push({ path: `${path}.${name}`, code: name, message: `${path}.${name} must be ${expected}` });
     else event[name] = result;
   }
   if (event.kind === 'gpuaas_pool' && given.pool_id === undefined) {
-    faults.push({ path: `${path}.pool_id`, code: 'pool_id', message: `${path}.pool_id is needed for the kind gpuaas_pool` });
+    faults.push({
+      path: `${path}.pool_id`,
+      code: 'pool_id',
+      message: `${path}.pool_id is needed for the kind gpuaas_pool`,
+    });
   }
   return event as unknown as UsageEvent;
 }
 
 const [earliestMs, endMs] = [Date.UTC(2000, 0), Date.UTC(10_000, 0)];
-const timeForm = /^(\d{4})-(\d\d)-(\d\d)T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,3})?(?:Z|[+-](?:0\d|1[0-4]):[0-5]\d)$/;
+const timeForm =
+  /^(\d{4})-(\d\d)-(\d\d)T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,3})?(?:Z|[+-](?:0\d|1[0-4]):[0-5]\d)$/;
 
 function readTime(value: unknown): string | undefined {
   const [, year = '', month = '', day = ''] = (typeof value === 'string' && timeForm.exec(value)) || [];
   // Date.parse takes 30 February for 2 March.
   const isReal =
-    Number(month) >= 1 && Number(month) <= 12 && Number(day) >= 1 && Number(day) <= new Date(Date.UTC(+year, +month, 0)).getUTCDate();
+    Number(month) >= 1 &&
+    Number(month) <= 12 &&
+    Number(day) >= 1 &&
+    Number(day) <= new Date(Date.UTC(+year, +month, 0)).getUTCDate();
   if (!isReal || year < '2000') return undefined;
   // An offset may move it out of the years that it is written in.
   const ms = Date.parse(value as string);
@@ -169,18 +185,26 @@ function readNumber(value: unknown): string | undefined {
 /** One of them may have the name of a number that is kept as it is written. */
 function readAttributes(value: unknown): unknown {
   const { quantity } = (value ?? {}) as { quantity?: unknown };
-  const attributes = quantity instanceof ExactNumber ? { ...(value as object), quantity: Number(quantity.text) } : value;
+  const attributes =
+    quantity instanceof ExactNumber ? { ...(value as object), quantity: Number(quantity.text) } : value;
   return isAttributes(attributes) ? attributes : undefined;
 }
 
 function isAttributes(value: unknown): boolean {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
   const attributes = Object.entries(value);
-  return attributes.length <= maxAttributes && attributes.every(([name, entry]) => attributeName.test(name) && isAttribute(entry));
+  return (
+    attributes.length <= maxAttributes &&
+    attributes.every(([name, entry]) => attributeName.test(name) && isAttribute(entry))
+  );
 }
 
 function isAttribute(value: unknown): boolean {
-  return typeof value === 'boolean' || (typeof value === 'number' && Number.isFinite(value)) || isLine(value, maxAttributeText);
+  return (
+    typeof value === 'boolean' ||
+    (typeof value === 'number' && Number.isFinite(value)) ||
+    isLine(value, maxAttributeText)
+  );
 }
 
 function unknownField(path: string): FieldError {

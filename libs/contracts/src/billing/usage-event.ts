@@ -12,11 +12,16 @@ export type UsageKind = (typeof usageKinds)[number];
 export type UsageAttributes = Record<string, string | number | boolean>;
 
 /**
- * A fact: at `time`, the resource has `quantity` units of the SKU, until the next fact of its timeline (team_id, resource_id, sku) says otherwise.
- * Facts may come twice, late, and out of order. At one instant the greater `sequence`, then the greater `(source, id)` bytewise, holds.
+ * A fact: at `time`, the resource has `quantity` units of the SKU, until the next fact of its timeline (team_id,
+ * resource_id, sku) says otherwise. Facts may come twice, late, and out of order. At one instant the greater
+ * `sequence`, then the greater `(source, id)` bytewise, holds.
  */
 export class UsageEvent {
-  @Text({ max: 64, example: 'meter-1', description: 'Name of the meter that sends the fact; names that begin with `atoll-` are reserved.' })
+  @Text({
+    max: 64,
+    example: 'meter-1',
+    description: 'Name of the meter that sends the fact; names that begin with `atoll-` are reserved.',
+  })
   source!: string;
 
   @Text({ max: 128, example: 'f6a1c8', description: 'Id of the fact, unique for ever within its source.' })
@@ -76,7 +81,11 @@ export class UsageEvent {
     maxProperties: maxAttributes,
     propertyNames: { pattern: attributeName.source },
     additionalProperties: {
-      anyOf: [{ type: 'string', minLength: 1, maxLength: maxAttributeText, pattern: linePattern }, { type: 'number' }, { type: 'boolean' }],
+      anyOf: [
+        { type: 'string', minLength: 1, maxLength: maxAttributeText, pattern: linePattern },
+        { type: 'number' },
+        { type: 'boolean' },
+      ],
     },
     example: { pool_name: 'a100-spatial', pool_profiles: 1, profile: '1g.10gb', v_ram_gb: 10 },
     description:

@@ -5,7 +5,9 @@ import { ListOf } from '../fields.js';
 import { readRequestedUsage, readUsageEvents } from './usage-check.js';
 import { UsageEvent } from './usage-event.js';
 
-/** As it is requested. Reads itself: a thousand facts are too many for a validator that looks at each by its decorators. */
+/**
+ * As it is requested. Reads itself: a thousand facts are too many for a validator that looks at each by its decorators.
+ */
 export class RecordUsage {
   @ListOf(() => UsageEvent, { min: 1, max: 1000 })
   events!: UsageEvent[];
@@ -30,7 +32,11 @@ export class UsageRecorded {
   @ApiProperty({ type: 'integer', example: 3, description: 'Number of facts that are new.' })
   accepted!: number;
 
-  @ApiProperty({ type: 'integer', example: 0, description: 'Number of facts that were known already, with the same content.' })
+  @ApiProperty({
+    type: 'integer',
+    example: 0,
+    description: 'Number of facts that were known already, with the same content.',
+  })
   duplicates!: number;
 }
 

@@ -78,7 +78,11 @@ export class RegisterBaremetalNode {
   @Nested(() => BaremetalCredential, { description: 'Credential of `ssh_user`; never returned.' })
   credential!: BaremetalCredential;
 
-  @Text({ ...aHostKey, optional: true, description: 'Host key that is expected; the one of the first check unless given.' })
+  @Text({
+    ...aHostKey,
+    optional: true,
+    description: 'Host key that is expected; the one of the first check unless given.',
+  })
   host_key?: string;
 
   @OneOf('BaremetalDriver', baremetalDrivers, {
@@ -93,7 +97,10 @@ export class RegisterBaremetalNode {
   })
   tenant_sudo?: boolean;
 
-  @OneOf('HomeRule', homeRules, { optional: true, description: 'Fate of home folders at release, archive unless given.' })
+  @OneOf('HomeRule', homeRules, {
+    optional: true,
+    description: 'Fate of home folders at release, archive unless given.',
+  })
   home?: HomeRule;
 
   @Nested(() => BaremetalReinstall, { optional: true, description: 'Hook that installs the host anew.' })
@@ -112,16 +119,28 @@ export class UpdateBaremetalNodeBody {
   @Nested(() => BaremetalCredential, { optional: true, description: 'Credential of `ssh_user`.' })
   credential?: BaremetalCredential;
 
-  @Text({ ...aHostKey, optional: true, nullable: true, description: 'Host key that is expected; null: the one of the next check.' })
+  @Text({
+    ...aHostKey,
+    optional: true,
+    nullable: true,
+    description: 'Host key that is expected; null: the one of the next check.',
+  })
   host_key?: string | null;
 
   @Flag({ optional: true, description: 'Whether the node is kept from new tenants.' })
   maintenance?: boolean;
 
-  @Flag({ optional: true, description: 'Whether the node is kept from new tenants for good, so that no request waits for it.' })
+  @Flag({
+    optional: true,
+    description: 'Whether the node is kept from new tenants for good, so that no request waits for it.',
+  })
   retired?: boolean;
 
-  @Nested(() => BaremetalReinstall, { optional: true, nullable: true, description: 'Hook that installs the host anew; null for none.' })
+  @Nested(() => BaremetalReinstall, {
+    optional: true,
+    nullable: true,
+    description: 'Hook that installs the host anew; null for none.',
+  })
   reinstall?: BaremetalReinstall | null;
 
   @OneOf('HomeRule', homeRules, { optional: true, description: 'Fate of home folders at release.' })
@@ -135,7 +154,14 @@ export class ListBaremetalNodes extends PageFromOne {
   region_id?: string;
 }
 
-export const baremetalNodeStatuses = ['Checking', 'Available', 'In service', 'Releasing', 'Check failed', 'Clean failed'] as const;
+export const baremetalNodeStatuses = [
+  'Checking',
+  'Available',
+  'In service',
+  'Releasing',
+  'Check failed',
+  'Clean failed',
+] as const;
 export type BaremetalNodeStatus = (typeof baremetalNodeStatuses)[number];
 
 export class BaremetalNode {
@@ -224,7 +250,8 @@ export class ReinstallCallback {
   @Text({
     ...aHostKey,
     optional: true,
-    description: 'Host key of the host as it is installed now; unless given, the next check pins the one that the host shows.',
+    description:
+      'Host key of the host as it is installed now; unless given, the next check pins the one that the host shows.',
   })
   host_key?: string;
 }

@@ -22,7 +22,12 @@ class HostSize {
 
 /** What a bare-metal host has. */
 export class BaremetalSpecs extends HostSize {
-  @Text({ ...aGpuModel, optional: true, nullable: true, description: `${aGpuModel.description} Needed unless \`gpu_count\` is 0.` })
+  @Text({
+    ...aGpuModel,
+    optional: true,
+    nullable: true,
+    description: `${aGpuModel.description} Needed unless \`gpu_count\` is 0.`,
+  })
   gpu_model?: string | null;
 }
 
@@ -32,7 +37,9 @@ export class BaremetalHostSpecs extends HostSize {
   gpu_model!: string | null;
 }
 
-/** What a request asks for: text matches ignoring case, a number means "at least", and what is left out does not matter. */
+/**
+ * What a request asks for: text matches ignoring case, a number means "at least", and what is left out does not matter.
+ */
 export class BaremetalRequirements {
   @Text({ ...aGpuModel, optional: true })
   gpu_model?: string;
@@ -63,7 +70,10 @@ export class BaremetalFindings {
 }
 
 export class BaremetalDifference {
-  @OneOf('BaremetalSpec', ['gpu_model', 'gpu_count', 'cpu_cores', 'memory_gb'], { example: 'gpu_count', description: 'Name of the spec.' })
+  @OneOf('BaremetalSpec', ['gpu_model', 'gpu_count', 'cpu_cores', 'memory_gb'], {
+    example: 'gpu_count',
+    description: 'Name of the spec.',
+  })
   field!: string;
 
   @Text({ max: 200, example: '8', description: 'Value that was declared.' })

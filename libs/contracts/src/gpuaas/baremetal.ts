@@ -20,7 +20,9 @@ export class RequestBaremetal {
   @Text({ max: 100, example: 'training' })
   name!: string;
 
-  @Nested(() => BaremetalRequirements, { description: 'Requirements, at least one: text ignoring case, numbers as at least.' })
+  @Nested(() => BaremetalRequirements, {
+    description: 'Requirements, at least one: text ignoring case, numbers as at least.',
+  })
   specs!: BaremetalRequirements;
 }
 
@@ -39,14 +41,26 @@ class OfTeam {
 
 export class ListBaremetal extends IntersectionType(OfTeam, PageFromOne, IncludeEnded) {}
 
-export const baremetalStatuses = ['Requested', 'Provisioning', 'Active', 'Failed', 'Releasing', 'Released', 'Cancelled'] as const;
+export const baremetalStatuses = [
+  'Requested',
+  'Provisioning',
+  'Active',
+  'Failed',
+  'Releasing',
+  'Released',
+  'Cancelled',
+] as const;
 export type BaremetalStatus = (typeof baremetalStatuses)[number];
 
 export class BaremetalError {
   @Text({ max: 64, example: 'host_refused', description: 'Code of the error.' })
   code!: string;
 
-  @Text({ max: 500, example: 'The host refuses connections on its SSH port.', description: 'Sentence that says what went wrong.' })
+  @Text({
+    max: 500,
+    example: 'The host refuses connections on its SSH port.',
+    description: 'Sentence that says what went wrong.',
+  })
   message!: string;
 
   @Text({ max: 64, example: 'reach', description: 'Step that failed.' })
@@ -87,7 +101,10 @@ export class BaremetalInstance {
   @Nested(() => BaremetalHostSpecs, { nullable: true, description: 'Specs of its host, or of the one that it was on.' })
   host_specs!: BaremetalHostSpecs | null;
 
-  @Instant({ nullable: true, description: 'Instant since which the host cannot be reached; null while it can. The instance stays Active.' })
+  @Instant({
+    nullable: true,
+    description: 'Instant since which the host cannot be reached; null while it can. The instance stays Active.',
+  })
   unreachable_since!: string | null;
 
   @Flag({ description: 'Whether the host still has SSH keys that were changed meanwhile.' })

@@ -51,8 +51,14 @@ export class Places {
 export const gpuaasBatches = contract('gpuaas.batches', {
   /** As `subscriptions.unsubscribe` with force; `not_found` where the team or the pool that is named is another. */
   end: operation(EndSubscription, Subscription),
-  /** Ends a subscription as `end`, and makes the `Idempotency-Key` by which it was made free again. The context is that of the call that made it. */
+  /**
+   * Ends a subscription as `end`, and makes the `Idempotency-Key` by which it was made free again. The context is that
+   * of the call that made it.
+   */
   undo: operation(SubscriptionPath, Subscription),
-  /** Of subscriptions those of the caller's teams alone; of all teams for a platform_admin. Nothing is said about the rest. */
+  /**
+   * Of subscriptions those of the caller's teams alone; of all teams for a platform_admin. Nothing is said about the
+   * rest.
+   */
   places: operation(FindPlaces, Places),
 });

@@ -13,7 +13,10 @@ export class GpuaasPath {
 }
 
 export class SetClusterBody {
-  @OneOf('ClusterDriver', clusterDrivers, { example: 'docker', description: 'Driver that runs the pods of the GPU service.' })
+  @OneOf('ClusterDriver', clusterDrivers, {
+    example: 'docker',
+    description: 'Driver that runs the pods of the GPU service.',
+  })
   driver!: ClusterDriverName;
 
   @Text({
@@ -72,7 +75,11 @@ export class ClusterCheckResult {
   @Text({ max: 500, description: 'Sentence that says what was found.' })
   detail!: string;
 
-  @Text({ max: 500, nullable: true, description: 'Sentence that says what an operator can do; null where nothing is wrong.' })
+  @Text({
+    max: 500,
+    nullable: true,
+    description: 'Sentence that says what an operator can do; null where nothing is wrong.',
+  })
   how_to_fix!: string | null;
 }
 
@@ -98,16 +105,27 @@ export class Cluster {
   @NumberedId({ example: '1' })
   gpuaas_id!: string;
 
-  @OneOf('ClusterDriver', clusterDrivers, { example: 'docker', description: 'Driver that runs the pods of the GPU service.' })
+  @OneOf('ClusterDriver', clusterDrivers, {
+    example: 'docker',
+    description: 'Driver that runs the pods of the GPU service.',
+  })
   driver!: ClusterDriverName;
 
   @Text({ max: 253, example: 'gpu.example.com', description: 'Host under which exposed services are reached.' })
   public_host!: string;
 
-  @Text({ max: 255, nullable: true, description: 'Path of the socket of the engine; null where it is reached by `url`, or simulated.' })
+  @Text({
+    max: 255,
+    nullable: true,
+    description: 'Path of the socket of the engine; null where it is reached by `url`, or simulated.',
+  })
   socket!: string | null;
 
-  @Text({ max: 300, nullable: true, description: 'Address of the engine; null where it is reached by `socket`, or simulated.' })
+  @Text({
+    max: 300,
+    nullable: true,
+    description: 'Address of the engine; null where it is reached by `socket`, or simulated.',
+  })
   url!: string | null;
 
   @Text({
@@ -158,7 +176,11 @@ export class ClusterChanged extends GpuaasPath {
   @WholeNumber({ min: 1, max: Number.MAX_SAFE_INTEGER, description: 'Counts how often the cluster was set.' })
   setting!: number;
 
-  @WholeNumber({ min: 1, max: Number.MAX_SAFE_INTEGER, description: 'Counts the changes of the cluster: the greatest is the present one.' })
+  @WholeNumber({
+    min: 1,
+    max: Number.MAX_SAFE_INTEGER,
+    description: 'Counts the changes of the cluster: the greatest is the present one.',
+  })
   revision!: number;
 }
 

@@ -9,7 +9,10 @@ export class TeamCapacityChanged {
   @WholeNumber({ min: 1, max: Number.MAX_SAFE_INTEGER, description: 'Grows with every change: the greatest holds.' })
   revision!: number;
 
-  /** The physical GPUs on which the team holds capacity now. Those of bare-metal hosts, which have no id, by negative numbers. */
+  /**
+   * The physical GPUs on which the team holds capacity now. Those of bare-metal hosts, which have no id, by negative
+   * numbers.
+   */
   @IsArray()
   @ArrayMaxSize(100_000)
   @IsInt({ each: true })

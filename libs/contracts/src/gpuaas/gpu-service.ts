@@ -21,7 +21,10 @@ export class GpuServiceOfRegion {
   region_name!: string;
 }
 
-/** For services that place something in a region. Throws `not_found` for an unknown region, and for a GPU service of another one. */
+/**
+ * For services that place something in a region. Throws `not_found` for an unknown region, and for a GPU service of
+ * another one.
+ */
 export const gpuServices = contract('gpuaas.services', {
   find: operation(FindGpuService, GpuServiceOfRegion),
 });

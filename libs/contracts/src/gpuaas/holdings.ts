@@ -39,7 +39,10 @@ export class TeamGpuHoldings {
   @Instant({ description: 'When this was so.' })
   as_of!: string;
 
-  @ListOf(() => RegionalGpuHoldings, { max: 10_000, description: 'Regions in which the team holds something, by `region_id`.' })
+  @ListOf(() => RegionalGpuHoldings, {
+    max: 10_000,
+    description: 'Regions in which the team holds something, by `region_id`.',
+  })
   regions!: RegionalGpuHoldings[];
 }
 

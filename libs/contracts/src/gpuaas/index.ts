@@ -1,5 +1,10 @@
 export { BaremetalAttempt } from './baremetal-attempt.js';
-export { BaremetalChanged, baremetalChanged, BaremetalNodeSetAside, baremetalNodeSetAside } from './baremetal-events.js';
+export {
+  BaremetalChanged,
+  baremetalChanged,
+  BaremetalNodeSetAside,
+  baremetalNodeSetAside,
+} from './baremetal-events.js';
 export {
   BaremetalCredential,
   type BaremetalDriver,
@@ -18,7 +23,13 @@ export {
   UpdateBaremetalNode,
   UpdateBaremetalNodeBody,
 } from './baremetal-node.js';
-export { BaremetalDifference, BaremetalFindings, BaremetalHostSpecs, BaremetalRequirements, BaremetalSpecs } from './baremetal-specs.js';
+export {
+  BaremetalDifference,
+  BaremetalFindings,
+  BaremetalHostSpecs,
+  BaremetalRequirements,
+  BaremetalSpecs,
+} from './baremetal-specs.js';
 export {
   baremetal,
   BaremetalCredentials,
@@ -89,7 +100,16 @@ export {
   StartPodWorkload,
   tooFewVgpus,
 } from './pod-workload.js';
-export { ListPoolGpus, PoolGpu, PoolGpuPage, PoolGpuPath, poolGpus, PoolGpuSlice, PoolGpusQuery, PoolGpuTenant } from './pool-gpu.js';
+export {
+  ListPoolGpus,
+  PoolGpu,
+  PoolGpuPage,
+  PoolGpuPath,
+  poolGpus,
+  PoolGpuSlice,
+  PoolGpusQuery,
+  PoolGpuTenant,
+} from './pool-gpu.js';
 export {
   AvailablePool,
   AvailablePoolPage,

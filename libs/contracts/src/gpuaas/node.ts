@@ -64,7 +64,11 @@ export class GpuTenant {
   @NumberedId({ example: '42' })
   subscription_id!: string;
 
-  @NumberedId({ nullable: true, example: '7', description: 'Id of the workload that runs on it; null where none does.' })
+  @NumberedId({
+    nullable: true,
+    example: '7',
+    description: 'Id of the workload that runs on it; null where none does.',
+  })
   workload_id!: string | null;
 }
 
@@ -87,7 +91,8 @@ export class GpuSlice extends GpuTenant {
   v_ram_gb!: number;
 
   @OneOf('SliceState', ['reserved', 'leased', 'occupied'], {
-    description: 'State of the slice: reserved for a request that waits for the GPU, leased and idle, or occupied by a workload.',
+    description:
+      'State of the slice: reserved for a request that waits for the GPU, leased and idle, or occupied by a workload.',
   })
   state!: 'reserved' | 'leased' | 'occupied';
 }
@@ -105,7 +110,11 @@ export class Gpu {
   @NumberedId({ nullable: true, example: '1', description: 'Id of the pool; null in no pool.' })
   pool_id!: string | null;
 
-  @OneOf('SharingMode', ['Spatial', 'Temporal'], { nullable: true, example: 'Spatial', description: 'Sharing mode; null in no pool.' })
+  @OneOf('SharingMode', ['Spatial', 'Temporal'], {
+    nullable: true,
+    example: 'Spatial',
+    description: 'Sharing mode; null in no pool.',
+  })
   mode!: 'Spatial' | 'Temporal' | null;
 
   @OneOf('ModeOrigin', ['configured', 'dynamic_fallback'], {
@@ -142,7 +151,11 @@ export class GpuNode {
   @OneOf('NodeStatus', nodeStatuses, { example: 'ready' })
   status!: NodeStatus;
 
-  @Text({ max: 500, nullable: true, description: 'Reason of the last failure of a node that is not ready; null otherwise.' })
+  @Text({
+    max: 500,
+    nullable: true,
+    description: 'Reason of the last failure of a node that is not ready; null otherwise.',
+  })
   reason!: string | null;
 
   @Instant({ nullable: true, description: 'Instant of the next automatic attempt; null where there is none.' })

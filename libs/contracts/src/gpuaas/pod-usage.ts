@@ -5,7 +5,10 @@ import { PodStart } from './pod-workload.js';
 export const maxPodsPerReading = 500;
 
 class AskedPod extends PodStart {
-  @Flag({ optional: true, description: 'Whether it is simulated and uses nothing: for figures that are simulated, too.' })
+  @Flag({
+    optional: true,
+    description: 'Whether it is simulated and uses nothing: for figures that are simulated, too.',
+  })
   is_idle?: boolean;
 }
 

@@ -8,7 +8,11 @@ export class PodStart {
   @Uuid()
   pod_id!: string;
 
-  @WholeNumber({ min: 1, max: 1_000_000_000, description: 'Counts the starts of the pod; a restart keeps its workload.' })
+  @WholeNumber({
+    min: 1,
+    max: 1_000_000_000,
+    description: 'Counts the starts of the pod; a restart keeps its workload.',
+  })
   start!: number;
 }
 
@@ -55,7 +59,11 @@ export class PodSubscription {
   @WholeNumber({ min: 0, max: 10_000 })
   vgpus!: number;
 
-  @WholeNumber({ min: 0, max: 10_000, description: 'In use by workloads that are no pod’s; without those that are ending.' })
+  @WholeNumber({
+    min: 0,
+    max: 10_000,
+    description: 'In use by workloads that are no pod’s; without those that are ending.',
+  })
   vgpus_beside_pods!: number;
 
   @Nested(() => WorkloadRefusal, { nullable: true })
@@ -106,7 +114,9 @@ export class PodWorkload extends PodStart {
   @NumberedId({ nullable: true, description: 'null while `waiting`, and where it never came to be.' })
   workload_id!: string | null;
 
-  @OneOf('PodWorkloadStatus', podWorkloadStatuses, { description: '`waiting`: its subscription is not active yet; request it again.' })
+  @OneOf('PodWorkloadStatus', podWorkloadStatuses, {
+    description: '`waiting`: its subscription is not active yet; request it again.',
+  })
   status!: (typeof podWorkloadStatuses)[number];
 
   @Text({ max: 500, nullable: true })
@@ -126,16 +136,25 @@ export class PodWorkload extends PodStart {
 /** The refusal of a workload for which a subscription of `held` vGPUs has too few free ones. */
 export function tooFewVgpus(held: number, used: number): AppError {
   const free = Math.max(0, held - used);
-  return new AppError('insufficient_capacity', `The subscription has ${held} vGPUs and ${used} of them are in use. Available: ${free}.`);
+  return new AppError(
+    'insufficient_capacity',
+    `The subscription has ${held} vGPUs and ${used} of them are in use. Available: ${free}.`,
+  );
 }
 
 /** For the pods service, which has authorised its caller. */
 export const podWorkloads = contract('gpuaas.pod_workloads', {
   /** Changes nothing. Throws `not_found`. */
   check: operation(CheckPodWorkload, PodSubscription),
-  /** Starts the workload of a pod's start, or answers how it is. Throws `not_found`, `insufficient_capacity`, `conflict`. */
+  /**
+   * Starts the workload of a pod's start, or answers how it is. Throws `not_found`, `insufficient_capacity`,
+   * `conflict`.
+   */
   start: operation(StartPodWorkload, PodWorkload),
-  /** The pod of this start is gone from its node: its workload stops, and none begins for this or an earlier start. Safe to repeat. */
+  /**
+   * The pod of this start is gone from its node: its workload stops, and none begins for this or an earlier start. Safe
+   * to repeat.
+   */
   end: operation(PodStart, Nothing),
 });
 
@@ -146,5 +165,8 @@ export class PodWorkloadChanged extends PodStart {
   @Text({ max: 500, nullable: true })
   reason!: string | null;
 }
-/** `stopping`: by somebody else than the pods service, such as an unsubscription with `force`; it waits for `end`, until 75 s after the last one of its team, and an hour at most. */
+/**
+ * `stopping`: by somebody else than the pods service, such as an unsubscription with `force`; it waits for `end`, until
+ * 75 s after the last one of its team, and an hour at most.
+ */
 export const podWorkloadChanged = event('gpuaas.pod_workload_changed', PodWorkloadChanged);

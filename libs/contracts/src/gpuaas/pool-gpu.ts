@@ -7,10 +7,18 @@ import { Gpu, GpuSlice } from './node.js';
 
 /** Who holds a turn, as far as the team may know. */
 export class PoolGpuTenant {
-  @NumberedId({ nullable: true, example: '42', description: 'Id of the subscription; null where another team holds it.' })
+  @NumberedId({
+    nullable: true,
+    example: '42',
+    description: 'Id of the subscription; null where another team holds it.',
+  })
   subscription_id!: string | null;
 
-  @NumberedId({ nullable: true, example: '7', description: 'Id of the workload; null where none runs, and where another team holds it.' })
+  @NumberedId({
+    nullable: true,
+    example: '7',
+    description: 'Id of the workload; null where none runs, and where another team holds it.',
+  })
   workload_id!: string | null;
 }
 

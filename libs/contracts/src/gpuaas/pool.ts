@@ -1,7 +1,19 @@
 import { ApiProperty, ApiPropertyOptional, IntersectionType, OmitType } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
 import { contract, operation } from '../contract.js';
-import { DecimalText, Flag, Instant, ListOf, Names, NumberedId, NumberedIds, OneOf, Text, Uuid, WholeNumber } from '../fields.js';
+import {
+  DecimalText,
+  Flag,
+  Instant,
+  ListOf,
+  Names,
+  NumberedId,
+  NumberedIds,
+  OneOf,
+  Text,
+  Uuid,
+  WholeNumber,
+} from '../fields.js';
 import { PageFromOne, PageOf } from '../page.js';
 import { Region } from './region.js';
 
@@ -21,11 +33,18 @@ class PoolTerms {
   @Text({ max: 100, example: 'a100-mig', description: 'Unique in its gpuaas.' })
   pool_name!: string;
 
-  @NumberedIds({ max: 4_000, example: ['1', '2'], description: 'Ids of the GPUs, all of one board; a GPU is in one pool at most.' })
+  @NumberedIds({
+    max: 4_000,
+    example: ['1', '2'],
+    description: 'Ids of the GPUs, all of one board; a GPU is in one pool at most.',
+  })
   gpu_ids!: string[];
 
   @Transform(({ value }: { value: unknown }) => (typeof value === 'string' ? inItsSpelling(value) : value))
-  @OneOf('SharingMode', sharingModes, { example: 'Spatial', description: 'Sharing mode of the GPUs; upper and lower case are accepted.' })
+  @OneOf('SharingMode', sharingModes, {
+    example: 'Spatial',
+    description: 'Sharing mode of the GPUs; upper and lower case are accepted.',
+  })
   sharing_mode!: (typeof sharingModes)[number];
 
   @OneOf('SharingMechanism', mechanisms, {
@@ -44,15 +63,30 @@ export class CreatePool extends PoolTerms {
   })
   profiles?: string[];
 
-  @WholeNumber({ min: 2, max: 48, optional: true, example: 4, description: 'Parts of each GPU, 2 to 48; with mps and time_slicing only.' })
+  @WholeNumber({
+    min: 2,
+    max: 48,
+    optional: true,
+    example: 4,
+    description: 'Parts of each GPU, 2 to 48; with mps and time_slicing only.',
+  })
   replicas?: number;
 
   @ApiPropertyOptional({ default: 1 })
-  @WholeNumber({ min: 1, max: 16, optional: true, example: 1, description: 'Number of times that each slice is sold, 1 to 16.' })
+  @WholeNumber({
+    min: 1,
+    max: 16,
+    optional: true,
+    example: 1,
+    description: 'Number of times that each slice is sold, 1 to 16.',
+  })
   overcommit?: number;
 
   @ApiPropertyOptional({ default: false })
-  @Flag({ optional: true, description: 'Whether a GPU may fall back to Temporal when no slice is left; for Spatial pools only.' })
+  @Flag({
+    optional: true,
+    description: 'Whether a GPU may fall back to Temporal when no slice is left; for Spatial pools only.',
+  })
   allow_fallback?: boolean;
 
   @WholeNumber({
@@ -75,7 +109,11 @@ export class Pool extends PoolTerms {
   @Text({ max: 64, example: 'A100-80GB' })
   board!: string;
 
-  @Names({ max: 6, example: ['1g.10gb', '3g.40gb'], description: 'Profiles that the pool sells: of MIG, `mps-<n>` or `ts-<n>`.' })
+  @Names({
+    max: 6,
+    example: ['1g.10gb', '3g.40gb'],
+    description: 'Profiles that the pool sells: of MIG, `mps-<n>` or `ts-<n>`.',
+  })
   profiles!: string[];
 
   @WholeNumber({ min: 2, max: 48, nullable: true })
@@ -105,13 +143,18 @@ export class OfferedProfile {
   @Text({ max: 64, example: '1g.10gb' })
   profile!: string;
 
-  @ApiProperty({ type: Number, example: 10, description: 'Memory of each vGPU in GB; nominal where the isolation is none.' })
+  @ApiProperty({
+    type: Number,
+    example: 10,
+    description: 'Memory of each vGPU in GB; nominal where the isolation is none.',
+  })
   v_ram_gb!: number;
 
   @ApiProperty({
     type: 'integer',
     example: 7,
-    description: 'Number of vGPUs that one subscription of this profile can have now; more may fit where a GPU falls back.',
+    description:
+      'Number of vGPUs that one subscription of this profile can have now; more may fit where a GPU falls back.',
   })
   available_vgpus!: number;
 

@@ -24,7 +24,12 @@ export class Subscribe {
   @WholeNumber(vgpus)
   vgpus!: number;
 
-  @Text({ max: 64, optional: true, example: '1g.10gb', description: 'Profile of each vGPU; the smallest that the pool sells if left out.' })
+  @Text({
+    max: 64,
+    optional: true,
+    example: '1g.10gb',
+    description: 'Profile of each vGPU; the smallest that the pool sells if left out.',
+  })
   profile?: string;
 
   @Text({ max: 100, optional: true, example: 'training' })
@@ -32,7 +37,8 @@ export class Subscribe {
 
   @Flag({
     optional: true,
-    description: 'Whether a team that has a subscription to the pool already, which has not ended, is refused with 409.',
+    description:
+      'Whether a team that has a subscription to the pool already, which has not ended, is refused with 409.',
   })
   unique?: boolean;
 }
@@ -41,7 +47,10 @@ export class Unsubscribe {
   @NumberedId({ example: '42' })
   subscription_id!: string;
 
-  @Flag({ optional: true, description: 'Whether workloads that run on the subscription are stopped; without it they refuse the request.' })
+  @Flag({
+    optional: true,
+    description: 'Whether workloads that run on the subscription are stopped; without it they refuse the request.',
+  })
   force?: boolean;
 }
 
@@ -66,7 +75,8 @@ export class SubscriptionResize {
   vgpus!: number;
 
   @OneOf('ResizeStatus', ['pending', 'failed'], {
-    description: 'State of the resize: pending until the nodes have confirmed it. One that has succeeded is not shown any more.',
+    description:
+      'State of the resize: pending until the nodes have confirmed it. One that has succeeded is not shown any more.',
   })
   status!: 'pending' | 'failed';
 
@@ -111,10 +121,17 @@ export class Subscription {
   @ApiProperty({ type: Number, example: 10, description: 'Memory of each vGPU in GB.' })
   v_ram_gb!: number;
 
-  @ApiProperty({ type: 'integer', example: 2, description: 'Number of vGPUs confirmed, from acceptance to the end; 0 afterwards.' })
+  @ApiProperty({
+    type: 'integer',
+    example: 2,
+    description: 'Number of vGPUs confirmed, from acceptance to the end; 0 afterwards.',
+  })
   vgpus_allocated!: number;
 
-  @Nested(() => SubscriptionResize, { nullable: true, description: 'Resize that is pending or has failed; null otherwise.' })
+  @Nested(() => SubscriptionResize, {
+    nullable: true,
+    description: 'Resize that is pending or has failed; null otherwise.',
+  })
   resize!: SubscriptionResize | null;
 
   @Instant()
@@ -194,10 +211,19 @@ class IncludeNewestEnded {
   include_ended?: string;
 }
 
-export class ListSubscriptions extends IntersectionType(OfTeam, OneSubscription, PageFromOneOrAll, OverWindow, IncludeNewestEnded) {}
+export class ListSubscriptions extends IntersectionType(
+  OfTeam,
+  OneSubscription,
+  PageFromOneOrAll,
+  OverWindow,
+  IncludeNewestEnded,
+) {}
 
 export class ReadUtilizationQuery {
-  @OneOf('MetricWindow', metricWindows, { optional: true, description: 'Window of the readings; last_24h if left out.' })
+  @OneOf('MetricWindow', metricWindows, {
+    optional: true,
+    description: 'Window of the readings; last_24h if left out.',
+  })
   metric_window?: MetricWindow;
 }
 
@@ -221,7 +247,8 @@ export class UtilizationPoint {
 
   @ApiProperty({
     ...percent,
-    description: 'Average share of the GPU memory in use in percent, two decimals; null where nothing was held or measured.',
+    description:
+      'Average share of the GPU memory in use in percent, two decimals; null where nothing was held or measured.',
   })
   memory_usage!: number | null;
 }
@@ -233,7 +260,10 @@ export class SubscriptionUtilization extends SubscriptionPath {
   @OneOf('MetricWindow', metricWindows, { example: 'last_24h', description: 'Window of the readings.' })
   metric_window!: MetricWindow;
 
-  @ListOf(() => UtilizationPoint, { max: utilizationPoints, description: `The window in ${utilizationPoints} parts, the earliest first.` })
+  @ListOf(() => UtilizationPoint, {
+    max: utilizationPoints,
+    description: `The window in ${utilizationPoints} parts, the earliest first.`,
+  })
   points!: UtilizationPoint[];
 }
 

@@ -19,7 +19,11 @@ const cursorField = {
 
 /** The next dead letters after a place in their listing, the latest failure first. */
 export class DeadLettersAfter {
-  @Text({ ...cursorField, optional: true, description: 'The `next_cursor` of the page before; the first page if left out.' })
+  @Text({
+    ...cursorField,
+    optional: true,
+    description: 'The `next_cursor` of the page before; the first page if left out.',
+  })
   cursor?: string;
 
   @ApiPropertyOptional({ default: 20 })
@@ -38,7 +42,10 @@ class DeadLettersOf {
 export class ListDeadLetters extends IntersectionType(DeadLettersOf, DeadLettersAfter) {}
 
 export class DeadLetterPath {
-  @OneOf('PlatformService', platformServices, { example: 'billing', description: 'The service that could not take the event.' })
+  @OneOf('PlatformService', platformServices, {
+    example: 'billing',
+    description: 'The service that could not take the event.',
+  })
   service!: PlatformService;
 
   @Uuid({ example: '0199f3c2-6a5b-7c11-9d6f-2b1f0c9c7a10', description: 'Id of the dead letter.' })
@@ -74,7 +81,13 @@ export class FailedEvent extends DeadLetterPath {
   @Text({ max: 200, nullable: true, description: 'Id of the request that led to the event.' })
   request_id!: string | null;
 
-  @Text({ min: 0, max: 4_000, multiline: true, example: 'Error: the printer is out of paper', description: 'Error of the last try.' })
+  @Text({
+    min: 0,
+    max: 4_000,
+    multiline: true,
+    example: 'Error: the printer is out of paper',
+    description: 'Error of the last try.',
+  })
   error!: string;
 
   @WholeNumber({ min: 0, max: 1_000_000_000, example: 5, description: 'Failed tries.' })
@@ -86,7 +99,11 @@ export class FailedEvent extends DeadLetterPath {
   @Instant({ description: 'Instant of the last failure.' })
   last_failed_at!: string;
 
-  @Instant({ nullable: true, example: null, description: 'Instant from which it waits to be tried once more; null if it does not.' })
+  @Instant({
+    nullable: true,
+    example: null,
+    description: 'Instant from which it waits to be tried once more; null if it does not.',
+  })
   replay_requested_at!: string | null;
 }
 

@@ -45,7 +45,11 @@ export class MachineState {
   @OneOf('MachineKind', machineKinds, kindField)
   kind!: MachineKind;
 
-  @WholeNumber({ ...counted, example: 4, description: `Number of processes; at most ${countedRowsLimit} of a machine are counted.` })
+  @WholeNumber({
+    ...counted,
+    example: 4,
+    description: `Number of processes; at most ${countedRowsLimit} of a machine are counted.`,
+  })
   count!: number;
 
   @Flag({ example: false, description: 'Whether there are more than were counted.' })
@@ -84,7 +88,10 @@ export class MachinePath {
 }
 
 class MachineFilter {
-  @OneOf('MachineKind', machineKinds, { example: 'failed', description: 'Whether processes under way are listed, or failed ones.' })
+  @OneOf('MachineKind', machineKinds, {
+    example: 'failed',
+    description: 'Whether processes under way are listed, or failed ones.',
+  })
   kind!: MachineKind;
 
   @Text({ ...stateField, optional: true, description: 'State of the processes; all states of the kind if left out.' })
@@ -120,7 +127,10 @@ export class MachineProcess {
   @Instant({ description: 'Instant at which it entered the state.' })
   entered_at!: string;
 
-  @Instant({ nullable: true, description: 'Instant at which the state is given up; null if it never is, and while it waits to be begun.' })
+  @Instant({
+    nullable: true,
+    description: 'Instant at which the state is given up; null if it never is, and while it waits to be begun.',
+  })
   deadline_at!: string | null;
 
   @Instant({ nullable: true, description: 'Instant before which its step is not tried again; null if it may run now.' })

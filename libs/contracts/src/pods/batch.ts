@@ -69,10 +69,18 @@ export class FoundInstances {
 }
 
 export class ChangeMounts extends PodPath {
-  @ListOf(() => PodMount, { max: 20, optional: true, description: 'Volumes to mount. One that is mounted keeps its path.' })
+  @ListOf(() => PodMount, {
+    max: 20,
+    optional: true,
+    description: 'Volumes to mount. One that is mounted keeps its path.',
+  })
   attach?: PodMount[];
 
-  @NumberedIds({ max: 20, optional: true, description: 'Ids of volumes to unmount; one that is not mounted is no error.' })
+  @NumberedIds({
+    max: 20,
+    optional: true,
+    description: 'Ids of volumes to unmount; one that is not mounted is no error.',
+  })
   detach?: string[];
 }
 

@@ -9,7 +9,10 @@ const serviceProtocols = ['HTTP', 'HTTPS', 'TCP', 'UDP'] as const;
 export type ServiceProtocol = (typeof serviceProtocols)[number];
 
 const serviceName = { max: 63, pattern: dnsLabel, patternHint: dnsLabelHint, example: 'jupyter' };
-const externalPort = { example: 30_100, description: 'Port on the public host, in the range of the platform (30086 to 32767 by default).' };
+const externalPort = {
+  example: 30_100,
+  description: 'Port on the public host, in the range of the platform (30086 to 32767 by default).',
+};
 
 export class ExposeService {
   @Text(podNameField)
@@ -21,7 +24,10 @@ export class ExposeService {
   @PortNumber({ example: 8888, description: 'Port on which the pod listens, 1 to 65535.' })
   port!: number;
 
-  @OneOf('ServiceProtocol', serviceProtocols, { example: 'HTTP', description: 'Protocol that the pod speaks on this port.' })
+  @OneOf('ServiceProtocol', serviceProtocols, {
+    example: 'HTTP',
+    description: 'Protocol that the pod speaks on this port.',
+  })
   protocol!: ServiceProtocol;
 
   @PortNumber({ ...externalPort, optional: true })
@@ -112,7 +118,10 @@ export class ExposedService {
   @OneOf('ExposedServiceStatus', exposedServiceStatuses, { example: 'active' })
   status!: ExposedServiceStatus;
 
-  @Nested(() => ExposedServiceError, { optional: true, description: 'Reason of a failure, or of an update that was reverted.' })
+  @Nested(() => ExposedServiceError, {
+    optional: true,
+    description: 'Reason of a failure, or of an update that was reverted.',
+  })
   error?: ExposedServiceError;
 
   @Instant()

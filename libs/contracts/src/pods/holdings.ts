@@ -17,10 +17,20 @@ export class PodHoldings {
   @WholeNumber({ min: 0, max: 1_000_000_000, description: 'Number of these VMs that start, run or stop.', example: 1 })
   vms_in_use!: number;
 
-  @WholeNumber({ min: 0, max: 1_000_000_000, description: 'Number of shared volumes that have not been deleted.', example: 1 })
+  @WholeNumber({
+    min: 0,
+    max: 1_000_000_000,
+    description: 'Number of shared volumes that have not been deleted.',
+    example: 1,
+  })
   shared_volumes!: number;
 
-  @WholeNumber({ min: 0, max: Number.MAX_SAFE_INTEGER, description: 'Size of these volumes in GB, 10^9 bytes.', example: 100 })
+  @WholeNumber({
+    min: 0,
+    max: Number.MAX_SAFE_INTEGER,
+    description: 'Size of these volumes in GB, 10^9 bytes.',
+    example: 100,
+  })
   storage_in_gb!: number;
 }
 
@@ -45,7 +55,12 @@ export class ClusterHoldings {
   @WholeNumber({ min: 0, max: 1_000_000_000, description: 'Number of VMs that have not been deleted.', example: 2 })
   vms!: number;
 
-  @WholeNumber({ min: 0, max: 1_000_000_000, description: 'Number of shared volumes that have not been deleted.', example: 1 })
+  @WholeNumber({
+    min: 0,
+    max: 1_000_000_000,
+    description: 'Number of shared volumes that have not been deleted.',
+    example: 1,
+  })
   shared_volumes!: number;
 }
 

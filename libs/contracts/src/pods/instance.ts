@@ -8,7 +8,8 @@ export const instanceKinds = ['pod', 'vm', 'baremetal'] as const;
 class InstancesOf {
   @Uuid({
     optional: true,
-    description: 'Id of the team; without it all teams of the caller. A platform_admin is shown those of all teams, always a page.',
+    description:
+      'Id of the team; without it all teams of the caller. A platform_admin is shown those of all teams, always a page.',
   })
   team_id?: string;
 }
@@ -18,7 +19,10 @@ export const endedWithoutLimit = 1_000;
 
 class IncludeNewestEnded {
   @ApiPropertyOptional({ default: false })
-  @QueryFlag({ optional: true, description: 'Whether instances that have ended are listed too; without `limit` the newest 1,000 of them.' })
+  @QueryFlag({
+    optional: true,
+    description: 'Whether instances that have ended are listed too; without `limit` the newest 1,000 of them.',
+  })
   include_ended?: string;
 }
 

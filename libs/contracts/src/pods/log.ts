@@ -41,7 +41,11 @@ export class ReadPodLogs {
   limit?: number;
 
   @ApiPropertyOptional({ default: 'desc' })
-  @OneOf('LogOrder', logOrders, { optional: true, example: 'desc', description: 'Newest lines first (`desc`), or oldest first (`asc`).' })
+  @OneOf('LogOrder', logOrders, {
+    optional: true,
+    example: 'desc',
+    description: 'Newest lines first (`desc`), or oldest first (`asc`).',
+  })
   order?: LogOrderName;
 
   @Text({ max: 100, optional: true, description: 'The `next_cursor` of a page with the same filters and order.' })

@@ -29,7 +29,10 @@ describe('environment variables', () => {
     ['the longest name', { [`_${'a'.repeat(127)}`]: 'x' }],
     ['the longest value', { A: 'x'.repeat(8_192) }],
     ['the most in all', sized(32_768)],
-    ['names that only look like reserved ones', { MY_LD_PRELOAD: 'x', CUDA_VISIBLE_DEVICES_OF_ALL: 'x', NVIDIA: 'x', LDX: 'x' }],
+    [
+      'names that only look like reserved ones',
+      { MY_LD_PRELOAD: 'x', CUDA_VISIBLE_DEVICES_OF_ALL: 'x', NVIDIA: 'x', LDX: 'x' },
+    ],
     ['any text but U+0000', { A: '', B: 'a\nb \u0001 é 🚀' }],
   ])('may be %s', (_what, env) => {
     expect(faults({ env })).toEqual([]);
@@ -43,9 +46,15 @@ describe('environment variables', () => {
     ['U+0000', { A: 'a\u0000b' }, 'without U+0000; see A'],
     ['a name that begins with a digit', { '1A': 'x' }, '"1A" is none'],
     ['no name', { '': 'x' }, '"" is none'],
-    ...['NVIDIA_X', 'nvidia_x', 'LD_PRELOAD', 'ld_preload', 'ATOLL_X', 'CUDA_VISIBLE_DEVICES', 'cuda_visible_devices'].map(
-      (name): [string, object, string] => [name, { [name]: 'x' }, `env must not set ${name}`],
-    ),
+    ...[
+      'NVIDIA_X',
+      'nvidia_x',
+      'LD_PRELOAD',
+      'ld_preload',
+      'ATOLL_X',
+      'CUDA_VISIBLE_DEVICES',
+      'cuda_visible_devices',
+    ].map((name): [string, object, string] => [name, { [name]: 'x' }, `env must not set ${name}`]),
   ])('may not be %s', (_what, env, message) => {
     expect(faults({ env })).toEqual([expect.stringContaining(message)]);
   });

@@ -47,7 +47,10 @@ export function PortNumber(options: FieldOptions = {}): PropertyDecorator {
   return WholeNumber({ ...options, min: 1, max: 65_535 });
 }
 
-/** A decimal number, a JSON number with at most two decimals. (`IsNumber` counts decimals in the text of a number, and throws for `1e-7`.) */
+/**
+ * A decimal number, a JSON number with at most two decimals. (`IsNumber` counts decimals in the text of a number, and
+ * throws for `1e-7`.)
+ */
 export function Amount(options: FieldOptions & { min: number; max: number }): PropertyDecorator {
   const { min, max } = options;
   const validate = (value: unknown): boolean =>
@@ -57,7 +60,10 @@ export function Amount(options: FieldOptions & { min: number; max: number }): Pr
     { type: Number, minimum: min, maximum: max },
     ValidateBy({
       name: 'isAmount',
-      validator: { validate, defaultMessage: () => `$property must be a number from ${min} to ${max} with at most two decimals` },
+      validator: {
+        validate,
+        defaultMessage: () => `$property must be a number from ${min} to ${max} with at most two decimals`,
+      },
     }),
   );
 }
@@ -71,19 +77,24 @@ export function Variables(options: FieldOptions): PropertyDecorator {
     Transform(({ obj, key }: { obj: Record<string, unknown>; key: string }) => obj[key]),
     ValidateBy({
       name: 'isEnvironment',
-      validator: { validate: (value) => faultOf(value) === null, defaultMessage: (given) => `$property ${faultOf(given?.value)}` },
+      validator: {
+        validate: (value) => faultOf(value) === null,
+        defaultMessage: (given) => `$property ${faultOf(given?.value)}`,
+      },
     }),
   );
 }
 
 function faultOf(value: unknown): string | null {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'must be an object of names and texts';
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return 'must be an object of names and texts';
   const entries = Object.entries(value);
   if (entries.length > maxVariables) return `must hold at most ${maxVariables} variables`;
   let size = 0;
   for (const [name, text] of entries) {
     const shown = name.slice(0, 64);
-    if (!variableName.test(name)) return `must have names of letters, digits and _ that do not begin with a digit; "${shown}" is none`;
+    if (!variableName.test(name))
+      return `must have names of letters, digits and _ that do not begin with a digit; "${shown}" is none`;
     if (reservedVariable.test(name))
       return `must not set ${shown}: NVIDIA_*, LD_*, ATOLL_* and CUDA_VISIBLE_DEVICES are set by the platform`;
     if (typeof text !== 'string') return `must have texts as values; that of ${shown} is none`;

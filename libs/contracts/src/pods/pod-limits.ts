@@ -7,7 +7,10 @@ import { IdleStop, IdleStopOfPod } from './pod.js';
 
 const durations = { min: 1, max: 525_600, nullable: true, example: 480 };
 
-/** How long pods may run, and how long they may idle. What a pod does not ask for is the default; where that is null, the upper bound. */
+/**
+ * How long pods may run, and how long they may idle. What a pod does not ask for is the default; where that is null,
+ * the upper bound.
+ */
 class PodLimitFields {
   @WholeNumber({ ...durations, description: 'Default of `max_duration_minutes` of a pod; null for none.' })
   default_duration_minutes!: number | null;
@@ -45,7 +48,9 @@ export class TeamPodLimits extends PodLimits {
   @Uuid()
   team_id!: string;
 
-  @Nested(() => EffectivePodLimits, { description: 'Limits that hold for pods of the team, together with those of the operator.' })
+  @Nested(() => EffectivePodLimits, {
+    description: 'Limits that hold for pods of the team, together with those of the operator.',
+  })
   effective!: EffectivePodLimits;
 }
 

@@ -13,8 +13,15 @@ const nameField = {
   example: 'notebook',
   description: 'Shown beside `pod_name`, which is this and a suffix of five letters.',
 };
-const imageField = { ...imageReference, example: 'docker.io/library/python:3.13', description: 'An image that the team’s policy allows.' };
-/** Absolute, of plain segments, and nowhere in what the system of the image needs: neither `/` nor below /proc, /sys, /dev. */
+const imageField = {
+  ...imageReference,
+  example: 'docker.io/library/python:3.13',
+  description: 'An image that the team’s policy allows.',
+};
+/**
+ * Absolute, of plain segments, and nowhere in what the system of the image needs: neither `/` nor below /proc, /sys,
+ * /dev.
+ */
 const mountPath = /^(?!\/(?:proc|sys|dev|etc|run|var\/run)(?:\/|$))(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._-]+)+$/;
 
 export class PodPath {
@@ -71,7 +78,13 @@ export class CreatePod {
   image!: string;
 
   @ApiPropertyOptional({ default: 1 })
-  @WholeNumber({ min: 1, max: 1_000, optional: true, example: 1, description: 'Number of vGPUs of the subscription, all on one node.' })
+  @WholeNumber({
+    min: 1,
+    max: 1_000,
+    optional: true,
+    example: 1,
+    description: 'Number of vGPUs of the subscription, all on one node.',
+  })
   vgpus?: number;
 
   @Amount({ min: 0.1, max: 512, optional: true, example: 4, description: 'Cores.' })
@@ -88,10 +101,19 @@ export class CreatePod {
   })
   command?: string[];
 
-  @Variables({ optional: true, example: { EPOCHS: '10' }, description: 'Environment variables. Write-only: never shown again.' })
+  @Variables({
+    optional: true,
+    example: { EPOCHS: '10' },
+    description: 'Environment variables. Write-only: never shown again.',
+  })
   env?: Record<string, string>;
 
-  @PortNumbers({ max: 100, optional: true, example: [8080], description: 'On which it listens. They inform, and expose nothing.' })
+  @PortNumbers({
+    max: 100,
+    optional: true,
+    example: [8080],
+    description: 'On which it listens. They inform, and expose nothing.',
+  })
   ports?: number[];
 
   @ListOf(() => PodMount, { max: 20, optional: true, description: 'Shared volumes to mount.' })
@@ -105,7 +127,13 @@ export class CreatePod {
   })
   restart?: RestartPolicy;
 
-  @WholeNumber({ min: 1, max: 525_600, optional: true, example: 480, description: 'Minutes from each start after which it is stopped.' })
+  @WholeNumber({
+    min: 1,
+    max: 525_600,
+    optional: true,
+    example: 480,
+    description: 'Minutes from each start after which it is stopped.',
+  })
   max_duration_minutes?: number;
 
   @Nested(() => IdleStop, { optional: true })
@@ -177,7 +205,8 @@ export class Pod {
 
   @Instant({
     nullable: true,
-    description: 'Instant at which the longest duration ends; null where nothing is to be stopped any more, and before the first run.',
+    description:
+      'Instant at which the longest duration ends; null where nothing is to be stopped any more, and before the first run.',
   })
   stops_at!: string | null;
 

@@ -22,7 +22,8 @@ export class CreateSharedVolume {
   @NumberedId({
     optional: true,
     example: '1',
-    description: 'The GPU service of the region whose pods and VMs can mount the volume; the oldest one of the region if left out.',
+    description:
+      'The GPU service of the region whose pods and VMs can mount the volume; the oldest one of the region if left out.',
   })
   gpuaas_id?: string;
 

@@ -33,12 +33,17 @@ export class SshKey {
 export class SshKeyPage extends PageOf(() => SshKey) {}
 
 export class AddSshKey {
-  @Text({ ...nameField, optional: true, description: 'Name of the key, for its user; the comment of the key if left out.' })
+  @Text({
+    ...nameField,
+    optional: true,
+    description: 'Name of the key, for its user; the comment of the key if left out.',
+  })
   name?: string;
 
   @Text({
     max: 16_384,
-    description: 'One line of `authorized_keys`: ssh-ed25519, ecdsa-sha2-nistp256/384/521, or ssh-rsa of at least 3072 bits.',
+    description:
+      'One line of `authorized_keys`: ssh-ed25519, ecdsa-sha2-nistp256/384/521, or ssh-rsa of at least 3072 bits.',
     // Most copies of an id_….pub end with a line feed.
     multiline: true,
     example: `${exampleLine} ada@laptop`,

@@ -15,7 +15,11 @@ const nameField = {
   description: 'Name of the VM, unique in its team.',
 };
 const flavourField = { max: 40, pattern: dnsLabel, patternHint: dnsLabelHint, example: 'small' };
-const imageField = { ...imageReference, example: 'docker.io/library/debian:13', description: 'An image that the team’s policy allows.' };
+const imageField = {
+  ...imageReference,
+  example: 'docker.io/library/debian:13',
+  description: 'An image that the team’s policy allows.',
+};
 
 /** What a VM is made of. Its SKU is `vm.` and its name. */
 export class CreateFlavour {
@@ -68,7 +72,11 @@ export class CreateVm {
   @Text(imageField)
   image!: string;
 
-  @Flag({ optional: true, example: true, description: 'Whether it starts again when its guest stops by itself; false if left out.' })
+  @Flag({
+    optional: true,
+    example: true,
+    description: 'Whether it starts again when its guest stops by itself; false if left out.',
+  })
   auto_restart?: boolean;
 
   @ListOf(() => VmMount, { max: 20, optional: true, description: 'Shared volumes of its GPU service.' })

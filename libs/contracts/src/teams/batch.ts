@@ -61,7 +61,10 @@ export class FoundMember extends TeamMember {
   @Text({ max: 64, example: 'UTC' })
   timezone!: string;
 
-  @Flag({ description: 'Whether the log-in of the person takes a second factor; false to a caller who may not manage the team.' })
+  @Flag({
+    description:
+      'Whether the log-in of the person takes a second factor; false to a caller who may not manage the team.',
+  })
   second_factor!: boolean;
 }
 
@@ -101,7 +104,12 @@ class Person {
   @Email({ example: 'ada@example.com' })
   email!: string;
 
-  @Text({ max: 100, optional: true, example: 'Ada', description: 'Name of a user who is new or gets a first password; else of no effect.' })
+  @Text({
+    max: 100,
+    optional: true,
+    example: 'Ada',
+    description: 'Name of a user who is new or gets a first password; else of no effect.',
+  })
   name?: string;
 }
 
@@ -109,7 +117,10 @@ export class WelcomeUser extends Person {
   @Uuid({ optional: true, description: 'Team that the user is to be a member of.' })
   team_id?: string;
 
-  @OneOf('TeamRole', teamRoles, { optional: true, description: 'Role of a new member: member if left out. A member keeps the role.' })
+  @OneOf('TeamRole', teamRoles, {
+    optional: true,
+    description: 'Role of a new member: member if left out. A member keeps the role.',
+  })
   role?: TeamRole;
 
   @Text({

@@ -59,5 +59,7 @@ export class CredentialsChanged {
   user_id!: string;
 }
 
-/** Told after commit whenever something a gateway may have cached about a user has changed: keys, roles, teams, zone. */
+/**
+ * Told after commit whenever something a gateway may have cached about a user has changed: keys, roles, teams, zone.
+ */
 export const credentialsChanged = broadcast('teams.credentials_changed', CredentialsChanged);

@@ -53,7 +53,8 @@ export class RoleInTeam extends UserInTeam {
 
   @Flag({
     optional: true,
-    description: 'Whether they have not accepted the invitation yet. Until then their SSH keys open nothing of the team.',
+    description:
+      'Whether they have not accepted the invitation yet. Until then their SSH keys open nothing of the team.',
   })
   is_invited?: boolean;
 
@@ -84,7 +85,8 @@ export class HeldCredentials {
 export class LiveCredential extends HeldCredential {
   @Flag({
     optional: true,
-    description: 'Whether it acts in teams that require a second factor: a session with one, a session of the operator, and every API key.',
+    description:
+      'Whether it acts in teams that require a second factor: a session with one, a session of the operator, and every API key.',
   })
   has_second_factor?: boolean;
 }
@@ -94,16 +96,26 @@ export class LiveCredentials {
   credentials!: LiveCredential[];
 }
 
-/** Teams for the projections of other services: those that start without any, and those that miss one. For services alone. */
+/**
+ * Teams for the projections of other services: those that start without any, and those that miss one. For services
+ * alone.
+ */
 export const teamDirectory = contract('teams.directory', {
-  /** The next 500 workspaces of all teams, deleted teams included, in the order of team and workspace id. Empty after the last. */
+  /**
+   * The next 500 workspaces of all teams, deleted teams included, in the order of team and workspace id. Empty after
+   * the last.
+   */
   page: operation(TeamsAfter, TeamUpdates),
   /** What exists of that which was asked for; nothing is said about the rest. */
   lookUp: operation(LookUpTeams, TeamUpdates),
   /**
-   * The roles of those who are members now; nothing is said about the rest, nor about deleted teams. For a log-in that does not come through the gateway: by SSH.
+   * The roles of those who are members now; nothing is said about the rest, nor about deleted teams. For a log-in that
+   * does not come through the gateway: by SSH.
    */
   roles: operation(LookUpRoles, RolesInTeams),
-  /** Those that are neither revoked nor expired now; nothing is said about the rest. For connections that outlast the call that opened them. */
+  /**
+   * Those that are neither revoked nor expired now; nothing is said about the rest. For connections that outlast the
+   * call that opened them.
+   */
   liveCredentials: operation(HeldCredentials, LiveCredentials),
 });

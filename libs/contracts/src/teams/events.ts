@@ -4,7 +4,10 @@ import { Flag, ListOf, Nested, OneOf, Text, Uuid, WholeNumber } from '../fields.
 import { TeamHolding } from './team-holding.js';
 import { WorkspaceName } from './team.js';
 
-/** Grows with every change of the team: of two facts about one team the greater revision holds, whatever the order they come in. */
+/**
+ * Grows with every change of the team: of two facts about one team the greater revision holds, whatever the order they
+ * come in.
+ */
 class TeamFact {
   @Uuid()
   team_id!: string;

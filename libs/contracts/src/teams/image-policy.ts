@@ -30,7 +30,11 @@ export class CreateImagePolicy {
   @Text({ min: 0, max: 1000, multiline: true, optional: true })
   description?: string;
 
-  @ListOf(() => NewImageObject, { max: 1000, optional: true, description: 'Images that a team with this policy may run.' })
+  @ListOf(() => NewImageObject, {
+    max: 1000,
+    optional: true,
+    description: 'Images that a team with this policy may run.',
+  })
   objects?: NewImageObject[];
 }
 
@@ -41,7 +45,11 @@ export class UpdateImagePolicyBody {
   @Text({ min: 0, max: 1000, multiline: true, optional: true })
   description?: string;
 
-  @ListOf(() => NewImageObject, { max: 1000, optional: true, description: 'Images that replace all those of the policy.' })
+  @ListOf(() => NewImageObject, {
+    max: 1000,
+    optional: true,
+    description: 'Images that replace all those of the policy.',
+  })
   objects?: NewImageObject[];
 }
 

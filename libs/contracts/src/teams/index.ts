@@ -15,7 +15,14 @@ export {
   WelcomedUser,
   WelcomeUser,
 } from './batch.js';
-export { Credential, credentials, CredentialsChanged, credentialsChanged, CredentialTeam, KeyDigest } from './credential.js';
+export {
+  Credential,
+  credentials,
+  CredentialsChanged,
+  credentialsChanged,
+  CredentialTeam,
+  KeyDigest,
+} from './credential.js';
 export {
   HeldCredential,
   HeldCredentials,
@@ -67,7 +74,17 @@ export {
   UpdateImagePolicyBody,
 } from './image-policy.js';
 export { Invitation, InvitationList, InvitationPath, invitations, ListInvitations } from './invitation.js';
-export { AddMember, ChangeRole, ChangeRoleBody, IssueMemberKey, KeyTerms, ListMembers, MemberPage, MemberPath, members } from './member.js';
+export {
+  AddMember,
+  ChangeRole,
+  ChangeRoleBody,
+  IssueMemberKey,
+  KeyTerms,
+  ListMembers,
+  MemberPage,
+  MemberPath,
+  members,
+} from './member.js';
 export {
   ChangePassword,
   CreateLink,
@@ -139,7 +156,16 @@ export {
   UpdateTeamBody,
   WorkspaceName,
 } from './team.js';
-export { type PlatformRole, platformRoles, UpdateProfile, User, UserKey, users, UserSecondFactor, UserTeam } from './user.js';
+export {
+  type PlatformRole,
+  platformRoles,
+  UpdateProfile,
+  User,
+  UserKey,
+  users,
+  UserSecondFactor,
+  UserTeam,
+} from './user.js';
 export {
   CreateWorkspace,
   ListWorkspaces,

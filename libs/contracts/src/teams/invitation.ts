@@ -31,7 +31,10 @@ export class Invitation {
   @Instant()
   created_at!: string;
 
-  @Instant({ nullable: true, description: 'Instant at which the link expires; null where there is none that can be used.' })
+  @Instant({
+    nullable: true,
+    description: 'Instant at which the link expires; null where there is none that can be used.',
+  })
   expires_at!: string | null;
 }
 

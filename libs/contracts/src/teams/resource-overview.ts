@@ -27,6 +27,9 @@ export class ResourceOverview {
   @Nested(() => ResourceHoldings, { description: 'Sum of all regions.' })
   total!: ResourceHoldings;
 
-  @ListOf(() => RegionalHoldings, { max: 10_000, description: 'Regions in which the team holds something, by `region_id`.' })
+  @ListOf(() => RegionalHoldings, {
+    max: 10_000,
+    description: 'Regions in which the team holds something, by `region_id`.',
+  })
   regions!: RegionalHoldings[];
 }

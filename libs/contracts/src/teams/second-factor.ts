@@ -13,7 +13,11 @@ export class NewSecondFactor {
   })
   secret!: string;
 
-  @Text({ max: 1024, description: 'The same as a key URI, for a QR code.', example: 'otpauth://totp/Atoll:ada%40example.com?secret=…' })
+  @Text({
+    max: 1024,
+    description: 'The same as a key URI, for a QR code.',
+    example: 'otpauth://totp/Atoll:ada%40example.com?secret=…',
+  })
   uri!: string;
 }
 

@@ -13,7 +13,12 @@ export class SessionOrigin {
   @Text({ max: 64, description: 'The address, or of an IPv6 address its /64.', example: '203.0.113.9' })
   network!: string;
 
-  @Text({ min: 0, max: 200, description: 'The `User-Agent` of the client, cut to 200 characters.', example: 'Mozilla/5.0' })
+  @Text({
+    min: 0,
+    max: 200,
+    description: 'The `User-Agent` of the client, cut to 200 characters.',
+    example: 'Mozilla/5.0',
+  })
   device!: string;
 }
 
@@ -47,7 +52,11 @@ export class OpenedSession extends LoggedIn {
   @Text({ max: 256 })
   refresh_token!: string;
 
-  @WholeNumber({ min: 0, max: 1_000_000_000, description: 'Seconds after which the refresh token is worth nothing, unless it is used.' })
+  @WholeNumber({
+    min: 0,
+    max: 1_000_000_000,
+    description: 'Seconds after which the refresh token is worth nothing, unless it is used.',
+  })
   refresh_expires_in!: number;
 }
 
@@ -81,13 +90,20 @@ export class Session {
   @Instant()
   created_at!: string;
 
-  @Instant({ description: 'Time of the last log-in or refresh, which happens every 15 minutes at most while a page is open.' })
+  @Instant({
+    description: 'Time of the last log-in or refresh, which happens every 15 minutes at most while a page is open.',
+  })
   last_used_at!: string;
 
   @Text({ max: 64, example: '203.0.113.9', description: 'Address of the last log-in or refresh.' })
   address!: string;
 
-  @Text({ min: 0, max: 200, example: 'Mozilla/5.0', description: 'Browser of the last log-in or refresh, by its `User-Agent`.' })
+  @Text({
+    min: 0,
+    max: 200,
+    example: 'Mozilla/5.0',
+    description: 'Browser of the last log-in or refresh, by its `User-Agent`.',
+  })
   device!: string;
 
   @Flag({ description: 'Whether this call is made by it.' })
@@ -131,7 +147,9 @@ export class SessionCredential {
   @Uuid()
   user_id!: string;
 
-  /** `membership` while nobody has shown that the user's address is theirs: then it opens one team, as a key to it does. */
+  /**
+   * `membership` while nobody has shown that the user's address is theirs: then it opens one team, as a key to it does.
+   */
   @OneOf('CredentialScope', ['user', 'membership'])
   scope!: 'user' | 'membership';
 
@@ -149,7 +167,10 @@ export class SessionCredential {
   teams!: CredentialTeam[];
 }
 
-/** `keys` and `verify` are asked by the gateway alone, acting as itself, as are those that take a password or a refresh token. */
+/**
+ * `keys` and `verify` are asked by the gateway alone, acting as itself, as are those that take a password or a refresh
+ * token.
+ */
 export const sessions = contract('teams.sessions', {
   logIn: operation(LogInFrom, OpenedSession),
   refresh: operation(RefreshFrom, OpenedSession),

@@ -19,7 +19,8 @@ export class SsoProvider {
 
 export class SsoProviders {
   @Flag({
-    description: 'Whether the platform sends mail, by which a lost password is replaced. Otherwise the operator makes a link for it.',
+    description:
+      'Whether the platform sends mail, by which a lost password is replaced. Otherwise the operator makes a link for it.',
   })
   sends_mail!: boolean;
 
@@ -41,7 +42,10 @@ export class SsoFlow {
 
 const parameter = { max: 4096, optional: true };
 
-/** What providers send back, as far as it is known: RFC 6749, RFC 9207, OpenID Connect, and what some add. The gateway leaves out the rest. */
+/**
+ * What providers send back, as far as it is known: RFC 6749, RFC 9207, OpenID Connect, and what some add. The gateway
+ * leaves out the rest.
+ */
 export class SsoCallback {
   @Text(parameter)
   code?: string;

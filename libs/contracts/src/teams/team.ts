@@ -9,7 +9,13 @@ import { SentInvitation } from './sent-invitation.js';
 import { TeamHolding } from './team-holding.js';
 
 const name = { max: 100, example: 'Research', description: 'Name of the team.' };
-const description = { min: 0, max: 1000, multiline: true, example: 'Protein folding', description: 'Purpose of the team.' };
+const description = {
+  min: 0,
+  max: 1000,
+  multiline: true,
+  example: 'Protein folding',
+  description: 'Purpose of the team.',
+};
 
 const requireSecondFactor = 'Whether sessions take a second factor to act in the team. API keys are not concerned.';
 
@@ -17,7 +23,11 @@ export class NewMember {
   @Email({ example: 'ada@example.com' })
   email!: string;
 
-  @Text({ max: 100, example: 'Ada', description: 'Name of the person, shown to the team until the person has accepted.' })
+  @Text({
+    max: 100,
+    example: 'Ada',
+    description: 'Name of the person, shown to the team until the person has accepted.',
+  })
   name!: string;
 
   @OneOf('TeamRole', teamRoles, { example: 'member' })
@@ -81,7 +91,8 @@ export class TeamMember {
   @Text({
     max: 64,
     nullable: true,
-    description: 'API key: in full in the response that creates it, masked everywhere else; null for a member without one.',
+    description:
+      'API key: in full in the response that creates it, masked everywhere else; null for a member without one.',
     example: 'atl_ab12…wxyz',
   })
   api_key!: string | null;
@@ -92,7 +103,12 @@ export class TeamMember {
   @Instant({ nullable: true, description: 'Instant at which the API key expires; null for a member without one.' })
   expiry_date!: string | null;
 
-  @Text({ min: 0, max: 4096, description: 'Comma-separated addresses and CIDRs that may use the API key; empty for any.', example: '' })
+  @Text({
+    min: 0,
+    max: 4096,
+    description: 'Comma-separated addresses and CIDRs that may use the API key; empty for any.',
+    example: '',
+  })
   ip_whitelist!: string;
 
   @Nested(() => SentInvitation, { optional: true, description: 'Only in the response that adds the member.' })
@@ -156,7 +172,10 @@ export class Team {
 export class TeamPage extends PageOf(() => Team) {}
 
 export class DeleteTeamQuery {
-  @QueryFlag({ optional: true, description: 'Whether the resources of the team are ended first; without it they refuse the request.' })
+  @QueryFlag({
+    optional: true,
+    description: 'Whether the resources of the team are ended first; without it they refuse the request.',
+  })
   force?: string;
 }
 

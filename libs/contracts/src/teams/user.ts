@@ -34,7 +34,10 @@ export class UserTeam {
 
 /** What a user has besides a password. */
 export class UserSecondFactor {
-  @Flag({ example: true, description: 'Whether an authenticator app is set up: a log-in by password then takes a code too.' })
+  @Flag({
+    example: true,
+    description: 'Whether an authenticator app is set up: a log-in by password then takes a code too.',
+  })
   is_set!: boolean;
 
   @WholeNumber({ min: 0, max: 1_000, example: 10, description: 'Number of recovery codes that were not used.' })
@@ -62,7 +65,8 @@ export class User {
 
   @ListOf(() => UserTeam, {
     max: 100_000,
-    description: 'Teams of the user. Of those that the user is invited to, and has not joined, the 100 that invited first.',
+    description:
+      'Teams of the user. Of those that the user is invited to, and has not joined, the 100 that invited first.',
   })
   teams!: UserTeam[];
 
@@ -74,7 +78,10 @@ export class User {
   })
   card_count!: number;
 
-  @Nested(() => UserSecondFactor, { nullable: true, description: 'Second factors of the user; null for a key that opens one team only.' })
+  @Nested(() => UserSecondFactor, {
+    nullable: true,
+    description: 'Second factors of the user; null for a key that opens one team only.',
+  })
   second_factor!: UserSecondFactor | null;
 
   @Instant()
@@ -91,7 +98,11 @@ export class UpdateProfile {
 
 /** A key that acts for its user as a whole. */
 export class UserKey {
-  @Text({ max: 64, description: 'API key: in full in the response that creates it, masked everywhere else.', example: 'atl_ab12…wxyz' })
+  @Text({
+    max: 64,
+    description: 'API key: in full in the response that creates it, masked everywhere else.',
+    example: 'atl_ab12…wxyz',
+  })
   api_key!: string;
 
   @Flag()

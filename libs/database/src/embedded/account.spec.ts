@@ -15,7 +15,8 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(home, { recursive: true, force: true }));
 
-const capabilities = (pid: number) => BigInt(`0x${/^CapEff:\s*(\w+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]}`);
+const capabilities = (pid: number) =>
+  BigInt(`0x${/^CapEff:\s*(\w+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]}`);
 const dacOverride = 1n << 1n;
 const dacReadSearch = 1n << 2n;
 
@@ -33,7 +34,13 @@ async function live(dataDir: string, binaries: Binaries): Promise<bigint> {
   const folder = join(dataDir, 'postgres');
   const account = chooseAccount(dataDir, folder, binaries);
   prepareCluster(dataDir, folder, account, binaries, { fast: true });
-  const { pid } = await startPostmaster({ folder, logFile: join(dataDir, 'log'), account, binary: binaries.postgres, fast: true });
+  const { pid } = await startPostmaster({
+    folder,
+    logFile: join(dataDir, 'log'),
+    account,
+    binary: binaries.postgres,
+    fast: true,
+  });
   const effective = process.platform === 'linux' ? capabilities(pid) : 0n;
   await stopPostmaster(pid);
   return effective;

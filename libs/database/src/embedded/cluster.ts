@@ -1,11 +1,22 @@
 import { execFileSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
-import { chownSync, copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chownSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { runAs, type Account } from './account.js';
 import type { Binaries } from './binaries.js';
 
-/** The role that services log in with, and the database that it owns. No superuser: SQL cannot reach files or programs. */
+/**
+ * The role that services log in with, and the database that it owns. No superuser: SQL cannot reach files or programs.
+ */
 export const roleName = 'atoll';
 
 export function passwordFileOf(dataDir: string): string {
@@ -22,15 +33,24 @@ export interface Cluster {
 export interface Making {
   /** Without waiting for the disk. */
   readonly fast: boolean;
-  /** A folder that keeps what the first data folder began with, its password included: all others are copies of it. For specs, whose data nobody will miss. */
+  /**
+   * A folder that keeps what the first data folder began with, its password included: all others are copies of it. For
+   * specs, whose data nobody will miss.
+   */
   readonly keptIn?: string | undefined;
 }
 
 /**
- * Makes the data folder if there is none yet, and the role and the database in it. It appears whole, by a rename at the end:
- * a first start that was cut off leaves nothing behind that looks like data.
+ * Makes the data folder if there is none yet, and the role and the database in it. It appears whole, by a rename at the
+ * end: a first start that was cut off leaves nothing behind that looks like data.
  */
-export function prepareCluster(dataDir: string, folder: string, account: Account, binaries: Binaries, making: Making): Cluster {
+export function prepareCluster(
+  dataDir: string,
+  folder: string,
+  account: Account,
+  binaries: Binaries,
+  making: Making,
+): Cluster {
   const passwordFile = passwordFileOf(dataDir);
   const exists = existsSync(join(folder, 'PG_VERSION'));
   if (exists) requireSameVersion(folder, binaries);
@@ -117,8 +137,14 @@ const settings = ['log_checkpoints=off', 'scram_iterations=1'].flatMap((setting)
 
 /** Single-user mode: PostgreSQL's superuser has no password, so nobody can log in as it. */
 function setUp(folder: string, account: Account, binaries: Binaries, sql: string): void {
-  const { status, stderr } = runAs(account, binaries.postgres, ['--single', '-D', folder, ...settings, 'template1'], sql);
-  if (status !== 0 || /^.*(ERROR|FATAL|PANIC):/m.test(stderr)) throw new Error(`PostgreSQL could not set up its database: ${stderr}`);
+  const { status, stderr } = runAs(
+    account,
+    binaries.postgres,
+    ['--single', '-D', folder, ...settings, 'template1'],
+    sql,
+  );
+  if (status !== 0 || /^.*(ERROR|FATAL|PANIC):/m.test(stderr))
+    throw new Error(`PostgreSQL could not set up its database: ${stderr}`);
 }
 
 function requireSameVersion(folder: string, { majorVersion }: Binaries): void {

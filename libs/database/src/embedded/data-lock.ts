@@ -10,9 +10,9 @@ export class DataFolderInUseError extends Error {
 }
 
 /**
- * Takes `atoll.pid` in the folder, or throws DataFolderInUseError. A file left by a process that is gone is taken over, also
- * when another process has its id by now. The file appears whole (it is linked into place), so nobody reads half of one.
- * Gives back the release.
+ * Takes `atoll.pid` in the folder, or throws DataFolderInUseError. A file left by a process that is gone is taken over,
+ * also when another process has its id by now. The file appears whole (it is linked into place), so nobody reads half
+ * of one. Gives back the release.
  */
 export function lockDataFolder(dataDir: string): () => void {
   const file = join(dataDir, 'atoll.pid');
@@ -34,7 +34,10 @@ export function lockDataFolder(dataDir: string): () => void {
   };
 }
 
-/** Throws DataFolderInUseError where another process holds the folder now. Takes nothing: for a clear word before anything is begun. */
+/**
+ * Throws DataFolderInUseError where another process holds the folder now. Takes nothing: for a clear word before
+ * anything is begun.
+ */
 export function requireFreeDataFolder(dataDir: string): void {
   const holder = holderOf(read(join(dataDir, 'atoll.pid')));
   if (holder !== undefined) throw new DataFolderInUseError(dataDir, holder);

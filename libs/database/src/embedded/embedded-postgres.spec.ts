@@ -20,7 +20,10 @@ const serversElsewhere: number[] = [];
 
 afterEach(async () => {
   for (const child of children.splice(0)) child.kill('SIGKILL');
-  await Promise.all([...running.splice(0).map((server) => server.stop()), ...serversElsewhere.splice(0).map(stopPostmaster)]);
+  await Promise.all([
+    ...running.splice(0).map((server) => server.stop()),
+    ...serversElsewhere.splice(0).map(stopPostmaster),
+  ]);
 });
 afterAll(() => rmSync(home, { recursive: true }));
 
@@ -42,8 +45,13 @@ async function ask(url: string, sql: string): Promise<unknown[]> {
   }
 }
 
-/** A process of its own that starts the server and says its URL and pid; on SIGINT it asks once more, says the answer, and stops. */
-async function startElsewhere(outlivesProcess = false): Promise<{ child: ChildProcess; pid: number; lines: AsyncIterator<string> }> {
+/**
+ * A process of its own that starts the server and says its URL and pid; on SIGINT it asks once more, says the answer,
+ * and stops.
+ */
+async function startElsewhere(
+  outlivesProcess = false,
+): Promise<{ child: ChildProcess; pid: number; lines: AsyncIterator<string> }> {
   const hook = `import { registerHooks } from 'node:module';
     registerHooks({ resolve: (name, context, next) => next(/^\\..*\\.js$/.test(name) && context.parentURL.endsWith('.ts') ? name.replace(/js$/, 'ts') : name, context) });`;
   const script = `import pg from 'pg';
@@ -61,7 +69,14 @@ async function startElsewhere(outlivesProcess = false): Promise<{ child: ChildPr
     writeFileSync(${JSON.stringify(urlFile)}, JSON.stringify({ url }));
     setInterval(() => undefined, 1000);
     console.log(pid);`;
-  const flags = ['--no-warnings', '--import', `data:text/javascript,${encodeURIComponent(hook)}`, '--input-type=module', '-e', script];
+  const flags = [
+    '--no-warnings',
+    '--import',
+    `data:text/javascript,${encodeURIComponent(hook)}`,
+    '--input-type=module',
+    '-e',
+    script,
+  ];
   const child = spawn(process.execPath, flags, {
     stdio: ['ignore', 'pipe', 'inherit'],
     detached: true,

@@ -17,7 +17,10 @@ export interface EmbeddedPostgresOptions {
   outlivesProcess?: boolean;
   /** Trades safety for speed: for specs, whose data nobody will miss. */
   fast?: boolean;
-  /** A folder that keeps what the first data folder began with, its password included; the others are copies of it. For specs, as `fast` is. */
+  /**
+   * A folder that keeps what the first data folder began with, its password included; the others are copies of it. For
+   * specs, as `fast` is.
+   */
   keptIn?: string;
   /** A free port unless given. */
   port?: number;
@@ -33,8 +36,8 @@ export interface EmbeddedPostgres {
 }
 
 /**
- * Starts the PostgreSQL that npm installed, on 127.0.0.1 alone. Throws an Error for people to read: the folder is in use (and by which
- * process), no binaries for this platform, no account to run as, or whatever the server itself said.
+ * Starts the PostgreSQL that npm installed, on 127.0.0.1 alone. Throws an Error for people to read: the folder is in
+ * use (and by which process), no binaries for this platform, no account to run as, or whatever the server itself said.
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const { onNotice = () => undefined, fast = false, keptIn, outlivesProcess, port } = options;
@@ -68,7 +71,10 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   }
 }
 
-/** Where the server of a data folder listens while another process runs it; undefined while none does. For tools beside a running platform. */
+/**
+ * Where the server of a data folder listens while another process runs it; undefined while none does. For tools beside
+ * a running platform.
+ */
 export function runningPostgresUrl(dataDir: string): string | undefined {
   const folder = join(dataDir, 'postgres');
   if (leftoverPostmaster(folder) === undefined) return undefined;

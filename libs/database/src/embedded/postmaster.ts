@@ -11,7 +11,9 @@ const pollMs = 10;
 const startPatienceMs = 120_000;
 const largestLogBytes = 4_000_000;
 
-/** What a small machine wants. Given at each start and not written into the data, so that a newer Atoll can change them. */
+/**
+ * What a small machine wants. Given at each start and not written into the data, so that a newer Atoll can change them.
+ */
 const settings = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '',
@@ -28,8 +30,8 @@ const settings = {
 };
 
 /**
- * For data that nobody will miss. What is committed outlives a crash of the server, not one of the machine. Its shared memory is in its data folder, so that
- * nothing of a server that was killed is left when that is removed.
+ * For data that nobody will miss. What is committed outlives a crash of the server, not one of the machine. Its shared
+ * memory is in its data folder, so that nothing of a server that was killed is left when that is removed.
  */
 const fastSettings = { fsync: 'off', full_page_writes: 'off', autovacuum: 'off', dynamic_shared_memory_type: 'mmap' };
 
@@ -100,9 +102,10 @@ export function leftoverPostmaster(folder: string): number | undefined {
 const noProcess = '2147483647';
 
 /**
- * Prepares the pid file of a server that is gone for the next start. PostgreSQL refuses to start where the file is empty (a power cut) or names
- * a process of the same user that got the id meanwhile. The rest of the file stays: by it PostgreSQL notices sessions of the killed server that
- * still run. Call it only while the data folder is locked and `leftoverPostmaster` finds nothing.
+ * Prepares the pid file of a server that is gone for the next start. PostgreSQL refuses to start where the file is
+ * empty (a power cut) or names a process of the same user that got the id meanwhile. The rest of the file stays: by it
+ * PostgreSQL notices sessions of the killed server that still run. Call it only while the data folder is locked and
+ * `leftoverPostmaster` finds nothing.
  */
 export function retirePidFile(folder: string): void {
   const file = join(folder, 'postmaster.pid');
@@ -133,9 +136,15 @@ function launch({ folder, logFile, account, binary, fast }: PostmasterOptions, p
   if ((statSync(logFile, { throwIfNoEntry: false })?.size ?? 0) > largestLogBytes) renameSync(logFile, `${logFile}.1`);
   const log = openSync(logFile, 'a', 0o600);
   try {
-    // Its own process group: Ctrl-C in the terminal reaches this process, which still needs the database to end its work.
-    // Its log goes to a file, not to a pipe: it neither waits for a reader nor loses its voice with one.
-    const child = spawn(file, args, { ...account.spawnAs, cwd: '/', env: environment, detached: true, stdio: ['ignore', log, log] });
+    // Its own process group: Ctrl-C in the terminal reaches this process, which still needs the database to end its
+    // work. Its log goes to a file, not to a pipe: it neither waits for a reader nor loses its voice with one.
+    const child = spawn(file, args, {
+      ...account.spawnAs,
+      cwd: '/',
+      env: environment,
+      detached: true,
+      stdio: ['ignore', log, log],
+    });
     child.unref();
     child.on('error', () => undefined);
     return child;

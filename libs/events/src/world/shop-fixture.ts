@@ -24,8 +24,16 @@ class OrderPlaced {
 export const orderPlaced = event('orders.placed', OrderPlaced);
 const orderCancelled = event('orders.cancelled', OrderPlaced);
 
-/** What a spec lets happen inside an effect, after its row is written. `freeze` stops the process, as SIGSTOP does, until `World.thaw`. */
-export type Script = (payload: OrderPlaced, consumer: string, delivery: EventDelivery, freeze: () => Promise<void>) => Promise<void> | void;
+/**
+ * What a spec lets happen inside an effect, after its row is written. `freeze` stops the process, as SIGSTOP does,
+ * until `World.thaw`.
+ */
+export type Script = (
+  payload: OrderPlaced,
+  consumer: string,
+  delivery: EventDelivery,
+  freeze: () => Promise<void>,
+) => Promise<void> | void;
 export type EffectHook = (payload: OrderPlaced, consumer: string, delivery: EventDelivery) => Promise<void>;
 
 const scriptToken = Symbol('script');
@@ -67,7 +75,9 @@ export class Orders {
   async place(numbers: readonly number[], options: { fails?: boolean; requestId?: string } = {}): Promise<void> {
     const { fails = false, requestId } = options;
     const context =
-      requestId === undefined ? undefined : { requestId, deadlineAtMs: 0, caller: { kind: 'system', service: 'orders' } as const };
+      requestId === undefined
+        ? undefined
+        : { requestId, deadlineAtMs: 0, caller: { kind: 'system', service: 'orders' } as const };
     await this.transactions.run(async (manager) => {
       for (const number of numbers) {
         await manager.query('INSERT INTO placed VALUES ($1)', [number]);
@@ -104,7 +114,10 @@ class Effects {
   private async note(consumer: string, name: string, payload: OrderPlaced, delivery: EventDelivery): Promise<void> {
     const { id, requestId, manager } = delivery;
     const values = [consumer, id, payload.number, requestId ?? null, name];
-    await manager.query('INSERT INTO effect (consumer, event_id, number, request_id, name) VALUES ($1, $2, $3, $4, $5)', values);
+    await manager.query(
+      'INSERT INTO effect (consumer, event_id, number, request_id, name) VALUES ($1, $2, $3, $4, $5)',
+      values,
+    );
     // After the row, so that what fails here must take the row with it.
     await this.script(payload, consumer, delivery);
   }

@@ -59,7 +59,14 @@ export const overJetStreamWith = (settings: Partial<JetStreamSettings>): Topolog
   processes: shopServices.map((service) => [service]),
   openCourier(natsUrl) {
     const link = NatsLink.open({ servers: natsUrl, reconnectWaitMs: 50 });
-    const courier = new JetStreamCourier({ link, secret, duplicateWindowMs, ackWaitMs, checkEveryMs: 100, ...settings });
+    const courier = new JetStreamCourier({
+      link,
+      secret,
+      duplicateWindowMs,
+      ackWaitMs,
+      checkEveryMs: 100,
+      ...settings,
+    });
     return { courier, close: () => link.close() };
   },
   async deliverAgain(event, { nats }) {

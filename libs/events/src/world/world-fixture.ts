@@ -8,7 +8,15 @@ import { eventually } from './eventually-fixture.js';
 import type { RetryRules } from '../inbox.js';
 import type { RecoveryRules } from '../missing-events.js';
 import { PublishedEvents } from '../published-events.js';
-import { noRecovery, Orders, specRetries, startShop, type EffectHook, type Script, type ShopService } from './shop-fixture.js';
+import {
+  noRecovery,
+  Orders,
+  specRetries,
+  startShop,
+  type EffectHook,
+  type Script,
+  type ShopService,
+} from './shop-fixture.js';
 import { openTcpProxy, type TcpProxy } from './tcp-proxy-fixture.js';
 import type { Observer, Topology } from './topology-fixture.js';
 import { wiretapped } from './wiretap-fixture.js';
@@ -49,7 +57,8 @@ export class World {
   /** What happens before an event is handed to the courier. */
   beforePublish: (event: DomainEvent) => void = () => undefined;
   /** What happens before a delivery is taken. */
-  beforeTake: (event: DomainEvent, consumer: string, freeze: () => Promise<void>) => Promise<void> | void = () => undefined;
+  beforeTake: (event: DomainEvent, consumer: string, freeze: () => Promise<void>) => Promise<void> | void = () =>
+    undefined;
   /** Events that were handed to the courier. */
   readonly published: DomainEvent[] = [];
   /** Consumers of the deliveries that were finished, whatever came of them, by the id of the event. */
@@ -89,7 +98,9 @@ export class World {
 
   /** Starts each process that does not run, or only those of the given services. */
   async start(...only: ShopService[]): Promise<void> {
-    const missing = this.topology.processes.filter((services) => !this.#processes.some((process) => process.services === services));
+    const missing = this.topology.processes.filter(
+      (services) => !this.#processes.some((process) => process.services === services),
+    );
     for (const services of missing) {
       if (only.length === 0 || services.some((service) => only.includes(service))) await this.startProcess(services);
     }
@@ -103,7 +114,9 @@ export class World {
 
   /** Ends the processes of the given services, or all, in good order. */
   async stop(...only: ShopService[]): Promise<void> {
-    const ending = this.#processes.filter(({ services }) => only.length === 0 || services.some((service) => only.includes(service)));
+    const ending = this.#processes.filter(
+      ({ services }) => only.length === 0 || services.some((service) => only.includes(service)),
+    );
     this.#processes = this.#processes.filter((process) => !ending.includes(process));
     await Promise.all(ending.map((process) => process.close()));
   }
@@ -115,12 +128,18 @@ export class World {
     await this.start();
   }
 
-  /** Lets the next process that comes to this moment, with this consumer, die there, as by SIGKILL. Resolves when it has happened. */
+  /**
+   * Lets the next process that comes to this moment, with this consumer, die there, as by SIGKILL. Resolves when it has
+   * happened.
+   */
   async crashAt(moment: Moment, consumer?: string): Promise<void> {
     await new Promise<void>((resolve) => (this.#doom = { moment, consumer, onDeath: resolve }));
   }
 
-  /** Places orders, and has the process die at this moment of what follows: perhaps before whoever placed them hears that they were committed. */
+  /**
+   * Places orders, and has the process die at this moment of what follows: perhaps before whoever placed them hears
+   * that they were committed.
+   */
   async crashDuring(moment: Moment, numbers: readonly number[]): Promise<void> {
     const crashed = this.crashAt(moment);
     await Promise.allSettled([this.orders.place(numbers)]);
@@ -175,7 +194,9 @@ export class World {
   }
 
   async effects(): Promise<Effect[]> {
-    return this.observer.database.query<Effect[]>('SELECT consumer, event_id, number, request_id, name FROM mail.effect ORDER BY position');
+    return this.observer.database.query<Effect[]>(
+      'SELECT consumer, event_id, number, request_id, name FROM mail.effect ORDER BY position',
+    );
   }
 
   /** The numbers of which a consumer has taken note, in its order. */
@@ -185,7 +206,9 @@ export class World {
 
   /** The numbers of the orders that were committed. */
   async placed(): Promise<number[]> {
-    const rows = await this.observer.database.query<{ number: number }[]>('SELECT number FROM orders.placed ORDER BY number');
+    const rows = await this.observer.database.query<{ number: number }[]>(
+      'SELECT number FROM orders.placed ORDER BY number',
+    );
     return rows.map(({ number }) => number);
   }
 

@@ -3,8 +3,9 @@ import { createEventTables, dropEventTables } from '@atoll/events';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Instants that are calculated with are epoch milliseconds and quantities are 10^-9 units, both bigint: exact, and added up without numeric.
- * Facts and segments are many, and written by one statement that finds their timeline and series itself: no foreign keys on them.
+ * Instants that are calculated with are epoch milliseconds and quantities are 10^-9 units, both bigint: exact, and
+ * added up without numeric. Facts and segments are many, and written by one statement that finds their timeline and
+ * series itself: no foreign keys on them.
  */
 const tables = [
   `CREATE TABLE team (
@@ -97,7 +98,8 @@ const tables = [
     CHECK (end_ms > start_ms)
   )`,
   `CREATE INDEX segment_of_team ON segment (team_no, start_ms) INCLUDE (end_ms, quantity_nano, series_no, timeline_no)`,
-  // What a timeline holds now. A table of its own, small and often written, so that the large one is only ever added to as time goes on.
+  // What a timeline holds now. A table of its own, small and often written, so that the large one is only ever added to
+  // as time goes on.
   `CREATE TABLE open_segment (
     start_ms bigint NOT NULL,
     quantity_nano bigint NOT NULL CHECK (quantity_nano > 0),

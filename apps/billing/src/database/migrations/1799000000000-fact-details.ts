@@ -2,8 +2,8 @@ import { createIndex } from '@atoll/database';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Reports show the latest detail that any fact of a resource or of a pool has. Each index holds the facts that have it, so that the
- * search is one step, however many facts have none.
+ * Reports show the latest detail that any fact of a resource or of a pool has. Each index holds the facts that have it,
+ * so that the search is one step, however many facts have none.
  */
 const indexes = [
   `CREATE INDEX usage_fact_with_name ON usage_fact (timeline_no, time_ms) WHERE resource_name IS NOT NULL`,
@@ -21,6 +21,8 @@ export class FactDetails1799000000000 implements MigrationInterface {
   }
 
   async down(runner: QueryRunner): Promise<void> {
-    await runner.query('DROP INDEX usage_fact_with_name, usage_fact_with_used_size, usage_fact_with_profile, usage_fact_with_pool_name');
+    await runner.query(
+      'DROP INDEX usage_fact_with_name, usage_fact_with_used_size, usage_fact_with_profile, usage_fact_with_pool_name',
+    );
   }
 }

@@ -39,7 +39,9 @@ export function BaremetalPage() {
       <Loaded query={instances} height={240}>
         {({ data }) =>
           data.length === 0 ? (
-            <Empty title="The team has no host">Request one by what it must have; the platform finds a host that does.</Empty>
+            <Empty title="The team has no host">
+              Request one by what it must have; the platform finds a host that does.
+            </Empty>
           ) : (
             <div className="stack">
               {data.toReversed().map((instance) => (
@@ -78,7 +80,9 @@ function InstanceCard({ instance, mayUse }: { instance: Instance; mayUse: boolea
                 title={isWaiting ? 'Cancel the request' : 'Release the host'}
                 question={
                   <p className="given">
-                    {isWaiting ? `“${name}” is no longer wanted?` : `What “${name}” has on its disks is removed. Its billing ends at once.`}
+                    {isWaiting
+                      ? `“${name}” is no longer wanted?`
+                      : `What “${name}” has on its disks is removed. Its billing ends at once.`}
                   </p>
                 }
                 trigger={
@@ -87,7 +91,9 @@ function InstanceCard({ instance, mayUse }: { instance: Instance; mayUse: boolea
                   </Button>
                 }
                 submit={isWaiting ? 'Cancel the request' : 'Release'}
-                action={() => answerOf(api.DELETE('/api/baremetal/{instance_id}', { params: { path: { instance_id } } }))}
+                action={() =>
+                  answerOf(api.DELETE('/api/baremetal/{instance_id}', { params: { path: { instance_id } } }))
+                }
                 invalidates={['baremetal']}
                 done={isWaiting ? 'The request is being cancelled.' : 'The host is being released.'}
               />
@@ -102,7 +108,9 @@ function InstanceCard({ instance, mayUse }: { instance: Instance; mayUse: boolea
           {specsText(specs)} · since {instant(created_at, timezone)}
         </span>
       </p>
-      {unreachable_since !== null && <p className="notice">The host cannot be reached since {instant(unreachable_since, timezone)}.</p>}
+      {unreachable_since !== null && (
+        <p className="notice">The host cannot be reached since {instant(unreachable_since, timezone)}.</p>
+      )}
       {error !== null ? (
         <div className="problem">
           <strong>Provisioning failed at {error.step.replaceAll('_', ' ')}</strong>

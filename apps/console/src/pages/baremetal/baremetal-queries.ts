@@ -4,7 +4,8 @@ import { pollMs } from '../../api/query-client.js';
 
 const underWay: ReadonlySet<string> = new Set(['Requested', 'Provisioning', 'Releasing', 'Checking']);
 
-const pace = (statuses: readonly string[]) => (statuses.some((status) => underWay.has(status)) ? pollMs.busy : pollMs.calm);
+const pace = (statuses: readonly string[]) =>
+  statuses.some((status) => underWay.has(status)) ? pollMs.busy : pollMs.calm;
 
 export const baremetalQuery = (team_id: string, include_ended: boolean) =>
   queryOptions({

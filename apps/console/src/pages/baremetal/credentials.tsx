@@ -11,7 +11,9 @@ export function Credentials({ instanceId, name }: { instanceId: string; name: st
       trigger={<Button isSmall>Credentials</Button>}
       initial={{}}
       submit="Show"
-      action={() => answerOf(api.GET('/api/baremetal/{instance_id}/credentials', { params: { path: { instance_id: instanceId } } }))}
+      action={() =>
+        answerOf(api.GET('/api/baremetal/{instance_id}/credentials', { params: { path: { instance_id: instanceId } } }))
+      }
       invalidates={[]}
       shown={({ host, port, username, ssh_password }) => (
         <Made>

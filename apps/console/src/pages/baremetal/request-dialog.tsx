@@ -19,7 +19,9 @@ export function RequestDialog({ teamId }: { teamId: string }) {
           ...(cores !== '' && { cpu_cores: Number(cores) }),
           ...(memory !== '' && { memory_gb: Number(memory) }),
         };
-        return answerOf(api.POST('/api/baremetal/request', { params: { header }, body: { team_id: teamId, name, specs } }));
+        return answerOf(
+          api.POST('/api/baremetal/request', { params: { header }, body: { team_id: teamId, name, specs } }),
+        );
       }}
       invalidates={['baremetal']}
       done="The request was accepted."

@@ -81,7 +81,12 @@ function Report({ bill, range }: { bill: Bill; range: Range }) {
           <Empty title="Nothing was billed in this range">Choose another range, or subscribe to a GPU pool.</Empty>
         ) : (
           <>
-            <BarChart label={`Cost by ${range.interval.replace('ly', '')} interval`} buckets={names} series={series} format={format} />
+            <BarChart
+              label={`Cost by ${range.interval.replace('ly', '')} interval`}
+              buckets={names}
+              series={series}
+              format={format}
+            />
             <Legend series={series} />
           </>
         )}
@@ -100,7 +105,9 @@ function Report({ bill, range }: { bill: Bill; range: Range }) {
 /** The largest groups, and all others as one. */
 function seriesOf(bill: Bill): Series[] {
   const priced = bill.groups.filter(({ cost }) => cost !== '0');
-  const series = priced.slice(0, shownSeries).map(({ id, name, cells }) => ({ id, name, values: cells.map(approximate) }));
+  const series = priced
+    .slice(0, shownSeries)
+    .map(({ id, name, cells }) => ({ id, name, values: cells.map(approximate) }));
   const others = priced.slice(shownSeries);
   if (others.length === 0) return series;
   const values = bill.intervals.map((_, at) => approximate(sum(others.map(({ cells }) => cells[at] ?? '0'))));
@@ -121,7 +128,11 @@ function GroupTable({ bill, total }: { bill: Bill; total: string }) {
         keyOf={({ id }) => id}
         columns={[
           { title: 'Name', isHead: true, cell: ({ name }) => <span className="given">{name}</span> },
-          { title: 'Unit hours', isNumber: true, cell: ({ hours, unit }) => (hours === null ? '–' : `${quantity(hours)} ${unit ?? ''}`) },
+          {
+            title: 'Unit hours',
+            isNumber: true,
+            cell: ({ hours, unit }) => (hours === null ? '–' : `${quantity(hours)} ${unit ?? ''}`),
+          },
           { title: 'Cost', isNumber: true, cell: ({ shown: cost }) => money(cost, bill.currency) },
         ]}
         foot={

@@ -21,10 +21,13 @@ describe('the address of the billing pages', () => {
 
   it('law: whatever stands in an address, what is read of it is valid and is read again the same', () => {
     fc.assert(
-      fc.property(fc.dictionary(fc.constantFrom('from', 'to', 'interval', 'zone', 'by', 'x'), fc.anything()), (search) => {
-        const read = validateBilling(search);
-        expect(validateBilling({ ...read })).toEqual(read);
-      }),
+      fc.property(
+        fc.dictionary(fc.constantFrom('from', 'to', 'interval', 'zone', 'by', 'x'), fc.anything()),
+        (search) => {
+          const read = validateBilling(search);
+          expect(validateBilling({ ...read })).toEqual(read);
+        },
+      ),
     );
   });
 

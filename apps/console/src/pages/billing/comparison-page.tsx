@@ -58,7 +58,11 @@ function Change({ report }: { report: Comparison }) {
       <Card title={`From ${monthName(start.month)} to ${monthName(end.month)}`}>
         <dl className="figures">
           <Figure name={monthName(start.month)} value={shown(start.total_cost)} />
-          <Figure name={monthName(end.month)} value={shown(end.total_cost)} hint={`in the time of ${report.timezone}`} />
+          <Figure
+            name={monthName(end.month)}
+            value={shown(end.total_cost)}
+            hint={`in the time of ${report.timezone}`}
+          />
           <Figure
             name="Change"
             value={change(total.amount, currency)}
@@ -92,7 +96,14 @@ function stepsOf({ start_month: start, end_month: end, items, currency }: Compar
       return { id, name, from, to: at, kind: at < from ? 'down' : 'up', text: change(amount, currency) };
     });
   return [
-    { id: 'first', name: monthName(start.month), from: 0, to: first, kind: 'total', text: money(start.total_cost, currency) },
+    {
+      id: 'first',
+      name: monthName(start.month),
+      from: 0,
+      to: first,
+      kind: 'total',
+      text: money(start.total_cost, currency),
+    },
     ...steps,
     {
       id: 'second',

@@ -9,7 +9,12 @@ function field(value: string): string {
 /** What the page shows, exact: a line an interval, a column a group, and the total. */
 export function csvOf(bill: Bill): string {
   const head = ['start', 'end', ...bill.groups.map(({ name }) => name), `total ${bill.currency}`];
-  const lines = bill.intervals.map(({ start, end, cost }, at) => [start, end, ...bill.groups.map(({ cells }) => cells[at] ?? '0'), cost]);
+  const lines = bill.intervals.map(({ start, end, cost }, at) => [
+    start,
+    end,
+    ...bill.groups.map(({ cells }) => cells[at] ?? '0'),
+    cost,
+  ]);
   const foot = ['', 'total', ...bill.groups.map(({ cost }) => cost), bill.total];
   return [head, ...lines, foot].map((line) => line.map(field).join(',')).join('\r\n') + '\r\n';
 }

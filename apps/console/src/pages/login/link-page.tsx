@@ -15,7 +15,10 @@ import { waysQuery } from './ways-query.js';
 /** Whoever is logged in in this browser has no part in it. */
 const asNobody = { fetch: (request: Request) => fetch(request) };
 
-/** Whether the link can be used, so that nobody chooses a password for one that cannot. Where that is not found out, its use tells. */
+/**
+ * Whether the link can be used, so that nobody chooses a password for one that cannot. Where that is not found out, its
+ * use tells.
+ */
 const checkOf = (token: string) =>
   queryOptions({
     queryKey: ['link', token],
@@ -65,8 +68,8 @@ function Setting({ token }: { token: string }) {
         title="This link cannot be used any more"
         lead={
           <span role="alert">
-            It was used before, has expired, or was replaced by a newer one. If you have set a password already, log in with it. If not, ask
-            whoever invited you for another link, or ask for a new password at the log-in.
+            It was used before, has expired, or was replaced by a newer one. If you have set a password already, log in
+            with it. If not, ask whoever invited you for another link, or ask for a new password at the log-in.
           </span>
         }
       >
@@ -108,7 +111,9 @@ function Setting({ token }: { token: string }) {
       </LoginForm>
       {providers.length > 0 && (
         <>
-          <p className="hint">If you can log in by single sign-on, you need no password: log in, and accept the invitation there.</p>
+          <p className="hint">
+            If you can log in by single sign-on, you need no password: log in, and accept the invitation there.
+          </p>
           <Providers providers={providers} />
         </>
       )}

@@ -1,6 +1,8 @@
 let token = '';
 
-/** Takes the token behind `#` out of the address: it is to stand neither in the history nor on a screen that is shared. */
+/**
+ * Takes the token behind `#` out of the address: it is to stand neither in the history nor on a screen that is shared.
+ */
 export function takeToken(): void {
   const found = location.hash.slice(1);
   if (found === '') return;

@@ -28,7 +28,9 @@ export function OtherWays({ onDone }: { onDone: () => void }) {
   return (
     <>
       {problem !== null && <ProblemNote problem={problem} isInForm />}
-      <Button onPress={() => void byPasskey().catch((error: unknown) => setProblem(asProblem(error)))}>Log in with a passkey</Button>
+      <Button onPress={() => void byPasskey().catch((error: unknown) => setProblem(asProblem(error)))}>
+        Log in with a passkey
+      </Button>
       <Providers providers={ways.data?.data ?? []} />
     </>
   );

@@ -55,12 +55,16 @@ export function PasswordForm({ onDone }: { onDone: () => void }) {
           </>
         )}
       </LoginForm>
-      {ways.data?.sends_mail === false && <p className="hint">Lost your password? Ask the operator for a link that sets a new one.</p>}
+      {ways.data?.sends_mail === false && (
+        <p className="hint">Lost your password? Ask the operator for a link that sets a new one.</p>
+      )}
       {email !== '' && ways.data?.sends_mail && (
         <Button
           kind="plain"
           onPress={() =>
-            void reset().catch((error: unknown) => say(`The link could not be asked for. ${waitOf(asProblem(error)) ?? 'Try again.'}`))
+            void reset().catch((error: unknown) =>
+              say(`The link could not be asked for. ${waitOf(asProblem(error)) ?? 'Try again.'}`),
+            )
           }
         >
           Send me a link for a new password

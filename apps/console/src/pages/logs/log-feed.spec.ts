@@ -12,7 +12,10 @@ const line = (ms: number, no: number): LogLine => ({
   gpuaas_id: '1',
 });
 
-/** A log as the platform reads it: a cursor is the number of the last line that was looked at. `window`: lines a search looks at for a page. */
+/**
+ * A log as the platform reads it: a cursor is the number of the last line that was looked at. `window`: lines a search
+ * looks at for a page.
+ */
 class Log {
   readonly lines: LogLine[] = [];
   readonly asked: PageQuery[] = [];
@@ -54,7 +57,11 @@ const written = (log: Log, from = 0) => log.lines.slice(from).map(({ message }) 
 
 describe('a feed of a log', () => {
   it('law: whatever is written, read back and followed, in whichever order, each line is there once and in order', async () => {
-    const step = fc.oneof(fc.constant('older' as const), fc.constant('newer' as const), fc.array(fc.nat(2), { maxLength: 900 }));
+    const step = fc.oneof(
+      fc.constant('older' as const),
+      fc.constant('newer' as const),
+      fc.array(fc.nat(2), { maxLength: 900 }),
+    );
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.nat(2), { maxLength: 3_000 }),
@@ -95,7 +102,9 @@ describe('a feed of a log', () => {
     expect(later.lines).toHaveLength(10_000);
     expect(later.older).toBe('full');
     const no = lines.length + first - 1;
-    expect(later.lines[no - later.first]?.message ?? 'dropped').toBe(no < later.first ? 'dropped' : lines.at(-1)?.message);
+    expect(later.lines[no - later.first]?.message ?? 'dropped').toBe(
+      no < later.first ? 'dropped' : lines.at(-1)?.message,
+    );
     expect(later.lines.at(-1)?.message).toBe(written(log).at(-1));
   });
 

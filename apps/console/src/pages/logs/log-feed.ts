@@ -12,7 +12,10 @@ export interface PageQuery {
 }
 
 /** Reads a page; `isSearch`: of the lines that were searched for, where the log is searched. */
-type ReadPage = (query: PageQuery, isSearch: boolean) => Promise<{ data: readonly LogLine[]; next_cursor: string | null }>;
+type ReadPage = (
+  query: PageQuery,
+  isSearch: boolean,
+) => Promise<{ data: readonly LogLine[]; next_cursor: string | null }>;
 
 interface FeedTerms {
   /** Instant at which the range starts, included. */
@@ -43,8 +46,9 @@ const capacity = 10_000;
 const settleMs = 3_000;
 
 /**
- * A part of a log, read in both directions from one instant: back by the cursor of `order=desc`, forward by that of `order=asc`, each without a gap and
- * without a line twice. It keeps at most 10,000 lines: what it follows drops its oldest.
+ * A part of a log, read in both directions from one instant: back by the cursor of `order=desc`, forward by that of
+ * `order=asc`, each without a gap and without a line twice. It keeps at most 10,000 lines: what it follows drops its
+ * oldest.
  */
 export class LogFeed {
   private state: FeedState = { lines: [], first: 0, older: 'unread', isAtEnd: false };
@@ -127,7 +131,8 @@ export class LogFeed {
 
   private async readOn(): Promise<void> {
     const { until } = this.terms;
-    if (until !== undefined && this.anchor !== undefined && this.anchor >= until) return this.become({ ...this.state, isAtEnd: true });
+    if (until !== undefined && this.anchor !== undefined && this.anchor >= until)
+      return this.become({ ...this.state, isAtEnd: true });
     const page = await this.read(
       {
         order: 'asc',

@@ -40,7 +40,12 @@ export function LogFilters({ teamId, search, zone, isLive, onChange }: LogFilter
   return (
     <div className="toolbar" role="group" aria-label="Filters">
       <PodChooser teamId={teamId} pod={pod} onChange={(chosen) => change({ pod: chosen })} />
-      <Chooser label="Range" value={isChosen ? 'chosen' : (range ?? 'all')} choices={rangeChoices} onChange={chooseRange} />
+      <Chooser
+        label="Range"
+        value={isChosen ? 'chosen' : (range ?? 'all')}
+        choices={rangeChoices}
+        onChange={chooseRange}
+      />
       {isChosen && (
         <>
           <Moment label={`From (${zone})`} value={since} zone={zone} onChange={(from) => change({ since: from })} />
@@ -58,7 +63,15 @@ export function LogFilters({ teamId, search, zone, isLive, onChange }: LogFilter
   );
 }
 
-function PodChooser({ teamId, pod, onChange }: { teamId: string; pod: string | undefined; onChange: (pod: string | undefined) => void }) {
+function PodChooser({
+  teamId,
+  pod,
+  onChange,
+}: {
+  teamId: string;
+  pod: string | undefined;
+  onChange: (pod: string | undefined) => void;
+}) {
   const pods = useQuery(podNamesQuery(teamId));
   const names = new Map<string, string>((pods.data?.data ?? []).map(({ pod_name, status }) => [pod_name, status]));
   // A pod that was deleted still has a log.
@@ -67,7 +80,10 @@ function PodChooser({ teamId, pod, onChange }: { teamId: string; pod: string | u
     <Chooser
       label="Pod"
       value={pod ?? ''}
-      choices={[{ value: '', label: 'Every pod' }, ...[...names].map(([value, detail]) => ({ value, label: value, detail }))]}
+      choices={[
+        { value: '', label: 'Every pod' },
+        ...[...names].map(([value, detail]) => ({ value, label: value, detail })),
+      ]}
       onChange={(value) => onChange(value || undefined)}
     />
   );

@@ -16,7 +16,12 @@ export function LogLineCard({ line, zone }: { line: LogLine; zone: string }) {
         <>
           <Copy name="The link" label="Copy the link" value={location.href} />
           <Copy name="The line" label="Copy the line" value={line.message} />
-          <Button isSmall onPress={() => void navigate({ search: ({ at: _at, ...search }) => search, replace: true, resetScroll: false })}>
+          <Button
+            isSmall
+            onPress={() =>
+              void navigate({ search: ({ at: _at, ...search }) => search, replace: true, resetScroll: false })
+            }
+          >
             Close
           </Button>
         </>

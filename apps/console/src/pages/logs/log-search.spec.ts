@@ -4,10 +4,13 @@ import { startOfRange, validateLogs } from './log-search.js';
 
 it('law: an address of the page of logs holds what can be read, and reads as itself', () => {
   fc.assert(
-    fc.property(fc.dictionary(fc.constantFrom('pod', 'q', 'range', 'since', 'until', 'at', 'live'), fc.anything()), (search) => {
-      const read = validateLogs(search);
-      expect(validateLogs({ ...read })).toEqual(read);
-    }),
+    fc.property(
+      fc.dictionary(fc.constantFrom('pod', 'q', 'range', 'since', 'until', 'at', 'live'), fc.anything()),
+      (search) => {
+        const read = validateLogs(search);
+        expect(validateLogs({ ...read })).toEqual(read);
+      },
+    ),
   );
 });
 

@@ -43,7 +43,8 @@ export function startOfRange(range: LogRange, nowMs = Date.now()): string {
 }
 
 function instant(value: unknown): string | undefined {
-  if (typeof value !== 'string' || !/^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?Z$/.test(value)) return undefined;
+  if (typeof value !== 'string' || !/^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?Z$/.test(value))
+    return undefined;
   const atMs = Date.parse(value);
   return Number.isNaN(atMs) ? undefined : new Date(atMs).toISOString();
 }

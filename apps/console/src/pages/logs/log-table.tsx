@@ -69,7 +69,11 @@ export function LogTable({ feed, zone, isOfSeveralPods, isLive, selected, onTop 
               if (!line) return null;
               const { day, clock } = logInstant(line.timestamp, zone);
               return (
-                <tr key={feed.first + index} aria-rowindex={index + 2} {...(index === selected && { 'aria-current': true })}>
+                <tr
+                  key={feed.first + index}
+                  aria-rowindex={index + 2}
+                  {...(index === selected && { 'aria-current': true })}
+                >
                   <th scope="row">
                     <Link
                       to="."
@@ -84,7 +88,9 @@ export function LogTable({ feed, zone, isOfSeveralPods, isLive, selected, onTop 
                   </th>
                   {isOfSeveralPods && <td className="log-pod">{line.pod_name}</td>}
                   <td className="log-text">
-                    {line.stream !== 'stdout' && line.stream !== null && <span className="log-stream">{line.stream}</span>}
+                    {line.stream !== 'stdout' && line.stream !== null && (
+                      <span className="log-stream">{line.stream}</span>
+                    )}
                     {line.message}
                   </td>
                 </tr>

@@ -18,7 +18,10 @@ export function LogsPage() {
   const search = useSearch({ from: '/in/teams/$teamId/logs' });
   const { pod } = search;
   return (
-    <Page title="Logs" lead={pod === undefined ? 'What the pods of the team have written.' : <code className="given">{pod}</code>}>
+    <Page
+      title="Logs"
+      lead={pod === undefined ? 'What the pods of the team have written.' : <code className="given">{pod}</code>}
+    >
       <LogView key={teamId} teamId={teamId} search={search} />
     </Page>
   );
@@ -45,7 +48,10 @@ function LogView({ teamId, search }: { teamId: string; search: LogSearch }) {
       {feed.problem !== null && <ProblemNote problem={feed.problem} onRetry={feed.retry} />}
       {older === 'unread' && feed.problem === null && <Skeleton height={480} label="Loading the log" />}
       {older !== 'unread' && (
-        <Card title={q === undefined ? 'Lines' : 'Lines found'} actions={<span className="hint">Times in {timezone}</span>}>
+        <Card
+          title={q === undefined ? 'Lines' : 'Lines found'}
+          actions={<span className="hint">Times in {timezone}</span>}
+        >
           <Before feed={feed} zone={timezone} onEarlier={(end) => change({ ...withoutTimes(search), until: end })} />
           {lines.length === 0 ? (
             <Empty title={q === undefined ? 'Nothing was written' : 'No line was found'}>
@@ -77,7 +83,15 @@ function withoutTimes({ range: _range, since: _since, until: _until, at: _at, ..
 }
 
 /** What stands before the first line, and the way there. */
-function Before({ feed: { state, loadOlder }, zone, onEarlier }: { feed: LiveFeed; zone: string; onEarlier: (until: string) => void }) {
+function Before({
+  feed: { state, loadOlder },
+  zone,
+  onEarlier,
+}: {
+  feed: LiveFeed;
+  zone: string;
+  onEarlier: (until: string) => void;
+}) {
   const oldest = state.lines[0]?.timestamp;
   if (state.older === 'more') {
     return (

@@ -28,7 +28,9 @@ function feedOf({ teamId, search: { pod, q, range, since, until }, startAt }: Fe
   const filters = { team_id: teamId, ...(pod !== undefined && { pod_name: pod }) };
   return new LogFeed(
     (query, isSearch) =>
-      answerOf(api.GET('/api/logs/pods', { params: { query: { ...filters, ...query, ...(isSearch && q && { search: q }) } } })),
+      answerOf(
+        api.GET('/api/logs/pods', { params: { query: { ...filters, ...query, ...(isSearch && q && { search: q }) } } }),
+      ),
     {
       since: range ? startOfRange(range) : since,
       until,
@@ -72,7 +74,8 @@ export function useLogFeed(filters: FeedFilters, isLive: boolean): LiveFeed {
       clearTimeout(timer);
     };
   }, [feed, isLive, tries]);
-  const once = (step: () => Promise<void>) => () => void step().catch((error: unknown) => setFailure({ feed, problem: asProblem(error) }));
+  const once = (step: () => Promise<void>) => () =>
+    void step().catch((error: unknown) => setFailure({ feed, problem: asProblem(error) }));
   return {
     key,
     state,

@@ -53,7 +53,12 @@ export function DeadLettersPage() {
                 Every event of the platform was taken by those who need it.
               </Empty>
             ) : (
-              <Table label="Dead letters" rows={data} keyOf={({ dead_letter_id }) => dead_letter_id} columns={columns(timezone)} />
+              <Table
+                label="Dead letters"
+                rows={data}
+                keyOf={({ dead_letter_id }) => dead_letter_id}
+                columns={columns(timezone)}
+              />
             )}
             {(cursor !== undefined || next_cursor !== null) && (
               <nav className="pager" aria-label="Pages">
@@ -63,7 +68,12 @@ export function DeadLettersPage() {
                   </Link>
                 )}
                 {next_cursor !== null && (
-                  <Link className="button" data-small="true" to="/operator/dead-letters" search={{ ...filter, cursor: next_cursor }}>
+                  <Link
+                    className="button"
+                    data-small="true"
+                    to="/operator/dead-letters"
+                    search={{ ...filter, cursor: next_cursor }}
+                  >
                     Older
                   </Link>
                 )}
@@ -120,7 +130,9 @@ function LetterActions({ letter }: { letter: DeadLetter }) {
           kind="primary"
           action={() =>
             answerOf(
-              api.POST('/api/operator/dead-letters/{service}/{dead_letter_id}/replay', { params: { path, header: idempotencyKey() } }),
+              api.POST('/api/operator/dead-letters/{service}/{dead_letter_id}/replay', {
+                params: { path, header: idempotencyKey() },
+              }),
             )
           }
           invalidates={invalidates}
@@ -137,7 +149,9 @@ function LetterActions({ letter }: { letter: DeadLetter }) {
           </p>
         }
         submit="Drop"
-        action={() => answerOf(api.DELETE('/api/operator/dead-letters/{service}/{dead_letter_id}', { params: { path } }))}
+        action={() =>
+          answerOf(api.DELETE('/api/operator/dead-letters/{service}/{dead_letter_id}', { params: { path } }))
+        }
         invalidates={invalidates}
         done={`${event_name} was dropped.`}
       />

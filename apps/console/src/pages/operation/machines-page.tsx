@@ -86,7 +86,11 @@ function columns(zone: string): Column<Machine>[] {
       ),
     },
     { title: 'State', cell: ({ state, kind }) => <Chip state={state} as={kind === 'failed' ? 'failed' : 'pending'} /> },
-    { title: 'Count', isNumber: true, cell: ({ count, has_more }) => <strong>{`${quantity(count)}${has_more ? '+' : ''}`}</strong> },
+    {
+      title: 'Count',
+      isNumber: true,
+      cell: ({ count, has_more }) => <strong>{`${quantity(count)}${has_more ? '+' : ''}`}</strong>,
+    },
     age('< 1 min', 'under_minute'),
     age('< 1 h', 'under_hour'),
     age('< 1 day', 'under_day'),
@@ -95,8 +99,13 @@ function columns(zone: string): Column<Machine>[] {
     {
       title: 'Overdue',
       isNumber: true,
-      cell: ({ overdue }) => (overdue === 0 ? <span className="hint">0</span> : <strong className="bad">{quantity(overdue)}</strong>),
+      cell: ({ overdue }) =>
+        overdue === 0 ? <span className="hint">0</span> : <strong className="bad">{quantity(overdue)}</strong>,
     },
-    { title: 'Retrying', isNumber: true, cell: ({ retrying }) => (retrying === 0 ? <span className="hint">0</span> : quantity(retrying)) },
+    {
+      title: 'Retrying',
+      isNumber: true,
+      cell: ({ retrying }) => (retrying === 0 ? <span className="hint">0</span> : quantity(retrying)),
+    },
   ];
 }

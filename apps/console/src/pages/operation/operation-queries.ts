@@ -37,7 +37,9 @@ export const deadLettersQuery = (cursor: string | undefined, service: DeadLetter
     queryKey: ['dead-letters', cursor, service],
     queryFn: () =>
       answerOf(
-        api.GET('/api/operator/dead-letters', { params: { query: { limit: 20, ...(cursor && { cursor }), ...(service && { service }) } } }),
+        api.GET('/api/operator/dead-letters', {
+          params: { query: { limit: 20, ...(cursor && { cursor }), ...(service && { service }) } },
+        }),
       ),
     // One that is being tried once more is settled within seconds.
     refetchInterval: ({ state }) =>

@@ -2,7 +2,8 @@ import type { DeadLetter, Machine } from './operation-queries.js';
 
 const services: readonly string[] = ['teams', 'billing', 'gpuaas', 'pods'] satisfies DeadLetter['service'][];
 
-const matching = (value: unknown, form: RegExp): string | undefined => (typeof value === 'string' && form.test(value) ? value : undefined);
+const matching = (value: unknown, form: RegExp): string | undefined =>
+  typeof value === 'string' && form.test(value) ? value : undefined;
 
 export interface ProcessSearch {
   kind?: Machine['kind'];

@@ -31,7 +31,8 @@ export function ProcessesPage() {
       title={machineName(machine)}
       lead={
         <>
-          {state === undefined ? 'All states' : `In the state ${state.replaceAll('_', ' ')}`}, longest first. Times are in {timezone}.
+          {state === undefined ? 'All states' : `In the state ${state.replaceAll('_', ' ')}`}, longest first. Times are
+          in {timezone}.
         </>
       }
       actions={
@@ -53,7 +54,11 @@ export function ProcessesPage() {
           ) : (
             <div>
               <Table label="Processes" rows={data} keyOf={({ key }) => key} columns={columns(machine, timezone)} />
-              <Pager {...pagination} first={1} onChange={(next) => void navigate({ search: { ...search, page: String(next) } })} />
+              <Pager
+                {...pagination}
+                first={1}
+                onChange={(next) => void navigate({ search: { ...search, page: String(next) } })}
+              />
             </div>
           )
         }

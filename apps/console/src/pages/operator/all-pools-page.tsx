@@ -47,7 +47,10 @@ export function AllPoolsPage() {
                     ),
                   },
                   { title: 'Board', cell: ({ board, gpu_ids }) => `${gpu_ids.length} × ${board}` },
-                  { title: 'Sharing', cell: ({ sharing_mode, mechanism }) => `${sharing_mode}, ${mechanism.replace('_', ' ')}` },
+                  {
+                    title: 'Sharing',
+                    cell: ({ sharing_mode, mechanism }) => `${sharing_mode}, ${mechanism.replace('_', ' ')}`,
+                  },
                   { title: 'Sells', cell: ({ profiles }) => <span className="given">{profiles.join(', ')}</span> },
                   { title: 'Overcommit', isNumber: true, cell: ({ overcommit }) => `${overcommit} ×` },
                   { title: 'Fallback', cell: ({ allow_fallback }) => (allow_fallback ? 'to Temporal' : 'no') },
@@ -74,8 +77,11 @@ function CreatePool() {
   return (
     <DialogLoaded query={nodes} height={200}>
       {({ data }) => {
-        const ready = data.filter(({ gpus, status }) => status === 'ready' && gpus.some(({ pool_id }) => pool_id === null));
-        if (ready.length === 0) return <DialogEmpty title="No GPU is free for a pool">Register and initialise a node first.</DialogEmpty>;
+        const ready = data.filter(
+          ({ gpus, status }) => status === 'ready' && gpus.some(({ pool_id }) => pool_id === null),
+        );
+        if (ready.length === 0)
+          return <DialogEmpty title="No GPU is free for a pool">Register and initialise a node first.</DialogEmpty>;
         return <PoolForm nodes={ready} />;
       }}
     </DialogLoaded>
@@ -100,20 +106,31 @@ function PoolForm({ nodes }: { nodes: readonly Schemas['GpuNode'][] }) {
     ...{ nodeId: nodes[0]?.node_id ?? '', name: '', mechanism: 'mig' as Mechanism },
     ...{ replicas: '4', profiles: '', overcommit: '1', fallback: false },
   };
-  const create = ({ nodeId, name, mechanism, replicas, profiles, overcommit, fallback }: typeof initial, header: Header) => {
+  const create = (
+    { nodeId, name, mechanism, replicas, profiles, overcommit, fallback }: typeof initial,
+    header: Header,
+  ) => {
     const free = freeOf(nodes, nodeId);
     const chosen = profiles.split(/[\s,]+/).filter(Boolean);
     const body = {
       ...{ gpuaas_id: free.gpuaasId, pool_name: name, gpu_ids: free.gpuIds, mechanism },
       sharing_mode: mechanism === 'time_slicing' ? ('Temporal' as const) : ('Spatial' as const),
-      ...(mechanism === 'mig' ? { profiles: chosen.length > 0 ? chosen : free.profiles } : { replicas: Number(replicas) }),
+      ...(mechanism === 'mig'
+        ? { profiles: chosen.length > 0 ? chosen : free.profiles }
+        : { replicas: Number(replicas) }),
       overcommit: Number(overcommit),
       allow_fallback: fallback && mechanism !== 'time_slicing',
     };
     return answerOf(api.POST('/api/gpuaas/pool/create', { params: { header }, body }));
   };
   return (
-    <DialogForm initial={initial} submit="Create" action={create} invalidates={['pools', 'nodes']} done="The pool was created.">
+    <DialogForm
+      initial={initial}
+      submit="Create"
+      action={create}
+      invalidates={['pools', 'nodes']}
+      done="The pool was created."
+    >
       {({ values: { nodeId, mechanism, fallback: mayFallBack }, field }) => {
         const { board, gpuIds, profiles } = freeOf(nodes, nodeId);
         return (
@@ -139,7 +156,11 @@ function PoolForm({ nodes }: { nodes: readonly Schemas['GpuNode'][] }) {
             )}
             <Field label="Overcommit" type="number" {...field('overcommit')} hint="How often each slice is sold." />
             {mechanism !== 'time_slicing' && (
-              <Toggle label="GPUs may fall back to Temporal" isOn={mayFallBack} {...field('fallback', 'allow_fallback')} />
+              <Toggle
+                label="GPUs may fall back to Temporal"
+                isOn={mayFallBack}
+                {...field('fallback', 'allow_fallback')}
+              />
             )}
           </>
         );

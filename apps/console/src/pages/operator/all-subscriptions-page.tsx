@@ -17,7 +17,10 @@ export function AllSubscriptionsPage() {
   return (
     <Page title="All subscriptions" lead="What every team holds of GPU pools, with its use.">
       <div className="toolbar" role="group" aria-label="Filters">
-        <WindowChooser value={window} onChange={(next) => void navigate({ search: { ...search, window: next }, replace: true })} />
+        <WindowChooser
+          value={window}
+          onChange={(next) => void navigate({ search: { ...search, window: next }, replace: true })}
+        />
       </div>
       <Loaded query={subscriptions} height={320}>
         {({ data, pagination }) =>
@@ -40,7 +43,11 @@ export function AllSubscriptionsPage() {
                   },
                 ]}
               />
-              <Pager {...pagination} first={1} onChange={(next) => void navigate({ search: { ...search, page: String(next) } })} />
+              <Pager
+                {...pagination}
+                first={1}
+                onChange={(next) => void navigate({ search: { ...search, page: String(next) } })}
+              />
             </div>
           )
         }

@@ -15,11 +15,16 @@ export function BaremetalNodesPage() {
   const navigate = useNavigate({ from: '/operator/baremetal' });
   const nodes = useQuery(baremetalNodesQuery(Number(page)));
   return (
-    <Page title="Bare-metal nodes" lead="Hosts that teams get whole. A node that failed is kept aside until somebody has looked at it.">
+    <Page
+      title="Bare-metal nodes"
+      lead="Hosts that teams get whole. A node that failed is kept aside until somebody has looked at it."
+    >
       <Loaded query={nodes} height={240}>
         {({ data, pagination }) =>
           pagination.total === 0 ? (
-            <Empty title="No host is registered">Register one by POST /api/baremetal/node, with its address and a credential.</Empty>
+            <Empty title="No host is registered">
+              Register one by POST /api/baremetal/node, with its address and a credential.
+            </Empty>
           ) : (
             <div>
               <Table
@@ -44,7 +49,8 @@ export function BaremetalNodesPage() {
                     title: 'State',
                     cell: ({ status, reason, maintenance, retired }) => (
                       <>
-                        <Chip state={status} /> {maintenance && <Chip state="maintenance" />} {retired && <Chip state="retired" />}
+                        <Chip state={status} /> {maintenance && <Chip state="maintenance" />}{' '}
+                        {retired && <Chip state="retired" />}
                         {reason !== null && <p className="hint given">{reason}</p>}
                       </>
                     ),
@@ -53,7 +59,8 @@ export function BaremetalNodesPage() {
                     title: 'Specs',
                     cell: ({ specs: { gpu_count, gpu_model, cpu_cores, memory_gb } }) => (
                       <span className="given">
-                        {gpu_model === null ? 'no GPUs' : `${gpu_count} × ${gpu_model}`}, {cpu_cores} cores, {memory_gb} GB
+                        {gpu_model === null ? 'no GPUs' : `${gpu_count} × ${gpu_model}`}, {cpu_cores} cores, {memory_gb}{' '}
+                        GB
                       </span>
                     ),
                   },
@@ -81,7 +88,9 @@ function NodeActions({ node: { node_id, name, maintenance } }: { node: Node }) {
       />
       <Act
         label={maintenance ? 'End maintenance' : 'Maintain'}
-        action={() => answerOf(api.PUT('/api/baremetal/node/{node_id}', { ...params, body: { maintenance: !maintenance } }))}
+        action={() =>
+          answerOf(api.PUT('/api/baremetal/node/{node_id}', { ...params, body: { maintenance: !maintenance } }))
+        }
         invalidates={['baremetal-nodes']}
         done={maintenance ? `${name} takes tenants again.` : `${name} takes no new tenant.`}
       />

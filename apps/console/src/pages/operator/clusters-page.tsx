@@ -50,7 +50,11 @@ function ClusterCard({ gpuaasId, name }: { gpuaasId: string; name: string }) {
           <>
             <Act
               label="Check"
-              action={() => answerOf(api.POST('/api/gpuaas/{gpuaas_id}/cluster/check', { params: { path: { gpuaas_id: gpuaasId } } }))}
+              action={() =>
+                answerOf(
+                  api.POST('/api/gpuaas/{gpuaas_id}/cluster/check', { params: { path: { gpuaas_id: gpuaasId } } }),
+                )
+              }
               invalidates={['clusters']}
               done={`${name} was checked.`}
             />

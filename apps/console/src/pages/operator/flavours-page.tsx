@@ -14,7 +14,11 @@ export function FlavoursPage() {
   const flavours = useQuery(flavoursQuery);
   const { timezone } = useUser();
   return (
-    <Page title="VM flavours" lead="The sizes that VMs of all teams may have. Each has a price of its own." actions={<CreateFlavour />}>
+    <Page
+      title="VM flavours"
+      lead="The sizes that VMs of all teams may have. Each has a price of its own."
+      actions={<CreateFlavour />}
+    >
       <Loaded query={flavours} height={240}>
         {({ data }) =>
           data.length === 0 ? (
@@ -47,7 +51,12 @@ function CreateFlavour() {
       initial={{ name: '', vcpus: '4', memory: '16' }}
       submit="Create"
       action={({ name, vcpus, memory }, header) =>
-        answerOf(api.POST('/api/vm/flavour', { params: { header }, body: { name, vcpus: Number(vcpus), memory_gb: Number(memory) } }))
+        answerOf(
+          api.POST('/api/vm/flavour', {
+            params: { header },
+            body: { name, vcpus: Number(vcpus), memory_gb: Number(memory) },
+          }),
+        )
       }
       invalidates={['flavours']}
       done={({ name }) => `${name} can be chosen now.`}

@@ -35,7 +35,11 @@ export function NodeActions({ node: { node_id, node_name, status } }: { node: Sc
       )}
       <Ask
         title={`Reset ${node_name}`}
-        question={<p>Its GPUs are put back to where they were at the first start. A node on which something is held refuses this.</p>}
+        question={
+          <p>
+            Its GPUs are put back to where they were at the first start. A node on which something is held refuses this.
+          </p>
+        }
         submit="Reset"
         action={() => answerOf(api.POST('/api/gpuaas/node/{node_id}/reset', params))}
         invalidates={invalidates}

@@ -34,7 +34,10 @@ export function NodePage() {
               {data.reason !== null && <p className="notice given">{data.reason}</p>}
               <div className="toolbar spread">
                 <GpuLegend />
-                <WindowChooser value={window} onChange={(next) => void navigate({ search: { window: next }, replace: true })} />
+                <WindowChooser
+                  value={window}
+                  onChange={(next) => void navigate({ search: { window: next }, replace: true })}
+                />
               </div>
               <div className="gpus">
                 {data.gpus.map((gpu) => (
@@ -111,7 +114,8 @@ function Held({ gpus, colourOf }: { gpus: readonly Schemas['Gpu'][]; colourOf: (
               title: 'Subscription',
               cell: ({ subscription }) => (
                 <>
-                  <span className="swatch inline" style={{ background: seriesColour(colourOf(subscription) ?? 0) }} /> #{subscription}
+                  <span className="swatch inline" style={{ background: seriesColour(colourOf(subscription) ?? 0) }} /> #
+                  {subscription}
                 </>
               ),
             },

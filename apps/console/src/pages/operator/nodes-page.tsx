@@ -33,18 +33,27 @@ export function NodesPage() {
         {({ data, pagination }) =>
           pagination.total === 0 ? (
             <Empty title="No node is registered">
-              {named.length === 0 ? 'Create a region and a GPU service first.' : 'Register a node with its GPUs, then initialise it.'}
+              {named.length === 0
+                ? 'Create a region and a GPU service first.'
+                : 'Register a node with its GPUs, then initialise it.'}
             </Empty>
           ) : (
             <div className="stack">
               <div className="toolbar spread">
                 <GpuLegend />
-                <WindowChooser value={window} onChange={(next) => void navigate({ search: { ...search, window: next }, replace: true })} />
+                <WindowChooser
+                  value={window}
+                  onChange={(next) => void navigate({ search: { ...search, window: next }, replace: true })}
+                />
               </div>
               {data.map((node) => (
                 <NodeCard key={node.node_id} node={node} window={window} />
               ))}
-              <Pager {...pagination} first={1} onChange={(next) => void navigate({ search: { ...search, page: String(next) } })} />
+              <Pager
+                {...pagination}
+                first={1}
+                onChange={(next) => void navigate({ search: { ...search, page: String(next) } })}
+              />
             </div>
           )
         }
@@ -100,7 +109,12 @@ function RegisterNode({ services }: { services: readonly Schemas['Gpuaas'][] }) 
       initial={initial}
       submit="Register"
       action={({ board, count, ...rest }, header) =>
-        answerOf(api.POST('/api/gpuaas/node', { params: { header }, body: { ...rest, gpus: [{ board, count: Number(count) }] } }))
+        answerOf(
+          api.POST('/api/gpuaas/node', {
+            params: { header },
+            body: { ...rest, gpus: [{ board, count: Number(count) }] },
+          }),
+        )
       }
       invalidates={['nodes']}
       done="The node was registered."
@@ -113,7 +127,11 @@ function RegisterNode({ services }: { services: readonly Schemas['Gpuaas'][] }) 
             choices={services.map(({ gpuaas_id, name }) => ({ value: gpuaas_id, label: name }))}
           />
           <Field label="Host name" {...field('node_name')} isRequired />
-          <Chooser label="Board" {...field('board')} choices={boards.map(({ name: known }) => ({ value: known as Board, label: known }))} />
+          <Chooser
+            label="Board"
+            {...field('board')}
+            choices={boards.map(({ name: known }) => ({ value: known as Board, label: known }))}
+          />
           <Field label="GPUs" type="number" {...field('count', 'gpus.0.count')} isRequired />
         </>
       )}

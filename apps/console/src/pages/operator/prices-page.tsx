@@ -84,7 +84,14 @@ function SetPrice() {
       submit="Set the price"
       action={({ sku, unit, price, from, team, force }, header) => {
         const valid_from = from === '' ? new Date(Date.now() + 5_000).toISOString() : `${from}:00Z`;
-        const body = { sku, unit, unit_price: price, valid_from, ...(team !== '' && { team_id: team }), ...(force && { force }) };
+        const body = {
+          sku,
+          unit,
+          unit_price: price,
+          valid_from,
+          ...(team !== '' && { team_id: team }),
+          ...(force && { force }),
+        };
         return answerOf(api.POST('/api/price', { params: { header }, body }));
       }}
       invalidates={['prices']}

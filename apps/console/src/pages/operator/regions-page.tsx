@@ -27,17 +27,25 @@ export function RegionsPage() {
         <Loaded query={regions}>
           {({ data }) =>
             data.length === 0 ? (
-              <Empty title="There is no region yet">Create one, then a GPU service in it, and register the nodes that stand there.</Empty>
+              <Empty title="There is no region yet">
+                Create one, then a GPU service in it, and register the nodes that stand there.
+              </Empty>
             ) : (
               <Table
                 label="Regions"
                 rows={data}
                 keyOf={({ region_id }) => region_id}
                 columns={[
-                  { title: 'Region', isHead: true, cell: ({ region_name }) => <span className="given">{region_name}</span> },
+                  {
+                    title: 'Region',
+                    isHead: true,
+                    cell: ({ region_name }) => <span className="given">{region_name}</span>,
+                  },
                   {
                     title: 'Place',
-                    cell: ({ city, country }) => <span className="given">{[city, country].filter(Boolean).join(', ') || '–'}</span>,
+                    cell: ({ city, country }) => (
+                      <span className="given">{[city, country].filter(Boolean).join(', ') || '–'}</span>
+                    ),
                   },
                   {
                     title: 'GPU services',

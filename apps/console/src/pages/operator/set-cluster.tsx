@@ -31,7 +31,9 @@ export function SetCluster({ cluster, name }: { cluster: Cluster; name: string }
         const { driver, host, engine, ca, cert, key } = values;
         const reached = isRemote(values) ? { url: engine, ca, cert, key } : engine === '' ? {} : { socket: engine };
         const body = { driver, public_host: host, ...(driver === 'docker' && reached) };
-        return answerOf(api.PUT('/api/gpuaas/{gpuaas_id}/cluster', { params: { path: { gpuaas_id: cluster.gpuaas_id } }, body }));
+        return answerOf(
+          api.PUT('/api/gpuaas/{gpuaas_id}/cluster', { params: { path: { gpuaas_id: cluster.gpuaas_id } }, body }),
+        );
       }}
       invalidates={['clusters']}
       done="The cluster was set."
@@ -39,7 +41,12 @@ export function SetCluster({ cluster, name }: { cluster: Cluster; name: string }
       {({ values, field, problem }) => (
         <>
           <Chooser label="Driver" {...field('driver')} choices={drivers} />
-          <Field label="Public host" {...field('host', 'public_host')} hint="Where exposed services are reached." isRequired />
+          <Field
+            label="Public host"
+            {...field('host', 'public_host')}
+            hint="Where exposed services are reached."
+            isRequired
+          />
           {values.driver === 'docker' && (
             <Field
               label="Engine"

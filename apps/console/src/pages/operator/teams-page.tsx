@@ -23,7 +23,11 @@ export function TeamsPage() {
   const { timezone } = useUser();
   const teams = useQuery(teamsQuery(Number(page)));
   return (
-    <Page title="Teams" lead="Everybody who rents here. A suspended team takes nothing new; what it runs goes on." actions={<Actions />}>
+    <Page
+      title="Teams"
+      lead="Everybody who rents here. A suspended team takes nothing new; what it runs goes on."
+      actions={<Actions />}
+    >
       <Loaded query={teams} height={320}>
         {({ data, pagination }) =>
           pagination.total === 0 ? (
@@ -48,9 +52,15 @@ export function TeamsPage() {
                       </span>
                     ),
                   },
-                  { title: 'State', cell: ({ is_suspended, status }) => <Chip state={is_suspended ? 'suspended' : status} /> },
+                  {
+                    title: 'State',
+                    cell: ({ is_suspended, status }) => <Chip state={is_suspended ? 'suspended' : status} />,
+                  },
                   { title: 'Members', isNumber: true, cell: ({ members }) => members.length },
-                  { title: 'Policy', cell: ({ policy_info }) => <span className="given">{policy_info.policy_name}</span> },
+                  {
+                    title: 'Policy',
+                    cell: ({ policy_info }) => <span className="given">{policy_info.policy_name}</span>,
+                  },
                   { title: 'Since', cell: ({ created_at }) => day(created_at, timezone) },
                   { title: '', cell: (team) => <TeamActions team={team} /> },
                 ]}
@@ -117,7 +127,11 @@ function LogInLink() {
         <>
           <p>Whoever opens it sets the password of this user. Earlier links of the user end.</p>
           <Field label="E-mail" type="email" {...field('email')} isRequired />
-          <Toggle label="Remove second factors that are lost" isOn={values.remove_second_factors} {...field('remove_second_factors')} />
+          <Toggle
+            label="Remove second factors that are lost"
+            isOn={values.remove_second_factors}
+            {...field('remove_second_factors')}
+          />
         </>
       )}
     </FormDialog>
@@ -132,7 +146,12 @@ function CreateTeam() {
       initial={{ name: '', email: '', owner: '' }}
       submit="Create"
       action={({ name, email, owner }, header) =>
-        answerOf(api.POST('/api/team', { params: { header }, body: { name, members: [{ email, name: owner, role: 'team_owner' }] } }))
+        answerOf(
+          api.POST('/api/team', {
+            params: { header },
+            body: { name, members: [{ email, name: owner, role: 'team_owner' }] },
+          }),
+        )
       }
       invalidates={['teams', 'profile']}
       done="The team was created."

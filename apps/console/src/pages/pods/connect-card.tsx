@@ -36,7 +36,12 @@ export function ConnectCard({ pod }: { pod: Schemas['Pod'] }) {
     <Card
       title="Connect by SSH"
       actions={
-        <Act label="Look again" action={() => refresh(team_id)} invalidates={['connections']} done="The addresses are read again." />
+        <Act
+          label="Look again"
+          action={() => refresh(team_id)}
+          invalidates={['connections']}
+          done="The addresses are read again."
+        />
       }
     >
       <Loaded query={connections} height={60}>
@@ -55,7 +60,8 @@ export function ConnectCard({ pod }: { pod: Schemas['Pod'] }) {
                 <Copy name="The command" value={ssh.command} />
               </div>
               <p className="hint">
-                It lets in who has one of <Link to="/profile/ssh-keys">their SSH keys</Link> here and may use the pods of this team.
+                It lets in who has one of <Link to="/profile/ssh-keys">their SSH keys</Link> here and may use the pods
+                of this team.
               </p>
             </div>
           );

@@ -24,14 +24,22 @@ function Ready({ teamId }: { teamId: string }) {
       {({ data }) => {
         const usable = data.filter(({ status }) => status === 'active' || status === 'subscribing');
         if (usable.length === 0)
-          return <DialogEmpty title="The team has subscribed to nothing">A pod needs slices: see GPU pools.</DialogEmpty>;
+          return (
+            <DialogEmpty title="The team has subscribed to nothing">A pod needs slices: see GPU pools.</DialogEmpty>
+          );
         return <PodForm teamId={teamId} subscriptions={usable} />;
       }}
     </DialogLoaded>
   );
 }
 
-function PodForm({ teamId, subscriptions }: { teamId: string; subscriptions: readonly Schemas['MeteredSubscription'][] }) {
+function PodForm({
+  teamId,
+  subscriptions,
+}: {
+  teamId: string;
+  subscriptions: readonly Schemas['MeteredSubscription'][];
+}) {
   const navigate = useNavigate();
   const initial: PodTerms = { ...emptyTerms, subscription: subscriptions[0]?.subscription_id ?? '' };
   return (
@@ -41,7 +49,9 @@ function PodForm({ teamId, subscriptions }: { teamId: string; subscriptions: rea
       action={(terms, header) => answerOf(api.POST('/api/pods', { params: { header }, body: podBody(teamId, terms) }))}
       invalidates={['pods', 'workloads']}
       done="The pod was accepted."
-      onDone={({ pod_name }) => void navigate({ to: '/teams/$teamId/pods/$podName', params: { teamId, podName: pod_name } })}
+      onDone={({ pod_name }) =>
+        void navigate({ to: '/teams/$teamId/pods/$podName', params: { teamId, podName: pod_name } })
+      }
     >
       {({ values, field }) => (
         <>
@@ -59,7 +69,11 @@ function PodForm({ teamId, subscriptions }: { teamId: string; subscriptions: rea
           <Field label="vGPUs" type="number" {...field('vgpus')} />
           <Field label="Command" {...field('command')} hint="Run by a shell; that of the image unless given." />
           <Field label="Ports" {...field('ports')} hint="On which it listens; they are exposed one by one." />
-          <TextArea label="Environment" {...field('variables', 'env')} hint="A line each: NAME=value. It is never shown again." />
+          <TextArea
+            label="Environment"
+            {...field('variables', 'env')}
+            hint="A line each: NAME=value. It is never shown again."
+          />
           <VolumeChooser teamId={teamId} {...field('volume')} />
           {values.volume !== '' && <Field label="Path in the pod" {...field('path', 'volumes.0.path')} isRequired />}
         </>

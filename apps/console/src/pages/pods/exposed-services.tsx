@@ -20,7 +20,12 @@ export function ExposedServices({ podName, mayUse }: { podName: string; mayUse: 
           data.length === 0 ? (
             <Empty title="Nothing is exposed">A port of the pod gets an address that others can open.</Empty>
           ) : (
-            <Table label="Exposed services" rows={data} keyOf={({ service_id }) => service_id} columns={columns(podName, mayUse)} />
+            <Table
+              label="Exposed services"
+              rows={data}
+              keyOf={({ service_id }) => service_id}
+              columns={columns(podName, mayUse)}
+            />
           )
         }
       </Loaded>
@@ -63,7 +68,9 @@ function columns(podName: string, mayUse: boolean): Column<Service>[] {
           <code>{url}</code>
         ),
     },
-    ...(mayUse ? [{ title: '', cell: (service: Service) => <ServiceActions service={service} podName={podName} /> }] : []),
+    ...(mayUse
+      ? [{ title: '', cell: (service: Service) => <ServiceActions service={service} podName={podName} /> }]
+      : []),
   ];
 }
 
@@ -77,7 +84,9 @@ function ServiceActions({ service, podName }: { service: Service; podName: strin
         title={`Close ${service_name}`}
         question={<p>Its address no longer answers, and may be given to another service.</p>}
         submit="Delete"
-        action={() => answerOf(api.DELETE('/api/pods/delete-exposed-service/{id}', { params: { path: { id: service_id } } }))}
+        action={() =>
+          answerOf(api.DELETE('/api/pods/delete-exposed-service/{id}', { params: { path: { id: service_id } } }))
+        }
         invalidates={['services']}
         done={`${service_name} is being closed.`}
       />
@@ -102,8 +111,13 @@ function ServiceDialog({ podName, service }: { podName: string; service?: Servic
       submit="Save"
       action={({ port, external, ...rest }, header) => {
         const terms = { ...rest, port: Number(port), ...(external !== '' && { external_port: Number(external) }) };
-        if (service) return answerOf(api.PUT('/api/pods/update-exposed-service', { body: { service_id: service.service_id, ...terms } }));
-        return answerOf(api.POST('/api/pods/expose-service', { params: { header }, body: { pod_name: podName, ...terms } }));
+        if (service)
+          return answerOf(
+            api.PUT('/api/pods/update-exposed-service', { body: { service_id: service.service_id, ...terms } }),
+          );
+        return answerOf(
+          api.POST('/api/pods/expose-service', { params: { header }, body: { pod_name: podName, ...terms } }),
+        );
       }}
       invalidates={['services']}
       done="The service was accepted."
@@ -112,8 +126,17 @@ function ServiceDialog({ podName, service }: { podName: string; service?: Servic
         <>
           <Field label="Name" {...field('service_name')} hint="Lower-case letters, digits and hyphens." isRequired />
           <Field label="Port in the pod" type="number" {...field('port')} isRequired />
-          <Chooser label="Protocol" {...field('protocol')} choices={protocols.map((value) => ({ value, label: value }))} />
-          <Field label="External port" type="number" {...field('external', 'external_port')} hint="Any that is free unless given." />
+          <Chooser
+            label="Protocol"
+            {...field('protocol')}
+            choices={protocols.map((value) => ({ value, label: value }))}
+          />
+          <Field
+            label="External port"
+            type="number"
+            {...field('external', 'external_port')}
+            hint="Any that is free unless given."
+          />
           <Toggle label="End TLS in front of it" isOn={values.ssl_enabled} {...field('ssl_enabled')} />
         </>
       )}

@@ -6,12 +6,23 @@ const touched = ['pods', 'services', 'workloads', 'subscriptions'];
 
 /** What can be done with a pod in its state. */
 export function PodActions({ pod: { pod_name, name, status } }: { pod: Schemas['Pod'] }) {
-  const act = (action: 'start' | 'stop' | 'restart') => () => answerOf(api.POST('/api/pods/action', { body: { pod_name, action } }));
+  const act = (action: 'start' | 'stop' | 'restart') => () =>
+    answerOf(api.POST('/api/pods/action', { body: { pod_name, action } }));
   const isDown = status === 'stopped' || status === 'failed';
   return (
     <div className="actions">
-      {isDown && <Act label="Start" kind="primary" action={act('start')} invalidates={touched} done={`${name} is being started.`} />}
-      {status === 'running' && <Act label="Restart" action={act('restart')} invalidates={touched} done={`${name} is being restarted.`} />}
+      {isDown && (
+        <Act
+          label="Start"
+          kind="primary"
+          action={act('start')}
+          invalidates={touched}
+          done={`${name} is being started.`}
+        />
+      )}
+      {status === 'running' && (
+        <Act label="Restart" action={act('restart')} invalidates={touched} done={`${name} is being restarted.`} />
+      )}
       {!isDown && status !== 'stopping' && (
         <Act label="Stop" action={act('stop')} invalidates={touched} done={`${name} is being stopped.`} />
       )}

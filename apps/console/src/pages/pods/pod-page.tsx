@@ -36,7 +36,13 @@ export function PodPage() {
                 Terminal
               </Link>
             )}
-            <Link className="button" data-small="true" to="/teams/$teamId/logs" params={{ teamId }} search={{ pod: podName }}>
+            <Link
+              className="button"
+              data-small="true"
+              to="/teams/$teamId/logs"
+              params={{ teamId }}
+              search={{ pod: podName }}
+            >
               Logs
             </Link>
             <PodActions pod={pod.data} />
@@ -66,7 +72,11 @@ function Facts({ pod, zone }: { pod: Schemas['Pod']; zone: string }) {
         <Figure name="Holds" isText value={`${pod.vgpus} × ${pod.profile}`} />
         <Figure name="Started" isText value={pod.started_at === null ? '–' : instant(pod.started_at, zone)} />
         <Figure name="Created" isText value={instant(pod.created_at, zone)} />
-        <Figure name="Restarts" value={pod.restarts} hint={pod.exit_code === null ? undefined : `last exit code ${pod.exit_code}`} />
+        <Figure
+          name="Restarts"
+          value={pod.restarts}
+          hint={pod.exit_code === null ? undefined : `last exit code ${pod.exit_code}`}
+        />
         {pod.stops_at !== null && <Figure name="Stops at" isText value={instant(pod.stops_at, zone)} />}
       </dl>
       <p className="hint">

@@ -2,15 +2,27 @@ import { queryOptions } from '@tanstack/react-query';
 import { answerOf, api } from '../../api/client.js';
 import { pollMs } from '../../api/query-client.js';
 
-const underWay: ReadonlySet<string> = new Set(['pending', 'pulling', 'stopping', 'provisioning', 'updating', 'deleting']);
+const underWay: ReadonlySet<string> = new Set([
+  'pending',
+  'pulling',
+  'stopping',
+  'provisioning',
+  'updating',
+  'deleting',
+]);
 
-const pace = (statuses: readonly string[]) => (statuses.some((status) => underWay.has(status)) ? pollMs.busy : pollMs.calm);
+const pace = (statuses: readonly string[]) =>
+  statuses.some((status) => underWay.has(status)) ? pollMs.busy : pollMs.calm;
 
 export const podsQuery = (team_id: string, page: number, include_ended: boolean) =>
   queryOptions({
     queryKey: ['pods', team_id, page, include_ended],
     queryFn: () =>
-      answerOf(api.GET('/api/pods', { params: { query: { team_id, page, limit: 20, ...(include_ended && { include_ended }) } } })),
+      answerOf(
+        api.GET('/api/pods', {
+          params: { query: { team_id, page, limit: 20, ...(include_ended && { include_ended }) } },
+        }),
+      ),
     refetchInterval: ({ state }) => pace(state.data?.data.map(({ status }) => status) ?? []),
   });
 
@@ -25,7 +37,8 @@ export const podNamesQuery = (team_id: string) =>
 export const connectionsQuery = (team_id: string, subscription_id: string) =>
   queryOptions({
     queryKey: ['connections', team_id, subscription_id],
-    queryFn: () => answerOf(api.GET('/api/gpuaas/connection-info', { params: { query: { team_id, subscription_id } } })),
+    queryFn: () =>
+      answerOf(api.GET('/api/gpuaas/connection-info', { params: { query: { team_id, subscription_id } } })),
     refetchInterval: pollMs.calm,
   });
 

@@ -5,7 +5,14 @@ import { emptyTerms, podBody } from './pod-terms.js';
 const terms = { ...emptyTerms, name: 'job', image: 'python:3.13', subscription: '7' };
 
 it('leaves out what was left empty', () => {
-  const body = { team_id: 'team', subscription_id: '7', name: 'job', image: 'python:3.13', vgpus: 1, restart: 'always' };
+  const body = {
+    team_id: 'team',
+    subscription_id: '7',
+    name: 'job',
+    image: 'python:3.13',
+    vgpus: 1,
+    restart: 'always',
+  };
   expect(podBody('team', terms)).toEqual(body);
   const full = { ...terms, command: 'python train.py', ports: ' 80, 443\n8080 ', volume: '5' };
   expect(podBody('team', full)).toEqual({

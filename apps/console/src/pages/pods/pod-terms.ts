@@ -51,7 +51,9 @@ function portsIn(text: string): number[] {
     .map(Number);
 }
 
-/** Environment variables, `NAME=value` on a line each; a line without `=` has an empty value. Blank lines are left out. */
+/**
+ * Environment variables, `NAME=value` on a line each; a line without `=` has an empty value. Blank lines are left out.
+ */
 function variablesIn(text: string): Record<string, string> {
   const lines = text.split(/\r?\n/).filter((line) => line.trim() !== '');
   return Object.fromEntries(

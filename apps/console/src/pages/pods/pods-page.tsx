@@ -21,7 +21,11 @@ export function PodsPage() {
   const { page = '1' } = search;
   const pods = useQuery(podsQuery(teamId, Number(page), search.ended === 'yes'));
   return (
-    <Page title="Pods" lead="Containers on slices that the team has subscribed to." actions={mayUse && <CreatePod teamId={teamId} />}>
+    <Page
+      title="Pods"
+      lead="Containers on slices that the team has subscribed to."
+      actions={mayUse && <CreatePod teamId={teamId} />}
+    >
       <Toggle
         label="Show what has ended"
         isOn={search.ended === 'yes'}
@@ -69,7 +73,11 @@ export function PodsPage() {
                   ...(mayUse ? [{ title: '', cell: (pod: (typeof data)[number]) => <PodActions pod={pod} /> }] : []),
                 ]}
               />
-              <Pager {...pagination} first={1} onChange={(next) => void navigate({ search: { ...search, page: String(next) } })} />
+              <Pager
+                {...pagination}
+                first={1}
+                onChange={(next) => void navigate({ search: { ...search, page: String(next) } })}
+              />
             </div>
           )
         }

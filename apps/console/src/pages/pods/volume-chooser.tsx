@@ -18,7 +18,10 @@ export function VolumeChooser({ teamId, value, onChange }: VolumeChooserProps) {
     <Chooser
       label="Shared volume"
       value={value}
-      choices={[{ value: '', label: 'None' }, ...usable.map(({ volume_id, name }) => ({ value: volume_id, label: name }))]}
+      choices={[
+        { value: '', label: 'None' },
+        ...usable.map(({ volume_id, name }) => ({ value: volume_id, label: name })),
+      ]}
       onChange={onChange}
     />
   );

@@ -29,7 +29,8 @@ export function PasskeysCard() {
                     {name}
                     <br />
                     <span className="hint">
-                      added {instant(created_at, timezone)}, {last_used_at ? `last used ${instant(last_used_at, timezone)}` : 'never used'}
+                      added {instant(created_at, timezone)},{' '}
+                      {last_used_at ? `last used ${instant(last_used_at, timezone)}` : 'never used'}
                     </span>
                   </span>
                   <Ask

@@ -113,6 +113,11 @@ function Remove() {
   );
 }
 
-function CodeField(field: { value: string; onChange: (code: string) => void; error: string | undefined; hint: string }) {
+function CodeField(field: {
+  value: string;
+  onChange: (code: string) => void;
+  error: string | undefined;
+  hint: string;
+}) {
   return <Field label="Code" {...field} autoComplete="one-time-code" isRequired />;
 }

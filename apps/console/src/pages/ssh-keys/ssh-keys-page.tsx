@@ -72,7 +72,10 @@ function AddKey() {
       submit="Add"
       action={({ publicKey, name }, header) =>
         answerOf(
-          api.POST('/api/user/ssh-key', { params: { header }, body: { public_key: publicKey.trim(), ...(name !== '' && { name }) } }),
+          api.POST('/api/user/ssh-key', {
+            params: { header },
+            body: { public_key: publicKey.trim(), ...(name !== '' && { name }) },
+          }),
         )
       }
       invalidates={['ssh-keys']}

@@ -47,7 +47,9 @@ export function Attention({ teamId }: { teamId: string }) {
   });
   const all = [subscriptions, pods, vms, volumes, hosts, bill];
   const matters = [
-    ...(subscriptions.data?.data ?? []).filter((one) => wantsLook(one, nowMs)).map((one) => ofSubscription(teamId, one)),
+    ...(subscriptions.data?.data ?? [])
+      .filter((one) => wantsLook(one, nowMs))
+      .map((one) => ofSubscription(teamId, one)),
     ...(pods.data?.data ?? []).filter(({ status }) => status === 'failed').map((one) => ofPod(teamId, one)),
     ...(vms.data?.data ?? []).filter(({ status }) => status === 'failed').map((one) => ofVm(teamId, one)),
     ...(hosts.data?.data ?? []).filter((one) => hasFailed(one, nowMs)).map((one) => ofHost(teamId, one)),
@@ -55,14 +57,20 @@ export function Attention({ teamId }: { teamId: string }) {
     ...(bill.data?.unpriced ?? []).map((one) => ofUsage(teamId, one)),
   ];
   const isUnread = all.some(({ error }) => error !== null);
-  const isReading = all.some(({ data, error, fetchStatus }) => data === undefined && error === null && fetchStatus !== 'idle');
+  const isReading = all.some(
+    ({ data, error, fetchStatus }) => data === undefined && error === null && fetchStatus !== 'idle',
+  );
   return (
     <Card title="Needs attention">
       {isUnread && <p className="notice">Not everything could be read, so more may need you than is shown.</p>}
       {matters.length > 0 && <Matters matters={matters} />}
       {matters.length === 0 &&
         !isUnread &&
-        (isReading ? <Skeleton height={120} /> : <Empty title="Nothing needs you">All that the team holds is as it should be.</Empty>)}
+        (isReading ? (
+          <Skeleton height={120} />
+        ) : (
+          <Empty title="Nothing needs you">All that the team holds is as it should be.</Empty>
+        ))}
     </Card>
   );
 }
@@ -99,7 +107,10 @@ function isFull({ status, used_size_in_gb: used, size_in_gb: size }: Schemas['Sh
   return status === 'failed' || (used !== null && used >= size * fullShare);
 }
 
-function ofSubscription(teamId: string, { subscription_id, name, pool_name, status, reason }: Schemas['MeteredSubscription']): Matter {
+function ofSubscription(
+  teamId: string,
+  { subscription_id, name, pool_name, status, reason }: Schemas['MeteredSubscription'],
+): Matter {
   const link = (
     <Link to="/teams/$teamId/subscriptions" params={{ teamId }} search={status === 'failed' ? { ended: 'yes' } : {}}>
       {name ?? pool_name}
@@ -114,7 +125,12 @@ function ofPod(teamId: string, { pod_name: podName, name, status, reason, exit_c
       {name}
     </Link>
   );
-  return { key: `pod ${podName}`, name: link, state: status, why: reason ?? (exit_code === null ? null : `exit code ${exit_code}`) };
+  return {
+    key: `pod ${podName}`,
+    name: link,
+    state: status,
+    why: reason ?? (exit_code === null ? null : `exit code ${exit_code}`),
+  };
 }
 
 function ofVm(teamId: string, { instance_id, name, status, reason }: Schemas['Vm']): Matter {
@@ -156,5 +172,10 @@ function ofUsage(teamId: string, { sku }: Schemas['UnpricedUsage']): Matter {
       {sku}
     </Link>
   );
-  return { key: `sku ${sku}`, name: link, state: 'unpriced', why: 'Its usage is in no bill until the operator sets a price.' };
+  return {
+    key: `sku ${sku}`,
+    name: link,
+    state: 'unpriced',
+    why: 'Its usage is in no bill until the operator sets a price.',
+  };
 }

@@ -58,7 +58,11 @@ function Costs({ report, hours, month }: { report: Report; hours: Report | undef
         <Figure
           name="This month so far"
           value={shown(now)}
-          hint={change === null ? `in the time of ${timezone}` : `${percent(change, true)} against the same days of last month`}
+          hint={
+            change === null
+              ? `in the time of ${timezone}`
+              : `${percent(change, true)} against the same days of last month`
+          }
           isLarge
         />
         <Figure name="Last month" value={shown(last)} />

@@ -7,10 +7,15 @@ interface Bucket {
 const dayMs = 86_400_000;
 
 /**
- * What a month comes to if it goes on as in the last 24 hours: what it has cost so far, and that rate until its end. `monthEnd` is the first day of the
- * next month; the offset of the zone is taken from the buckets.
+ * What a month comes to if it goes on as in the last 24 hours: what it has cost so far, and that rate until its end.
+ * `monthEnd` is the first day of the next month; the offset of the zone is taken from the buckets.
  */
-export function forecast(soFar: number, hours: readonly Bucket[], asOf: string, monthEnd: string): { total: number; perDay: number } {
+export function forecast(
+  soFar: number,
+  hours: readonly Bucket[],
+  asOf: string,
+  monthEnd: string,
+): { total: number; perDay: number } {
   const nowMs = Date.parse(asOf);
   const recent = hours.filter(({ start }) => Date.parse(start) >= nowMs - dayMs && Date.parse(start) < nowMs);
   const fromMs = recent[0] ? Date.parse(recent[0].start) : nowMs;

@@ -38,7 +38,9 @@ export function AddMember({ teamId }: { teamId: string }) {
       trigger={<Button kind="primary">Add a member</Button>}
       initial={nobody}
       submit="Add"
-      action={(body, header) => answerOf(api.POST('/api/team/{team_id}/members', { params: { path: { team_id: teamId }, header }, body }))}
+      action={(body, header) =>
+        answerOf(api.POST('/api/team/{team_id}/members', { params: { path: { team_id: teamId }, header }, body }))
+      }
       invalidates={['team']}
       done="The member was added."
       shown={(member) => <KeyShown member={member} />}

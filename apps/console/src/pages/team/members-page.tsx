@@ -68,17 +68,26 @@ function columns(teamId: string, zone: string, mayManage: boolean, userId: strin
         </>
       ),
     },
-    { title: 'Key', cell: ({ api_key }) => (api_key === null ? <span className="quiet">none</span> : <code>{api_key}</code>) },
+    {
+      title: 'Key',
+      cell: ({ api_key }) => (api_key === null ? <span className="quiet">none</span> : <code>{api_key}</code>),
+    },
     { title: 'Expires', cell: ({ expiry_date }) => (expiry_date === null ? '–' : day(expiry_date, zone)) },
     {
       title: 'From addresses',
       cell: ({ ip_whitelist, api_token }) =>
-        api_token ? <span className="given">{ip_whitelist.replaceAll(',', ', ') || 'any'}</span> : <span className="quiet">–</span>,
+        api_token ? (
+          <span className="given">{ip_whitelist.replaceAll(',', ', ') || 'any'}</span>
+        ) : (
+          <span className="quiet">–</span>
+        ),
     },
     {
       title: '',
       cell: (member) =>
-        mayManage || member.user_id === userId ? <MemberActions member={member} teamId={teamId} mayManage={mayManage} /> : null,
+        mayManage || member.user_id === userId ? (
+          <MemberActions member={member} teamId={teamId} mayManage={mayManage} />
+        ) : null,
     },
   ];
 }
@@ -103,7 +112,11 @@ function MemberActions({ member, teamId, mayManage }: { member: Member; teamId: 
       {mayManage && (
         <Ask
           title="Remove from the team"
-          question={<p className="given">{member.name} can no longer see the team, and the key to it ends. What runs goes on.</p>}
+          question={
+            <p className="given">
+              {member.name} can no longer see the team, and the key to it ends. What runs goes on.
+            </p>
+          }
           submit="Remove"
           action={() => answerOf(api.DELETE('/api/team/{team_id}/members/{user_id}', { params: { path } }))}
           invalidates={['team']}

@@ -33,9 +33,13 @@ export function PoolsPage() {
   const currency = useQuery({ ...bill, enabled: may(user, teamId, 'readBilling') }).data?.currency;
   const pools = useQuery(availablePoolsQuery(teamId));
   const regions = useQuery(availableRegionsQuery(teamId));
-  const regionName = (id: string) => regions.data?.data.find(({ region_id }) => region_id === id)?.region_name ?? `region ${id}`;
+  const regionName = (id: string) =>
+    regions.data?.data.find(({ region_id }) => region_id === id)?.region_name ?? `region ${id}`;
   return (
-    <Page title="GPU pools" lead="What is free now, by pool and slice. A slice is yours from the moment the subscription is active.">
+    <Page
+      title="GPU pools"
+      lead="What is free now, by pool and slice. A slice is yours from the moment the subscription is active."
+    >
       <Loaded query={pools} height={320}>
         {({ data }) =>
           data.length === 0 ? (
@@ -44,7 +48,10 @@ export function PoolsPage() {
             <>
               <div className="toolbar spread">
                 <GpuLegend hasOthers />
-                <WindowChooser value={window} onChange={(next) => void navigate({ search: { window: next }, replace: true })} />
+                <WindowChooser
+                  value={window}
+                  onChange={(next) => void navigate({ search: { window: next }, replace: true })}
+                />
               </div>
               {data.map((pool) => (
                 <PoolCard
@@ -92,7 +99,8 @@ function PoolCard({ pool, region, teamId, window, maySubscribe, currency }: Pool
           {
             title: 'Free now',
             isNumber: true,
-            cell: ({ available_vgpus }) => (available_vgpus === 0 ? <span className="quiet">none</span> : quantity(available_vgpus)),
+            cell: ({ available_vgpus }) =>
+              available_vgpus === 0 ? <span className="quiet">none</span> : quantity(available_vgpus),
           },
           {
             title: 'Price an hour',

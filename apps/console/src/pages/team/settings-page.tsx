@@ -28,7 +28,11 @@ export function SettingsPage() {
             <Card title="Team" actions={mayManage && <EditTeam team={data} />}>
               <dl className="figures">
                 <Figure name="Name" value={<span className="given">{data.name}</span>} hint={data.description} />
-                <Figure name="Sessions" isText value={data.require_second_factor ? 'With a second factor' : 'Also by password alone'} />
+                <Figure
+                  name="Sessions"
+                  isText
+                  value={data.require_second_factor ? 'With a second factor' : 'Also by password alone'}
+                />
                 <Figure name="Since" isText value={instant(data.created_at, user.timezone)} />
               </dl>
               <p className="hint">
@@ -60,7 +64,11 @@ function EditTeam({ team: { id, name, description, require_second_factor } }: { 
         <>
           <Field label="Name" {...field('name')} isRequired />
           <Field label="Description" {...field('description')} />
-          <Toggle label="Require a second factor" isOn={values.require_second_factor} {...field('require_second_factor')} />
+          <Toggle
+            label="Require a second factor"
+            isOn={values.require_second_factor}
+            {...field('require_second_factor')}
+          />
           <p className="hint">
             Members who log in by password alone cannot act in the team then, you included. API keys are not concerned.
           </p>
@@ -84,7 +92,11 @@ function Workspaces({ team, mayManage }: { team: Team; mayManage: boolean }) {
                   title="Delete the workspace"
                   question={<p className="given">“{workspace.name}” can be deleted while nothing is in it.</p>}
                   submit="Delete"
-                  action={() => answerOf(api.DELETE('/api/workspace/{workspace_id}', { params: { path: { workspace_id: workspace.id } } }))}
+                  action={() =>
+                    answerOf(
+                      api.DELETE('/api/workspace/{workspace_id}', { params: { path: { workspace_id: workspace.id } } }),
+                    )
+                  }
                   invalidates={['team']}
                   done="The workspace was deleted."
                 />
@@ -105,8 +117,14 @@ function NameWorkspace({ team, workspace }: { team: Team; workspace?: { id: stri
       initial={{ name: workspace?.name ?? '' }}
       submit="Save"
       action={({ name }, header) => {
-        if (!workspace) return answerOf(api.POST('/api/workspace', { params: { header }, body: { team_id: team.id, name } }));
-        return answerOf(api.PUT('/api/workspace/{workspace_id}', { params: { path: { workspace_id: workspace.id } }, body: { name } }));
+        if (!workspace)
+          return answerOf(api.POST('/api/workspace', { params: { header }, body: { team_id: team.id, name } }));
+        return answerOf(
+          api.PUT('/api/workspace/{workspace_id}', {
+            params: { path: { workspace_id: workspace.id } },
+            body: { name },
+          }),
+        );
       }}
       invalidates={['team']}
       done="The workspace was saved."
@@ -124,7 +142,9 @@ function Images({ team }: { team: Team }) {
       <Loaded query={images} height={80}>
         {({ data }) =>
           data.length === 0 ? (
-            <Empty title="No image is listed">The default policy allows every image; any other allows those it lists.</Empty>
+            <Empty title="No image is listed">
+              The default policy allows every image; any other allows those it lists.
+            </Empty>
           ) : (
             <ul className="list">
               {data.map(({ id, name, reference }) => (

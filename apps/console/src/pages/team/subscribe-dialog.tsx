@@ -48,7 +48,14 @@ export function SubscribeDialog({ pool, teamId }: SubscribeProps) {
   );
 }
 
-function WorkspaceChooser({ teamId, ...field }: { teamId: string; value: string; onChange: (workspace: string) => void }) {
+function WorkspaceChooser({
+  teamId,
+  ...field
+}: {
+  teamId: string;
+  value: string;
+  onChange: (workspace: string) => void;
+}) {
   const team = useQuery(teamQuery(teamId));
   const workspaces = team.data?.workspaces ?? [];
   // The first is the one that a team is made with: its default, whatever it is called now.

@@ -56,13 +56,26 @@ export function SubscriptionTable({ subscriptions, mayChange, window, before = [
     { title: 'GPU', isNumber: true, cell: (row) => figure(row, 'gpu_utilization') },
     {
       title: 'GPU over time',
-      cell: ({ subscription_id, name, pool_name }) => <Utilization id={subscription_id} name={name ?? pool_name} window={window} />,
+      cell: ({ subscription_id, name, pool_name }) => (
+        <Utilization id={subscription_id} name={name ?? pool_name} window={window} />
+      ),
     },
     { title: 'Memory', isNumber: true, cell: (row) => figure(row, 'memory_usage') },
-    { title: 'Since', isWhole: true, cell: ({ created_at }) => <time dateTime={created_at}>{instant(created_at, timezone)}</time> },
+    {
+      title: 'Since',
+      isWhole: true,
+      cell: ({ created_at }) => <time dateTime={created_at}>{instant(created_at, timezone)}</time>,
+    },
     ...(mayChange ? [{ title: '', cell: (row: Subscription) => <Actions subscription={row} /> }] : []),
   ];
-  return <Table label="Subscriptions" rows={subscriptions} keyOf={({ subscription_id }) => subscription_id} columns={columns} />;
+  return (
+    <Table
+      label="Subscriptions"
+      rows={subscriptions}
+      keyOf={({ subscription_id }) => subscription_id}
+      columns={columns}
+    />
+  );
 }
 
 function figure({ metrics, metrics_status }: Subscription, name: keyof Subscription['metrics']) {
@@ -94,7 +107,15 @@ function Resize({ subscription: { subscription_id, vgpus_allocated, profile } }:
       invalidates={touched}
       done="The new size was accepted."
     >
-      {({ field }) => <Field label="vGPUs" type="number" {...field('vgpus')} hint={`Of ${profile}; ${vgpus_allocated} now.`} isRequired />}
+      {({ field }) => (
+        <Field
+          label="vGPUs"
+          type="number"
+          {...field('vgpus')}
+          hint={`Of ${profile}; ${vgpus_allocated} now.`}
+          isRequired
+        />
+      )}
     </FormDialog>
   );
 }

@@ -27,7 +27,10 @@ export function SubscriptionsPage() {
       }
     >
       <div className="toolbar" role="group" aria-label="Filters">
-        <WindowChooser value={window} onChange={(next) => void navigate({ search: { ...search, window: next }, replace: true })} />
+        <WindowChooser
+          value={window}
+          onChange={(next) => void navigate({ search: { ...search, window: next }, replace: true })}
+        />
         <Toggle
           label="Show what has ended"
           isOn={search.ended === 'yes'}

@@ -3,7 +3,10 @@ import { utilizationQuery, type MetricWindow } from '../../api/queries.js';
 import { Course } from '../../charts/course.js';
 import { percent } from '../../format/format.js';
 
-/** How the GPUs of a subscription were used in the course of the window. What cannot be read takes no room from the figures. */
+/**
+ * How the GPUs of a subscription were used in the course of the window. What cannot be read takes no room from the
+ * figures.
+ */
 export function Utilization({ id, name, window }: { id: string; name: string; window: MetricWindow }) {
   const { data } = useQuery(utilizationQuery(id, window));
   const values = data?.points.map((point) => point.gpu_utilization) ?? [];

@@ -30,7 +30,13 @@ export function openScreen(element: HTMLElement, { onTyped, onResize, onLeave }:
     fontSize: 13,
     minimumContrastRatio: 4.5,
     scrollback: 5_000,
-    theme: { background: '#0a1113', foreground: '#eaf1f0', cursor: '#4fc3c4', cursorAccent: '#0a1113', selectionBackground: '#2c5c60' },
+    theme: {
+      background: '#0a1113',
+      foreground: '#eaf1f0',
+      cursor: '#4fc3c4',
+      cursorAccent: '#0a1113',
+      selectionBackground: '#2c5c60',
+    },
   });
   const fit = new FitAddon();
   terminal.loadAddon(fit);

@@ -19,11 +19,17 @@ const frameBytes = 32 * 1024;
 export class TerminalLink {
   private constructor(private readonly socket: WebSocket) {}
 
-  /** Resolves once it takes what is typed; null where it was over before. Throws a `Problem` where the platform gives no ticket. */
+  /**
+   * Resolves once it takes what is typed; null where it was over before. Throws a `Problem` where the platform gives no
+   * ticket.
+   */
   static async open(podName: string, size: TerminalSize, { onOutput, onEnd }: Listeners): Promise<TerminalLink | null> {
     const path = '/api/pods/{pod_name}/terminal';
     const { ticket } = await answerOf(api.POST(path, { params: { path: { pod_name: podName } }, body: size }));
-    const url = new URL(path.replace('{pod_name}', encodeURIComponent(podName)), location.origin.replace(/^http/, 'ws'));
+    const url = new URL(
+      path.replace('{pod_name}', encodeURIComponent(podName)),
+      location.origin.replace(/^http/, 'ws'),
+    );
     const socket = new WebSocket(url, [protocol, ticket]);
     socket.binaryType = 'arraybuffer';
     socket.addEventListener('message', ({ data }: MessageEvent<ArrayBuffer>) => onOutput(new Uint8Array(data)));

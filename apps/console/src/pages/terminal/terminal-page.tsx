@@ -12,7 +12,11 @@ import { openScreen } from './screen.js';
 import { TerminalLink } from './terminal-link.js';
 
 /** `reason`: why it ended. `problem`: why it did not begin. */
-type State = { kind: 'opening' } | { kind: 'open' } | { kind: 'ended'; reason: string } | { kind: 'refused'; problem: Problem };
+type State =
+  | { kind: 'opening' }
+  | { kind: 'open' }
+  | { kind: 'ended'; reason: string }
+  | { kind: 'refused'; problem: Problem };
 
 export function TerminalPage() {
   const { teamId, podName } = useParams({ from: '/in/teams/$teamId/pods/$podName/terminal' });
@@ -28,7 +32,13 @@ export function TerminalPage() {
       title={`Terminal in ${pod.data?.name ?? podName}`}
       lead={pod.data && <Chip state={pod.data.status} />}
       actions={
-        <Link id="leave-terminal" className="button" data-small="true" to="/teams/$teamId/pods/$podName" params={{ teamId, podName }}>
+        <Link
+          id="leave-terminal"
+          className="button"
+          data-small="true"
+          to="/teams/$teamId/pods/$podName"
+          params={{ teamId, podName }}
+        >
           Back to the pod
         </Link>
       }

@@ -1,7 +1,8 @@
 /**
- * Lets xterm.js work under a Content-Security-Policy with `style-src 'self'`, which blocks what it makes itself: style elements, and `style` as an
- * attribute. From now until the function that it returns is called, such an element is a constructed stylesheet of the document, and such an attribute
- * is set through the object model; the policy allows both.
+ * Lets xterm.js work under a Content-Security-Policy with `style-src 'self'`, which blocks what it makes itself: style
+ * elements, and `style` as an attribute. From now until the function that it returns is called, such an element is a
+ * constructed stylesheet of the document, and such an attribute is set through the object model; the policy allows
+ * both.
  */
 export function adoptStyles(): () => void {
   const create = document.createElement.bind(document);
@@ -33,7 +34,8 @@ export function adoptStyles(): () => void {
   const own = { style: adoptedStyle, span };
   Object.defineProperty(document, 'createElement', {
     configurable: true,
-    value: (tag: string, options?: ElementCreationOptions) => (tag === 'style' || tag === 'span' ? own[tag]() : create(tag, options)),
+    value: (tag: string, options?: ElementCreationOptions) =>
+      tag === 'style' || tag === 'span' ? own[tag]() : create(tag, options),
   });
   return () => {
     Reflect.deleteProperty(document, 'createElement');

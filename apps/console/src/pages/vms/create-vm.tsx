@@ -31,9 +31,15 @@ function Ready({ teamId }: { teamId: string }) {
         <DialogLoaded query={regions} height={240}>
           {({ data: places }) => {
             if (sizes.length === 0)
-              return <DialogEmpty title="There is no flavour">The operator has to say which sizes VMs may have.</DialogEmpty>;
+              return (
+                <DialogEmpty title="There is no flavour">The operator has to say which sizes VMs may have.</DialogEmpty>
+              );
             if (places.length === 0)
-              return <DialogEmpty title="No region is offered to the team">A VM runs in a region with GPU pools for the team.</DialogEmpty>;
+              return (
+                <DialogEmpty title="No region is offered to the team">
+                  A VM runs in a region with GPU pools for the team.
+                </DialogEmpty>
+              );
             return <VmForm teamId={teamId} flavours={sizes} regions={places} volumes={volumes.data?.data ?? []} />;
           }}
         </DialogLoaded>
@@ -112,7 +118,8 @@ interface MountsProps {
 function Mounts({ volumes, mounts, onChange, problem }: MountsProps) {
   const free = volumes.filter(({ volume_id }) => !mounts.some((mount) => mount.volume_id === volume_id));
   const [next] = free;
-  const change = (at: number, path: string) => onChange(mounts.map((mount, index) => (index === at ? { ...mount, path } : mount)));
+  const change = (at: number, path: string) =>
+    onChange(mounts.map((mount, index) => (index === at ? { ...mount, path } : mount)));
   return (
     <>
       {mounts.map(({ volume_id, path }, at) => {
@@ -136,7 +143,10 @@ function Mounts({ volumes, mounts, onChange, problem }: MountsProps) {
         <Chooser
           label="Mount a shared volume"
           value=""
-          choices={[{ value: '', label: 'None' }, ...free.map(({ volume_id, name }) => ({ value: volume_id, label: name }))]}
+          choices={[
+            { value: '', label: 'None' },
+            ...free.map(({ volume_id, name }) => ({ value: volume_id, label: name })),
+          ]}
           onChange={(volume_id) => {
             const { name } = free.find((volume) => volume.volume_id === volume_id) ?? {};
             if (name !== undefined) onChange([...mounts, { volume_id, path: `/mnt/${name}` }]);

@@ -19,7 +19,11 @@ export function AutoRestart({ vm: { instance_id, name, auto_restart }, mayUse }:
     mutationFn: (isOn: boolean) =>
       answerOf(api.PUT('/api/vm/{instance_id}', { params: { path: { instance_id } }, body: { auto_restart: isOn } })),
     onSuccess: async (vm) => {
-      say(vm.auto_restart ? `${name} starts again when it stops by itself.` : `${name} stays stopped when it stops by itself.`);
+      say(
+        vm.auto_restart
+          ? `${name} starts again when it stops by itself.`
+          : `${name} stays stopped when it stops by itself.`,
+      );
       await queryClient.invalidateQueries({ queryKey: ['vms'] });
     },
     onError: (error) => setProblem(asProblem(error)),

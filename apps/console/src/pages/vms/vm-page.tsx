@@ -31,7 +31,12 @@ export function VmPage() {
       lead={vm.data && <Chip state={vm.data.status} />}
       actions={
         vm.data &&
-        mayUse && <VmActions vm={vm.data} onDeleted={() => void navigate({ to: '/teams/$teamId/vms', params: { teamId }, search: {} })} />
+        mayUse && (
+          <VmActions
+            vm={vm.data}
+            onDeleted={() => void navigate({ to: '/teams/$teamId/vms', params: { teamId }, search: {} })}
+          />
+        )
       }
     >
       <Loaded query={vm} height={320}>
@@ -51,7 +56,8 @@ export function VmPage() {
 
 function Facts({ vm, zone, mayUse }: { vm: Vm; zone: string; mayUse: boolean }) {
   const regions = useQuery(availableRegionsQuery(vm.team_id));
-  const region = regions.data?.data.find(({ region_id }) => region_id === vm.region_id)?.region_name ?? `region ${vm.region_id}`;
+  const region =
+    regions.data?.data.find(({ region_id }) => region_id === vm.region_id)?.region_name ?? `region ${vm.region_id}`;
   return (
     <Card title="What runs">
       <dl className="figures">
@@ -81,7 +87,9 @@ function Facts({ vm, zone, mayUse }: { vm: Vm; zone: string; mayUse: boolean }) 
 /** What VMs of its flavour cost this month: a bill names flavours, and no single VM. */
 function Cost({ vm: { team_id, flavour }, zone }: { vm: Vm; zone: string }) {
   const today = dayIn(useNow(), zone);
-  const month = useQuery(reportQuery(team_id, { from: `${today.slice(0, 7)}-01`, to: today, interval: 'monthly', timezone: 'local' }));
+  const month = useQuery(
+    reportQuery(team_id, { from: `${today.slice(0, 7)}-01`, to: today, interval: 'monthly', timezone: 'local' }),
+  );
   const sku = `vm.${flavour}`;
   return (
     <Card
@@ -160,8 +168,8 @@ function Access() {
   return (
     <Card title="Who gets in">
       <p className="hint">
-        Members who may use the VMs of this team, with their <Link to="/profile/ssh-keys">SSH keys</Link>. A change of a key or a member
-        holds at once. VMs run in simulated clusters for now, which give them no address.
+        Members who may use the VMs of this team, with their <Link to="/profile/ssh-keys">SSH keys</Link>. A change of a
+        key or a member holds at once. VMs run in simulated clusters for now, which give them no address.
       </p>
     </Card>
   );

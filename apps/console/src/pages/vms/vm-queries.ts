@@ -8,8 +8,13 @@ export const vmsQuery = (team_id: string, page: number, include_ended: boolean) 
   queryOptions({
     queryKey: ['vms', team_id, page, include_ended],
     queryFn: () =>
-      answerOf(api.GET('/api/vm', { params: { query: { team_id, page, limit: 20, ...(include_ended && { include_ended }) } } })),
-    refetchInterval: ({ state }) => (state.data?.data.some(({ status }) => underWay.has(status)) ? pollMs.busy : pollMs.calm),
+      answerOf(
+        api.GET('/api/vm', {
+          params: { query: { team_id, page, limit: 20, ...(include_ended && { include_ended }) } },
+        }),
+      ),
+    refetchInterval: ({ state }) =>
+      state.data?.data.some(({ status }) => underWay.has(status)) ? pollMs.busy : pollMs.calm,
   });
 
 export const vmQuery = (instance_id: string) =>

@@ -27,7 +27,11 @@ export function VmsPage() {
   const regions = useQuery(availableRegionsQuery(teamId));
   const regionNames = new Map((regions.data?.data ?? []).map(({ region_id, region_name }) => [region_id, region_name]));
   return (
-    <Page title="VMs" lead="Virtual machines without GPUs, billed while they run." actions={mayUse && <CreateVm teamId={teamId} />}>
+    <Page
+      title="VMs"
+      lead="Virtual machines without GPUs, billed while they run."
+      actions={mayUse && <CreateVm teamId={teamId} />}
+    >
       <Toggle
         label="Show what has ended"
         isOn={search.ended === 'yes'}
@@ -36,7 +40,9 @@ export function VmsPage() {
       <Loaded query={vms} height={280}>
         {({ data, pagination }) =>
           pagination.total === 0 ? (
-            <Empty title="There is no VM">{mayUse ? 'Create one from a flavour and an image.' : 'Members of the team create them.'}</Empty>
+            <Empty title="There is no VM">
+              {mayUse ? 'Create one from a flavour and an image.' : 'Members of the team create them.'}
+            </Empty>
           ) : (
             <div>
               <Table
@@ -45,7 +51,11 @@ export function VmsPage() {
                 keyOf={({ instance_id }) => instance_id}
                 columns={columns({ regionNames, zone: user.timezone, mayUse })}
               />
-              <Pager {...pagination} first={1} onChange={(next) => void navigate({ search: { ...search, page: String(next) } })} />
+              <Pager
+                {...pagination}
+                first={1}
+                onChange={(next) => void navigate({ search: { ...search, page: String(next) } })}
+              />
             </div>
           )
         }
@@ -101,7 +111,11 @@ function columns({ regionNames, zone, mayUse }: View): Column<Vm>[] {
       ),
     },
     { title: 'Restarts by itself', cell: (vm) => <AutoRestart vm={vm} mayUse={mayUse} /> },
-    { title: 'Started', isWhole: true, cell: ({ started_at }) => (started_at === null ? '–' : instant(started_at, zone)) },
+    {
+      title: 'Started',
+      isWhole: true,
+      cell: ({ started_at }) => (started_at === null ? '–' : instant(started_at, zone)),
+    },
     ...(mayUse ? [{ title: '', cell: (vm: Vm) => <VmActions vm={vm} /> }] : []),
   ];
 }

@@ -23,7 +23,9 @@ function Ready({ teamId }: { teamId: string }) {
     <DialogLoaded query={regions} height={180}>
       {({ data }) =>
         data.length === 0 ? (
-          <DialogEmpty title="No region is offered to the team">A volume lies in a region with GPU pools for the team.</DialogEmpty>
+          <DialogEmpty title="No region is offered to the team">
+            A volume lies in a region with GPU pools for the team.
+          </DialogEmpty>
         ) : (
           <CreateForm teamId={teamId} regions={data} />
         )
@@ -32,13 +34,24 @@ function Ready({ teamId }: { teamId: string }) {
   );
 }
 
-function CreateForm({ teamId, regions }: { teamId: string; regions: readonly { region_id: string; region_name: string }[] }) {
+function CreateForm({
+  teamId,
+  regions,
+}: {
+  teamId: string;
+  regions: readonly { region_id: string; region_name: string }[];
+}) {
   return (
     <DialogForm
       initial={{ name: '', region_id: regions[0]?.region_id ?? '', size: '100' }}
       submit="Create"
       action={({ size, ...rest }, header) =>
-        answerOf(api.POST('/api/shared-volumes', { params: { header }, body: { team_id: teamId, ...rest, size_in_gb: Number(size) } }))
+        answerOf(
+          api.POST('/api/shared-volumes', {
+            params: { header },
+            body: { team_id: teamId, ...rest, size_in_gb: Number(size) },
+          }),
+        )
       }
       invalidates={['volumes']}
       done="The volume was accepted."
@@ -69,7 +82,9 @@ export function VolumeActions({ volume: { volume_id, name, status, size_in_gb } 
           trigger={<Button isSmall>Resize</Button>}
           initial={{ size: String(size_in_gb) }}
           submit="Resize"
-          action={({ size }) => answerOf(api.PUT('/api/shared-volumes/{volume_id}', { params, body: { size_in_gb: Number(size) } }))}
+          action={({ size }) =>
+            answerOf(api.PUT('/api/shared-volumes/{volume_id}', { params, body: { size_in_gb: Number(size) } }))
+          }
           invalidates={['volumes']}
           done="The new size was accepted."
         >

@@ -8,5 +8,6 @@ export const volumesQuery = (team_id: string, page: number, limit = 20) =>
   queryOptions({
     queryKey: ['volumes', team_id, page, limit],
     queryFn: () => answerOf(api.GET('/api/shared-volumes', { params: { query: { team_id, page, limit } } })),
-    refetchInterval: ({ state }) => (state.data?.data.some(({ status }) => underWay.has(status)) ? pollMs.busy : pollMs.calm),
+    refetchInterval: ({ state }) =>
+      state.data?.data.some(({ status }) => underWay.has(status)) ? pollMs.busy : pollMs.calm,
   });

@@ -83,7 +83,14 @@ function Used({ volume: { name, used_size_in_gb: used, size_in_gb: size } }: { v
   return (
     <span className="stack-tight">
       {gigabytes(used)} of {gigabytes(size)}
-      <meter min={0} max={size} high={size * 0.9} optimum={0} value={Math.min(used, size)} aria-label={`Used of ${name}`} />
+      <meter
+        min={0}
+        max={size}
+        high={size * 0.9}
+        optimum={0}
+        value={Math.min(used, size)}
+        aria-label={`Used of ${name}`}
+      />
     </span>
   );
 }

@@ -34,7 +34,11 @@ export class OldBillsController {
   @Get('team-billing/:team_id/:start_date/:end_date/:interval')
   @ConfigureRoute({ deadlineMs: reportDeadlineMs })
   @OldAnswers(OldBill, 'Get the bill of a team', 'Requires team_owner, team_admin or billing_viewer.')
-  async getTeamBill(@Param() range: TeamRange, @Query() zone: OldZone, @Context() context: CallContext): Promise<OldBill> {
+  async getTeamBill(
+    @Param() range: TeamRange,
+    @Query() zone: OldZone,
+    @Context() context: CallContext,
+  ): Promise<OldBill> {
     const asked = { ...range, ...zone, ...asOneTotal };
     const [bill, instances] = await Promise.all([
       askReport(this.rpc, billingReports.team, asked, context),
@@ -46,7 +50,11 @@ export class OldBillsController {
   @Get('workspace-billing/:workspace_id/:start_date/:end_date/:interval')
   @ConfigureRoute({ deadlineMs: reportDeadlineMs })
   @OldAnswers(OldBill, 'Get the bill of a workspace', 'Requires team_owner, team_admin or billing_viewer.')
-  async getWorkspaceBill(@Param() range: WorkspaceRange, @Query() zone: OldZone, @Context() context: CallContext): Promise<OldBill> {
+  async getWorkspaceBill(
+    @Param() range: WorkspaceRange,
+    @Query() zone: OldZone,
+    @Context() context: CallContext,
+  ): Promise<OldBill> {
     const asked = { ...range, ...zone, ...asOneTotal };
     const [bill, instances] = await Promise.all([
       askReport(this.rpc, billingReports.workspace, asked, context),
@@ -58,7 +66,11 @@ export class OldBillsController {
   @Get('team-billing/summary/:team_id/:start_date/:end_date')
   @ConfigureRoute({ deadlineMs: reportDeadlineMs })
   @OldAnswers(OldSummary, 'Get the bill of a team by kind', 'Requires team_owner, team_admin or billing_viewer.')
-  async getTeamSummary(@Param() times: TeamTimes, @Query() zone: OldZone, @Context() context: CallContext): Promise<OldSummary> {
+  async getTeamSummary(
+    @Param() times: TeamTimes,
+    @Query() zone: OldZone,
+    @Context() context: CallContext,
+  ): Promise<OldSummary> {
     const asked = { ...times, ...zone, ...asOneTotal };
     const everywhere = { ...asked, region_id: 'all' };
     const [instances, pools, storage] = await Promise.all([
@@ -88,7 +100,11 @@ export class OldBillsController {
         hours: exactNumber(quantityNanoOf(gb_hours)),
         cost: exactNumber(nanoOf(total_cost)),
       })),
-      instance_billing_summary: instancesOf(instances).map(({ instance_name, hours, cost }) => ({ instance_name, hours, cost })),
+      instance_billing_summary: instancesOf(instances).map(({ instance_name, hours, cost }) => ({
+        instance_name,
+        hours,
+        cost,
+      })),
     };
   }
 

@@ -39,10 +39,24 @@ const bucket = (start: string, cost: string, ...items: BillingBucket['items']): 
 
 function aReport(total_cost: string, intervals: BillingBucket[] = []): BillingReport {
   const at = { start: '2026-10-01T00:00:00Z', end: '2026-11-01T00:00:00Z', as_of: '2026-11-02T00:00:00.000Z' };
-  return { scope: { team_id: teamId }, currency: 'USD', timezone: 'UTC', interval: 'daily', total_cost, intervals, unpriced: [], ...at };
+  return {
+    scope: { team_id: teamId },
+    currency: 'USD',
+    timezone: 'UTC',
+    interval: 'daily',
+    total_cost,
+    intervals,
+    unpriced: [],
+    ...at,
+  };
 }
 
-const aPool = (pool_id: string, pool_name: string | null, total_cost: string, intervals: BillingBucket[] = []): RatedPool => ({
+const aPool = (
+  pool_id: string,
+  pool_name: string | null,
+  total_cost: string,
+  intervals: BillingBucket[] = [],
+): RatedPool => ({
   pool_id,
   pool_name,
   region_id: '1',
@@ -79,12 +93,23 @@ beforeEach(() => {
     ]),
   );
   services.answer(billingReports.workspace, () => aReport('1'));
-  services.answer(instanceReports.ofTeam, () => ({ ...aReport('0.3'), instances: [anInstance('a', '0.1', days), anInstance('b', '0.2')] }));
+  services.answer(instanceReports.ofTeam, () => ({
+    ...aReport('0.3'),
+    instances: [anInstance('a', '0.1', days), anInstance('b', '0.2')],
+  }));
   services.answer(instanceReports.ofWorkspace, () => ({ ...aReport('0.1'), instances: [anInstance('a', '0.1')] }));
   const pools = [aPool('1', 'a100', '1.5', days), aPool('2', 'a100', '0'), aPool('3', null, '0')];
   services.answer(billingReports.pools, () => ({ ...aReport('1.5', days), pools }));
   services.answer(billingReports.ratedPools, () => ({ ...aReport('1.5', days), pools }));
-  const volume = { volume_id: '7', name: 'data', region_id: '1', used_size_in_gb: null, gb_hours: 240, total_cost: '1.5', intervals: days };
+  const volume = {
+    volume_id: '7',
+    name: 'data',
+    region_id: '1',
+    used_size_in_gb: null,
+    gb_hours: 240,
+    total_cost: '1.5',
+    intervals: days,
+  };
   services.answer(billingReports.storage, () => ({
     ...aReport('1.5'),
     volumes: [volume, { ...volume, volume_id: '8', name: '__proto__' }],
@@ -92,8 +117,10 @@ beforeEach(() => {
 });
 
 /** The body as it was sent: a float would not show whether the digits are all there. */
-const textOf = async (url: string): Promise<string> => (await compat.app.inject({ url, headers: { 'x-api-key': key } })).payload;
-const read = async (url: string) => (await compat.call<Record<string, never>>('GET', url, { key })).body as Record<string, unknown>;
+const textOf = async (url: string): Promise<string> =>
+  (await compat.app.inject({ url, headers: { 'x-api-key': key } })).payload;
+const read = async (url: string) =>
+  (await compat.call<Record<string, never>>('GET', url, { key })).body as Record<string, unknown>;
 const asked = (operation: { subject: string }) => compat.gateway.services.callsOf(operation).at(-1)?.input;
 
 describe('an old bill', () => {
@@ -120,7 +147,13 @@ describe('an old bill', () => {
 
   it('by kind adds up to its total', async () => {
     const summary = await read(`/api/team-billing/summary/${teamId}/${range}`);
-    expect(summary).toMatchObject({ total_cost: 3.3, pool_hours: 144, instance_hours: 48, total_hours: 192, monthly_base_cost: 0 });
+    expect(summary).toMatchObject({
+      total_cost: 3.3,
+      pool_hours: 144,
+      instance_hours: 48,
+      total_hours: 192,
+      monthly_base_cost: 0,
+    });
     expect(summary.currency).toEqual({ code: 'USD', symbol: '$' });
     expect(summary.gpuaas_summary).toMatchObject([
       { pool_name: 'a100 (1)', pool_hours: 48, total: 1.5, subscription_rate: 0.031250001 },
@@ -132,7 +165,9 @@ describe('an old bill', () => {
   it('by workspace has instances alone, and the cost of the range asked for', async () => {
     const url = `/api/team-billing/group-by-workspace/${teamId}/2026-10-01T00%3A00%3A00/2026-10-01T01:00:00/daily`;
     const bill = await read(url);
-    const { a } = (bill.billing_by_workspace as Record<string, { instances: Record<string, object> }>)[workspaceId]?.instances ?? {};
+    const { a } =
+      (bill.billing_by_workspace as Record<string, { instances: Record<string, object> }>)[workspaceId]?.instances ??
+      {};
     expect(a).toMatchObject({
       total_cost: 0.1,
       intervals: { '2026-10-01': { Resources: { 'Subscription Rate': { cost: 1.5 }, CPU: { cost: 0 } } } },
@@ -154,7 +189,12 @@ describe('an old bill', () => {
       model_type: 'A100-80GB',
       vendor_type: 'NVIDIA',
       intervals: {
-        '2026-10-01': { interval_cost: 1.5, interval_hours: 24, SubscriptionRate: { cost: 1.5 }, EphimeralStorage: { cost: 0 } },
+        '2026-10-01': {
+          interval_cost: 1.5,
+          interval_hours: 24,
+          SubscriptionRate: { cost: 1.5 },
+          EphimeralStorage: { cost: 0 },
+        },
         '2026-10-03': { interval_cost: 0, interval_hours: 24 },
       },
     });
@@ -166,7 +206,10 @@ describe('an old bill', () => {
   });
 
   it.each(['weeekly', '', '7'])('is refused by the interval %s', async (interval) => {
-    const answer = await compat.app.inject({ url: `/api/team-billing/${teamId}/${range}/${interval}`, headers: { 'x-api-key': key } });
+    const answer = await compat.app.inject({
+      url: `/api/team-billing/${teamId}/${range}/${interval}`,
+      headers: { 'x-api-key': key },
+    });
     expect([400, 501]).toContain(answer.statusCode);
   });
 
@@ -182,7 +225,9 @@ describe('an old bill', () => {
   );
 
   it.each(['timezone=Asia/Tokyo', 'region_id=x', 'region_id=-1'])('is refused with %s', async (query) => {
-    expect((await compat.call('GET', `/api/team-billing/shared-storage/${teamId}/${range}/daily?${query}`, { key })).status).toBe(400);
+    expect(
+      (await compat.call('GET', `/api/team-billing/shared-storage/${teamId}/${range}/daily?${query}`, { key })).status,
+    ).toBe(400);
   });
 
   it('of the hour that clocks skip is empty, as that of an hour in which there was nothing', async () => {
@@ -198,20 +243,39 @@ describe('an old bill', () => {
     const many = Array.from({ length: 40_000 }, () => days[0]!);
     compat.gateway.services.answer(billingReports.storage, () => ({ ...aReport('1.5', many), volumes: [] }));
     const answer = await compat.call('GET', `/api/team-billing/shared-storage/${teamId}/${range}/hourly`, { key });
-    expect(answer).toMatchObject({ status: 400, body: { message: expect.stringContaining('longer than the 4 MiB'), errors: [] } });
+    expect(answer).toMatchObject({
+      status: 400,
+      body: { message: expect.stringContaining('longer than the 4 MiB'), errors: [] },
+    });
   });
 });
 
 describe('what subscriptions used', () => {
   beforeAll(() =>
     compat.gateway.services.answer(subscriptions.list, () => ({
-      data: [{ subscription_id: '1', vgpus_allocated: 2, status: 'active', created_at: '2026-10-01T00:00:00.000Z' } as MeteredSubscription],
+      data: [
+        {
+          subscription_id: '1',
+          vgpus_allocated: 2,
+          status: 'active',
+          created_at: '2026-10-01T00:00:00.000Z',
+        } as MeteredSubscription,
+      ],
     })),
   );
 
   it('is listed by page, with the totals of all', async () => {
-    const page = await read(`/api/gpuaas/${teamId}/metrics?start_date=2026-10-01&end_date=2026-10-31&page=7&itemsPerPage=2`);
-    expect(page).toMatchObject({ total_hours: 144, total_cost: 1.5, page: 1, per_page: 2, total_items: 3, total_pages: 2 });
+    const page = await read(
+      `/api/gpuaas/${teamId}/metrics?start_date=2026-10-01&end_date=2026-10-31&page=7&itemsPerPage=2`,
+    );
+    expect(page).toMatchObject({
+      total_hours: 144,
+      total_cost: 1.5,
+      page: 1,
+      per_page: 2,
+      total_items: 3,
+      total_pages: 2,
+    });
     expect(page.items).toEqual([
       {
         subscription_id: 3,
@@ -224,7 +288,10 @@ describe('what subscriptions used', () => {
         status: 'unsubscribed',
       },
     ]);
-    expect(asked(billingReports.pools)).toMatchObject({ start_date: '2026-10-01T00:00:00', end_date: '2026-11-01T00:00:00' });
+    expect(asked(billingReports.pools)).toMatchObject({
+      start_date: '2026-10-01T00:00:00',
+      end_date: '2026-11-01T00:00:00',
+    });
     expect(await read(`/api/gpuaas/${teamId}/metrics`)).toMatchObject({
       items: [{ subscription_id: 1, gpu_count: 2, status: 'subscribed' }, {}, {}],
     });
@@ -268,16 +335,25 @@ describe('dates', () => {
 describe('amounts', () => {
   it('law: a number in an answer has the digits of the decimal', () => {
     assert(
-      property(bigInt({ min: -(10n ** 30n), max: 10n ** 30n }), (nano) => expect(nanoOf(JSON.stringify(exactNumber(nano)))).toBe(nano)),
+      property(bigInt({ min: -(10n ** 30n), max: 10n ** 30n }), (nano) =>
+        expect(nanoOf(JSON.stringify(exactNumber(nano)))).toBe(nano),
+      ),
     );
   });
 
   it('law: what a group shows by interval adds up to what it cost, also where hours have one name', () => {
-    const starts = ['2026-10-25T02:00:00+02:00', '2026-10-25T02:00:00+01:00', '2026-10-25T03:00:00+01:00', '2026-11-01T00:00:00+01:00'];
+    const starts = [
+      '2026-10-25T02:00:00+02:00',
+      '2026-10-25T02:00:00+01:00',
+      '2026-10-25T03:00:00+01:00',
+      '2026-11-01T00:00:00+01:00',
+    ];
     const buckets = array(record({ start: constantFrom(...starts), nano: bigInt({ min: 0n, max: 10n ** 20n }) }));
     assert(
       property(buckets, constantFrom('hourly', 'daily', 'weekly', 'monthly'), (drawn, interval) => {
-        const intervals = drawn.map(({ start, nano }) => bucket(start, JSON.stringify(exactNumber(nano)), item(1, '0')));
+        const intervals = drawn.map(({ start, nano }) =>
+          bucket(start, JSON.stringify(exactNumber(nano)), item(1, '0')),
+        );
         const used = usedByInterval({ total_cost: '0', intervals }, interval).map(([, { costNano }]) => costNano);
         expect(used.reduce((sum, one) => sum + one, 0n)).toBe(drawn.reduce((sum, { nano }) => sum + nano, 0n));
       }),
@@ -295,5 +371,6 @@ describe('amounts', () => {
     ).toEqual(['a (1) (1)', 'a (2)', 'a (1)', 'b']);
   });
 
-  it('are of currencies that have their symbols', () => expect(['USD', 'EUR', 'INR', 'XXX'].map(symbolOf)).toEqual(['$', '€', '₹', '¤']));
+  it('are of currencies that have their symbols', () =>
+    expect(['USD', 'EUR', 'INR', 'XXX'].map(symbolOf)).toEqual(['$', '€', '₹', '¤']));
 });

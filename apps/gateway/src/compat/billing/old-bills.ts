@@ -121,7 +121,11 @@ export class ResourceCosts {
 }
 
 export function resourceCosts(rate: ExactNumber, none: ExactNumber): ResourceCosts {
-  return { Resources: Object.fromEntries(resourceNames.map((name) => [name, { cost: name === 'Subscription Rate' ? rate : none }])) };
+  return {
+    Resources: Object.fromEntries(
+      resourceNames.map((name) => [name, { cost: name === 'Subscription Rate' ? rate : none }]),
+    ),
+  };
 }
 
 export class OldInstanceIntervals {
@@ -139,7 +143,10 @@ export class OldWorkspaceBill {
   @ShownText('Name of the workspace.')
   workspace_name!: string;
 
-  @ShownMap(OldInstanceIntervals, 'Pods, VMs and bare-metal hosts by id. Pools and volumes are in reports of their own.')
+  @ShownMap(
+    OldInstanceIntervals,
+    'Pods, VMs and bare-metal hosts by id. Pools and volumes are in reports of their own.',
+  )
   instances!: Record<string, OldInstanceIntervals>;
 }
 

@@ -30,30 +30,52 @@ export class OldPoolBillsController {
     @Query() query: OldZoneAndRegion,
     @Context() context: CallContext,
   ): Promise<OldPoolsBill> {
-    const report = await askReport(this.rpc, billingReports.pools, { ...range, ...query, region_id: query.region_id ?? 'all' }, context);
+    const report = await askReport(
+      this.rpc,
+      billingReports.pools,
+      { ...range, ...query, region_id: query.region_id ?? 'all' },
+      context,
+    );
     const names = poolNames(report);
     const details = report.pools.map((pool, at): [string, PoolBill] => {
-      const intervals = usedByInterval(pool, range.interval).map(([key, used]): [string, PoolInterval] => [key, poolInterval(used)]);
-      return [names[at] ?? '', { model_type: boardOf(pool), vendor_type: vendor, intervals: Object.fromEntries(intervals) }];
+      const intervals = usedByInterval(pool, range.interval).map(([key, used]): [string, PoolInterval] => [
+        key,
+        poolInterval(used),
+      ]);
+      return [
+        names[at] ?? '',
+        { model_type: boardOf(pool), vendor_type: vendor, intervals: Object.fromEntries(intervals) },
+      ];
     });
     return { total_cost: exactNumber(nanoOf(report.total_cost)), details: Object.fromEntries(details) };
   }
 
   @Get('shared-storage/:team_id/:start_date/:end_date/:interval')
   @ConfigureRoute({ deadlineMs: reportDeadlineMs })
-  @OldAnswers(OldStorageBill, 'Get the bill of a team by shared volume', 'Requires team_owner, team_admin or billing_viewer.')
+  @OldAnswers(
+    OldStorageBill,
+    'Get the bill of a team by shared volume',
+    'Requires team_owner, team_admin or billing_viewer.',
+  )
   async getTeamStorageBill(
     @Param() range: TeamRange,
     @Query() query: OldZoneAndRegion,
     @Context() context: CallContext,
   ): Promise<OldStorageBill> {
-    const report = await askReport(this.rpc, billingReports.storage, { ...range, ...query, region_id: query.region_id ?? 'all' }, context);
+    const report = await askReport(
+      this.rpc,
+      billingReports.storage,
+      { ...range, ...query, region_id: query.region_id ?? 'all' },
+      context,
+    );
     const names = volumeNames(report);
     const details = report.volumes.map((volume, at): [string, Record<string, StorageInterval>] => {
-      const intervals = usedByInterval(volume, range.interval).map(([key, { costNano, hoursNano }]): [string, StorageInterval] => [
-        key,
-        { cost: exactNumber(costNano), hours: exactNumber(hoursNano) },
-      ]);
+      const intervals = usedByInterval(volume, range.interval).map(
+        ([key, { costNano, hoursNano }]): [string, StorageInterval] => [
+          key,
+          { cost: exactNumber(costNano), hours: exactNumber(hoursNano) },
+        ],
+      );
       return [names[at] ?? '', Object.fromEntries(intervals)];
     });
     return { total_cost: exactNumber(nanoOf(report.total_cost)), details: Object.fromEntries(details) };

@@ -27,7 +27,10 @@ export function startOf(text: string): string {
   return day === undefined ? text : `${day}T${minute}:${second}`;
 }
 
-/** The end of a range as the main API has it: one that says minute 59 and no second means to the end of that minute, as clients end a month. */
+/**
+ * The end of a range as the main API has it: one that says minute 59 and no second means to the end of that minute, as
+ * clients end a month.
+ */
 export function endOf(text: string): string {
   const [, , minute, second] = forms.exec(text) ?? [];
   const isLastMinute = minute?.endsWith(':59') && second === undefined;
@@ -40,7 +43,11 @@ export function endOfDay(text: string): string {
 }
 
 /** A wall-clock time in a request, which `read` turns into the form of the main API. */
-export function OldTime(read: (text: string) => string, description: string, { optional = false } = {}): PropertyDecorator {
+export function OldTime(
+  read: (text: string) => string,
+  description: string,
+  { optional = false } = {},
+): PropertyDecorator {
   return applyDecorators(
     Transform(({ value }: { value: unknown }) => (typeof value === 'string' ? read(value) : value)),
     Text({ max: 40, optional, pattern: wholeForm, patternHint: hint, example: '2026-10-01T00:00', description }),
@@ -53,7 +60,10 @@ class OldTimes {
   @OldTime(startOf, 'Start of the range: wall-clock time.')
   start_date!: string;
 
-  @OldTime(endOf, 'End of the range, not part of it: wall-clock time. With minute 59 and no second, the end of that minute.')
+  @OldTime(
+    endOf,
+    'End of the range, not part of it: wall-clock time. With minute 59 and no second, the end of that minute.',
+  )
   end_date!: string;
 }
 

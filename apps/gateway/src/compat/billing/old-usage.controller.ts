@@ -18,24 +18,37 @@ class UsageQuery extends OldPage {
   @OldTime(startOf, 'First day, or time; the first of this month if left out.', { optional: true })
   start_date?: string;
 
-  @OldTime(endOfDay, 'Last day, which is part of the range, or time; the end of this month if left out.', { optional: true })
+  @OldTime(endOfDay, 'Last day, which is part of the range, or time; the end of this month if left out.', {
+    optional: true,
+  })
   end_date?: string;
 }
 
 const granularities = { '1h': 'hourly', '1d': 'daily', '1w': 'weekly' } as const;
 
 class GraphQuery {
-  @OldTime((text) => startOf(timeOf(text)), 'Start: a time in UTC, or seconds since 1970; the first of this month if left out.', {
-    optional: true,
-  })
+  @OldTime(
+    (text) => startOf(timeOf(text)),
+    'Start: a time in UTC, or seconds since 1970; the first of this month if left out.',
+    {
+      optional: true,
+    },
+  )
   start_timestamp?: string;
 
-  @OldTime((text) => endOf(timeOf(text)), 'End: a time in UTC, or seconds since 1970; the end of this month if left out.', {
-    optional: true,
-  })
+  @OldTime(
+    (text) => endOf(timeOf(text)),
+    'End: a time in UTC, or seconds since 1970; the end of this month if left out.',
+    {
+      optional: true,
+    },
+  )
   end_timestamp?: string;
 
-  @OneOf('Granularity', Object.keys(granularities), { optional: true, description: 'Length of the intervals; 1d if left out.' })
+  @OneOf('Granularity', Object.keys(granularities), {
+    optional: true,
+    description: 'Length of the intervals; 1d if left out.',
+  })
   granularity?: keyof typeof granularities;
 }
 
@@ -48,7 +61,11 @@ export class OldUsageController {
   @Get('metrics')
   @ConfigureRoute({ deadlineMs: reportDeadlineMs })
   @OldAnswers(UsagePage, 'List what subscriptions used', 'Requires team_owner, team_admin or billing_viewer.')
-  async listUsage(@Param() team: TeamPath, @Query() query: UsageQuery, @Context() context: CallContext): Promise<UsagePage> {
+  async listUsage(
+    @Param() team: TeamPath,
+    @Query() query: UsageQuery,
+    @Context() context: CallContext,
+  ): Promise<UsagePage> {
     const { start_date = monthStart(0), end_date = monthStart(1), page = 0, itemsPerPage = 10 } = query;
     const asked = { ...team, start_date, end_date, interval: 'monthly', region_id: 'all' } as const;
     const [report, list] = await Promise.all([
@@ -87,10 +104,19 @@ export class OldUsageController {
   @Get('metrics-graph')
   @ConfigureRoute({ deadlineMs: reportDeadlineMs })
   @OldAnswers(UsageGraph, 'Get what subscriptions used over time', 'Requires team_owner, team_admin or billing_viewer.')
-  async getUsageGraph(@Param() team: TeamPath, @Query() query: GraphQuery, @Context() context: CallContext): Promise<UsageGraph> {
+  async getUsageGraph(
+    @Param() team: TeamPath,
+    @Query() query: GraphQuery,
+    @Context() context: CallContext,
+  ): Promise<UsageGraph> {
     const { start_timestamp = monthStart(0), end_timestamp = monthStart(1), granularity = '1d' } = query;
     const times = { start_date: start_timestamp, end_date: end_timestamp, interval: granularities[granularity] };
-    const { intervals } = await askReport(this.rpc, billingReports.pools, { ...team, ...times, region_id: 'all' }, context);
+    const { intervals } = await askReport(
+      this.rpc,
+      billingReports.pools,
+      { ...team, ...times, region_id: 'all' },
+      context,
+    );
     const points = intervals.map(({ start, items }) => ({ start, hoursNano: hoursNanoOf(items) }));
     return {
       data: points.map(({ start, hoursNano }) => {

@@ -57,7 +57,10 @@ function keyOf({ start }: BillingBucket, interval: BillingInterval): string {
   return start.slice(0, keyLengths[interval]);
 }
 
-/** What a group used by interval, in their order, without those in which it used nothing. An hour that the clocks show twice is one. */
+/**
+ * What a group used by interval, in their order, without those in which it used nothing. An hour that the clocks show
+ * twice is one.
+ */
 export function usedByInterval({ intervals }: BilledGroup, interval: BillingInterval): [key: string, used: Used][] {
   const byKey = new Map<string, Used>();
   for (const bucket of intervals) {

@@ -6,6 +6,8 @@ let codes: Map<string, string> | undefined;
 export function countryCodeOf(country: string | null): string {
   const wanted = (country ?? '').trim();
   if (/^[A-Za-z]{2}$/.test(wanted)) return wanted.toUpperCase();
-  codes ??= new Map(letters.flatMap((one) => letters.map((other) => [names.of(one + other)?.toLowerCase() ?? '', one + other])));
+  codes ??= new Map(
+    letters.flatMap((one) => letters.map((other) => [names.of(one + other)?.toLowerCase() ?? '', one + other])),
+  );
   return (wanted !== '' && codes.get(wanted.toLowerCase())) || '';
 }

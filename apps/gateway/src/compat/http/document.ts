@@ -42,7 +42,11 @@ export function compatDocument(app: INestApplication): OpenAPIObject {
     .setDescription(description)
     .setVersion('1')
     .addServer('/')
-    .addSecurity('bearer', { type: 'http', scheme: 'bearer', description: 'An API key, or the access token of a session.' })
+    .addSecurity('bearer', {
+      type: 'http',
+      scheme: 'bearer',
+      description: 'An API key, or the access token of a session.',
+    })
     .addApiKey({ type: 'apiKey', in: 'header', name: 'x-api-key', description: 'An API key.' }, 'api_key')
     .addSecurityRequirements('bearer')
     .addSecurityRequirements('api_key');
@@ -56,7 +60,8 @@ export function compatDocument(app: INestApplication): OpenAPIObject {
     if (method === 'post' && !path.endsWith(withoutKept)) {
       operation.parameters = [...(operation.parameters ?? []), { $ref: '#/components/parameters/IdempotencyKey' }];
     }
-    for (const [status, meaning] of Object.entries(errors)) operation.responses[status] = { description: meaning, content };
+    for (const [status, meaning] of Object.entries(errors))
+      operation.responses[status] = { description: meaning, content };
   }
   tidySchemas(document);
   acceptNumbersInRequests(document);

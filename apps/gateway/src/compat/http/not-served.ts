@@ -13,12 +13,18 @@ const alternatives: readonly (readonly [pattern: RegExp, sentence: string])[] = 
   [/^\/gpuaas\/pool\/reimage$/, 'Use PUT /api/pods/{pod_name} with an image on the main API.'],
   [/^\/shared-volumes/, 'Use the paths under /api/shared-volumes of the main API.'],
   [/^\/gpuaas\//, 'Use the paths under /api/gpuaas of the main API.'],
-  [/^\/(?:team|workspace)-billing/, 'Use the paths under /api/team-billing and /api/workspace-billing of the main API.'],
+  [
+    /^\/(?:team|workspace)-billing/,
+    'Use the paths under /api/team-billing and /api/workspace-billing of the main API.',
+  ],
 ];
 
 const otherwise = 'docs/compatibility.md lists the calls that are served; everything else is on the main API.';
 
-/** Throws for a request that no route takes, or only with an empty segment: 501 with what to use instead, 405 where the path is served under other methods. */
+/**
+ * Throws for a request that no route takes, or only with an empty segment: 501 with what to use instead, 405 where the
+ * path is served under other methods.
+ */
 export function refuseNotServed(request: FastifyRequest, reply: FastifyReply): void {
   if (!request.is404 && !hasEmptySegment(request)) return;
   const refusal = unmatchedRoute(request, reply);

@@ -3,7 +3,12 @@ import { ApiOperation, ApiProperty, ApiResponse, getSchemaPath, type ApiProperty
 import { Nothing, type Wire } from '@atoll/contracts';
 
 /** The success of an old call: 200 unless clients compare with another status, and a JSON object or a list of them. */
-export function OldAnswers(type: Wire | [Wire], summary: string, description: string, status: 200 | 201 = 200): MethodDecorator {
+export function OldAnswers(
+  type: Wire | [Wire],
+  summary: string,
+  description: string,
+  status: 200 | 201 = 200,
+): MethodDecorator {
   const [item, isArray] = Array.isArray(type) ? [type[0], true] : [type, false];
   return applyDecorators(
     HttpCode(status),
@@ -23,7 +28,11 @@ interface Shown {
 }
 
 /** A field of an old answer, for its OpenAPI document. */
-function shown(type: ApiPropertyOptions, description: string, { nullable = false, optional = false, example }: Shown): PropertyDecorator {
+function shown(
+  type: ApiPropertyOptions,
+  description: string,
+  { nullable = false, optional = false, example }: Shown,
+): PropertyDecorator {
   return ApiProperty({
     ...type,
     description,
@@ -33,7 +42,8 @@ function shown(type: ApiPropertyOptions, description: string, { nullable = false
   } as ApiPropertyOptions);
 }
 
-export const ShownText = (description: string, options: Shown = {}): PropertyDecorator => shown({ type: String }, description, options);
+export const ShownText = (description: string, options: Shown = {}): PropertyDecorator =>
+  shown({ type: String }, description, options);
 
 export const ShownUuid = (description: string, options: Shown = {}): PropertyDecorator =>
   shown({ type: String, format: 'uuid' }, description, options);
@@ -41,13 +51,15 @@ export const ShownUuid = (description: string, options: Shown = {}): PropertyDec
 export const ShownInstant = (description: string, options: Shown = {}): PropertyDecorator =>
   shown({ type: String, format: 'date-time' }, description, options);
 
-export const ShownNumber = (description: string, options: Shown = {}): PropertyDecorator => shown({ type: Number }, description, options);
+export const ShownNumber = (description: string, options: Shown = {}): PropertyDecorator =>
+  shown({ type: Number }, description, options);
 
 /** Ids that are numbered, and counts. */
 export const ShownInteger = (description: string, options: Shown = {}): PropertyDecorator =>
   shown({ type: 'integer' }, description, options);
 
-export const ShownFlag = (description: string, options: Shown = {}): PropertyDecorator => shown({ type: Boolean }, description, options);
+export const ShownFlag = (description: string, options: Shown = {}): PropertyDecorator =>
+  shown({ type: Boolean }, description, options);
 
 export const ShownObject = (type: () => Wire, description: string, options: Shown = {}): PropertyDecorator =>
   shown({ type: () => type() }, description, options);

@@ -18,7 +18,10 @@ export function keepBodies(instance: FastifyInstance): void {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** The JSON value of the body of a call that takes one; `{}` where there is none. Throws `invalid_input` for what is no JSON. */
+/**
+ * The JSON value of the body of a call that takes one; `{}` where there is none. Throws `invalid_input` for what is no
+ * JSON.
+ */
 export function jsonBodyOf({ body, headers }: FastifyRequest): unknown {
   if (!Buffer.isBuffer(body) || body.length === 0) return {};
   if ((headers['content-encoding'] ?? 'identity') !== 'identity') {

@@ -12,7 +12,10 @@ export class OldFieldError {
   @ApiProperty({ description: 'Path to the field (`0.email`), or name of the parameter.', example: 'page' })
   field!: string;
 
-  @ApiProperty({ description: 'Sentence that says what is allowed.', example: 'page must be a whole number from 0 to 1000000000' })
+  @ApiProperty({
+    description: 'Sentence that says what is allowed.',
+    example: 'page must be a whole number from 0 to 1000000000',
+  })
   message!: string;
 }
 
@@ -48,7 +51,8 @@ export const oldUnreadForm: UnreadForm = ({ message }, { status }) => ({
 export class OldErrorFilter extends ProblemFilter {
   override answer(request: FastifyRequest, reply: FastifyReply, exception: unknown): void {
     if (!(exception instanceof NotServed)) super.answer(request, reply, exception);
-    else if (!reply.sent) reply.code(501).send({ code: 501, message: exception.message, errors: [] } satisfies OldError);
+    else if (!reply.sent)
+      reply.code(501).send({ code: 501, message: exception.message, errors: [] } satisfies OldError);
   }
 
   protected override send(_request: FastifyRequest, reply: FastifyReply, error: AppError): void {

@@ -6,11 +6,23 @@ const largestPage = 1_000_000_000;
 /** Which part of a listing an old client asks for: pages count from 0. */
 export class OldPage {
   @ApiPropertyOptional({ default: 0 })
-  @WholeNumber({ min: 0, max: largestPage, optional: true, description: 'Number of the page, counted from 0.', example: 0 })
+  @WholeNumber({
+    min: 0,
+    max: largestPage,
+    optional: true,
+    description: 'Number of the page, counted from 0.',
+    example: 0,
+  })
   page?: number;
 
   @ApiPropertyOptional({ default: 10 })
-  @WholeNumber({ min: 1, max: largestPage, optional: true, description: 'Entries per page; 1000 at most are returned.', example: 10 })
+  @WholeNumber({
+    min: 1,
+    max: largestPage,
+    optional: true,
+    description: 'Entries per page; 1000 at most are returned.',
+    example: 10,
+  })
   itemsPerPage?: number;
 }
 
@@ -42,7 +54,9 @@ export async function pageOrLast<T>(
   { page = 0, itemsPerPage = 10 }: OldPage,
 ): Promise<{ data: T[]; pagination: Pagination }> {
   const limit =
-    itemsPerPage > mostAtOnce ? mostAtOnce * Math.min(mostPerPage / mostAtOnce, Math.ceil(itemsPerPage / mostAtOnce)) : itemsPerPage;
+    itemsPerPage > mostAtOnce
+      ? mostAtOnce * Math.min(mostPerPage / mostAtOnce, Math.ceil(itemsPerPage / mostAtOnce))
+      : itemsPerPage;
   const first = await ask(limit > mostAtOnce ? (page * limit) / mostAtOnce : page, Math.min(limit, mostAtOnce));
   const total = first.pagination?.total ?? first.data.length;
   const last = Math.max(0, Math.ceil(total / limit) - 1);

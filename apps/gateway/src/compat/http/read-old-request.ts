@@ -12,8 +12,8 @@ import { jsonBodyOf } from './old-bodies.js';
 const rules: WireRules = { unknownFields: 'omit', isText: true };
 
 /**
- * As `ReadRequest`, which old clients would not pass: what a call does not know of its query and body is ignored, and so is the whole body of a call that
- * takes none, whatever it is.
+ * As `ReadRequest`, which old clients would not pass: what a call does not know of its query and body is ignored, and
+ * so is the whole body of a call that takes none, whatever it is.
  */
 @Injectable()
 export class ReadOldRequest implements CanActivate {
@@ -32,7 +32,8 @@ export class ReadOldRequest implements CanActivate {
       request.body = body === Nothing ? {} : readBody(request, (json) => read(body, json, faults, rules), faults);
     }
     const { deadlineMs = 0 } = request.routeOptions.config;
-    const call = request.caller && callContext(request, request.caller, Math.max(this.settings.deadlineMs, deadlineMs), faults);
+    const call =
+      request.caller && callContext(request, request.caller, Math.max(this.settings.deadlineMs, deadlineMs), faults);
     if (faults.length > 0) throw invalidInput(faults);
     request.callContext = call;
     return true;

@@ -1,7 +1,14 @@
 import { Body, Controller, Delete, Get, Param, Post, Put, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { notFound, Nothing, type CallContext } from '@atoll/contracts';
-import { exposedServices, ExposedServicePath, podBatches, pods, type ExposedService, type Pod } from '@atoll/contracts/pods';
+import {
+  exposedServices,
+  ExposedServicePath,
+  podBatches,
+  pods,
+  type ExposedService,
+  type Pod,
+} from '@atoll/contracts/pods';
 import { AppError, isAppError } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';
 import { Context } from '../../requests/call-context.js';
@@ -41,9 +48,16 @@ export class OldPodsController {
     'Mount or unmount volumes of a pod',
     'Takes effect when the pod starts the next time. Requires team_owner, team_admin or member.',
   )
-  async changeVolumes(@Body() { pod_name, action, volumes }: VolumeAction, @Context() context: CallContext): Promise<Nothing> {
+  async changeVolumes(
+    @Body() { pod_name, action, volumes }: VolumeAction,
+    @Context() context: CallContext,
+  ): Promise<Nothing> {
     const attach = volumes.map((volume_id) => ({ volume_id, path: `/volumes/${volume_id}` }));
-    await this.rpc.call(podBatches.mount, { pod_name, ...(action === 'attach_volume' ? { attach } : { detach: volumes }) }, context);
+    await this.rpc.call(
+      podBatches.mount,
+      { pod_name, ...(action === 'attach_volume' ? { attach } : { detach: volumes }) },
+      context,
+    );
     return {};
   }
 
@@ -54,14 +68,20 @@ export class OldPodsController {
     'Change the image of the pods on a subscription',
     'The pods are restarted with it. Requires team_owner, team_admin or member.',
   )
-  async reimage(@Body() { team_id, subscription_id, image_uuid }: Reimage, @Context() context: CallContext): Promise<Nothing> {
+  async reimage(
+    @Body() { team_id, subscription_id, image_uuid }: Reimage,
+    @Context() context: CallContext,
+  ): Promise<Nothing> {
     const image = (await imagesOfTeam(this.rpc, team_id, context)).find(({ id }) => id === image_uuid);
     if (!image) throw notFound('image');
-    const all = await allOf((page, limit) => this.rpc.call(pods.list, { team_id, subscription_id, page: page + 1, limit }, context));
+    const all = await allOf((page, limit) =>
+      this.rpc.call(pods.list, { team_id, subscription_id, page: page + 1, limit }, context),
+    );
     if (all.length === 0) throw notFound('pod');
     for (const { pod_name, status } of all) {
       await this.rpc.call(pods.update, { pod_name, image: image.reference }, context);
-      if (status !== 'stopped' && status !== 'failed') await this.rpc.call(pods.act, { pod_name, action: 'restart' }, withoutKey(context));
+      if (status !== 'stopped' && status !== 'failed')
+        await this.rpc.call(pods.act, { pod_name, action: 'restart' }, withoutKey(context));
     }
     return {};
   }
@@ -122,15 +142,23 @@ export class OldPodsController {
   }
 
   /** A type that is not sent stays: then `protocol` changes a NodePort alone, since HTTP and HTTPS go over TCP. */
-  private async newTerms({ id, service_type, protocol }: OldExposeChange, context: CallContext): Promise<Partial<SpokenTerms>> {
+  private async newTerms(
+    { id, service_type, protocol }: OldExposeChange,
+    context: CallContext,
+  ): Promise<Partial<SpokenTerms>> {
     if (service_type === undefined && protocol === undefined) return {};
     const isKept =
-      service_type === undefined && (await this.rpc.call(exposedServices.find, { service_id: id }, context)).protocol === 'HTTP';
+      service_type === undefined &&
+      (await this.rpc.call(exposedServices.find, { service_id: id }, context)).protocol === 'HTTP';
     return isKept ? {} : termsOf(service_type, protocol);
   }
 
   /** Clients look for the words of a name that is taken. */
-  private async inOldWords(error: unknown, { pod_name, service_name }: OldExpose, context: CallContext): Promise<unknown> {
+  private async inOldWords(
+    error: unknown,
+    { pod_name, service_name }: OldExpose,
+    context: CallContext,
+  ): Promise<unknown> {
     if (!isAppError(error) || error.code !== 'conflict') return error;
     const { data } = await this.rpc.call(exposedServices.list, { pod_name }, context);
     const isTaken = data.some((service) => service.service_name === service_name);

@@ -23,7 +23,13 @@ const workspaceId = '01890000-0000-7000-8000-0000000000a3';
 const imageId = '01890000-0000-7000-8000-0000000000a4';
 const vmId = '01890000-0000-7000-8000-0000000000a5';
 
-const pod: Pod = { ...aPod('a-qwert'), pod_id: podId, team_id: teamId, name: 'a', volumes: [{ volume_id: '5', path: '/data' }] };
+const pod: Pod = {
+  ...aPod('a-qwert'),
+  pod_id: podId,
+  team_id: teamId,
+  name: 'a',
+  volumes: [{ volume_id: '5', path: '/data' }],
+};
 const vm: Vm = {
   instance_id: vmId,
   name: 'head',
@@ -52,9 +58,39 @@ beforeAll(async () => {
   key = services.key();
   const place = { team_id: teamId, workspace_id: workspaceId, created_at };
   const all: FoundInstance[] = [
-    { id: podId, name: 'a-qwert', kind: 'pod', status: 'pulling', region_id: '3', ...place, pod, vm: null, exposed_count: 1 },
-    { id: hostId, name: 'metal', kind: 'baremetal', status: 'Active', region_id: null, ...place, pod: null, vm: null, exposed_count: 0 },
-    { id: vmId, name: 'head', kind: 'vm', status: 'running', region_id: '3', ...place, pod: null, vm, exposed_count: 0 },
+    {
+      id: podId,
+      name: 'a-qwert',
+      kind: 'pod',
+      status: 'pulling',
+      region_id: '3',
+      ...place,
+      pod,
+      vm: null,
+      exposed_count: 1,
+    },
+    {
+      id: hostId,
+      name: 'metal',
+      kind: 'baremetal',
+      status: 'Active',
+      region_id: null,
+      ...place,
+      pod: null,
+      vm: null,
+      exposed_count: 0,
+    },
+    {
+      id: vmId,
+      name: 'head',
+      kind: 'vm',
+      status: 'running',
+      region_id: '3',
+      ...place,
+      pod: null,
+      vm,
+      exposed_count: 0,
+    },
   ];
   services.answer(podBatches.instances, ({ instance_id }) => {
     const data = instance_id === undefined ? all : all.filter(({ id }) => id === instance_id);
@@ -78,7 +114,8 @@ beforeAll(async () => {
   services.answer(sharedVolumes.delete, ({ volume_id }) => aVolume(volume_id));
   services.answer(pods.list, ({ page = 1 }) => ({ data: [pod], pagination: { page, limit: 100, total: 1 } }));
   services.answer(pods.get, ({ pod_name }) => ({ ...pod, pod_name }));
-  for (const operation of [vms.start, vms.stop, vms.restart, vms.update, vms.delete]) services.answer(operation, () => vm);
+  for (const operation of [vms.start, vms.stop, vms.restart, vms.update, vms.delete])
+    services.answer(operation, () => vm);
   for (const operation of [pods.act, pods.update, pods.delete, podBatches.mount]) services.answer(operation, () => pod);
   services.answer(exposedServices.list, () => ({ data: [aService()] }));
   services.answer(exposedServices.expose, () => aService());
@@ -89,10 +126,20 @@ afterAll(() => compat.close());
 
 function aVolume(volume_id: string, size_in_gb = 100): SharedVolume {
   const place = { team_id: teamId, workspace_id: workspaceId, region_id: '3', gpuaas_id: '7' };
-  return { volume_id, name: `v${volume_id}`, size_in_gb, used_size_in_gb: null, status: 'active', reason: null, created_at, ...place };
+  return {
+    volume_id,
+    name: `v${volume_id}`,
+    size_in_gb,
+    used_size_in_gb: null,
+    status: 'active',
+    reason: null,
+    created_at,
+    ...place,
+  };
 }
 
-const call = async (method: string, url: string, body?: unknown) => compat.call<Record<string, unknown>>(method, url, { key, body });
+const call = async (method: string, url: string, body?: unknown) =>
+  compat.call<Record<string, unknown>>(method, url, { key, body });
 const read = async (url: string) => (await call('GET', url)).body;
 const asked = (operation: { subject: string }) => compat.gateway.services.callsOf(operation).at(-1)?.input;
 const unified = `/api/instances/unified/i-${podId}`;
@@ -135,7 +182,14 @@ describe('instances', () => {
     });
     expect(second).toMatchObject({ id: `i-${hostId}`, status: 'active', nature: 'baremetal', region: { id: null } });
     const instance_type = { id: 'small', name: 'small', cpu_cores: 4, ram_mb: 15_736 };
-    expect(third).toMatchObject({ id: `i-${vmId}`, name: 'head', status: 'running', nature: 'vm', region: { id: 3 }, instance_type });
+    expect(third).toMatchObject({
+      id: `i-${vmId}`,
+      name: 'head',
+      status: 'running',
+      nature: 'vm',
+      region: { id: 3 },
+      instance_type,
+    });
     expect([second, third].some((item) => item && ('pod_info' in item || 'service' in item))).toBe(false);
   });
 
@@ -149,7 +203,8 @@ describe('instances', () => {
     expect(await read(`${unified}/exposed-services`)).toMatchObject([{ id: 5, external_port: 30_100, type: 'https' }]);
     expect(await read(`/api/instances/unified/i-${hostId}/exposed-services`)).toEqual([]);
     expect((await call('GET', unified.replace(podId, imageId))).status).toBe(404);
-    for (const id of ['7', 'i-7', `x-${podId}`]) expect((await call('GET', `/api/instances/unified/${id}`)).status).toBe(400);
+    for (const id of ['7', 'i-7', `x-${podId}`])
+      expect((await call('GET', `/api/instances/unified/${id}`)).status).toBe(400);
   });
 
   it('are logged in to as each kind is', async () => {
@@ -158,16 +213,29 @@ describe('instances', () => {
     services.answer(podBatches.connections, () => ({
       data: [{ subscription_id: '2', pod_name: 'a-qwert', status: 'running', ssh, services: [] }],
     }));
-    services.answer(baremetal.credentials, () => ({ host: 'metal', port: 22, username: 'atl', ssh_password: 'hunter2' }));
+    services.answer(baremetal.credentials, () => ({
+      host: 'metal',
+      port: 22,
+      username: 'atl',
+      ssh_password: 'hunter2',
+    }));
     expect(await read(`/api/instance/i-${podId}/credentials`)).toEqual({
       ip: 'gpu.example.com',
       port: 2222,
       username: 'a-qwert',
       password: '',
     });
-    expect(await read(`/api/instance/i-${hostId}/credentials`)).toEqual({ ip: 'metal', port: 22, username: 'atl', password: 'hunter2' });
+    expect(await read(`/api/instance/i-${hostId}/credentials`)).toEqual({
+      ip: 'metal',
+      port: 22,
+      username: 'atl',
+      password: 'hunter2',
+    });
     const ofVm = await call('GET', `/api/instance/i-${vmId}/credentials`);
-    expect([ofVm.status, ofVm.body.message]).toEqual([422, expect.stringContaining('A VM has no log-in over the platform')]);
+    expect([ofVm.status, ofVm.body.message]).toEqual([
+      422,
+      expect.stringContaining('A VM has no log-in over the platform'),
+    ]);
     expect(JSON.stringify(compat.gateway.logged())).not.toContain('hunter2');
   });
 
@@ -233,8 +301,17 @@ describe('pods', () => {
       service_type,
       protocol,
     });
-    expect([status, body]).toMatchObject([200, { id: 5, team_id: teamId, node_port: 30_100, pod_port: 80, service_type: 'https' }]);
-    expect(asked(exposedServices.expose)).toEqual({ pod_name: 'a-qwert', port: 80, service_name: 'new', protocol: spoken, ssl_enabled });
+    expect([status, body]).toMatchObject([
+      200,
+      { id: 5, team_id: teamId, node_port: 30_100, pod_port: 80, service_type: 'https' },
+    ]);
+    expect(asked(exposedServices.expose)).toEqual({
+      pod_name: 'a-qwert',
+      port: 80,
+      service_name: 'new',
+      protocol: spoken,
+      ssl_enabled,
+    });
   });
 
   it('tell a name that is taken in the words that clients look for, and other conflicts as they are', async () => {
@@ -244,7 +321,10 @@ describe('pods', () => {
     });
     const expose = { pod_name: 'a-qwert', port: 80, service_name: 'web', protocol: 'TCP', service_type: 'http' };
     const taken = await call('POST', '/api/pods/expose-service', expose);
-    expect(taken).toMatchObject({ status: 409, body: { message: expect.stringContaining('service name already exists') } });
+    expect(taken).toMatchObject({
+      status: 409,
+      body: { message: expect.stringContaining('service name already exists') },
+    });
     const other = await call('POST', '/api/pods/expose-service', { ...expose, service_name: 'new' });
     expect(other).toMatchObject({ status: 409, body: { message: 'The pod does not run.' } });
   });
@@ -254,7 +334,9 @@ describe('pods', () => {
       id: 5,
       status: 'active',
     });
-    expect((await call('GET', '/api/pods/expose-service/status?service_name=x&pool_subscription_id=2')).status).toBe(404);
+    expect((await call('GET', '/api/pods/expose-service/status?service_name=x&pool_subscription_id=2')).status).toBe(
+      404,
+    );
     expect((await call('PUT', '/api/pods/update-exposed-service', { id: 5, port: 81 })).status).toBe(200);
     expect(asked(exposedServices.update)).toEqual({ service_id: '5', port: 81 });
     const changed = async (change: object) => {
@@ -263,7 +345,8 @@ describe('pods', () => {
     };
     const { services } = compat.gateway;
     services.answer(exposedServices.find, aService);
-    for (const protocol of ['TCP', 'udp', 'HTTP']) expect(await changed({ port: 81, protocol })).toEqual({ service_id: '5', port: 81 });
+    for (const protocol of ['TCP', 'udp', 'HTTP'])
+      expect(await changed({ port: 81, protocol })).toEqual({ service_id: '5', port: 81 });
     expect(await changed({ service_type: 'http' })).toEqual({ service_id: '5', protocol: 'HTTP', ssl_enabled: false });
     services.answer(exposedServices.find, () => ({ ...aService(), protocol: 'TCP', ssl_enabled: false }));
     expect(await changed({ protocol: 'UDP' })).toEqual({ service_id: '5', protocol: 'UDP', ssl_enabled: false });
@@ -276,14 +359,34 @@ describe('shared volumes', () => {
     'are listed whole: %s',
     async (query) => {
       expect(await read(`/api/shared-volumes?${query}`)).toEqual([
-        { id: 5, name: 'v5', region_id: 3, team_id: teamId, size_in_gb: 100, mount_point: '/data', cost: null, status: 'IN_USE' },
-        { id: 6, name: 'v6', region_id: 3, team_id: teamId, size_in_gb: 100, mount_point: '/scratch', cost: null, status: 'IN_USE' },
+        {
+          id: 5,
+          name: 'v5',
+          region_id: 3,
+          team_id: teamId,
+          size_in_gb: 100,
+          mount_point: '/data',
+          cost: null,
+          status: 'IN_USE',
+        },
+        {
+          id: 6,
+          name: 'v6',
+          region_id: 3,
+          team_id: teamId,
+          size_in_gb: 100,
+          mount_point: '/scratch',
+          cost: null,
+          status: 'IN_USE',
+        },
       ]);
     },
   );
 
   it('are created in a size that is on offer, and deleted', async () => {
-    const sizes = (await read(`/api/shared-volumes/shared-storage-blocks?region_id=3&team_id=${teamId}`)) as unknown as {
+    const sizes = (await read(
+      `/api/shared-volumes/shared-storage-blocks?region_id=3&team_id=${teamId}`,
+    )) as unknown as {
       id: number;
       size: number;
     }[];

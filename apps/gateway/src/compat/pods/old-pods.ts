@@ -24,7 +24,10 @@ const protocols = ['TCP', 'UDP', 'HTTP', 'HTTPS'] as const;
 type Protocol = (typeof protocols)[number];
 
 const ProtocolGiven = (description: string): PropertyDecorator =>
-  applyDecorators(Transform(upperCase), OneOf('OldProtocol', protocols, { optional: true, spelt: protocols, description }));
+  applyDecorators(
+    Transform(upperCase),
+    OneOf('OldProtocol', protocols, { optional: true, spelt: protocols, description }),
+  );
 
 const port = { min: 1, max: 65_535, description: 'Port on which the pod listens.' };
 const label = {

@@ -35,7 +35,11 @@ export async function readInstances(
       { ...(subscription_ids.length > 0 && { subscription_ids }), ...(region_ids.length > 0 && { region_ids }) },
       context,
     ),
-    rpc.call(teamBatches.workspaces, { workspace_ids: distinct(found.data.map(({ workspace_id }) => workspace_id)) }, context),
+    rpc.call(
+      teamBatches.workspaces,
+      { workspace_ids: distinct(found.data.map(({ workspace_id }) => workspace_id)) },
+      context,
+    ),
   ]);
   return { items: found.data.map((instance) => unifiedOf(instance, places, workspaces)), found };
 }
@@ -58,7 +62,12 @@ function unifiedOf(instance: FoundInstance, places: Places, workspaces: FoundWor
     ip: [],
     ...(pod && { service: { id: Number(pod.subscription_id), name: place?.pool_name ?? '', type: kind } }),
     ...(vm && {
-      instance_type: { id: vm.flavour, name: vm.flavour, cpu_cores: vm.vcpus, ram_mb: Math.round((vm.memory_gb * 1e9) / 2 ** 20) },
+      instance_type: {
+        id: vm.flavour,
+        name: vm.flavour,
+        cpu_cores: vm.vcpus,
+        ram_mb: Math.round((vm.memory_gb * 1e9) / 2 ** 20),
+      },
     }),
     team: { id: team_id, name: workspace?.team_name ?? '' },
     region: {

@@ -48,7 +48,11 @@ export class UnifiedController {
   @Get('instances/unified/:id')
   @OldAnswers(UnifiedDetails, 'Get an instance', 'Any member of its team may read it.')
   async getInstance(@Param() path: UnifiedPath, @Context() context: CallContext): Promise<UnifiedDetails> {
-    const { items, found } = await readInstances(this.rpc, { instance_id: instanceIdOf(path), page: 0, limit: 1 }, context);
+    const { items, found } = await readInstances(
+      this.rpc,
+      { instance_id: instanceIdOf(path), page: 0, limit: 1 },
+      context,
+    );
     const [item, instance] = [items[0], found.data[0]];
     if (!item || !instance) throw notFound('instance');
     return { ...item, root_disk: null, shared_volumes: await this.volumesOf(instance, context) };
@@ -79,8 +83,15 @@ export class UnifiedController {
     const instance = await this.find(path, context);
     if (instance.pod) return this.sshOf(instance.pod, context);
     if (instance.vm)
-      throw new AppError('not_supported', 'A VM has no log-in over the platform: use the address and the keys of its guest.');
-    const { host, port, username, ssh_password } = await this.rpc.call(baremetal.credentials, { instance_id: instance.id }, context);
+      throw new AppError(
+        'not_supported',
+        'A VM has no log-in over the platform: use the address and the keys of its guest.',
+      );
+    const { host, port, username, ssh_password } = await this.rpc.call(
+      baremetal.credentials,
+      { instance_id: instance.id },
+      context,
+    );
     return { ip: host, port, username, password: ssh_password };
   }
 
@@ -103,8 +114,16 @@ export class UnifiedController {
   }
 
   @Put('instance/:id/rename')
-  @OldAnswers(Nothing, 'Rename an instance', 'Pods and VMs; a name is a DNS label. Requires team_owner, team_admin or member.')
-  async renameInstance(@Param() path: UnifiedPath, @Body() { name }: RenameInstance, @Context() context: CallContext): Promise<Nothing> {
+  @OldAnswers(
+    Nothing,
+    'Rename an instance',
+    'Pods and VMs; a name is a DNS label. Requires team_owner, team_admin or member.',
+  )
+  async renameInstance(
+    @Param() path: UnifiedPath,
+    @Body() { name }: RenameInstance,
+    @Context() context: CallContext,
+  ): Promise<Nothing> {
     const { id, pod, vm } = requireGuest(await this.find(path, context));
     if (pod) await this.rpc.call(pods.update, { pod_name: pod.pod_name, name }, context);
     if (vm) await this.rpc.call(vms.update, { instance_id: id, name }, context);
@@ -133,7 +152,11 @@ export class UnifiedController {
   }
 
   private async find(path: UnifiedPath, context: CallContext): Promise<FoundInstance> {
-    const { data } = await this.rpc.call(podBatches.instances, { instance_id: instanceIdOf(path), page: 0, limit: 1 }, context);
+    const { data } = await this.rpc.call(
+      podBatches.instances,
+      { instance_id: instanceIdOf(path), page: 0, limit: 1 },
+      context,
+    );
     const [instance] = data;
     if (!instance) throw notFound('instance');
     return instance;
@@ -142,17 +165,30 @@ export class UnifiedController {
   private async sshOf({ team_id, pod_name }: Pod, context: CallContext): Promise<OldCredentials> {
     const { data } = await this.rpc.call(podBatches.connections, { team_id }, context);
     const ssh = data.find((pod) => pod.pod_name === pod_name)?.ssh;
-    if (!ssh) throw new AppError('conflict', 'The pod has no SSH access now: it does not run, or the platform has no SSH door.');
+    if (!ssh)
+      throw new AppError(
+        'conflict',
+        'The pod has no SSH access now: it does not run, or the platform has no SSH door.',
+      );
     return { ip: ssh.host, port: ssh.port, username: ssh.username, password: '' };
   }
 
-  private async volumesOf({ team_id, pod, vm }: FoundInstance, context: CallContext): Promise<UnifiedDetails['shared_volumes']> {
+  private async volumesOf(
+    { team_id, pod, vm }: FoundInstance,
+    context: CallContext,
+  ): Promise<UnifiedDetails['shared_volumes']> {
     const guest = pod ?? vm;
     if (!guest || guest.volumes.length === 0) return [];
-    const known = await allOf((page, limit) => this.rpc.call(sharedVolumes.list, { team_id, page: page + 1, limit }, context));
+    const known = await allOf((page, limit) =>
+      this.rpc.call(sharedVolumes.list, { team_id, page: page + 1, limit }, context),
+    );
     return guest.volumes.map(({ volume_id, path }) => {
       const volume = known.find((one) => one.volume_id === volume_id);
-      const mount = { mount_operation: 'attach', mount_status: guest.status === 'running' ? 'mounted' : 'pending', mount_error: null };
+      const mount = {
+        mount_operation: 'attach',
+        mount_status: guest.status === 'running' ? 'mounted' : 'pending',
+        mount_error: null,
+      };
       return {
         id: Number(volume_id),
         name: volume?.name ?? '',

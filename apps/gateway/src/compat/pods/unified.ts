@@ -12,7 +12,12 @@ export class UnifiedQuery {
   page?: number;
 
   @ApiPropertyOptional({ default: 10 })
-  @WholeNumber({ min: 1, max: 1_000_000_000, optional: true, description: 'Entries per page; 1000 at most are returned.' })
+  @WholeNumber({
+    min: 1,
+    max: 1_000_000_000,
+    optional: true,
+    description: 'Entries per page; 1000 at most are returned.',
+  })
   per_page?: number;
 }
 

@@ -5,7 +5,15 @@ import { connections } from '@atoll/contracts/gpuaas';
 import { instances, podBatches } from '@atoll/contracts/pods';
 import { Rpc } from '@atoll/rpc';
 import { Context } from '../../requests/call-context.js';
-import { OldAnswers, ShownInstant, ShownInteger, ShownList, ShownObject, ShownText, ShownUuid } from '../http/old-answers.js';
+import {
+  OldAnswers,
+  ShownInstant,
+  ShownInteger,
+  ShownList,
+  ShownObject,
+  ShownText,
+  ShownUuid,
+} from '../http/old-answers.js';
 import { OldDiscoveredService } from './old-subscriptions.js';
 import { podsOfTeam } from './pods-of-team.js';
 
@@ -75,7 +83,10 @@ export class OldConnectionsController {
 
   @Get('connection-info')
   @OldAnswers([OldConnection], 'List the connections of a team', 'Requires team_owner, team_admin or member.')
-  async listConnections(@Query() query: OldConnectionsQuery, @Context() context: CallContext): Promise<OldConnection[]> {
+  async listConnections(
+    @Query() query: OldConnectionsQuery,
+    @Context() context: CallContext,
+  ): Promise<OldConnection[]> {
     const { team_id } = query;
     // The main API shows what was last refreshed, and old clients refresh nothing.
     const [held, reached, inTeam] = await Promise.all([
@@ -98,13 +109,26 @@ export class OldConnectionsController {
   }
 
   @Get('compatible-instances/:team_id')
-  @OldAnswers([OldCompatibleInstance], 'List the instances that may attach to a GPU service', 'Any member of the team may read them.')
-  async listCompatibleInstances(@Param() team: TeamPath, @Context() context: CallContext): Promise<OldCompatibleInstance[]> {
+  @OldAnswers(
+    [OldCompatibleInstance],
+    'List the instances that may attach to a GPU service',
+    'Any member of the team may read them.',
+  )
+  async listCompatibleInstances(
+    @Param() team: TeamPath,
+    @Context() context: CallContext,
+  ): Promise<OldCompatibleInstance[]> {
     const [compatible, all] = await Promise.all([
       this.rpc.call(connections.compatibleInstances, team, context),
       this.rpc.call(instances.list, team, context),
     ]);
     const createdAt = new Map(all.data.map(({ id, created_at }) => [id, created_at]));
-    return compatible.data.map(({ id, name, status }) => ({ id, name, status, created_at: createdAt.get(id) ?? null, ip_address: null }));
+    return compatible.data.map(({ id, name, status }) => ({
+      id,
+      name,
+      status,
+      created_at: createdAt.get(id) ?? null,
+      ip_address: null,
+    }));
   }
 }

@@ -21,11 +21,23 @@ export class OldPoolsController {
   constructor(private readonly rpc: Rpc) {}
 
   @Get('available-regions')
-  @OldAnswers([OldRegion], 'List the regions that offer pools', 'Returns a row for each GPU service. Any member of the team may read them.')
+  @OldAnswers(
+    [OldRegion],
+    'List the regions that offer pools',
+    'Returns a row for each GPU service. Any member of the team may read them.',
+  )
   async listAvailableRegions(@Query() query: TeamPath, @Context() context: CallContext): Promise<OldRegion[]> {
-    const found = await allOf((page, limit) => this.rpc.call(pools.availableRegions, { ...query, page: page + 1, limit }, context));
+    const found = await allOf((page, limit) =>
+      this.rpc.call(pools.availableRegions, { ...query, page: page + 1, limit }, context),
+    );
     return found.flatMap(({ region_id, region_name, city, country, gpuaas_ids }) =>
-      gpuaas_ids.map((id) => ({ id: Number(region_id), region_name, city: city ?? '', country: country ?? '', gpuaas_id: Number(id) })),
+      gpuaas_ids.map((id) => ({
+        id: Number(region_id),
+        region_name,
+        city: city ?? '',
+        country: country ?? '',
+        gpuaas_id: Number(id),
+      })),
     );
   }
 
@@ -85,11 +97,17 @@ export class OldPoolsController {
     const pool = offers.find(({ pool_id }) => pool_id === asked.pool_id);
     if (!pool) throw notFound('pool');
     const price = smallestOf(pool)?.unit_price ?? null;
-    if (price === null) throw new AppError('not_supported', `The pool ${pool.pool_name} has no price. Ask the operator to set one.`);
+    if (price === null)
+      throw new AppError('not_supported', `The pool ${pool.pool_name} has no price. Ask the operator to set one.`);
     const hourlyNano = nanoOf(price) * BigInt(asked.vgpus);
     const exact = hourlyNano * nanoOf(asked.duration_hours);
     const total = exactNumber((2n * exact + perUnit) / (2n * perUnit));
-    return { total_cost: total, hourly_cost: exactNumber(hourlyNano), currency, breakdown: { gpu_cost: total, storage_cost: zero } };
+    return {
+      total_cost: total,
+      hourly_cost: exactNumber(hourlyNano),
+      currency,
+      breakdown: { gpu_cost: total, storage_cost: zero },
+    };
   }
 
   private offers(query: OldPoolsQuery, context: CallContext): Promise<AvailablePool[]> {

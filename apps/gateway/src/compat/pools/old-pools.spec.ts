@@ -26,21 +26,28 @@ beforeAll(async () => {
     return { data: all.slice((page - 1) * limit, page * limit), pagination: { page, limit, total: all.length } };
   });
   services.answer(currencies.read, () => ({ currency: 'EUR' }));
-  services.answer(imagePolicies.teamImages, () => ({ data: [{ id: imageId, name: 'py', reference: 'docker.io/library/python:3.13' }] }));
-  services.answer(pods.list, ({ page = 1 }) => ({ data: [aPod('a-qwert'), aPod('b-qwert')], pagination: { page, limit: 100, total: 2 } }));
+  services.answer(imagePolicies.teamImages, () => ({
+    data: [{ id: imageId, name: 'py', reference: 'docker.io/library/python:3.13' }],
+  }));
+  services.answer(pods.list, ({ page = 1 }) => ({
+    data: [aPod('a-qwert'), aPod('b-qwert')],
+    pagination: { page, limit: 100, total: 2 },
+  }));
   services.answer(podBatches.exposed, () => ({ data: [aService()] }));
   services.answer(subscriptions.list, ({ page = 1, limit = 10 }) => {
     const all = Array.from({ length: 12 }, (_, at) => aSubscription(at + 1, at === 0 ? 'unsubscribing' : 'active'));
     return { data: all.slice((page - 1) * limit, page * limit), pagination: { page, limit, total: all.length } };
   });
   services.answer(subscriptions.subscribe, () => aSubscription(42, 'subscribing'));
-  for (const operation of [gpuaasBatches.end, gpuaasBatches.undo]) services.answer(operation, () => aSubscription(42, 'unsubscribing'));
+  for (const operation of [gpuaasBatches.end, gpuaasBatches.undo])
+    services.answer(operation, () => aSubscription(42, 'unsubscribing'));
   services.answer(pods.delete, ({ pod_name }) => aPod(pod_name));
 });
 afterAll(() => compat.close());
 
 const read = async (url: string) => (await compat.call<Record<string, unknown>>('GET', url, { key })).body;
-const send = (url: string, body: unknown, headers = {}) => compat.call<Record<string, unknown>>('POST', url, { key, body, headers });
+const send = (url: string, body: unknown, headers = {}) =>
+  compat.call<Record<string, unknown>>('POST', url, { key, body, headers });
 const asked = (operation: { subject: string }) => compat.gateway.services.callsOf(operation).at(-1);
 
 describe('what can be had', () => {
@@ -54,8 +61,17 @@ describe('what can be had', () => {
   it('pools are listed whole, each by its smallest profile', async () => {
     const all = await read(`/api/gpuaas/available-pools?team_id=${teamId}&gpuaas_id=7`);
     expect(all).toHaveLength(101);
-    const pool = { id: 1, pool_name: 'pool-1', gpu_model_type: 'A100-80GB', available_vgpus: 7, pricing_hourly: '1.333333333' };
-    expect((all as unknown as object[]).slice(0, 2)).toEqual([pool, { ...pool, id: 2, pool_name: 'pool-2', pricing_hourly: null }]);
+    const pool = {
+      id: 1,
+      pool_name: 'pool-1',
+      gpu_model_type: 'A100-80GB',
+      available_vgpus: 7,
+      pricing_hourly: '1.333333333',
+    };
+    expect((all as unknown as object[]).slice(0, 2)).toEqual([
+      pool,
+      { ...pool, id: 2, pool_name: 'pool-2', pricing_hourly: null },
+    ]);
   });
 
   it('all pools have their places', async () => {
@@ -65,7 +81,16 @@ describe('what can be had', () => {
     services.answer(regions.list, () => ({ data: [region], pagination: { page: 1, limit: 100, total: 1 } }));
     services.answer(pools.list, () => ({ data: [pool], pagination: { page: 1, limit: 100, total: 1 } }));
     expect(await read('/api/gpuaas/all-pools')).toEqual([
-      { pool_id: 1, pool_name: 'p', gpuaas_id: 7, cluster_id: 7, region_id: 3, region_name: 'eu', city: '', country_code: 'NO' },
+      {
+        pool_id: 1,
+        pool_name: 'p',
+        gpuaas_id: 7,
+        cluster_id: 7,
+        region_id: 3,
+        region_name: 'eu',
+        city: '',
+        country_code: 'NO',
+      },
     ]);
   });
 
@@ -102,7 +127,9 @@ describe('what can be had', () => {
       { duration_hours: -1 },
       { duration_hours: 'x' },
     ]) {
-      expect((await send('/api/gpuaas/calculate-pool-subscription', { pool_id: 1, ...question, ...wrong })).status).toBe(400);
+      expect(
+        (await send('/api/gpuaas/calculate-pool-subscription', { pool_id: 1, ...question, ...wrong })).status,
+      ).toBe(400);
     }
   });
 });
@@ -130,19 +157,37 @@ describe('subscriptions', () => {
       region: { region_name: 'eu', city: 'Oslo' },
       storage_details: { shared_volumes: [{ id: 5, mount_point: '/data' }] },
       pods: [
-        { pod_name: 'a-qwert', pod_status: 'running', gpu_count: 1, services: [expect.objectContaining({ id: 5, service_type: 'https' })] },
+        {
+          pod_name: 'a-qwert',
+          pod_status: 'running',
+          gpu_count: 1,
+          services: [expect.objectContaining({ id: 5, service_type: 'https' })],
+        },
         { pod_name: 'b-qwert', pod_status: 'running', gpu_count: 1, services: [] },
       ],
-      per_pod_info: { vgpu_count: 1, image_name: 'docker.io/library/python:3.13', image_uuid: imageId, vcpu_count: 0, ram_mb: 0 },
+      per_pod_info: {
+        vgpu_count: 1,
+        image_name: 'docker.io/library/python:3.13',
+        image_uuid: imageId,
+        vcpu_count: 0,
+        ram_mb: 0,
+      },
       metrics: { tflops_usage: 0, vram_usage: 48.25 },
     });
     expect(compat.gateway.services.calls.length - before).toBeLessThan(8);
-    expect(compat.gateway.services.callsOf(subscriptions.list).at(-1)?.input).toMatchObject({ metric_window: 'last_1h' });
+    expect(compat.gateway.services.callsOf(subscriptions.list).at(-1)?.input).toMatchObject({
+      metric_window: 'last_1h',
+    });
     expect((await read(`/api/gpuaas/pool-subscription?team_id=${teamId}&page=9`)).items).toHaveLength(2);
   });
 
   it('are one a pool: the service that owns them is told so', async () => {
-    const { status, body } = await send('/api/gpuaas/pool/subscribe', { team_id: teamId, pool_id: '1', vgpus: 2, name: 'ignored' });
+    const { status, body } = await send('/api/gpuaas/pool/subscribe', {
+      team_id: teamId,
+      pool_id: '1',
+      vgpus: 2,
+      name: 'ignored',
+    });
     expect([status, body]).toEqual([200, { subscription_id: 42 }]);
     expect(asked(subscriptions.subscribe)?.input).toEqual({ team_id: teamId, pool_id: '1', vgpus: 2, unique: true });
     compat.gateway.services.answer(subscriptions.subscribe, () => {
@@ -242,7 +287,17 @@ describe('connections', () => {
     }));
     // Nobody has refreshed it.
     services.answer(connections.read, () => ({
-      data: [{ subscription_id: '2', pool_name: 'pool-1', gpuaas_id: '7', region_id: '3', pods: [], refreshed_at: null, stale: false }],
+      data: [
+        {
+          subscription_id: '2',
+          pool_name: 'pool-1',
+          gpuaas_id: '7',
+          region_id: '3',
+          pods: [],
+          refreshed_at: null,
+          stale: false,
+        },
+      ],
     }));
     expect(await read(`/api/gpuaas/connection-info?team_id=${teamId}&subscription_id=2`)).toMatchObject([
       {

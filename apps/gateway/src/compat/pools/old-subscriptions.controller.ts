@@ -1,7 +1,13 @@
 import { Body, Controller, Get, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { Nothing, type CallContext } from '@atoll/contracts';
-import { EndSubscription, pools, subscriptions, type AvailableRegion, type MeteredSubscription } from '@atoll/contracts/gpuaas';
+import {
+  EndSubscription,
+  pools,
+  subscriptions,
+  type AvailableRegion,
+  type MeteredSubscription,
+} from '@atoll/contracts/gpuaas';
 import { type Pod } from '@atoll/contracts/pods';
 import { type ImageObject } from '@atoll/contracts/teams';
 import { Rpc } from '@atoll/rpc';
@@ -33,11 +39,19 @@ export class OldSubscriptionsController {
     'List the subscriptions of a team',
     'Those that have not ended, with their pods. Any member may read them.',
   )
-  async listSubscriptions(@Query() query: OldSubscriptionsQuery, @Context() context: CallContext): Promise<OldSubscriptionPage> {
+  async listSubscriptions(
+    @Query() query: OldSubscriptionsQuery,
+    @Context() context: CallContext,
+  ): Promise<OldSubscriptionPage> {
     const { team_id, page = 0, per_page = 10, metric_window = 'last_24h' } = query;
     const [{ data, pagination }, inTeam, images, regions] = await Promise.all([
       pageOrLast(
-        (at, limit) => this.rpc.call(subscriptions.list, { team_id, page: at + 1, limit, metric_window: windows[metric_window] }, context),
+        (at, limit) =>
+          this.rpc.call(
+            subscriptions.list,
+            { team_id, page: at + 1, limit, metric_window: windows[metric_window] },
+            context,
+          ),
         { page, itemsPerPage: per_page },
       ),
       podsOfTeam(this.rpc, team_id, context),
@@ -66,7 +80,11 @@ export class OldSubscriptionsController {
 
   @Post('pool/unsubscribe')
   @ConfigureRoute({ deadlineMs: 20_000 })
-  @OldAnswers(Nothing, 'Unsubscribe from a pool', 'Ends what runs on the subscription. Requires team_owner, team_admin or member.')
+  @OldAnswers(
+    Nothing,
+    'Unsubscribe from a pool',
+    'Ends what runs on the subscription. Requires team_owner, team_admin or member.',
+  )
   async unsubscribe(@Body() asked: EndSubscription, @Context() context: CallContext): Promise<Nothing> {
     await unsubscribe(this.rpc, asked, context);
     return {};

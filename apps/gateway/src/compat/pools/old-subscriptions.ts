@@ -19,10 +19,18 @@ export class OldSubscriptionsQuery extends TeamPath {
   page?: number;
 
   @ApiPropertyOptional({ default: 10 })
-  @WholeNumber({ min: 1, max: 1_000_000_000, optional: true, description: 'Entries per page; 1000 at most are returned.' })
+  @WholeNumber({
+    min: 1,
+    max: 1_000_000_000,
+    optional: true,
+    description: 'Entries per page; 1000 at most are returned.',
+  })
   per_page?: number;
 
-  @OneOf('OldMetricWindow', Object.keys(windows), { optional: true, description: 'Window of the metrics; last_24h if left out.' })
+  @OneOf('OldMetricWindow', Object.keys(windows), {
+    optional: true,
+    description: 'Window of the metrics; last_24h if left out.',
+  })
   metric_window?: keyof typeof windows;
 }
 
@@ -36,7 +44,11 @@ export class OldSubscribe extends TeamPath {
   @Uuid({ optional: true, nullable: true, description: 'Id of the workspace; the default one if left out.' })
   workspace_id?: string | null;
 
-  @Uuid({ optional: true, nullable: true, description: 'Id of an image of the policy of the team: a pod of it is started for each vGPU.' })
+  @Uuid({
+    optional: true,
+    nullable: true,
+    description: 'Id of an image of the policy of the team: a pod of it is started for each vGPU.',
+  })
   image_uuid?: string | null;
 }
 
@@ -62,7 +74,9 @@ export class MountedVolume {
 }
 
 class MountedVolumes {
-  @ShownList(() => MountedVolume, 'Shared volumes that pods on the subscription mount; null where there are none.', { nullable: true })
+  @ShownList(() => MountedVolume, 'Shared volumes that pods on the subscription mount; null where there are none.', {
+    nullable: true,
+  })
   shared_volumes!: MountedVolume[] | null;
 }
 

@@ -12,14 +12,18 @@ const mostPods = 64;
 const atOnce = 4;
 
 /**
- * Subscribes, and with an image starts a pod of it for each vGPU. All of it, or nothing: what was done is undone where a pod is refused, and the next
- * call with the same `Idempotency-Key` is a new one.
+ * Subscribes, and with an image starts a pod of it for each vGPU. All of it, or nothing: what was done is undone where
+ * a pod is refused, and the next call with the same `Idempotency-Key` is a new one.
  */
 export async function subscribe(rpc: Rpc, asked: OldSubscribe, context: CallContext): Promise<string> {
   const { team_id, pool_id, vgpus, workspace_id, image_uuid } = asked;
   const image = image_uuid == null ? undefined : await imageOf(rpc, asked, context);
   const place = { team_id, ...(workspace_id != null && { workspace_id }) };
-  const { subscription_id } = await rpc.call(subscriptions.subscribe, { ...place, pool_id, vgpus, unique: true }, context);
+  const { subscription_id } = await rpc.call(
+    subscriptions.subscribe,
+    { ...place, pool_id, vgpus, unique: true },
+    context,
+  );
   if (image === undefined) return subscription_id;
   try {
     for (let first = 1; first <= vgpus; first += atOnce) {
@@ -51,7 +55,10 @@ async function imageOf(rpc: Rpc, { team_id, image_uuid, vgpus }: OldSubscribe, c
   return image.reference;
 }
 
-/** Ends a subscription with what runs on it, and its pods, which would be left stopped. A pod that cannot be deleted is left so. */
+/**
+ * Ends a subscription with what runs on it, and its pods, which would be left stopped. A pod that cannot be deleted is
+ * left so.
+ */
 export async function unsubscribe(rpc: Rpc, asked: EndSubscription, context: CallContext): Promise<void> {
   await deletePods(rpc, await rpc.call(gpuaasBatches.end, asked, context), context);
 }
@@ -69,10 +76,14 @@ async function undo(rpc: Rpc, { subscription_id, team_id }: Ended, context: Call
 
 /** Those too whose creation was not answered. */
 async function deletePods(rpc: Rpc, { subscription_id, team_id }: Ended, context: CallContext): Promise<void> {
-  const left = await allOf((page, limit) => rpc.call(pods.list, { team_id, subscription_id, page: page + 1, limit }, context));
+  const left = await allOf((page, limit) =>
+    rpc.call(pods.list, { team_id, subscription_id, page: page + 1, limit }, context),
+  );
   for (let first = 0; first < left.length; first += atOnce) {
     const some = left.slice(first, first + atOnce);
-    await Promise.allSettled(some.map(({ pod_name }) => rpc.call(pods.delete, { pod_name }, contextOf(context, pod_name))));
+    await Promise.allSettled(
+      some.map(({ pod_name }) => rpc.call(pods.delete, { pod_name }, contextOf(context, pod_name))),
+    );
   }
 }
 

@@ -31,7 +31,11 @@ export class PoliciesController {
   }
 
   @Get('policy/defaults')
-  @OldAnswers([DefaultPolicy], 'List the default policies', 'Returns the policies that a new team has. Requires platform_admin.')
+  @OldAnswers(
+    [DefaultPolicy],
+    'List the default policies',
+    'Returns the policies that a new team has. Requires platform_admin.',
+  )
   async listDefaultPolicies(@Context() context: CallContext): Promise<DefaultPolicy[]> {
     const image = (await this.imagePolicies(context)).find(({ is_default }) => is_default);
     const empty = emptyPolicyTypes.map((type) => ({ type, ...emptyPolicy(type) }));
@@ -39,7 +43,11 @@ export class PoliciesController {
   }
 
   @Get('pricing-policy')
-  @OldAnswers([PricingPolicy], 'List the pricing policies', 'Returns the one pricing policy. Prices are set on the main API.')
+  @OldAnswers(
+    [PricingPolicy],
+    'List the pricing policies',
+    'Returns the one pricing policy. Prices are set on the main API.',
+  )
   listPricingPolicies(): PricingPolicy[] {
     return [{ policy: emptyPolicy('pricing') }];
   }
@@ -51,7 +59,11 @@ export class PoliciesController {
   }
 
   @Get('policy/instance-type')
-  @OldAnswers([NamedOne], 'List the instance type policies', 'Returns the one instance type policy, which holds nothing.')
+  @OldAnswers(
+    [NamedOne],
+    'List the instance type policies',
+    'Returns the one instance type policy, which holds nothing.',
+  )
   listInstanceTypePolicies(): NamedOne[] {
     return [emptyPolicy('instance-type')];
   }
@@ -78,8 +90,16 @@ export class PoliciesController {
   }
 
   @Post('pricing-policy/:id/assign-team')
-  @OldAnswers(Nothing, 'Assign the pricing policy', 'Changes nothing: every team has the one pricing policy. Requires platform_admin.')
-  async assignPricingPolicy(@Param() { id }: PolicyPath, @Body() team: AssignedTeam, @Context() context: CallContext): Promise<Nothing> {
+  @OldAnswers(
+    Nothing,
+    'Assign the pricing policy',
+    'Changes nothing: every team has the one pricing policy. Requires platform_admin.',
+  )
+  async assignPricingPolicy(
+    @Param() { id }: PolicyPath,
+    @Body() team: AssignedTeam,
+    @Context() context: CallContext,
+  ): Promise<Nothing> {
     requirePlatformAdmin(context.caller);
     if (id !== emptyPolicy('pricing').id) throw notFound('pricing policy');
     await this.rpc.call(teams.get, { team_id: team.team_id }, context);

@@ -1,5 +1,13 @@
 import { Uuid } from '@atoll/contracts';
-import { ShownFlag, ShownInstant, ShownInteger, ShownList, ShownObject, ShownText, ShownUuid } from '../http/old-answers.js';
+import {
+  ShownFlag,
+  ShownInstant,
+  ShownInteger,
+  ShownList,
+  ShownObject,
+  ShownText,
+  ShownUuid,
+} from '../http/old-answers.js';
 
 /** What old programs know as policies, besides those of images: they exist once each, and hold nothing. */
 const emptyPolicies = {

@@ -50,17 +50,27 @@ export class ResourcePoliciesController {
   }
 
   @Put(':id')
-  @OldAnswers(Nothing, 'Change the resource policy', 'Changes nothing: every team may use every region. Requires platform_admin.')
+  @OldAnswers(
+    Nothing,
+    'Change the resource policy',
+    'Changes nothing: every team may use every region. Requires platform_admin.',
+  )
   changeResourcePolicy(@Param() path: PolicyPath, @Context() context: CallContext): Nothing {
     requireResourcePolicy(path.id, context);
     if (!this.isLogged)
-      this.logger.warn('A client of the compatibility mount changes the resource policy; every team may use every region.');
+      this.logger.warn(
+        'A client of the compatibility mount changes the resource policy; every team may use every region.',
+      );
     this.isLogged = true;
     return {};
   }
 
   @Post('assign-team')
-  @OldAnswers(Nothing, 'Assign the resource policy', 'Changes nothing: every team has the one resource policy. Requires platform_admin.')
+  @OldAnswers(
+    Nothing,
+    'Assign the resource policy',
+    'Changes nothing: every team has the one resource policy. Requires platform_admin.',
+  )
   async assignResourcePolicy(@Body() body: AssignedPolicy, @Context() context: CallContext): Promise<Nothing> {
     requireResourcePolicy(body.policy_id, context);
     await this.rpc.call(teams.get, { team_id: body.team_id }, context);
@@ -76,5 +86,10 @@ function requireResourcePolicy(id: string, { caller }: CallContext): void {
 function accessTo({ region_id, region_name, city, country }: Region): RegionAccess {
   const id = Number(region_id);
   const place = { city: city ?? '', country: country ?? '', country_code: countryCodeOf(country) };
-  return { region_id: id, region_name, access: 'unlimited', region_details: { id, region_name, address: '', ...place } };
+  return {
+    region_id: id,
+    region_name,
+    access: 'unlimited',
+    region_details: { id, region_name, address: '', ...place },
+  };
 }

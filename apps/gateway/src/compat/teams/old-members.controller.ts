@@ -26,7 +26,11 @@ export class OldMembersController {
 
   @Get('members')
   @OldAnswers(OldMemberPage, 'List the members of a team', 'Returns the members that match. Any member may read them.')
-  async listTeamMembers(@Param() path: TeamPath, @Query() query: OldMembersQuery, @Context() context: CallContext): Promise<OldMemberPage> {
+  async listTeamMembers(
+    @Param() path: TeamPath,
+    @Query() query: OldMembersQuery,
+    @Context() context: CallContext,
+  ): Promise<OldMemberPage> {
     const { page = 0, itemsPerPage = 10, search = '' } = query;
     const asked = { ...path, page, limit: Math.min(itemsPerPage, mostPerPage), search };
     const { data, pagination } = await this.rpc.call(teamBatches.findMembers, asked, context);
@@ -37,7 +41,11 @@ export class OldMembersController {
   @ChangesCaller()
   @ApiBody({ type: OldNewMember, isArray: true })
   @OldAnswers(Nothing, 'Invite people to a team', 'Invites all of them or none. Requires team_owner or team_admin.')
-  async invite(@Param() path: TeamPath, @Body() people: Invitations, @Context() context: CallContext): Promise<Nothing> {
+  async invite(
+    @Param() path: TeamPath,
+    @Body() people: Invitations,
+    @Context() context: CallContext,
+  ): Promise<Nothing> {
     await this.rpc.call(teamBatches.addMembers, { ...path, members: people.members.map(namedMember) }, context);
     return {};
   }
@@ -49,15 +57,27 @@ export class OldMembersController {
     'Change the role of a member',
     'A team_owner, who is shown as a team_admin, stays one where that is sent. Requires team_owner or team_admin.',
   )
-  async changeRole(@Param() path: OldMemberPath, @Body() { role_id: role }: RoleChange, @Context() context: CallContext): Promise<Nothing> {
+  async changeRole(
+    @Param() path: OldMemberPath,
+    @Body() { role_id: role }: RoleChange,
+    @Context() context: CallContext,
+  ): Promise<Nothing> {
     await this.rpc.call(teamBatches.changeRole, { ...path, role }, context);
     return {};
   }
 
   @Post('member/:user_id/status')
   @ChangesCaller()
-  @OldAnswers(Nothing, 'Change the state of a member', 'removed ends the membership and its keys. Requires team_owner or team_admin.')
-  async changeStatus(@Param() path: OldMemberPath, @Body() { status }: StatusChange, @Context() context: CallContext): Promise<Nothing> {
+  @OldAnswers(
+    Nothing,
+    'Change the state of a member',
+    'removed ends the membership and its keys. Requires team_owner or team_admin.',
+  )
+  async changeStatus(
+    @Param() path: OldMemberPath,
+    @Body() { status }: StatusChange,
+    @Context() context: CallContext,
+  ): Promise<Nothing> {
     if (status === 'removed') await this.rpc.call(members.remove, path, context);
     else await this.rpc.call(teams.get, { team_id: path.team_id }, context);
     return {};

@@ -1,7 +1,15 @@
 import { ListOf, OneOf, TeamPath, Text, Uuid, validateWire, type TeamRole } from '@atoll/contracts';
 import { type FoundMember, type NewMember } from '@atoll/contracts/teams';
 import { invalidInput, isAppError } from '@atoll/errors';
-import { ShownFlag, ShownInstant, ShownInteger, ShownList, ShownObject, ShownText, ShownUuid } from '../http/old-answers.js';
+import {
+  ShownFlag,
+  ShownInstant,
+  ShownInteger,
+  ShownList,
+  ShownObject,
+  ShownText,
+  ShownUuid,
+} from '../http/old-answers.js';
 import { OldPage } from '../http/old-pages.js';
 import { OldRole, oldRoleOf, RoleGiven } from '../roles-and-policies/roles.js';
 import { OldNewMember } from './old-teams.js';
@@ -17,13 +25,16 @@ export class Invitations {
 
   /** Faults name the place in the list: `0.email`. */
   static fromWire(plain: unknown): Invitations {
-    if (!Array.isArray(plain)) throw invalidInput([{ path: '', code: 'isArray', message: 'the body must be a JSON list of people' }]);
+    if (!Array.isArray(plain))
+      throw invalidInput([{ path: '', code: 'isArray', message: 'the body must be a JSON list of people' }]);
     try {
       return new Invitations(validateWire(People, { members: plain }, { unknownFields: 'omit' }).members);
     } catch (error) {
       if (!isAppError(error) || !error.details.errors) throw error;
       const place = (text: string): string => text.replace(/\bmembers\./g, '').replace(/\bmembers\b/g, 'the list');
-      throw invalidInput(error.details.errors.map(({ path, code, message }) => ({ path: place(path), code, message: place(message) })));
+      throw invalidInput(
+        error.details.errors.map(({ path, code, message }) => ({ path: place(path), code, message: place(message) })),
+      );
     }
   }
 }
@@ -50,7 +61,9 @@ export class RoleChange {
 }
 
 export class StatusChange {
-  @OneOf('MembershipChange', ['removed', 'active'], { description: 'removed ends the membership; active changes nothing.' })
+  @OneOf('MembershipChange', ['removed', 'active'], {
+    description: 'removed ends the membership; active changes nothing.',
+  })
   status!: 'removed' | 'active';
 }
 

@@ -59,7 +59,11 @@ export class OldOnboardingController {
     return {};
   }
 
-  private async change({ email, name }: OldOnboarding, change: { current: string; new: string }, context: CallContext): Promise<void> {
+  private async change(
+    { email, name }: OldOnboarding,
+    change: { current: string; new: string },
+    context: CallContext,
+  ): Promise<void> {
     const own = await this.rpc.call(users.profile, {}, context);
     if (own.email !== email) throw notYours();
     await this.rpc.call(passwords.change, change, context);
@@ -83,7 +87,10 @@ function nameIn(name: string | null | undefined): { name?: string } {
 
 /** The same for every address: nobody learns whose there are. */
 function notYours(): AppError {
-  return new AppError('unauthenticated', 'This takes the key of the operator, or for the own password a key or session of that user.');
+  return new AppError(
+    'unauthenticated',
+    'This takes the key of the operator, or for the own password a key or session of that user.',
+  );
 }
 
 function required(path: string): AppError {

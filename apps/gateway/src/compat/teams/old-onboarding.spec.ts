@@ -30,7 +30,8 @@ beforeAll(async () => {
 });
 afterAll(() => compat.close());
 
-const post = (path: string, body: object, key = operator) => compat.call<Record<string, unknown>>('POST', path, { key, body });
+const post = (path: string, body: object, key = operator) =>
+  compat.call<Record<string, unknown>>('POST', path, { key, body });
 const asked = (operation: { subject: string }) => compat.gateway.services.callsOf(operation).at(-1)?.input;
 
 describe('a one-time link', () => {
@@ -60,7 +61,10 @@ describe('a one-time link', () => {
       ['role_id', { email, role_id: 'team_owner' }],
       ['team_id', { email, team_id: 7 }],
       ['user_details.onboard_config', { email, user_details: { pre_onboard: true } }],
-      ['user_details.onboard_config.password', { email, user_details: { pre_onboard: true, onboard_config: { password: 'short' } } }],
+      [
+        'user_details.onboard_config.password',
+        { email, user_details: { pre_onboard: true, onboard_config: { password: 'short' } } },
+      ],
     ];
     for (const [field, body] of bad) {
       const answer = await post('/api/create-otl', body);
@@ -97,7 +101,8 @@ describe('onboarding', () => {
     const { services } = compat.gateway;
     const before = services.callsOf(passwords.change).length + services.callsOf(teamBatches.onboard).length;
     const answers = [];
-    for (const who of [email, 'nobody@example.com']) answers.push(await post('/api/onboard', { email: who, password }, member));
+    for (const who of [email, 'nobody@example.com'])
+      answers.push(await post('/api/onboard', { email: who, password }, member));
     const change = { old_password: password, new_password: 'another good phrase' };
     for (const who of ['bob@example.com', 'nobody@example.com'])
       answers.push(await post('/api/onboard', { email: who, ...change }, member));

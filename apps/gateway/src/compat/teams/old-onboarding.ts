@@ -3,7 +3,11 @@ import { ShownFlag, ShownInstant, ShownText } from '../http/old-answers.js';
 import { RoleGiven } from '../roles-and-policies/roles.js';
 
 const nameField = { min: 0, max: 100, optional: true, nullable: true, description: 'Name of the person.' } as const;
-const newPassword = { min: 12, max: 256, description: 'At least 12 characters, and none of the common passwords.' } as const;
+const newPassword = {
+  min: 12,
+  max: 256,
+  description: 'At least 12 characters, and none of the common passwords.',
+} as const;
 
 class OnboardConfig {
   @Text(nameField)
@@ -14,10 +18,18 @@ class OnboardConfig {
 }
 
 class UserDetails {
-  @Flag({ optional: true, nullable: true, description: 'Whether the user gets the password of `onboard_config` at once.' })
+  @Flag({
+    optional: true,
+    nullable: true,
+    description: 'Whether the user gets the password of `onboard_config` at once.',
+  })
   pre_onboard?: boolean | null;
 
-  @Nested(() => OnboardConfig, { optional: true, nullable: true, description: 'Name and first password; read with `pre_onboard` alone.' })
+  @Nested(() => OnboardConfig, {
+    optional: true,
+    nullable: true,
+    description: 'Name and first password; read with `pre_onboard` alone.',
+  })
   onboard_config?: OnboardConfig | null;
 }
 
@@ -25,7 +37,11 @@ export class OldLinkRequest {
   @Email({ example: 'ada@example.com' })
   email!: string;
 
-  @Flag({ optional: true, nullable: true, description: 'Whether the link goes by mail too, where the platform has a mail server.' })
+  @Flag({
+    optional: true,
+    nullable: true,
+    description: 'Whether the link goes by mail too, where the platform has a mail server.',
+  })
   send_email_invite?: boolean | null;
 
   @Uuid({ optional: true, nullable: true, description: 'Team that the person is to be a member of.' })
@@ -34,7 +50,11 @@ export class OldLinkRequest {
   @RoleGiven({ optional: true, nullable: true })
   role_id?: Exclude<TeamRole, 'team_owner'> | null;
 
-  @Nested(() => UserDetails, { optional: true, nullable: true, description: 'Account of a person who is to have a password already.' })
+  @Nested(() => UserDetails, {
+    optional: true,
+    nullable: true,
+    description: 'Account of a person who is to have a password already.',
+  })
   user_details?: UserDetails | null;
 }
 

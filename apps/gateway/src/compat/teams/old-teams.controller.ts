@@ -59,13 +59,22 @@ export class OldTeamsController {
 
   @Put('team/:team_id')
   @OldAnswers(OldTeam, 'Update a team', 'Changes what is sent; an image policy only by a platform_admin.')
-  async updateTeam(@Param() path: TeamPath, @Body() body: OldTeamChange, @Context() context: CallContext): Promise<OldTeam> {
+  async updateTeam(
+    @Param() path: TeamPath,
+    @Body() body: OldTeamChange,
+    @Context() context: CallContext,
+  ): Promise<OldTeam> {
     const policy = imagePolicyOf(body);
     if (policy !== undefined) await this.rpc.call(imagePolicies.assign, { id: policy, ...path }, context);
-    const change = { ...(body.name != null && { name: body.name }), ...(body.description != null && { description: body.description }) };
+    const change = {
+      ...(body.name != null && { name: body.name }),
+      ...(body.description != null && { description: body.description }),
+    };
     const isChanged = Object.keys(change).length > 0;
     return oldTeamOf(
-      await (isChanged ? this.rpc.call(teams.update, { ...path, ...change }, context) : this.rpc.call(teams.get, path, context)),
+      await (isChanged
+        ? this.rpc.call(teams.update, { ...path, ...change }, context)
+        : this.rpc.call(teams.get, path, context)),
     );
   }
 
@@ -80,8 +89,13 @@ export class OldTeamsController {
   async deleteTeam(@Param() path: TeamPath, @Context() context: CallContext): Promise<Nothing> {
     const { deleting } = await this.rpc.call(teamBatches.end, path, context);
     if (!deleting) return {};
-    const left = deleting.remaining.map(({ kind, count }) => (count === null ? `what ${kind} holds` : `${count} ${kind}`));
-    throw new AppError('conflict', `The team is being deleted and still holds: ${left.join(', ') || 'something'}. Send the request again.`);
+    const left = deleting.remaining.map(({ kind, count }) =>
+      count === null ? `what ${kind} holds` : `${count} ${kind}`,
+    );
+    throw new AppError(
+      'conflict',
+      `The team is being deleted and still holds: ${left.join(', ') || 'something'}. Send the request again.`,
+    );
   }
 
   @Post('team/:team_id/suspend')
@@ -112,7 +126,11 @@ export class OldTeamsController {
   }
 
   @Get('workspace')
-  @OldAnswers(OldWorkspaces, 'List the workspaces of a team', 'Returns a page, the default workspace first. Any member may read them.')
+  @OldAnswers(
+    OldWorkspaces,
+    'List the workspaces of a team',
+    'Returns a page, the default workspace first. Any member may read them.',
+  )
   async listWorkspaces(@Query() query: OldWorkspacesQuery, @Context() context: CallContext): Promise<OldWorkspaces> {
     const { data } = await pageOrLast(
       (page, limit) => this.rpc.call(workspaces.list, { team_id: query.teamId, page, limit }, context),
@@ -129,5 +147,7 @@ function isOperator({ caller }: CallContext): boolean {
 /** The operator creates teams for customers: the first who may manage one owns it. */
 function withOwner(members: NewMember[]): NewMember[] {
   const admin = members.findIndex(({ role }) => role === 'team_admin');
-  return members.map((member, at): NewMember => (at === Math.max(0, admin) ? { ...member, role: 'team_owner' } : member));
+  return members.map((member, at): NewMember =>
+    at === Math.max(0, admin) ? { ...member, role: 'team_owner' } : member,
+  );
 }

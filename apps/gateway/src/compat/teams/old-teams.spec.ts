@@ -42,7 +42,14 @@ const idOf = (at: number): string => `01890000-0000-7000-8000-${String(at).padSt
 
 function aPolicy(at: number): ImagePolicy {
   const objects = [{ id: idOf(9), name: 'nginx', reference: 'docker.io/library/nginx:1.29' }];
-  return { id: idOf(at), name: `p${at}`, description: '', is_default: at === 150, objects, created_at: '2026-10-01T00:00:00.000Z' };
+  return {
+    id: idOf(at),
+    name: `p${at}`,
+    description: '',
+    is_default: at === 150,
+    objects,
+    created_at: '2026-10-01T00:00:00.000Z',
+  };
 }
 
 const found = (overrides: Partial<FoundMember> = {}): FoundMember => ({
@@ -74,7 +81,9 @@ describe('a team', () => {
       { email: 'bob@example.com', name: 'Bob', role: roleId('read_only_member') },
       { email: 'ada@example.com', name: 'Ada', role: 'team_admin', phone: '1' },
     ];
-    expect((await compat.call('POST', '/api/team', { key: operator, body: { name: 'A', members: people } })).status).toBe(200);
+    expect(
+      (await compat.call('POST', '/api/team', { key: operator, body: { name: 'A', members: people } })).status,
+    ).toBe(200);
     expect(lastInput(teamBatches.create)).toEqual({
       name: 'A',
       description: '',
@@ -90,8 +99,16 @@ describe('a team', () => {
   it.each([{ image_policy_id: policyId }, { general: { image_policy_id: policyId } }])(
     'gets its image policy in one step: %j',
     async (given) => {
-      await compat.call('POST', '/api/team', { key: operator, body: { name: 'A', color: '#fff', members: [], ...given } });
-      expect(lastInput(teamBatches.create)).toEqual({ name: 'A', description: '', members: [], image_policy_id: policyId });
+      await compat.call('POST', '/api/team', {
+        key: operator,
+        body: { name: 'A', color: '#fff', members: [], ...given },
+      });
+      expect(lastInput(teamBatches.create)).toEqual({
+        name: 'A',
+        description: '',
+        members: [],
+        image_policy_id: policyId,
+      });
       await compat.call('PUT', path, { key: operator, body: given });
       expect(lastInput(imagePolicies.assign)).toEqual({ id: policyId, team_id: teamId });
     },
@@ -123,9 +140,13 @@ describe('members', () => {
       data: [found(), found({ status: 'invited', role: 'member', joined_at: null, second_factor: false })],
       pagination: { page: 3, limit: 1000, total: 2 },
     }));
-    const { body } = await compat.call<{ members: object[]; count: number }>('GET', `${path}/members?page=7&itemsPerPage=5000&search=a`, {
-      key: owner,
-    });
+    const { body } = await compat.call<{ members: object[]; count: number }>(
+      'GET',
+      `${path}/members?page=7&itemsPerPage=5000&search=a`,
+      {
+        key: owner,
+      },
+    );
     expect(lastInput(teamBatches.findMembers)).toEqual({ team_id: teamId, page: 7, limit: 1000, search: 'a' });
     expect(body.count).toBe(2);
     expect(body.members).toMatchObject([
@@ -173,7 +194,9 @@ describe('members', () => {
   it('have their roles changed by id or name', async () => {
     compat.gateway.services.answer(teamBatches.changeRole, () => found());
     for (const role_id of [roleId('team_admin'), 'team_admin']) {
-      expect((await compat.call('POST', `${path}/member/${userId}/role`, { key: owner, body: { role_id } })).status).toBe(200);
+      expect(
+        (await compat.call('POST', `${path}/member/${userId}/role`, { key: owner, body: { role_id } })).status,
+      ).toBe(200);
       expect(lastInput(teamBatches.changeRole)).toEqual({ team_id: teamId, user_id: userId, role: 'team_admin' });
     }
   });
@@ -181,11 +204,18 @@ describe('members', () => {
   it('that are removed go; active changes nothing', async () => {
     const removals = () => compat.gateway.services.callsOf(members.remove).length;
     const before = removals();
-    expect((await compat.call('POST', `${path}/member/${userId}/status`, { key: owner, body: { status: 'active' } })).status).toBe(200);
+    expect(
+      (await compat.call('POST', `${path}/member/${userId}/status`, { key: owner, body: { status: 'active' } })).status,
+    ).toBe(200);
     expect(removals()).toBe(before);
-    expect((await compat.call('POST', `${path}/member/${userId}/status`, { key: owner, body: { status: 'removed' } })).status).toBe(200);
+    expect(
+      (await compat.call('POST', `${path}/member/${userId}/status`, { key: owner, body: { status: 'removed' } }))
+        .status,
+    ).toBe(200);
     expect(lastInput(members.remove)).toEqual({ team_id: teamId, user_id: userId });
-    expect((await compat.call('POST', `${path}/member/${userId}/status`, { key: owner, body: { status: 'frozen' } })).status).toBe(400);
+    expect(
+      (await compat.call('POST', `${path}/member/${userId}/status`, { key: owner, body: { status: 'frozen' } })).status,
+    ).toBe(400);
   });
 });
 
@@ -211,7 +241,11 @@ describe('a page of workspaces', () => {
 });
 
 describe('roles and policies', () => {
-  const named = Array.from({ length: 1500 }, (_, at): NamedTeam => ({ id: idOf(at), name: `t${at}`, policy_id: idOf(150) }));
+  const named = Array.from({ length: 1500 }, (_, at): NamedTeam => ({
+    id: idOf(at),
+    name: `t${at}`,
+    policy_id: idOf(150),
+  }));
   beforeAll(() => {
     const { services } = compat.gateway;
     const policies = Array.from({ length: 151 }, (_, at) => aPolicy(at));
@@ -219,8 +253,16 @@ describe('roles and policies', () => {
       data: policies.slice((page - 1) * limit, page * limit),
       pagination: { page, limit, total: policies.length },
     }));
-    services.answer(teamBatches.names, ({ team_id = '' }) => ({ teams: named.filter(({ id }) => id > team_id).slice(0, 1000) }));
-    const region = { region_id: '1', region_name: 'eu', city: 'Oslo', country: 'Norway', created_at: '2026-10-01T00:00:00.000Z' };
+    services.answer(teamBatches.names, ({ team_id = '' }) => ({
+      teams: named.filter(({ id }) => id > team_id).slice(0, 1000),
+    }));
+    const region = {
+      region_id: '1',
+      region_name: 'eu',
+      city: 'Oslo',
+      country: 'Norway',
+      created_at: '2026-10-01T00:00:00.000Z',
+    };
     services.answer(regions.list, () => ({ data: [region], pagination: { page: 1, limit: 100, total: 1 } }));
   });
 
@@ -235,7 +277,9 @@ describe('roles and policies', () => {
   });
 
   it('the defaults are one of each kind', async () => {
-    const { body } = await compat.call<{ type: string; id: string }[]>('GET', '/api/policy/defaults', { key: operator });
+    const { body } = await compat.call<{ type: string; id: string }[]>('GET', '/api/policy/defaults', {
+      key: operator,
+    });
     expect(body.map(({ type }) => type)).toEqual(['pricing', 'resource', 'service', 'instance-type', 'image']);
     expect(body.at(-1)?.id).toBe(idOf(150));
   });
@@ -249,26 +293,41 @@ describe('roles and policies', () => {
 
   it('the resource policy shows every region and team', async () => {
     const [policy] = (await compat.call<{ id: string }[]>('GET', '/api/resource-policy', { key: owner })).body;
-    const { body } = await compat.call<Record<string, unknown[]>>('GET', `/api/resource-policy/${policy?.id}`, { key: operator });
+    const { body } = await compat.call<Record<string, unknown[]>>('GET', `/api/resource-policy/${policy?.id}`, {
+      key: operator,
+    });
     expect(body.teams).toHaveLength(1500);
-    expect(body.regions).toMatchObject([{ region_id: 1, access: 'unlimited', region_details: { id: 1, country_code: 'NO' } }]);
-    expect((await compat.call('PUT', `/api/resource-policy/${policy?.id}`, { key: operator, body: { regions: 1 } })).status).toBe(200);
+    expect(body.regions).toMatchObject([
+      { region_id: 1, access: 'unlimited', region_details: { id: 1, country_code: 'NO' } },
+    ]);
+    expect(
+      (await compat.call('PUT', `/api/resource-policy/${policy?.id}`, { key: operator, body: { regions: 1 } })).status,
+    ).toBe(200);
     expect((await compat.call('PUT', `/api/resource-policy/${policy?.id}`, { key: operator })).status).toBe(200);
-    expect(compat.gateway.logged().filter(({ msg }) => /every team may use every region/.test(String(msg)))).toHaveLength(1);
+    expect(
+      compat.gateway.logged().filter(({ msg }) => /every team may use every region/.test(String(msg))),
+    ).toHaveLength(1);
   });
 
   it.each(['/api/pricing-policy', '/api/policy/service', '/api/policy/instance-type', '/api/resource-policy'])(
     'of the kind %s there is one',
-    async (url) => expect(await compat.call('GET', url, { key: owner })).toMatchObject({ status: 200, body: { length: 1 } }),
+    async (url) =>
+      expect(await compat.call('GET', url, { key: owner })).toMatchObject({ status: 200, body: { length: 1 } }),
   );
 
   it('an unknown policy is a 404, and who is no operator assigns none', async () => {
     const body = { policy_id: policyId, team_id: teamId };
     expect((await compat.call('POST', '/api/resource-policy/assign-team', { key: operator, body })).status).toBe(404);
-    expect((await compat.call('POST', `/api/pricing-policy/${policyId}/assign-team`, { key: operator, body })).status).toBe(404);
+    expect(
+      (await compat.call('POST', `/api/pricing-policy/${policyId}/assign-team`, { key: operator, body })).status,
+    ).toBe(404);
     expect((await compat.call('GET', `/api/resource-policy/${policyId}`, { key: operator })).status).toBe(404);
     expect((await compat.call('POST', '/api/resource-policy/assign-team', { key: owner, body })).status).toBe(403);
-    const [pricing] = (await compat.call<{ policy: { id: string } }[]>('GET', '/api/pricing-policy', { key: operator })).body;
-    expect((await compat.call('POST', `/api/pricing-policy/${pricing?.policy.id}/assign-team`, { key: operator, body })).status).toBe(200);
+    const [pricing] = (await compat.call<{ policy: { id: string } }[]>('GET', '/api/pricing-policy', { key: operator }))
+      .body;
+    expect(
+      (await compat.call('POST', `/api/pricing-policy/${pricing?.policy.id}/assign-team`, { key: operator, body }))
+        .status,
+    ).toBe(200);
   });
 });

@@ -19,7 +19,13 @@ export class OldNewMember {
   @Email({ example: 'ada@example.com' })
   email!: string;
 
-  @Text({ min: 0, max: 100, optional: true, nullable: true, description: 'Name of the person; that before the @ where it is left out.' })
+  @Text({
+    min: 0,
+    max: 100,
+    optional: true,
+    nullable: true,
+    description: 'Name of the person; that before the @ where it is left out.',
+  })
   name?: string | null;
 
   @RoleGiven()
@@ -38,7 +44,8 @@ export class OldNewTeam extends IntersectionType(DescriptionGiven, ImagePolicyGi
   @ListOf(() => OldNewMember, {
     max: 100,
     optional: true,
-    description: 'Members. Where the operator creates the team, the first team_admin among them, else the first, becomes its owner.',
+    description:
+      'Members. Where the operator creates the team, the first team_admin among them, else the first, becomes its owner.',
   })
   members?: OldNewMember[];
 }

@@ -2,7 +2,10 @@ import type { OpenAPIObject } from '@nestjs/swagger';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { walk } from '../../openapi/operations.js';
 
-/** Checks answers against an OpenAPI document: each has a declared status, and the fields that are declared for it and no others. */
+/**
+ * Checks answers against an OpenAPI document: each has a declared status, and the fields that are declared for it and
+ * no others.
+ */
 export class AnswerCheck {
   readonly #ajv = new Ajv2020({ strict: false, validateFormats: false, code: { optimize: false } });
   readonly #validators = new Map<string, ValidateFunction>();
@@ -18,7 +21,9 @@ export class AnswerCheck {
       if (part.type === 'object' && part.properties) part.additionalProperties ??= false;
     }
     this.#ajv.addSchema(closed, 'document');
-    const literalFirst = Object.keys(document.paths).toSorted((one, other) => one.split('{').length - other.split('{').length);
+    const literalFirst = Object.keys(document.paths).toSorted(
+      (one, other) => one.split('{').length - other.split('{').length,
+    );
     this.#templates = literalFirst.map((path) => [new RegExp(`^${path.replace(/\{[^}]+\}/g, '[^/]+')}$`), path]);
   }
 
@@ -30,7 +35,10 @@ export class AnswerCheck {
     const operation = `/paths/${path.replaceAll('~', '~0').replaceAll('/', '~1')}/${method.toLowerCase()}`;
     const declared = this.document.paths[path]?.[method.toLowerCase() as 'get']?.responses[String(status)];
     if (declared === undefined) return status === 405 ? null : `${method} ${path} does not declare ${status}`;
-    const pointer = `${operation}/responses/${status}/content/application~1json/schema`.split('/').map(encodeURIComponent).join('/');
+    const pointer = `${operation}/responses/${status}/content/application~1json/schema`
+      .split('/')
+      .map(encodeURIComponent)
+      .join('/');
     const validate = this.#validator(pointer);
     return validate(body) ? null : `${method} ${path}, ${status}: ${this.#ajv.errorsText(validate.errors)}`;
   }

@@ -1,7 +1,13 @@
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { OpenAPIObject } from '@nestjs/swagger';
 import type { GatewayOptions } from '../../gateway-options.js';
-import { call, startGateway, type CallOptions, type GatewayUnderTest, type Reply } from '../../testing/gateway-fixture.js';
+import {
+  call,
+  startGateway,
+  type CallOptions,
+  type GatewayUnderTest,
+  type Reply,
+} from '../../testing/gateway-fixture.js';
 import { createCompat } from '../create-compat.js';
 import type { OldError } from '../http/old-error.js';
 import { AnswerCheck } from './answer-check.js';

@@ -91,17 +91,24 @@ export class OldVolumesController {
   @OldAnswers([OldVolume], 'List the shared volumes of a team', 'All of them. Any member of the team may read them.')
   async listVolumes(@Query() query: OldVolumesQuery, @Context() context: CallContext): Promise<OldVolume[]> {
     const team_id = query.team_id ?? query[eqstr];
-    if (team_id === undefined) throw invalidInput([{ path: 'team_id', code: 'isUuid', message: 'team_id must be a UUID' }]);
+    if (team_id === undefined)
+      throw invalidInput([{ path: 'team_id', code: 'isUuid', message: 'team_id must be a UUID' }]);
     const [volumes, all] = await Promise.all([
       allOf((page, limit) => this.rpc.call(sharedVolumes.list, { team_id, page: page + 1, limit }, context)),
       allOf((page, limit) => this.rpc.call(podBatches.instances, { team_id, page, limit }, context)),
     ]);
-    const mounts = new Map(all.flatMap(({ pod, vm }) => ((pod ?? vm)?.volumes ?? []).map(({ volume_id, path }) => [volume_id, path])));
+    const mounts = new Map(
+      all.flatMap(({ pod, vm }) => ((pod ?? vm)?.volumes ?? []).map(({ volume_id, path }) => [volume_id, path])),
+    );
     return volumes.map((volume) => oldVolume(volume, mounts.get(volume.volume_id)));
   }
 
   @Get('shared-storage-blocks')
-  @OldAnswers([StorageBlock], 'List the sizes on offer', 'The sizes that a volume can be created with here; the main API takes any.')
+  @OldAnswers(
+    [StorageBlock],
+    'List the sizes on offer',
+    'The sizes that a volume can be created with here; the main API takes any.',
+  )
   listBlocks(@Query() _query: BlocksQuery): StorageBlock[] {
     return sizesOnOffer.map((size) => ({ id: size, name: `${size} GB`, size, cost: null }));
   }
@@ -119,7 +126,11 @@ export class OldVolumesController {
   }
 
   @Delete(':id')
-  @OldAnswers(OldVolume, 'Delete a shared volume', '409 while a pod or VM mounts it. Requires team_owner, team_admin or member.')
+  @OldAnswers(
+    OldVolume,
+    'Delete a shared volume',
+    '409 while a pod or VM mounts it. Requires team_owner, team_admin or member.',
+  )
   async deleteVolume(@Param() { id }: OldVolumePath, @Context() context: CallContext): Promise<OldVolume> {
     return oldVolume(await this.rpc.call(sharedVolumes.delete, { volume_id: id }, context));
   }

@@ -106,7 +106,8 @@ const tables = [
     lost_reason text,
     CONSTRAINT lease_place_check CHECK (slot_start IS NOT NULL OR turn IS NOT NULL OR lost_reason IS NOT NULL)
   )`,
-  // No slot is held twice, whatever the code above believes. One range type stands for (gpu, slots), so that no extension is needed: 64 to a GPU.
+  // No slot is held twice, whatever the code above believes. One range type stands for (gpu, slots), so that no
+  // extension is needed: 64 to a GPU.
   `ALTER TABLE lease ADD CONSTRAINT lease_slots
     EXCLUDE USING gist (int8range(gpu_id * 64 + slot_start, gpu_id * 64 + slot_start + slot_size) WITH &&) WHERE (slot_start IS NOT NULL)`,
   'CREATE UNIQUE INDEX lease_turn ON lease (gpu_id, turn) WHERE turn IS NOT NULL',

@@ -11,8 +11,12 @@ export class LiveRows1800000000000 implements MigrationInterface {
       `CREATE INDEX subscription_live_of_team ON subscription (team_id, created_at, subscription_id) WHERE ${liveSubscription}`,
     );
     await runner.query(`CREATE INDEX subscription_live_of_pool ON subscription (pool_id) WHERE ${liveSubscription}`);
-    await runner.query(`CREATE INDEX workload_live_of_team ON workload (team_id, created_at, workload_id) WHERE ${liveWorkload}`);
-    await runner.query(`CREATE INDEX workload_live_of_subscription ON workload (subscription_id) WHERE ${liveWorkload}`);
+    await runner.query(
+      `CREATE INDEX workload_live_of_team ON workload (team_id, created_at, workload_id) WHERE ${liveWorkload}`,
+    );
+    await runner.query(
+      `CREATE INDEX workload_live_of_subscription ON workload (subscription_id) WHERE ${liveWorkload}`,
+    );
     await runner.query('DROP INDEX subscription_pool_id_idx');
   }
 

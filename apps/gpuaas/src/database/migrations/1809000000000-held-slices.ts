@@ -11,13 +11,16 @@ const changes = `(OLD.subscription_id, OLD.gpu_id, OLD.turn IS NULL, OLD.is_adde
   IS DISTINCT FROM (NEW.subscription_id, NEW.gpu_id, NEW.turn IS NULL, NEW.is_added, NEW.lost_reason IS NULL, NEW.gpu_instance_id)`;
 const triggers: Record<string, { event: string; function: string }> = {
   lease_begins: { event: 'INSERT ON lease REFERENCING NEW TABLE AS added FOR EACH STATEMENT', function: 'hold_slices' },
-  lease_ends: { event: 'DELETE ON lease REFERENCING OLD TABLE AS removed FOR EACH STATEMENT', function: 'let_slices_go' },
+  lease_ends: {
+    event: 'DELETE ON lease REFERENCING OLD TABLE AS removed FOR EACH STATEMENT',
+    function: 'let_slices_go',
+  },
   lease_changes: { event: `UPDATE ON lease FOR EACH ROW WHEN (${changes})`, function: 'change_held_slice' },
 };
 
 /**
- * The instants between which leases are held, for metrics. Kept by triggers, so that no statement that writes leases can
- * forget it. Of leases that are held already it is not known since when, so their figures begin with the migration.
+ * The instants between which leases are held, for metrics. Kept by triggers, so that no statement that writes leases
+ * can forget it. Of leases that are held already it is not known since when, so their figures begin with the migration.
  */
 export class HeldSlices1809000000000 implements MigrationInterface {
   readonly name = 'HeldSlices1809000000000';

@@ -11,7 +11,9 @@ export class Baremetal1820000000000 implements MigrationInterface {
   }
 
   async down(runner: QueryRunner): Promise<void> {
-    await runner.query('DROP TABLE simulated_host, baremetal_credential_read, baremetal_attempt, baremetal_instance, baremetal_node');
+    await runner.query(
+      'DROP TABLE simulated_host, baremetal_credential_read, baremetal_attempt, baremetal_instance, baremetal_node',
+    );
   }
 }
 
@@ -50,7 +52,9 @@ async function createNodes(runner: QueryRunner): Promise<void> {
       created_at timestamptz(3) NOT NULL DEFAULT now(),
       ${machineColumns}
     )`);
-  await runner.query(`CREATE UNIQUE INDEX baremetal_node_host ON baremetal_node (lower(host), port) WHERE state <> 'removed'`);
+  await runner.query(
+    `CREATE UNIQUE INDEX baremetal_node_host ON baremetal_node (lower(host), port) WHERE state <> 'removed'`,
+  );
   await runner.query(`CREATE UNIQUE INDEX baremetal_node_name ON baremetal_node (name) WHERE state <> 'removed'`);
   await runner.query(
     `CREATE INDEX baremetal_node_free ON baremetal_node (lower(gpu_model), gpu_count) WHERE state = 'available' AND NOT is_maintenance AND NOT is_retired`,
@@ -84,7 +88,9 @@ async function createInstances(runner: QueryRunner): Promise<void> {
     )`);
   await runner.query('CREATE INDEX ON baremetal_instance (team_id, created_at)');
   await runner.query('CREATE INDEX ON baremetal_instance (node_id)');
-  await runner.query(`CREATE INDEX baremetal_instance_waiting ON baremetal_instance (instance_id) WHERE state = 'requested'`);
+  await runner.query(
+    `CREATE INDEX baremetal_instance_waiting ON baremetal_instance (instance_id) WHERE state = 'requested'`,
+  );
   await addMachine(runner, 'baremetal_instance');
 }
 

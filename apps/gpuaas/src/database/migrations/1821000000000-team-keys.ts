@@ -13,7 +13,9 @@ export class TeamKeys1821000000000 implements MigrationInterface {
       PRIMARY KEY (team_id, user_id)
     )`);
     await runner.query('CREATE INDEX ON member_role (user_id)');
-    await runner.query('CREATE TABLE user_ssh_keys (user_id uuid PRIMARY KEY, keys text[] NOT NULL, revision bigint NOT NULL)');
+    await runner.query(
+      'CREATE TABLE user_ssh_keys (user_id uuid PRIMARY KEY, keys text[] NOT NULL, revision bigint NOT NULL)',
+    );
   }
 
   async down(runner: QueryRunner): Promise<void> {

@@ -12,7 +12,9 @@ export class VmInstances1830000000000 implements MigrationInterface {
       is_running boolean NOT NULL,
       created_at timestamptz(3) NOT NULL
     )`);
-    await runner.query('CREATE INDEX vm_instance_running ON vm_instance (team_id, created_at, instance_id) WHERE is_running');
+    await runner.query(
+      'CREATE INDEX vm_instance_running ON vm_instance (team_id, created_at, instance_id) WHERE is_running',
+    );
   }
 
   async down(runner: QueryRunner): Promise<void> {

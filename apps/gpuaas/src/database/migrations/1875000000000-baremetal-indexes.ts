@@ -7,8 +7,14 @@ export class BaremetalIndexes1875000000000 implements MigrationInterface {
   readonly transaction = false;
 
   async up(runner: QueryRunner): Promise<void> {
-    await createIndex(runner, `CREATE INDEX baremetal_instance_active ON baremetal_instance (team_id) WHERE state = 'active'`);
-    await createIndex(runner, `CREATE INDEX baremetal_attempt_running ON baremetal_attempt (node_id) WHERE outcome = 'running'`);
+    await createIndex(
+      runner,
+      `CREATE INDEX baremetal_instance_active ON baremetal_instance (team_id) WHERE state = 'active'`,
+    );
+    await createIndex(
+      runner,
+      `CREATE INDEX baremetal_attempt_running ON baremetal_attempt (node_id) WHERE outcome = 'running'`,
+    );
   }
 
   async down(runner: QueryRunner): Promise<void> {

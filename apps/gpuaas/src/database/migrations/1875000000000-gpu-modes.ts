@@ -4,9 +4,9 @@ const isBeyond = (gpu: string) =>
   `(${gpu}state = 'spatial' AND ${gpu}turns_used <> 0 OR ${gpu}state IN ('temporal', 'configured_temporal') AND ${gpu}slots_used <> 0)`;
 
 /**
- * A GPU at rest holds slots alone or turns alone, by its mode: what would leave it with more is not committed. Looked at
- * when the transaction ends, since a GPU that comes to rest first moves and then gives its leases their places. A GPU
- * that holds more already can be given back.
+ * A GPU at rest holds slots alone or turns alone, by its mode: what would leave it with more is not committed. Looked
+ * at when the transaction ends, since a GPU that comes to rest first moves and then gives its leases their places. A
+ * GPU that holds more already can be given back.
  */
 export class GpuModes1875000000000 implements MigrationInterface {
   readonly name = 'GpuModes1875000000000';

@@ -1,8 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * A check by hand of a host that could not be cleaned left it `Check failed`, or checking, with its last tenant on it. It is to be cleaned again. A host whose
- * tenant had root waits for a reinstall, and of one whose instance has no password any more nothing is left.
+ * A check by hand of a host that could not be cleaned left it `Check failed`, or checking, with its last tenant on it.
+ * It is to be cleaned again. A host whose tenant had root waits for a reinstall, and of one whose instance has no
+ * password any more nothing is left.
  */
 export class UncleanedHosts1878000000000 implements MigrationInterface {
   readonly name = 'UncleanedHosts1878000000000';

@@ -7,7 +7,10 @@ export class DrainingSubscriptions1879000000000 implements MigrationInterface {
   readonly transaction = false;
 
   async up(runner: QueryRunner): Promise<void> {
-    await createIndex(runner, `CREATE INDEX subscription_draining ON subscription (subscription_id) WHERE state = 'draining'`);
+    await createIndex(
+      runner,
+      `CREATE INDEX subscription_draining ON subscription (subscription_id) WHERE state = 'draining'`,
+    );
   }
 
   async down(runner: QueryRunner): Promise<void> {

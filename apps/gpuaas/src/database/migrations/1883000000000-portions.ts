@@ -7,7 +7,10 @@ export class Portions1883000000000 implements MigrationInterface {
   readonly transaction = false;
 
   async up(runner: QueryRunner): Promise<void> {
-    await createIndex(runner, `CREATE INDEX gpu_not_begun ON gpu (entered_at, gpu_id) WHERE state = 'preparing' AND deadline_at IS NULL`);
+    await createIndex(
+      runner,
+      `CREATE INDEX gpu_not_begun ON gpu (entered_at, gpu_id) WHERE state = 'preparing' AND deadline_at IS NULL`,
+    );
     await createIndex(
       runner,
       `CREATE INDEX gpu_not_begun_leased ON gpu (gpu_id) WHERE state = 'preparing' AND deadline_at IS NULL AND (slots_used <> 0 OR turns_used <> 0)`,

@@ -1,4 +1,9 @@
-import { createCallNonceTable, createIdempotencyTable, dropCallNonceTable, dropIdempotencyTable } from '@atoll/database';
+import {
+  createCallNonceTable,
+  createIdempotencyTable,
+  dropCallNonceTable,
+  dropIdempotencyTable,
+} from '@atoll/database';
 import { createEventTables, dropEventTables } from '@atoll/events';
 import { addLanes, createHistoryTable, dropHistoryTable, dueIndex, machineColumns } from '@atoll/state-machine';
 import {

@@ -3,8 +3,8 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 const dayNs = '86400000000000';
 
 /**
- * `log_line` has no entity: TypeORM knows no partitions. A day (UTC) is a partition, `log_line_20261122`, which the two functions make and drop.
- * Positions are nanoseconds since 1970.
+ * `log_line` has no entity: TypeORM knows no partitions. A day (UTC) is a partition, `log_line_20261122`, which the two
+ * functions make and drop. Positions are nanoseconds since 1970.
  */
 const tables = [
   `CREATE TABLE log_scope (

@@ -28,8 +28,12 @@ export class SharedVolumes1830000000000 implements MigrationInterface {
       ${machineColumns}
     )`);
     await runner.query('CREATE INDEX ON shared_volume (team_id, created_at, volume_id)');
-    await runner.query(`CREATE UNIQUE INDEX shared_volume_name ON shared_volume (team_id, name) WHERE state <> 'deleted'`);
-    await runner.query(`CREATE INDEX shared_volume_live_of_cluster ON shared_volume (gpuaas_id, volume_id) WHERE state = 'active'`);
+    await runner.query(
+      `CREATE UNIQUE INDEX shared_volume_name ON shared_volume (team_id, name) WHERE state <> 'deleted'`,
+    );
+    await runner.query(
+      `CREATE INDEX shared_volume_live_of_cluster ON shared_volume (gpuaas_id, volume_id) WHERE state = 'active'`,
+    );
     await runner.query(dueIndex('shared_volume'));
     await addLanes(runner, 'shared_volume');
     await runner.query(`ALTER TABLE pod ADD mounted jsonb NOT NULL DEFAULT '[]'`);

@@ -1,7 +1,10 @@
 import { createIndex } from '@atoll/database';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Deleted pods stay, and listings with `include_ended` read them; deleted exposed services, which nothing shows, go after a while. */
+/**
+ * Deleted pods stay, and listings with `include_ended` read them; deleted exposed services, which nothing shows, go
+ * after a while.
+ */
 export class EndedRows1876000001000 implements MigrationInterface {
   readonly name = 'EndedRows1876000001000';
   readonly transaction = false;

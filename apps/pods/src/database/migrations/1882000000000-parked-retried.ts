@@ -3,7 +3,10 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 const tables = ['exposure', 'pod', 'shared_volume', 'vm'];
 
-/** The operator asks for what waits: rows that are parked after a failure are found among all that only wait for their next review. */
+/**
+ * The operator asks for what waits: rows that are parked after a failure are found among all that only wait for their
+ * next review.
+ */
 export class ParkedRetried1882000000000 implements MigrationInterface {
   readonly name = 'ParkedRetried1882000000000';
   readonly transaction = false;

@@ -1,7 +1,10 @@
 import { createIndex, dropIndex } from '@atoll/database';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Ended runs by when they are to be removed: those whose log is not read wait for a day, and no look reads them meanwhile. */
+/**
+ * Ended runs by when they are to be removed: those whose log is not read wait for a day, and no look reads them
+ * meanwhile.
+ */
 export class RemovableRuns1882000001000 implements MigrationInterface {
   readonly name = 'RemovableRuns1882000001000';
   readonly transaction = false;

@@ -97,9 +97,10 @@ export class Teams1790000000000 implements MigrationInterface {
     await createIdempotencyTable(runner, 'teams');
     await createEventTables(runner, 'teams');
     for (const statement of tables) await runner.query(statement);
-    await runner.query(`INSERT INTO image_policy (id, name, description, is_default) VALUES ($1, 'default', 'Allows every image.', true)`, [
-      newId(),
-    ]);
+    await runner.query(
+      `INSERT INTO image_policy (id, name, description, is_default) VALUES ($1, 'default', 'Allows every image.', true)`,
+      [newId()],
+    );
   }
 
   async down(runner: QueryRunner): Promise<void> {

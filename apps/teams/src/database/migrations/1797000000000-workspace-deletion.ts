@@ -4,7 +4,9 @@ export class WorkspaceDeletion1797000000000 implements MigrationInterface {
   readonly name = 'WorkspaceDeletion1797000000000';
 
   async up(runner: QueryRunner): Promise<void> {
-    await runner.query(`ALTER TABLE workspace ADD "deletion_attempt_id" uuid, ADD "deletion_deadline" TIMESTAMP(3) WITH TIME ZONE`);
+    await runner.query(
+      `ALTER TABLE workspace ADD "deletion_attempt_id" uuid, ADD "deletion_deadline" TIMESTAMP(3) WITH TIME ZONE`,
+    );
   }
 
   async down(runner: QueryRunner): Promise<void> {

@@ -12,7 +12,9 @@ export class TeamCount1804000000000 implements MigrationInterface {
 
   async up(runner: QueryRunner): Promise<void> {
     await runner.query('LOCK TABLE team IN SHARE ROW EXCLUSIVE MODE');
-    await runner.query('CREATE TABLE team_count (shard smallint PRIMARY KEY, live integer NOT NULL) WITH (fillfactor = 50)');
+    await runner.query(
+      'CREATE TABLE team_count (shard smallint PRIMARY KEY, live integer NOT NULL) WITH (fillfactor = 50)',
+    );
     await runner.query(
       `INSERT INTO team_count SELECT shard, CASE shard WHEN 0 THEN (SELECT count(*) FROM team WHERE deleted_at IS NULL) ELSE 0 END
        FROM generate_series(0, ${shards - 1}) shard`,
@@ -35,7 +37,8 @@ export class TeamCount1804000000000 implements MigrationInterface {
   }
 
   async down(runner: QueryRunner): Promise<void> {
-    for (const name of ['team_added', 'team_deleted', 'team_restored', 'team_removed']) await runner.query(`DROP TRIGGER ${name} ON team`);
+    for (const name of ['team_added', 'team_deleted', 'team_restored', 'team_removed'])
+      await runner.query(`DROP TRIGGER ${name} ON team`);
     await runner.query('DROP FUNCTION teams.count_team()');
     await runner.query('DROP TABLE team_count');
   }

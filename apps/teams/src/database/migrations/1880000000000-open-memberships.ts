@@ -8,7 +8,10 @@ export class OpenMemberships1880000000000 implements MigrationInterface {
 
   async up(runner: QueryRunner): Promise<void> {
     await createIndex(runner, `CREATE INDEX membership_active ON membership (user_id) WHERE status = 'active'`);
-    await createIndex(runner, `CREATE INDEX membership_invited ON membership (user_id, created_at, id) WHERE status = 'invited'`);
+    await createIndex(
+      runner,
+      `CREATE INDEX membership_invited ON membership (user_id, created_at, id) WHERE status = 'invited'`,
+    );
   }
 
   async down(runner: QueryRunner): Promise<void> {

@@ -7,7 +7,10 @@ export class DeletedTeams1880000001000 implements MigrationInterface {
   readonly transaction = false;
 
   async up(runner: QueryRunner): Promise<void> {
-    await createIndex(runner, 'CREATE INDEX team_deleted_at_id_idx ON team (deleted_at, id) WHERE deleted_at IS NOT NULL');
+    await createIndex(
+      runner,
+      'CREATE INDEX team_deleted_at_id_idx ON team (deleted_at, id) WHERE deleted_at IS NOT NULL',
+    );
   }
 
   async down(runner: QueryRunner): Promise<void> {

@@ -25,7 +25,9 @@ it('law: any line at all is read or refused, in a time that grows with its lengt
 });
 
 it('joins quoted and plain parts of a word, and expands variables as sh does', () => {
-  expect(words('echo a"b c"\'$HOME\' "$HOME/x" ${NAME} $? $NONE.')).toEqual([['echo', 'ab c$HOME', '/root/x', 'two words', '3', '.']]);
+  expect(words('echo a"b c"\'$HOME\' "$HOME/x" ${NAME} $? $NONE.')).toEqual([
+    ['echo', 'ab c$HOME', '/root/x', 'two words', '3', '.'],
+  ]);
   expect(words('echo "\\$HOME" \\$HOME \\\\ $ # and a comment')).toEqual([['echo', '$HOME', '$HOME', '\\', '$']]);
 });
 

@@ -29,11 +29,17 @@ export function parseLine(line: string): ParsedLine {
 /** A word without its quotes, with its variables replaced. `valueOf` knows `?` too. */
 export function expand(text: string, valueOf: (name: string) => string): string {
   const replaced = (inside: string): string =>
-    inside.replace(quotedPart, (_all, escaped?: string, ...names: (string | undefined)[]) => escaped ?? valueOf(firstOf(names)));
-  return text.replace(part, (_all, escaped?: string, single?: string, double?: string, ...names: (string | undefined)[]) => {
-    if (double !== undefined) return replaced(double);
-    return escaped ?? single ?? valueOf(firstOf(names));
-  });
+    inside.replace(
+      quotedPart,
+      (_all, escaped?: string, ...names: (string | undefined)[]) => escaped ?? valueOf(firstOf(names)),
+    );
+  return text.replace(
+    part,
+    (_all, escaped?: string, single?: string, double?: string, ...names: (string | undefined)[]) => {
+      if (double !== undefined) return replaced(double);
+      return escaped ?? single ?? valueOf(firstOf(names));
+    },
+  );
 }
 
 /** Of groups of which one has matched. */

@@ -6,7 +6,10 @@ import { TypedInput } from './shell-input.js';
 
 const never = new AbortController().signal;
 
-/** What a terminal makes of these chunks while nobody reads: its echo, the lines that wait, and how often it was interrupted. */
+/**
+ * What a terminal makes of these chunks while nobody reads: its echo, the lines that wait, and how often it was
+ * interrupted.
+ */
 async function typed(chunks: readonly string[]) {
   let [echo, interrupts] = ['', 0];
   const discipline = new LineDiscipline({ echo: (text) => (echo += text), interrupt: () => (interrupts += 1) });
@@ -21,7 +24,22 @@ async function typed(chunks: readonly string[]) {
   return { echo, lines, interrupts };
 }
 
-const key = fc.constantFrom('a', 'é', '🚀', '1', ';', '[', 'O', 'A', '\r', '\u0003', '\u0004', '\b', '\u0015', '\u001b');
+const key = fc.constantFrom(
+  'a',
+  'é',
+  '🚀',
+  '1',
+  ';',
+  '[',
+  'O',
+  'A',
+  '\r',
+  '\u0003',
+  '\u0004',
+  '\b',
+  '\u0015',
+  '\u001b',
+);
 
 it('law: the same keys mean the same, in whatever chunks they come', async () => {
   await fc.assert(

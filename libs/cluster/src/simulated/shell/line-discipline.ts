@@ -1,9 +1,18 @@
-/** Bytes of lines that wait for a reader, as a kernel's terminal has it (termios(3), MAX_CANON). What comes beyond is dropped. */
+/**
+ * Bytes of lines that wait for a reader, as a kernel's terminal has it (termios(3), MAX_CANON). What comes beyond is
+ * dropped.
+ */
 const roomBytes = 4_096;
 /** Keys of one escape sequence. What goes on for longer is none, and is typed. */
 const longestEscape = 64;
 
-const keys = { interrupt: '\u0003', end: '\u0004', erase: ['\u007f', '\b'], killLine: '\u0015', escape: '\u001b' } as const;
+const keys = {
+  interrupt: '\u0003',
+  end: '\u0004',
+  erase: ['\u007f', '\b'],
+  killLine: '\u0015',
+  escape: '\u001b',
+} as const;
 const breaks = new Set(['\r', '\n']);
 
 interface Effects {
@@ -12,8 +21,8 @@ interface Effects {
 }
 
 /**
- * A terminal's line editing: what is typed becomes lines. Lines, then null at the end of input, for one reader at a time. A key takes the same time
- * whatever was typed before, and what is kept is bounded.
+ * A terminal's line editing: what is typed becomes lines. Lines, then null at the end of input, for one reader at a
+ * time. A key takes the same time whatever was typed before, and what is kept is bounded.
  */
 export class LineDiscipline {
   /** Keys of the line that is typed. */

@@ -40,13 +40,17 @@ function table({ slices }: ShownPod): string {
   const row = (text: string) => `| ${text.padEnd(width - 4)} |`;
   const rows = slices.map(({ board, gpuUuid, profile }, index) => {
     const memory = `0MiB / ${memoryGbOf({ board, profile }) * mibPerGb}MiB`;
-    return row(`${String(index).padStart(3)}  ${board.padEnd(26)} ${profile.padEnd(12)} ${memory.padEnd(22)} ${gpuUuid.slice(0, 12)}`);
+    return row(
+      `${String(index).padStart(3)}  ${board.padEnd(26)} ${profile.padEnd(12)} ${memory.padEnd(22)} ${gpuUuid.slice(0, 12)}`,
+    );
   });
   const head = row(`${'GPU'.padEnd(4)} ${'Name'.padEnd(26)} ${'Slice'.padEnd(12)} ${'Memory-Usage'.padEnd(22)} UUID`);
   return [rule, row('NVIDIA-SMI (simulated: no figure is measured)'), rule, head, rule, ...rows, rule, ''].join('\n');
 }
 
-/** In GB: what the name of a MIG profile says, `1g.10gb`; otherwise that of the board, `A100-80GB`. 0: neither says it. */
+/**
+ * In GB: what the name of a MIG profile says, `1g.10gb`; otherwise that of the board, `A100-80GB`. 0: neither says it.
+ */
 function memoryGbOf({ board, profile }: Pick<PodSlice, 'board' | 'profile'>): number {
   return Number(/(\d+)gb$/i.exec(profile)?.[1] ?? /(\d+)\s?GB/i.exec(board)?.[1] ?? 0);
 }

@@ -15,7 +15,11 @@ export const programs: ReadonlyMap<string, Program> = new Map<string, Program>([
   ['echo', ({ print, words }) => say(print, words[0] === '-n' ? words.slice(1).join(' ') : `${words.join(' ')}\n`)],
   ['env', ({ env, print }) => say(print, [...env].map(([name, value]) => `${name}=${value}\n`).join(''))],
   ['false', () => Promise.resolve(1)],
-  ['help', ({ print }) => say(print, `This pod is simulated. Its shell knows: ${[...programs.keys(), 'exit'].toSorted().join(', ')}.\n`)],
+  [
+    'help',
+    ({ print }) =>
+      say(print, `This pod is simulated. Its shell knows: ${[...programs.keys(), 'exit'].toSorted().join(', ')}.\n`),
+  ],
   ['hostname', ({ pod, print }) => say(print, `${pod.podName}\n`)],
   ['id', ({ print }) => say(print, 'uid=0(root) gid=0(root) groups=0(root)\n')],
   ['ls', listFolder],
@@ -23,10 +27,21 @@ export const programs: ReadonlyMap<string, Program> = new Map<string, Program>([
   ['ps', ({ print }) => say(print, 'PID TTY          TIME CMD\n  1 ?        00:00:00 main\n')],
   ['pwd', ({ env, print }) => say(print, `${folderOf(env)}\n`)],
   ['sleep', sleep],
-  ['stty', ({ env, print, words }) => say(print, words[0] === 'size' ? `${env.get('LINES') ?? 0} ${env.get('COLUMNS') ?? 0}\n` : '')],
+  [
+    'stty',
+    ({ env, print, words }) =>
+      say(print, words[0] === 'size' ? `${env.get('LINES') ?? 0} ${env.get('COLUMNS') ?? 0}\n` : ''),
+  ],
   ['true', () => Promise.resolve(0)],
-  ['uname', ({ pod, print, words }) => say(print, words.length > 0 ? `Linux ${pod.podName} simulated x86_64 GNU/Linux\n` : 'Linux\n')],
-  ['uptime', ({ pod, print }) => say(print, `up ${Math.max(0, Math.floor((Date.now() - pod.readyMs) / 60_000))} min\n`)],
+  [
+    'uname',
+    ({ pod, print, words }) =>
+      say(print, words.length > 0 ? `Linux ${pod.podName} simulated x86_64 GNU/Linux\n` : 'Linux\n'),
+  ],
+  [
+    'uptime',
+    ({ pod, print }) => say(print, `up ${Math.max(0, Math.floor((Date.now() - pod.readyMs) / 60_000))} min\n`),
+  ],
   ['whoami', ({ print }) => say(print, 'root\n')],
 ]);
 
@@ -63,7 +78,9 @@ async function listFolder({ complain, env, pod, print, words }: SimulatedProcess
     const path = posix.resolve(folderOf(env), name);
     const known = [...folders, ...filesOf(pod).keys()];
     if (!known.includes(path)) return refuse(complain, `ls: cannot access '${name}': No such file or directory`, 2);
-    const inside = known.filter((other) => other !== '/' && posix.dirname(other) === path).map((other) => posix.basename(other));
+    const inside = known
+      .filter((other) => other !== '/' && posix.dirname(other) === path)
+      .map((other) => posix.basename(other));
     await print(folders.has(path) ? inside.map((entry) => `${entry}\n`).join('') : `${name}\n`);
   }
   return 0;

@@ -82,7 +82,8 @@ export class TypedInput implements ShellInput {
   }
 
   async *pieces(signal: AbortSignal): AsyncGenerator<Buffer> {
-    for (let line = await this.next(signal); line !== null; line = await this.next(signal)) yield Buffer.from(`${line}\n`);
+    for (let line = await this.next(signal); line !== null; line = await this.next(signal))
+      yield Buffer.from(`${line}\n`);
   }
 
   async #pump(source: Readable, show: (text: string) => Promise<void>): Promise<void> {

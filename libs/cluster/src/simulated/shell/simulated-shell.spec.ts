@@ -57,7 +57,11 @@ it.each(['mps-4', 'time-8'])('shows a share that is no device of its own (%s) as
 });
 
 it('says of what it does not have that it is simulated', async () => {
-  expect(await run('python3 train.py')).toEqual(['', expect.stringMatching(/python3: command not found .*simulated/), 127]);
+  expect(await run('python3 train.py')).toEqual([
+    '',
+    expect.stringMatching(/python3: command not found .*simulated/),
+    127,
+  ]);
   expect(await run('ls | wc')).toEqual(['', expect.stringMatching(/simulated: it has no pipes/), 2]);
 });
 

@@ -10,7 +10,8 @@ import type { ShownPod } from './simulated-process.js';
 
 /** 128 + n, as shells count. */
 const codes: Readonly<Record<string, number>> = { HUP: 129, INT: 130, QUIT: 131, KILL: 137, TERM: 143 };
-const greeting = 'This pod is simulated: no container exists, and no GPU is used. Enter help for what its shell knows.\n';
+const greeting =
+  'This pod is simulated: no container exists, and no GPU is used. Enter help for what its shell knows.\n';
 const unknown = /^(?:if|for|while|until|case|function|exec|set|trap|export|\[)$/;
 
 interface Outcome {
@@ -94,7 +95,10 @@ export class SimulatedShell implements Shell {
     return this.#lastCode;
   }
 
-  /** A line that this shell cannot read ends a script, and not a session. Other work of the process has a turn before each line and command. */
+  /**
+   * A line that this shell cannot read ends a script, and not a session. Other work of the process has a turn before
+   * each line and command.
+   */
   async #runLine(line: string): Promise<Outcome> {
     await nextTurn();
     const parsed = parseLine(line);
@@ -114,7 +118,8 @@ export class SimulatedShell implements Shell {
   }
 
   async #runWords([name = '', ...words]: readonly string[]): Promise<Outcome> {
-    if (name === 'exit') return { code: words[0] === undefined ? this.#lastCode : Number(words[0]) & 255, isExit: true };
+    if (name === 'exit')
+      return { code: words[0] === undefined ? this.#lastCode : Number(words[0]) & 255, isExit: true };
     if (unknown.test(name)) {
       await this.#complain(`sh: This shell is simulated: it has no ${name}.\n`);
       return { code: 2, isExit: this.request.command !== null };
@@ -127,7 +132,10 @@ export class SimulatedShell implements Shell {
     const { signal } = this.#running;
     const [print, complain] = [this.#print.bind(this), this.#complain.bind(this)];
     const input = this.#input.pieces(signal);
-    return { code: await program({ pod: this.pod, words, env: this.#env, input, signal, print, complain }), isExit: false };
+    return {
+      code: await program({ pod: this.pod, words, env: this.#env, input, signal, print, complain }),
+      isExit: false,
+    };
   }
 
   #print(data: string | Buffer): Promise<void> {
@@ -141,7 +149,9 @@ export class SimulatedShell implements Shell {
   /** In turn: what is typed is echoed while a program prints. */
   #write(outlet: Outlet, data: string | Buffer): Promise<void> {
     const bytes = this.request.terminal ? Buffer.from(String(data).replace(/\r?\n/g, '\r\n')) : Buffer.from(data);
-    this.#writing = this.#writing.then(() => (this.#over.signal.aborted || bytes.length === 0 ? undefined : outlet.offer(bytes)));
+    this.#writing = this.#writing.then(() =>
+      this.#over.signal.aborted || bytes.length === 0 ? undefined : outlet.offer(bytes),
+    );
     return this.#writing;
   }
 
@@ -179,7 +189,9 @@ export class SimulatedShell implements Shell {
 }
 
 function environmentOf({ podName, slices }: ShownPod, env: ReadonlyMap<string, string>): Map<string, string> {
-  const named = slices.map(({ gpuUuid, profile, slotStart }) => `${gpuUuid}:${profile}${slotStart === null ? '' : `@${slotStart}`}`);
+  const named = slices.map(
+    ({ gpuUuid, profile, slotStart }) => `${gpuUuid}:${profile}${slotStart === null ? '' : `@${slotStart}`}`,
+  );
   const own = { HOME: '/root', USER: 'root', HOSTNAME: podName, PWD: '/workspace', ATOLL_SLICES: named.join(',') };
   return new Map([...Object.entries(own), ...env]);
 }
