@@ -103,7 +103,7 @@ export class GpuaasSettings {
    * root on its host.
    */
   @Variable('ATOLL_DOCKER_SOCKETS')
-  @Matches(/^(?:[\s,]*\/[^,]*)*[\s,]*$/, {
+  @Matches(/^[\s,]*(?:\/[^,]*(?:,[\s,]*|$))*$/, {
     message: 'ATOLL_DOCKER_SOCKETS must be absolute paths, comma-separated, such as /var/run/docker.sock',
   })
   dockerSockets: string = '';

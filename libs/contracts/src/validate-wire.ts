@@ -69,7 +69,8 @@ function tooLongLists(type: Wire, plain: object): FieldError[] {
       const value = fields[path];
       const max: unknown = code === 'arrayMaxSize' ? constraints?.[0] : undefined;
       if (!Array.isArray(value) || typeof max !== 'number' || value.length <= max) return [];
-      return [{ path, code: String(code), message: String(message).replace('$property', path) }];
+      const sentence = typeof message === 'string' ? message : `$property must hold at most ${max} entries`;
+      return [{ path, code: String(code), message: sentence.replace('$property', path) }];
     });
 }
 

@@ -1,8 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { QueryRunner } from 'typeorm';
 
+const partingMs = 5_000;
+
 /**
- * Looks again and again who keeps a session waiting for locks. Started at once; `stop` waits for the look under way.
+ * Looks again and again who keeps a session waiting for locks. Started at once; `stop` waits for the look under way, 5
+ * s at most.
  */
 export class BlockerWatch {
   /**
@@ -26,7 +29,8 @@ export class BlockerWatch {
 
   async stop(): Promise<void> {
     this.ending.abort();
-    await this.watching;
+    // A look that has no answer does not hold up a start whose migrations are done.
+    await Promise.race([this.watching, delay(partingMs, undefined, { ref: false })]);
   }
 
   private async watch(): Promise<void> {
@@ -48,7 +52,7 @@ export class BlockerWatch {
 
   private async look(): Promise<string> {
     const rows = (await this.looker.query(
-      `SELECT DISTINCT pid, coalesce(nullif(application_name, ''), 'a session') AS name FROM unnest(pg_blocking_pids($1)) pid
+      `SELECT DISTINCT pid, coalesce(nullif(application_name, ''), nullif(backend_type, 'client backend'), 'a session') AS name FROM unnest(pg_blocking_pids($1)) pid
        LEFT JOIN pg_stat_activity USING (pid) ORDER BY pid`,
       [this.pid],
     )) as { pid: number; name: string }[];

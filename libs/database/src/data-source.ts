@@ -51,7 +51,8 @@ export interface Timeouts {
    */
   queryMs: number;
   /**
-   * A migration, for a lock that readers and writers of its table wait behind. Then it is undone, and tried again after
+   * A migration, for a lock that readers and writers of its table wait behind. Longer than `deadlock_timeout`, 1 s
+   * unless set, after which PostgreSQL ends an autovacuum that is in the way. Then it is undone, and tried again after
    * four times as long.
    */
   lockMs: number;
@@ -63,7 +64,7 @@ const defaultDeadlineMs = 5_000;
  * not 504. While statements wait behind a migration they hold their connections, and who waits for one of those must
  * not give up.
  */
-const defaultTimeouts: Timeouts = { acquireMs: 1_500, statementMs: 2_800, queryMs: 3_200, lockMs: 1_000 };
+const defaultTimeouts: Timeouts = { acquireMs: 1_500, statementMs: 2_800, queryMs: 3_200, lockMs: 1_200 };
 
 /** A client that died while it held a transaction must not hold its locks for ever. */
 const idleInTransactionMs = 20_000;

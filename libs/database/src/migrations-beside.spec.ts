@@ -5,7 +5,7 @@ import pg from 'pg';
 import type { DataSource, MigrationInterface, QueryRunner } from 'typeorm';
 import { bankOptions, CreateAccounts1790000000000 } from './account-fixture.js';
 import { createIndex, dropIndex } from './concurrent-indexes.js';
-import type { DatabaseOptions } from './data-source.js';
+import { timeoutsOf, type DatabaseOptions } from './data-source.js';
 import { openDataSource } from './open-data-source.js';
 
 class Currency1790000000001 implements MigrationInterface {
@@ -199,6 +199,14 @@ describe('migrations of a release, beside replicas of the one before', () => {
     await expect(start([...before, Currency1790000000001, Crashing1790000000002])).rejects.toThrow('crash');
     expect(await indexesOf(await start(after))).toEqual([{ name: 'account_rich', isValid: true }]);
   });
+});
+
+it('a migration waits for longer than PostgreSQL takes to end an autovacuum that is in its way', async () => {
+  const dataSource = await start(before);
+  const [deadlock] = await dataSource.query<{ ms: number }[]>(
+    `SELECT setting::int AS ms FROM pg_settings WHERE name = 'deadlock_timeout'`,
+  );
+  expect(timeoutsOf(bankOptions(database.url)).lockMs).toBeGreaterThan(deadlock!.ms + 100);
 });
 
 describe('createIndex', () => {

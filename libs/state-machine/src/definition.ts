@@ -43,9 +43,9 @@ export interface TransientRule {
    * For states that thousands of rows may enter at once: rows that are under way at a time, in all processes together.
    * The others wait to be begun, without a deadline: it counts from then. Half of those that are begun next have waited
    * for longest, half of them came last, so that one alone does not wait behind thousands. A row counts for the first
-   * quarter of `deadlineMs`, so four portions are under way where none ends. Rows of a lane in which a try has failed
-   * do not count. Replicas that begin rows in the same instant may exceed it, each by as many at most. Needs a partial
-   * index `(entered_at, <key>) WHERE state = '<state>' AND deadline_at IS NULL`.
+   * quarter of `deadlineMs`, so four portions are under way where none ends. Rows of a lane in which a try has failed,
+   * and those that are tried late, do not count. Replicas that begin rows in the same instant may exceed it, each by as
+   * many at most. Needs a partial index `(entered_at, <key>) WHERE state = '<state>' AND deadline_at IS NULL`.
    */
   readonly portion?: number;
 }

@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { DataSource } from 'typeorm';
 import type { DoorSight } from '../observations.js';
-import { tables, type SimulatedStore } from './simulated-store.js';
+import { prepareStore, tables, type SimulatedStore } from './simulated-store.js';
 import { SimulatedWorld } from './simulated-world.js';
 
 let database: TestDatabase;
@@ -127,4 +127,17 @@ it('an address that is none of this machine is no taken port: doors wait and say
   await world.close();
   await dataSource.destroy();
   await database.drop();
+});
+
+it('a process that starts on a store that is whole waits for nobody who reads it, as a dump does', async () => {
+  const dump = dataSource.createQueryRunner();
+  await dump.startTransaction();
+  try {
+    await dump.query(`LOCK TABLE ${Object.values(tables).join(', ')} IN ACCESS SHARE MODE`);
+    await prepareStore(rows);
+    await rows.query(`SELECT FROM ${tables.volume}`);
+  } finally {
+    await dump.rollbackTransaction();
+    await dump.release();
+  }
 });

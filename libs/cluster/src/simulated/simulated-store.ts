@@ -83,8 +83,21 @@ const statements = [
   teamsOfVolumes,
 ];
 
+const objects = [
+  ...Object.values(tables),
+  ...['run_ready', 'run_ends', 'line_of_run'].map((name) => `${schema}.${name}`),
+];
+
+const isWhole = `SELECT bool_and(to_regclass(name) IS NOT NULL)
+    AND EXISTS (SELECT FROM pg_attribute WHERE attrelid = to_regclass('${tables.volume}') AND attname = 'team_id') AS "isWhole"
+  FROM unnest('{${objects.join(',')}}'::text[]) name`;
+
 /** Creates what is missing. Processes that start at once wait for each other. */
 export async function prepareStore(store: SimulatedStore): Promise<void> {
-  // One simple query is one transaction, and the lock ends with it.
-  await store.query([`SELECT pg_advisory_xact_lock(hashtextextended('${schema}', 0))`, ...statements].join(';\n'));
+  // To find that nothing is to be done locks nothing: a dump of the database may run, and others would wait behind it.
+  const [found] = await store.query<{ isWhole: boolean }>(isWhole);
+  if (found?.isWhole) return;
+  // One simple query is one transaction, and the locks end with it.
+  const locks = `SELECT set_config('lock_timeout', '1200', true), pg_advisory_xact_lock(hashtextextended('${schema}', 0))`;
+  await store.query([locks, ...statements].join(';\n'));
 }
