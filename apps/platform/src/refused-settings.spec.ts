@@ -49,7 +49,8 @@ it.each([
   [
     'gpuaas',
     'ATOLL_DOCKER_SOCKETS',
-    ['relative/path', '/run/a.sock,b'],
+    // The last takes hours where each path doubles the time.
+    ['relative/path', '/run/a.sock,b', `${'/run/user/1000/docker.sock,'.repeat(40)}x`],
     sockets,
     ['/run/a.sock', ' /run/a.sock , /run/b.sock,'],
   ],
