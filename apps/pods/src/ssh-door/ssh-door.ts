@@ -52,7 +52,7 @@ export class SshDoor {
   readonly #limits: DoorLimits;
   /** By network: connections that have tried keys and ended without a log-in. */
   readonly #failures: MinuteCounts;
-  /** Those that have begun a key exchange, whatever they tried then: it costs the processor some milliseconds. */
+  /** Those that have begun a key exchange, with or without a key: it costs the processor some milliseconds. */
   readonly #unfinished: MinuteCounts;
   /** By address and port of the client. */
   readonly #callers = new Map<string, Caller>();
@@ -118,12 +118,20 @@ export class SshDoor {
     socket.once('close', () => {
       clearTimeout(grace);
       this.#callers.delete(name);
-      if (caller.visit?.hasFailed) this.#failures.add(network);
-      if (isUnfinished(caller)) this.#unfinished.add(network);
+      void this.#count(caller);
     });
     const who = (): string => caller.visit?.admission?.userId ?? network;
     // A stream in place of the socket is what the method is for; its type does not say so.
     this.#ssh.injectSocket(new PacedSocket(socket, this.#turns, who) as unknown as Socket);
+  }
+
+  /** A connection that has ended, once it is decided about its log-in. */
+  async #count({ visit, socket, network, identificationBytes }: Caller): Promise<void> {
+    await visit?.decided;
+    if (!visit?.isUnproven) return;
+    if (visit.hasFailed) this.#failures.add(network);
+    // Whoever only looks whether an SSH server is there, as load balancers do, says who it is at most.
+    if (socket.bytesRead > identificationBytes) this.#unfinished.add(network);
   }
 
   /** Once a client has said that it speaks SSH. */
@@ -178,10 +186,6 @@ export class SshDoor {
 
 /** Connections of a network that end unfinished, for each failed one that it may have. */
 const unfinishedPerFailure = 4;
-
-/** Whoever only looks whether an SSH server is there, as load balancers do, says who it is at most. */
-const isUnfinished = ({ visit, socket, identificationBytes }: Caller): boolean =>
-  visit !== null && !visit.admission && socket.bytesRead > identificationBytes;
 
 const tooManyFailures = 'Too many log-ins from your network have failed. Try again in a minute.';
 

@@ -111,7 +111,17 @@ export class Visit {
    * end tells.
    */
   get hasFailed(): boolean {
-    return this.#failures > 0 && !this.#isExcused && !this.#admission;
+    return this.#failures > 0 && this.isUnproven;
+  }
+
+  /** Whether its holder has proven no key that opens the pod, and nothing kept the platform from deciding so. */
+  get isUnproven(): boolean {
+    return !this.#isExcused && !this.#admission;
+  }
+
+  /** Resolves when it is decided about what the client has tried so far; that may be after the client has left. */
+  get decided(): Promise<void> {
+    return this.#authenticating;
   }
 
   /** Why it ended, for the audit trail. */
