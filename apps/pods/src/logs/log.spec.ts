@@ -299,6 +299,7 @@ describe('reading logs of pods', () => {
     it.each([
       [{ cursor: 'nonsense' }, 'cursor'],
       [{ cursor: Buffer.from('asc.1.1').toString('base64url') }, 'cursor'],
+      [{ cursor: `${Buffer.from('desc.1.1').toString('base64url')}=` }, 'cursor'],
       [{ cursor: Buffer.from(`desc.${'9'.repeat(19)}.1`).toString('base64url') }, 'cursor'],
       [{ since: '2026-10-01T00:00:00Z', until: '2026-10-01T00:00:00Z' }, 'until'],
     ] as [ReadPodLogs, string][])('%j', async (asked, path) => {
