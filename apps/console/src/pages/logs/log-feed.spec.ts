@@ -20,6 +20,8 @@ class Log {
   readonly lines: LogLine[] = [];
   readonly asked: PageQuery[] = [];
   fault: Error | null = null;
+  /** Lines that are written before each read of newer ones. */
+  writtenMeanwhile = 0;
 
   constructor(
     private readonly search = '',
@@ -34,6 +36,7 @@ class Log {
     this.asked.push(query);
     if (this.fault) return Promise.reject(this.fault);
     const { order, limit, since = '', until = '9', cursor } = query;
+    if (order === 'asc') this.write(...Array.from({ length: this.writtenMeanwhile }, () => this.lines.length));
     const all = this.lines
       .map((entry, no) => ({ entry, no }))
       .filter(({ entry: { timestamp } }) => timestamp >= since && timestamp < until);
@@ -142,6 +145,31 @@ describe('a feed of a log', () => {
     log.write(6_000);
     await nothing.loadNewer();
     expect(messages(nothing)).toEqual(['line 100']);
+  });
+
+  it.each(['', 'needle'])(
+    'has who follows a log that is written all the time wait after each page of few lines, search %j',
+    async (search) => {
+      const log = new Log(search);
+      log.write(1, 2, 3);
+      log.writtenMeanwhile = 50;
+      const feed = new LogFeed(log.read, { isOfSeveralPods: false });
+      await feed.start();
+      for (let page = 0; page < 5; page += 1) expect(await feed.loadNewer()).toBe(false);
+      const cursors = log.asked.slice(-5).map(({ cursor }) => cursor);
+      expect(new Set(cursors).size).toBe(5);
+      expect(messages(feed)).toEqual(search === '' ? written(log) : []);
+    },
+  );
+
+  it('has who is behind ask for the next page at once, until there are few lines', async () => {
+    const log = new Log();
+    log.write(1);
+    const feed = new LogFeed(log.read, { isOfSeveralPods: false });
+    await feed.start();
+    log.write(...Array.from({ length: 2_010 }, (_, at) => 2 + at));
+    expect([await feed.loadNewer(), await feed.loadNewer(), await feed.loadNewer()]).toEqual([true, true, false]);
+    expect(messages(feed)).toEqual(written(log));
   });
 
   it('goes on where it was after a read that failed', async () => {

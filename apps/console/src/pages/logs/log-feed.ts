@@ -41,6 +41,8 @@ export interface FeedState {
 
 const firstPage = 500;
 const pageLimit = 1_000;
+/** After a page of more lines the next one is not waited for: it was full, or ended at 2 MiB; a line has 16 KiB. */
+const fewLines = 100;
 const capacity = 10_000;
 /** As the platform's: lines of several pods are in order when they are this old. */
 const settleMs = 3_000;
@@ -57,7 +59,7 @@ export class LogFeed {
   private anchor: string | undefined;
   private backCursor: string | undefined;
   private forwardCursor: string | undefined;
-  private running: Promise<void> = Promise.resolve();
+  private running: Promise<unknown> = Promise.resolve();
 
   constructor(
     private readonly read: ReadPage,
@@ -94,8 +96,11 @@ export class LogFeed {
     });
   }
 
-  /** Reads what comes after the last line: of a live log, what was written since. */
-  loadNewer(): Promise<void> {
+  /**
+   * Reads what comes after the last line: of a live log, what was written since. Resolves to whether so much came that
+   * there is likely more. The cursor does not tell: a search moves it with each line that is stored, found or not.
+   */
+  loadNewer(): Promise<boolean> {
     return this.inTurn(() => this.readOn());
   }
 
@@ -129,10 +134,12 @@ export class LogFeed {
     this.become({ ...this.state, lines: [...added, ...lines], first: first - added.length, older });
   }
 
-  private async readOn(): Promise<void> {
+  private async readOn(): Promise<boolean> {
     const { until } = this.terms;
-    if (until !== undefined && this.anchor !== undefined && this.anchor >= until)
-      return this.become({ ...this.state, isAtEnd: true });
+    if (until !== undefined && this.anchor !== undefined && this.anchor >= until) {
+      this.become({ ...this.state, isAtEnd: true });
+      return false;
+    }
     const page = await this.read(
       {
         order: 'asc',
@@ -146,7 +153,7 @@ export class LogFeed {
     // Whoever is at the end is sent back to where they are; pages of a search may be empty before.
     const isAtEnd = page.data.length === 0 && (page.next_cursor === null || page.next_cursor === this.forwardCursor);
     this.forwardCursor = page.next_cursor ?? this.forwardCursor;
-    if (page.data.length === 0 && isAtEnd === this.state.isAtEnd) return;
+    if (page.data.length === 0 && isAtEnd === this.state.isAtEnd) return false;
     const all = [...this.state.lines, ...page.data];
     const dropped = Math.max(0, all.length - capacity);
     this.become({
@@ -155,6 +162,7 @@ export class LogFeed {
       older: dropped > 0 ? 'full' : this.state.older,
       isAtEnd,
     });
+    return page.data.length > fewLines;
   }
 
   private become(state: FeedState): void {
@@ -163,7 +171,7 @@ export class LogFeed {
   }
 
   /** One page at a time, whichever the direction. */
-  private inTurn(step: () => Promise<void>): Promise<void> {
+  private inTurn<Result>(step: () => Promise<Result>): Promise<Result> {
     const mine = this.running.then(step);
     this.running = mine.catch(() => undefined);
     return mine;

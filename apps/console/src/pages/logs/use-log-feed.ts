@@ -54,10 +54,10 @@ export function useLogFeed(filters: FeedFilters, isLive: boolean): LiveFeed {
     const read = async (): Promise<number | null> => {
       try {
         await feed.start();
-        if (isLive && document.visibilityState === 'visible') await feed.loadNewer();
+        const hasMore = isLive && document.visibilityState === 'visible' && (await feed.loadNewer());
         setFailure(null);
         if (!isLive) return null;
-        return feed.snapshot().isAtEnd ? pollMs.busy : 0;
+        return hasMore ? 0 : pollMs.busy;
       } catch (error) {
         const problem = asProblem(error);
         setFailure({ feed, problem });
@@ -74,7 +74,7 @@ export function useLogFeed(filters: FeedFilters, isLive: boolean): LiveFeed {
       clearTimeout(timer);
     };
   }, [feed, isLive, tries]);
-  const once = (step: () => Promise<void>) => () =>
+  const once = (step: () => Promise<unknown>) => () =>
     void step().catch((error: unknown) => setFailure({ feed, problem: asProblem(error) }));
   return {
     key,
