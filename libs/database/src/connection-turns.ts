@@ -8,6 +8,7 @@ export type Given = (
 interface Waiting {
   readonly given: Given;
   timer?: NodeJS.Timeout;
+  isRefused?: true;
 }
 
 /**
@@ -28,11 +29,12 @@ export class ConnectionTurns {
 
   take(owner: unknown, given: Given): void {
     const waiting: Waiting = { given };
-    this.line.set(owner, (this.line.get(owner) ?? new Set()).add(waiting));
-    this.serve();
-    if (this.patienceMs > 0 && this.line.get(owner)?.has(waiting)) {
+    // Before it may be served: from here on it waits, whether for its turn or for the connection.
+    if (this.patienceMs > 0) {
       waiting.timer = setTimeout(() => this.refuse(owner, waiting), this.patienceMs).unref();
     }
+    this.line.set(owner, (this.line.get(owner) ?? new Set()).add(waiting));
+    this.serve();
   }
 
   /** The pool's own line is first come, first served: one at most stands in it. */
@@ -40,10 +42,12 @@ export class ConnectionTurns {
     while (this.pool.waitingCount === 0) {
       const next = this.next();
       if (!next) return;
-      clearTimeout(next.timer);
-      this.pool.connect((...given) => {
+      this.pool.connect((error, client, release) => {
         this.serve();
-        next.given(...given);
+        clearTimeout(next.timer);
+        if (!next.isRefused) next.given(error, client, release);
+        // It came too late; somebody else has it.
+        else if (client) release();
       });
     }
   }
@@ -61,8 +65,8 @@ export class ConnectionTurns {
   }
 
   private refuse(owner: unknown, waiting: Waiting): void {
-    if (this.line.get(owner)?.delete(waiting)) {
-      waiting.given(new Error('timeout exceeded when trying to connect'), undefined, () => undefined);
-    }
+    this.line.get(owner)?.delete(waiting);
+    waiting.isRefused = true;
+    waiting.given(new Error('timeout exceeded when trying to connect'), undefined, () => undefined);
   }
 }
