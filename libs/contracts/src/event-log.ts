@@ -1,5 +1,6 @@
 import { contract, operation, type Contract } from './contract.js';
-import { ListOf, Text, Uuid, WholeNumber } from './fields.js';
+import { ListOf, Text, WholeNumber } from './fields.js';
+import { Uuid } from './id-fields.js';
 
 const position = { min: 0, max: Number.MAX_SAFE_INTEGER };
 

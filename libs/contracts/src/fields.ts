@@ -3,7 +3,6 @@ import { Transform, Type } from 'class-transformer';
 import {
   ArrayMaxSize,
   ArrayMinSize,
-  ArrayUnique,
   IsArray,
   IsBoolean,
   IsEmail,
@@ -12,7 +11,6 @@ import {
   IsISO8601,
   IsObject,
   IsString,
-  IsUUID,
   Matches,
   Max,
   MaxLength,
@@ -128,31 +126,6 @@ export function Email(options: FieldOptions = {}): PropertyDecorator {
   );
 }
 
-/** A UUID of any version (RFC 9562), in either case; it is lower case from here on, so that one id has one spelling. */
-export function Uuid(options: FieldOptions = {}): PropertyDecorator {
-  const lowerCase = Transform(({ value }: { value: unknown }) =>
-    typeof value === 'string' ? value.toLowerCase() : value,
-  );
-  return field(
-    options,
-    { type: String, format: 'uuid' },
-    lowerCase,
-    IsUUID('loose', { message: '$property must be a UUID' }),
-  );
-}
-
-/** Up to `max` ids, as `Uuid`. */
-export function Uuids(options: FieldOptions & { max: number }): PropertyDecorator {
-  const { max } = options;
-  return field(
-    options,
-    { type: 'array', items: { type: 'string', format: 'uuid' }, maxItems: max },
-    IsArray({ message: '$property must be a list' }),
-    holdsAtMost(max),
-    IsUUID('loose', { each: true, message: 'each entry of $property must be a UUID' }),
-  );
-}
-
 /** ISO 8601 instant of the years 2000 to 9999 with a zone: `2026-10-01T00:00:00.000Z`. */
 export function Instant({
   isToMilliseconds = false,
@@ -253,72 +226,6 @@ export function ListOf(type: () => Wire, options: FieldOptions & { min?: number;
     ValidateNested({ each: true, message }),
     Type(type),
   );
-}
-
-const counted = String.raw`[1-9]\d{0,14}`;
-
-/** The pattern of a `NumberedId` for the OpenAPI document. */
-export const numberedIdPattern = `^${counted}$`;
-
-const digitsOf = (value: unknown): unknown => (typeof value === 'number' ? String(value) : value);
-
-/**
- * A numeric id: a positive integer, sent as its digits or as a number; its decimal digits from here on. `allow` names
- * words that are accepted besides.
- */
-export function NumberedId(options: FieldOptions & { allow?: readonly string[] } = {}): PropertyDecorator {
-  const { allow = [] } = options;
-  const pattern = allow.length > 0 ? `^(?:${[counted, ...allow].join('|')})$` : numberedIdPattern;
-  return field(
-    options,
-    { type: String, pattern },
-    Transform(({ value }: { value: unknown }) => digitsOf(value)),
-    Matches(new RegExp(pattern), {
-      message: `$property must be a positive whole number${allow.map((word) => ` or "${word}"`).join('')}`,
-    }),
-  );
-}
-
-/** Numeric ids, as `NumberedId`, each once. */
-export function NumberedIds(options: FieldOptions & { max: number }): PropertyDecorator {
-  return field(
-    options,
-    listOf({ type: 'string', pattern: numberedIdPattern }, options.max),
-    Transform(({ value }: { value: unknown }) => (Array.isArray(value) ? value.map(digitsOf) : value)),
-    ...isListOf(options.max),
-    Matches(new RegExp(numberedIdPattern), {
-      each: true,
-      message: 'each entry of $property must be a positive whole number',
-    }),
-  );
-}
-
-const nameForm = /^[\x21-\x7e]{1,100}$/;
-
-/** Short texts of one line, each once. */
-export function Names(options: FieldOptions & { max: number }): PropertyDecorator {
-  return field(
-    options,
-    listOf({ type: 'string', pattern: nameForm.source }, options.max),
-    ...isListOf(options.max),
-    Matches(nameForm, {
-      each: true,
-      message: 'each entry of $property must be a name of at most 100 letters, digits and signs',
-    }),
-  );
-}
-
-function listOf(items: { type: string; pattern: string }, max: number): ApiPropertyOptions {
-  return { type: 'array', items, minItems: 1, maxItems: max, uniqueItems: true };
-}
-
-function isListOf(max: number): PropertyDecorator[] {
-  return [
-    IsArray({ message: '$property must be a list' }),
-    ArrayMinSize(1, { message: '$property must not be empty' }),
-    holdsAtMost(max),
-    ArrayUnique({ message: '$property must not name anything twice' }),
-  ];
 }
 
 /**

@@ -46,17 +46,13 @@ export {
   Flag,
   Instant,
   ListOf,
-  Names,
   Nested,
-  NumberedId,
-  numberedIdPattern,
-  NumberedIds,
   OneOf,
   QueryFlag,
   Text,
-  Uuid,
   WholeNumber,
 } from './fields.js';
+export { Names, NumberedId, numberedIdPattern, NumberedIds, Uuid } from './id-fields.js';
 export { hostName } from './host-name.js';
 export { imageReference } from './image-reference.js';
 export {

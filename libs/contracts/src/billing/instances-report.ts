@@ -1,5 +1,6 @@
 import { contract, operation } from '../contract.js';
-import { ListOf, OneOf, Text, Uuid } from '../fields.js';
+import { ListOf, OneOf, Text } from '../fields.js';
+import { Uuid } from '../id-fields.js';
 import { TeamBillingQuery, WorkspaceBillingQuery } from './query.js';
 import { BilledGroup, BillingReport, Quantity } from './report.js';
 

@@ -1,6 +1,7 @@
 import { IntersectionType } from '@nestjs/swagger';
 import { contract, event, operation } from '../contract.js';
-import { DecimalText, Flag, Instant, ListOf, Text, Uuid } from '../fields.js';
+import { DecimalText, Flag, Instant, ListOf, Text } from '../fields.js';
+import { Uuid } from '../id-fields.js';
 import { IncludeEnded, Nothing, PageFromOne, PageOf } from '../page.js';
 
 /** What has a price: `gpu.A100-80GB.1g.10gb`, `storage.shared`. */

@@ -1,6 +1,7 @@
 import { IntersectionType } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
-import { NumberedId, OneOf, Text, Uuid } from '../fields.js';
+import { OneOf, Text } from '../fields.js';
+import { NumberedId, Uuid } from '../id-fields.js';
 
 export const billingIntervals = ['monthly', 'weekly', 'daily', 'hourly'] as const;
 export type BillingInterval = (typeof billingIntervals)[number];

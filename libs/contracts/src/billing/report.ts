@@ -1,6 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
-import { Flag, Instant, ListOf, Nested, NumberedId, OneOf, Text, Uuid } from '../fields.js';
+import { Flag, Instant, ListOf, Nested, OneOf, Text } from '../fields.js';
+import { NumberedId, Uuid } from '../id-fields.js';
 import {
   billingIntervals,
   ComparisonQuery,

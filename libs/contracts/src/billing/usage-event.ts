@@ -1,5 +1,6 @@
 import { ApiProperty, ApiPropertyOptional, type ApiPropertyOptions } from '@nestjs/swagger';
-import { Instant, NumberedId, OneOf, Text, Uuid, WholeNumber } from '../fields.js';
+import { Instant, OneOf, Text, WholeNumber } from '../fields.js';
+import { NumberedId, Uuid } from '../id-fields.js';
 import { linePattern } from '../text.js';
 import { aSku } from './price.js';
 

@@ -1,4 +1,5 @@
-import { Instant, NumberedId, OneOf, Text } from '../fields.js';
+import { Instant, OneOf, Text } from '../fields.js';
+import { NumberedId } from '../id-fields.js';
 
 /** One try at one step on a host. */
 export class BaremetalAttempt {

@@ -1,5 +1,6 @@
 import { event } from '../contract.js';
-import { Instant, NumberedId, OneOf, Text, Uuid, WholeNumber } from '../fields.js';
+import { Instant, OneOf, Text, WholeNumber } from '../fields.js';
+import { NumberedId, Uuid } from '../id-fields.js';
 import { baremetalStatuses, type BaremetalStatus } from './baremetal.js';
 
 export class BaremetalChanged {

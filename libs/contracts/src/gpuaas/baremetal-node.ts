@@ -1,6 +1,7 @@
 import { ApiProperty, IntersectionType } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
-import { Flag, Instant, ListOf, Nested, NumberedId, OneOf, Text, Uuid, WholeNumber } from '../fields.js';
+import { Flag, Instant, ListOf, Nested, OneOf, Text, WholeNumber } from '../fields.js';
+import { NumberedId, Uuid } from '../id-fields.js';
 import { Nothing, PageFromOne, PageOf } from '../page.js';
 import { BaremetalAttempt } from './baremetal-attempt.js';
 import { BaremetalDifference, BaremetalFindings, BaremetalHostSpecs, BaremetalSpecs } from './baremetal-specs.js';

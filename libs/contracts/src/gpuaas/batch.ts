@@ -1,5 +1,6 @@
 import { contract, operation } from '../contract.js';
-import { ListOf, NumberedId, NumberedIds, Text, Uuid } from '../fields.js';
+import { ListOf, Text } from '../fields.js';
+import { NumberedId, NumberedIds, Uuid } from '../id-fields.js';
 import { Region } from './region.js';
 import { Subscription, SubscriptionPath } from './subscription.js';
 

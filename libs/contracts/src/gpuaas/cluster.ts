@@ -1,7 +1,8 @@
 import { IntersectionType } from '@nestjs/swagger';
 import { contract, event, operation } from '../contract.js';
 import { hostName } from '../host-name.js';
-import { Flag, Instant, ListOf, Nested, NumberedId, OneOf, Text, WholeNumber } from '../fields.js';
+import { Flag, Instant, ListOf, Nested, OneOf, Text, WholeNumber } from '../fields.js';
+import { NumberedId } from '../id-fields.js';
 
 const clusterDrivers = ['simulated', 'docker', 'kubernetes'] as const;
 export type ClusterDriverName = (typeof clusterDrivers)[number];

@@ -1,6 +1,7 @@
 import { IntersectionType } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
-import { Flag, Instant, ListOf, Nested, NumberedId, OneOf, Text, Uuid, WholeNumber } from '../fields.js';
+import { Flag, Instant, ListOf, Nested, OneOf, Text, WholeNumber } from '../fields.js';
+import { NumberedId, Uuid } from '../id-fields.js';
 import { ListOrPageOf, PageFromOneOrAll } from '../page.js';
 import { TeamPath } from '../team-path.js';
 

@@ -1,6 +1,7 @@
 import { ArrayMaxSize, IsArray, IsInt } from 'class-validator';
 import { event } from '../contract.js';
-import { Flag, NumberedId, Text, Uuid, WholeNumber } from '../fields.js';
+import { Flag, Text, WholeNumber } from '../fields.js';
+import { NumberedId, Uuid } from '../id-fields.js';
 
 export class TeamCapacityChanged {
   @Uuid()

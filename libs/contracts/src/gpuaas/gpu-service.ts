@@ -1,5 +1,6 @@
 import { contract, operation } from '../contract.js';
-import { NumberedId, Text } from '../fields.js';
+import { Text } from '../fields.js';
+import { NumberedId } from '../id-fields.js';
 
 export class FindGpuService {
   @NumberedId({ example: '1' })

@@ -1,5 +1,6 @@
 import { contract, operation } from '../contract.js';
-import { Instant, ListOf, NumberedId, Text, Uuid, WholeNumber } from '../fields.js';
+import { Instant, ListOf, Text, WholeNumber } from '../fields.js';
+import { NumberedId, Uuid } from '../id-fields.js';
 
 const count = (description: string) => ({ min: 0, max: 1_000_000_000, description, example: 2 });
 

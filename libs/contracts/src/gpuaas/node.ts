@@ -1,6 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
-import { Instant, ListOf, NumberedId, OneOf, Text, WholeNumber } from '../fields.js';
+import { Instant, ListOf, OneOf, Text, WholeNumber } from '../fields.js';
+import { NumberedId } from '../id-fields.js';
 import { PageFromOne, PageOf } from '../page.js';
 
 /** The boards of the platform, by name and memory size; libs/gpu knows how each can be shared. */

@@ -1,6 +1,7 @@
 import { AppError } from '@atoll/errors';
 import { contract, event, operation } from '../contract.js';
-import { Flag, ListOf, Nested, NumberedId, OneOf, Text, Uuid, WholeNumber } from '../fields.js';
+import { Flag, ListOf, Nested, OneOf, Text, WholeNumber } from '../fields.js';
+import { NumberedId, Uuid } from '../id-fields.js';
 import { Nothing } from '../page.js';
 
 /** One start of a pod: it has at most one workload, however often that is requested. */

@@ -1,6 +1,7 @@
 import { ApiProperty, IntersectionType, OmitType } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
-import { ListOf, NumberedId, OneOf } from '../fields.js';
+import { ListOf, OneOf } from '../fields.js';
+import { NumberedId } from '../id-fields.js';
 import { PageFromOne, PageOf } from '../page.js';
 import { TeamPath } from '../team-path.js';
 import { Gpu, GpuSlice } from './node.js';

@@ -1,19 +1,8 @@
 import { ApiProperty, ApiPropertyOptional, IntersectionType, OmitType } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
 import { contract, operation } from '../contract.js';
-import {
-  DecimalText,
-  Flag,
-  Instant,
-  ListOf,
-  Names,
-  NumberedId,
-  NumberedIds,
-  OneOf,
-  Text,
-  Uuid,
-  WholeNumber,
-} from '../fields.js';
+import { DecimalText, Flag, Instant, ListOf, OneOf, Text, WholeNumber } from '../fields.js';
+import { Names, NumberedId, NumberedIds, Uuid } from '../id-fields.js';
 import { PageFromOne, PageOf } from '../page.js';
 import { Region } from './region.js';
 

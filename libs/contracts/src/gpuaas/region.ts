@@ -1,5 +1,6 @@
 import { contract, operation } from '../contract.js';
-import { Instant, NumberedId, Text } from '../fields.js';
+import { Instant, Text } from '../fields.js';
+import { NumberedId } from '../id-fields.js';
 import { PageFromOne, PageOf } from '../page.js';
 
 export class CreateRegion {

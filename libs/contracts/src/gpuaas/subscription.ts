@@ -1,6 +1,7 @@
 import { ApiProperty, ApiPropertyOptional, IntersectionType } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
-import { Flag, Instant, ListOf, Nested, NumberedId, OneOf, QueryFlag, Text, Uuid, WholeNumber } from '../fields.js';
+import { Flag, Instant, ListOf, Nested, OneOf, QueryFlag, Text, WholeNumber } from '../fields.js';
+import { NumberedId, Uuid } from '../id-fields.js';
 import { IncludeEnded, ListOrPageOf, PageFromOne, PageFromOneOrAll, PageOf } from '../page.js';
 
 const aTeam = { example: '0199f3c2-6a5b-7c11-9d6f-2b1f0c9c7a10' };

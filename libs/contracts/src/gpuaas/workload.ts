@@ -1,6 +1,7 @@
 import { ApiPropertyOptional, IntersectionType } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
-import { Instant, NumberedId, OneOf, Text, Uuid, WholeNumber } from '../fields.js';
+import { Instant, OneOf, Text, WholeNumber } from '../fields.js';
+import { NumberedId, Uuid } from '../id-fields.js';
 import { IncludeEnded, PageFromOne, PageOf } from '../page.js';
 
 export class StartWorkload {

@@ -1,6 +1,7 @@
 import { ApiPropertyOptional, IntersectionType } from '@nestjs/swagger';
 import { contract, operation, type Contract } from '../contract.js';
-import { Instant, ListOf, OneOf, Text, Uuid, WholeNumber } from '../fields.js';
+import { Instant, ListOf, OneOf, Text, WholeNumber } from '../fields.js';
+import { Uuid } from '../id-fields.js';
 import { Nothing } from '../page.js';
 import { ComposedOfServices, platformServices, type PlatformService } from './services.js';
 

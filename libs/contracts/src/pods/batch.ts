@@ -1,6 +1,7 @@
 import { IntersectionType } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
-import { ListOf, Nested, NumberedId, NumberedIds, Text, Uuid, WholeNumber } from '../fields.js';
+import { ListOf, Nested, Text, WholeNumber } from '../fields.js';
+import { NumberedId, NumberedIds, Uuid } from '../id-fields.js';
 import { Pagination } from '../page.js';
 import { TeamPath } from '../team-path.js';
 import { PodConnections } from './connection.js';

@@ -1,5 +1,6 @@
 import { contract, operation } from '../contract.js';
-import { ListOf, NumberedId } from '../fields.js';
+import { ListOf } from '../fields.js';
+import { NumberedId } from '../id-fields.js';
 import { ConnectionPod } from '../gpuaas/connection.js';
 import { HoldingTeam } from '../gpuaas/holdings.js';
 

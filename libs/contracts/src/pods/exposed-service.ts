@@ -1,7 +1,8 @@
 import { IntersectionType } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
 import { ListOrPageOf, PageFromOneOrAll } from '../page.js';
-import { Flag, Instant, Nested, NumberedId, OneOf, Text, WholeNumber } from '../fields.js';
+import { Flag, Instant, Nested, OneOf, Text, WholeNumber } from '../fields.js';
+import { NumberedId } from '../id-fields.js';
 import { dnsLabel, dnsLabelHint, PortNumber } from './pod-fields.js';
 import { PodPath, podNameField } from './pod.js';
 

@@ -1,5 +1,6 @@
 import { contract, operation } from '../contract.js';
-import { Instant, ListOf, NumberedId, Text, WholeNumber } from '../fields.js';
+import { Instant, ListOf, Text, WholeNumber } from '../fields.js';
+import { NumberedId } from '../id-fields.js';
 import { GpuaasPath } from '../gpuaas/cluster.js';
 import { HoldingTeam } from '../gpuaas/holdings.js';
 

@@ -1,6 +1,7 @@
 import { ApiPropertyOptional, IntersectionType } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
-import { Flag, Instant, NumberedId, OneOf, QueryFlag, Text, Uuid } from '../fields.js';
+import { Flag, Instant, OneOf, QueryFlag, Text } from '../fields.js';
+import { NumberedId, Uuid } from '../id-fields.js';
 import { ListOrPageOf, PageFromOneOrAll } from '../page.js';
 
 export const instanceKinds = ['pod', 'vm', 'baremetal'] as const;

@@ -1,5 +1,5 @@
 import { IntersectionType } from '@nestjs/swagger';
-import { NumberedId, Uuid } from '../fields.js';
+import { NumberedId, Uuid } from '../id-fields.js';
 import { IncludeEnded, PageFromOne } from '../page.js';
 
 class OfTeamInRegion {

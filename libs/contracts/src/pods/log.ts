@@ -1,6 +1,7 @@
 import { ApiPropertyOptional } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
-import { Instant, ListOf, NumberedId, OneOf, Text, Uuid, WholeNumber } from '../fields.js';
+import { Instant, ListOf, OneOf, Text, WholeNumber } from '../fields.js';
+import { NumberedId, Uuid } from '../id-fields.js';
 
 const logOrders = ['desc', 'asc'] as const;
 export type LogOrderName = (typeof logOrders)[number];

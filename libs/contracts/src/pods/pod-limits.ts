@@ -1,6 +1,7 @@
 import { IntersectionType } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
-import { Nested, Uuid, WholeNumber } from '../fields.js';
+import { Nested, WholeNumber } from '../fields.js';
+import { Uuid } from '../id-fields.js';
 import { Nothing } from '../page.js';
 import { TeamPath } from '../team-path.js';
 import { IdleStop, IdleStopOfPod } from './pod.js';

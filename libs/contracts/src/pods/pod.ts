@@ -1,6 +1,7 @@
 import { ApiPropertyOptional, IntersectionType } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
-import { Instant, ListOf, Nested, NumberedId, OneOf, Text, Uuid, WholeNumber } from '../fields.js';
+import { Instant, ListOf, Nested, OneOf, Text, WholeNumber } from '../fields.js';
+import { NumberedId, Uuid } from '../id-fields.js';
 import { imageReference } from '../image-reference.js';
 import { IncludeEnded, PageFromOne, PageOf } from '../page.js';
 import { Amount, CommandLine, dnsLabel, dnsLabelHint, PortNumbers, Variables } from './pod-fields.js';

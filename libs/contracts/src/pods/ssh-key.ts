@@ -1,6 +1,7 @@
 import { IntersectionType } from '@nestjs/swagger';
 import { broadcast, contract, operation } from '../contract.js';
-import { Instant, Text, Uuid } from '../fields.js';
+import { Instant, Text } from '../fields.js';
+import { Uuid } from '../id-fields.js';
 import { Nothing, PageFromOne, PageOf } from '../page.js';
 
 const nameField = { max: 100, description: 'Name of the key, for its user.', example: 'laptop' };

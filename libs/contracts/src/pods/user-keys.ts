@@ -1,6 +1,7 @@
 import { ArrayMaxSize, IsArray, Matches } from 'class-validator';
 import { event } from '../contract.js';
-import { Uuid, WholeNumber } from '../fields.js';
+import { WholeNumber } from '../fields.js';
+import { Uuid } from '../id-fields.js';
 
 export class UserKeysChanged {
   @Uuid()

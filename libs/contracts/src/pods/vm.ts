@@ -1,6 +1,7 @@
 import { IntersectionType } from '@nestjs/swagger';
 import { contract, event, operation } from '../contract.js';
-import { Flag, Instant, ListOf, NumberedId, OneOf, Text, Uuid, WholeNumber } from '../fields.js';
+import { Flag, Instant, ListOf, OneOf, Text, WholeNumber } from '../fields.js';
+import { NumberedId, Uuid } from '../id-fields.js';
 import { imageReference } from '../image-reference.js';
 import { PageFromOne, PageOf } from '../page.js';
 import { ListInRegion } from './list-in-region.js';

@@ -1,7 +1,8 @@
 import { IntersectionType } from '@nestjs/swagger';
 import { teamRoles, type TeamRole } from '../caller.js';
 import { contract, operation } from '../contract.js';
-import { Email, Flag, Instant, ListOf, OneOf, Text, Uuid, Uuids, WholeNumber } from '../fields.js';
+import { Email, Flag, Instant, ListOf, OneOf, Text, WholeNumber } from '../fields.js';
+import { Uuid, Uuids } from '../id-fields.js';
 import { Nothing, PageOf } from '../page.js';
 import { TeamPath } from '../team-path.js';
 import { ChangeRole } from './member.js';

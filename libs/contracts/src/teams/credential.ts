@@ -1,6 +1,7 @@
 import { teamRoles, type TeamRole } from '../caller.js';
 import { broadcast, contract, operation } from '../contract.js';
-import { Flag, Instant, ListOf, OneOf, Text, Uuid } from '../fields.js';
+import { Flag, Instant, ListOf, OneOf, Text } from '../fields.js';
+import { Uuid } from '../id-fields.js';
 
 /** Only the digest of a key crosses the bus: HMAC-SHA-256 under the pepper, in hexadecimal. */
 export class KeyDigest {

@@ -1,6 +1,7 @@
 import { teamRoles, type TeamRole } from '../caller.js';
 import { contract, operation } from '../contract.js';
-import { Flag, ListOf, OneOf, Uuid, Uuids } from '../fields.js';
+import { Flag, ListOf, OneOf } from '../fields.js';
+import { Uuid, Uuids } from '../id-fields.js';
 import { TeamUpdate } from './events.js';
 
 /** Where the previous page ended: at this workspace of this team. Both are left out for the first page. */

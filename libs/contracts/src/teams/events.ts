@@ -1,6 +1,7 @@
 import { teamRoles, type TeamRole } from '../caller.js';
 import { event } from '../contract.js';
-import { Flag, ListOf, Nested, OneOf, Text, Uuid, WholeNumber } from '../fields.js';
+import { Flag, ListOf, Nested, OneOf, Text, WholeNumber } from '../fields.js';
+import { Uuid } from '../id-fields.js';
 import { TeamHolding } from './team-holding.js';
 import { WorkspaceName } from './team.js';
 

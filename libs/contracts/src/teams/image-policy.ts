@@ -1,6 +1,7 @@
 import { IntersectionType } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
-import { Flag, Instant, ListOf, Text, Uuid } from '../fields.js';
+import { Flag, Instant, ListOf, Text } from '../fields.js';
+import { Uuid } from '../id-fields.js';
 import { imageReference } from '../image-reference.js';
 import { ListOrPageOf, Nothing, PageFromOne, PageFromOneOrAll, PageOf } from '../page.js';
 import { TeamPath } from '../team-path.js';

@@ -1,7 +1,8 @@
 import { IntersectionType } from '@nestjs/swagger';
 import { teamRoles, type TeamRole } from '../caller.js';
 import { contract, operation } from '../contract.js';
-import { Email, Instant, OneOf, Text, Uuid } from '../fields.js';
+import { Email, Instant, OneOf, Text } from '../fields.js';
+import { Uuid } from '../id-fields.js';
 import { ListOrPageOf, Nothing, PageFromOneOrAll } from '../page.js';
 import { SentInvitation } from './sent-invitation.js';
 import { TeamPath } from '../team-path.js';

@@ -1,7 +1,8 @@
 import { IntersectionType } from '@nestjs/swagger';
 import { teamRoles, type TeamRole } from '../caller.js';
 import { contract, operation } from '../contract.js';
-import { Instant, OneOf, Uuid, WholeNumber } from '../fields.js';
+import { Instant, OneOf, WholeNumber } from '../fields.js';
+import { Uuid } from '../id-fields.js';
 import { IpWhitelist } from '../ip-whitelist.js';
 import { Nothing, PageFromZero, PageOf } from '../page.js';
 import { TeamPath } from '../team-path.js';

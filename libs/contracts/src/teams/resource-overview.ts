@@ -1,5 +1,6 @@
 import { IntersectionType } from '@nestjs/swagger';
-import { Instant, ListOf, Nested, NumberedId, Text, Uuid } from '../fields.js';
+import { Instant, ListOf, Nested, Text } from '../fields.js';
+import { NumberedId, Uuid } from '../id-fields.js';
 import { GpuHoldings } from '../gpuaas/holdings.js';
 import { PodHoldings } from '../pods/holdings.js';
 

@@ -1,6 +1,7 @@
 import { IntersectionType } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
-import { Instant, ListOf, Names, Text, Uuid } from '../fields.js';
+import { Instant, ListOf, Text } from '../fields.js';
+import { Names, Uuid } from '../id-fields.js';
 import { Nothing } from '../page.js';
 import { OpenedSession, SessionOrigin } from './session.js';
 

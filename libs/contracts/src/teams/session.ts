@@ -1,6 +1,7 @@
 import { IntersectionType } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
-import { Email, Flag, Instant, ListOf, Nested, OneOf, Text, Uuid, WholeNumber } from '../fields.js';
+import { Email, Flag, Instant, ListOf, Nested, OneOf, Text, WholeNumber } from '../fields.js';
+import { Uuid } from '../id-fields.js';
 import { Nothing } from '../page.js';
 import { CredentialTeam } from './credential.js';
 import { User } from './user.js';

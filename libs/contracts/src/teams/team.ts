@@ -1,7 +1,8 @@
 import { IntersectionType } from '@nestjs/swagger';
 import { teamRoles, type TeamRole } from '../caller.js';
 import { contract, operation } from '../contract.js';
-import { Email, Flag, Instant, ListOf, Nested, OneOf, QueryFlag, Text, Uuid } from '../fields.js';
+import { Email, Flag, Instant, ListOf, Nested, OneOf, QueryFlag, Text } from '../fields.js';
+import { Uuid } from '../id-fields.js';
 import { PageFromZero, PageOf } from '../page.js';
 import { TeamPath } from '../team-path.js';
 import { ResourceOverview } from './resource-overview.js';

@@ -1,6 +1,7 @@
 import { teamRoles, type TeamRole } from '../caller.js';
 import { contract, operation } from '../contract.js';
-import { Email, Flag, Instant, ListOf, Nested, OneOf, Text, Uuid, WholeNumber } from '../fields.js';
+import { Email, Flag, Instant, ListOf, Nested, OneOf, Text, WholeNumber } from '../fields.js';
+import { Uuid } from '../id-fields.js';
 import { Nothing } from '../page.js';
 import { KeyTerms } from './member.js';
 import { memberStatuses, type MemberStatus } from './team.js';

@@ -1,6 +1,7 @@
 import { IntersectionType } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
-import { Text, Uuid } from '../fields.js';
+import { Text } from '../fields.js';
+import { Uuid } from '../id-fields.js';
 import { Nothing, PageFromZero, PageOf } from '../page.js';
 import { TeamPath } from '../team-path.js';
 
