@@ -31,7 +31,7 @@ const take = (pool: { pool_id: string }, profile: string, vgpus = 1) =>
 describe('what a pool offers', () => {
   it('is its terms and each profile with its memory, its room and its price', async () => {
     const pool = await fixture.pool({ profiles: ['1g.10gb', '1g.20gb', '7g.80gb'] }, { count: 2 });
-    const profile = { unit_price: null };
+    const profile = { unit_price: null, currency: null };
     expect(await offers(pool)).toEqual([
       {
         pool_id: pool.pool_id,
@@ -226,7 +226,8 @@ describe('the price of what is offered', () => {
       replaced_at: null,
       ...more,
     });
-  const shown = async (of: { gpuaas_id: string }) => (await offers(of))[0]?.profiles[0]?.unit_price;
+  const profileOf = async (of: { gpuaas_id: string }) => (await offers(of))[0]?.profiles[0];
+  const shown = async (of: { gpuaas_id: string }) => (await profileOf(of))?.unit_price;
 
   it('is none, then the general one, then the team’s own, each as the decimal text it was told in', async () => {
     const pool = await fixture.pool({ mechanism: 'mps', replicas: 5 });
@@ -250,5 +251,22 @@ describe('the price of what is offered', () => {
     await tell({ sku, unit_price: '1', valid_from: at(-2) });
     await tell({ sku, unit_price: '4', valid_from: at(2), team_id: team.team_id });
     expect(await shown(pool)).toBe('2');
+  });
+
+  it('is told with its currency, and there is none without a price', async () => {
+    const pool = await fixture.pool({ mechanism: 'mps', replicas: 7 });
+    expect(await profileOf(pool)).toMatchObject({ unit_price: null, currency: null });
+    await tell({ sku: 'gpu.A100-80GB.mps-7', unit_price: '1.5', currency: 'EUR' });
+    expect(await profileOf(pool)).toMatchObject({ unit_price: '1.5', currency: 'EUR' });
+  });
+
+  it('is in the currency of the others where a replica of a release that stored none was told of it', async () => {
+    const pool = await fixture.pool({ mechanism: 'mps', replicas: 8 });
+    await fixture.query('UPDATE price SET currency = NULL');
+    await tell({ sku: 'gpu.A100-80GB.mps-8', unit_price: '1.5' });
+    await fixture.query(`UPDATE price SET currency = NULL WHERE sku = 'gpu.A100-80GB.mps-8'`);
+    expect(await profileOf(pool)).toMatchObject({ unit_price: '1.5', currency: null });
+    await tell({ sku: 'gpu.A100-80GB.other', currency: 'EUR' });
+    expect(await profileOf(pool)).toMatchObject({ unit_price: '1.5', currency: 'EUR' });
   });
 });

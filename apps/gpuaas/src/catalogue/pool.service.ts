@@ -150,7 +150,7 @@ export class PoolsService {
         profile: name,
         v_ram_gb: vRamGb,
         available_vgpus: available.get(pool.poolId)?.get(name) ?? 0,
-        unit_price: prices.get(skuOf(pool.board, name)) ?? null,
+        ...(prices.get(skuOf(pool.board, name)) ?? { unit_price: null, currency: null }),
       })),
     }));
   }

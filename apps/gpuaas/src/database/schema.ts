@@ -52,6 +52,7 @@ import { ParkedRetried1882000000000 } from './migrations/1882000000000-parked-re
 import { DrainingSubscriptions1879000000000 } from './migrations/1879000000000-draining-subscriptions.js';
 import { Portions1883000000000 } from './migrations/1883000000000-portions.js';
 import { NodeTenants1884000000000 } from './migrations/1884000000000-node-tenants.js';
+import { PriceCurrency1885000000000 } from './migrations/1885000000000-price-currency.js';
 import { MissedChecks1872000000000 } from './migrations/1872000000000-missed-checks.js';
 
 /** The PostgreSQL schema that the gpuaas service owns. */
@@ -119,5 +120,6 @@ export const gpuaasSchema = {
     ParkedRetried1882000000000,
     Portions1883000000000,
     NodeTenants1884000000000,
+    PriceCurrency1885000000000,
   ],
 };

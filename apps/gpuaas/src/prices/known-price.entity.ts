@@ -21,6 +21,10 @@ export class KnownPriceEntity {
   @Column('text')
   unitPrice!: string;
 
+  /** ISO 4217; null where a replica of a release before 1885000000000 wrote the row. */
+  @Column('text', { nullable: true })
+  currency!: string | null;
+
   /** Of two with the same SKU, team and start the later holds. */
   @Column({ type: 'timestamp with time zone', precision: 3 })
   createdAt!: Date;

@@ -70,7 +70,7 @@ describe('prices', () => {
             .map((each) => ({ each, chance: chances.next().value }))
             .toSorted((one, other) => one.chance - other.chance);
           for (const { each } of tellings) await fixture.tell(priceChanged, each);
-          expect((await fixture.get(KnownPrices).of([sku], teamId)).get(sku)).toBe(holding(told, teamId));
+          expect((await fixture.get(KnownPrices).of([sku], teamId)).get(sku)?.unit_price).toBe(holding(told, teamId));
         },
       ),
       runs(40),

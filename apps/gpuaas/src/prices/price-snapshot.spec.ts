@@ -116,4 +116,13 @@ describe('prices that are older than the service', () => {
     await fetchAll(owner);
     expect(owner.pages).toBe(pages);
   });
+
+  it('get the currency that a release before did not store', async () => {
+    await fixture.query('TRUNCATE price, price_directory_snapshot');
+    const owner = new Owner(() => Promise.resolve());
+    await fixture.tell(priceChanged, owner.add('gpu.before', 0, '1'));
+    await fixture.query('UPDATE price SET currency = NULL');
+    await fetchAll(owner);
+    expect(await fixture.query('SELECT currency FROM price')).toEqual([{ currency: 'USD' }]);
+  });
 });

@@ -154,6 +154,9 @@ export class OfferedProfile {
     description: 'Price per vGPU and hour for this team; null where there is none.',
   })
   unit_price!: string | null;
+
+  @Text({ max: 3, nullable: true, example: 'USD', description: 'Currency (ISO 4217) of the price; null without one.' })
+  currency!: string | null;
 }
 
 export class AvailablePool extends OmitType(Pool, [

@@ -1,14 +1,11 @@
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { availablePoolsQuery, availableRegionsQuery, poolGpusQuery, type MetricWindow } from '../../api/queries.js';
-import { reportQuery } from '../../api/billing-queries.js';
 import type { Schemas } from '../../api/client.js';
 import { decimal, gigabytes, quantity, unitPrice } from '../../format/format.js';
 import { GpuDrawing, GpuLegend } from '../../gpu/gpu-drawing.js';
-import { dayIn } from '../../format/zone.js';
 import { shapeOf } from '../../gpu/gpu-shape.js';
 import { holdersOf } from '../../gpu/holders.js';
-import { useNow } from '../../parts/now.js';
 import { Card, Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { Table } from '../../parts/table.js';
@@ -28,9 +25,6 @@ export function PoolsPage() {
   const { window = 'last_24h' } = useSearch({ from: '/in/teams/$teamId/pools' });
   const navigate = useNavigate({ from: '/teams/$teamId/pools' });
   const user = useUser();
-  const today = dayIn(useNow(), user.timezone);
-  const bill = reportQuery(teamId, { from: today, to: today, interval: 'daily', timezone: 'local' });
-  const currency = useQuery({ ...bill, enabled: may(user, teamId, 'readBilling') }).data?.currency;
   const pools = useQuery(availablePoolsQuery(teamId));
   const regions = useQuery(availableRegionsQuery(teamId));
   const regionName = (id: string) =>
@@ -61,7 +55,6 @@ export function PoolsPage() {
                   teamId={teamId}
                   window={window}
                   maySubscribe={may(user, teamId, 'useResources')}
-                  currency={currency}
                 />
               ))}
             </>
@@ -78,11 +71,9 @@ interface PoolCardProps {
   teamId: string;
   window: MetricWindow;
   maySubscribe: boolean;
-  /** Undefined while it is not known, and for who may not read bills, which state it. */
-  currency: string | undefined;
 }
 
-function PoolCard({ pool, region, teamId, window, maySubscribe, currency }: PoolCardProps) {
+function PoolCard({ pool, region, teamId, window, maySubscribe }: PoolCardProps) {
   return (
     <Card title={pool.pool_name} actions={maySubscribe && <SubscribeDialog pool={pool} teamId={teamId} />}>
       <p className="hint">
@@ -105,9 +96,9 @@ function PoolCard({ pool, region, teamId, window, maySubscribe, currency }: Pool
           {
             title: 'Price an hour',
             isNumber: true,
-            cell: ({ unit_price }) => {
+            cell: ({ unit_price, currency }) => {
               if (unit_price === null) return <span className="quiet">no price</span>;
-              return currency === undefined ? decimal(unit_price) : unitPrice(unit_price, currency);
+              return currency === null ? decimal(unit_price) : unitPrice(unit_price, currency);
             },
           },
         ]}

@@ -6,8 +6,13 @@ export const created_at = '2026-10-01T00:00:00.000Z';
 
 export function aPool(at: number): AvailablePool {
   const profiles = [
-    { profile: '3g.40gb', v_ram_gb: 40, available_vgpus: 2, unit_price: '4' },
-    { profile: '1g.10gb', v_ram_gb: 10, available_vgpus: 7, unit_price: at === 2 ? null : '1.333333333' },
+    { profile: '3g.40gb', v_ram_gb: 40, available_vgpus: 2, unit_price: '4', currency: 'USD' },
+    {
+      profile: '1g.10gb',
+      v_ram_gb: 10,
+      available_vgpus: 7,
+      ...(at === 2 ? { unit_price: null, currency: null } : { unit_price: '1.333333333', currency: 'USD' }),
+    },
   ];
   const place = { pool_id: String(at), pool_name: `pool-${at}`, gpuaas_id: '7', region_id: '3', board: 'A100-80GB' };
   return { ...place, sharing_mode: 'Spatial', isolation: 'hardware', profiles };
