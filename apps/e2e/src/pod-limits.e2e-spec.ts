@@ -54,6 +54,6 @@ it('a team limits how long its pods run and idle; the log of a pod says that it 
       },
     );
   const { data } = await until(logs, (found) => found.data.length > 0);
-  const message = `The pod is stopped at ${stops_at}, when its longest duration of 5 minutes ends.`;
+  const message = `The pod will be stopped at ${stops_at}, at the end of its maximum duration of 5 minutes.`;
   expect(data).toMatchObject([{ stream: 'platform', message }]);
 });

@@ -71,7 +71,7 @@ describe('a pod', () => {
     const stopped = await tenant.stop(workload?.workload_id ?? '');
     expect([stopped.status, stopped.body.detail]).toEqual([
       409,
-      `The workload is that of the pod ${pod.pod_name}: stop the pod.`,
+      `The workload belongs to the pod ${pod.pod_name}. Stop the pod instead.`,
     ]);
     expect((await create({ vgpus: 2 })).status).toBe(422);
     expect((await act(pod.pod_name, 'stop')).status).toBe(202);

@@ -247,7 +247,7 @@ describeWhere(chromiumLacking, 'single sign-on in a browser', () => {
     context = await browser.newContext({ baseURL: home });
     context.setDefaultTimeout(60_000 * timeoutFactor);
     page = await context.newPage();
-    await expectRefusal(401, /not begun in this browser/, () => page.goto(answer));
+    await expectRefusal(401, /not started in this browser/, () => page.goto(answer));
     // The one who began it uses it a second time.
     page = await first.newPage();
     await page.goto(answer);

@@ -71,6 +71,6 @@ export class GatewaySettings {
 
 function toRange(text: string): AddressRange {
   const range = parseAddressRange(text);
-  if (!range) throw new Error(`A trusted proxy is an address or a CIDR; this is neither: ${text}`);
+  if (!range) throw new Error(`A trusted proxy must be an IP address or a CIDR, not: ${text}`);
   return range;
 }

@@ -17,7 +17,7 @@ export interface Facts {
 export function banner({ url, publicUrl, readyAfterMs, dataDir, cluster, adminKey, adminLink }: Facts): string {
   const key = adminKey ?? '$ATOLL_KEY';
   const aboutKey = adminKey
-    ? `${adminKey}\n               shown this once; it does not expire. Keep it, and leave everyday work to keys of teams.`
+    ? `${adminKey}\n               shown only once; it does not expire. Store it safely, and use keys of teams for everyday work.`
     : 'as printed at the first start. Lost it? npm run admin-key makes a new one.';
   const aboutLink = adminLink
     ? `\n  Log in       ${adminLink}\n               sets the operator's password; good once, for 24 hours.`

@@ -35,7 +35,9 @@ export async function besidePlatform(command: (beside: Beside) => Promise<void>)
     const connect = async (name: string) => {
       const definition = services.find((service) => service.name === name);
       if (!definition)
-        throw new Error(`there is no service ${name}; there is: ${services.map((service) => service.name).join(', ')}`);
+        throw new Error(
+          `unknown service ${name}; the services are ${services.map((service) => service.name).join(', ')}`,
+        );
       const dataSource = await connectDataSource({ ...definition.database, schema: name, url, deadlineMs });
       undo.push(() => dataSource.destroy());
       return dataSource;
@@ -57,7 +59,7 @@ export async function besidePlatform(command: (beside: Beside) => Promise<void>)
 async function databaseOf(dataDir: string, undo: (() => Promise<void>)[]): Promise<string> {
   if (!existsSync(join(dataDir, 'postgres'))) {
     throw new Error(
-      `${dataDir} holds no platform. Say where it is by ATOLL_DATA_DIR, or where its database is by DATABASE_URL.`,
+      `${dataDir} contains no platform. Set ATOLL_DATA_DIR to its data folder, or DATABASE_URL to its database.`,
     );
   }
   const running = runningPostgresUrl(dataDir);

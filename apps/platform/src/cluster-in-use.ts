@@ -32,7 +32,7 @@ export async function clusterInUse(
   const found = sockets.find((_socket, at) => answers[at]);
   return found === undefined
     ? simulated
-    : `${simulated}. A container engine answers at ${found} and is not used:\n               ATOLL_CLUSTER=docker ATOLL_DOCKER_SOCKETS=${found} uses it.`;
+    : `${simulated}. A container engine answers at ${found} but is not used:\n               ATOLL_CLUSTER=docker ATOLL_DOCKER_SOCKETS=${found} uses it.`;
 }
 
 /** Whether the Docker Engine API answers there. A socket that hangs does not. */

@@ -14,7 +14,7 @@ const [action = 'list', service = '', id = ''] = process.argv.slice(2);
 
 await besidePlatform(async ({ connect, connectAll }) => {
   if (action === 'retry') return retry(new DeadLetterList(await connect(service)));
-  if (action !== 'list') throw new Error('say: npm run dead-letters, or npm run dead-letters -- retry SERVICE ID');
+  if (action !== 'list') throw new Error('usage: npm run dead-letters, or npm run dead-letters -- retry SERVICE ID');
   for (const [{ name }, dataSource] of await connectAll(services)) {
     const letters = await new DeadLetterList(dataSource).latest();
     if (letters.length === 0) console.log(`${name}: none`);
@@ -28,7 +28,7 @@ await besidePlatform(async ({ connect, connectAll }) => {
 
 async function retry(letters: DeadLetterList): Promise<void> {
   if (!/^[0-9a-f-]{36}$/i.test(id))
-    throw new Error(`"${id}" is not the id of a dead letter: say npm run dead-letters -- retry SERVICE ID`);
+    throw new Error(`"${id}" is not the id of a dead letter; usage: npm run dead-letters -- retry SERVICE ID`);
   const outcome = await letters.retry(id, patienceMs);
   if (outcome.is === 'unknown') throw new Error(`${service} has no dead letter ${id}`);
   if (outcome.is === 'failed') throw new Error(`the event failed again: ${outcome.lastError}`);

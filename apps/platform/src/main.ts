@@ -36,7 +36,8 @@ async function show(platform: RunningPlatform, logger: Logger): Promise<void> {
 /** `npm start -- --demo`. A platform that cannot be filled goes on as it is. */
 async function showDemo({ url, adminKey = process.env.ATOLL_ADMIN_KEY }: RunningPlatform): Promise<void> {
   try {
-    if (!adminKey) throw new Error('it is loaded at the first start of a data folder; or set ATOLL_ADMIN_KEY');
+    if (!adminKey)
+      throw new Error('the admin key is known only at the first start of a data folder; set ATOLL_ADMIN_KEY');
     console.log(demoText(await loadDemo({ url, adminKey })));
   } catch (error) {
     console.error(`The demo was not loaded: ${messageOf(error)}`);

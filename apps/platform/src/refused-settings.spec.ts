@@ -14,7 +14,7 @@ async function refusal(name: string, given: Record<string, string>): Promise<str
   const service = services.find((one) => one.name === name) as ServiceDefinition;
   return readSettings(service, { ...needed, ...given }).then(
     () => 'accepted',
-    (error: Error) => error.message.replace('The environment is not usable:\n  ', ''),
+    (error: Error) => error.message.replace('Invalid environment variables:\n  ', ''),
   );
 }
 

@@ -110,7 +110,7 @@ async function until({ table, key, id }: Failing, condition: string): Promise<vo
     await fixture.work();
   }
 }
-const hiccup = `last_error->>'message' = 'A service of the platform does not answer at the moment.'`;
+const hiccup = `last_error->>'message' = 'A service of the platform is not responding.'`;
 const reasonOf = async ({ shown }: Failing) => {
   const { status, reason, error } = await shown();
   return [status, reason ?? error?.message];
@@ -154,9 +154,7 @@ it('a pod that failed once more shows why it failed this time', async () => {
   await until(stopped, `state = 'stopping' AND ${hiccup}`);
   await fixture.query('UPDATE pod SET deadline_at = clock_timestamp() WHERE pod_id = $1', [pod.pod_id]);
   await until(stopped, `state = 'failed'`);
-  expect((await fixture.pod(pod)).reason).toBe(
-    'Deadline exceeded: A service of the platform does not answer at the moment.',
-  );
+  expect((await fixture.pod(pod)).reason).toBe('Deadline exceeded: A service of the platform is not responding.');
 });
 
 it.each(kinds)(

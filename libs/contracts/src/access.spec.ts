@@ -77,7 +77,7 @@ describe('who may do what', () => {
   it('tells who acts in one team alone how to act as a whole: by key otherwise than by session', () => {
     const confined = (kind: 'key' | 'session') => user({ scope: 'membership', credential: { kind, id: 'k' } });
     expect(() => requireWholeUser(confined('key'), 'do it')).toThrow(
-      /^This key acts in its one team alone, and cannot do it\. Sign in/,
+      /^This key is limited to one team and cannot do it\. Log in/,
     );
     expect(() => requireWholeUser(confined('session'), 'do it')).toThrow(
       /^Nobody has shown yet .* and cannot do it\. Set a password by a link/,

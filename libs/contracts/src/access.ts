@@ -35,10 +35,10 @@ export function requireUser(caller: Caller): UserCaller {
 export function requireWholeUser(caller: Caller, what: string): UserCaller {
   const user = requireUser(caller);
   if (user.scope === 'user') return user;
-  const ofKey = `This key acts in its one team alone, and cannot ${what}. Sign in as the user, or use a key of the user as a whole.`;
+  const ofKey = `This key is limited to one team and cannot ${what}. Log in as the user, or use a key that is not limited to a team.`;
   const ofSession =
-    `Nobody has shown yet that the address of this account is yours: until then it acts in one team alone, and cannot ${what}. ` +
-    'Set a password by a link that was mailed to you, or by one that the operator makes.';
+    `Nobody has shown yet that the address of this account is yours: until then it acts in one team and cannot ${what}. ` +
+    'Set a password with a link that was mailed to you, or with one that the operator creates.';
   throw new AppError('forbidden', user.credential.kind === 'key' ? ofKey : ofSession);
 }
 
@@ -51,7 +51,7 @@ export const freshLogInMinutes = 10;
 export function requireFreshLogIn({ credential }: UserCaller): void {
   const openedAt = credential.openedAt === undefined ? Date.now() : Date.parse(credential.openedAt);
   if (Date.now() - openedAt <= freshLogInMinutes * 60_000) return;
-  throw new AppError('forbidden', `This takes a log-in of the last ${freshLogInMinutes} minutes. Log in again.`);
+  throw new AppError('forbidden', `This needs a log-in within the last ${freshLogInMinutes} minutes. Log in again.`);
 }
 
 /** Throws `forbidden` unless the caller is the operator. */
@@ -83,7 +83,7 @@ export function requirePermission(caller: Caller, teamId: string, permission: Pe
     throw new AppError('forbidden', 'This team requires a second factor. Add one, or log in with it.');
   const allowed: readonly TeamRole[] = permissions[permission];
   if (!allowed.includes(role)) {
-    throw new AppError('forbidden', `The role ${role} may not do this; it takes one of: ${allowed.join(', ')}.`);
+    throw new AppError('forbidden', `The role ${role} may not do this. Allowed roles: ${allowed.join(', ')}.`);
   }
 }
 

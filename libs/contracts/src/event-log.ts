@@ -49,7 +49,7 @@ export class PublishedEvent {
 export class EventsPage {
   @ListOf(() => PublishedEvent, {
     max: 1000,
-    description: 'The first of those that were asked for, in the order of their positions.',
+    description: 'First of the requested events, in the order of their positions.',
   })
   events!: PublishedEvent[];
 

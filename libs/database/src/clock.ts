@@ -6,6 +6,6 @@ import type { EntityManager } from 'typeorm';
  */
 export async function databaseNowMs(manager: Pick<EntityManager, 'query'>): Promise<number> {
   const [row] = await manager.query<{ now: Date }[]>('SELECT clock_timestamp() AS now');
-  if (!row) throw new Error('The database did not tell its time.');
+  if (!row) throw new Error('The database returned no time.');
   return row.now.getTime();
 }

@@ -72,7 +72,7 @@ describe('connectDataSource', () => {
   it('says where the schema is newer than the program', async () => {
     await release(First1700000000000, Second1800000000000);
     await expect(connectDataSource(options(First1700000000000))).rejects.toThrow(
-      'The schema quay is newer than this program, which does not know Second1800000000000. Run this command with the release that runs.',
+      'The schema quay is newer than this program, which has no migration Second1800000000000. Run the command from the release that the services run.',
     );
   });
 });

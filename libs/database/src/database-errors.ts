@@ -103,12 +103,7 @@ export function toAppError(error: unknown): unknown {
     isConnectionLost(error) ||
     (code !== undefined ? unavailableStates.test(code) : unavailableMessages.has(messageOf(error)))
   ) {
-    return new AppError(
-      'unavailable',
-      'The database does not answer at the moment.',
-      { retryAfterSeconds: 2 },
-      { cause: error },
-    );
+    return new AppError('unavailable', 'The database is unavailable.', { retryAfterSeconds: 2 }, { cause: error });
   }
   return error;
 }

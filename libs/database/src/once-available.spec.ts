@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import { AppError } from '@atoll/errors';
 import { onceAvailable } from './once-available.js';
 
-const busy = () => new AppError('unavailable', 'The database does not answer at the moment.');
+const busy = () => new AppError('unavailable', 'The database is unavailable.');
 
 /** Fails so often, then gives 7. */
 function failing(error: () => unknown, times: number) {
@@ -36,6 +36,6 @@ it('throws anything else at once', async () => {
 
 it('gives up when its patience ends', async () => {
   const work = failing(busy, Infinity);
-  await expect(onceAvailable(work.run, 250)).rejects.toThrow('The database does not answer');
+  await expect(onceAvailable(work.run, 250)).rejects.toThrow('The database is unavailable');
   expect(work.calls).toBeGreaterThan(1);
 });

@@ -70,7 +70,7 @@ async function requireMigrated(dataSource: DataSource, schema: string): Promise<
   }
   if (unknown !== undefined) {
     throw new Error(
-      `The schema ${schema} is newer than this program, which does not know ${unknown}. Run this command with the release that runs.`,
+      `The schema ${schema} is newer than this program, which has no migration ${unknown}. Run the command from the release that the services run.`,
     );
   }
 }

@@ -66,7 +66,7 @@ export class AppError extends Error {
   static fromWire(wire: unknown): AppError {
     const { code, message, errors, retryAfterSeconds, secondFactor } = (wire ?? {}) as Partial<WireError>;
     if (!isErrorCode(code) || typeof message !== 'string') {
-      return new AppError('internal', 'The answer of a service could not be read.');
+      return new AppError('internal', 'The response of a service could not be read.');
     }
     return new AppError(code, message, {
       ...(Array.isArray(errors) && { errors }),

@@ -75,7 +75,7 @@ export class DeadLetterDesk {
       await manager.delete(DeadLetter, { id });
       const { eventName, eventId, consumer } = letter;
       this.logger.warn({
-        message: `The dead letter ${id} was dropped; ${consumer} never takes this event`,
+        message: `The dead letter ${id} was dropped; ${consumer} never handles this event`,
         event: eventName,
         event_id: eventId,
         request_id: requestId,

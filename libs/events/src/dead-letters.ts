@@ -87,7 +87,7 @@ export class DeadLetters {
 
   private effectOf({ consumer, eventName }: DeadLetter): Effect {
     const effect = this.consumers.all().get(consumer)?.get(eventName);
-    if (!effect) throw new AppError('conflict', `No consumer ${consumer} takes ${eventName} any more.`);
+    if (!effect) throw new AppError('conflict', `No consumer ${consumer} handles ${eventName} any more.`);
     return effect;
   }
 

@@ -15,7 +15,7 @@ const secrets: readonly [RegExp, string][] = [
  */
 export function describeError(error: unknown): string {
   if (isAppError(error)) return shorten(`${error.code}: ${error.message}`);
-  if (!(error instanceof Error)) return 'Something that is no Error was thrown.';
+  if (!(error instanceof Error)) return 'A value that is not an Error was thrown.';
   const { code } = error as { code?: unknown };
   const message = secrets.reduce((text, [pattern, replacement]) => text.replace(pattern, replacement), error.message);
   return shorten(`${error.name}${typeof code === 'string' ? ` ${code}` : ''}: ${message}`);

@@ -26,7 +26,7 @@ export function writePayload<Payload extends object>(type: Wire<Payload>, payloa
   } catch (error) {
     throw new InvalidPayload('The payload has no JSON.', { cause: error });
   }
-  if (unstorable.test(json)) throw new InvalidPayload('The payload holds U+0000 or half a surrogate pair.');
+  if (unstorable.test(json)) throw new InvalidPayload('The payload contains U+0000 or an unpaired surrogate.');
   if (Buffer.byteLength(json) > maxPayloadBytes)
     throw new InvalidPayload(`The payload is larger than ${maxPayloadBytes} bytes.`);
   check(type, JSON.parse(json), {});

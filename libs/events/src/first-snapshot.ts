@@ -69,6 +69,6 @@ export abstract class FirstSnapshot implements OnApplicationBootstrap, OnModuleD
   /** That the owner starts later is nothing to worry about. */
   private tell(error: unknown): void {
     const isAway = isAppError(error) && error.code === 'unavailable';
-    this.logger[isAway ? 'debug' : 'warn'](`Not fetched yet: ${messageOf(error)}`);
+    this.logger[isAway ? 'debug' : 'warn'](`Cannot fetch the first snapshot; retrying: ${messageOf(error)}`);
   }
 }

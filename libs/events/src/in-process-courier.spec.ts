@@ -69,7 +69,7 @@ describe('the in-process courier', () => {
   it('refuses a service it was not told of, and one that has joined', () => {
     const courier = new InProcessCourier({ services: ['hall'] });
     courier.join('hall', [], nothing);
-    expect(() => courier.join('hall', [], nothing)).toThrow('hall has joined this courier already.');
-    expect(() => courier.join('attic', [], nothing)).toThrow('attic is none of the services of this courier: hall.');
+    expect(() => courier.join('hall', [], nothing)).toThrow('hall has already joined this courier.');
+    expect(() => courier.join('attic', [], nothing)).toThrow('attic is not a service of this courier: hall.');
   });
 });

@@ -51,8 +51,8 @@ export class InProcessCourier implements Courier {
 
   join(service: string, consumers: readonly EventConsumer[], onReady: () => void): CourierLink {
     if (!this.#services.has(service))
-      throw new Error(`${service} is none of the services of this courier: ${[...this.#services].join(', ')}.`);
-    if (this.#members.has(service)) throw new Error(`${service} has joined this courier already.`);
+      throw new Error(`${service} is not a service of this courier: ${[...this.#services].join(', ')}.`);
+    if (this.#members.has(service)) throw new Error(`${service} has already joined this courier.`);
     const member = { lanes: consumers.map((consumer) => new Lane(consumer)), onReady };
     this.#members.set(service, member);
     if (this.missing().length === 0) for (const { onReady: tell } of this.#members.values()) tell();

@@ -165,7 +165,8 @@ export class Inbox {
     const { counts, tries } = found;
     if (counts && tries >= maxTries) return this.bury(consumer, event, tookTooLong, tries);
     if (counts) this.#logger.warn(`${consumer}: ${event.name} ${event.id} failed at try ${tries}: ${tookTooLong}`);
-    else this.#slow.log(consumer, { message: `${consumer}: ${event.name} ${event.id} is retried: ${tookTooLong}` });
+    else
+      this.#slow.log(consumer, { message: `${consumer}: ${event.name} ${event.id} will be retried: ${tookTooLong}` });
     return { retryAfterMs: counts ? backOffMs(timedOut, tries) : backOffMs(this.rules, attempt), reason: tookTooLong };
   }
 

@@ -133,7 +133,7 @@ class JetStreamLink implements CourierLink {
     } catch (error) {
       if (error instanceof JetStreamApiError && error.status >= serverFault) {
         void this.check();
-        throw new CourierAway(`the event stream takes no events: ${error.message}`, { cause: error });
+        throw new CourierAway(`the event stream rejects events: ${error.message}`, { cause: error });
       }
       // Nobody takes the subject, which the client tells as a cause: the stream is gone.
       const streamGone = (error as Error).cause instanceof errors.RequestError;

@@ -59,7 +59,7 @@ export class JetStreamDelivery {
         else await this.deliver(message);
       }
     } catch (error) {
-      this.#logger.warn(`${this.consumer.name} hears no events for the moment: ${String(error)}`);
+      this.#logger.warn(`${this.consumer.name} receives no events; retrying: ${String(error)}`);
     }
   }
 

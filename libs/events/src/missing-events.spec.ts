@@ -121,7 +121,7 @@ describe('a service over JetStream', () => {
   });
 
   it('says what its publisher does not keep any more, goes on, and counts it', async () => {
-    expectErrors(/letters: orders\.placed after position \d and up to 3 are lost/, /statistics: .* are lost/);
+    expectErrors(/letters: orders\.placed after position \d, up to 3, are lost/, /statistics: .* are lost/);
     await world.start();
     await eventually(() => expect(world.app('mail').get(Events).status()).toEqual({ ready: true }));
     await world.orders.place([1]);
@@ -190,7 +190,7 @@ describe('a publisher that does not answer', () => {
     expect(lines).toEqual([]);
     await lookAt(60_000);
     const line =
-      'letters: orders cannot be asked for missing orders.placed, for a minute or longer; what is missing is not seen meanwhile.';
+      'letters: cannot reach orders to check for missing orders.placed, for a minute or longer; missing events stay undetected meanwhile.';
     expect(lines).toEqual([line]);
     isAway = false;
     await lookAt(61_000);

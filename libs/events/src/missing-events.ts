@@ -101,7 +101,7 @@ export class MissingEvents {
       // A publisher that is away is asked again; that a service is not deployed at all is nothing to tell.
       if (isAppError(error) && (error.code === 'unavailable' || error.code === 'deadline_exceeded')) return;
       this.#failed.log(eventName, {
-        message: `Cannot look for missing ${eventName}; retrying: ${describeError(error)}`,
+        message: `Cannot check for missing ${eventName}; retrying: ${describeError(error)}`,
       });
     }
   }
@@ -123,7 +123,7 @@ export class MissingEvents {
     const since = this.#silentSince.get(key) ?? performance.now();
     this.#silentSince.set(key, since);
     if (performance.now() - since < silentMs) return;
-    const message = `${consumer}: ${publisher} cannot be asked for missing ${eventName}, for a minute or longer; what is missing is not seen meanwhile.`;
+    const message = `${consumer}: cannot reach ${publisher} to check for missing ${eventName}, for a minute or longer; missing events stay undetected meanwhile.`;
     this.#failed.log(`silent ${key}`, { message });
   }
 
@@ -168,7 +168,7 @@ export class MissingEvents {
     // Lost, late, or from before anybody awaited them: that cannot be told apart.
     if (found > 0) {
       this.#logger.warn(
-        `${sequence.consumer}: ${found} ${eventName} had not come and were asked of ${publisher}; ${left} could not be taken.`,
+        `${sequence.consumer}: ${found} missing ${eventName} fetched from ${publisher}; ${left} could not be applied.`,
       );
     }
     return left;
@@ -178,7 +178,7 @@ export class MissingEvents {
     if (!(await this.received.giveUp(sequence, after, upTo))) return 0;
     const { consumer, publisher, eventName } = sequence;
     this.#logger.error(
-      `${consumer}: ${eventName} after position ${after} and up to ${upTo} are lost; ${publisher} does not keep them any more.`,
+      `${consumer}: ${eventName} after position ${after}, up to ${upTo}, are lost; ${publisher} no longer keeps them.`,
     );
     return 1;
   }

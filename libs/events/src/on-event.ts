@@ -46,7 +46,7 @@ type Fitting<Payload extends object, Method extends AnyMethod> =
 export function OnEvent<Payload extends object>(type: EventType<Payload>, options: { consumer: string }) {
   const { consumer } = options;
   if (!consumerName.test(consumer))
-    throw new Error(`"${consumer}" is no name for a consumer: use lower-case letters, digits and hyphens.`);
+    throw new Error(`"${consumer}" is not a valid consumer name: use lower-case letters, digits and hyphens.`);
   const subscription: EventSubscription = { type, consumer };
   declaredConsumers.add(consumer);
   return <Method extends AnyMethod>(

@@ -219,7 +219,7 @@ export class Relay {
   }
 
   private pause(error: CourierAway): void {
-    if (!this.#isAway) this.#logger.warn(`Events wait in the outbox: ${error.message}`);
+    if (!this.#isAway) this.#logger.warn(`Cannot publish events; they wait in the outbox: ${error.message}`);
     this.#isAway = true;
     this.#pausedUntilMs = performance.now() + courierPauseMs;
     this.#look = true;

@@ -70,7 +70,7 @@ describe('a full event stream', () => {
     const events = world.app('orders').get(Events);
     await eventually(() => expect(events.streamUsage()?.bytes).toBeGreaterThan(maxBytes * 0.9));
     expect(warnings.toSorted()).toEqual([
-      'Events wait in the outbox: the event stream takes no events: maximum bytes exceeded',
+      'Cannot publish events; they wait in the outbox: the event stream rejects events: maximum bytes exceeded',
       expect.stringMatching(
         /^The event stream ATOLL_EVENTS is \d+ % full .* Furthest behind: mail_\w+, with \d+ events\.$/,
       ),

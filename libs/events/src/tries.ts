@@ -125,7 +125,7 @@ export class Tries {
        FROM inbox WHERE consumer = $1 AND event_id = $2 FOR UPDATE`,
       [consumer, event.id, this.processId, this.goneAfterMs],
     );
-    if (!row) throw new Error('The inbox row is gone that this transaction has just seen.');
+    if (!row) throw new Error('The inbox row that this transaction just read is gone.');
     return row;
   }
 

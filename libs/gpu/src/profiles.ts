@@ -18,7 +18,7 @@ export function timeSliceProfile(board: Board, replicas: number): SliceProfile {
 
 function replicaProfile({ name: boardName, memoryMib }: Board, name: string, replicas: number): SliceProfile {
   if (!Number.isInteger(replicas) || replicas < minReplicas || replicas > maxReplicas) {
-    throw new RangeError(`${boardName} cannot be shared in ${replicas} parts: from ${minReplicas} to ${maxReplicas}.`);
+    throw new RangeError(`${boardName} cannot be shared in ${replicas} parts; use ${minReplicas} to ${maxReplicas}.`);
   }
   const mib = Math.floor(memoryMib / replicas);
   return {

@@ -11,7 +11,7 @@ export class InProcessBus {
 
   /** Registers what answers a subject; throws where something does already. Returns the way to stop. */
   serve(subject: string, responder: Responder): () => void {
-    if (this.#responders.has(subject)) throw new Error(`${subject} is served already.`);
+    if (this.#responders.has(subject)) throw new Error(`${subject} already has a handler.`);
     this.#responders.set(subject, responder);
     return () => {
       if (this.#responders.get(subject) === responder) this.#responders.delete(subject);

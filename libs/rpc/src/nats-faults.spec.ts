@@ -67,7 +67,7 @@ describe('a call over a NATS where things go wrong', () => {
       await answerWith((maker) => [signedMessage(maker, text), signedMessage(maker, text)]);
       expect(await errorOf(ask())).toMatchObject({
         code: 'internal',
-        message: 'The answer of a service could not be read.',
+        message: 'The response of a service could not be read.',
       });
       await answerWith((maker) => [signedMessage(maker, '{"size":1}')]);
       expect(await ask()).toEqual({ size: 1 });
@@ -84,7 +84,7 @@ describe('a call over a NATS where things go wrong', () => {
       ]);
       expect(await errorOf(ask())).toMatchObject({
         code: 'internal',
-        message: 'The answer of a service could not be read.',
+        message: 'The response of a service could not be read.',
       });
     },
   );

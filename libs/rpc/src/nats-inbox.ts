@@ -14,7 +14,7 @@ const name = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
  */
 export function inboxPrefix(reader: string): string {
   if (!name.test(reader))
-    throw new Error(`"${reader}" is no name of a service: use lower-case letters, digits and hyphens.`);
+    throw new Error(`"${reader}" is not a valid service name: use lower-case letters, digits and hyphens.`);
   return `${root}.${reader}`;
 }
 

@@ -175,7 +175,7 @@ export class NatsLink {
         if (attempt > 1) this.#logger.log('NATS is there.');
         return connection;
       } catch (error) {
-        if (attempt === 1) this.#logger.warn(`NATS does not answer, trying on: ${String(error)}`);
+        if (attempt === 1) this.#logger.warn(`Cannot connect to NATS; retrying: ${String(error)}`);
         await delay(reconnectWaitMs, undefined, { signal: this.#stop.signal }).catch(() => undefined);
       }
     }
@@ -199,7 +199,7 @@ export class NatsLink {
     interest.live = connection.subscribe(subject, {
       ...(queue && { queue }),
       callback: (error, message) => {
-        if (error) this.#logger.error(`NATS refuses the subscription to ${subject}: ${error.message}`);
+        if (error) this.#logger.error(`NATS refused the subscription to ${subject}: ${error.message}`);
         else this.#deliver(interest, message);
       },
     });
@@ -225,7 +225,7 @@ export class NatsLink {
     }
     if (this.#stop.signal.aborted) return;
     this.#fall();
-    this.#logger.error('The NATS connection is closed for good.');
+    this.#logger.error('The connection to NATS is closed and will not be reopened');
   }
 
   #rise(): void {
@@ -236,7 +236,7 @@ export class NatsLink {
   #fall(): void {
     if (!this.#up) return;
     this.#up = false;
-    if (!this.#stop.signal.aborted) this.#logger.warn('NATS is away, reconnecting.');
+    if (!this.#stop.signal.aborted) this.#logger.warn('Lost the connection to NATS; reconnecting');
     for (const listener of this.#downListeners) listener();
   }
 }

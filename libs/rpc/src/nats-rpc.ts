@@ -128,9 +128,9 @@ export class NatsRpc extends RpcClient implements OnApplicationShutdown {
       connection.publish(subject, payload, { reply, headers: sealed.headers });
       return undefined;
     } catch (error) {
-      this.logger.warn({ message: `${subject} could not be asked: ${String(error)}`, request_id: context.requestId });
+      this.logger.warn({ message: `${subject} could not be called: ${String(error)}`, request_id: context.requestId });
       if (error instanceof InvalidArgumentError)
-        return new AppError('payload_too_large', 'The request is larger than the message bus takes.');
+        return new AppError('payload_too_large', 'The request is larger than the message bus accepts.');
       return unavailable(service);
     }
   }

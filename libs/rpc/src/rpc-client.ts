@@ -86,7 +86,7 @@ export abstract class RpcClient extends Rpc {
     try {
       payload = encode(input);
     } catch (error) {
-      this.logger.error({ message: `The input of ${subject} has no JSON: ${String(error)}`, request_id: requestId });
+      this.logger.error({ message: `The input of ${subject} is not JSON: ${String(error)}`, request_id: requestId });
       throw new AppError('internal', internalMessage);
     }
     if (Buffer.byteLength(payload) <= maxRequestBytes) return payload;
@@ -104,7 +104,7 @@ export abstract class RpcClient extends Rpc {
   }
 
   #unreadable({ subject }: Operation, { requestId }: CallContext): AppError {
-    this.logger.error({ message: `The answer of ${subject} is not the JSON of an object.`, request_id: requestId });
+    this.logger.error({ message: `The response of ${subject} is not a JSON object.`, request_id: requestId });
     return unreadableAnswer();
   }
 }

@@ -87,7 +87,7 @@ describe.each([
   });
 
   it('does not start without its name', () => {
-    expect(() => transport.strategy({ service: '' })).toThrow('A service needs its name to start');
+    expect(() => transport.strategy({ service: '' })).toThrow('A service needs a name');
   });
 
   it('does not start with two handlers of an operation, one of another service, or one without a contract', async () => {

@@ -61,7 +61,7 @@ export abstract class RpcServer extends Server implements CustomTransportStrateg
   protected constructor(protected readonly options: RpcServerOptions) {
     super();
     if (!options.service)
-      throw new Error('A service needs its name to start: it is the queue group by which replicas share the work.');
+      throw new Error('A service needs a name: it is the NATS queue group that its replicas share.');
     this.#maxInFlight = options.maxInFlight ?? 1000;
     this.#mapError = options.mapError ?? (() => undefined);
   }
@@ -76,7 +76,7 @@ export abstract class RpcServer extends Server implements CustomTransportStrateg
   async drain(timeoutMs = defaultDrainMs): Promise<void> {
     if (await inTime(this.finish(), timeoutMs)) return;
     const requests = this.#inFlight === 1 ? '1 request is' : `${this.#inFlight} requests are`;
-    this.logger.warn(`${requests} still in flight after ${timeoutMs} ms; going on without them.`);
+    this.logger.warn(`${requests} still in flight after ${timeoutMs} ms; stopping without them.`);
   }
 
   override addHandler(
@@ -120,7 +120,7 @@ export abstract class RpcServer extends Server implements CustomTransportStrateg
     try {
       await respond(full ? { error: overloaded() } : await this.#answer(handler, request));
     } catch (error) {
-      this.logger.error({ message: `The answer could not be sent: ${String(error)}`, request_id: context.requestId });
+      this.logger.error({ message: `The response could not be sent: ${String(error)}`, request_id: context.requestId });
     } finally {
       this.#inFlight -= 1;
       if (this.#inFlight === 0) this.#idle.splice(0).forEach((resolve) => resolve());
@@ -174,7 +174,7 @@ export abstract class RpcServer extends Server implements CustomTransportStrateg
 }
 
 function overloaded(): AppError {
-  return new AppError('unavailable', 'The service has too much to do at the moment.', { retryAfterSeconds: 1 });
+  return new AppError('unavailable', 'The service is overloaded.', { retryAfterSeconds: 1 });
 }
 
 function parse(payload: string): unknown {

@@ -76,7 +76,7 @@ describe.each([
 
   it('tells a caller of a newer release that the service is to be upgraded, whatever else it does not take, and logs it once', async () => {
     const sentence = (field: string) =>
-      `The service probe is of an older release, which does not know the field ${field}: it is being upgraded.`;
+      `The service probe is of an older release that does not know the field ${field}. It is being upgraded.`;
     const newer: [field: string, input: object][] = [
       ['network', { network: 'n' }],
       ['items.0.other', { items: [{ name: 'fine', other: 1 }] }],
@@ -193,7 +193,7 @@ describe.each([
   it('tells of an answer beyond 64 MiB', async () => {
     const text = 'x'.repeat(64 * 1024 * 1024);
     service.answer = () => Promise.resolve({ text });
-    expect((await errorOf(ask({}, 60_000))).message).toBe('The answer would be larger than 64 MiB.');
+    expect((await errorOf(ask({}, 60_000))).message).toBe('The response would be larger than 64 MiB.');
   });
 
   it('carries an error that is longer than one message', async () => {

@@ -64,5 +64,5 @@ async function partsOf(ids: readonly string[], { entries }: WholeListing, pace: 
 /** Nobody waits for the rest of a listing that is late. */
 function requireTime(context: CallContext): void {
   if (remainingMs(context) === 0)
-    throw new AppError('deadline_exceeded', 'The listing could not be made in time. Send limit and page.');
+    throw new AppError('deadline_exceeded', 'The listing took too long. Send limit and page to read it in parts.');
 }

@@ -11,7 +11,7 @@ export const internalMessage = 'Something went wrong on our side.';
 /** JSON of what goes over the wire. Throws where a value has none: a BigInt, a cycle, undefined. */
 export function encode(value: unknown): string {
   const json = JSON.stringify(value) as string | undefined;
-  if (json === undefined) throw new TypeError('Only an object goes over the wire.');
+  if (json === undefined) throw new TypeError('Only an object can be sent.');
   return json;
 }
 
@@ -23,15 +23,15 @@ export function encodeAnswer(value: unknown): JsonText {
 /** The error that tells of an answer beyond the limit, or undefined. */
 export function answerTooLarge(bytes: number): AppError | undefined {
   if (bytes <= maxReplyBytes) return undefined;
-  return new AppError('internal', `The answer would be larger than ${maxReplyBytes / 1024 / 1024} MiB.`);
+  return new AppError('internal', `The response would be larger than ${maxReplyBytes / 1024 / 1024} MiB.`);
 }
 
 export function unreadableAnswer(): AppError {
-  return new AppError('internal', 'The answer of a service could not be read.');
+  return new AppError('internal', 'The response of a service could not be read.');
 }
 
 export function deadlineExceeded(): AppError {
-  return new AppError('deadline_exceeded', 'The answer did not come in time.');
+  return new AppError('deadline_exceeded', 'The service did not respond in time.');
 }
 
 export function unavailable(service: string): AppError {
@@ -42,6 +42,6 @@ export function unavailable(service: string): AppError {
 
 /** What a caller is told where a service that is still to be upgraded does not know a field. */
 export function olderRelease(service: string, field: string): AppError {
-  const message = `The service ${service} is of an older release, which does not know the field ${field}: it is being upgraded.`;
+  const message = `The service ${service} is of an older release that does not know the field ${field}. It is being upgraded.`;
   return new AppError('unavailable', message, { retryAfterSeconds: 10 });
 }

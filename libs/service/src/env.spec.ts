@@ -52,7 +52,7 @@ describe('the environment', () => {
       }
       expect(loadEnv(Cleaning, { ATOLL_TIDE_RETENTION: '30' })).toEqual({ tideRetentionDays: 30 });
       const fault =
-        'The environment is not usable:\n  ATOLL_TIDE_RETENTION must be a whole number of days from 1 to 30';
+        'Invalid environment variables:\n  ATOLL_TIDE_RETENTION must be a whole number of days from 1 to 30';
       expect(() => loadEnv(Cleaning, { ATOLL_TIDE_RETENTION: given })).toThrow(new Error(fault));
     },
   );

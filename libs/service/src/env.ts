@@ -50,6 +50,6 @@ export function loadEnv<Env extends object>(type: Wire<Env>, source: NodeJS.Proc
     const lines = (error.details.errors ?? []).map(
       ({ path, message }) => `  ${message.replace(new RegExp(`^${path}\\b`), names.get(path) ?? path)}`,
     );
-    throw new Error(`The environment is not usable:\n${lines.join('\n')}`);
+    throw new Error(`Invalid environment variables:\n${lines.join('\n')}`);
   }
 }

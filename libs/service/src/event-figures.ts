@@ -19,7 +19,7 @@ export function observeEvents(metrics: Registry, services: readonly RunningServi
       },
     });
   add('atoll_outbox_pending', 'Events that are committed and not yet on their way.', ({ outbox }) => outbox.pending());
-  add('atoll_dead_letters', 'Events whose effect failed for good.', ({ deadLetters }) => deadLetters.count());
+  add('atoll_dead_letters', 'Events that could not be handled.', ({ deadLetters }) => deadLetters.count());
   add(
     'atoll_events_missing',
     'Events that were published and that a consumer of this service does not have.',
@@ -30,7 +30,7 @@ export function observeEvents(metrics: Registry, services: readonly RunningServi
   );
   add(
     'atoll_event_stream_limit_bytes',
-    'Size at which the event stream of JetStream takes no more events.',
+    'Size at which the event stream of JetStream rejects further events.',
     ({ events }) => Promise.resolve(events.streamUsage()?.maxBytes),
   );
 }

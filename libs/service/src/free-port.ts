@@ -18,8 +18,7 @@ export async function requireFreePort(port: number, host: string, command: strin
     const wanted = port === 0 ? anyPorts.first + randomInt(anyPorts.count) : port;
     const why = await whyNot(wanted, host);
     if (why === undefined) return wanted;
-    if (why === 'EACCES')
-      throw new Error(`port ${wanted} may be opened by root alone. Choose another: PORT=3000 ${command}`);
+    if (why === 'EACCES') throw new Error(`only root may open port ${wanted}. Choose another: PORT=3000 ${command}`);
     if (why !== 'EADDRINUSE') throw new Error(`HOST is ${JSON.stringify(host)}, ${noAddress}`);
     if (port !== 0)
       throw new Error(`port ${port} is taken by another program. Choose another: PORT=${port + 1} ${command}`);

@@ -79,7 +79,7 @@ describe('the session of a tab', () => {
     const { tab: only, told } = tab();
     await only.logIn('ada', 'secret');
     fake.server.answers.set('/user/logout', { status: 503, body: {} });
-    await expect(only.logOut()).rejects.toThrow('the log-out was refused (503)');
+    await expect(only.logOut()).rejects.toThrow('The log-out failed (503)');
     expect(told).toEqual(['in as ada', 'out: logged_out']);
   });
 

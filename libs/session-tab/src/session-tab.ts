@@ -173,7 +173,7 @@ export class SessionTab {
   async logOut(): Promise<void> {
     try {
       const { ok, status } = await this.#post('/user/logout', undefined, logOutPatienceMs);
-      if (!ok) throw new Error(`The session may go on: the log-out was refused (${status}).`);
+      if (!ok) throw new Error(`The log-out failed (${status}); the session may still be open.`);
     } finally {
       browser.localStorage.setItem(stampKey, `${Date.now()} ${crypto.randomUUID()}`);
       this.#channel.postMessage('logged out');

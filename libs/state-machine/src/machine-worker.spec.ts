@@ -70,7 +70,7 @@ describe('a step that an outage of the database ends', () => {
     harbour.dataSource.query(`UPDATE berth SET deadline_at = now() - interval '1 s' WHERE berth_id = $1`, [id]);
   const warnings = () => jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
   const cutShort = ({ mock }: { mock: { calls: unknown[][] } }) =>
-    mock.calls.filter(([line]) => /cut short/.test(String(line)));
+    mock.calls.filter(([line]) => /were interrupted/.test(String(line)));
   afterEach(() => void jest.restoreAllMocks());
 
   it.each([false, true])(
@@ -106,7 +106,9 @@ describe('a step that an outage of the database ends', () => {
 
   it('is an error where its state is given up for it', async () => {
     warnings();
-    expectErrors(/A step of berth in dredging is given up: What it needs did not answer/);
+    expectErrors(
+      /A step of berth in dredging failed for good: A service or database that the step needs is unavailable/,
+    );
     harbour.machine.does.dredging = ({ berthId }) => overdue(berthId).then(cutOff);
     const id = await harbour.ask();
     await harbour.worker().settle();

@@ -109,7 +109,8 @@ export class OutcomeWriter<Row extends MachineRow, State extends string, Event e
     if (isOutage && (!at.isOverdue || !rule || (rule.givesBack && row.attempts === 0))) {
       return this.release(manager, row, {}, at, afterOutageMs);
     }
-    if (isOutage) this.logger.error(`A step of ${this.machine.definition.id} in ${row.state} is given up: ${message}`);
+    if (isOutage)
+      this.logger.error(`A step of ${this.machine.definition.id} in ${row.state} failed for good: ${message}`);
     const attempts = row.attempts + 1;
     const isHopeless = isPermanent && !(rule?.givesBack && row.furtherLanes.length >= attempts);
     if (rule && (isHopeless || at.isOverdue || attempts >= (rule.tries ?? Infinity))) {
@@ -129,7 +130,7 @@ export class OutcomeWriter<Row extends MachineRow, State extends string, Event e
   ): Promise<void> {
     const free = { claimedUntil: null } as Partial<Row>;
     const moved = await this.machine.moveAll(manager, rows, event, { actor: this.actor }, free, error ?? null);
-    if (moved.length < rows.length) throw new Error(`${event} leads nowhere from ${rows[0]?.state}.`);
+    if (moved.length < rows.length) throw new Error(`${event} is not a transition from ${rows[0]?.state}.`);
   }
 }
 

@@ -58,13 +58,18 @@ export async function runStep<Row extends MachineRow, State extends string, Even
     if (error instanceof StepFailed)
       return { code: error.code, message: error.message, isPermanent: error.isPermanent };
     const isTimedOut = timeout.aborted && queued.ms < timeoutMs / 2;
-    if (isTimedOut) return { code: 'timeout', message: 'There was no answer in time.', isPermanent: false };
+    if (isTimedOut) return { code: 'timeout', message: 'There was no response in time.', isPermanent: false };
     if (timeout.aborted || isOutage(error)) {
       const cause = timeout.aborted
-        ? new AppError('unavailable', 'They waited for connections to the database.')
+        ? new AppError('unavailable', 'Timed out waiting for database connections.')
         : error;
-      outages.log('warn', `Steps of ${machine.definition.id} are cut short; they will run again`, cause);
-      return { code: 'unavailable', message: 'What it needs did not answer.', isPermanent: false, isOutage: true };
+      outages.log('warn', `Steps of ${machine.definition.id} were interrupted; they will run again`, cause);
+      return {
+        code: 'unavailable',
+        message: 'A service or database that the step needs is unavailable.',
+        isPermanent: false,
+        isOutage: true,
+      };
     }
     logger.error(`A step of ${machine.definition.id} in ${rows[0]?.state} failed: ${messageOf(error)}`);
     return { code: 'internal', message: 'An internal error.', isPermanent: false };

@@ -85,7 +85,7 @@ class Owner {
   ): Partial<TeamUpdate> {
     const ids = [...this.#live.keys()];
     const id = kind === 'create' ? newId() : (ids[at % ids.length] ?? '');
-    // The default workspace lives as long as its team.
+    // The default workspace cannot be deleted; it is deleted with its team.
     const isDeleted = kind === 'delete workspace' && id !== this.#first;
     const last = kind === 'delete workspace' ? (this.#live.get(id) ?? '') : name;
     if (isDeleted) this.#live.delete(id);

@@ -23,7 +23,7 @@ describe('a zone', () => {
   });
 
   it.each(['', 'Mars/Olympus', 'local', '+05:45', '-08', 'Asia/Kathmandu ', '../etc/passwd'])('is not %j', (name) => {
-    const message = 'timezone must be a zone of the tz database that is known here, such as Asia/Kathmandu';
+    const message = 'timezone must be a time zone that this platform knows, such as Asia/Kathmandu';
     expect(refusalOf(name)).toEqual(['invalid_input', [{ path: 'timezone', code: 'knownZone', message }]]);
   });
 

@@ -123,11 +123,7 @@ function clockOf(name: string): Intl.DateTimeFormat {
       if (!(error instanceof RangeError)) throw error;
     }
   }
-  throw invalidField(
-    'timezone',
-    'knownZone',
-    'must be a zone of the tz database that is known here, such as Asia/Kathmandu',
-  );
+  throw invalidField('timezone', 'knownZone', 'must be a time zone that this platform knows, such as Asia/Kathmandu');
 }
 
 function readYear(clock: Intl.DateTimeFormat, year: number): Reading[] {

@@ -104,7 +104,7 @@ export class PricesService {
     if (known && known.unit !== unit) {
       throw new AppError(
         'conflict',
-        `${sku} is priced by the unit "${known.unit}": all prices of a SKU have one unit.`,
+        `${sku} is priced by the unit "${known.unit}": all prices of a SKU must use the same unit.`,
       );
     }
   }
@@ -172,11 +172,11 @@ function requireForce({ force = false }: CreatePrice, { is_past, same_start }: P
     throw invalidField(
       'valid_from',
       'isPast',
-      'must not be in the past: `force: true` sets the price back and re-rates what it touches.',
+      'must not be in the past; send `force: true` to set a past price and re-rate the usage it covers.',
     );
   }
   if (same_start)
-    throw new AppError('conflict', 'There is a price with this start already: `force: true` takes its place.');
+    throw new AppError('conflict', 'A price with this valid_from exists already; send `force: true` to replace it.');
 }
 
 /** Prices hold to the millisecond, as facts do. */
@@ -187,6 +187,6 @@ function readStart(text: string): string {
   throw invalidField(
     'valid_from',
     'isInstant',
-    'must be an instant of 2000 or later, to the millisecond, such as 2026-10-01T00:00:00.000Z.',
+    'must be an instant in the year 2000 or later, to the millisecond, such as 2026-10-01T00:00:00.000Z.',
   );
 }

@@ -108,7 +108,7 @@ describe('reports beyond the bounds', () => {
     await locking.release();
     expect([code, details]).toEqual(['deadline_exceeded', {}]);
     expect(message).toBe(
-      'There is too much usage to read it in time. Ask for a shorter range, or for a workspace by itself.',
+      'There is too much usage to read in time. Ask for a shorter range, or for a single workspace.',
     );
   });
 

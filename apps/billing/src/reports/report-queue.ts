@@ -105,7 +105,7 @@ export class ReportQueue {
     waiting.refuse(
       team.running >= this.settings.reportsPerTeam
         ? new AppError('too_many_requests', 'Too many requests. Please try again later.', { retryAfterSeconds })
-        : new AppError('unavailable', 'Too many reports are asked for at the moment.', { retryAfterSeconds }),
+        : new AppError('unavailable', 'Too many reports are being generated.', { retryAfterSeconds }),
     );
   }
 
@@ -117,11 +117,11 @@ export class ReportQueue {
 
 /** The database is there, and would be as long about it again. */
 function tooMuch(cause: unknown): AppError {
-  const message = 'There is too much usage to read it in time. Ask for a shorter range, or for a workspace by itself.';
+  const message = 'There is too much usage to read in time. Ask for a shorter range, or for a single workspace.';
   return new AppError('deadline_exceeded', message, {}, { cause });
 }
 
 /** Nobody waits for the rest of a report that is late. */
 function requireTime(context: CallContext): void {
-  if (remainingMs(context) === 0) throw new AppError('deadline_exceeded', 'The report could not be made in time.');
+  if (remainingMs(context) === 0) throw new AppError('deadline_exceeded', 'The report took too long to generate.');
 }

@@ -43,7 +43,7 @@ export function conflictOf(facts: readonly Fact[]): AppError {
     code: 'otherContent',
     message: `events.${index}: the id ${id} of the source ${source} stands for a fact with other content already`,
   }));
-  return new AppError('conflict', `${errors[0]?.message}. Nothing of the batch was stored.`, { errors });
+  return new AppError('conflict', `${errors[0]?.message}. No fact of the batch was stored.`, { errors });
 }
 
 function factOf(event: UsageEvent, index: number): Fact {

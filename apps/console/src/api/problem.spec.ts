@@ -43,7 +43,7 @@ it('how long to wait is told in words', () => {
 
 it('a link that is good for nothing is told from a wrong password', () => {
   const refused = (detail: string) => isOfDeadLink(new Problem(401, 'unauthenticated', detail, null));
-  expect(refused('The link cannot be used: it was used before, has expired, or was replaced. Ask for another.')).toBe(
+  expect(refused('The link cannot be used: it was already used, has expired or was replaced. Request another.')).toBe(
     true,
   );
   expect(refused('This address has an account already: the password must be the one it has.')).toBe(false);
@@ -64,9 +64,9 @@ it('a fault of a part of a field is one of the field', () => {
 });
 
 it.each([
-  ['This takes a log-in of the last 10 minutes. Log in again.', true],
-  ['This takes a log-in with your second factor. Log in again, with it.', true],
-  ['A second factor is required where such a key reaches. Add one, or log in with it.', true],
+  ['This needs a log-in within the last 10 minutes. Log in again.', true],
+  ['This needs a log-in with your second factor. Log in again, with it.', true],
+  ['A team that such a key opens requires a second factor. Add one, or log in with it.', true],
   ['The role viewer may not do this.', false],
 ])('%s A new log-in helps: %s', (detail, helps) => {
   expect(takesNewLogIn(new Problem(403, 'forbidden', detail, null))).toBe(helps);

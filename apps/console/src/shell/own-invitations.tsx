@@ -61,8 +61,7 @@ function OwnInvitation({ team: { id, name, role }, userId }: { team: User['teams
           title={`Decline the invitation to ${name}`}
           question={
             <p>
-              You join the team only if it invites you again. Its link opens nothing any more, and your key to the team
-              ends.
+              You join the team only if it invites you again. Its link stops working, and your key to the team ends.
             </p>
           }
           trigger={<Button isSmall>Decline</Button>}

@@ -55,7 +55,7 @@ describeWhere(browserLack(), 'a form in the console', () => {
     await page.getByRole('button', { name: 'Delete the team' }).click();
     await dialog.getByLabel(/^Type /).fill('Another name');
     await dialog.getByRole('button', { name: 'Delete', exact: true }).click();
-    await dialog.getByRole('alert').getByText('The name is another one.').waitFor();
+    await dialog.getByRole('alert').getByText('The name does not match.').waitFor();
     expect(await dialog.getByText('No connection').count()).toBe(0);
     expect(await violations(page, ['[aria-hidden="true"]'])).toEqual([]);
     await picture(page, 'story-form-refused');

@@ -75,7 +75,7 @@ describeWhere(browserLack(), 'an invitation in the console', () => {
     };
     // Before anybody has chosen a password for it.
     await open(links[1] ?? '');
-    await invited.page.getByRole('heading', { name: 'This link cannot be used any more' }).waitFor();
+    await invited.page.getByRole('heading', { name: 'This link is no longer valid' }).waitFor();
     expect(await violations(invited.page)).toEqual([]);
     await invited.page.getByRole('link', { name: 'Log in' }).waitFor();
     // The next link is opened in the same tab, where only what stands behind # changes.

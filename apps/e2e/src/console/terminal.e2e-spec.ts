@@ -88,7 +88,7 @@ describeWhere(browserLack(), 'a terminal in the console', () => {
     });
     expect(removed.status).toBeLessThan(300);
     await page
-      .getByText(/You may not use the pods of this team any more\.|Log in to Atoll/)
+      .getByText(/You may no longer use the pods of this team\.|Log in to Atoll/)
       .first()
       .waitFor();
   });

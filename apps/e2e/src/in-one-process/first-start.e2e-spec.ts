@@ -151,7 +151,7 @@ describe('a start', () => {
     [
       'those of the gateway',
       { ATOLL_LIMITS: 'no' },
-      'The environment is not usable:\n  ATOLL_LIMITS must be on or off',
+      'Invalid environment variables:\n  ATOLL_LIMITS must be on or off',
     ],
   ])('that is refused for %s says so and nothing else, before it starts anything', async (_cause, env, sentence) => {
     const port = String(await freePort());
@@ -193,7 +193,7 @@ describe('a start', () => {
     const { code, output } = await run('apps/platform/src/admin-key.js', { ATOLL_DATA_DIR: join(folder, 'elsewhere') });
     expect([code, output]).toEqual([
       1,
-      `Nothing was done: ${join(folder, 'elsewhere')} holds no platform. Say where it is by ATOLL_DATA_DIR, or where its database is by DATABASE_URL.\n`,
+      `Nothing was done: ${join(folder, 'elsewhere')} contains no platform. Set ATOLL_DATA_DIR to its data folder, or DATABASE_URL to its database.\n`,
     ]);
   });
 });

@@ -5,7 +5,7 @@ const text = { type: 'string' as const };
 /** The headers of answers, each described once, under `components`. */
 export const answerHeaders = {
   'X-Request-Id': {
-    description: 'Names the request in the logs: as it was sent, or made for it.',
+    description: 'Id of the request in the logs, as sent or generated.',
     required: true,
     schema: text,
   },

@@ -35,7 +35,7 @@ export class LargeAnswers {
     }
     const all = [...this.unread.values()].reduce((sum, bytes) => sum + bytes, 0);
     if (all >= this.limits.ofAll)
-      throw new AppError('unavailable', 'Too many long answers are being read at the moment.', details);
+      throw new AppError('unavailable', 'Too many large responses are being read.', details);
   }
 
   /** A listing that is whole unless `limit` is sent: the whole may be long, and is passed on as it comes. */

@@ -30,7 +30,7 @@ export const errorKinds = {
   forbidden: {
     status: 403,
     title: 'Not allowed',
-    advice: 'Your role does not reach this operation. Ask a team_owner or team_admin of the team, or the operator.',
+    advice: 'Your role does not allow this operation. Ask a team_owner or team_admin of the team, or the operator.',
   },
   ip_not_allowed: {
     status: 403,
@@ -52,7 +52,7 @@ export const errorKinds = {
   not_found: {
     status: 404,
     title: 'Not found',
-    advice: 'Check the path and the identifiers. What belongs to a team you are no member of is not found either.',
+    advice: 'Check the path and the identifiers. Objects of teams that you do not belong to are not found either.',
   },
   method_not_allowed: {
     status: 405,
@@ -63,7 +63,7 @@ export const errorKinds = {
     status: 409,
     title: 'Conflict',
     advice:
-      'The state of the object, or one of the same name, stands against it. Read the object, then decide. A request with the same idempotency key may still be running.',
+      'The state of the object, or an object with the same name, conflicts with the request. Read the object, then decide. A request with the same idempotency key may still be running.',
   },
   port_in_use: {
     status: 409,
@@ -94,7 +94,7 @@ export const errorKinds = {
   idempotency_mismatch: {
     status: 422,
     title: 'Idempotency key used before',
-    advice: 'The key was used for another request within 24 hours. Take a new key for a new request.',
+    advice: 'The key was used for another request within the last 24 hours. Use a new key for a new request.',
   },
   spec_mismatch: {
     status: 422,

@@ -76,7 +76,7 @@ export class Problem {
     type: String,
     isArray: true,
     required: false,
-    description: 'Ways to take that step.',
+    description: 'Ways to provide the second factor.',
     example: ['totp'],
   })
   methods?: string[];

@@ -20,16 +20,19 @@ interface Refusal {
 
 const methods = 'GET, HEAD, POST, PUT, DELETE';
 
-const noRequest: Refusal = { status: 400, error: new AppError('invalid_input', 'This is no HTTP request.') };
+const noRequest: Refusal = { status: 400, error: new AppError('invalid_input', 'This is not an HTTP request.') };
 const byCode: Record<string, Refusal> = {
   HPE_HEADER_OVERFLOW: {
     status: 431,
-    error: new AppError('payload_too_large', 'The request line and headers are too long, or too many: 16 KiB in all.'),
+    error: new AppError('payload_too_large', 'The request line and headers are larger than 16 KiB in all.'),
   },
-  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, error: new AppError('invalid_input', 'The request did not come in time.') },
+  ERR_HTTP_REQUEST_TIMEOUT: {
+    status: 408,
+    error: new AppError('invalid_input', 'The request was not received in time.'),
+  },
   HPE_INVALID_METHOD: {
     status: 405,
-    error: new AppError('method_not_allowed', `There is no such method here, only ${methods}.`),
+    error: new AppError('method_not_allowed', `This method is not supported. Use ${methods}.`),
     headers: { allow: methods },
   },
 };
@@ -75,7 +78,7 @@ export function answerSocketError(error: SocketError, socket: Duplex, noted: Not
 
 const tunnelRefusal = {
   status: 405,
-  error: new AppError('method_not_allowed', 'This is no proxy: CONNECT is not served.'),
+  error: new AppError('method_not_allowed', 'This server is not a proxy; CONNECT is not supported.'),
   headers: { allow: methods },
 };
 

@@ -38,7 +38,7 @@ export class Answered {
   /** What was refused before it was a request: no HTTP, too large a head, too slow. */
   recordUnread(status: number, requestId: string): void {
     this.#unread.inc({ status: String(status) });
-    this.#log.info({ status, request_id: requestId }, 'refused unread');
+    this.#log.info({ status, request_id: requestId }, 'request rejected before it was read');
   }
 
   record(request: FastifyRequest, reply: FastifyReply): void {

@@ -15,10 +15,10 @@ import { tidySchemas } from './tidy-schemas.js';
 
 const description = `The control plane of a GPU cloud.
 
-Every error, from whichever layer, is an \`application/problem+json\` body; [the codes](/api/docs/errors).
+Every error is an \`application/problem+json\` body; [the codes](/api/docs/errors).
 Requests are refused in this order: credentials (401), address (403), rate limit (429), route (404, 405, 410), input (400), object (404, 403).
-A call that waits too long behind others of its team is refused (429) after its input was read.
-Unknown body fields and query parameters are refused. An object of another team is answered like one that does not exist.`;
+A request that waits too long behind other requests of its team is refused (429) after its input was read.
+Unknown body fields and query parameters are refused. An object of another team is reported as not found.`;
 
 /** The OpenAPI 3.1 document, from the same classes that validate. */
 export function openApiDocument(app: INestApplication): OpenAPIObject {

@@ -7,7 +7,7 @@ export const tags: readonly (readonly [name: string, description: string])[] = [
   ['Billing', 'Usage and its cost, by team, workspace, pool and volume.'],
   ['Prices and usage', 'Prices of SKUs, and facts about what resources hold. Requires platform_admin.'],
   ['GPU inventory', 'Regions, their GPU services (gpuaas), and nodes. Requires platform_admin.'],
-  ['GPU pools', 'GPUs that are shared in one way, and their free capacity.'],
+  ['GPU pools', 'GPUs that are shared in the same way, and their free capacity.'],
   ['Pool subscriptions', 'Capacity that a team holds in a pool.'],
   ['Workloads', 'Workloads that run on a subscription.'],
   ['Pods', 'Containers on the GPU slices of a subscription.'],
@@ -20,6 +20,6 @@ export const tags: readonly (readonly [name: string, description: string])[] = [
   ['Connections', 'Addresses of pods and services, and instances that may attach to a GPU service.'],
   ['User', 'The caller: profile and API keys.'],
   ['Sessions', 'Log-in, its sessions, passwords and one-time links.'],
-  ['Operation', 'What waits and what has failed, over all services. Requires platform_admin.'],
+  ['Operation', 'Pending and failed work of all services. Requires platform_admin.'],
   ['Removed', 'Paths that were removed, and their replacements.'],
 ];

@@ -136,9 +136,7 @@ export class NatsBuckets implements Buckets {
       if (isUnchanged || (await putIfUnchanged(kv, key, String(fullAtMs), revision))) return records;
       await delay(Math.random() * longestDelayMs);
     }
-    this.#logger.warn(
-      'Other replicas change a rate limit all the time; some requests are counted by this process alone.',
-    );
+    this.#logger.warn('Replicas contend for a rate limit; some requests are counted by this process only');
     return null;
   }
 

@@ -76,5 +76,8 @@ function keepNumbersOf(
 }
 
 function unsupported(): AppError {
-  return new AppError('unsupported_media_type', 'A body is taken as application/json in UTF-8 only, not encoded.');
+  return new AppError(
+    'unsupported_media_type',
+    'Send the body as application/json in UTF-8, without content encoding.',
+  );
 }

@@ -28,7 +28,7 @@ export function callContext(
 /** The context of the call that a handler makes. */
 export const Context = createParamDecorator((_data: unknown, context: ExecutionContext): CallContext => {
   const { callContext: prepared } = context.switchToHttp().getRequest<FastifyRequest>();
-  if (!prepared) throw new Error('A public route has no caller to call in the name of.');
+  if (!prepared) throw new Error('A public route has no caller.');
   return prepared;
 });
 

@@ -91,6 +91,6 @@ function holderOf(caller: Caller): string | undefined {
 /** A service that hangs is no fault of those who wait for it. */
 function refusal({ stalled }: Refused): AppError {
   return stalled
-    ? new AppError('unavailable', 'Earlier calls of your team have not been answered yet.', { retryAfterSeconds: 2 })
+    ? new AppError('unavailable', 'Earlier requests of your team are still being processed.', { retryAfterSeconds: 2 })
     : new AppError('too_many_requests', 'Too many requests. Please try again later.', { retryAfterSeconds: 1 });
 }

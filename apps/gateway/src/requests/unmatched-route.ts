@@ -20,5 +20,5 @@ export function unmatchedRoute(request: FastifyRequest, reply: FastifyReply): Ap
   if (allowed.length === 0 || allowed.includes(request.method))
     return new AppError('not_found', 'There is nothing at this path.');
   reply.header('allow', allowed.join(', '));
-  return new AppError('method_not_allowed', `This path takes ${allowed.join(', ')}.`);
+  return new AppError('method_not_allowed', `This path supports only ${allowed.join(', ')}.`);
 }

@@ -31,7 +31,7 @@ export class BaremetalNodesController {
     202,
     BaremetalNode,
     'Register a bare-metal node',
-    'Registers a host and begins to check it. It is `Available` once it was reached, its host key pinned, and its specs found as declared. Requires platform_admin.',
+    'Registers a host and starts to check it. It becomes `Available` once it is reachable, its host key is pinned and its specs match. Requires platform_admin.',
   )
   registerBaremetalNode(@Body() body: RegisterBaremetalNode, @Context() context: CallContext): Promise<BaremetalNode> {
     return this.rpc.call(baremetalNodes.register, body, context);
@@ -64,7 +64,7 @@ export class BaremetalNodesController {
     200,
     BaremetalNode,
     'Update a bare-metal node',
-    'Changes how the host is logged in to, whether it takes new tenants, and what becomes of it after them. Requires platform_admin.',
+    'Changes the credential of the host, whether it accepts new tenants, and how it is cleaned after them. Requires platform_admin.',
   )
   updateBaremetalNode(
     @Param() path: BaremetalNodePath,
@@ -79,7 +79,7 @@ export class BaremetalNodesController {
     202,
     BaremetalNode,
     'Check a bare-metal node',
-    'Begins to check a host again; one that could not be cleaned is cleaned at once instead. It must be free. Requires platform_admin.',
+    'Starts a new check of a host, or cleans it first if its last cleaning failed. The host must be free. Requires platform_admin.',
   )
   checkBaremetalNode(@Param() path: BaremetalNodePath, @Context() context: CallContext): Promise<BaremetalNode> {
     return this.rpc.call(baremetalNodes.check, path, context);
@@ -90,7 +90,7 @@ export class BaremetalNodesController {
     200,
     BaremetalNode,
     'Accept the specs of a bare-metal node',
-    'Offers a host although its last check found other specs than declared. Requires platform_admin.',
+    'Makes a host available although its last check found specs that differ from the declared ones. Requires platform_admin.',
   )
   acceptBaremetalNode(@Param() path: BaremetalNodePath, @Context() context: CallContext): Promise<BaremetalNode> {
     return this.rpc.call(baremetalNodes.accept, path, context);
@@ -114,7 +114,7 @@ export class BaremetalNodesController {
     204,
     Nothing,
     'Answer a reinstall call',
-    'Says what became of a reinstall that the platform had asked a hook for. Takes no API key: the token of the call is its credential, good once. Counts as a request without credentials.',
+    'Reports the result of a reinstall that the platform requested through a hook. Needs no API key: the single-use token is the credential. Rate limits count it as a request without credentials.',
   )
   async answerReinstall(
     @Body() body: ReinstallCallback,

@@ -24,7 +24,7 @@ export class BaremetalController {
     202,
     BaremetalInstance,
     'Request a bare-metal host',
-    'Requests a host that meets the requirements. It waits where none is free, and is billed from `Active` on. Requires team_owner, team_admin or member.',
+    'Requests a host that meets the requirements. The request waits until one is free; billing starts when the instance is `Active`. Requires team_owner, team_admin or member.',
   )
   @Refuses('spec_mismatch')
   requestBaremetal(@Body() body: RequestBaremetal, @Context() context: CallContext): Promise<BaremetalInstance> {
@@ -58,7 +58,7 @@ export class BaremetalController {
     202,
     BaremetalInstance,
     'End a bare-metal instance',
-    'Cancels a request, or releases a host; billing ends with this call. May be repeated. Requires team_owner, team_admin or member.',
+    'Cancels a request or releases a host. Billing ends with this call, which may be repeated. Requires team_owner, team_admin or member.',
   )
   endBaremetal(@Param() path: BaremetalPath, @Context() context: CallContext): Promise<BaremetalInstance> {
     return this.rpc.call(baremetal.end, path, context);
@@ -70,7 +70,7 @@ export class BaremetalController {
     200,
     BaremetalCredentials,
     'Get the credentials of a bare-metal instance',
-    'Returns what an ordinary SSH client logs in with, while the instance is `Active`. Each read is recorded. Requires team_owner, team_admin or member.',
+    'Returns the SSH credentials of the instance while it is `Active`. Each read is recorded. Requires team_owner, team_admin or member.',
   )
   getBaremetalCredentials(
     @Param() path: BaremetalPath,

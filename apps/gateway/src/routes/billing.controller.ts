@@ -35,7 +35,7 @@ export class BillingController {
   @AnswersJson(
     BillingReport,
     'Get the bill of a team',
-    'Returns what the team used and what it cost, by interval. Requires team_owner, team_admin or billing_viewer.',
+    'Returns the usage and cost of the team, by interval. Requires team_owner, team_admin or billing_viewer.',
   )
   getTeamBilling(@Param() query: TeamBillingQuery, @Context() context: CallContext): Promise<PassedOn> {
     return this.ask(billingReports.team, query, context);
@@ -45,7 +45,7 @@ export class BillingController {
   @AnswersJson(
     BillingReport,
     'Get the bill of a workspace',
-    'Returns what the workspace used and what it cost, by interval. Requires team_owner, team_admin or billing_viewer.',
+    'Returns the usage and cost of the workspace, by interval. Requires team_owner, team_admin or billing_viewer.',
   )
   getWorkspaceBilling(@Param() query: WorkspaceBillingQuery, @Context() context: CallContext): Promise<PassedOn> {
     return this.ask(billingReports.workspace, query, context);
@@ -55,7 +55,7 @@ export class BillingController {
   @AnswersJson(
     WorkspacesReport,
     'Get the bill of a team by workspace',
-    'Returns what the team used and what it cost, by workspace and interval. Requires team_owner, team_admin or billing_viewer.',
+    'Returns the usage and cost of the team, by workspace and interval. Requires team_owner, team_admin or billing_viewer.',
   )
   getTeamBillingByWorkspace(@Param() query: TeamBillingQuery, @Context() context: CallContext): Promise<PassedOn> {
     return this.ask(billingReports.byWorkspace, query, context);
@@ -65,7 +65,7 @@ export class BillingController {
   @AnswersJson(
     PoolsReport,
     'Get the bill of a team by GPU pool',
-    'Returns what the team held of GPU pools and what it cost, by pool and interval. Requires team_owner, team_admin or billing_viewer.',
+    'Returns the usage and cost of GPU pools of the team, by pool and interval. Requires team_owner, team_admin or billing_viewer.',
   )
   getTeamPoolBilling(@Param() query: RegionalBillingQuery, @Context() context: CallContext): Promise<PassedOn> {
     return this.ask(billingReports.pools, query, context);
@@ -75,7 +75,7 @@ export class BillingController {
   @AnswersJson(
     StorageReport,
     'Get the bill of a team by storage volume',
-    'Returns what the team held of shared storage and what it cost, by volume and interval. Requires team_owner, team_admin or billing_viewer.',
+    'Returns the usage and cost of shared storage of the team, by volume and interval. Requires team_owner, team_admin or billing_viewer.',
   )
   getTeamStorageBilling(@Param() query: RegionalBillingQuery, @Context() context: CallContext): Promise<PassedOn> {
     return this.ask(billingReports.storage, query, context);
@@ -85,7 +85,7 @@ export class BillingController {
   @AnswersJson(
     ComparisonReport,
     'Compare two months of a team',
-    'Returns what changed between the months, and how much of it by price and by quantity. Requires team_owner, team_admin or billing_viewer.',
+    'Returns the change in cost between two months, split into the effect of price and of quantity. Requires team_owner, team_admin or billing_viewer.',
   )
   compareTeamMonths(
     @Param() path: ComparisonPath,

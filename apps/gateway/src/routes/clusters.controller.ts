@@ -16,7 +16,7 @@ export class ClustersController {
     200,
     Cluster,
     'Set the cluster of a GPU service',
-    'Decides what runs the pods of a GPU service, checks it, and returns what the check found. It is kept whether it answers or not. ' +
+    'Sets the cluster that runs the pods of a GPU service, checks it, and returns the result of the check. The setting is stored even if the cluster does not respond. ' +
       'Another driver or engine is refused while pods run there. Requires platform_admin.',
   )
   @Refuses('not_supported')
@@ -33,7 +33,7 @@ export class ClustersController {
     200,
     Cluster,
     'Get the cluster of a GPU service',
-    'Returns what runs the pods of a GPU service, and what its last check found. Requires platform_admin.',
+    'Returns the cluster that runs the pods of a GPU service, and the result of its last check. Requires platform_admin.',
   )
   getCluster(@Param() path: GpuaasPath, @Context() context: CallContext): Promise<Cluster> {
     return this.rpc.call(clusters.get, path, context);
@@ -45,7 +45,7 @@ export class ClustersController {
     200,
     Cluster,
     'Check the cluster of a GPU service',
-    'Checks at once whether the cluster answers and has what pods need; one that hangs is given up after 4 seconds. Requires platform_admin.',
+    'Checks whether the cluster responds and has what pods need. The check times out after 4 seconds. Requires platform_admin.',
   )
   checkCluster(@Param() path: GpuaasPath, @Context() context: CallContext): Promise<Cluster> {
     return this.rpc.call(clusters.check, path, context);

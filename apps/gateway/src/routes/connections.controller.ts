@@ -40,7 +40,7 @@ export class ConnectionsController {
     202,
     RefreshBegun,
     'Refresh the connections of a team',
-    'Reads the addresses anew. Requests at the same time share one refresh. A suspended team reads what was last refreshed. Requires ' +
+    'Refreshes the addresses. Concurrent requests share one refresh. A suspended team gets the last refreshed values. Requires ' +
       'team_owner, team_admin or member.',
   )
   refreshConnections(@Query() query: RefreshConnections, @Context() context: CallContext): Promise<RefreshBegun> {

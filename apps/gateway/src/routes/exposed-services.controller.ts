@@ -26,7 +26,7 @@ export class ExposedServicesController {
     202,
     ExposedService,
     'Expose a service of a pod',
-    'Reserves an external port and opens it to a port of the pod; the status tells when it is `active`. A team has at most 200 of them. Requires team_owner, team_admin or member.',
+    'Reserves an external port and opens it to a port of the pod; read the status to see when it is `active`. A team has at most 200 of them. Requires team_owner, team_admin or member.',
   )
   @Refuses('not_supported')
   exposeService(@Body() body: ExposeService, @Context() context: CallContext): Promise<ExposedService> {
@@ -66,7 +66,7 @@ export class ExposedServicesController {
     200,
     ExposedService,
     'Update an exposed service',
-    'Changes an exposed service. A new external port opens before the old one closes; where it cannot be had, the old one stays. Requires team_owner, team_admin or member.',
+    'Changes an exposed service. A new external port opens before the old one closes; if it is not available, the old one stays. Requires team_owner, team_admin or member.',
   )
   @Refuses('not_supported')
   updateExposedService(@Body() body: UpdateExposedService, @Context() context: CallContext): Promise<ExposedService> {

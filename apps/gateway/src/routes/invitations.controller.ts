@@ -42,7 +42,7 @@ export class InvitationsController {
     200,
     SentInvitation,
     'Send an invitation again',
-    'Creates a link in place of the earlier one. It is sent by mail or, where the platform sends none, shown in this response only.',
+    'Creates a link that replaces the earlier one. It is sent by mail, or shown only in this response if the platform sends no mail.',
   )
   resendInvitation(@Param() path: InvitationPath, @Context() context: CallContext): Promise<SentInvitation> {
     return this.rpc.call(invitations.resend, path, context);

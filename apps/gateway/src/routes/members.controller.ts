@@ -40,7 +40,7 @@ export class MembersController {
     201,
     TeamMember,
     'Add a member to a team',
-    'Issues an API key to the team for the new member, which is shown in this response only. Requires team_owner or team_admin.',
+    'Issues an API key to the team for the new member, which is shown only in this response. Requires team_owner or team_admin.',
   )
   addTeamMember(
     @Param() path: TeamPath,
@@ -72,7 +72,7 @@ export class MembersController {
     204,
     Nothing,
     'Remove a member from a team',
-    'The API keys of the member to the team end. The last team_owner cannot be removed. Requires team_owner or team_admin.',
+    'Revokes the API keys of the member to the team. The last team_owner cannot be removed. Requires team_owner or team_admin.',
   )
   removeTeamMember(@Param() path: MemberPath, @Context() context: CallContext): Promise<Nothing> {
     return this.rpc.call(members.remove, path, context);
@@ -84,7 +84,7 @@ export class MembersController {
     201,
     TeamMember,
     'Issue an API key of a member',
-    'Issues an API key to the team, or replaces the one that the member has. The key is shown in this response only. Members may replace their own.',
+    'Issues an API key to the team, or replaces the one that the member has. The key is shown only in this response. Members may replace their own.',
   )
   issueTeamMemberKey(
     @Param() path: MemberPath,
@@ -100,7 +100,7 @@ export class MembersController {
     204,
     Nothing,
     'Revoke the API keys of a member',
-    'Ends all API keys of the member to the team. Members may revoke their own.',
+    'Revokes all API keys of the member to the team. Members may revoke their own.',
   )
   revokeTeamMemberKeys(@Param() path: MemberPath, @Context() context: CallContext): Promise<Nothing> {
     return this.rpc.call(members.revokeKey, path, context);

@@ -45,7 +45,7 @@ export class OperatorController {
     ProcessPage,
     1,
     'List the processes of a state machine',
-    'Returns processes that wait or have failed, of one state or of all; at most 10,000 can be paged through. Requires platform_admin.',
+    'Returns processes that wait or have failed, of one state or of all. At most 10,000 can be listed. Requires platform_admin.',
   )
   listMachineProcesses(
     @Param() path: MachinePath,
@@ -60,7 +60,7 @@ export class OperatorController {
     200,
     DeadLetterPage,
     'List dead letters',
-    'Returns the events whose effect failed for good, of one service or of all. A service that does not answer within 2 s is named, and ' +
+    'Returns the events that could not be handled, of one service or of all. A service that does not answer within 2 s is named, and ' +
       'its dead letters are left out. Requires platform_admin.',
   )
   listDeadLetters(@Query() query: ListDeadLetters, @Context() context: CallContext): Promise<DeadLetterPage> {
@@ -72,7 +72,7 @@ export class OperatorController {
     202,
     FailedEvent,
     'Replay a dead letter',
-    'Asks its service to try the event once more, which happens within seconds: then it is gone from the list, or it has one try more and ' +
+    'Requests another try of the event, which runs within seconds. The dead letter then disappears from the list, or it has one more try and ' +
       'its new error. Requires platform_admin.',
   )
   replayDeadLetter(@Param() path: DeadLetterPath, @Context() context: CallContext): Promise<FailedEvent> {
@@ -84,7 +84,7 @@ export class OperatorController {
     204,
     Nothing,
     'Drop a dead letter',
-    'Deletes a dead letter for good: its event never has this effect. Requires platform_admin.',
+    'Deletes a dead letter permanently: the consumer never handles its event. Requires platform_admin.',
   )
   dropDeadLetter(@Param() path: DeadLetterPath, @Context() context: CallContext): Promise<Nothing> {
     return this.rpc.call(deadLetters(path.service).drop, path, context);

@@ -27,7 +27,7 @@ export class PodLimitsController {
     200,
     PodLimits,
     'Set the pod limits of all teams',
-    'Replaces all limits. They hold for pods that are created or started from then on. Requires platform_admin.',
+    'Replaces all limits. They apply to pods that are created or started later. Requires platform_admin.',
   )
   setPodLimits(@Body() body: SetPodLimits, @Context() context: CallContext): Promise<PodLimits> {
     return this.rpc.call(podLimits.set, body, context);
@@ -38,7 +38,7 @@ export class PodLimitsController {
     200,
     TeamPodLimits,
     'Get the pod limits of a team',
-    'Returns the limits that the team has set, and those that hold together with the operator’s. Requires team_owner or team_admin.',
+    'Returns the limits that the team has set, and the effective limits, which include those of the operator. Requires team_owner or team_admin.',
   )
   getTeamPodLimits(@Param() path: TeamPath, @Context() context: CallContext): Promise<TeamPodLimits> {
     return this.rpc.call(podLimits.ofTeam, path, context);
@@ -49,7 +49,7 @@ export class PodLimitsController {
     200,
     TeamPodLimits,
     'Set the pod limits of a team',
-    'Replaces all limits of the team; none is above that of the operator. They hold for pods that are created or started from then on. Requires team_owner or team_admin.',
+    'Replaces all limits of the team; none may exceed that of the operator. They apply to pods that are created or started later. Requires team_owner or team_admin.',
   )
   setTeamPodLimits(
     @Param() path: TeamPath,

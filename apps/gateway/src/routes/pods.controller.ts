@@ -51,7 +51,7 @@ export class PodsController {
     202,
     Pod,
     'Act on a pod',
-    'Starts, stops or restarts a pod. An action that has been done changes nothing. Requires team_owner, team_admin or member.',
+    'Starts, stops or restarts a pod. Starting a running pod or stopping a stopped one changes nothing. Requires team_owner, team_admin or member.',
   )
   @Refuses('insufficient_capacity')
   actOnPod(@Body() body: PodAction, @Context() context: CallContext): Promise<Pod> {
@@ -70,7 +70,7 @@ export class PodsController {
     201,
     TerminalTicket,
     'Open a terminal in a pod',
-    'Returns a ticket for one WebSocket at this path, to be offered as a subprotocol beside `atoll.v1`. Binary frames are input and output of a shell in the pod; a text frame `{"columns": 120, "rows": 40}` resizes it. It ends as an SSH session does: with the pod, and when its user may not use the pod any more. Requires team_owner, team_admin or member; an operator needs to be one of them.',
+    'Returns a ticket for one WebSocket at this path, to be offered as a subprotocol beside `atoll.v1`. Binary frames are input and output of a shell in the pod; a text frame `{"columns": 120, "rows": 40}` resizes it. Like an SSH session, it ends with the pod, or when its user may no longer use the pod. Requires team_owner, team_admin or member; an operator needs one of these roles too.',
   )
   openTerminal(
     @Param() path: PodPath,

@@ -46,7 +46,7 @@ export class PoolSubscriptionsController {
     202,
     Subscription,
     'Resize a subscription',
-    'Changes the number of vGPUs. Added ones take effect, and are billed, when the nodes have confirmed them: see `resize`. Fewer take effect at ' +
+    'Changes the number of vGPUs. Added vGPUs take effect and are billed once the nodes have confirmed them: see `resize`. Fewer take effect at ' +
       'once; a suspended team may ask for fewer, as it may unsubscribe. Requires team_owner, team_admin or member.',
   )
   @Refuses('insufficient_capacity')

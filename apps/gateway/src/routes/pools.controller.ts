@@ -72,7 +72,7 @@ export class PoolsController {
     PoolGpuPage,
     1,
     'List the GPUs of a pool',
-    'Returns GPUs with what is held on them; who holds it is shown of the team itself alone. Any member of the team may read them.',
+    'Returns the GPUs and the slices that are held on them; holders are shown only for the team itself. Any member of the team may read them.',
   )
   listPoolGpus(
     @Param() path: PoolGpuPath,

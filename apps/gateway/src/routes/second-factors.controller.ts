@@ -63,7 +63,7 @@ export class SecondFactorsController {
     200,
     NewSecondFactor,
     'Begin to add a second factor',
-    'Creates the secret of an authenticator, which counts once it is confirmed. Requires a log-in of the last 10 minutes.',
+    'Creates the secret of an authenticator app. It takes effect once it is confirmed. Requires a log-in within the last 10 minutes.',
   )
   beginSecondFactor(@Context() context: CallContext): Promise<NewSecondFactor> {
     return this.rpc.call(secondFactors.begin, {}, context);
@@ -76,14 +76,14 @@ export class SecondFactorsController {
     200,
     RecoveryCodes,
     'Confirm a second factor',
-    'Takes the first code of the authenticator. From then on a log-in takes a code.',
+    'Confirms the authenticator app with its first code. From then on each log-in needs a code.',
   )
   confirmSecondFactor(@Body() body: SecondFactorCode, @Context() context: CallContext): Promise<RecoveryCodes> {
     return this.rpc.call(secondFactors.confirm, body, context);
   }
 
   @Delete('second-factor')
-  @Answers(204, Nothing, 'Remove a second factor', 'Takes a code of it, or a recovery code.')
+  @Answers(204, Nothing, 'Remove a second factor', 'Needs a code of the authenticator app, or a recovery code.')
   removeSecondFactor(@Body() body: SecondFactorCode, @Context() context: CallContext): Promise<Nothing> {
     return this.rpc.call(secondFactors.remove, body, context);
   }
@@ -100,7 +100,7 @@ export class SecondFactorsController {
     200,
     PasskeyOptions,
     'Begin to add a passkey',
-    'Creates a challenge for an authenticator, where the name that is sent can be given. Requires a log-in of the last 10 minutes.',
+    'Creates a challenge for an authenticator, and checks the name if one is sent. Requires a log-in within the last 10 minutes.',
   )
   beginPasskey(@Body() body: BeginPasskey, @Context() context: CallContext): Promise<PasskeyOptions> {
     return this.rpc.call(passkeys.begin, body, context);
@@ -113,14 +113,14 @@ export class SecondFactorsController {
     201,
     Passkey,
     'Add a passkey',
-    'Takes what the authenticator answered. A passkey counts as both factors at log-in.',
+    'Verifies the response of the authenticator. A passkey counts as both factors at log-in.',
   )
   addPasskey(@Body() body: NewPasskey, @Context() context: CallContext): Promise<Passkey> {
     return this.rpc.call(passkeys.finish, body, context);
   }
 
   @Delete('passkeys/:id')
-  @Answers(204, Nothing, 'Remove a passkey', 'Requires a log-in of the last 10 minutes.')
+  @Answers(204, Nothing, 'Remove a passkey', 'Requires a log-in within the last 10 minutes.')
   removePasskey(@Param() path: PasskeyPath, @Context() context: CallContext): Promise<Nothing> {
     return this.rpc.call(passkeys.remove, path, context);
   }
@@ -131,7 +131,7 @@ export class SecondFactorsController {
     200,
     PasskeyOptions,
     'Begin a log-in by passkey',
-    'Creates a challenge. The authenticator knows whose passkey it is.',
+    'Creates a challenge. No user is named: the authenticator knows whose passkey it holds.',
   )
   beginPasskeyLogIn(@Context() context: CallContext): Promise<PasskeyOptions> {
     return this.rpc.call(passkeys.beginLogIn, {}, context);
@@ -139,7 +139,7 @@ export class SecondFactorsController {
 
   @Post('login/passkey/finish')
   @Anonymous()
-  @Answers(200, LoggedIn, 'Log in by passkey', 'Takes what the authenticator answered, and opens a session.')
+  @Answers(200, LoggedIn, 'Log in by passkey', 'Verifies the response of the authenticator, and opens a session.')
   async logInByPasskey(
     @Body() body: PasskeyAnswer,
     @Origin() origin: SessionOrigin,

@@ -68,7 +68,7 @@ export class SessionsController {
     200,
     LoggedIn,
     'Refresh a session',
-    'Issues an access token by the cookie of a session, and replaces the cookie. A cookie that was replaced before ends the session.',
+    'Issues an access token for the session cookie, and replaces the cookie. Sending a cookie that was already replaced ends the session.',
   )
   async refreshSession(
     @Origin() origin: SessionOrigin,
@@ -99,7 +99,7 @@ export class SessionsController {
     204,
     Nothing,
     'Log out',
-    'Ends the session of the cookie, in every tab, or without a cookie that of the access token. Succeeds where there is none.',
+    'Ends the session of the cookie in every tab or, without a cookie, the session of the access token. Succeeds if there is none.',
   )
   async logOut(
     @Context() context: CallContext,
@@ -171,7 +171,7 @@ export class SessionsController {
     200,
     UsedLink,
     'Use a one-time link',
-    'Sets the password of the link’s user, whose sessions end, or accepts an invitation. The link is used up.',
+    'Sets the password of the link’s user and ends their sessions, or accepts an invitation. The link can be used only once.',
   )
   useOneTimeLink(
     @Body() body: UseLink,
@@ -189,7 +189,7 @@ export class SessionsController {
     204,
     Nothing,
     'Check a one-time link',
-    'Succeeds where the link can be used now, and leaves it as it is. Refuses any other link as its use does, and counts as a use does.',
+    'Checks whether the link can be used, without using it. An unusable link gets the same error as its use would, and rate limits count the check as a use.',
   )
   checkOneTimeLink(
     @Body() body: LinkToken,
@@ -206,7 +206,7 @@ export class SessionsController {
     202,
     Nothing,
     'Ask for a new password',
-    'Sends a one-time link to the address, if it is one of a user and the platform can send mail. The answer is the same in any case.',
+    'Sends a one-time link to the address if it belongs to a user and the platform can send mail. The response is the same in any case.',
   )
   async resetPassword(@Body() body: ResetPassword, @Context() context: CallContext): Promise<void> {
     await this.rpc.call(links.reset, body, context);
@@ -218,7 +218,7 @@ export class SessionsController {
     201,
     OneTimeLink,
     'Create a one-time link',
-    'Creates a link by which a user sets a password within 24 hours, in place of earlier ones. It is shown once. Requires platform_admin.',
+    'Creates a link with which a user can set a password within 24 hours. It replaces earlier links, and is shown only once. Requires platform_admin.',
   )
   createOneTimeLink(@Body() body: CreateLink, @Context() context: CallContext): Promise<OneTimeLink> {
     return this.rpc.call(links.create, body, context);

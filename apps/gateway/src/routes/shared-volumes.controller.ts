@@ -53,7 +53,7 @@ export class SharedVolumesController {
     200,
     SharedVolume,
     'Resize a shared volume',
-    'Makes a volume larger; a smaller size is refused. While it is `resizing` the size before is shown. Requires team_owner, team_admin or member.',
+    'Makes a volume larger; a smaller size is refused. While it is `resizing`, the old size is shown. Requires team_owner, team_admin or member.',
   )
   resizeSharedVolume(
     @Param() path: SharedVolumePath,
@@ -68,7 +68,7 @@ export class SharedVolumesController {
     202,
     SharedVolume,
     'Delete a shared volume',
-    'Deletes a volume with its data. Refused while a pod or a VM mounts it, which the error names. Requires team_owner, team_admin or member.',
+    'Deletes a volume with its data. Refused while a pod or a VM mounts it; the error names them. Requires team_owner, team_admin or member.',
   )
   deleteSharedVolume(@Param() path: SharedVolumePath, @Context() context: CallContext): Promise<SharedVolume> {
     return this.rpc.call(sharedVolumes.delete, path, context);

@@ -30,7 +30,7 @@ beforeAll(async () => {
     });
     services.answer(singleSignOn.finish, ({ flow_token }) => {
       if (flow_token === flowToken) return opened;
-      throw new AppError('unauthenticated', 'The log-in at Corp was not begun in this browser.');
+      throw new AppError('unauthenticated', 'The log-in at Corp was not started in this browser.');
     });
   }
 });
@@ -134,7 +134,7 @@ describe('a log-in at a provider', () => {
       `atoll-sso-t=${flowToken}`,
       `atoll-sso=${flowToken}`,
     ]) {
-      expectPage(await comeBack('code=c&state=s', cookie), 401, /not begun in this browser/);
+      expectPage(await comeBack('code=c&state=s', cookie), 401, /not started in this browser/);
     }
   });
 

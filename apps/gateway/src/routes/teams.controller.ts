@@ -28,7 +28,7 @@ export class TeamsController {
     201,
     Team,
     'Create a team',
-    'Creates a team with a default workspace. The caller becomes its team_owner, and is a member of at most 200 teams. Each API key is shown in this response only.',
+    'Creates a team with a default workspace. The caller becomes its team_owner, and is a member of at most 200 teams. Each API key is shown only in this response.',
   )
   createTeam(@Body() body: CreateTeam, @Context() context: CallContext): Promise<Team> {
     return this.rpc.call(teams.create, body, context);
@@ -51,7 +51,7 @@ export class TeamsController {
     200,
     ResourceOverview,
     'Get the resources of a team',
-    'Returns what the team holds now, by region. A service that does not answer is named with 503. Any member of the team may read it.',
+    'Returns what the team holds now, by region. A service that does not respond is listed with status 503. Any member of the team may read it.',
   )
   getTeamResources(@Param() path: TeamPath, @Context() context: CallContext): Promise<ResourceOverview> {
     return this.rpc.call(teams.resourceOverview, path, context);
@@ -62,7 +62,7 @@ export class TeamsController {
     200,
     Team,
     'Update a team',
-    'Changes the name, the description, or whether sessions take a second factor. Requires team_owner or team_admin.',
+    'Changes the name, the description, or whether sessions need a second factor. Requires team_owner or team_admin.',
   )
   updateTeam(@Param() path: TeamPath, @Body() body: UpdateTeamBody, @Context() context: CallContext): Promise<Team> {
     return this.rpc.call(teams.update, { ...path, ...body }, context);

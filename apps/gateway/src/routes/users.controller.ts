@@ -30,7 +30,7 @@ export class UsersController {
     201,
     UserKey,
     'Issue an API key of the caller',
-    'Issues an API key that acts for the caller as a whole, or replaces the one that there is. The key is shown in this response only.',
+    'Issues an API key of the caller that is not limited to a team, or replaces the existing one. The key is shown only in this response.',
   )
   issueUserKey(@Body() body: KeyTerms, @Context() context: CallContext): Promise<UserKey> {
     return this.rpc.call(users.issueKey, body, context);
@@ -42,7 +42,7 @@ export class UsersController {
     204,
     Nothing,
     'Revoke the API keys of the caller',
-    'Ends the API keys that act for the caller as a whole. Keys to teams stay.',
+    'Revokes the API keys of the caller that are not limited to a team. Keys to teams stay valid.',
   )
   revokeUserKeys(@Context() context: CallContext): Promise<Nothing> {
     return this.rpc.call(users.revokeKey, {}, context);

@@ -14,7 +14,7 @@ export function requireSameSession({ raw }: FastifyRequest, { sessionId }: Prese
   if (credential === null || (isSessionToken(credential) && sidIn(credential) === sessionId)) return;
   throw new AppError(
     'unauthenticated',
-    'Two different credentials were sent: the cookie of a session, and another one in a header. Send one.',
+    'Two different credentials were sent: a session cookie and one in a header. Send only one.',
   );
 }
 

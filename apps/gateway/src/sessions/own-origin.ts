@@ -13,10 +13,7 @@ export function requireOwnOrigin({ headers }: FastifyRequest, publicUrl: string)
   const { origin, 'sec-fetch-site': site } = headers;
   const isOwnSite = site === undefined || site === 'same-origin';
   if (isOwnSite && (origin === undefined || isOwnOrigin(origin, publicUrl))) return;
-  throw new AppError(
-    'forbidden',
-    `This may be called from pages of ${publicUrl} only, not from those of another origin.`,
-  );
+  throw new AppError('forbidden', `Only pages of ${publicUrl} may call this, not those of another origin.`);
 }
 
 /** Whether an `Origin` header names the platform. */

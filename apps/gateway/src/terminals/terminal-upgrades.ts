@@ -97,10 +97,7 @@ function headFor(
 /** Who is no page sends no Origin, and has no cookie or session of somebody else's that would open anything. */
 function requireOwnOrigin(origin: string | undefined, publicUrl: string): void {
   if (origin === undefined || isOwnOrigin(origin, publicUrl)) return;
-  throw new AppError(
-    'forbidden',
-    `A terminal may be opened by pages of ${publicUrl} only, not by those of another origin.`,
-  );
+  throw new AppError('forbidden', `Only pages of ${publicUrl} may open a terminal, not those of another origin.`);
 }
 
 /**
@@ -124,7 +121,7 @@ function ticketIn(protocols: string | undefined): string {
   if (!offered.includes(terminalProtocol) || ticket === undefined) {
     throw new AppError(
       'unauthenticated',
-      `A terminal needs two subprotocols: ${terminalProtocol}, and a ticket of POST at this path.`,
+      `A terminal needs two subprotocols: ${terminalProtocol}, and a ticket from POST to this path.`,
     );
   }
   return ticket;
@@ -152,17 +149,11 @@ async function requireOpened(replica: Socket): Promise<void> {
     clearTimeout(deadline);
   }
   replica.destroy();
-  throw new AppError(
-    'unauthenticated',
-    'The ticket opens no terminal: it is not valid, has expired, or was used before.',
-  );
+  throw new AppError('unauthenticated', 'The ticket is not valid: it is unknown, has expired or was already used.');
 }
 
 function gone(): AppError {
-  return new AppError(
-    'unavailable',
-    'The part of the platform that holds this terminal is gone. Ask for another ticket.',
-  );
+  return new AppError('unavailable', 'The replica that serves this terminal has stopped. Request another ticket.');
 }
 
 async function connectTo({ host, port }: { host: string; port: number }): Promise<Socket> {

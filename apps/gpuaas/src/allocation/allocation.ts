@@ -80,7 +80,7 @@ export class Allocation {
       ));
     return all.map((asked, at) => {
       const decision = decisions[at];
-      if (!decision) throw new Error('A request was not decided on.');
+      if (!decision) throw new Error('A request got no decision.');
       if (decision.kind === 'refuse') return capacityRefusal(pool, asked, decision);
       if (decision.kind === 'exceed') return decision.refusal;
       return { asked, decision, gpus, reason: isForLater(decision) ? waitsForGpu : null };

@@ -65,8 +65,8 @@ export async function waitingReason(
   if (!found || found.matching === 0) return undefined;
   if (found.suspended) return 'The team is suspended: its requests wait.';
   return found.matching === 1
-    ? 'The one node that matches is not free.'
-    : `None of the ${found.matching} nodes that match is free.`;
+    ? 'The only matching node is not free.'
+    : `None of the ${found.matching} matching nodes is free.`;
 }
 
 /** The first request that waits for what this node has. */

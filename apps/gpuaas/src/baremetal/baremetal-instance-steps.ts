@@ -158,7 +158,7 @@ export class BaremetalInstanceSteps extends DurableMachine<
     }
     const reason = next.length > 0 ? 'An earlier request goes first.' : await waitingReason(manager, instance);
     if (reason === undefined) {
-      const error = { code: 'spec_mismatch', message: 'No node of the platform can meet this request any more.' };
+      const error = { code: 'spec_mismatch', message: 'No node of the platform can meet this request now.' };
       await this.move(manager, instance, 'MISMATCHED', cause, {}, error);
       return true;
     }
@@ -201,7 +201,7 @@ export class BaremetalInstanceSteps extends DurableMachine<
     if (wasChanged && node.tenantSudo) to = await this.distrust(manager, node);
     else if (event === 'SPOILED') {
       to = 'SPOIL';
-      const reason = instance.lastError?.message ?? 'There was no answer in time.';
+      const reason = instance.lastError?.message ?? 'There was no response in time.';
       await this.nodes.setAside(
         manager,
         node.nodeId,
@@ -224,7 +224,7 @@ export class BaremetalInstanceSteps extends DurableMachine<
     { nodeId, reinstallUrl }: BaremetalNodeEntity,
   ): Promise<BaremetalNodeEvent> {
     if (reinstallUrl !== null) return 'REINSTALL';
-    const reason = 'The last tenant had root: install the host anew, then check it and end its maintenance.';
+    const reason = 'The last tenant had root. Reinstall the host, then check it and end its maintenance.';
     await this.nodes.setAside(manager, nodeId, 'reinstall', reason);
     return 'SPOIL';
   }

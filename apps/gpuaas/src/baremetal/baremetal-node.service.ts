@@ -158,7 +158,7 @@ export class BaremetalNodesService {
       if (node.state !== 'check_failed' || node.lastError?.code !== 'specs_differ') {
         throw new AppError(
           'conflict',
-          'There is nothing to accept: the last check of the node did not fail for different specs.',
+          'There is nothing to accept: the last check of the node found no different specs.',
         );
       }
       await this.nodes.move(manager, node, 'ACCEPT', causeOf(context, 'accept'), { accepted: node.found });
@@ -197,7 +197,7 @@ export class BaremetalNodesService {
       return node;
     } catch (error) {
       if (isUniqueViolation(error))
-        throw new AppError('conflict', 'A node of this name, or of this host and port, is registered already.');
+        throw new AppError('conflict', 'A node with this name, or with this host and port, is already registered.');
       throw error;
     }
   }
@@ -241,7 +241,7 @@ function readCredential({ password, private_key: privateKey, passphrase }: Barem
   }
   if (privateKey === undefined) {
     if (passphrase !== undefined)
-      throw invalidField('credential.passphrase', 'isOneOf', 'goes with private_key alone.');
+      throw invalidField('credential.passphrase', 'isOneOf', 'is allowed only with private_key.');
     return { password: password ?? '' };
   }
   try {
@@ -255,8 +255,7 @@ function readCredential({ password, private_key: privateKey, passphrase }: Barem
 }
 
 function inUse({ state }: BaremetalNodeEntity, hint: string): AppError {
-  const what =
-    state === 'in_service' ? 'in service' : state === 'releasing' ? 'being released' : 'being installed anew';
+  const what = state === 'in_service' ? 'in service' : state === 'releasing' ? 'being released' : 'being reinstalled';
   return new AppError('conflict', `The node is ${what}: ${hint}.`);
 }
 
@@ -267,11 +266,7 @@ function readGpuModel({ gpu_model, gpu_count }: BaremetalSpecs): string | null {
     throw invalidField('specs.gpu_model', 'isEmpty', 'must be left out where gpu_count is 0.');
   }
   if (gpu_count > 0 && model === null) {
-    throw invalidField(
-      'specs.gpu_model',
-      'isNotEmpty',
-      'must name the GPUs; only where gpu_count is 0 it is left out.',
-    );
+    throw invalidField('specs.gpu_model', 'isNotEmpty', 'must name the GPUs unless gpu_count is 0.');
   }
   return boards.find((board) => board.name.toLowerCase() === model?.toLowerCase())?.name ?? model;
 }
@@ -285,6 +280,6 @@ function addressIn(host: string): string | undefined {
   if (host.toLowerCase() === 'localhost') return '127.0.0.1';
   if (!/^(?:.*\.)?(?:\d+|0x[\da-f]*)$/i.test(host)) return undefined;
   if (!URL.canParse(`http://${host}`))
-    throw invalidField('host', 'isHost', 'must be a host name or an IP address: a name does not end in a number.');
+    throw invalidField('host', 'isHost', 'must be a host name or an IP address; a host name cannot end in a number.');
   return new URL(`http://${host}`).hostname;
 }

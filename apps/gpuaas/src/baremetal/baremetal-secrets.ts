@@ -64,7 +64,7 @@ export class BaremetalSecrets {
     if (this.sealer) return this.sealer;
     throw new AppError(
       'unavailable',
-      'Secrets cannot be kept: the gpuaas service needs ATOLL_SEAL_KEYS in its environment.',
+      'Secrets cannot be stored: the gpuaas service needs ATOLL_SEAL_KEYS in its environment.',
     );
   }
 }

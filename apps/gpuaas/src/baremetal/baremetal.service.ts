@@ -119,7 +119,10 @@ export class BaremetalService {
     const instance = await this.find(instance_id, context, 'useResources');
     const { instanceId, nodeId, username, password, state } = instance;
     if (state !== 'active' || nodeId === null || password === null) {
-      throw new AppError('conflict', `The instance is ${statusOf(instance)}: it has credentials while it is Active.`);
+      throw new AppError(
+        'conflict',
+        `The instance is ${statusOf(instance)}; credentials are available only while it is Active.`,
+      );
     }
     const node = (await this.nodesOf(this.dataSource.manager, [instance])).get(nodeId);
     if (!node) throw notFound('instance');
@@ -229,6 +232,6 @@ async function requireRoom(manager: EntityManager, teamId: string): Promise<void
   if (waiting < maxRequests) return;
   throw new AppError(
     'conflict',
-    `${waiting} requests of the team wait for a host, of at most ${maxRequests}: cancel one, or wait until one is served.`,
+    `${waiting} requests of the team wait for a host; at most ${maxRequests} may. Cancel one, or wait until one is served.`,
   );
 }

@@ -42,7 +42,7 @@ export class HostAccess {
     fence: string,
   ): Tenancy {
     const { instanceId, username, password, proofKey } = instance;
-    if (password === null || proofKey === null) throw new Error(`The instance ${instanceId} has no secrets any more.`);
+    if (password === null || proofKey === null) throw new Error(`The instance ${instanceId} no longer has secrets.`);
     return {
       instanceId,
       username,

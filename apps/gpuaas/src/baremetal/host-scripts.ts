@@ -64,7 +64,7 @@ exec 9>>${stateFolder}/lock || fail host_disk "The host cannot write to ${stateF
 flock -w 20 9 || fail host_locked "Another script of Atoll is still running on the host."
 seen=$(cat ${stateFolder}/fence 2>/dev/null)
 case "$seen" in ''|*[!0-9]*|????????????????*) seen=0 ;; esac
-[ "$seen" -le "$fence" ] || fail superseded "The host has been told something newer."
+[ "$seen" -le "$fence" ] || fail superseded "The host has received a newer command."
 echo "$fence" > ${stateFolder}/fence.new && mv ${stateFolder}/fence.new ${stateFolder}/fence || fail host_disk "The host cannot write to ${stateFolder}."
 `;
 

@@ -66,7 +66,7 @@ export class Ledger {
           begun?.attempt_id,
         ]);
       else if (error instanceof StepFailed) await end('failed', error.message);
-      else await end('interrupted', 'There was no answer in time.').catch(() => undefined);
+      else await end('interrupted', 'There was no response in time.').catch(() => undefined);
       throw error;
     }
   }

@@ -201,7 +201,7 @@ describe('a request that is cancelled', () => {
     const { ask } = await alone('', 'M-cancel-a');
     await fixture.settled(team, ask);
     const waiting = await fixture.settled(team, ask);
-    expect(waiting).toMatchObject({ status: 'Requested', reason: 'The one node that matches is not free.' });
+    expect(waiting).toMatchObject({ status: 'Requested', reason: 'The only matching node is not free.' });
     expect((await fixture.end(team, waiting)).status).toBe('Cancelled');
   });
 

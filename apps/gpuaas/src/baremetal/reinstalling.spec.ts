@@ -128,7 +128,7 @@ describe('a host on which a tenant had root', () => {
     expect(await fixture.node(node.node_id)).toMatchObject({
       status: 'Clean failed',
       maintenance: true,
-      reason: 'The host could not be installed anew: No disk.',
+      reason: 'The host could not be reinstalled: No disk.',
     });
     const { node: late } = await used();
     await fixture.gpuaas.query('UPDATE baremetal_node SET deadline_at = clock_timestamp() WHERE node_id = $1', [

@@ -28,7 +28,7 @@ export class Reinstalls {
         await this.nodes.move(manager, node, 'CHECK', cause, { reinstallToken: null, hostKey: host_key ?? null });
         return {};
       }
-      const message = `The host could not be installed anew: ${reason ?? 'the hook gave no reason'}`;
+      const message = `The host could not be reinstalled: ${reason ?? 'the hook gave no reason'}`;
       await this.nodes.move(
         manager,
         node,

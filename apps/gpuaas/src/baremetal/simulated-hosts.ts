@@ -107,7 +107,7 @@ export class SimulatedHosts implements HostDriver {
     context.signal.throwIfAborted();
     if (fault === 'lie') {
       if (step === 'revoke')
-        throw new StepFailed('still_open', 'The host still takes the password of the user that was removed.');
+        throw new StepFailed('still_open', 'The host still accepts the password of the removed user.');
       return;
     }
     await this.change(host, tenancy.fence, change);
@@ -129,7 +129,7 @@ export class SimulatedHosts implements HostDriver {
     return this.transactions.run(async (manager) => {
       const { users, fence: seen } = await lockHost(manager, nodeId);
       if (fence !== null && BigInt(seen) > BigInt(fence)) {
-        throw new StepFailed('superseded', 'The host has been told something newer.', true);
+        throw new StepFailed('superseded', 'The host has received a newer command.', true);
       }
       change(users);
       await manager.query('UPDATE simulated_host SET users = $2, fence = coalesce($3, fence) WHERE node_id = $1', [

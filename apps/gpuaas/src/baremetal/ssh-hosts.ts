@@ -124,7 +124,7 @@ export class SshHosts implements HostDriver {
       await this.asRoot(host, revokeScript(tenancy), context);
       for (const [how, target] of logInsOf(host, tenancy)) {
         if (await this.opens(target, context)) {
-          throw new StepFailed('still_open', `The host still takes the ${how} of the user that was removed.`);
+          throw new StepFailed('still_open', `The host still accepts the ${how} of the removed user.`);
         }
       }
     });

@@ -80,7 +80,7 @@ describe('requests for one node', () => {
     const node = await fixture.available('', sized(model, 8));
     await fixture.gpuaas.call(baremetalNodes.update, { node_id: node.node_id, maintenance: true });
     const first = await fixture.settled(team, { specs: { gpu_model: model } });
-    expect(first.reason).toBe('The one node that matches is not free.');
+    expect(first.reason).toBe('The only matching node is not free.');
     await fixture.gpuaas.query('UPDATE baremetal_node SET is_maintenance = false WHERE node_id = $1', [node.node_id]);
     const second = await fixture.request(team, { specs: { gpu_model: model } });
     await fixture.settle();
@@ -113,7 +113,7 @@ describe('requests for one node', () => {
       error: {
         code: 'no_capacity',
         step: 'allocate',
-        message: 'No node became free in time. The one node that matches is not free.',
+        message: 'No node became free in time. The only matching node is not free.',
       },
     });
   });

@@ -238,7 +238,7 @@ describe('a pool', () => {
     await create({ gpuaas_id: here.gpuaas_id, pool_name, gpu_ids: here.gpu_ids.slice(0, 1) });
     const again = () => create({ gpuaas_id: here.gpuaas_id, pool_name, gpu_ids: here.gpu_ids.slice(1) });
     const { code, message } = await errorOf(again());
-    expect([code, message]).toEqual(['conflict', 'The GPU service has a pool of this name already.']);
+    expect([code, message]).toEqual(['conflict', 'The GPU service already has a pool with this name.']);
     expect((await fixture.gpu(here, 1)).pool_id).toBeNull();
     expect((await create({ gpuaas_id: there.gpuaas_id, pool_name, gpu_ids: there.gpu_ids })).pool_name).toBe(pool_name);
   });

@@ -200,7 +200,7 @@ export class PoolsService {
       if (found?.gpuaasId !== gpuaas_id)
         throw invalidField(`gpu_ids.${at}`, 'isGpu', 'must be a GPU of a node of this GPU service.');
       if (found.gpu.poolId !== null)
-        throw new AppError('conflict', `GPU ${id} is in pool ${found.gpu.poolId} already.`);
+        throw new AppError('conflict', `GPU ${id} is already in pool ${found.gpu.poolId}.`);
     });
     return gpus;
   }
@@ -209,7 +209,8 @@ export class PoolsService {
     try {
       return await manager.save(manager.create(PoolEntity, values));
     } catch (error) {
-      if (isUniqueViolation(error)) throw new AppError('conflict', 'The GPU service has a pool of this name already.');
+      if (isUniqueViolation(error))
+        throw new AppError('conflict', 'The GPU service already has a pool with this name.');
       throw error;
     }
   }

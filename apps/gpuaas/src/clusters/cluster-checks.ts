@@ -121,7 +121,7 @@ export class ClusterChecks implements OnApplicationBootstrap, BeforeApplicationS
     patience.addEventListener('abort', () => late.resolve(unreachable('The engine does not answer.', lookAtEngine)));
     const found = await Promise.race([late.promise, this.ask(cluster, patience)]);
     // What a service that stops did not wait for tells nothing of the cluster.
-    if (this.stopping.signal.aborted) throw new AppError('unavailable', 'The service stops.');
+    if (this.stopping.signal.aborted) throw new AppError('unavailable', 'The service is stopping.');
     return found;
   }
 
@@ -141,7 +141,7 @@ export class ClusterChecks implements OnApplicationBootstrap, BeforeApplicationS
     const image = doorImage ?? this.settings.doorImage;
     if (socket !== null) return { socket, doorImage: image };
     if (url === null || sealedTls === null)
-      throw new Error('It has neither a socket nor an address with its certificates.');
+      throw new Error('The cluster has neither a socket nor a URL with certificates.');
     const tls = this.secrets.required().open(sealedTls, clusterPurpose(gpuaasId)).toString('utf8');
     return { url, ...(JSON.parse(tls) as Pick<DockerSettings, 'ca' | 'cert' | 'key'>), doorImage: image };
   }
@@ -207,7 +207,7 @@ export class ClusterChecks implements OnApplicationBootstrap, BeforeApplicationS
     const tracked = work
       .catch((error: unknown) => {
         if (!this.stopping.signal.aborted)
-          this.logger.warn(`Cannot keep the check of a cluster; retrying: ${String(error)}`);
+          this.logger.warn(`Cannot store the check of a cluster; retrying: ${String(error)}`);
       })
       .finally(() => {
         lane.underWay.delete(tracked);
@@ -252,7 +252,7 @@ async function findOut(driver: ClusterDriver, known: string | null, signal: Abor
   if (checks.some(({ ok, isVital }) => !ok && isVital)) return { status: 'unreachable', checks: shown, identity: null };
   const identity = await driver.identify(signal);
   if (known !== null && known !== identity) {
-    const how_to_fix = 'Bring the former engine back. Set the cluster again if this one is meant.';
+    const how_to_fix = 'Restore the former engine, or set the cluster again if this engine is intended.';
     const another = { name: 'identity', ok: false, detail: 'Another engine answers at this address.', how_to_fix };
     return { status: 'unreachable', checks: [...shown, another], identity: null };
   }

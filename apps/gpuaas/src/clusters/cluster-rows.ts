@@ -20,7 +20,7 @@ export class ClusterRows {
     if (known) return known;
     await this.create(manager, gpuaasId);
     const made = await find();
-    if (!made) throw new Error('The row of a cluster was not kept.');
+    if (!made) throw new Error('The row of a cluster was not stored.');
     return made;
   }
 

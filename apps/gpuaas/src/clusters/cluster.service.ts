@@ -112,7 +112,7 @@ export class ClustersService {
       return { driver, socket: null, url: null, doorImage: null, sealedTls: null };
     }
     if ((socket === undefined) === (url === undefined)) {
-      throw invalidField('socket', 'isFitting', 'must be sent, or url in its place, and not both');
+      throw invalidField('socket', 'isFitting', 'or url must be sent, but not both');
     }
     if (socket !== undefined) {
       for (const [name, value] of Object.entries({ ca, cert, key })) {

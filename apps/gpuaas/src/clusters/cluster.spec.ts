@@ -218,7 +218,7 @@ describe('the cluster of a GPU service', () => {
     expect(await refusal()).toBeNull();
     engine.mode = 'hangs';
     const { since, status } = await fixture.call(clusters.check, { gpuaas_id });
-    const message = `The cluster of this GPU service has not answered since ${since}: nothing new starts there.`;
+    const message = `The cluster of this GPU service has not answered since ${since}; nothing new can start there.`;
     expect([status, await refusal()]).toEqual(['unreachable', { code: 'unavailable', message }]);
     await roundOf(fixture, gpuaas_id);
     // It was so before.
@@ -235,7 +235,7 @@ describe('the cluster of a GPU service', () => {
     engine.id = 'engine-2';
     const replaced = await fixture.call(clusters.check, { gpuaas_id });
     expect([replaced.status, replaced.checks.at(-1)]).toMatchObject(['unreachable', { name: 'identity', ok: false }]);
-    const message = `The cluster of this GPU service has been out of use since ${replaced.since}: nothing new starts there.`;
+    const message = `The cluster of this GPU service has been out of use since ${replaced.since}; nothing new can start there.`;
     expect(await refusal()).toEqual({ code: 'unavailable', message });
     expect((await set(gpuaas_id, docker())).status).toBe('ok');
   });

@@ -109,7 +109,7 @@ describe('a node that cannot be initialised', () => {
     const { status, reason } = await fixture.node(node.node_id);
     expect([status, reason]).toEqual([
       'init_failed',
-      `The node says that it is ready, and does not have ${node.gpus[0]?.uuid}.`,
+      `The node reports that it is ready, but lacks ${node.gpus[0]?.uuid}.`,
     ]);
   });
 
@@ -160,14 +160,14 @@ describe('a reset', () => {
       const { code, message } = await errorOf(desk.command('reset', pool));
       expect([code, message]).toEqual([
         'conflict',
-        '3 slices of the node are held by subscriptions: cordon it, and reset it when they have gone.',
+        '3 slices of the node are held by subscriptions. Cordon the node, and reset it when they have ended.',
       ]);
       await fixture.settle();
     }
     expect((await fixture.node(pool.node_id)).status).toBe('ready');
     await fixture.call(subscriptions.resize, { subscription_id: held.subscription_id, vgpus: 1 }, team.member);
     expect((await errorOf(desk.command('reset', pool))).message).toMatch(
-      /^1 slice of the node is held by subscriptions: /,
+      /^1 slice of the node is held by subscriptions\. /,
     );
     await fixture.unsubscribe(team, held);
     await fixture.settle();

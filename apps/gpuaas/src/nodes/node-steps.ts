@@ -103,7 +103,7 @@ export class NodeSteps extends DurableMachine<NodeEntity, NodeState, NodeEvent> 
     const found = await this.driver.observeAll(node, uuids, context.signal);
     const missing = uuids.find((uuid) => (found.get(uuid)?.mode ?? null) === null);
     if (missing !== undefined)
-      throw new StepFailed('device_missing', `The node says that it is ready, and does not have ${missing}.`);
+      throw new StepFailed('device_missing', `The node reports that it is ready, but lacks ${missing}.`);
     return { event: isCordoned ? 'SUCCEEDED_ASIDE' : 'SUCCEEDED' };
   }
 

@@ -96,7 +96,7 @@ export class NodesService {
       if (!(from as readonly NodeState[]).includes(state)) {
         throw new AppError(
           'conflict',
-          `The node is ${nodeStatusOf(state)}: ${name} works on one that is ${anyOf(from)}.`,
+          `The node is ${nodeStatusOf(state)}; ${name} needs a node that is ${anyOf(from)}.`,
         );
       }
       if (name === 'reset') await this.requireEmpty(manager, node_id);
@@ -117,7 +117,8 @@ export class NodesService {
     try {
       return await this.nodes.insert(manager, { gpuaasId, nodeName }, causeOf(context));
     } catch (error) {
-      if (isUniqueViolation(error)) throw new AppError('conflict', 'The GPU service has a node of this name already.');
+      if (isUniqueViolation(error))
+        throw new AppError('conflict', 'The GPU service already has a node with this name.');
       throw error;
     }
   }
@@ -132,7 +133,10 @@ export class NodesService {
     );
     if (held === 0) return;
     const what = held === 1 ? '1 slice of the node is' : `${held} slices of the node are`;
-    throw new AppError('conflict', `${what} held by subscriptions: cordon it, and reset it when they have gone.`);
+    throw new AppError(
+      'conflict',
+      `${what} held by subscriptions. Cordon the node, and reset it when they have ended.`,
+    );
   }
 
   private async view(manager: EntityManager, nodeId: string): Promise<GpuNode> {

@@ -97,7 +97,7 @@ describe('a node', () => {
   it('has its name alone in its GPU service', async () => {
     const { node_name } = await desk.register();
     const { code, message } = await errorOf(desk.register(node_name));
-    expect([code, message]).toEqual(['conflict', 'The GPU service has a node of this name already.']);
+    expect([code, message]).toEqual(['conflict', 'The GPU service already has a node with this name.']);
     const answers = await Promise.allSettled(Array.from({ length: 5 }, () => desk.register('only-once')));
     expect(answers.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
   });
@@ -173,7 +173,7 @@ describe('the commands to a node', () => {
       const { code, message } = await errorOf(desk.command(name, node));
       expect([code, message]).toEqual([
         'conflict',
-        expect.stringContaining(`The node is ${status}: ${name} works on one that is `),
+        expect.stringContaining(`The node is ${status}; ${name} needs a node that is `),
       ]);
       expect(await fixture.node(node.node_id)).toEqual(node);
     } else expect((await desk.command(name, node)).status).toBe(expected);

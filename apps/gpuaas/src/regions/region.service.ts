@@ -32,7 +32,7 @@ export class RegionsService {
       const values = { regionName: region_name, city: city ?? null, country: country ?? null };
       const region = await unique(
         manager.save(manager.create(RegionEntity, values)),
-        'There is a region of this name already.',
+        'A region with this name already exists.',
       );
       await this.outbox.add(manager, regionAdded, { region_id: region.regionId, region_name }, context);
       return regionView(region);
@@ -55,7 +55,7 @@ export class RegionsService {
     return this.transactions.once(context, async (manager) => {
       await this.requireRegion(manager, region_id);
       const saving = manager.save(manager.create(GpuaasEntity, { regionId: region_id, name }));
-      const gpuaas = await unique(saving, 'The region has a GPU service of this name already.');
+      const gpuaas = await unique(saving, 'The region already has a GPU service with this name.');
       await this.clusters.create(manager, gpuaas.gpuaasId);
       return gpuaasView(gpuaas);
     });

@@ -292,5 +292,5 @@ function hasArrived(layout: DeviceLayout, { mode, state }: DeviceReport): boolea
 }
 
 function failureOf({ reason }: DeviceReport): { code: string; message: string } {
-  return { code: 'switch_failed', message: reason ?? 'The device says that it is done, and is not.' };
+  return { code: 'switch_failed', message: reason ?? 'The device reports that it is done, but it is not.' };
 }

@@ -57,7 +57,7 @@ function slownessOf({ state, deadlineAt, enteredAt }: GpuEntity): string | null 
   if (deadlineAt === null) return 'Many GPUs are being prepared; its turn has not come yet.';
   const begunAt = new Date(deadlineAt.getTime() - rule.deadlineMs);
   if (Date.now() - begunAt.getTime() < slowMs) return null;
-  return `Its node has not said since ${begunAt.toISOString()} that it is done; it is given up at ${deadlineAt.toISOString()}.`;
+  return `Its node has not reported the change as done since ${begunAt.toISOString()}; the change times out at ${deadlineAt.toISOString()}.`;
 }
 
 function modeOf(

@@ -28,7 +28,7 @@ it('a GPU that is being prepared for long shows a reason', async () => {
   const { transition, reason } = await fixture.gpu(pool);
   expect([transition, reason]).toEqual([
     'preparing',
-    expect.stringMatching(/^Its node has not said since .*Z that it is done; it is given up at /),
+    expect.stringMatching(/^Its node has not reported the change as done since .*Z; the change times out at /),
   ]);
 });
 

@@ -95,7 +95,7 @@ describe('a GPU in Spatial', () => {
 
   it.each([
     ['fails', 'fail', 'The device could not be switched.'],
-    ['says that it has switched, and has not', 'lie', 'The device says that it is done, and is not.'],
+    ['says that it has switched, and has not', 'lie', 'The device reports that it is done, but it is not.'],
   ] as const)(
     'stays where the device that %s is in Spatial: who asked is told, the others run on',
     async (_, kind, reason) => {

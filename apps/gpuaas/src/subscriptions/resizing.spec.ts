@@ -265,7 +265,7 @@ describe('a change', () => {
     const { pool_id } = await fixture.pool(sevenSlices);
     const held = await fixture.subscribe(team, { pool_id });
     expect((await errorOf(resize(held, 2))).message).toBe(
-      'The subscription is subscribing: only an active one can be changed.',
+      'The subscription is subscribing; only an active subscription can be changed.',
     );
     await fixture.settle();
     await fixture.unsubscribe(team, held);

@@ -52,7 +52,7 @@ export class SharedTransactions<Request extends Call, Answer extends object> {
         places.flatMap((at) => inTime[at]?.request ?? []),
       ),
     );
-    const late = new AppError('deadline_exceeded', 'The request waited too long to be decided on.');
+    const late = new AppError('deadline_exceeded', 'The request waited too long for a decision.');
     return all.map((shared) => answers[inTime.indexOf(shared)] ?? late);
   }
 }

@@ -189,7 +189,7 @@ describe('a subscription', () => {
       expect([code, details.errors?.[0]?.path, message]).toEqual([
         'invalid_input',
         'profile',
-        'profile must be one that the pool sells: 1g.10gb, 2g.20gb.',
+        'profile must be a profile that the pool sells: 1g.10gb, 2g.20gb.',
       ]);
     }
   });

@@ -69,7 +69,7 @@ export class SubscriptionAccepting {
       await this.decide(manager, pool, withoutTwins(openOf(all, answers)), answers);
     }
     return answers.map((answer) => {
-      if (!answer) throw new Error('A request was not decided on.');
+      if (!answer) throw new Error('A request got no decision.');
       return answer;
     });
   }
@@ -89,7 +89,7 @@ export class SubscriptionAccepting {
     const accepted: Accepted[] = [];
     open.forEach((request, place) => {
       const decided = decisions[place];
-      if (!decided) throw new Error('A request was not decided on.');
+      if (!decided) throw new Error('A request got no decision.');
       if (isAppError(decided)) answers[request.at] = decided;
       else accepted.push({ ...request, decided });
     });

@@ -88,7 +88,7 @@ export class SubscriptionResizing {
     await this.placement.giveBack(manager, leaving);
     await this.shrink(manager, pool, shrinking, answers);
     return answers.map((answer) => {
-      if (!answer) throw new Error('A request was not decided on.');
+      if (!answer) throw new Error('A request got no decision.');
       return answer;
     });
   }
@@ -134,7 +134,7 @@ export class SubscriptionResizing {
     const all: Held[] = [];
     for (const [place, request] of growing.entries()) {
       const decided = decisions[place];
-      if (!decided) throw new Error('A request was not decided on.');
+      if (!decided) throw new Error('A request got no decision.');
       if (isAppError(decided)) answers[request.at] = decided;
       else all.push(await this.begin(manager, pool, request, decided, answers));
     }
@@ -207,7 +207,10 @@ function refusalOf(
       `A change to ${held.resizeVgpus} vGPUs is pending: wait until it has succeeded or failed.`,
     );
   if (held.state !== 'active')
-    return new AppError('conflict', `The subscription is ${statusOf(held.state)}: only an active one can be changed.`);
+    return new AppError(
+      'conflict',
+      `The subscription is ${statusOf(held.state)}; only an active subscription can be changed.`,
+    );
   return vgpus > held.vgpus ? (refusal ?? closing) : undefined;
 }
 

@@ -254,7 +254,7 @@ export class SubscriptionSteps extends DurableMachine<SubscriptionEntity, Subscr
     held: HeldFilter,
     cause: Cause,
   ): Promise<void> {
-    const message = subscription.lastError?.message ?? 'The node did not give back what was held.';
+    const message = subscription.lastError?.message ?? 'The node did not release its capacity.';
     await this.placement.distrust(manager, held, nodesLeft(subscription), message, cause);
   }
 

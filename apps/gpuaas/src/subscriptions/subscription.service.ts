@@ -120,7 +120,7 @@ function requireSold(pool: KnownPool, profile?: string): ReturnType<typeof soldP
     throw invalidField(
       'profile',
       'isSold',
-      `must be one that the pool sells: ${sold.map(({ name }) => name).join(', ')}.`,
+      `must be a profile that the pool sells: ${sold.map(({ name }) => name).join(', ')}.`,
     );
   return found;
 }

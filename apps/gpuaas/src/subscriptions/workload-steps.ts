@@ -109,7 +109,7 @@ export class WorkloadSteps extends DurableMachine<WorkloadEntity, WorkloadState,
         manager,
         { of: 'workload_id', ids: [workloadId] },
         nodesLeft(workload),
-        workload.lastError?.message ?? 'It did not give back what was held.',
+        workload.lastError?.message ?? 'It did not release its capacity.',
         cause,
       );
     }

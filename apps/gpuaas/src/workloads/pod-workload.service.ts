@@ -172,7 +172,7 @@ export class PodWorkloadsService {
     const { status, since } = cluster;
     if (status !== 'unreachable' || since === null) return null;
     const is = hasAnswered(cluster) ? 'been out of use' : 'not answered';
-    const message = `The cluster of this GPU service has ${is} since ${since.toISOString()}: nothing new starts there.`;
+    const message = `The cluster of this GPU service has ${is} since ${since.toISOString()}; nothing new can start there.`;
     return { code: 'unavailable', message };
   }
 

@@ -88,6 +88,6 @@ export function refusalOfPod(
 function scattered(vgpus: number, most: number): AppError {
   return new AppError(
     'insufficient_capacity',
-    `No node holds ${vgpus} free vGPUs of the subscription, and those of one pod are on one node. Available: ${most}.`,
+    `No node holds ${vgpus} free vGPUs of the subscription, and a pod must fit on one node. Available: ${most}.`,
   );
 }

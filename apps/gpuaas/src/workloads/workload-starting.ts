@@ -91,7 +91,7 @@ export class WorkloadStarting {
     const ids = begun.map(({ workloadId }) => workloadId);
     if (ids.length > 0) await this.workloads.assignLanes(manager, ids);
     return answers.map((answer) => {
-      if (!answer) throw new Error('A request was not decided on.');
+      if (!answer) throw new Error('A request got no decision.');
       return answer;
     });
   }
@@ -169,7 +169,7 @@ export class WorkloadStarting {
     const admitted: (Open & { readonly admission: Admission })[] = [];
     open.forEach((request, place) => {
       const admission = decisions[place];
-      if (!admission) throw new Error('A request was not decided on.');
+      if (!admission) throw new Error('A request got no decision.');
       if (isAppError(admission)) answers[request.at] = admission;
       else admitted.push({ ...request, admission });
     });
@@ -248,7 +248,7 @@ function valuesOf(
 function statusRefusal({ state }: SubscriptionEntity): AppError | undefined {
   const status = statusOf(state);
   if (status === 'active') return undefined;
-  return new AppError('conflict', `The subscription is ${status}: workloads start on an active one.`);
+  return new AppError('conflict', `The subscription is ${status}; workloads can start only on an active subscription.`);
 }
 
 /**

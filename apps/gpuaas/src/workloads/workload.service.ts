@@ -54,7 +54,7 @@ export class WorkloadsService {
       const workload = await this.workloads.lock(manager, workload_id);
       if (!workload) throw notFound('workload');
       if (workload.podId !== null)
-        throw new AppError('conflict', `The workload is that of the pod ${workload.name}: stop the pod.`);
+        throw new AppError('conflict', `The workload belongs to the pod ${workload.name}. Stop the pod instead.`);
       return workloadView((await this.workloads.move(manager, workload, 'STOP', causeOf(context))) ?? workload);
     });
   }

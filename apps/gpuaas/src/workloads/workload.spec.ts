@@ -129,12 +129,18 @@ describe('a workload', () => {
     const { pool_id } = await fixture.pool(mps(2));
     const held = await fixture.subscribe(team, { pool_id });
     const refused = async () => (await errorOf(start(held))).message;
-    expect(await refused()).toBe('The subscription is subscribing: workloads start on an active one.');
+    expect(await refused()).toBe(
+      'The subscription is subscribing; workloads can start only on an active subscription.',
+    );
     await fixture.settle();
     await fixture.unsubscribe(team, held);
-    expect(await refused()).toBe('The subscription is unsubscribing: workloads start on an active one.');
+    expect(await refused()).toBe(
+      'The subscription is unsubscribing; workloads can start only on an active subscription.',
+    );
     await fixture.settle();
-    expect(await refused()).toBe('The subscription is unsubscribed: workloads start on an active one.');
+    expect(await refused()).toBe(
+      'The subscription is unsubscribed; workloads can start only on an active subscription.',
+    );
   });
 
   it('is for members of its team: others find neither the subscription nor the workload, viewers may not', async () => {

@@ -21,7 +21,7 @@ export async function loadDemo(platform: DemoPlatform): Promise<LoadedDemo> {
   const { pagination } = await api.get<{ pagination: { total: number } }>('/region');
   if (pagination.total > 0)
     throw new Error(
-      'The demo is for an empty platform, and this one has regions. Name another folder by ATOLL_DATA_DIR.',
+      'The demo needs an empty platform, and this one already has regions. Set ATOLL_DATA_DIR to another folder.',
     );
   const nowMs = Date.now();
   const [pools, teams] = await Promise.all([makeInventory(api), makeTeams(api), setPrices(api, nowMs)]);

@@ -179,8 +179,8 @@ describe('a start is refused', () => {
     [undefined, 'tls.key', 'ATOLL_TLS_KEY needs ATOLL_TLS_CERT: set both, or neither.'],
     ['nope', 'tls.key', 'ATOLL_TLS_CERT: /nope cannot be read: no such file or directory.'],
     ['tls.crt', 'nope', 'ATOLL_TLS_KEY: /nope cannot be read: no such file or directory.'],
-    ['', 'tls.key', 'ATOLL_TLS_CERT:  cannot be read: it is no file.'],
-    ['text', 'tls.key', 'ATOLL_TLS_CERT: /text holds no certificate in PEM.'],
+    ['', 'tls.key', 'ATOLL_TLS_CERT:  cannot be read: it is not a file.'],
+    ['text', 'tls.key', 'ATOLL_TLS_CERT: /text contains no PEM certificate.'],
     ['tls.crt', 'text', 'ATOLL_TLS_KEY: /text holds no private key in PEM without a passphrase.'],
     [
       'tls.crt',

@@ -42,7 +42,7 @@ export async function readCertificate({ cert, key }: CertificateFiles): Promise<
     reading('ATOLL_TLS_CERT', cert, contentOf),
     reading('ATOLL_TLS_KEY', key, contentOf),
   ]);
-  const leaf = attempt(() => new X509Certificate(chain), `ATOLL_TLS_CERT: ${cert} holds no certificate in PEM.`);
+  const leaf = attempt(() => new X509Certificate(chain), `ATOLL_TLS_CERT: ${cert} contains no PEM certificate.`);
   const privateKey = attempt(
     () => createPrivateKey(secret),
     `ATOLL_TLS_KEY: ${key} holds no private key in PEM without a passphrase.`,
@@ -50,7 +50,7 @@ export async function readCertificate({ cert, key }: CertificateFiles): Promise<
   if (!leaf.checkPrivateKey(privateKey)) {
     throw new Error(`ATOLL_TLS_KEY: ${key} is not the private key of the certificate of ATOLL_TLS_CERT, ${cert}.`);
   }
-  const unusable = `ATOLL_TLS_CERT and ATOLL_TLS_KEY: TLS takes no such certificate chain or key as in ${cert} and ${key}.`;
+  const unusable = `ATOLL_TLS_CERT and ATOLL_TLS_KEY: the certificate chain in ${cert} or the key in ${key} cannot be used for TLS.`;
   attempt(() => createSecureContext({ cert: chain, key: secret }), unusable);
   return { certificate: chain, key: secret };
 }
@@ -62,7 +62,7 @@ async function stampOf(file: string): Promise<string> {
 
 /** What waits for ever, such as a pipe, is not read. */
 async function contentOf(file: string): Promise<string> {
-  if (!(await stat(file)).isFile()) throw new Error('it is no file');
+  if (!(await stat(file)).isFile()) throw new Error('it is not a file');
   return readFile(file, 'utf8');
 }
 

@@ -31,7 +31,7 @@ export class ClusterRows {
     );
     await keep((query, values) => this.statements.query('clusters.keep', query, values), cluster);
     const found = await this.find(gpuaasId);
-    if (!found) throw new Error('The row of a cluster was not kept.');
+    if (!found) throw new Error('The row of a cluster was not stored.');
     return found;
   }
 

@@ -42,7 +42,7 @@ describeWhere(podmanLacks(), 'pods on a real container engine', () => {
   };
   const until = async (isSo: () => Promise<boolean>): Promise<void> => {
     for (const lateMs = Date.now() + patienceMs; !(await isSo()); await delay(50)) {
-      if (Date.now() > lateMs) throw new Error('It did not come to be.');
+      if (Date.now() > lateMs) throw new Error('The condition was not met in time.');
     }
   };
   const running = async (more: Partial<CreatePod> = {}) =>

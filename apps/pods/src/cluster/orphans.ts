@@ -108,7 +108,7 @@ export class Orphans extends ClusterRounds {
       await driver.remove(ref, AbortSignal.any([this.stopping.signal, AbortSignal.timeout(removeMs)]));
       this.logger.log(`Removed ${name}: no row needs it`);
     } catch (error) {
-      this.logger.warn(`Cannot remove ${name}, which no row needs; retrying: ${messageOf(error)}`);
+      this.logger.warn(`Cannot remove ${name}, which belongs to no row; retrying: ${messageOf(error)}`);
     }
   }
 }

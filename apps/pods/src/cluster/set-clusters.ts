@@ -87,7 +87,7 @@ export class SetClusters extends Clusters implements OnApplicationBootstrap, Bef
   async requireReachable(gpuaasId: string): Promise<void> {
     const { isUnreachable } = await this.rows.read(gpuaasId);
     if (isUnreachable)
-      throw new AppError('unavailable', 'The cluster of this GPU service is out of use: nothing new starts there.');
+      throw new AppError('unavailable', 'The cluster of this GPU service is unreachable; nothing new can start there.');
   }
 
   async publicHostOf(gpuaasId: string): Promise<string> {
@@ -112,12 +112,9 @@ export class SetClusters extends Clusters implements OnApplicationBootstrap, Bef
       const identity = await driver.identify(AbortSignal.timeout(identifyMs));
       const kept = await this.rows.keepIdentity(cluster, identity);
       // undefined: it was set anew meanwhile, and is opened again.
-      if (kept === undefined) throw new ClusterError('unreachable', 'The cluster was set anew.');
+      if (kept === undefined) throw new ClusterError('unreachable', 'The settings of the cluster have changed.');
       if (kept !== identity)
-        throw new ClusterError(
-          'another_cluster',
-          'Another container engine has taken the place of the one that ran the pods.',
-        );
+        throw new ClusterError('another_cluster', 'Another container engine has replaced the one that ran the pods.');
       return driver;
     } catch (error) {
       await driver.close();

@@ -12,7 +12,7 @@ export function stepError(error: unknown, isPatient = false): unknown {
   const isPermanent = !passing.has(error.code) && !isPatient;
   return new StepFailed(
     error.code,
-    isPermanent ? error.message : 'A service of the platform does not answer at the moment.',
+    isPermanent ? error.message : 'A service of the platform is not responding.',
     isPermanent,
     {
       cause: error,

@@ -40,7 +40,7 @@ export class ExternalPorts {
          WHERE reserved_port.service_id IS NULL OR reserved_port.service_id = excluded.service_id RETURNING external_port`,
       [publicHost, port, serviceId],
     );
-    if (taken.length === 0) throw new AppError('port_in_use', `Another service has the external port ${port}.`);
+    if (taken.length === 0) throw new AppError('port_in_use', `The external port ${port} is used by another service.`);
   }
 
   /** Reserves any free port. Throws `port_in_use` where there is none. */

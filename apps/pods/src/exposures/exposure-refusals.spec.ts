@@ -65,7 +65,7 @@ describe('what refuses an exposed service', () => {
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(2);
     expect(await errorOf(ask({}, full.member, own))).toMatchObject({
       code: 'conflict',
-      message: 'The team has 200 exposed services, the most that a team may have.',
+      message: 'The team has 200 exposed services, the maximum for a team.',
     });
     await remove(await active());
     // What a pod has ended with counts no more.

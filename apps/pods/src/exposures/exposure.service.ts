@@ -132,7 +132,7 @@ export class ExposuresService {
       if (exposure.state !== 'active')
         throw new AppError(
           'conflict',
-          `The service is ${exposureView(exposure, '').status}: an active one is updated.`,
+          `The service is ${exposureView(exposure, '').status}; only an active service can be updated.`,
         );
       const previousName = exposure.serviceName;
       if (service_name !== undefined && service_name !== previousName) {
@@ -197,7 +197,7 @@ export class ExposuresService {
     const pod = await this.podSteps.lock(manager, podId);
     if (!pod || pod.state === 'deleted') throw notFound('pod');
     if (!exposable.has(pod.state))
-      throw new AppError('conflict', 'The pod does not run: services of a pod that runs are exposed.');
+      throw new AppError('conflict', 'The pod is not running; only services of a running pod can be exposed.');
     return pod;
   }
 
@@ -212,7 +212,10 @@ export class ExposuresService {
   private async requireSupported(gpuaasId: string, protocol: ServiceProtocol, isSsl: boolean): Promise<void> {
     const capabilities = await this.clusters.capabilitiesOf(gpuaasId);
     if (isSsl && !capabilities.tls)
-      throw new AppError('not_supported', 'The cluster of this GPU service cannot end TLS: ssl_enabled must be false.');
+      throw new AppError(
+        'not_supported',
+        'The cluster of this GPU service cannot terminate TLS; ssl_enabled must be false.',
+      );
     if (protocol === 'UDP' && !capabilities.udp)
       throw new AppError('not_supported', 'The cluster of this GPU service cannot expose UDP.');
   }
@@ -232,7 +235,7 @@ async function requireRoom(manager: EntityManager, teamId: string): Promise<void
     [teamId],
   );
   if (open >= mostOfTeam)
-    throw new AppError('conflict', `The team has ${mostOfTeam} exposed services, the most that a team may have.`);
+    throw new AppError('conflict', `The team has ${mostOfTeam} exposed services, the maximum for a team.`);
 }
 
 async function rename(manager: EntityManager, serviceId: string, name: string): Promise<void> {
@@ -249,7 +252,7 @@ function nameTaken(name: string): AppError {
 
 function requireFitting(protocol: ServiceProtocol, isSsl: boolean): void {
   if (!isSsl || protocol === 'HTTP' || protocol === 'TCP') return;
-  const why = protocol === 'UDP' ? 'TLS ends in front of HTTP and TCP only' : 'the pod ends TLS itself';
+  const why = protocol === 'UDP' ? 'TLS can be terminated only for HTTP and TCP' : 'the pod terminates TLS itself';
   throw invalidField('ssl_enabled', 'isFitting', `must be false with ${protocol}: ${why}`);
 }
 

@@ -139,7 +139,7 @@ describe('an exposed service', () => {
     expect([await isClosed(service.external_port), await reserved(service)]).toEqual([true, 0]);
     await fixture.until(own, 'stopped');
     expect((await errorOf(ask({}, team.member, own))).message).toBe(
-      'The pod does not run: services of a pod that runs are exposed.',
+      'The pod is not running; only services of a running pod can be exposed.',
     );
   });
 
@@ -236,7 +236,7 @@ describe('an external port', () => {
     expect(answers.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
     expect(await errorOf(ask({ external_port, protocol: 'UDP' }))).toMatchObject({
       code: 'port_in_use',
-      message: `Another service has the external port ${external_port}.`,
+      message: `The external port ${external_port} is used by another service.`,
     });
     for (const answer of answers) if (answer.status === 'fulfilled') await remove(answer.value);
   });

@@ -36,7 +36,7 @@ export class PodDeadlines {
         { isStopWarned: true },
       );
       if (affected === 0) return;
-      const message = `The pod is stopped at ${stopsAt.toISOString()}, when its longest duration of ${minutes(maxDurationMinutes ?? 0)} ends.`;
+      const message = `The pod will be stopped at ${stopsAt.toISOString()}, at the end of its maximum duration of ${minutes(maxDurationMinutes ?? 0)}.`;
       await this.lines.write(manager, podId, message);
     });
   }

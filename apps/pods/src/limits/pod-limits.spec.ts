@@ -184,12 +184,12 @@ describe('a pod with a longest duration', () => {
     await review(pod);
     expect(await platformLines(pod)).toEqual([]);
     for (nowMs = stopsAtMs - 10 * minuteMs; nowMs < stopsAtMs; nowMs += 5 * minuteMs - 1) await review(pod);
-    const line = `The pod is stopped at ${pod.stops_at}, when its longest duration of 60 minutes ends.`;
+    const line = `The pod will be stopped at ${pod.stops_at}, at the end of its maximum duration of 60 minutes.`;
     expect([await platformLines(pod), (await fixture.pod(pod)).status]).toEqual([[line], 'running']);
     nowMs = stopsAtMs;
     await review(pod);
     expect(await fixture.until(pod, 'stopped')).toMatchObject({
-      reason: 'It was stopped after 60 minutes, the longest that it may run.',
+      reason: 'It was stopped after 60 minutes, its maximum duration.',
     });
     await fixture.act(pod, 'start', team);
     const again = await fixture.until(pod, 'running');
@@ -213,9 +213,9 @@ describe('a pod with a longest duration', () => {
     );
     nowMs = Date.now() + 2 * minuteMs;
     expect(await fixture.until(pod, 'stopped')).toMatchObject({
-      reason: 'It was stopped after 1 minute, the longest that it may run.',
+      reason: 'It was stopped after 1 minute, its maximum duration.',
     });
-    expect((await platformLines(pod)).join()).toMatch(/, when its longest duration of 1 minute ends\.$/);
+    expect((await platformLines(pod)).join()).toMatch(/, at the end of its maximum duration of 1 minute\.$/);
   });
 });
 
@@ -239,7 +239,7 @@ describe('a pod that is stopped when it idles', () => {
     expect(await platformLines(pod)).toEqual([]);
     await looks(1);
     const line =
-      'The pod is stopped in 10 min unless it uses its GPU: 30 minutes with less than 10 % use of its GPU are allowed.';
+      'The pod will be stopped in 10 min unless it uses its GPU: 30 minutes with less than 10 % use of its GPU are allowed.';
     await looks(9);
     expect([await platformLines(pod), (await fixture.pod(pod)).status]).toEqual([[line], 'running']);
     await looks(1);
@@ -259,7 +259,7 @@ describe('a pod that is stopped when it idles', () => {
     await looks(2);
     const idle = '1 minute with less than 10 % use of its GPU';
     expect(await platformLines(pod)).toEqual([
-      `The pod is stopped in 1 min unless it uses its GPU: ${idle} is allowed.`,
+      `The pod will be stopped in 1 min unless it uses its GPU: ${idle} is allowed.`,
     ]);
     expect(await fixture.until(pod, 'stopped')).toMatchObject({ reason: `It was stopped after ${idle}.` });
   });

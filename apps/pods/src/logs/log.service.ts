@@ -128,7 +128,7 @@ export class LogsService {
     if (teamIds.length === 0) {
       throw new AppError(
         'forbidden',
-        `Reading logs takes one of the roles ${permissions.useResources.join(', ')}; in a team that requires a second factor, a session with it.`,
+        `Reading logs needs one of the roles ${permissions.useResources.join(', ')}, and a session with a second factor where the team requires it.`,
       );
     }
     return teamIds;

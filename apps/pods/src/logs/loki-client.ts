@@ -112,7 +112,7 @@ export class LokiClient {
 function unavailable(cause: unknown): AppError {
   return new AppError(
     'unavailable',
-    'The log store does not answer; try again, or ask for a shorter time range.',
+    'The log store is not responding. Try again, or ask for a shorter time range.',
     {},
     { cause },
   );

@@ -28,7 +28,7 @@ export class OldLogSources implements OnApplicationBootstrap, BeforeApplicationS
   private readonly logger = new Logger(OldLogSources.name);
   private readonly removals = new Removals(
     () => this.removeSome(),
-    (error) => this.logger.warn(`Cannot remove what was read of deleted pods; retrying: ${messageOf(error)}`),
+    (error) => this.logger.warn(`Cannot remove log positions of deleted pods; retrying: ${messageOf(error)}`),
   );
   private lookedUpTo = 0;
 

@@ -69,14 +69,14 @@ describe('a pod whose process ends by itself', () => {
     ).remove({ kind: 'pod', id: pod.pod_id, run: 1 }, new AbortController().signal);
     await fixture.get(ClusterWatch).sweep('1');
     const again = await fixture.untilIs(pod, ({ restarts, status }) => restarts === 1 && status === 'running');
-    expect(again.reason).toBe('Its container was removed from outside of the platform.');
+    expect(again.reason).toBe('The container was removed from outside the platform.');
     await fixture.call(pods.delete, { pod_name: pod.pod_name }, team.member);
     await fixture.untilDeleted(pod);
   });
 
   it.each([
     ['pull-fail', 'The registry has no such image.'],
-    ['needs-login', 'The registry gives this image to nobody without a log-in.'],
+    ['needs-login', 'The registry needs a log-in for this image.'],
   ])('(%s) has failed where its image cannot be had', async (name, reason) => {
     const pod = await fixture.create(team, { name });
     expect(await fixture.until(pod, 'failed')).toMatchObject({ reason });

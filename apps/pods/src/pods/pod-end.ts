@@ -44,7 +44,7 @@ export function backOffAfter(
 }
 
 function reasonOf(exit: Exit | null): string {
-  if (!exit) return 'Its container was removed from outside of the platform.';
+  if (!exit) return 'The container was removed from outside the platform.';
   if (exit.outOfMemory === 'yes') return 'Its process was killed: out of memory.';
   if (exit.outOfMemory === 'probably') return 'Its process was killed: probably out of memory.';
   if (exit.reason) return exit.reason.slice(0, 400);

@@ -110,8 +110,7 @@ it('is for no more than 1,000 pods of a team that are stopped or failed', async 
      FROM pod, generate_series(1, 1000 - (SELECT count(*)::int FROM pod WHERE team_id = $2 AND state IN ('stopped', 'failed'))) n WHERE pod_id = $1`,
     [pod.pod_id, team.team_id],
   );
-  const message =
-    'The team has 1000 pods that are stopped or failed, the most that a team may keep: delete some first.';
+  const message = 'The team has 1000 stopped or failed pods, the maximum for a team. Delete some first.';
   expect(await errorOf(fixture.create(team, { subscription_id }))).toMatchObject({ code: 'conflict', message });
   expect((await fixture.act(pod, 'start', team)).status).toBe('pending');
   await fixture.create(team, { subscription_id });

@@ -37,6 +37,6 @@ export async function requireFewAtRest(manager: EntityManager, teamId: string): 
   if (atRest < mostAtRest) return;
   throw new AppError(
     'conflict',
-    `The team has ${atRest} pods that are stopped or failed, the most that a team may keep: delete some first.`,
+    `The team has ${atRest} stopped or failed pods, the maximum for a team. Delete some first.`,
   );
 }

@@ -148,7 +148,7 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
     if (status === 'stopping' || status === 'stopped')
       return this.moving('STOP', () => ({ endReason: endOfSubscription }));
     if (status === 'failed')
-      throw new StepFailed('workload_ended', reason ?? 'Its workload ended before it could start.', true);
+      throw new StepFailed('workload_ended', reason ?? 'The workload ended before the pod could start.', true);
     await this.clusters.requireSetting(pod.gpuaasId, cluster_setting);
     return this.moving('PLACED', (row) => ({ slices, reference, run: row.run + 1, mounted: row.volumes }));
   }
@@ -207,7 +207,7 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
 
   private stopAfterDuration(): Found {
     return this.moving('STOP', (row) => ({
-      endReason: `It was stopped after ${minutes(row.maxDurationMinutes ?? 0)}, the longest that it may run.`,
+      endReason: `It was stopped after ${minutes(row.maxDurationMinutes ?? 0)}, its maximum duration.`,
     }));
   }
 
@@ -247,7 +247,7 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
   private async sightOf(pod: PodEntity, signal: AbortSignal): Promise<RunSight> {
     const driver = await this.clusters.driverOf(pod.gpuaasId);
     const [sight] = await driver.observePods([refOf(pod)], signal);
-    if (!sight) throw new Error('The driver answered nothing.');
+    if (!sight) throw new Error('The driver returned no result.');
     return sight;
   }
 

@@ -167,7 +167,7 @@ export class PodsService {
 export function requireMountsApart({ volumes = [] }: Pick<CreatePod, 'volumes'>): void {
   const paths = volumes.map(({ path }) => path);
   if (new Set(paths).size === paths.length) return;
-  throw new AppError('invalid_input', 'volumes must not mount two volumes at one path.', {
-    errors: [{ path: 'volumes', code: 'isUniquePath', message: 'volumes must not mount two volumes at one path' }],
+  throw new AppError('invalid_input', 'volumes must not mount two volumes at the same path.', {
+    errors: [{ path: 'volumes', code: 'isUniquePath', message: 'volumes must not mount two volumes at the same path' }],
   });
 }

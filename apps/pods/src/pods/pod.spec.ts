@@ -134,7 +134,7 @@ describe('a pod', () => {
       [pod.pod_id],
     );
     expect(await fixture.until(pod, 'stopped')).toMatchObject({
-      reason: 'It was stopped after 2 minutes, the longest that it may run.',
+      reason: 'It was stopped after 2 minutes, its maximum duration.',
       stops_at: null,
     });
   });
@@ -285,7 +285,7 @@ describe('services that are away', () => {
     await fixture.work();
     expect(await fixture.pod(pod)).toMatchObject({
       status: 'pending',
-      reason: 'A service of the platform does not answer at the moment.',
+      reason: 'A service of the platform is not responding.',
     });
     fixture.neighbours.failing = undefined;
     await fixture.until(pod, 'running');

@@ -37,7 +37,7 @@ export class GuestBook {
   refusalOf({ userId, teamId }: Admission): string | null {
     const { connections, connectionsOfTeam, connectionsOfUser } = this.#limits;
     if (this.#guestsOf(userId).length >= connectionsOfUser) {
-      return `You have ${connectionsOfUser} open connections to pods, and may have no more. Close one, then try again.`;
+      return `You have ${connectionsOfUser} open connections to pods, the maximum. Close one, then try again.`;
     }
     if (this.#logInsOfUsers.areTooMany(userId)) {
       return `You have logged in to pods ${this.#logInsOfUsers.atMost} times in a minute. ${shareOne}`;
@@ -47,7 +47,7 @@ export class GuestBook {
     }
     const ofTeam = [...this.#guests].filter(({ admission }) => admission.teamId === teamId).length;
     if (ofTeam >= connectionsOfTeam) {
-      return `Your team has ${connectionsOfTeam} open connections to its pods, and may have no more. Close one, then try again.`;
+      return `Your team has ${connectionsOfTeam} open connections to its pods, the maximum. Close one, then try again.`;
     }
     if (ofTeam < connections - this.#guests.size) return null;
     return `Too many connections to pods are open, ${ofTeam} of them of your team. Close one of these, or try again later.`;
@@ -102,7 +102,7 @@ export class GuestBook {
       }
     } catch (error) {
       this.#logger.warn({
-        message: 'Cannot look who may stay connected to pods; they stay until the next look',
+        message: 'Cannot check who may stay connected to pods; connections stay open until the next check',
         err: error,
       });
     }

@@ -113,7 +113,7 @@ export class KeptLogIns extends LogInTrail implements OnApplicationBootstrap, On
         ({ length: lost } = await this.statements.query('ssh.log-in.lost', losses, [lostSeconds, atOnce]));
       }
     } catch (error) {
-      this.#logger.warn(`Cannot say which log-ins are open; retrying: ${messageOf(error)}`);
+      this.#logger.warn(`Cannot record which log-ins are open; retrying: ${messageOf(error)}`);
     }
   }
 
@@ -132,7 +132,7 @@ export class KeptLogIns extends LogInTrail implements OnApplicationBootstrap, On
         for (const id of ids) this.#ends.delete(id);
       }
     } catch (error) {
-      this.#logger.warn(`Cannot write the end of log-ins; retrying: ${messageOf(error)}`);
+      this.#logger.warn(`Cannot record the end of log-ins; retrying: ${messageOf(error)}`);
     }
   }
 

@@ -62,7 +62,7 @@ it('who has too many connections is told so, which is no failed log-in', async (
   const own = fixture.key({ userId: newId() });
   const open = [await fixture.logIn([own]), await fixture.logIn([own])];
   expect(open.map(({ refusal }) => refusal)).toEqual([null, null]);
-  const sentence = 'You have 2 open connections to pods, and may have no more. Close one, then try again.';
+  const sentence = 'You have 2 open connections to pods, the maximum. Close one, then try again.';
   for (let made = 0; made < 10; made += 1) expect(await logInAndOut([fixture.key(), own])).toBe(sentence);
   expect(await logInAndOut([fixture.key({})])).toBeNull();
 });

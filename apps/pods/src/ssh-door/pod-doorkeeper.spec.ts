@@ -143,8 +143,8 @@ describe('who stays', () => {
     await fixture.until(other, 'stopped');
     expect(await reasons(...admissions)).toEqual([
       'Your SSH key was removed.',
-      'You may not use the pods of this team any more.',
-      'You may not use the pods of this team any more.',
+      'You may no longer use the pods of this team.',
+      'You may no longer use the pods of this team.',
       'Your SSH key opens the pods of this team once you have accepted its invitation.',
       `The pod ${other.pod_name} has stopped or restarted.`,
       null,

@@ -106,7 +106,7 @@ export class PodDoorkeeper extends Doorkeeper {
       if (credential && !live) return endOf[credential.kind];
       if (sshKeyId !== null && !keys.has(sshKeyId)) return 'Your SSH key was removed.';
       const role = roles.find(({ user_id, team_id }) => user_id === userId && team_id === teamId);
-      if (!role || !isAllowed(role.role)) return 'You may not use the pods of this team any more.';
+      if (!role || !isAllowed(role.role)) return 'You may no longer use the pods of this team.';
       if (role.requires_second_factor && live?.has_second_factor === false) return secondFactorMissing;
       if (sshKeyId !== null && role.is_invited)
         return 'Your SSH key opens the pods of this team once you have accepted its invitation.';

@@ -20,7 +20,7 @@ const wanted = () => Promise.resolve(true);
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
   const lateMs = Date.now() + patienceMs;
   while (!(await condition())) {
-    if (Date.now() > lateMs) throw new Error('It did not come to be.');
+    if (Date.now() > lateMs) throw new Error('The condition was not met in time.');
     await delay(20);
   }
 }

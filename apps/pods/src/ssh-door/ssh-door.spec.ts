@@ -279,7 +279,7 @@ describeWhere(podmanLacks(), 'the SSH door, with OpenSSH’s client and real con
     const { userId: guest } = await fixture.invite(pod, guestKey);
     const open = fixture.ssh(door, guestKey, pod.podName, ['sleep 60']);
     await until(() => fixture.trail.entries.some((entry) => entry.userId === guest));
-    fixture.doorkeeper.expulsions.set(guest, 'You are not a member of the team any more.');
+    fixture.doorkeeper.expulsions.set(guest, 'You are no longer a member of the team.');
     expect((await open).code).toBe(255);
     over.abort();
   });

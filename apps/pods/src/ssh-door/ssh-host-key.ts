@@ -22,7 +22,7 @@ export class SshHostKey {
       [this.sealer.seal(made, hostKeyPurpose)],
     );
     const kept = await this.#find();
-    if (kept === null) throw new Error('The SSH host key was not kept.');
+    if (kept === null) throw new Error('The SSH host key was not stored.');
     return kept;
   }
 

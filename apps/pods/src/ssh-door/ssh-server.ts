@@ -38,7 +38,7 @@ export class SshServer implements OnApplicationBootstrap, OnModuleDestroy {
     }));
     door.open().catch((error: unknown) =>
       this.#logger.error({
-        message: 'Cannot open the SSH door; pods are not reached by SSH through this process',
+        message: 'Cannot open the SSH port; this process offers no SSH access to pods',
         err: error,
       }),
     );

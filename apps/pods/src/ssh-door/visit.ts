@@ -91,7 +91,7 @@ export class Visit {
    * order.
    */
   #break(error: unknown): void {
-    this.#logger.warn({ message: 'An SSH log-in broke off; its connection is cut', err: error });
+    this.#logger.warn({ message: 'An SSH log-in failed; its connection was closed', err: error });
     this.#isExcused = true;
     this.cut();
   }
@@ -171,7 +171,7 @@ export class Visit {
     } catch (error) {
       this.#asked.delete(asked);
       this.#isExcused = true;
-      this.#logger.warn({ message: 'Cannot decide about an SSH log-in; it is refused', err: error });
+      this.#logger.warn({ message: 'Cannot check an SSH log-in; it was refused', err: error });
       return null;
     }
   }

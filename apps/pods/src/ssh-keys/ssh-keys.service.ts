@@ -76,7 +76,7 @@ export class SshKeysService {
       if (roles.every(({ is_invited }) => is_invited)) continue;
       throw new AppError(
         'forbidden',
-        'A second factor is required where such a key reaches. Add one, or log in with it.',
+        'A team that such a key opens requires a second factor. Add one, or log in with it.',
       );
     }
   }

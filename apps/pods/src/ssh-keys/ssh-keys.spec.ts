@@ -53,7 +53,7 @@ describe('the SSH keys of a user', () => {
     });
     await add(bySession(9));
     const { code, message } = await errorOf(add(bySession(11)));
-    expect([code, message]).toEqual(['forbidden', 'This takes a log-in of the last 10 minutes. Log in again.']);
+    expect([code, message]).toEqual(['forbidden', 'This needs a log-in within the last 10 minutes. Log in again.']);
     await add({ ...user, credential: { kind: 'key', id: newId() } });
     expect(await list(bySession(600))).toHaveLength(2);
   });
@@ -79,7 +79,7 @@ describe('the SSH keys of a user', () => {
     const { code, message } = await errorOf(add(lacking(invitedTo, closed)));
     expect([code, message]).toEqual([
       'forbidden',
-      'A second factor is required where such a key reaches. Add one, or log in with it.',
+      'A team that such a key opens requires a second factor. Add one, or log in with it.',
     ]);
     await add(lacking(invitedTo));
     expect(await list(user)).toHaveLength(1);

@@ -20,7 +20,7 @@ const env: ReadonlyMap<string, string> = new Map([['COLORTERM', 'truecolor']]);
 const closing = { ended: 1000, unsupported: 1003, notAllowed: 1008, lost: 1011, restart: 1012 } as const;
 const reasonBytes = 123;
 
-const notAdmitted = 'You may not open a terminal here any more: the team is suspended, or your role in it has changed.';
+const notAdmitted = 'You may no longer open a terminal here: the team is suspended, or your role in it has changed.';
 
 /**
  * One terminal in a browser: a shell in the pod, joined to a WebSocket. Bytes are input and output; a text frame

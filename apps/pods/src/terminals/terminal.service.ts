@@ -55,7 +55,7 @@ export class TerminalsService implements OnApplicationBootstrap, OnModuleDestroy
     if (!admission)
       throw new AppError(
         'forbidden',
-        'A terminal is for members of the team who may use pods: team_owner, team_admin or member.',
+        'A terminal needs one of the roles team_owner, team_admin or member in the team.',
       );
     if (!admission.run) throw new AppError('conflict', 'The pod is not running. Start it, then open a terminal.');
     const { ticket, expiresAt } = this.#tickets.make({ admission, size: { columns, rows } }, this.#door.place);
@@ -67,7 +67,7 @@ export class TerminalsService implements OnApplicationBootstrap, OnModuleDestroy
     if (!place)
       throw new AppError(
         'unauthenticated',
-        'The ticket opens no terminal: it is not valid, has expired, or is that of another pod.',
+        'The ticket is not valid: it is unknown, has expired or belongs to another pod.',
       );
     return place;
   }

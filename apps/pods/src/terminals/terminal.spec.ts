@@ -188,7 +188,7 @@ describe('a terminal', () => {
     const after = (one: (typeof fixture.owner.members)[0]) => (change(one) as typeof one | null) ?? [];
     fixture.owner.members = fixture.owner.members.flatMap((one) => (one.user_id === who.userId ? after(one) : one));
     const before = shells.length;
-    expect(await new Browser(await dial(ticket)).closed).toMatch(/^1008 You may not .* any more/);
+    expect(await new Browser(await dial(ticket)).closed).toMatch(/^1008 You may no longer /);
     expect(shells).toHaveLength(before);
   });
 
@@ -225,8 +225,8 @@ describe('a terminal', () => {
     const [left, stays] = [await terminalOf(leaver), await terminalOf(stayer)];
     fixture.owner.members = fixture.owner.members.filter(({ user_id }) => user_id !== leaver.userId);
     fixture.get(Rpc).publish(credentialsChanged, { user_id: leaver.userId });
-    expect(await left.browser.closed).toBe('1008 You may not use the pods of this team any more.');
-    expect((await trailEnds(leaver)).end_reason).toBe('You may not use the pods of this team any more.');
+    expect(await left.browser.closed).toBe('1008 You may no longer use the pods of this team.');
+    expect((await trailEnds(leaver)).end_reason).toBe('You may no longer use the pods of this team.');
     expect(left.shell.isClosed).toBe(true);
     stays.browser.socket.send(Buffer.from('still here'));
     await stays.browser.reads('> still here');

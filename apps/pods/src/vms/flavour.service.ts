@@ -26,7 +26,7 @@ export class FlavoursService {
         'INSERT INTO flavour (name, vcpus, memory_gb) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING RETURNING name, vcpus, memory_gb, created_at',
         [name, vcpus, memory_gb],
       );
-      if (!row) throw new AppError('conflict', `There is a flavour named ${name}.`);
+      if (!row) throw new AppError('conflict', `A flavour named ${name} exists already.`);
       return flavourView(row);
     });
   }

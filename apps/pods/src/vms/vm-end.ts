@@ -34,7 +34,7 @@ export function afterEndWithoutRestart({ endReason }: VmEntity): { event: 'STOP'
 }
 
 function reasonOf(exit: Exit | null): string {
-  if (!exit) return 'The VM was removed from outside of the platform.';
+  if (!exit) return 'The VM was removed from outside the platform.';
   if (exit.reason) return exit.reason.slice(0, 400);
   if (exit.code === 0) return shutDown;
   return exit.outOfMemory === 'no' ? 'Its guest crashed.' : 'Its guest was killed: out of memory.';

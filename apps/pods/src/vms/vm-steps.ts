@@ -203,7 +203,7 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
   private async sightOf(vm: VmEntity, signal: AbortSignal): Promise<RunSight> {
     const driver = await this.clusters.driverOf(vm.gpuaasId);
     const [sight] = await driver.observeVms([refOf(vm)], signal);
-    if (!sight) throw new Error('The driver answered nothing.');
+    if (!sight) throw new Error('The driver returned no result.');
     return sight;
   }
 

@@ -169,7 +169,7 @@ export class VmsService {
   private async requireSupported(gpuaasId: string): Promise<void> {
     await this.clusters.requireReachable(gpuaasId);
     const capabilities = await this.clusters.capabilitiesOf(gpuaasId);
-    if (!capabilities.vms) throw new AppError('not_supported', 'The cluster of this GPU service runs no VMs.');
+    if (!capabilities.vms) throw new AppError('not_supported', 'The cluster of this GPU service does not support VMs.');
   }
 }
 
@@ -181,7 +181,7 @@ async function requireRoom(manager: EntityManager, teamId: string): Promise<void
     `SELECT count(*)::int AS live FROM vm WHERE team_id = $1 AND state <> 'deleted'`,
     [teamId],
   );
-  if (live >= mostOfTeam) throw new AppError('conflict', `The team has ${live} VMs, the most that a team may have.`);
+  if (live >= mostOfTeam) throw new AppError('conflict', `The team has ${live} VMs, the maximum for a team.`);
 }
 
 async function named<T>(name: string, work: () => Promise<T>): Promise<T> {

@@ -237,7 +237,7 @@ describe('what refuses a VM', () => {
     const spy = jest.spyOn(fixture.simulated, 'capabilitiesOf').mockResolvedValueOnce({ ...capabilities, vms: false });
     expect(await errorOf(fixture.createVm(team))).toMatchObject({
       code: 'not_supported',
-      message: 'The cluster of this GPU service runs no VMs.',
+      message: 'The cluster of this GPU service does not support VMs.',
     });
     spy.mockRestore();
     expect((await errorOf(fixture.createVm(team, { flavour: 'huge' }))).details.errors?.[0]?.path).toBe('flavour');
@@ -267,7 +267,7 @@ describe('what refuses a VM', () => {
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(2);
     expect(await errorOf(create())).toMatchObject({
       code: 'conflict',
-      message: 'The team has 200 VMs, the most that a team may have.',
+      message: 'The team has 200 VMs, the maximum for a team.',
     });
     await running({}, await fixture.team());
   });

@@ -50,7 +50,7 @@ describe('what refuses a volume', () => {
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(2);
     expect(await errorOf(fixture.createVolume(full))).toMatchObject({
       code: 'conflict',
-      message: 'The team has 1000 shared volumes, the most that a team may have.',
+      message: 'The team has 1000 shared volumes, the maximum for a team.',
     });
     await fixture.volume(await fixture.team());
   });

@@ -121,7 +121,7 @@ async function request(
 
 async function observe(driver: ClusterDriver, volume: VolumeEntity, signal: AbortSignal): Promise<VolumeSight> {
   const [sight] = await driver.observeVolumes([refOf(volume)], signal);
-  if (!sight) throw new Error('The driver answered nothing.');
+  if (!sight) throw new Error('The driver returned no result.');
   return sight;
 }
 

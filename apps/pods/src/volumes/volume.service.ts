@@ -80,7 +80,10 @@ export class VolumesService {
       requireNoShrinking(Math.max(volume.sizeGb, volume.nextSizeGb ?? 0), size_in_gb);
       if (size_in_gb === (volume.nextSizeGb ?? volume.sizeGb)) return volumeView(volume);
       if (volume.state !== 'active') {
-        throw new AppError('conflict', `The volume is ${volumeView(volume).status}: an active one is resized.`);
+        throw new AppError(
+          'conflict',
+          `The volume is ${volumeView(volume).status}; only an active volume can be resized.`,
+        );
       }
       const moved = await this.steps.move(manager, volume, 'GROW', causeOf(context), { nextSizeGb: size_in_gb });
       return volumeView(moved ?? volume);
@@ -135,7 +138,7 @@ async function requireRoom(manager: EntityManager, teamId: string, name: string)
   );
   if (named > 0) throw nameTaken(name);
   if (live >= mostOfTeam)
-    throw new AppError('conflict', `The team has ${live} shared volumes, the most that a team may have.`);
+    throw new AppError('conflict', `The team has ${live} shared volumes, the maximum for a team.`);
 }
 
 async function insert<T>(name: string, work: () => Promise<T>): Promise<T> {
@@ -155,6 +158,6 @@ function requireNoShrinking(presentGb: number, askedGb: number): void {
   throw invalidField(
     'size_in_gb',
     'min',
-    `must be at least ${presentGb}, the size that it has or is being given: a volume does not shrink`,
+    `must be at least ${presentGb}, its present or pending size; a volume cannot shrink`,
   );
 }

@@ -76,7 +76,7 @@ export class IdleWatch implements OnApplicationBootstrap, BeforeApplicationShutd
     } catch (error) {
       const message = messageOf(error);
       if (!this.isStopping)
-        this.logger.warn(`Cannot read how much pods use their GPUs; no idle pod is stopped meanwhile: ${message}`);
+        this.logger.warn(`Cannot read the GPU utilization of pods; idle pods are not stopped meanwhile: ${message}`);
     }
   }
 
@@ -129,7 +129,7 @@ export class IdleWatch implements OnApplicationBootstrap, BeforeApplicationShutd
       await this.lines.write(
         manager,
         pod.podId,
-        `The pod is stopped in ${left} min unless it uses its GPU: ${allowed}.`,
+        `The pod will be stopped in ${left} min unless it uses its GPU: ${allowed}.`,
       );
     }
     const unknownSinceMs = kind === 'no_data' ? (before?.unknownSinceMs ?? atMs) : null;

@@ -34,7 +34,7 @@ export class CredentialsService {
   constructor(private readonly statements: ReservedStatements) {}
 
   async verify({ digest }: KeyDigest, { caller }: CallContext): Promise<Credential> {
-    if (caller.kind !== 'system') throw new AppError('forbidden', 'Only the gateway asks this.');
+    if (caller.kind !== 'system') throw new AppError('forbidden', 'Only the gateway may call this.');
     const [row] = await this.statements.query<CredentialRow>('credentials.verify', credentialQuery, [
       Buffer.from(digest, 'hex'),
     ]);

@@ -52,7 +52,7 @@ export async function requireWholeCredential(
     [caller.userId, operatorSecondFactor === 'required'],
   );
   if (row?.is_required === false) return;
-  throw new AppError('forbidden', 'A second factor is required where such a key reaches. Add one, or log in with it.');
+  throw new AppError('forbidden', 'A team that such a key opens requires a second factor. Add one, or log in with it.');
 }
 
 /** The session, where it is one. */
@@ -67,9 +67,9 @@ async function freshSession(
     [userId, session.createdAt],
   );
   if (!row?.is_fresh)
-    throw new AppError('forbidden', `This takes a log-in of the last ${freshLogInMinutes} minutes. Log in again.`);
+    throw new AppError('forbidden', `This needs a log-in within the last ${freshLogInMinutes} minutes. Log in again.`);
   if (row.has_factor && !session.hasSecondFactor) {
-    throw new AppError('forbidden', 'This takes a log-in with your second factor. Log in again, with it.');
+    throw new AppError('forbidden', 'This needs a log-in with your second factor. Log in again, with it.');
   }
   return session;
 }
@@ -85,7 +85,7 @@ async function currentKey(manager: EntityManager, id: string, what: string): Pro
   if (replacedAt === null) return;
   throw new AppError(
     'forbidden',
-    `This key was replaced and lives out its grace: ${what}. The key that replaced it can.`,
+    `This key was replaced and is valid only for its grace period: ${what}. Use the new key.`,
   );
 }
 

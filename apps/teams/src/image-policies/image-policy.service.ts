@@ -77,7 +77,7 @@ export class ImagePoliciesService {
       if (policy.isDefault && body.objects?.length) {
         throw new AppError(
           'conflict',
-          'The default policy allows every image and has no objects. Make another policy and assign it.',
+          'The default policy allows every image and has no objects. Create another policy and assign it.',
         );
       }
       const { name = policy.name, description = policy.description, objects } = body;

@@ -95,7 +95,7 @@ export class InvitationsService {
       const team = await this.changes.lock(manager, team_id);
       if (await this.changes.acceptInvitation(manager, team, userId, context)) return {};
       const isMember = await manager.existsBy(MembershipEntity, { teamId: team_id, userId });
-      throw isMember ? new AppError('conflict', 'You have accepted this invitation already.') : notFound('team');
+      throw isMember ? new AppError('conflict', 'You have already accepted this invitation.') : notFound('team');
     });
     this.logger.log({ message: 'An invitation was accepted', user_id: userId, team_id, request_id: context.requestId });
     return {};

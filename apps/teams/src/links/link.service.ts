@@ -237,6 +237,6 @@ function isAnotherPassword(): AppError {
 function notGood(): AppError {
   return new AppError(
     'unauthenticated',
-    'The link cannot be used: it was used before, has expired, or was replaced. Ask for another.',
+    'The link cannot be used: it was already used, has expired or was replaced. Request another.',
   );
 }

@@ -89,7 +89,7 @@ export class MailSender implements OnApplicationBootstrap, OnModuleDestroy {
     } catch (error) {
       const reason = messageOf(error);
       this.logger.warn({
-        message: `Mail was not taken by the server; retrying: ${reason}`,
+        message: `The mail server did not accept a mail; retrying: ${reason}`,
         mail_id: mail.id,
         kind: mail.kind,
         tries: mail.tries,

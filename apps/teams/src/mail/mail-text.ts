@@ -8,14 +8,14 @@ export interface MailText {
 }
 
 const happened: Record<Notice, string> = {
-  new_device: 'Somebody logged in to your account from a place that is new to it.',
+  new_device: 'Somebody logged in to your account from a new device or place.',
   log_ins_slowed:
     'Somebody tried to log in to your account too often, with a wrong password or code. Further tries from there are slowed.',
   password_changed: 'The password of your account was changed.',
   session_stolen:
-    'The cookie of one of your sessions was used twice, which happens when it was copied. The session has ended.',
-  factor_added: 'A way to log in was added to your account: a passkey or an authenticator.',
-  factor_removed: 'A way to log in was removed from your account: a passkey or an authenticator.',
+    'The cookie of one of your sessions was used twice, which can mean that it was copied. The session has ended.',
+  factor_added: 'A passkey or an authenticator was added to your account.',
+  factor_removed: 'A passkey or an authenticator was removed from your account.',
 };
 
 /** The text of a mail, plain and as HTML. `link`: the one-time link of its kind. `hasProviders`: of single sign-on. */
@@ -43,7 +43,7 @@ export function mailText(
       asked,
       'If it was you, set one by this link. It can be used once, within 24 hours:',
       link,
-      'If not, do nothing.',
+      'If you did not ask for it, do nothing.',
     ];
     return compose('Set a new password', lines);
   }

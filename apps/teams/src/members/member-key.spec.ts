@@ -68,7 +68,7 @@ describe('issuing a key', () => {
       session.session_id,
     ]);
     expect((await errorOf(issueFor(person.userId))).message).toBe(
-      'This takes a log-in of the last 10 minutes. Log in again.',
+      'This needs a log-in within the last 10 minutes. Log in again.',
     );
     await issueFor(user_id);
   });

@@ -94,7 +94,7 @@ describe('a passkey of an authenticator', () => {
       const { code, message } = await errorOf(attempt(byPassword));
       expect([code, message]).toEqual([
         'forbidden',
-        'This takes a log-in with your second factor. Log in again, with it.',
+        'This needs a log-in with your second factor. Log in again, with it.',
       ]);
     }
     const byPasskey = await contextOf(fixture, await logInBy(authenticator));

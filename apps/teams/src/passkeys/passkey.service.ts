@@ -34,7 +34,7 @@ import { relyingPartyOf, type RelyingParty } from './relying-party.js';
 
 const challengeMinutes = 5;
 const maxPasskeys = 20;
-const isOver = 'The request has expired, or was answered before. Begin again.';
+const isOver = 'The request has expired or was already answered. Start again.';
 
 const viewOf = (row: string) => `${row}.id, ${row}.name, ${instantJson(`${row}.created_at`)} AS created_at,
   ${instantJson(`${row}.last_used_at`)} AS last_used_at`;
@@ -115,7 +115,7 @@ export class PasskeysService {
       throw invalidField(
         'credential',
         'isSigned',
-        'must be what an authenticator of this platform signed for the challenge.',
+        'must be signed for the challenge by an authenticator of this platform.',
       );
     const { id: credentialId, publicKey, counter, transports = [] } = verified.registrationInfo.credential;
     const id = newId();
@@ -211,7 +211,7 @@ export class PasskeysService {
     if (this.relyingParty) return this.relyingParty;
     throw new AppError(
       'conflict',
-      'Passkeys need a host name: ATOLL_PUBLIC_URL of this platform names an address, or is not https.',
+      'Passkeys need a host name and https; ATOLL_PUBLIC_URL of this platform has an IP address or is not https.',
     );
   }
 

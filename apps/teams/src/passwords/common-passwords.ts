@@ -18,6 +18,6 @@ export function refuseCommon(password: string, field: string): void {
   throw invalidField(
     field,
     'isCommonPassword',
-    'must not be a common password, nor one with digits or signs behind it',
+    'must not be a common password, even with digits or symbols added at the end',
   );
 }

@@ -38,7 +38,7 @@ export class PasswordsService {
       'SELECT hash FROM password WHERE user_id = $1',
       [userId],
     );
-    if (!row) throw new AppError('conflict', 'You have no password yet. Set the first one by a one-time link.');
+    if (!row) throw new AppError('conflict', 'You have no password yet. Set the first one with a one-time link.');
     const giveBack = await this.tries.take(userId, 'logged in');
     if (!(await this.hashes.matches(current, row.hash))) throw isWrong();
     await giveBack();

@@ -132,7 +132,7 @@ export class SecondFactorsService {
     await this.transactions.run(async (manager) => {
       await requireFreshCredential(manager, caller);
       if (!(await this.consumeTotp(manager, userId, code, false)))
-        throw new AppError('forbidden', 'The code is wrong, or was used before.');
+        throw new AppError('forbidden', 'The code is wrong, or was already used.');
       await manager.query('UPDATE second_factor SET is_confirmed = true WHERE user_id = $1', [userId]);
       await manager.query('DELETE FROM recovery_code WHERE user_id = $1', [userId]);
       await manager.query('INSERT INTO recovery_code (user_id, digest) SELECT $1, unnest($2::bytea[])', [
@@ -193,7 +193,7 @@ export class SecondFactorsService {
         ...where,
         request_id: context.requestId,
       });
-      throw new AppError(refusal, 'The code is wrong, or was used before.');
+      throw new AppError(refusal, 'The code is wrong, or was already used.');
     }
     await giveBack();
   }

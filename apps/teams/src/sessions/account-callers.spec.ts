@@ -77,13 +77,13 @@ const each = (all: Record<string, Asked>, ...refusal: unknown[]) =>
 describe('an account', () => {
   it('is opened to the gateway alone, and not to the operator either', async () => {
     expect(await refusalsOf(fixture.admin, ofTheGateway)).toEqual(
-      each(ofTheGateway, 'forbidden', 'Only the gateway asks this.'),
+      each(ofTheGateway, 'forbidden', 'Only the gateway may call this.'),
     );
   });
 
   it('is changed by its user, and not by a key to one team', async () => {
     const [key = ''] = (await fixture.createTeam('team_owner')).keys;
-    const refusal = expect.stringContaining('This key acts in its one team alone');
+    const refusal = expect.stringContaining('This key is limited to one team');
     expect(await refusalsOf(key, ofTheUser)).toEqual(each(ofTheUser, 'forbidden', refusal));
   });
 });

@@ -23,7 +23,7 @@ const statements = [
 export class SessionUpkeep implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger(SessionUpkeep.name);
   private readonly failed = (error: unknown): void =>
-    this.logger.warn(`Old rows of sessions stay until the next try: ${messageOf(error)}`);
+    this.logger.warn(`Cannot remove old sessions; retrying: ${messageOf(error)}`);
   private readonly removals = new Removals(() => this.removeSome(), this.failed);
 
   constructor(private readonly dataSource: DataSource) {}

@@ -106,7 +106,7 @@ export class SigningKeys {
     try {
       return createPrivateKey({ key: this.sealer.open(sealed, signingKeyPurpose(kid)), format: 'der', type: 'pkcs8' });
     } catch (error) {
-      this.logger.warn(`Signing key ${kid} cannot be opened; using another: ${messageOf(error)}`);
+      this.logger.warn(`Signing key ${kid} cannot be decrypted; using another: ${messageOf(error)}`);
       return undefined;
     }
   }

@@ -56,7 +56,7 @@ export class SsoMemberships {
         this.rpc.publish(credentialsChanged, { user_id: userId });
       } catch (error) {
         if (!isAppError(error)) throw error;
-        this.logger.warn(`The mapping of ${provider} does not hold for team ${teamId}: ${error.message}`);
+        this.logger.warn(`The mapping of ${provider} cannot be applied to team ${teamId}: ${error.message}`);
       }
     }
   }

@@ -86,11 +86,11 @@ export class SsoProviderClients {
     } catch (error) {
       // What it says of itself may have changed: its keys, its addresses.
       this.discovered.delete(provider.id);
-      this.logger.warn(`The answer of ${provider.id} cannot be used: ${describe(error)}`);
+      this.logger.warn(`The response of ${provider.id} is not valid: ${describe(error)}`);
       if (isOutage(error)) throw away(provider, error);
       throw new AppError(
         'unauthenticated',
-        `The answer of ${provider.name} cannot be used. Log in again.`,
+        `${provider.name} sent an invalid response. Log in again.`,
         {},
         { cause: error },
       );

@@ -107,7 +107,7 @@ export class SsoService {
     if (!claims.isEmailVerified || !isEmail(given)) {
       throw new AppError(
         'forbidden',
-        `${provider.name} names no address of yours that it has verified. Ask your administrator.`,
+        `${provider.name} sent no verified e-mail address for you. Ask your administrator.`,
       );
     }
     const id = await this.accountOf(manager, provider, emailSpelling(given), claims.name);
@@ -174,7 +174,7 @@ export class SsoService {
     if (id !== undefined && taken.length > 0) return this.secretsOf(id);
     throw new AppError(
       'unauthenticated',
-      `The log-in at ${name} was not begun in this browser, or took longer than ${flowMinutes} minutes. Log in again.`,
+      `The log-in at ${name} was not started in this browser, or took longer than ${flowMinutes} minutes. Log in again.`,
     );
   }
 

@@ -222,7 +222,7 @@ describe('a deletion that is forced', () => {
     patience(12_000 * timeoutFactor);
     const again = force(fixture.admin);
     const refused = await errorOf(fixture.call(made.keys[0] ?? '', teams.delete, { team_id }));
-    expect([refused.code, refused.message]).toEqual(['conflict', 'The team is being deleted already.']);
+    expect([refused.code, refused.message]).toEqual(['conflict', 'The team is already being deleted.']);
     await Promise.all([answer('pods', null), answer('gpuaas', null)]);
     expect(await again).toEqual({ deleting: null });
     const requests = await fixture.told(teamDeletionRequested, team_id, ({ length }) => length > 0);

@@ -85,7 +85,7 @@ export class HolderAnswers {
 
   unanswered(what: string, missing: readonly string[] = []): AppError {
     if (missing.length > 0) this.logger.warn(`No answer from ${missing.join(', ')}: a ${what} is not deleted.`);
-    return new AppError('unavailable', `Whether the ${what} still holds something could not be found out.`, {
+    return new AppError('unavailable', `Cannot determine whether the ${what} still holds something.`, {
       retryAfterSeconds: 5,
     });
   }

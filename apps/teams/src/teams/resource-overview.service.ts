@@ -77,7 +77,7 @@ export class ResourceOverviewService {
     } catch (error) {
       const isAway = isAppError(error) && (error.code === 'unavailable' || error.code === 'deadline_exceeded');
       if (!isAway) this.logger.warn(`${service} failed to answer what a team holds: ${messageOf(error)}`);
-      const sentence = `The service ${service} does not say at the moment what the team holds.`;
+      const sentence = `The service ${service} cannot say at the moment what the team holds.`;
       throw new AppError('unavailable', sentence, { retryAfterSeconds: 2 }, { cause: error });
     }
   }

@@ -141,7 +141,7 @@ describe('what a team holds', () => {
     expect((await errorOf(fixture.call(fixture.admin, teams.resourceOverview, { team_id: team.id }))).toWire()).toEqual(
       {
         code: 'unavailable',
-        message: 'The service gpuaas does not say at the moment what the team holds.',
+        message: 'The service gpuaas cannot say at the moment what the team holds.',
         retryAfterSeconds: 2,
       },
     );

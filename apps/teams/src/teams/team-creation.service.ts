@@ -37,7 +37,7 @@ export class TeamCreationService {
     if (caller.scope === 'membership') {
       throw new AppError(
         'forbidden',
-        'This key acts in its one team alone and cannot create another. Use a key of the user as a whole, such as the operator’s, or ask the operator.',
+        'This key is limited to one team and cannot create another. Use a key that is not limited to a team, such as the operator’s, or ask the operator.',
       );
     }
     const created = await this.writers.once(
@@ -87,7 +87,7 @@ export class TeamCreationService {
       throw invalidField(
         `members.${own}.role`,
         'isCaller',
-        'must be team_owner: this is you, and the caller becomes team_owner',
+        'must be team_owner: this is your own address, and the caller becomes team_owner',
       );
     }
     const named = members.filter((_member, index) => index !== own);

@@ -66,7 +66,7 @@ export class TeamDeletionService {
   private async begin(manager: EntityManager, teamId: string, attemptId: string, context: CallContext): Promise<void> {
     const team = await this.changes.lock(manager, teamId);
     await requireDeletionNow(manager, context, teamId);
-    if (team.status === 'deleting') throw new AppError('conflict', 'The team is being deleted already.');
+    if (team.status === 'deleting') throw new AppError('conflict', 'The team is already being deleted.');
     if (await manager.existsBy(TeamCapacityEntity, { teamId, hasPoolSubscription: true })) {
       throw new AppError('conflict', 'The team still holds something: a GPU pool subscription.');
     }

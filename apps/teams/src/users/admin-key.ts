@@ -37,7 +37,7 @@ async function requirePepper(manager: EntityManager, pepper: string): Promise<vo
   const [kept] = await manager.query<{ fingerprint: Buffer }[]>('SELECT fingerprint FROM key_pepper');
   if (!kept || kept.fingerprint.equals(fingerprintOf(pepper))) return;
   throw new Error(
-    'nothing was changed: ATOLL_KEY_PEPPER is not that of the platform whose database this is. Give it, or its data folder by ATOLL_DATA_DIR.',
+    'nothing was changed: ATOLL_KEY_PEPPER does not match the platform of this database. Set the matching one, or set ATOLL_DATA_DIR to its data folder.',
   );
 }
 

@@ -107,7 +107,7 @@ export class Administrators {
   private async take(manager: EntityManager, { id }: UserEntity, apiKey: string): Promise<boolean> {
     const known = await manager.findOneBy(ApiKeyEntity, { digest: this.apiKeys.digest(apiKey) });
     if (known && (known.userId !== id || known.teamId !== null))
-      throw new Error('ATOLL_ADMIN_KEY is a key of somebody else.');
+      throw new Error('ATOLL_ADMIN_KEY belongs to another user.');
     if (!known) await replaceKey(manager, this.apiKeys, id, () => apiKey);
     return !known;
   }

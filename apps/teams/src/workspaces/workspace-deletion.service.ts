@@ -55,9 +55,10 @@ export class WorkspaceDeletionService {
     const { revision } = await this.changes.lock(manager, teamId, 'workspace');
     await requirePermissionNow(manager, context.caller, teamId, 'manageTeam', 'workspace');
     const { isDefault, deletionAttemptId: abandoned, deletionDeadline } = await findWorkspace(manager, teamId, id);
-    if (isDefault) throw new AppError('conflict', 'The default workspace lives as long as its team.');
+    if (isDefault)
+      throw new AppError('conflict', 'The default workspace cannot be deleted; it is deleted with its team.');
     if (deletionDeadline && deletionDeadline.getTime() > (await databaseNowMs(manager)))
-      throw new AppError('conflict', 'The workspace is being deleted already.');
+      throw new AppError('conflict', 'The workspace is already being deleted.');
     if (abandoned) await this.answers.forget(manager, abandoned);
     const patienceMs = this.settings.deletionPatienceMs + concludingMs;
     await manager.query(

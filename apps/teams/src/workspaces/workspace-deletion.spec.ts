@@ -115,7 +115,7 @@ describe('deleting a workspace', () => {
       );
     await leave(`now() + interval '1 minute'`);
     const refused = await errorOf(remove(one));
-    expect([refused.code, refused.message]).toEqual(['conflict', 'The workspace is being deleted already.']);
+    expect([refused.code, refused.message]).toEqual(['conflict', 'The workspace is already being deleted.']);
     await leave(`now() - interval '1 millisecond'`);
     await fixture.query(
       `INSERT INTO deletion_answer (attempt_id, holder, holds) SELECT deletion_attempt_id, 'pods', 'a pod' FROM workspace WHERE id = $1`,

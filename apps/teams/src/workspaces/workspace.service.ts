@@ -42,7 +42,7 @@ export class WorkspacesService {
       offset,
       team_id,
     ]);
-    // The default workspace lives as long as its team.
+    // The default workspace cannot be deleted; it is deleted with its team.
     if (!row?.total) throw notFound('team');
     return { data: row.data, pagination: { page, limit, total: row.total } };
   }
@@ -80,5 +80,5 @@ export class WorkspacesService {
 }
 
 function nameTaken(): AppError {
-  return new AppError('conflict', 'The team has a workspace of this name already.');
+  return new AppError('conflict', 'The team already has a workspace with this name.');
 }

@@ -49,7 +49,7 @@ describe('the workspaces of a team', () => {
     expect(await rename('training')).toMatchObject({ name: 'training' });
     await fixture.call(admin, workspaces.create, { team_id: team.id, name: 'lab' });
     const taken = await errorOf(rename('lab'));
-    expect([taken.code, taken.message]).toEqual(['conflict', 'The team has a workspace of this name already.']);
+    expect([taken.code, taken.message]).toEqual(['conflict', 'The team already has a workspace with this name.']);
     expect((await errorOf(rename('mine', member))).code).toBe('forbidden');
     const told = await fixture.told(teamUpdated, team.id, ({ length }) => length === 3);
     expect(told.map((change) => change.workspaces.map(({ name }) => name))).toEqual([

@@ -225,7 +225,7 @@ export async function eventually<T>(attempt: () => Promise<T | undefined>): Prom
     try {
       const result = await attempt();
       if (result !== undefined) return result;
-      if (Date.now() > untilMs) throw new Error('It did not come to be.');
+      if (Date.now() > untilMs) throw new Error('The condition was not met in time.');
     } catch (error) {
       if (!(error instanceof ClusterError) || error.isPermanent || Date.now() > untilMs) throw error;
     }

@@ -27,7 +27,7 @@ export class Containers {
       if (isMissing(error)) return null;
       throw error;
     }
-    throw new ClusterError('invalid', `A container that Atoll has not created is named ${name}.`);
+    throw new ClusterError('invalid', `A container named ${name} exists that Atoll did not create.`);
   }
 
   /**

@@ -269,7 +269,7 @@ async function* guardedItems<T>(signal: AbortSignal, items: AsyncGenerator<T>): 
 
 function errorOf(error: unknown, signal: AbortSignal): ClusterError {
   if (error instanceof ClusterError || !signal.aborted) return clusterErrorOf(error);
-  return new ClusterError('timeout', 'The container engine had not answered when the request was given up.', {
+  return new ClusterError('timeout', 'The request was cancelled before the container engine responded.', {
     cause: error,
   });
 }

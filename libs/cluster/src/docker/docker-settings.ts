@@ -23,5 +23,5 @@ function addressOf({ socket, url, ca, cert, key }: DockerSettings): EngineAddres
   if (socket !== undefined) return { socketPath: socket };
   if (url !== undefined && ca !== undefined && cert !== undefined && key !== undefined)
     return { url, ca, certificate: cert, key };
-  throw new Error('A container engine is reached by a socket, or by url, ca, cert and key.');
+  throw new Error('A container engine needs a socket, or url, ca, cert and key.');
 }

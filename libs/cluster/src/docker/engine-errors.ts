@@ -62,18 +62,18 @@ const meanings: readonly Meaning[] = [
 export function clusterErrorOf(error: unknown): ClusterError {
   if (error instanceof ClusterError) return error;
   if (!(error instanceof EngineRefusal))
-    return new ClusterError('unreachable', 'The container engine gave an answer that was not understood.', {
+    return new ClusterError('unreachable', 'The container engine sent an invalid response.', {
       cause: error,
     });
   const cause = { cause: error };
   const meaning = meanings.find(({ pattern }) => pattern.test(error.text));
   if (meaning) return new ClusterError(meaning.code, meaning.message, cause);
   if (error.status === 401 || error.status === 403)
-    return new ClusterError('unauthorised', 'The container engine refuses the request.', cause);
+    return new ClusterError('unauthorised', 'The container engine rejects the request.', cause);
   if (error.status === 404) return new ClusterError('not_found', 'It does not exist on the container engine.', cause);
   if (error.status === 409) return new ClusterError('in_use', 'The container engine is using it.', cause);
   if (error.status < 500)
-    return new ClusterError('invalid', 'The container engine refuses the request as invalid.', cause);
+    return new ClusterError('invalid', 'The container engine rejects the request as invalid.', cause);
   return new ClusterError('unreachable', 'The container engine failed to answer the request.', cause);
 }
 
@@ -89,7 +89,7 @@ export function connectionErrorOf(error: unknown): ClusterError {
     ? new ClusterError('unauthorised', 'The container engine and Atoll do not accept each other’s credentials.', {
         cause: error,
       })
-    : new ClusterError('unreachable', 'The container engine cannot be reached, or its answer broke off.', {
+    : new ClusterError('unreachable', 'The container engine cannot be reached, or its response was cut off.', {
         cause: error,
       });
 }

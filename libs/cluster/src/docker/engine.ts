@@ -153,7 +153,7 @@ export class Engine {
 function greetingIn(headers: IncomingHttpHeaders): Greeting {
   const apiVersion = headers['api-version'];
   const server = String(headers['server'] ?? '');
-  if (typeof apiVersion !== 'string') throw new Error('The head of /_ping has no Api-Version.');
+  if (typeof apiVersion !== 'string') throw new Error('The response to /_ping has no Api-Version header.');
   const kind = 'libpod-api-version' in headers || server.startsWith('Libpod/') ? 'podman' : 'docker';
   const [, version = null] = /^\w+\/(\S+)/.exec(server) ?? [];
   return { kind, apiVersion, version };
@@ -195,7 +195,7 @@ async function within<T>(
 ): Promise<T> {
   const scope = new AbortController();
   const abort = (): void =>
-    scope.abort(new ClusterError('timeout', 'The container engine had not answered when the request was given up.'));
+    scope.abort(new ClusterError('timeout', 'The request was cancelled before the container engine responded.'));
   const late = (): void =>
     scope.abort(new ClusterError('unreachable', `The container engine did not answer within ${deadlineMs / 1000} s.`));
   if (signal.aborted) abort();

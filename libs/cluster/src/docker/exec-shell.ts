@@ -136,7 +136,7 @@ export class ExecShell implements Shell {
 
   async signal(name: string): Promise<void> {
     const [, signal] = /^SIG([A-Z]{2,6}\d?)$/.exec(name) ?? [];
-    if (!signal) throw new ClusterError('invalid', 'A signal is named as SIGINT or SIGUSR1 is.');
+    if (!signal) throw new ClusterError('invalid', 'A signal must be a name such as SIGINT or SIGUSR1.');
     await this.#signals.add(signal);
   }
 

@@ -169,8 +169,8 @@ const reasons = [
 ] as const;
 
 const sentences = {
-  image_not_found: (image: string) => `The registry has no image ${image}, or shows it only after a log-in.`,
-  image_needs_login: (image: string) => `The registry gives the image ${image} only after a log-in.`,
+  image_not_found: (image: string) => `The registry has no image ${image}, or needs a log-in for it.`,
+  image_needs_login: (image: string) => `The registry needs a log-in for the image ${image}.`,
   invalid: (image: string) => `${image} is not a reference to an image.`,
 };
 
@@ -181,7 +181,7 @@ function pullErrorOf(error: unknown, image: string): ClusterError {
   if (reason) return new ClusterError(reason, sentences[reason](image), { cause: error });
   return new ClusterError(
     'unreachable',
-    `The image ${image} could not be pulled: its registry does not answer as it should.`,
+    `The image ${image} could not be pulled: its registry sent an unexpected response.`,
     {
       cause: error,
     },

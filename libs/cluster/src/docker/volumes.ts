@@ -34,9 +34,9 @@ export class Volumes {
       const { Labels } = await this.#create({ Name, Labels: labels }, signal);
       if (this.names.isOfTeam(Labels, ref.teamId)) return;
       if (!this.names.isOurs(Labels))
-        throw new ClusterError('invalid', `A volume that Atoll has not created is named ${Name}.`);
+        throw new ClusterError('invalid', `A volume named ${Name} exists that Atoll did not create.`);
     }
-    throw new ClusterError('invalid', `Another team has the volume ${this.names.ofVolume(ref)[1]}.`);
+    throw new ClusterError('invalid', `The volume ${this.names.ofVolume(ref)[1]} belongs to another team.`);
   }
 
   /** The engine's name of a team's volume; null where the team has none. */

@@ -19,11 +19,11 @@ type Asked = Pick<WantedDoor, 'cluster' | 'podId' | 'port'>;
 export class SimulatedAnswers {
   private readonly pods = new Lanes(
     { width: 1, maxWaiting: Infinity, patienceMs },
-    () => new Error('The pod is asked too much.'),
+    () => new Error('The pod gets too many requests.'),
   );
   private readonly statements = new Lanes(
     { width: statementsAtOnce, maxWaiting: Infinity, patienceMs },
-    () => new Error('Pods are asked too much.'),
+    () => new Error('Pods get too many requests.'),
   );
 
   constructor(private readonly store: SimulatedStore) {}

@@ -183,8 +183,7 @@ export class SimulatedCluster extends ClusterDriver {
   private async meet(operation: SimulatedOperation, signal: AbortSignal): Promise<void> {
     await this.world.ready();
     await this.world.faults.meet(this.id, operation, signal);
-    if (signal.aborted)
-      throw new ClusterError('timeout', 'The cluster had not answered when the request was given up.');
+    if (signal.aborted) throw new ClusterError('timeout', 'The request was cancelled before the cluster responded.');
   }
 }
 

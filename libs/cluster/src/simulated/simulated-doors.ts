@@ -117,5 +117,5 @@ function requireFitting({ certificate, key }: Certificate): void {
   } catch {
     // What the library says may quote the key.
   }
-  throw new ClusterError('invalid', 'The certificate and the key of the door do not fit each other.');
+  throw new ClusterError('invalid', 'The certificate and the key do not match.');
 }

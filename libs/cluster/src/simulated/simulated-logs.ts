@@ -77,7 +77,7 @@ export class SimulatedLogs {
     let position = readCursor(after);
     while (!signal.aborted) {
       const run = await this.#runs.ask(ref);
-      if (!run) throw new ClusterError('not_found', 'The run is gone, and its log with it.');
+      if (!run) throw new ClusterError('not_found', 'The run and its log no longer exist.');
       const untilMs = run.nowMs - settleMs;
       const added = await this.#addedAfter(ref, position, untilMs);
       if (untilMs - Math.max(position.ms, run.readyMs) > manyLines * everyMs) await this.#turns.next(manyLines);

@@ -217,5 +217,5 @@ function sightOf(row: Row | undefined): RunSight {
 
 const messages: Partial<Record<ClusterErrorCode, string>> = {
   image_not_found: 'The registry has no such image.',
-  image_needs_login: 'The registry gives this image to nobody without a log-in.',
+  image_needs_login: 'The registry needs a log-in for this image.',
 };

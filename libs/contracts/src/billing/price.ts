@@ -28,7 +28,7 @@ class PriceTerms {
 
   @Instant({
     example: '2026-10-01T00:00:00Z',
-    description: 'Instant from which the price holds, until the next one of its SKU (and team).',
+    description: 'Instant from which the price applies, until the next one of its SKU (and team).',
   })
   valid_from!: string;
 }
@@ -56,7 +56,7 @@ export class Price extends PriceTerms {
 
   @Instant({
     nullable: true,
-    description: 'Instant at which another price with the same start replaced it; null while it holds.',
+    description: 'Instant at which another price with the same start replaced it; null while it applies.',
   })
   replaced_at!: string | null;
 }

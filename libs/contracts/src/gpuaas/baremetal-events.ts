@@ -7,7 +7,11 @@ export class BaremetalChanged {
   @Uuid()
   instance_id!: string;
 
-  @WholeNumber({ min: 0, max: Number.MAX_SAFE_INTEGER, description: 'Grows with every change: the greatest holds.' })
+  @WholeNumber({
+    min: 0,
+    max: Number.MAX_SAFE_INTEGER,
+    description: 'Grows with every change: the highest value wins.',
+  })
   revision!: number;
 
   @Uuid()

@@ -24,7 +24,7 @@ export class BaremetalReinstall {
     pattern: /^https?:\/\/[^\s@]+$/,
     patternHint: 'an http or https URL without a user part',
     example: 'https://maas.example/hooks/reinstall',
-    description: 'Address of the hook, called with a signed body to have the host installed anew.',
+    description: 'Address of the hook, called with a signed body to reinstall the host.',
   })
   url!: string;
 }
@@ -100,7 +100,7 @@ export class RegisterBaremetalNode {
 
   @OneOf('HomeRule', homeRules, {
     optional: true,
-    description: 'Fate of home folders at release, archive unless given.',
+    description: 'Handling of home folders at release, archive unless given.',
   })
   home?: HomeRule;
 
@@ -128,12 +128,12 @@ export class UpdateBaremetalNodeBody {
   })
   host_key?: string | null;
 
-  @Flag({ optional: true, description: 'Whether the node is kept from new tenants.' })
+  @Flag({ optional: true, description: 'Whether the node accepts no new tenants.' })
   maintenance?: boolean;
 
   @Flag({
     optional: true,
-    description: 'Whether the node is kept from new tenants for good, so that no request waits for it.',
+    description: 'Whether the node permanently accepts no new tenants, so that no request waits for it.',
   })
   retired?: boolean;
 
@@ -144,7 +144,7 @@ export class UpdateBaremetalNodeBody {
   })
   reinstall?: BaremetalReinstall | null;
 
-  @OneOf('HomeRule', homeRules, { optional: true, description: 'Fate of home folders at release.' })
+  @OneOf('HomeRule', homeRules, { optional: true, description: 'Handling of home folders at release.' })
   home?: HomeRule;
 }
 
@@ -193,7 +193,7 @@ export class BaremetalNode {
   @Flag({ description: 'Whether tenants get sudo.' })
   tenant_sudo!: boolean;
 
-  @OneOf('HomeRule', homeRules, { description: 'Fate of home folders at release.' })
+  @OneOf('HomeRule', homeRules, { description: 'Handling of home folders at release.' })
   home!: HomeRule;
 
   @Nested(() => BaremetalHook, { nullable: true, description: 'Hook that installs the host anew; null for none.' })
@@ -217,10 +217,10 @@ export class BaremetalNode {
   @Text({ max: 500, nullable: true, description: 'Reason of the status, or of the maintenance.' })
   reason!: string | null;
 
-  @Flag({ description: 'Whether the node is kept from new tenants.' })
+  @Flag({ description: 'Whether the node accepts no new tenants.' })
   maintenance!: boolean;
 
-  @Flag({ description: 'Whether the node is kept from new tenants for good.' })
+  @Flag({ description: 'Whether the node permanently accepts no new tenants.' })
   retired!: boolean;
 
   @Instant({ nullable: true, description: 'Instant since which the host cannot be reached; null while it can.' })
@@ -239,7 +239,7 @@ export class BaremetalNode {
 export class BaremetalNodePage extends PageOf(() => BaremetalNode) {}
 
 export class ReinstallCallback {
-  @Text({ max: 200, description: 'Token that came with the call of the hook, good for one answer.' })
+  @Text({ max: 200, description: 'Single-use token that was sent with the call of the hook.' })
   token!: string;
 
   @OneOf('ReinstallOutcome', ['done', 'failed'], { description: 'Outcome of the reinstall.' })

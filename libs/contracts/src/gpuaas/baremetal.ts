@@ -108,7 +108,7 @@ export class BaremetalInstance {
   })
   unreachable_since!: string | null;
 
-  @Flag({ description: 'Whether the host still has SSH keys that were changed meanwhile.' })
+  @Flag({ description: 'Whether the host still has outdated SSH keys.' })
   keys_stale!: boolean;
 
   @ListOf(() => BaremetalAttempt, { max: 100, description: 'Ledger of what was tried on the host; the last 100.' })

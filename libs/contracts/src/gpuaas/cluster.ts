@@ -86,7 +86,7 @@ export class ClusterCheckResult {
 
 /** What the driver can do there. */
 export class ClusterCapabilities {
-  @Flag({ description: 'Whether TLS can end in front of a pod.' })
+  @Flag({ description: 'Whether TLS can be terminated in front of a pod.' })
   tls!: boolean;
 
   @Flag({ description: 'Whether UDP can be exposed.' })
@@ -142,7 +142,7 @@ export class Cluster {
   })
   status!: 'ok' | 'degraded' | 'unreachable';
 
-  @Instant({ nullable: true, description: 'Since when the status holds; null before the first check.' })
+  @Instant({ nullable: true, description: 'Instant since which the status has applied; null before the first check.' })
   since!: string | null;
 
   @ListOf(() => ClusterCheckResult, { max: 100, description: 'Results of the last check; empty before the first one.' })
@@ -171,7 +171,7 @@ export class ClusterChanged extends GpuaasPath {
   @Text({ max: 262_144, nullable: true, description: 'Sealed JSON of `ca`, `cert` and `key`, for `clusterPurpose`.' })
   sealed_tls!: string | null;
 
-  @Flag({ description: 'Whether the last check found it so: nothing new starts there.' })
+  @Flag({ description: 'Whether the last check found it unreachable; nothing new can start there.' })
   is_unreachable!: boolean;
 
   @WholeNumber({ min: 1, max: Number.MAX_SAFE_INTEGER, description: 'Counts how often the cluster was set.' })
@@ -180,7 +180,7 @@ export class ClusterChanged extends GpuaasPath {
   @WholeNumber({
     min: 1,
     max: Number.MAX_SAFE_INTEGER,
-    description: 'Counts the changes of the cluster: the greatest is the present one.',
+    description: 'Counts the changes of the cluster: the highest value is the current one.',
   })
   revision!: number;
 }

@@ -7,7 +7,11 @@ export class TeamCapacityChanged {
   @Uuid()
   team_id!: string;
 
-  @WholeNumber({ min: 1, max: Number.MAX_SAFE_INTEGER, description: 'Grows with every change: the greatest holds.' })
+  @WholeNumber({
+    min: 1,
+    max: Number.MAX_SAFE_INTEGER,
+    description: 'Grows with every change: the highest value wins.',
+  })
   revision!: number;
 
   /**

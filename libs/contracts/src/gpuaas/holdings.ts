@@ -37,7 +37,7 @@ export class RegionalGpuHoldings extends GpuHoldings {
 }
 
 export class TeamGpuHoldings {
-  @Instant({ description: 'When this was so.' })
+  @Instant({ description: 'Instant of the observation.' })
   as_of!: string;
 
   @ListOf(() => RegionalGpuHoldings, {

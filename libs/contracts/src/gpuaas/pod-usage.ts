@@ -7,7 +7,7 @@ export const maxPodsPerReading = 500;
 class AskedPod extends PodStart {
   @Flag({
     optional: true,
-    description: 'Whether it is simulated and uses nothing: for figures that are simulated, too.',
+    description: 'Whether the subscription is simulated and uses nothing, so that its metrics are simulated too.',
   })
   is_idle?: boolean;
 }

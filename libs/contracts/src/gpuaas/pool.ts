@@ -143,7 +143,7 @@ export class OfferedProfile {
     type: 'integer',
     example: 7,
     description:
-      'Number of vGPUs that one subscription of this profile can have now; more may fit where a GPU falls back.',
+      'Number of vGPUs that one subscription of this profile can get now; more may fit where a GPU falls back.',
   })
   available_vgpus!: number;
 

@@ -38,8 +38,7 @@ export class Subscribe {
 
   @Flag({
     optional: true,
-    description:
-      'Whether a team that has a subscription to the pool already, which has not ended, is refused with 409.',
+    description: 'Whether the call fails with 409 if the team already has a live subscription to the pool.',
   })
   unique?: boolean;
 }
@@ -50,7 +49,7 @@ export class Unsubscribe {
 
   @Flag({
     optional: true,
-    description: 'Whether workloads that run on the subscription are stopped; without it they refuse the request.',
+    description: 'Whether running workloads of the subscription are stopped; otherwise they cause a 409.',
   })
   force?: boolean;
 }
@@ -77,7 +76,7 @@ export class SubscriptionResize {
 
   @OneOf('ResizeStatus', ['pending', 'failed'], {
     description:
-      'State of the resize: pending until the nodes have confirmed it. One that has succeeded is not shown any more.',
+      'State of the resize: pending until the nodes have confirmed it. A resize that has succeeded is not shown.',
   })
   status!: 'pending' | 'failed';
 
@@ -234,7 +233,7 @@ const percent = { type: Number, nullable: true, minimum: 0, maximum: 100, exampl
 
 /** Averages over one part of the window. */
 export class UtilizationPoint {
-  @Instant({ description: 'Begin of the part.' })
+  @Instant({ description: 'Start of the part.' })
   start!: string;
 
   @Instant({ description: 'End of the part.' })

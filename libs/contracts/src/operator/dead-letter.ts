@@ -45,7 +45,7 @@ export class ListDeadLetters extends IntersectionType(DeadLettersOf, DeadLetters
 export class DeadLetterPath {
   @OneOf('PlatformService', platformServices, {
     example: 'billing',
-    description: 'The service that could not take the event.',
+    description: 'The service that could not handle the event.',
   })
   service!: PlatformService;
 
@@ -58,7 +58,7 @@ export class FailedEvent extends DeadLetterPath {
   @Text({ ...cursorField, description: 'Place of the entry: the `cursor` of the page that begins after it.' })
   cursor!: string;
 
-  @Text({ max: 200, example: 'subscriptions', description: 'The part of the service that could not take the event.' })
+  @Text({ max: 200, example: 'subscriptions', description: 'The consumer that could not handle the event.' })
   consumer!: string;
 
   @Uuid({ description: 'Id of the event.' })
@@ -103,7 +103,7 @@ export class FailedEvent extends DeadLetterPath {
   @Instant({
     nullable: true,
     example: null,
-    description: 'Instant from which it waits to be tried once more; null if it does not.',
+    description: 'Instant at which another try was requested; null if none is pending.',
   })
   replay_requested_at!: string | null;
 }

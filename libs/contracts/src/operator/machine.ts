@@ -58,7 +58,7 @@ export class MachineState {
   @WholeNumber({ ...counted, example: 1, description: 'Processes past the deadline of their state.' })
   overdue!: number;
 
-  @WholeNumber({ ...counted, example: 2, description: 'Processes whose step has failed and is tried again.' })
+  @WholeNumber({ ...counted, example: 2, description: 'Processes whose step has failed and will be retried.' })
   retrying!: number;
 
   @Nested(() => MachineAges, { description: 'Processes by the time since they entered the state.' })
@@ -129,7 +129,7 @@ export class MachineProcess {
 
   @Instant({
     nullable: true,
-    description: 'Instant at which the state is given up; null if it never is, and while it waits to be begun.',
+    description: 'Instant at which the state times out; null if it never does, and before it is started.',
   })
   deadline_at!: string | null;
 
@@ -139,7 +139,7 @@ export class MachineProcess {
   @WholeNumber({ min: 0, max: 1_000_000_000, example: 2, description: 'Failed tries in this state.' })
   attempts!: number;
 
-  @Nested(() => ProcessError, { nullable: true, description: 'Last error, or what it waits for.' })
+  @Nested(() => ProcessError, { nullable: true, description: 'Last error, or the reason why it waits.' })
   error!: ProcessError | null;
 
   @Text({ min: 0, max: 500, example: 'node:7', description: 'Dependency of its step, such as a node; empty for none.' })

@@ -15,10 +15,13 @@ export class ServiceAnswer {
   @OneOf('PlatformService', platformServices, { example: 'gpuaas', description: 'Name of the service.' })
   service!: PlatformService;
 
-  @OneOf('ServiceAnswerStatus', answerStates, { example: 'ok', description: 'Whether its part is in this answer.' })
+  @OneOf('ServiceAnswerStatus', answerStates, {
+    example: 'ok',
+    description: 'Whether this response includes its part.',
+  })
   status!: (typeof answerStates)[number];
 
-  @Text({ max: 500, nullable: true, example: null, description: 'Why its part is missing.' })
+  @Text({ max: 500, nullable: true, example: null, description: 'Reason why its part is missing.' })
   detail!: string | null;
 }
 

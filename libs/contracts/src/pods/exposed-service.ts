@@ -34,7 +34,7 @@ export class ExposeService {
   @PortNumber({ ...externalPort, optional: true })
   external_port?: number;
 
-  @Flag({ optional: true, description: 'Whether TLS ends in front of the pod; not with UDP or HTTPS.' })
+  @Flag({ optional: true, description: 'Whether TLS is terminated in front of the pod; not with UDP or HTTPS.' })
   ssl_enabled?: boolean;
 }
 

@@ -50,7 +50,7 @@ export class TeamPodLimits extends PodLimits {
   team_id!: string;
 
   @Nested(() => EffectivePodLimits, {
-    description: 'Limits that hold for pods of the team, together with those of the operator.',
+    description: 'Effective limits for pods of the team, including those of the operator.',
   })
   effective!: EffectivePodLimits;
 }

@@ -98,7 +98,7 @@ export class CreatePod {
     max: 256,
     optional: true,
     example: ['python', 'train.py'],
-    description: 'In place of the image’s entry point and command.',
+    description: 'Replaces the entry point and command of the image.',
   })
   command?: string[];
 
@@ -113,7 +113,7 @@ export class CreatePod {
     max: 100,
     optional: true,
     example: [8080],
-    description: 'On which it listens. They inform, and expose nothing.',
+    description: 'Ports on which it listens. Informational: they are not exposed.',
   })
   ports?: number[];
 
@@ -124,7 +124,7 @@ export class CreatePod {
   @OneOf('RestartPolicy', restartPolicies, {
     optional: true,
     example: 'always',
-    description: 'Consequence when the process ends by itself.',
+    description: 'Restart policy when the process ends by itself.',
   })
   restart?: RestartPolicy;
 
@@ -181,7 +181,7 @@ export class Pod {
   @OneOf('PodStatus', podStatuses, { example: 'running' })
   status!: PodStatus;
 
-  @Text({ max: 500, nullable: true, description: 'Why it failed or stopped, or what it waits for.' })
+  @Text({ max: 500, nullable: true, description: 'Reason why it failed, stopped or waits.' })
   reason!: string | null;
 
   @WholeNumber({ min: 0, max: 255, nullable: true, description: 'Exit code of the last run that ended; null before.' })
@@ -207,7 +207,7 @@ export class Pod {
   @Instant({
     nullable: true,
     description:
-      'Instant at which the longest duration ends; null where nothing is to be stopped any more, and before the first run.',
+      'Instant at which the pod will be stopped for its maximum duration; null if it has none, has ended or has not run yet.',
   })
   stops_at!: string | null;
 

@@ -72,7 +72,7 @@ export class SharedVolume {
   @OneOf('VolumeStatus', volumeStatuses, { example: 'active' })
   status!: VolumeStatus;
 
-  @Text({ max: 500, nullable: true, description: 'Why it failed or was not resized, or what it waits for.' })
+  @Text({ max: 500, nullable: true, description: 'Reason why it failed, was not resized or waits.' })
   reason!: string | null;
 
   @Instant()
@@ -89,7 +89,7 @@ export class SharedVolumePath {
 }
 
 export class ResizeSharedVolumeBody {
-  @WholeNumber({ ...sizeField, description: 'New size in GB, 10^9 bytes; not below the present one.' })
+  @WholeNumber({ ...sizeField, description: 'New size in GB, 10^9 bytes; not smaller than the current one.' })
   size_in_gb!: number;
 }
 

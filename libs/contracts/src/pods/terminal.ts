@@ -33,7 +33,7 @@ export class TerminalTicket {
   @Text(ticketField)
   ticket!: string;
 
-  @Instant({ description: 'Instant from which the ticket opens nothing: 30 s after it was made.' })
+  @Instant({ description: 'Instant at which the ticket expires: 30 s after its creation.' })
   expires_at!: string;
 }
 

@@ -7,7 +7,11 @@ export class UserKeysChanged {
   @Uuid()
   user_id!: string;
 
-  @WholeNumber({ min: 1, max: Number.MAX_SAFE_INTEGER, description: 'Grows with every change: the greatest holds.' })
+  @WholeNumber({
+    min: 1,
+    max: Number.MAX_SAFE_INTEGER,
+    description: 'Grows with every change: the highest value wins.',
+  })
   revision!: number;
 
   /** All SSH keys of the user, each as a line of `authorized_keys` without options and comment. */

@@ -124,7 +124,7 @@ export class Vm {
   @OneOf('VmStatus', vmStatuses, { example: 'running' })
   status!: VmStatus;
 
-  @Text({ max: 500, nullable: true, description: 'Why it failed or stopped, or what it waits for.' })
+  @Text({ max: 500, nullable: true, description: 'Reason why it failed, stopped or waits.' })
   reason!: string | null;
 
   @WholeNumber({ min: 0, max: 1_000_000_000, description: 'Restarts since it was last started.' })
@@ -176,7 +176,11 @@ export class VmChanged {
   @Uuid()
   instance_id!: string;
 
-  @WholeNumber({ min: 0, max: Number.MAX_SAFE_INTEGER, description: 'Grows with every change: the greatest holds.' })
+  @WholeNumber({
+    min: 0,
+    max: Number.MAX_SAFE_INTEGER,
+    description: 'Grows with every change: the highest value wins.',
+  })
   revision!: number;
 
   @Uuid()

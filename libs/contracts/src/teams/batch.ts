@@ -64,7 +64,7 @@ export class FoundMember extends TeamMember {
 
   @Flag({
     description:
-      'Whether the log-in of the person takes a second factor; false to a caller who may not manage the team.',
+      'Whether the log-in of the person needs a second factor; false to a caller who may not manage the team.',
   })
   second_factor!: boolean;
 }
@@ -109,13 +109,13 @@ class Person {
     max: 100,
     optional: true,
     example: 'Ada',
-    description: 'Name of a user who is new or gets a first password; else of no effect.',
+    description: 'Name of a user who is new or gets a first password; ignored otherwise.',
   })
   name?: string;
 }
 
 export class WelcomeUser extends Person {
-  @Uuid({ optional: true, description: 'Team that the user is to be a member of.' })
+  @Uuid({ optional: true, description: 'Team that the user joins.' })
   team_id?: string;
 
   @OneOf('TeamRole', teamRoles, {
@@ -127,7 +127,7 @@ export class WelcomeUser extends Person {
   @Text({
     ...newPassword,
     optional: true,
-    description: 'First password; of no effect where there is one. The user joins the team with it.',
+    description: 'First password; ignored if the user has one. The user joins the team with it.',
   })
   password?: string;
 
@@ -139,7 +139,7 @@ export class WelcomedUser extends OneTimeLink {
   @Flag({ description: 'Whether the user has a password.' })
   has_password!: boolean;
 
-  @Flag({ description: 'Whether the log-in of the user takes a second factor.' })
+  @Flag({ description: 'Whether the log-in of the user needs a second factor.' })
   has_second_factor!: boolean;
 }
 

@@ -55,11 +55,11 @@ export class RoleInTeam extends UserInTeam {
   @Flag({
     optional: true,
     description:
-      'Whether they have not accepted the invitation yet. Until then their SSH keys open nothing of the team.',
+      'Whether they have not accepted the invitation yet. Until then their SSH keys give no access to the team.',
   })
   is_invited?: boolean;
 
-  @Flag({ optional: true, description: 'Whether sessions take a second factor to act in the team.' })
+  @Flag({ optional: true, description: 'Whether sessions need a second factor to act in the team.' })
   requires_second_factor?: boolean;
 }
 
@@ -87,7 +87,7 @@ export class LiveCredential extends HeldCredential {
   @Flag({
     optional: true,
     description:
-      'Whether it acts in teams that require a second factor: a session with one, a session of the operator, and every API key.',
+      'Whether it may act in teams that require a second factor: true for a session with one, a session of the operator and every API key.',
   })
   has_second_factor?: boolean;
 }

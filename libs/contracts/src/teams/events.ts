@@ -28,7 +28,7 @@ export class TeamStanding {
   @OneOf('TeamState', ['active', 'deleting', 'deleted'])
   status!: 'active' | 'deleting' | 'deleted';
 
-  @Uuid({ nullable: true, description: 'Where a request that names no workspace goes.' })
+  @Uuid({ nullable: true, description: 'Whether it is used for requests that name no workspace.' })
   default_workspace_id!: string | null;
 }
 
@@ -88,7 +88,7 @@ export class MembershipChanged extends TeamFact {
   @Flag({
     optional: true,
     description:
-      'Whether they have not accepted the invitation yet. Until then nothing that they have elsewhere, such as SSH keys, is shown to the team or used for it.',
+      'Whether they have not accepted the invitation yet. Until then nothing of theirs, such as SSH keys, is shown to the team or used for it.',
   })
   is_invited?: boolean;
 }
@@ -100,7 +100,7 @@ export class TeamDeletionRequested extends TeamFact {
 
   @Flag({
     optional: true,
-    description: 'Whether the holders end what the team holds. Published again, with back-off, until nothing is left.',
+    description: 'Whether services end what the team holds. Published again, with back-off, until nothing is left.',
   })
   force?: boolean;
 }
@@ -129,7 +129,11 @@ export class TeamDeletionAnswered {
   @Text({ max: 64, description: 'The service that answers.' })
   holder!: string;
 
-  @Text({ max: 500, nullable: true, description: 'What it still holds, in words for the caller; null for nothing.' })
+  @Text({
+    max: 500,
+    nullable: true,
+    description: 'Resources that it still holds, as text for the caller; null for none.',
+  })
   holds!: string | null;
 
   @ListOf(() => TeamHolding, { max: 20, optional: true, description: 'The same by kind; empty for nothing.' })

@@ -36,7 +36,7 @@ export class KeyTerms {
     optional: true,
     description:
       'Instant at which the key expires, at most 365 days ahead; 90 days from now if left out. ' +
-      'Set by a team_owner or a team_admin for another member, it also bounds the keys that this member issues later.',
+      'If a team_owner or a team_admin sets it for another member, it also limits the keys that this member issues later.',
   })
   expiry_date?: string;
 

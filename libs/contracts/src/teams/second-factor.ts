@@ -48,7 +48,7 @@ export const secondFactors = contract('teams.second_factors', {
 
 /** What a browser hands to an authenticator. */
 export class PasskeyOptions {
-  @Uuid({ description: 'Id of the challenge, which is good once and for 5 minutes.' })
+  @Uuid({ description: 'Id of the challenge, which can be used once within 5 minutes.' })
   challenge_id!: string;
 
   @Text({
@@ -60,7 +60,7 @@ export class PasskeyOptions {
 }
 
 export class PasskeyAnswer {
-  @Uuid({ description: 'Id of the challenge, which is good once and for 5 minutes.' })
+  @Uuid({ description: 'Id of the challenge, which can be used once within 5 minutes.' })
   challenge_id!: string;
 
   @Text({ max: 32_768, description: 'JSON of `PublicKeyCredential.toJSON()`.' })
@@ -75,7 +75,7 @@ export class BeginPasskey {
   @Text({
     ...passkeyName,
     optional: true,
-    description: 'Name that will be sent with the answer: checked before the device makes the passkey.',
+    description: 'Name that will be sent with the credential; checked before the device creates the passkey.',
   })
   name?: string;
 }

@@ -56,7 +56,7 @@ export class OpenedSession extends LoggedIn {
   @WholeNumber({
     min: 0,
     max: 1_000_000_000,
-    description: 'Seconds after which the refresh token is worth nothing, unless it is used.',
+    description: 'Seconds after which an unused refresh token expires.',
   })
   refresh_expires_in!: number;
 }
@@ -107,7 +107,7 @@ export class Session {
   })
   device!: string;
 
-  @Flag({ description: 'Whether this call is made by it.' })
+  @Flag({ description: 'Whether this call was made with it.' })
   current!: boolean;
 }
 

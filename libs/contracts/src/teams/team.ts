@@ -18,7 +18,7 @@ const description = {
   description: 'Purpose of the team.',
 };
 
-const requireSecondFactor = 'Whether sessions take a second factor to act in the team. API keys are not concerned.';
+const requireSecondFactor = 'Whether sessions need a second factor to act in the team. API keys are not affected.';
 
 export class NewMember {
   @Email({ example: 'ada@example.com' })
@@ -175,7 +175,7 @@ export class TeamPage extends PageOf(() => Team) {}
 export class DeleteTeamQuery {
   @QueryFlag({
     optional: true,
-    description: 'Whether the resources of the team are ended first; without it they refuse the request.',
+    description: 'Whether the resources of the team are ended first; otherwise they cause a 409.',
   })
   force?: string;
 }

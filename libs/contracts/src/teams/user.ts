@@ -37,7 +37,7 @@ export class UserTeam {
 export class UserSecondFactor {
   @Flag({
     example: true,
-    description: 'Whether an authenticator app is set up: a log-in by password then takes a code too.',
+    description: 'Whether an authenticator app is set up: a password log-in then needs a code too.',
   })
   is_set!: boolean;
 

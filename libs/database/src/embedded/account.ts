@@ -93,6 +93,6 @@ function findOwner(dataFolder: string): { uid: number; gid: number } {
     if (uid && gid) return { uid, gid };
   }
   throw new Error(
-    'PostgreSQL does not run as root, and there is neither an account postgres nor nobody. Start as an ordinary user, or set DATABASE_URL.',
+    'PostgreSQL does not run as root, and this host has no account named postgres or nobody. Start as an ordinary user, or set DATABASE_URL.',
   );
 }

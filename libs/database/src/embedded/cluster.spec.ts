@@ -58,7 +58,7 @@ it('a data folder that is kept is copied, with its password and without initdb, 
 it('where nothing can be kept, each data folder is made', async () => {
   writeFileSync(keptIn, '');
   make('first', true);
-  expect(() => make('second', false)).toThrow('could not make its data folder');
+  expect(() => make('second', false)).toThrow('could not create its data folder');
   expect(await ask('first', 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
 });
 

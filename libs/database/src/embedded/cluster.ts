@@ -128,7 +128,8 @@ const firstSql = (password: string): string =>
 function initialise(folder: string, account: Account, binaries: Binaries, fast: boolean): void {
   const options = [`--pgdata=${folder}`, ...initdbOptions, ...(fast ? ['--no-sync'] : [])];
   const { status, stderr, error } = runAs(account, binaries.initdb, options);
-  if (status !== 0) throw new Error(`PostgreSQL could not make its data folder ${folder}: ${stderr || String(error)}`);
+  if (status !== 0)
+    throw new Error(`PostgreSQL could not create its data folder ${folder}: ${stderr || String(error)}`);
   writeFileSync(join(folder, 'pg_hba.conf'), whoMayLogIn);
 }
 
@@ -151,7 +152,7 @@ function requireSameVersion(folder: string, { majorVersion }: Binaries): void {
   const version = readFileSync(join(folder, 'PG_VERSION'), 'utf8').trim();
   if (version === majorVersion) return;
   throw new Error(
-    `The data in ${folder} was written by PostgreSQL ${version}, and PostgreSQL ${majorVersion} is installed, which cannot read it. ` +
+    `The data in ${folder} was written by PostgreSQL ${version}; the installed PostgreSQL ${majorVersion} cannot read it. ` +
       'Dump it with the older version and load it into the newer one.',
   );
 }

@@ -241,7 +241,9 @@ describe('startEmbeddedPostgres', () => {
     const version = join(dataDir, 'postgres', 'PG_VERSION');
     const found = readFileSync(version, 'utf8').trim();
     writeFileSync(version, '12\n');
-    await expect(start()).rejects.toThrow(`was written by PostgreSQL 12, and PostgreSQL ${found} is installed`);
+    await expect(start()).rejects.toThrow(
+      `was written by PostgreSQL 12; the installed PostgreSQL ${found} cannot read it`,
+    );
     writeFileSync(version, `${found}\n`);
   });
 

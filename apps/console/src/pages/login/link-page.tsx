@@ -65,10 +65,10 @@ function Setting({ token }: { token: string }) {
   if (isDead || (checked.error && isOfDeadLink(asProblem(checked.error)))) {
     return (
       <LoginCard
-        title="This link cannot be used any more"
+        title="This link is no longer valid"
         lead={
           <span role="alert">
-            It was used before, has expired, or was replaced by a newer one. If you have set a password already, log in
+            It was already used, has expired, or was replaced by a newer one. If you have set a password already, log in
             with it. If not, ask whoever invited you for another link, or ask for a new password at the log-in.
           </span>
         }

@@ -145,7 +145,7 @@ function LetterActions({ letter }: { letter: DeadLetter }) {
         title={`Drop ${event_name}`}
         question={
           <p className="given">
-            {consumer} of {service} never takes this event, and what it stands for has to be mended by hand.
+            {consumer} of {service} will never handle this event; its effect has to be repaired by hand.
           </p>
         }
         submit="Drop"

@@ -113,7 +113,7 @@ function KeyActions({ sshKey: { ssh_key_id, name } }: { sshKey: SshKey }) {
       </FormDialog>
       <Ask
         title={`Remove ${name}`}
-        question={<p>It opens nothing any more, and connections that it has opened end at once.</p>}
+        question={<p>It no longer opens anything, and its open connections end at once.</p>}
         submit="Remove"
         action={() => answerOf(api.DELETE('/api/user/ssh-key/{ssh_key_id}', { params }))}
         invalidates={['ssh-keys']}

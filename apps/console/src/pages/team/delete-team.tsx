@@ -21,7 +21,12 @@ export function DeleteTeam({ team: { id, name } }: { team: Schemas['Team'] }) {
           kind="danger"
           action={async ({ typed, force }) => {
             if (typed !== name)
-              throw new Problem(400, 'console', 'The name is another one. Type that of the team to delete it.', null);
+              throw new Problem(
+                400,
+                'console',
+                'The name does not match. Type the name of the team to delete it.',
+                null,
+              );
             return answerOf(api.DELETE('/api/team/{team_id}', { params: { path: { team_id: id }, query: { force } } }));
           }}
           invalidates={['profile', 'teams']}

@@ -75,11 +75,11 @@ function Actions({ invitation: { id, name }, teamId }: { invitation: Invitation;
           </Made>
         )}
       >
-        {() => <p>A new link is made; the one before opens nothing any more.</p>}
+        {() => <p>A new link is created; the old one stops working.</p>}
       </FormDialog>
       <Ask
         title={`Revoke the invitation of ${name}`}
-        question={<p>Its link opens nothing any more, and the person is no member of the team.</p>}
+        question={<p>Its link stops working, and the person does not join the team.</p>}
         submit="Revoke"
         action={() => answerOf(api.DELETE('/api/team/{team_id}/invitations/{invitation_id}', { params }))}
         invalidates={['team']}

@@ -17,7 +17,7 @@ export class SubscriptionUsage {
   @ShownNumber('Cost: the exact decimal.')
   cost!: ExactNumber;
 
-  @ShownText('Instant of the subscription; null where it is not known any more.', { nullable: true })
+  @ShownText('Instant of the subscription; null where it is no longer known.', { nullable: true })
   start_time!: string | null;
 
   @ShownText('Instant of the end: not known.', { nullable: true })

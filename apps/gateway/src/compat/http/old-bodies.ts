@@ -25,7 +25,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 export function jsonBodyOf({ body, headers }: FastifyRequest): unknown {
   if (!Buffer.isBuffer(body) || body.length === 0) return {};
   if ((headers['content-encoding'] ?? 'identity') !== 'identity') {
-    throw new AppError('unsupported_media_type', 'A body is taken as JSON in UTF-8 only, not encoded.');
+    throw new AppError('unsupported_media_type', 'Send the body as JSON in UTF-8, without content encoding.');
   }
   try {
     return JSON.parse(utf8.decode(body)) as unknown;

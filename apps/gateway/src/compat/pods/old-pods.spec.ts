@@ -234,7 +234,7 @@ describe('instances', () => {
     const ofVm = await call('GET', `/api/instance/i-${vmId}/credentials`);
     expect([ofVm.status, ofVm.body.message]).toEqual([
       422,
-      expect.stringContaining('A VM has no log-in over the platform'),
+      expect.stringContaining('The platform offers no log-in to VMs'),
     ]);
     expect(JSON.stringify(compat.gateway.logged())).not.toContain('hunter2');
   });

@@ -85,7 +85,7 @@ export class UnifiedController {
     if (instance.vm)
       throw new AppError(
         'not_supported',
-        'A VM has no log-in over the platform: use the address and the keys of its guest.',
+        'The platform offers no log-in to VMs. Use the address and the SSH keys of the guest.',
       );
     const { host, port, username, ssh_password } = await this.rpc.call(
       baremetal.credentials,
@@ -166,10 +166,7 @@ export class UnifiedController {
     const { data } = await this.rpc.call(podBatches.connections, { team_id }, context);
     const ssh = data.find((pod) => pod.pod_name === pod_name)?.ssh;
     if (!ssh)
-      throw new AppError(
-        'conflict',
-        'The pod has no SSH access now: it does not run, or the platform has no SSH door.',
-      );
+      throw new AppError('conflict', 'The pod has no SSH access: it is not running, or the platform offers no SSH.');
     return { ip: ssh.host, port: ssh.port, username: ssh.username, password: '' };
   }
 
@@ -211,6 +208,6 @@ function requireGuest(instance: FoundInstance): FoundInstance {
   if (instance.pod ?? instance.vm) return instance;
   throw new AppError(
     'not_supported',
-    'A bare-metal host is neither started nor stopped nor renamed: use the paths under /api/baremetal of the main API.',
+    'A bare-metal host cannot be started, stopped or renamed here. Use the paths under /api/baremetal of the main API.',
   );
 }

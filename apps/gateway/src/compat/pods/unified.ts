@@ -140,7 +140,7 @@ export class Unified {
   @ShownObject(() => NamedOne, 'The workspace.')
   workspace!: NamedOne;
 
-  @ShownObject(() => UnifiedPodInfo, 'What a pod has; absent for other kinds.', { optional: true })
+  @ShownObject(() => UnifiedPodInfo, 'Resources of a pod; absent for other kinds.', { optional: true })
   pod_info?: UnifiedPodInfo;
 
   @ShownObject(() => UnifiedInstanceType, 'The flavour of a VM; absent for other kinds.', { optional: true })

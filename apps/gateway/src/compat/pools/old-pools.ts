@@ -30,7 +30,7 @@ export class OldPool {
   @ShownText('Board of the pool.', { example: 'A100-80GB' })
   gpu_model_type!: string;
 
-  @ShownInteger('Number of vGPUs of the smallest profile that one subscription can have now.')
+  @ShownInteger('Number of vGPUs of the smallest profile that one subscription can get now.')
   available_vgpus!: number;
 
   @ShownText('Price of a vGPU of the smallest profile per hour, as decimal text; null where there is none.', {

@@ -182,7 +182,7 @@ export class OldSubscription {
   @ShownList(() => OldSubscriptionPod, 'Pods on the subscription.')
   pods!: OldSubscriptionPod[];
 
-  @ShownObject(() => PerPodInfo, 'What each pod has.')
+  @ShownObject(() => PerPodInfo, 'Resources of each pod.')
   per_pod_info!: PerPodInfo;
 
   @ShownObject(() => OldMetrics, 'Averages over the window.')

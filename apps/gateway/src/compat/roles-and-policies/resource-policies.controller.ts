@@ -59,7 +59,7 @@ export class ResourcePoliciesController {
     requireResourcePolicy(path.id, context);
     if (!this.isLogged)
       this.logger.warn(
-        'A client of the compatibility mount changes the resource policy; every team may use every region.',
+        'Ignored a change of the resource policy through the compatibility mount; every team may use every region',
       );
     this.isLogged = true;
     return {};

@@ -80,7 +80,7 @@ class OldUser {
   @ShownFlag('Whether the user has accepted the invitation.')
   onboarded!: boolean;
 
-  @ShownFlag('Whether the log-in takes a second factor; false to a caller who may not manage the team.')
+  @ShownFlag('Whether the log-in needs a second factor; false to a caller who may not manage the team.')
   two_factor_enabled!: boolean;
 
   @ShownText('Time zone (IANA).', { example: 'UTC' })

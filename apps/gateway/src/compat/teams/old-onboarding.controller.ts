@@ -20,7 +20,7 @@ export class OldOnboardingController {
   @OldAnswers(
     OldLink,
     'Create a one-time link',
-    'For a user, who is created and made a member where need be; a member keeps the role. Requires platform_admin.',
+    'Issues a key for a user, who is created and added to the team if needed; a member keeps the role. Requires platform_admin.',
     201,
   )
   async createLink(@Body() asked: OldLinkRequest, @Context() context: CallContext): Promise<OldLink> {
@@ -89,7 +89,7 @@ function nameIn(name: string | null | undefined): { name?: string } {
 function notYours(): AppError {
   return new AppError(
     'unauthenticated',
-    'This takes the key of the operator, or for the own password a key or session of that user.',
+    'This needs the key of the operator or, to change your own password, your own key or session.',
   );
 }
 

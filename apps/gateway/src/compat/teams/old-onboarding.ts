@@ -44,7 +44,7 @@ export class OldLinkRequest {
   })
   send_email_invite?: boolean | null;
 
-  @Uuid({ optional: true, nullable: true, description: 'Team that the person is to be a member of.' })
+  @Uuid({ optional: true, nullable: true, description: 'Team that the person joins.' })
   team_id?: string | null;
 
   @RoleGiven({ optional: true, nullable: true })
@@ -53,13 +53,13 @@ export class OldLinkRequest {
   @Nested(() => UserDetails, {
     optional: true,
     nullable: true,
-    description: 'Account of a person who is to have a password already.',
+    description: 'Account of a person, with a password.',
   })
   user_details?: UserDetails | null;
 }
 
 export class OldLink {
-  @ShownText('Address of a page, good once.')
+  @ShownText('Address of a page; the link works once.')
   url!: string;
 
   @ShownInstant('Instant at which the link expires.')
@@ -68,7 +68,7 @@ export class OldLink {
   @ShownFlag('Whether the person has no password yet.')
   should_onboard!: boolean;
 
-  @ShownFlag('Whether the log-in of the person takes a second factor.')
+  @ShownFlag('Whether the log-in of the person needs a second factor.')
   two_fa_required!: boolean;
 }
 

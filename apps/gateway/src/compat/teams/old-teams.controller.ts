@@ -33,7 +33,7 @@ export class OldTeamsController {
   @OldAnswers(
     OldTeam,
     'Create a team',
-    'Creates a team with its members and image policy, or nothing. Keys are shown in this response only.',
+    'Creates a team with its members and image policy, or nothing. Keys are shown only in this response.',
   )
   async createTeam(@Body() body: OldNewTeam, @Context() context: CallContext): Promise<OldTeam> {
     const policy = imagePolicyOf(body);

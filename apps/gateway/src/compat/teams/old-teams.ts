@@ -91,7 +91,7 @@ export class OldHolding {
   @ShownNumber('What is in use.')
   used!: number;
 
-  @ShownNumber('What is left; -1 for no limit.', { example: -1 })
+  @ShownNumber('Remaining amount; -1 for no limit.', { example: -1 })
   available!: number;
 }
 

@@ -20,7 +20,7 @@ export class UncleanedHosts1878000000000 implements MigrationInterface {
          RETURNING baremetal_node.node_id, uncleaned.state AS from_state, entered_at
        )
        INSERT INTO machine_history (machine, instance, from_state, to_state, event, actor, reason, at)
-       SELECT 'baremetal_node', node_id, from_state, 'clean_failed', 'SPOIL', 'system:gpuaas', 'Its last tenant was never cleaned away.', entered_at FROM moved`,
+       SELECT 'baremetal_node', node_id, from_state, 'clean_failed', 'SPOIL', 'system:gpuaas', 'The host was never cleaned after its last tenant.', entered_at FROM moved`,
     );
   }
 

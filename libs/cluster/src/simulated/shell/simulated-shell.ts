@@ -168,7 +168,8 @@ export class SimulatedShell implements Shell {
 
   signal(name: string): Promise<void> {
     const [, signal] = /^SIG([A-Z]{2,6}\d?)$/.exec(name) ?? [];
-    if (!signal) return Promise.reject(new ClusterError('invalid', 'A signal is named as SIGINT or SIGUSR1 is.'));
+    if (!signal)
+      return Promise.reject(new ClusterError('invalid', 'A signal must be a name such as SIGINT or SIGUSR1.'));
     const code = codes[signal];
     if (signal === 'INT') this.#interrupt();
     else if (code !== undefined) this.#ended.resolve(code);
