@@ -82,7 +82,7 @@ describe('whether a process shares its secret with the others', () => {
       await concluded(...wrongs);
       await until(() => errors.length >= misled.length + 3);
       for (const check of wrongs)
-        expect(check.reason()).toMatch(/^ATOLL_BUS_SECRET is another one than that of (billing|gateway|gpuaas|teams)/);
+        expect(check.reason()).toMatch(/^ATOLL_BUS_SECRET differs from that of (billing|gateway|gpuaas|teams)/);
       expect(others.map((check) => check.reason())).toEqual([null, null, null]);
       const told = (start: string) => errors.filter((line) => line.startsWith(start));
       expect(told('Every process that answered, of ')).toHaveLength(misled.length);
@@ -96,7 +96,7 @@ describe('whether a process shares its secret with the others', () => {
     const odd = await start('teams', wrong);
     await concluded(...healthy, odd);
     expect(healthy.map((check) => check.reason())).toEqual([null, null, null]);
-    expect(odd.reason()).toBe('ATOLL_BUS_SECRET is another one than that of gateway');
+    expect(odd.reason()).toBe('ATOLL_BUS_SECRET differs from that of gateway');
   });
 
   it('makes both not ready where there are but two, and neither once one of them has the right one', async () => {
@@ -111,8 +111,8 @@ describe('whether a process shares its secret with the others', () => {
         teams.reason() !== unknown,
     );
     expect([gateway.reason(), teams.reason()]).toEqual([
-      'ATOLL_BUS_SECRET is another one than that of teams',
-      'ATOLL_BUS_SECRET is another one than that of gateway',
+      'ATOLL_BUS_SECRET differs from that of teams',
+      'ATOLL_BUS_SECRET differs from that of gateway',
     ]);
     await stop(teams);
     const mended = await start('teams', right);

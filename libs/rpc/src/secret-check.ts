@@ -119,7 +119,7 @@ export class SecretCheck {
     if (strangers.length === 0) return this.#settle(null);
     const names = strangers.slice(0, maxNames).join(', ');
     this.#errors.log('asking', { message: `Every process that answered, of ${names}, ${hasOtherSecret}` });
-    this.#settle(`ATOLL_BUS_SECRET is another one than that of ${names}`);
+    this.#settle(`ATOLL_BUS_SECRET differs from that of ${names}`);
     this.ask();
   }
 

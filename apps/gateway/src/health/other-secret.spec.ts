@@ -84,7 +84,7 @@ describe('a gateway whose ATOLL_BUS_SECRET is not that of the services', () => {
       'unavailable',
       'Credentials cannot be checked at the moment.',
     ]);
-    await untilReadiness(/bus secret: ATOLL_BUS_SECRET is another one than that of teams/);
+    await untilReadiness(/bus secret: ATOLL_BUS_SECRET differs from that of teams/);
     expect((await readiness()).status).toBe(503);
   });
 
