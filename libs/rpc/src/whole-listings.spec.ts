@@ -76,6 +76,36 @@ describe('a whole listing', () => {
     expect(await codeOf(listings.make('a', context(), listingOf(200)))).toBe('made');
   });
 
+  it('is, of more than ten thousand entries, one of four of all owners at once', async () => {
+    const listings = new WholeListings();
+    const held = Promise.withResolvers<void>();
+    let begun = 0;
+    const entries = async (ids: readonly string[]) => {
+      begun += 1;
+      await held.promise;
+      return ids.map((id) => ({ id }));
+    };
+    const large = ['a', 'a', 'b', 'b', 'c'].map((owner) =>
+      listings.make(owner, context(), listingOf(10_001, { entries })),
+    );
+    await turn();
+    expect(begun).toBe(4);
+    await listings.make('d', context(), listingOf(10_000));
+    expect(await codeOf(listings.make('d', context(20), listingOf(10_001)))).toBe('unavailable');
+    held.resolve();
+    await Promise.all(large);
+  });
+
+  it('is refused where it becomes larger than an answer may be, and says to send limit', async () => {
+    const entries = (ids: readonly string[]) => Promise.resolve(ids.map(() => ({ text: 'x'.repeat(10_000) })));
+    const made = (count: number) => new WholeListings(1024 * 1024).make('a', context(), listingOf(count, { entries }));
+    await expect(made(200)).rejects.toMatchObject({
+      code: 'invalid_input',
+      message: 'limit must be sent: the whole listing would be larger than 1 MiB.',
+    });
+    expect(textOf(await made(100))).toHaveLength(100 * 10_012 + 10);
+  });
+
   it('ends between two slices once its time is over', async () => {
     const called = { ...context(), deadlineAtMs: Date.now() + 60_000 };
     const asked: number[] = [];

@@ -1,16 +1,20 @@
 import type { CallContext } from '@atoll/contracts';
-import { AppError } from '@atoll/errors';
+import { AppError, invalidField } from '@atoll/errors';
 import { Lanes, Pace, Turns } from '@atoll/waiting';
 import { remainingMs } from './call-context.js';
 import { Json } from './json.js';
+import { maxReplyBytes } from './wire.js';
 
 /** Entries of one slice: as many as the largest page has. */
 const entriesPerSlice = 100;
 /** Long listings of one owner that are made at once. */
 const atOnce = 2;
+/** Of more entries than that, so many are made at once for all owners: each takes tens of megabytes. */
+const largeEntries = 10_000;
+const largeAtOnce = 4;
 const maxWaiting = 1_000;
 
-/** A listing without a limit, of some thousands of entries. */
+/** A listing without a limit, of up to some hundred thousand entries. */
 export interface WholeListing {
   /** The ids of all entries, in the order of the listing. */
   readonly ids: () => Promise<readonly string[]>;
@@ -23,7 +27,8 @@ export interface WholeListing {
 
 /**
  * Makes whole listings in slices of 100 entries, between which others have the event loop. Of one owner two that are
- * longer than that are made at once; the rest wait for half of their deadline.
+ * longer than that are made at once, and of all four that are longer than 10,000 entries; the rest wait for half of
+ * their deadline.
  */
 export class WholeListings {
   readonly #turns = new Turns();
@@ -31,11 +36,18 @@ export class WholeListings {
     { width: atOnce, maxWaiting, patienceMs: 0 },
     () => new AppError('too_many_requests', 'Too many requests. Please try again later.', { retryAfterSeconds: 1 }),
   );
+  readonly #large = new Lanes(
+    { width: largeAtOnce, maxWaiting, patienceMs: 0 },
+    () => new AppError('unavailable', 'Too many long answers are being made at the moment.', { retryAfterSeconds: 5 }),
+  );
+
+  constructor(private readonly maxBytes = maxReplyBytes) {}
 
   /**
    * Resolves with the JSON of `{data}`. `owner` names whose listings take turns. Throws `too_many_requests` where it
-   * has waited for those for too long, `deadline_exceeded` where its time is over between two slices, and what
-   * `listing` throws.
+   * has waited for those for too long, `unavailable` where it has for the large ones of others, `deadline_exceeded`
+   * where its time is over between two slices, `invalid_input` that names `limit` where it becomes larger than an
+   * answer may be, and what `listing` throws.
    */
   async make<List extends { data: object[] }>(
     owner: string,
@@ -43,26 +55,39 @@ export class WholeListings {
     listing: WholeListing,
   ): Promise<Json<List>> {
     const ids = await listing.ids();
-    const parts = () => partsOf(ids, listing, new Pace(this.#turns, () => requireTime(context)));
-    if (ids.length <= entriesPerSlice) return new Json<List>(await parts());
-    return new Json<List>(await this.#lanes.run(owner, parts, { patienceMs: remainingMs(context) / 2 }));
+    const make = () => this.#partsOf(ids, listing, new Pace(this.#turns, () => requireTime(context)));
+    if (ids.length <= entriesPerSlice) return new Json<List>(await make());
+    const wish = { patienceMs: remainingMs(context) / 2 };
+    const work = ids.length > largeEntries ? () => this.#large.run('', make, wish) : make;
+    return new Json<List>(await this.#lanes.run(owner, work, wish));
   }
-}
 
-async function partsOf(ids: readonly string[], { entries }: WholeListing, pace: Pace): Promise<Uint8Array[]> {
-  const parts = [Buffer.from('{"data":[')];
-  for (let at = 0; at < ids.length; at += entriesPerSlice) {
-    if (at > 0) await pace.turn();
-    const found = await entries(ids.slice(at, at + entriesPerSlice));
-    const text = typeof found === 'string' ? found : JSON.stringify(found).slice(1, -1);
-    if (text !== '') parts.push(Buffer.from(parts.length > 1 ? `,${text}` : text));
+  async #partsOf(ids: readonly string[], { entries }: WholeListing, pace: Pace): Promise<Uint8Array[]> {
+    const [head, end] = [Buffer.from('{"data":['), Buffer.from(']}')];
+    const parts = [head];
+    let bytes = head.length + end.length;
+    for (let at = 0; at < ids.length; at += entriesPerSlice) {
+      if (at > 0) await pace.turn();
+      const found = await entries(ids.slice(at, at + entriesPerSlice));
+      const text = typeof found === 'string' ? found : JSON.stringify(found).slice(1, -1);
+      if (text === '') continue;
+      const part = Buffer.from(parts.length > 1 ? `,${text}` : text);
+      bytes += part.length;
+      if (bytes > this.maxBytes) throw tooLarge(this.maxBytes);
+      parts.push(part);
+    }
+    parts.push(end);
+    return parts;
   }
-  parts.push(Buffer.from(']}'));
-  return parts;
 }
 
 /** Nobody waits for the rest of a listing that is late. */
 function requireTime(context: CallContext): void {
   if (remainingMs(context) === 0)
     throw new AppError('deadline_exceeded', 'The listing took too long. Send limit and page to read it in parts.');
+}
+
+function tooLarge(maxBytes: number): AppError {
+  const size = `${maxBytes / 1024 / 1024} MiB`;
+  return invalidField('limit', 'maxBytes', `must be sent: the whole listing would be larger than ${size}`);
 }
