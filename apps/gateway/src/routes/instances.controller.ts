@@ -5,6 +5,7 @@ import { InstanceList, instances, ListInstances } from '@atoll/contracts/pods';
 import { Rpc } from '@atoll/rpc';
 import { AnswersAllOrPage } from '../answers/answers.js';
 import { LargeAnswers, type PassedOn } from '../answers/large-answers.js';
+import { ConfigureRoute } from '../http/route-config.js';
 import { Context } from '../requests/call-context.js';
 
 @ApiTags('Instances')
@@ -16,12 +17,12 @@ export class InstancesController {
   ) {}
 
   @Get()
+  @ConfigureRoute({ deadlineMs: 20_000 })
   @AnswersAllOrPage(
     InstanceList,
     'List instances',
-    'Returns the instances of a team, or of all teams of the caller, pods included. Unless `limit` is sent, all that have not ended; with ' +
-      '`include_ended` also the newest 1,000 that have. Any member of the team may read them. A platform_admin who names no team is answered ' +
-      'a page of all there are.',
+    'Returns every instance of a team, or of all teams of the caller, pods included; all of them unless `limit` is sent. ' +
+      'Any member of a team may read them. A platform_admin who names no team is answered a page of all there are.',
   )
   listInstances(@Query() query: ListInstances, @Context() context: CallContext): Promise<InstanceList | PassedOn> {
     return this.answers.allOrPage(this.rpc, instances.list, query, context);

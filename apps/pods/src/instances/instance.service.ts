@@ -7,7 +7,7 @@ import {
   type CallContext,
   type Caller,
 } from '@atoll/contracts';
-import { endedWithoutLimit, type Instance, type InstanceList, type ListInstances } from '@atoll/contracts/pods';
+import type { Instance, InstanceList, ListInstances } from '@atoll/contracts/pods';
 import { readPage, Statements } from '@atoll/database';
 import { WholeListings, type Json } from '@atoll/rpc';
 import { TeamDirectory } from '@atoll/team-directory';
@@ -35,7 +35,7 @@ export class InstancesService {
     private readonly whole: WholeListings,
   ) {}
 
-  /** Unless `limit` was sent all that have not ended, and of the others the newest; a page of what all teams have. */
+  /** All of them unless `limit` was sent; a page of what all teams have. */
   async list(
     { team_id, include_ended, ...asked }: ListInstances,
     context: CallContext,
@@ -43,26 +43,25 @@ export class InstancesService {
     const teamIds = await this.teamsOf(team_id, context.caller);
     const window = teamIds ? windowIfLimited(asked) : pageWindow(asked, 1);
     const isWhole = include_ended === 'true';
+    const from = instancesWhere(teamIds ? 'team_id = ANY ($1::uuid[])' : '$1::uuid[] IS NULL', isWhole);
     if (!window) {
       return this.whole.make<InstanceList>(team_id ?? ownerOf(context.caller), context, {
         ids: async () => {
-          const limits = [teamIds, isWhole ? endedWithoutLimit : 0];
-          const [found] = await this.statements.query<{ ids: string | null }>('instances.ids', idsWithoutLimit, limits);
+          const query = `SELECT string_agg(id::text, ',' ORDER BY created_at, id) AS ids FROM (${from}) instance`;
+          const [found] = await this.statements.query<{ ids: string | null }>(`instances.ids.${isWhole}`, query, [
+            teamIds,
+          ]);
           return found?.ids?.split(',') ?? [];
         },
-        entries: async (ids) => {
-          const query = `SELECT * FROM (${ofTeams}) instance WHERE id = ANY ($3::uuid[]) ORDER BY created_at, id`;
-          return (await this.statements.query<Row>('instances.by-ids', query, [teamIds, isWhole, ids])).map(viewOf);
-        },
+        entries: async (ids) => (await this.statements.query<Row>('instances.by-ids', byIds, [ids])).map(viewOf),
       });
     }
-    const from = teamIds ? ofTeams : ofAll;
     const { total, rows } = await readPage<Row>(this.statements, {
-      name: teamIds ? 'instances.list' : 'instances.list_all',
+      name: `${teamIds ? 'instances.list' : 'instances.list_all'}.${isWhole}`,
       count: `SELECT count(*)::int FROM (${from}) instance`,
-      rows: `${from} ORDER BY created_at, id LIMIT $3 OFFSET $4`,
+      rows: `${from} ORDER BY created_at, id LIMIT $2 OFFSET $3`,
       order: 'created_at, id',
-      values: [teamIds, isWhole, window.limit, window.offset],
+      values: [teamIds, window.limit, window.offset],
     });
     return allOrPage(rows.map(viewOf), window, total);
   }
@@ -95,33 +94,17 @@ function ownerOf(caller: Caller): string {
   return caller.kind === 'user' ? caller.userId : caller.service;
 }
 
-/** Those whose row this holds of, in which `$1` may be the teams; `$2`: also what has ended. */
-function instancesWhere(condition: string): string {
+/** Those of which this holds, in which `$1` may be the teams; what has ended where all are wanted. */
+function instancesWhere(condition: string, isWhole: boolean): string {
+  const kept = isWhole ? '' : ` AND state <> 'deleted'`;
+  const hosts = isWhole ? '' : ` AND status NOT IN ('Failed', 'Released', 'Cancelled')`;
   return `SELECT pod_id AS id, pod_name AS name, 'pod' AS kind, state, team_id, workspace_id, region_id, NULL::boolean AS auto_restart, created_at FROM pod
-    WHERE ${condition} AND ($2 OR state <> 'deleted')
+    WHERE ${condition}${kept}
   UNION ALL SELECT instance_id, name, 'vm', state, team_id, workspace_id, region_id, auto_restart, created_at FROM vm
-    WHERE ${condition} AND ($2 OR state <> 'deleted')
+    WHERE ${condition}${kept}
   UNION ALL SELECT instance_id, name, 'baremetal', status, team_id, workspace_id, region_id, NULL, created_at FROM baremetal_instance
-    WHERE ${condition} AND ($2 OR status NOT IN ('Failed', 'Released', 'Cancelled'))`;
+    WHERE ${condition}${hosts}`;
 }
-const ofTeams = instancesWhere('team_id = ANY ($1::uuid[])');
-const ofAll = instancesWhere('$1::uuid[] IS NULL');
 
-/**
- * Of the teams `$1`: what has not ended, and the newest `$2` that have. Of each team and kind no more of those are
- * read.
- */
-const idsWithoutLimit = `SELECT string_agg(id::text, ',' ORDER BY created_at, id) AS ids FROM (
-    SELECT pod_id AS id, created_at FROM pod WHERE team_id = ANY ($1::uuid[]) AND state <> 'deleted'
-    UNION ALL SELECT instance_id, created_at FROM vm WHERE team_id = ANY ($1::uuid[]) AND state <> 'deleted'
-    UNION ALL SELECT instance_id, created_at FROM baremetal_instance
-      WHERE team_id = ANY ($1::uuid[]) AND status NOT IN ('Failed', 'Released', 'Cancelled')
-    UNION ALL (SELECT ended.id, ended.created_at FROM unnest($1::uuid[]) AS of_team (id) CROSS JOIN LATERAL (
-        (SELECT pod_id AS id, created_at FROM pod WHERE team_id = of_team.id AND state = 'deleted'
-          ORDER BY created_at DESC, pod_id DESC LIMIT $2)
-        UNION ALL (SELECT instance_id, created_at FROM vm WHERE team_id = of_team.id AND state = 'deleted'
-          ORDER BY created_at DESC, instance_id DESC LIMIT $2)
-        UNION ALL (SELECT instance_id, created_at FROM baremetal_instance
-          WHERE team_id = of_team.id AND status IN ('Failed', 'Released', 'Cancelled') ORDER BY created_at DESC, instance_id DESC LIMIT $2)
-      ) ended ORDER BY ended.created_at DESC, ended.id DESC LIMIT $2)
-  ) instance`;
+/** Also what has ended since its id was read: a listing shows those that there were when it began. */
+const byIds = `SELECT * FROM (${instancesWhere('true', true)}) instance WHERE id = ANY ($1::uuid[]) ORDER BY created_at, id`;

@@ -47,7 +47,7 @@ it('instances are all pods of the team and of no other, whole unless limit is se
   expect((await errorOf(fixture.call(instances.list, { team_id: newId() }))).code).toBe('not_found');
 });
 
-it('instances without limit are, of those that ended, the newest thousand of all teams that are asked for, beside all others', async () => {
+it('instances without limit are all of all teams that are asked for, also the thousands that ended where asked', async () => {
   const [one, two] = [await fixture.team(), await fixture.team()];
   for (const [at, team] of [one, two].entries()) {
     const gone = await fixture.create(team);
@@ -64,15 +64,8 @@ it('instances without limit are, of those that ended, the newest thousand of all
   const teams = [one, two].map(({ team_id: teamId }) => ({ teamId, role: 'viewer' as const }));
   const list = (more: object) => fixture.call(instances.list, more, { ...one.member, scope: 'user', teams });
   const { data } = await list({ include_ended: 'true' });
-  expect(data).toHaveLength(1_002);
+  expect(new Set(data.map(({ id }) => id)).size).toBe(1_202);
   expect(data.slice(-2).map(({ id }) => id)).toEqual(live.map(({ pod_id }) => pod_id));
-  const names = new Set(data.map(({ name }) => name));
-  expect(['gone-0-498', 'gone-1-498', 'gone-0-500', 'gone-1-500'].map((name) => names.has(name))).toEqual([
-    true,
-    true,
-    false,
-    false,
-  ]);
   expect(data.map(({ created_at }) => created_at)).toEqual(data.map(({ created_at }) => created_at).toSorted());
   expect((await list({ include_ended: 'true', team_id: two.team_id })).data).toHaveLength(601);
   expect((await list({ include_ended: 'true', limit: 1 })).pagination?.total).toBe(1_202);

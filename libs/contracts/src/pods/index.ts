@@ -14,7 +14,7 @@ export {
   UpdateExposedService,
 } from './exposed-service.js';
 export { ClusterHoldings, PodHoldings, podHoldings, RegionalPodHoldings, TeamPodHoldings } from './holdings.js';
-export { endedWithoutLimit, Instance, InstanceList, instances, ListInstances } from './instance.js';
+export { Instance, InstanceList, instances, ListInstances } from './instance.js';
 export { PodLogLine, PodLogPage, podLogs, ReadPodLogs } from './log.js';
 export { PodLimits, podLimits, SetPodLimits, SetTeamPodLimits, TeamPodLimits } from './pod-limits.js';
 export {

@@ -1,8 +1,8 @@
-import { ApiPropertyOptional, IntersectionType } from '@nestjs/swagger';
+import { IntersectionType } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
-import { Flag, Instant, OneOf, QueryFlag, Text } from '../fields.js';
+import { Flag, Instant, OneOf, Text } from '../fields.js';
 import { NumberedId, Uuid } from '../id-fields.js';
-import { ListOrPageOf, PageFromOneOrAll } from '../page.js';
+import { IncludeEnded, ListOrPageOf, PageFromOneOrAll } from '../page.js';
 
 export const instanceKinds = ['pod', 'vm', 'baremetal'] as const;
 
@@ -15,19 +15,7 @@ class InstancesOf {
   team_id?: string;
 }
 
-/** Of what has ended, so many are listed where `limit` is not sent, the newest. */
-export const endedWithoutLimit = 1_000;
-
-class IncludeNewestEnded {
-  @ApiPropertyOptional({ default: false })
-  @QueryFlag({
-    optional: true,
-    description: 'Whether instances that have ended are listed too; without `limit` the newest 1,000 of them.',
-  })
-  include_ended?: string;
-}
-
-export class ListInstances extends IntersectionType(InstancesOf, PageFromOneOrAll, IncludeNewestEnded) {}
+export class ListInstances extends IntersectionType(InstancesOf, PageFromOneOrAll, IncludeEnded) {}
 
 export class Instance {
   @Uuid()
@@ -58,7 +46,7 @@ export class Instance {
   created_at!: string;
 }
 
-export class InstanceList extends ListOrPageOf(() => Instance, { max: 100_000 }) {}
+export class InstanceList extends ListOrPageOf(() => Instance, { max: 1_000_000 }) {}
 
 export const instances = contract('pods.instances', {
   list: operation(ListInstances, InstanceList),
