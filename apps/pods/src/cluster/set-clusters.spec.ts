@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer as createHttpsServer } from 'node:https';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
@@ -189,5 +189,17 @@ describe('another driver', () => {
     expect(await second).toMatch(/engine/);
     await fixture.tell(clusterChanged, simulated({ setting: 3, revision: 3 }));
     expect(await fixture.get(Clusters).driverOf(id)).toBe(first);
+  });
+
+  it('stays where one who has read an older setting before asks for it late', async () => {
+    await fixture.tell(clusterChanged, hanging({ revision: 1, setting: 9 }));
+    const older = await row();
+    await fixture.tell(clusterChanged, simulated({ revision: 2, setting: 10 }));
+    const driver = await fixture.get(Clusters).driverOf(id);
+    const closed = jest.spyOn(driver, 'close');
+    jest.spyOn(fixture.get(ClusterRows), 'read').mockResolvedValueOnce(older);
+    expect(await fixture.get(Clusters).driverOf(id)).toBe(driver);
+    expect(await fixture.get(Clusters).driverOf(id)).toBe(driver);
+    expect(closed).not.toHaveBeenCalled();
   });
 });

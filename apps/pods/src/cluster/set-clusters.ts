@@ -70,7 +70,8 @@ export class SetClusters extends Clusters implements OnApplicationBootstrap, Bef
   async driverOf(gpuaasId: string): Promise<ClusterDriver> {
     const cluster = await this.rows.read(gpuaasId);
     const known = this.#open.get(gpuaasId);
-    if (known?.setting === cluster.setting) return known.driver;
+    // Others may have read a later setting since, and opened its driver.
+    if (known && Number(known.setting) >= Number(cluster.setting)) return known.driver;
     if (known) void close(known);
     const opened = { setting: cluster.setting, driver: this.#driverFor(cluster) };
     this.#open.set(gpuaasId, opened);
