@@ -184,7 +184,7 @@ export class PodsFixture extends ServiceUnderTest {
       if (isAsItShould(found)) return found;
       if (Date.now() > end) throw new Error(`Still ${JSON.stringify(found)}.`);
       await this.hurry();
-      await this.get(VmWatch).sweep('1');
+      await this.get(VmWatch).look('1');
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
   }

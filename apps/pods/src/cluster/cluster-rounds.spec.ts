@@ -22,7 +22,7 @@ class SlowRounds extends ClusterRounds {
     return new Promise((resolve) => this.asked.push(resolve));
   }
 
-  protected override visit(gpuaasId: string): Promise<void> {
+  override look(gpuaasId: string): Promise<void> {
     return new Promise((resolve) => this.visits.push({ gpuaasId, end: resolve }));
   }
 }
@@ -88,7 +88,7 @@ class PagedRounds extends ClusterRounds {
     return Promise.resolve(['1']);
   }
 
-  protected override visit(gpuaasId: string): Promise<void> {
+  override look(gpuaasId: string): Promise<void> {
     this.looked.push('round');
     return this.inPages(
       gpuaasId,

@@ -27,13 +27,13 @@ export abstract class ClusterRounds implements OnApplicationBootstrap, BeforeApp
     protected readonly settings: PodsSettings,
   ) {}
 
-  protected abstract get everyMs(): number;
+  protected abstract readonly everyMs: number;
 
   /** The GPU services whose clusters there is something to look at on. */
   protected abstract due(): Promise<readonly string[]>;
 
   /** One look at one cluster. What it throws is logged, and the next round tries again. */
-  protected abstract visit(gpuaasId: string): Promise<unknown>;
+  abstract look(gpuaasId: string): Promise<unknown>;
 
   onApplicationBootstrap(): void {
     if (!this.settings.workers.isIdle) this.rounds.start();
@@ -47,7 +47,7 @@ export abstract class ClusterRounds implements OnApplicationBootstrap, BeforeApp
 
   private async go(): Promise<void> {
     try {
-      for (const gpuaasId of await this.due()) this.once(this.looking, gpuaasId, () => this.visit(gpuaasId));
+      for (const gpuaasId of await this.due()) this.once(this.looking, gpuaasId, () => this.look(gpuaasId));
     } catch (error) {
       this.warn(`Cannot look at ${this.what}; retrying`, error);
     }

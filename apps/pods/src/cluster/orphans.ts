@@ -40,12 +40,8 @@ export class Orphans extends ClusterRounds {
     return rows.map(({ gpuaas_id }) => gpuaas_id);
   }
 
-  protected override visit(gpuaasId: string): Promise<number> {
-    return this.look(gpuaasId);
-  }
-
   /** Looks at all that one cluster has, and returns how much was removed. */
-  async look(gpuaasId: string): Promise<number> {
+  override async look(gpuaasId: string): Promise<number> {
     const driver = await this.clusters.driverOf(gpuaasId);
     const listed: ObjectRef[] = [];
     const signal = AbortSignal.any([this.stopping.signal, AbortSignal.timeout(listMs)]);

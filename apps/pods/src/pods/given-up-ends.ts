@@ -8,7 +8,6 @@ import type { GivenUpEndEntity } from '../model/given-up-end.entity.js';
 import { PodsSettings } from '../pods-settings.js';
 import { PodStarts } from './pod-start.js';
 
-const everyMs = 5_000;
 const againMs = 30_000;
 const stopMs = 8_000;
 const graceMs = 10_000;
@@ -88,6 +87,8 @@ export async function owe(
  */
 @Injectable()
 export class GivenUpEnds extends ClusterRounds {
+  protected override readonly everyMs = 5_000;
+
   /**
    * By cluster: the last team whose turn it was. A look goes on after it, so that all have their turn where none comes
    * to its end.
@@ -103,21 +104,13 @@ export class GivenUpEnds extends ClusterRounds {
     super('ends that were given up', settings);
   }
 
-  protected override get everyMs(): number {
-    return everyMs;
-  }
-
   protected override async due(): Promise<string[]> {
     const rows = await this.dataSource.query<{ gpuaas_id: string }[]>(dueClusters);
     return rows.map(({ gpuaas_id }) => gpuaas_id);
   }
 
-  protected override visit(gpuaasId: string): Promise<void> {
-    return this.look(gpuaasId);
-  }
-
   /** Tries all that is due on one cluster, some at once and each by itself: one that does not end holds up no other. */
-  async look(gpuaasId: string): Promise<void> {
+  override async look(gpuaasId: string): Promise<void> {
     const failures: string[] = [];
     const fail = (error: unknown): void => void failures.push(messageOf(error));
     const untilMs = performance.now() + visitMs;

@@ -7,7 +7,6 @@ import { Clusters } from '../cluster/clusters.js';
 import type { PodRunEntity } from '../model/pod-run.entity.js';
 import { PodsSettings } from '../pods-settings.js';
 
-const everyMs = 2_000;
 const againMs = 30_000;
 const removeMs = 8_000;
 const perVisit = 100;
@@ -46,6 +45,8 @@ type EndedRun = Pick<PodRunEntity, 'podId' | 'run'>;
  */
 @Injectable()
 export class RunCollector extends ClusterRounds {
+  protected override readonly everyMs = 2_000;
+
   constructor(
     private readonly dataSource: DataSource,
     private readonly clusters: Clusters,
@@ -54,21 +55,13 @@ export class RunCollector extends ClusterRounds {
     super('ended runs', settings);
   }
 
-  protected override get everyMs(): number {
-    return everyMs;
-  }
-
   protected override async due(): Promise<string[]> {
     const rows = await this.dataSource.query<{ gpuaas_id: string }[]>(dueClusters);
     return rows.map(({ gpuaas_id }) => gpuaas_id);
   }
 
-  protected override visit(gpuaasId: string): Promise<void> {
-    return this.look(gpuaasId);
-  }
-
   /** Removes what is due on one cluster, each run by itself. */
-  async look(gpuaasId: string): Promise<void> {
+  override async look(gpuaasId: string): Promise<void> {
     const failures: string[] = [];
     let [tried, left] = [0, perVisit];
     const removeSome = async (): Promise<void> => {

@@ -31,12 +31,8 @@ export class VmWatch extends ClusterRounds {
     return rows.map(({ gpuaas_id }) => gpuaas_id);
   }
 
-  protected override visit(gpuaasId: string): Promise<void> {
-    return this.sweep(gpuaasId);
-  }
-
   /** Looks at all VMs of a cluster that run. */
-  async sweep(gpuaasId: string): Promise<void> {
+  override async look(gpuaasId: string): Promise<void> {
     const driver = await this.clusters.driverOf(gpuaasId);
     await this.inPages(
       gpuaasId,

@@ -38,12 +38,8 @@ export class VolumeWatch extends ClusterRounds {
     return rows.map(({ gpuaas_id }) => gpuaas_id);
   }
 
-  protected override visit(gpuaasId: string): Promise<void> {
-    return this.sweep(gpuaasId);
-  }
-
   /** Looks at all volumes of a cluster. */
-  async sweep(gpuaasId: string): Promise<void> {
+  override async look(gpuaasId: string): Promise<void> {
     const driver = await this.clusters.driverOf(gpuaasId);
     await this.inPages(
       gpuaasId,

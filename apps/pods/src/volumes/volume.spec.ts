@@ -140,7 +140,7 @@ describe('a volume that is mounted', () => {
     const volume = await fixture.volume(team);
     const pod = await fixture.running(team, mountOf(volume));
     expect(pod.volumes).toEqual([{ volume_id: volume.volume_id, path: '/data' }]);
-    await fixture.get(VolumeWatch).sweep('1');
+    await fixture.get(VolumeWatch).look('1');
     expect((await get(volume)).used_size_in_gb).toBe(0.025);
     const facts = await factsOf(volume);
     expect(facts.map(({ quantity, attributes }) => [quantity, attributes])).toEqual([
@@ -149,7 +149,7 @@ describe('a volume that is mounted', () => {
     ]);
     await fixture.act(pod, 'restart', team);
     await fixture.untilIs(pod, ({ status, restarts }) => status === 'running' && restarts === 1);
-    await fixture.get(VolumeWatch).sweep('1');
+    await fixture.get(VolumeWatch).look('1');
     expect([(await get(volume)).used_size_in_gb, (await factsOf(volume)).length]).toEqual([0.05, 2]);
   });
 
@@ -280,7 +280,7 @@ describe('a cluster that does not do what is requested', () => {
     for (const { volume_id: id, team_id: teamId } of [volume, growing]) {
       await driver.remove({ kind: 'volume', id, run: 0, teamId }, new AbortController().signal);
     }
-    await fixture.get(VolumeWatch).sweep('1');
+    await fixture.get(VolumeWatch).look('1');
     for (const each of [volume, growing]) {
       expect(await fixture.untilVolume(each, ({ status }) => status === 'failed')).toMatchObject({
         reason: 'The cluster no longer has the volume.',

@@ -42,7 +42,7 @@ export class ClusterWatch extends ClusterRounds {
     return rows.map(({ gpuaas_id }) => gpuaas_id);
   }
 
-  protected override visit(gpuaasId: string): Promise<void> {
+  override look(gpuaasId: string): Promise<void> {
     this.once(this.watched, gpuaasId, () => this.watch(gpuaasId));
     return this.sweep(gpuaasId);
   }
