@@ -7,7 +7,7 @@ import { Injectable } from '@nestjs/common';
 import { Clusters } from '../cluster/clusters.js';
 import type { DoorTerms } from '../model/exposure.entity.js';
 import { urlOf } from '../exposures/exposure-view.js';
-import { podStatus } from '../pods/pod-view.js';
+import { runStatus } from '../model/run-states.js';
 import { PodsSettings } from '../pods-settings.js';
 import { SshServer } from '../ssh-door/ssh-server.js';
 
@@ -70,7 +70,7 @@ export class ConnectionsService {
     const { sshPort, sshPublicHost: host } = this.settings;
     // Port 0 is any free one.
     const port = Number(sshPort) || this.sshServer.port;
-    if (sshPort === 'off' || !port || podStatus(state) !== 'running') return null;
+    if (sshPort === 'off' || !port || runStatus(state) !== 'running') return null;
     return { host, port, username: pod_name, command: `ssh -p ${port} ${pod_name}@${host}` };
   }
 }
@@ -79,7 +79,7 @@ export class ConnectionsService {
 function connectionOf({ pod_name, state, services }: Row): Omit<ConnectionPod, 'ssh'> {
   return {
     pod_name,
-    status: podStatus(state),
+    status: runStatus(state),
     services: (services ?? []).map(
       ({ serviceId, serviceName, publicHost, protocol, isSsl, externalPort, state: of }) => ({
         service_id: serviceId,

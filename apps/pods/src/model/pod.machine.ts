@@ -86,9 +86,6 @@ export const podMachine: Machine<PodEntity, PodState, PodEvent> = {
   definition: defineMachine(logic),
 };
 
-/** Of pods and of VMs: the states in which their run ends, or is being ended. */
-export const endings: ReadonlySet<string> = new Set(['stopping', 'completing', 'failing', 'deleting']);
-
 /** In SQL: those that have a workload or will ask for one. One that ends gives its own back. */
 export const holdingPod = `state IN ('pending', 'pulling', 'running', 'restarting')`;
 

@@ -10,14 +10,12 @@ import type { EntityManager } from 'typeorm';
 import { boundedTerms } from '../limits/bounds.js';
 import { PodLimitsService } from '../limits/pod-limits.service.js';
 import { PodEntity } from '../model/pod.entity.js';
-import { endings } from '../model/pod.machine.js';
+import { atRest, endings } from '../model/run-states.js';
 import { PodSteps } from './pod-steps.js';
 import { PodReader } from './pod-reader.js';
 import { requireRoom, turnAtRoom } from './pod-room.js';
 import { PodStarts } from './pod-start.js';
 import { podView } from './pod-view.js';
-
-const atRest: ReadonlySet<string> = new Set(['stopped', 'failed']);
 
 /** Of what gives to a team: what comes before its pod is locked, and whose turn it waits for. */
 interface Growing {

@@ -1,22 +1,8 @@
-import type { Pod, PodStatus } from '@atoll/contracts/pods';
+import type { Pod } from '@atoll/contracts/pods';
 import type { PodEntity } from '../model/pod.entity.js';
 import type { PodState } from '../model/pod.machine.js';
+import { runStatus } from '../model/run-states.js';
 import { shownError } from '../model/shown-error.js';
-
-export function podStatus(state: string): PodStatus {
-  switch (state) {
-    case 'restarting':
-      return 'pending';
-    case 'completing':
-    case 'failing':
-    case 'deleting':
-      return 'stopping';
-    case 'deleted':
-      return 'stopped';
-    default:
-      return state as PodStatus;
-  }
-}
 
 /** The states in which the longest duration of a start is still to end. */
 const endsLater: ReadonlySet<string> = new Set<PodState>(['pulling', 'running', 'restarting']);
@@ -34,7 +20,7 @@ export function podView(pod: PodEntity): Pod {
     image: pod.image,
     vgpus: pod.vgpus,
     profile: pod.profile,
-    status: podStatus(pod.state),
+    status: runStatus(pod.state),
     reason: shownError(pod)?.message ?? pod.endReason,
     exit_code: pod.exitCode,
     restarts: pod.restarts,

@@ -15,7 +15,7 @@ import { countsSince, endOfRun } from '../usage/end-of-run.js';
 import { UsageFacts } from '../usage/usage-facts.js';
 import { afterEndWithoutRestart, afterGuestEnd } from './vm-end.js';
 import { VmKeys } from './vm-keys.js';
-import { endings } from '../model/pod.machine.js';
+import { endings } from '../model/run-states.js';
 import { shownError } from '../model/shown-error.js';
 import type { VmEntity } from '../model/vm.entity.js';
 import { vmMachine, type VmEvent, type VmState } from '../model/vm.machine.js';

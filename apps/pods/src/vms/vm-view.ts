@@ -1,22 +1,7 @@
 import type { Vm, VmStatus } from '@atoll/contracts/pods';
+import { runStatus } from '../model/run-states.js';
 import { shownError } from '../model/shown-error.js';
 import type { VmEntity } from '../model/vm.entity.js';
-
-export function vmStatus(state: string): VmStatus {
-  switch (state) {
-    case 'starting':
-    case 'restarting':
-      return 'pending';
-    case 'completing':
-    case 'failing':
-    case 'deleting':
-      return 'stopping';
-    case 'deleted':
-      return 'stopped';
-    default:
-      return state as VmStatus;
-  }
-}
 
 export function vmView(vm: VmEntity): Vm {
   return {
@@ -31,7 +16,7 @@ export function vmView(vm: VmEntity): Vm {
     memory_gb: Number(vm.memoryGb),
     image: vm.image,
     auto_restart: vm.autoRestart,
-    status: vmStatus(vm.state),
+    status: runStatus(vm.state) as VmStatus,
     reason: shownError(vm)?.message ?? vm.endReason,
     restarts: vm.restarts,
     volumes: vm.volumes,

@@ -13,13 +13,13 @@ import { requireMountsApart } from '../pods/pod.service.js';
 import { PodStarts } from '../pods/pod-start.js';
 import { MountableVolumes } from '../volumes/mountable-volumes.js';
 import { FlavoursService } from './flavour.service.js';
+import { atRest, endings } from '../model/run-states.js';
 import { VmEntity } from '../model/vm.entity.js';
 import { VmSteps } from './vm-steps.js';
-import { vmStatus, vmView } from './vm-view.js';
+import { vmView } from './vm-view.js';
 
 /** Nothing else bounds how many a team may create. */
 const mostOfTeam = 200;
-const atRest: ReadonlySet<string> = new Set(['stopped', 'failed']);
 
 /** VMs, each for the members of its team alone. */
 @Injectable()
@@ -119,8 +119,7 @@ export class VmsService {
       await this.gate.holdOpen(manager, context.caller, found.teamId, found.workspaceId);
       const vm = await this.lock(manager, instance_id);
       if (vm.state === 'deleting') throw new AppError('conflict', 'The VM is being deleted.');
-      if (vmStatus(vm.state) === 'stopping')
-        throw new AppError('conflict', 'The VM is stopping: start it when it has stopped.');
+      if (endings.has(vm.state)) throw new AppError('conflict', 'The VM is stopping: start it when it has stopped.');
       if (!atRest.has(vm.state)) {
         const anew = { failures: 0, endReason: null, nextRunAt: null };
         if (action === 'restart' && vm.state === 'restarting') {
