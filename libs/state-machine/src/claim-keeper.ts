@@ -4,6 +4,7 @@ import { Logger } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import type { Claim } from './claims.js';
 import type { MachineRow } from './machine-row.js';
+import { parameters, type Statement } from './statement.js';
 
 /** What the keeper needs to know of a machine. */
 interface KeptTable {
@@ -103,10 +104,10 @@ export class ClaimKeeper {
   }
 
   private send(tables: Tables): Promise<Beat[]> {
-    const values = [this.claimMs, ...parametersOf(tables)];
+    const { text, values } = beatSql(this.claimMs, tables);
     const name = `machines.${tables.map(([{ table }]) => table).join(',')}.beat`;
-    if (this.reserved) return this.reserved.query<Beat>(name, beatSql(tables), values);
-    return inBackground(() => this.dataSource.query<Beat[]>(beatSql(tables), values));
+    if (this.reserved) return this.reserved.query<Beat>(name, text, values);
+    return inBackground(() => this.dataSource.query<Beat[]>(text, values));
   }
 
   private async beat(): Promise<void> {
@@ -133,32 +134,29 @@ export class ClaimKeeper {
   }
 }
 
-type Tables = readonly (readonly [KeptTable, readonly KeptClaim[]])[];
+type Tables = readonly (readonly [KeptTable, readonly Pick<KeptClaim, 'row'>[]])[];
 
-function parametersOf(tables: Tables): unknown[] {
-  return tables.flatMap(([of, claims]) => [
-    claims.map(({ row }) => of.keyOf(row)),
-    claims.map(({ row }) => row.claimToken),
-  ]);
-}
-
-/** $1 length of a claim in ms; then for each table its keys and their tokens. */
-export function beatSql(tables: readonly (readonly [Pick<KeptTable, 'table' | 'key' | 'keyType'>, unknown])[]): string {
-  const held = (at: number, keyType: string) =>
-    `unnest($${2 * at + 2}::${keyType}[], $${2 * at + 3}::uuid[]) held (key, token)`;
-  const extended = tables.map(
-    ([of], at) => `extended_${at} AS (
-      UPDATE ${of.table} SET claimed_until = clock_timestamp() + $1 * interval '1 millisecond'
+export function beatSql(claimMs: number, tables: Tables): Statement {
+  const { add, values } = parameters();
+  const lengthMs = add(claimMs);
+  const kept = tables.map(([of, claims]) => {
+    const keys = add(claims.map(({ row }) => of.keyOf(row)));
+    const tokens = add(claims.map(({ row }) => row.claimToken));
+    return { of, held: `unnest(${keys}::${of.keyType}[], ${tokens}::uuid[]) held (key, token)` };
+  });
+  const extended = kept.map(
+    ({ of, held }, at) => `extended_${at} AS (
+      UPDATE ${of.table} SET claimed_until = clock_timestamp() + ${lengthMs} * interval '1 millisecond'
       WHERE ${of.key} IN (
-        SELECT ${of.key} FROM ${of.table} JOIN ${held(at, of.keyType)} ON ${of.key} = held.key AND claim_token = held.token
+        SELECT ${of.key} FROM ${of.table} JOIN ${held} ON ${of.key} = held.key AND claim_token = held.token
         FOR NO KEY UPDATE OF ${of.table} SKIP LOCKED
       ) RETURNING ${of.key} AS key, claimed_until
     )`,
   );
-  const selected = tables.map(
-    ([of], at) => `SELECT ${at} AS place, held.key::text AS key, held.token, extended.claimed_until AS until,
+  const selected = kept.map(
+    ({ of, held }, at) => `SELECT ${at} AS place, held.key::text AS key, held.token, extended.claimed_until AS until,
       row.claim_token IS DISTINCT FROM held.token AS is_lost
-    FROM ${held(at, of.keyType)} LEFT JOIN ${of.table} row ON row.${of.key} = held.key LEFT JOIN extended_${at} extended ON extended.key = held.key`,
+    FROM ${held} LEFT JOIN ${of.table} row ON row.${of.key} = held.key LEFT JOIN extended_${at} extended ON extended.key = held.key`,
   );
-  return `WITH ${extended.join(', ')} ${selected.join(' UNION ALL ')}`;
+  return { text: `WITH ${extended.join(', ')} ${selected.join(' UNION ALL ')}`, values };
 }

@@ -1,3 +1,5 @@
+import { parameters, statement, type Places, type Statement } from './statement.js';
+
 interface Table {
   readonly table: string;
   readonly key: string;
@@ -8,8 +10,20 @@ interface Table {
 
 interface PolledTable {
   readonly table: string;
-  /** States with a portion. */
+  /** Those of its definition. */
+  readonly states: readonly string[];
+  /** Those of them with a portion. */
   readonly portioned: readonly string[];
+}
+
+/** Parameters of every statement that claims. */
+interface Claiming {
+  readonly token: string;
+  /** Length of the claim. */
+  readonly claimMs: number;
+  readonly limit: number;
+  /** States whose deadline is kept by the clock. */
+  readonly byTheClock: readonly string[];
 }
 
 /**
@@ -56,14 +70,25 @@ function claimable(of: Table, kind: string, lane: string): string {
 
 type Kind = keyof typeof kinds;
 
+/** Which rows of a lane are in question. All but the kinds are SQL. */
+interface Turns {
+  readonly lane: string;
+  readonly only: readonly Kind[];
+  /** A condition. */
+  readonly also: string;
+  /** By which chance decides. */
+  readonly token: string;
+}
+
 /**
  * Up to `room` claimable rows of a lane, in the order of their turns. Locked one by one in that order; those that
  * another transaction has locked are skipped.
  */
-function nextOf(of: Table, only: readonly Kind[], also: string, lane: string, room: string): string {
+function nextOf(of: Table, turns: Turns, room: string): string {
   const { table, key } = of;
+  const { also, lane } = turns;
   // IS TRUE: only the key is to be looked up in an index here.
-  return `SELECT taken.*, turn, chance FROM (${turnsOf(of, only, also, lane)}) waiting, LATERAL (
+  return `SELECT taken.*, turn, chance FROM (${turnsOf(of, turns)}) waiting, LATERAL (
         SELECT ${key} AS key, due_at FROM ${table}
         WHERE ${key} = waiting.key AND (${claimable(of, also, lane)}) IS TRUE FOR NO KEY UPDATE SKIP LOCKED
       ) taken
@@ -77,7 +102,7 @@ function nextOf(of: Table, only: readonly Kind[], also: string, lane: string, ro
  * that have had as many, chance decides, anew with each claim: by age, owners with many old rows would come first until
  * they have no more.
  */
-function turnsOf(of: Table, only: readonly Kind[], also: string, lane: string): string {
+function turnsOf(of: Table, { lane, only, also, token }: Turns): string {
   const { table, key, owner } = of;
   const inSightOf = (kind: Kind) => {
     const some = `SELECT ${key} AS key, ${owner ?? 'NULL::text'} AS owner, ${kind === 'retried'} AS is_retried, ${unclaimed} AS is_free, due_at
@@ -96,23 +121,23 @@ function turnsOf(of: Table, only: readonly Kind[], also: string, lane: string): 
           ),
           numbered AS (
             SELECT key, owner, is_free, is_retried, row_number() OVER (
-              PARTITION BY owner ORDER BY is_free, turn_of_kind, is_retried = ($1::uuid < '80000000-0000-0000-0000-000000000000')
+              PARTITION BY owner ORDER BY is_free, turn_of_kind, is_retried = (${token}::uuid < '80000000-0000-0000-0000-000000000000')
             ) AS turn FROM of_kind
           )
-        SELECT key, turn, md5(concat($1::uuid, owner)) AS chance FROM numbered WHERE is_free ORDER BY turn, chance`;
+        SELECT key, turn, md5(concat(${token}::uuid, owner)) AS chance FROM numbered WHERE is_free ORDER BY turn, chance`;
 }
 
-/** Whether a lane has claimable rows of a kind. */
-function waitsIn(of: Table, kind: Kind, lane: string): string {
+/** Whether a lane has claimable rows of a kind, in these states. */
+function waitsIn(of: Table, kind: Kind, lane: string, states: string): string {
   // A scalar subquery is evaluated lane by lane; EXISTS could become a join over all due rows.
-  return `(SELECT true FROM ${of.table} WHERE ${claimable(of, `${kinds[kind]} AND ${known('$9')}`, lane)} ORDER BY due_at LIMIT 1)`;
+  return `(SELECT true FROM ${of.table} WHERE ${claimable(of, `${kinds[kind]} AND ${known(states)}`, lane)} ORDER BY due_at LIMIT 1)`;
 }
 
 /** Lanes with claimable rows in which this process runs no step. */
-function idleLanes(of: Table, name: string, kind: Kind): string {
-  const others = kind === 'retried' ? ` AND ${waitsIn(of, 'fresh', `${name}.lane`)} IS NULL` : '';
+function idleLanes(of: Table, name: string, kind: Kind, { loads, states }: Places<ClaimingDue>): string {
+  const others = kind === 'retried' ? ` AND ${waitsIn(of, 'fresh', `${name}.lane`, states)} IS NULL` : '';
   return `SELECT lane, ${kind === 'retried'} AS is_failing_lane FROM ${name}
-        WHERE NOT $5::jsonb ? lane AND ${waitsIn(of, kind, `${name}.lane`)}${others}`;
+        WHERE NOT ${loads}::jsonb ? lane AND ${waitsIn(of, kind, `${name}.lane`, states)}${others}`;
 }
 
 /**
@@ -124,8 +149,8 @@ const untried = (byTheClock: string) => `attempts = 0 AND deadline_at <= (SELECT
         AND coalesce(due_at, parked_until, deadline_at) <= deadline_at - interval '5 seconds' AND state <> ALL (${byTheClock}::text[])`;
 
 /** Looks the rows up by their keys, however many the planner expects: a join might read the whole table. */
-function claimed({ table, key }: Table, also = ''): string {
-  return `UPDATE ${table} SET claim_token = $1, claimed_until = clock_timestamp() + $2 * interval '1 millisecond'${also}
+function claimed({ table, key }: Table, { token, claimMs }: Places<Claiming>, also = ''): string {
+  return `UPDATE ${table} SET claim_token = ${token}, claimed_until = clock_timestamp() + ${claimMs} * interval '1 millisecond'${also}
     WHERE ${key} = ANY (ARRAY(SELECT key FROM chosen))
     RETURNING ${table}.*, extract(epoch FROM deadline_at - clock_timestamp()) * 1000 AS left_ms`;
 }
@@ -138,32 +163,48 @@ const newTime = (byTheClock: string) => `,
       deadline_at = CASE WHEN ${untried(byTheClock)} THEN clock_timestamp() + (deadline_at - due_at) / 2 ELSE deadline_at END,
       due_at = CASE WHEN ${untried(byTheClock)} THEN clock_timestamp() ELSE due_at END`;
 
-/**
- * Claims due rows. $1 token, $2 length of the claim in ms, $3 limit, $4 room of lanes that $5 does not name, $5 JSON:
- * lane → [running steps, room], $6 and $7 the lane served last among those with fresh rows and among the others, $8 the
- * position up to which rows other than the first of their lane may be claimed, $9 the states of the definition, $10
- * those whose deadline is kept by the clock.
- */
-export function claimDueSql(of: Table): string {
-  const idle = [
-    idleLanes(of, 'fresh_after', 'fresh'),
-    idleLanes(of, 'fresh_until', 'fresh'),
-    idleLanes(of, 'retried_after', 'retried'),
-    idleLanes(of, 'retried_until', 'retried'),
-  ];
-  return `WITH RECURSIVE ${clock},
-    ${lanesOf(of, 'fresh_after', kinds.fresh, 'lane > $6')},
-    ${lanesOf(of, 'fresh_until', kinds.fresh, 'lane <= $6')},
-    ${lanesOf(of, 'retried_after', kinds.retried, 'lane > $7')},
-    ${lanesOf(of, 'retried_until', kinds.retried, 'lane <= $7')},
+interface ClaimingDue extends Claiming {
+  /** Room of the lanes that `loads` does not name. */
+  readonly room: number;
+  /** JSON: lane → [running steps, room]. */
+  readonly loads: string;
+  /** The lane served last among those with fresh rows, and among the others. */
+  readonly freshCursor: string;
+  readonly retriedCursor: string;
+  /** The position up to which rows other than the first of their lane may be claimed. */
+  readonly spare: number;
+  /** Those of the definition. */
+  readonly states: readonly string[];
+}
+
+/** Claims due rows. */
+export function claimDueSql(of: Table, given: ClaimingDue): Statement {
+  return statement(given, (at) => {
+    const idle = [
+      idleLanes(of, 'fresh_after', 'fresh', at),
+      idleLanes(of, 'fresh_until', 'fresh', at),
+      idleLanes(of, 'retried_after', 'retried', at),
+      idleLanes(of, 'retried_until', 'retried', at),
+    ];
+    const turns = {
+      lane: 'visited.lane',
+      only: ['fresh', 'retried'],
+      also: known(at.states),
+      token: at.token,
+    } as const;
+    return `WITH RECURSIVE ${clock},
+    ${lanesOf(of, 'fresh_after', kinds.fresh, `lane > ${at.freshCursor}`)},
+    ${lanesOf(of, 'fresh_until', kinds.fresh, `lane <= ${at.freshCursor}`)},
+    ${lanesOf(of, 'retried_after', kinds.retried, `lane > ${at.retriedCursor}`)},
+    ${lanesOf(of, 'retried_until', kinds.retried, `lane <= ${at.retriedCursor}`)},
     visited AS MATERIALIZED (
-      SELECT lane, is_failing_lane, 0 AS under_way, $4::int AS room FROM (${idle.join(' UNION ALL ')} LIMIT $3) idle
+      SELECT lane, is_failing_lane, 0 AS under_way, ${at.room}::int AS room FROM (${idle.join(' UNION ALL ')} LIMIT ${at.limit}) idle
       UNION ALL
-      SELECT busy.lane, ${waitsIn(of, 'fresh', 'busy.lane')} IS NULL, (load->>0)::int, (load->>1)::int
-      FROM jsonb_each($5) busy (lane, load) WHERE (load->>1)::int > 0
+      SELECT busy.lane, ${waitsIn(of, 'fresh', 'busy.lane', at.states)} IS NULL, (load->>0)::int, (load->>1)::int
+      FROM jsonb_each(${at.loads}) busy (lane, load) WHERE (load->>1)::int > 0
     ),
     candidates AS MATERIALIZED (
-      SELECT visited.*, candidate.* FROM visited, LATERAL (${nextOf(of, ['fresh', 'retried'], known('$9'), 'visited.lane', 'visited.room')}) candidate
+      SELECT visited.*, candidate.* FROM visited, LATERAL (${nextOf(of, turns, 'visited.room')}) candidate
     ),
     placed AS (
       SELECT *, row_number() OVER (PARTITION BY lane ORDER BY turn, chance) AS place FROM candidates
@@ -172,45 +213,59 @@ export function claimDueSql(of: Table): string {
       SELECT key, is_failing_lane, under_way + place AS place, row_number() OVER (ORDER BY under_way + place, is_failing_lane, due_at, key) AS turn
       FROM placed
     ),
-    chosen AS MATERIALIZED (SELECT key, is_failing_lane FROM ordered WHERE turn <= $3 AND (place = 1 OR turn <= $8)),
-    claimed AS (${claimed(of, newTime('$10'))})
+    chosen AS MATERIALIZED (SELECT key, is_failing_lane FROM ordered WHERE turn <= ${at.limit} AND (place = 1 OR turn <= ${at.spare})),
+    claimed AS (${claimed(of, at, newTime(at.byTheClock))})
     SELECT claimed.*, is_failing_lane FROM claimed JOIN chosen ON ${of.key} = chosen.key`;
+  });
 }
 
-/**
- * Claims rows past their deadline. $1 token, $2 length of the claim in ms, $3 limit, $4 states that get a late try, $5
- * lanes that hang, $6 the states of the definition, $7 those whose deadline is kept by the clock.
- */
-export function claimOverdueSql(of: Table): string {
+interface ClaimingOverdue extends Claiming {
+  /** States that get a late try. */
+  readonly givesBack: readonly string[];
+  /** Lanes that hang. */
+  readonly hanging: readonly string[];
+  /** Those of the definition. */
+  readonly states: readonly string[];
+}
+
+/** Claims rows past their deadline. */
+export function claimOverdueSql(of: Table, given: ClaimingOverdue): Statement {
   const { table, key } = of;
-  return `WITH ${clock},
+  return statement(given, (at) => {
+    const isLate = `state = ANY (${at.givesBack}::text[]) OR ${untried(at.byTheClock)}`;
+    return `WITH ${clock},
     chosen AS MATERIALIZED (
       SELECT ${key} AS key FROM ${table}
-      WHERE deadline_at <= (SELECT now FROM clock) AND ${unclaimed} AND ${known('$6')}
-        AND NOT (attempts = 0 AND lane <> ALL ($5::text[]) AND (state = ANY ($4::text[]) OR ${untried('$7')}))
-      ORDER BY deadline_at LIMIT $3 FOR NO KEY UPDATE SKIP LOCKED
+      WHERE deadline_at <= (SELECT now FROM clock) AND ${unclaimed} AND ${known(at.states)}
+        AND NOT (attempts = 0 AND lane <> ALL (${at.hanging}::text[]) AND (${isLate}))
+      ORDER BY deadline_at LIMIT ${at.limit} FOR NO KEY UPDATE SKIP LOCKED
     )
-    ${claimed(of)}`;
+    ${claimed(of, at)}`;
+  });
+}
+
+/** Claims more rows of one lane and state. */
+export function claimAlikeSql(
+  of: Table,
+  given: Claiming & { readonly lane: string; readonly state: string },
+): Statement {
+  return statement(given, (at) => {
+    const also = `${kinds.fresh} AND state = ${at.state}`;
+    return `WITH ${clock},
+    chosen AS MATERIALIZED (${nextOf(of, { lane: at.lane, only: ['fresh'], also, token: at.token }, at.limit)})
+    ${claimed(of, at, newTime(at.byTheClock))}`;
+  });
 }
 
 /**
- * Claims more rows of one lane and state. $1 token, $2 milliseconds, $3 limit, $4 lane, $5 state, $6 states whose
- * deadline is kept by the clock.
+ * Makes up to 1,000 rows due that were parked until now, of those in sight in states of the definition: the first of
+ * each owner in each lane before the second of any.
  */
-export function claimAlikeSql(of: Table): string {
-  return `WITH ${clock},
-    chosen AS MATERIALIZED (${nextOf(of, ['fresh'], `${kinds.fresh} AND state = $5`, '$4', '$3')})
-    ${claimed(of, newTime('$6'))}`;
-}
-
-/**
- * Makes up to 1,000 rows due that were parked until now: of those in sight, the first of each owner in each lane before
- * the second of any. $1 the states of the definition.
- */
-export function unparkSql({ table, key, owner }: Table): string {
-  const waits = `parked_until <= (SELECT now FROM clock) AND ${known('$1')}`;
-  const some = `SELECT ${key} AS key, lane, ${owner ?? 'NULL::text'} AS owner, parked_until FROM ${table} WHERE ${waits}`;
-  return `WITH ${clock},
+export function unparkSql({ table, key, owner }: Table, states: readonly string[]): Statement {
+  return statement({ states }, (at) => {
+    const waits = `parked_until <= (SELECT now FROM clock) AND ${known(at.states)}`;
+    const some = `SELECT ${key} AS key, lane, ${owner ?? 'NULL::text'} AS owner, parked_until FROM ${table} WHERE ${waits}`;
+    return `WITH ${clock},
     oldest AS MATERIALIZED (${some} ORDER BY parked_until LIMIT ${inSight}),
     in_sight AS (
       SELECT * FROM oldest
@@ -226,57 +281,75 @@ export function unparkSql({ table, key, owner }: Table): string {
       ) taken
       LIMIT 1000
     ))`;
+  });
 }
 
 /** In SQL: a row in a state with a `portion` that has not been begun. As the index of such rows has it. */
 export const notBegun = (state: string) => `state = '${state}' AND deadline_at IS NULL`;
 
+interface Beginning {
+  readonly portion: number;
+  readonly deadlineMs: number;
+  readonly limit: number;
+}
+
 /**
  * Begins rows of a state: the deadline counts from now, and they are due. Those that are urgent need no room. Where
  * there is room for one alone, chance decides whether it is the first or the last that waits. A row counts for the
- * first quarter of its time, unless it is urgent. $1 portion, $2 milliseconds until the deadline, $3 limit.
+ * first quarter of its time, unless it is urgent.
  */
-export function beginSql({ table, key, urgent }: Table, state: string): string {
+export function beginSql({ table, key, urgent }: Table, state: string, given: Beginning): Statement {
   const waiting = (order: '' | 'DESC', limit: string) => `SELECT ${key} AS key FROM ${table} WHERE ${notBegun(state)}
       ORDER BY entered_at ${order}, ${key} ${order} LIMIT (SELECT ${limit} FROM room) FOR NO KEY UPDATE SKIP LOCKED`;
-  // A limit in a subquery, which the planner does not know: with one beyond what a table without statistics seems to
-  // have, it reads the whole table.
-  return `WITH ${clock},
+  return statement(
+    given,
+    (at) =>
+      // A limit in a subquery, which the planner does not know: with one beyond what a table without statistics seems to
+      // have, it reads the whole table.
+      `WITH ${clock},
     under_way AS (
-      SELECT count(*) FILTER (WHERE counts AND deadline_at > (SELECT now FROM clock) + 0.75 * $2 * interval '1 millisecond') AS rows FROM (
+      SELECT count(*) FILTER (WHERE counts AND deadline_at > (SELECT now FROM clock) + 0.75 * ${at.deadlineMs} * interval '1 millisecond') AS rows FROM (
         SELECT lane, attempts, deadline_at, (${urgent ?? 'false'}) IS NOT TRUE AS counts FROM ${table} WHERE deadline_at IS NOT NULL AND state = '${state}'
-        ORDER BY deadline_at DESC LIMIT (SELECT 10 * $1::int)
+        ORDER BY deadline_at DESC LIMIT (SELECT 10 * ${at.portion}::int)
       ) begun GROUP BY lane HAVING max(attempts) = 0
     ),
     free AS MATERIALIZED (
-      SELECT GREATEST(0, LEAST($3::int, $1::int - coalesce((SELECT sum(rows) FROM under_way), 0)))::int AS rows
+      SELECT GREATEST(0, LEAST(${at.limit}::int, ${at.portion}::int - coalesce((SELECT sum(rows) FROM under_way), 0)))::int AS rows
       WHERE (SELECT true FROM ${table} WHERE ${notBegun(state)} ORDER BY entered_at, ${key} LIMIT 1)
     ),
     room AS MATERIALIZED (SELECT rows, (rows + round(random())::int) / 2 AS oldest FROM free),
     oldest AS MATERIALIZED (${waiting('', 'oldest')}),
     latest AS MATERIALIZED (${waiting('DESC', 'rows - oldest')}),
     urgent AS MATERIALIZED (
-      SELECT ${key} AS key FROM ${table} WHERE ${notBegun(state)} AND (${urgent ?? 'false'}) LIMIT $3 FOR NO KEY UPDATE SKIP LOCKED
+      SELECT ${key} AS key FROM ${table} WHERE ${notBegun(state)} AND (${urgent ?? 'false'}) LIMIT ${at.limit} FOR NO KEY UPDATE SKIP LOCKED
     )
-    UPDATE ${table} SET deadline_at = (SELECT now FROM clock) + $2 * interval '1 millisecond', due_at = (SELECT now FROM clock)
-    WHERE ${key} = ANY (ARRAY(SELECT key FROM oldest UNION SELECT key FROM latest UNION SELECT key FROM urgent)) RETURNING ${key}`;
+    UPDATE ${table} SET deadline_at = (SELECT now FROM clock) + ${at.deadlineMs} * interval '1 millisecond', due_at = (SELECT now FROM clock)
+    WHERE ${key} = ANY (ARRAY(SELECT key FROM oldest UNION SELECT key FROM latest UNION SELECT key FROM urgent)) RETURNING ${key}`,
+  );
 }
 
-/** As `beginSql`, of rows that are named: $1 their keys, $2 milliseconds until the deadline. */
-export function beginNowSql({ table, key }: Table, state: string): string {
-  return `WITH ${clock}
-    UPDATE ${table} SET deadline_at = (SELECT now FROM clock) + $2 * interval '1 millisecond', due_at = (SELECT now FROM clock)
+/** As `beginSql`, of rows that are named. */
+export function beginNowSql(
+  { table, key }: Table,
+  state: string,
+  given: { readonly keys: readonly string[]; readonly deadlineMs: number },
+): Statement {
+  return statement(
+    given,
+    (at) => `WITH ${clock}
+    UPDATE ${table} SET deadline_at = (SELECT now FROM clock) + ${at.deadlineMs} * interval '1 millisecond', due_at = (SELECT now FROM clock)
     WHERE ${key} = ANY (ARRAY(
-      SELECT ${key} FROM ${table} WHERE ${key} = ANY ($1) AND (${notBegun(state)}) IS TRUE FOR NO KEY UPDATE SKIP LOCKED
-    ))`;
+      SELECT ${key} FROM ${table} WHERE ${key} = ANY (${at.keys}) AND (${notBegun(state)}) IS TRUE FOR NO KEY UPDATE SKIP LOCKED
+    ))`,
+  );
 }
 
 /**
  * Which of the tables, by their places among them, have rows that are to be worked at: due, parked until now, past
- * their deadline, or not begun, without a valid claim. Reads each index up to the first such row. $1, $2, …: the states
- * of the definition of each table.
+ * their deadline, or not begun, without a valid claim. Reads each index up to the first such row.
  */
-export function dueSql(tables: readonly PolledTable[]): string {
+export function dueSql(tables: readonly PolledTable[]): Statement {
+  const { add, values } = parameters();
   const waits = ({ table, portioned }: PolledTable, states: string) => {
     const due = (kind: string) =>
       `FROM ${table} WHERE due_at IS NOT NULL AND ${kind} AND due_at <= (SELECT now FROM clock) AND ${unclaimed} AND ${known(states)}
@@ -291,7 +364,7 @@ export function dueSql(tables: readonly PolledTable[]): string {
     return first.map((rows) => `(SELECT true ${rows} LIMIT 1)`).join(', ');
   };
   const found = tables.map(
-    (table, place) => `SELECT ${place} AS place WHERE coalesce(${waits(table, `$${place + 1}`)})`,
+    (table, place) => `SELECT ${place} AS place WHERE coalesce(${waits(table, add(table.states))})`,
   );
-  return `WITH ${clock} ${found.join(' UNION ALL ')}`;
+  return { text: `WITH ${clock} ${found.join(' UNION ALL ')}`, values };
 }

@@ -5,6 +5,7 @@ import { beginSql, claimAlikeSql, claimDueSql, claimOverdueSql, unparkSql } from
 import type { DurableMachine } from './durable-machine.js';
 import type { Lanes } from './lanes.js';
 import type { MachineRow } from './machine-row.js';
+import { parameters, type Statement } from './statement.js';
 import { touchSql } from './touch-rows.js';
 
 export interface Claim<Row> {
@@ -70,12 +71,12 @@ export class Claims<Row extends MachineRow, State extends string, Event extends 
 
   /** Makes rows due whose `parkedUntil` has passed. */
   async unpark(): Promise<void> {
-    await this.statements.query(this.named('unpark'), unparkSql(this.machine), [this.machine.states]);
+    await this.send('unpark', unparkSql(this.machine, this.machine.states));
   }
 
   /** Touches rows that a sweep has found. Returns whether there were any. */
   async touch(keys: readonly string[]): Promise<boolean> {
-    if (keys.length > 0) await this.statements.query(this.named('touch'), touchSql(this.machine), [keys, null]);
+    if (keys.length > 0) await this.send('touch', touchSql(this.machine, { keys, states: null }));
     return keys.length > 0;
   }
 
@@ -85,9 +86,9 @@ export class Claims<Row extends MachineRow, State extends string, Event extends 
   async begin(limit: number): Promise<boolean> {
     let begun = 0;
     for (const state of this.machine.portioned) {
-      const { portion, deadlineMs } = this.machine.ruleOf(state) ?? {};
-      const given = [portion, deadlineMs, limit];
-      begun += (await this.statements.query(this.named(`begin.${state}`), beginSql(this.machine, state), given)).length;
+      const { portion = 0, deadlineMs = 0 } = this.machine.ruleOf(state) ?? {};
+      const begin = beginSql(this.machine, state, { portion, deadlineMs, limit });
+      begun += (await this.send(`begin.${state}`, begin)).length;
     }
     return begun > 0;
   }
@@ -102,17 +103,18 @@ export class Claims<Row extends MachineRow, State extends string, Event extends 
   async make(limit: number, lanes: Lanes): Promise<Claim<Row>[]> {
     const { spare, room, loads } = lanes.loads();
     const { fresh, retried } = this.cursor;
-    const given = [
-      limit,
-      room,
-      JSON.stringify(loads),
-      fresh,
-      retried,
-      spare,
-      this.machine.states,
-      this.statesWith('byTheClock'),
-    ];
-    const made = await this.claim('claim', claimDueSql(this.machine), given);
+    const made = await this.claim(
+      'claim',
+      claimDueSql(this.machine, {
+        ...this.claiming(limit),
+        room,
+        loads: JSON.stringify(loads),
+        freshCursor: fresh,
+        retriedCursor: retried,
+        spare,
+        states: this.machine.states,
+      }),
+    );
     this.cursor =
       made.length < limit ? start : { fresh: lastLane(made, false, fresh), retried: lastLane(made, true, retried) };
     return made;
@@ -123,24 +125,21 @@ export class Claims<Row extends MachineRow, State extends string, Event extends 
    * step. Leaves out rows that get a late try (`givesBack`), and those that nobody came to for long before it.
    */
   async makeOverdue(limit: number, lanes: Lanes): Promise<Claim<Row>[]> {
-    const given = [
-      limit,
-      this.statesWith('givesBack'),
-      lanes.hanging,
-      this.machine.states,
-      this.statesWith('byTheClock'),
-    ];
-    return this.claim('overdue', claimOverdueSql(this.machine), given);
+    return this.claim(
+      'overdue',
+      claimOverdueSql(this.machine, {
+        ...this.claiming(limit),
+        givesBack: this.statesWith('givesBack'),
+        hanging: lanes.hanging,
+        states: this.machine.states,
+      }),
+    );
   }
 
   /** Claims up to `limit` more rows that are due in the lane and the state of a claimed one and have not failed yet. */
   async makeAlike({ row }: Claim<Row>, limit: number): Promise<Claim<Row>[]> {
-    return this.claim('alike', claimAlikeSql(this.machine), [
-      limit,
-      row.lane,
-      row.state,
-      this.statesWith('byTheClock'),
-    ]);
+    const { lane, state } = row;
+    return this.claim('alike', claimAlikeSql(this.machine, { ...this.claiming(limit), lane, state }));
   }
 
   /**
@@ -169,17 +168,17 @@ export class Claims<Row extends MachineRow, State extends string, Event extends 
   ): Promise<void> {
     const { table, key } = this.machine;
     const set = this.machine.columnsOf({ ...values, claimToken: null, claimedUntil: null });
-    const parameters = [this.machine.keyOf(row), ...set.values()];
-    const assignments = [...set.keys()].map((name, at) => `${name} = $${at + 2}`);
+    const { add, values: given } = parameters();
+    const assignments = [...set].map(([name, value]) => `${name} = ${add(value)}`);
     if (laneChanges[lane]) assignments.push(laneChanges[lane]);
     if (due === 'not by itself') assignments.push('due_at = NULL', 'parked_until = NULL');
     else if (due !== 'as it is' && due.inMs <= 0) assignments.push('due_at = clock_timestamp()', 'parked_until = NULL');
     else if (due !== 'as it is') {
-      parameters.push(due.inMs);
-      const until = `clock_timestamp() + $${parameters.length} * interval '1 millisecond'`;
+      const until = `clock_timestamp() + ${add(due.inMs)} * interval '1 millisecond'`;
       assignments.push('due_at = NULL', `parked_until = LEAST(${until}, deadline_at)`);
     }
-    await manager.query(`UPDATE ${table} SET ${assignments.join(', ')} WHERE ${key} = $1`, parameters);
+    const found = `${key} = ${add(this.machine.keyOf(row))}`;
+    await manager.query(`UPDATE ${table} SET ${assignments.join(', ')} WHERE ${found}`, given);
   }
 
   /**
@@ -195,13 +194,14 @@ export class Claims<Row extends MachineRow, State extends string, Event extends 
     return count > 0;
   }
 
-  private async claim(name: string, sql: string, parameters: unknown[]): Promise<Claim<Row>[]> {
+  /** Parameters of every claim. */
+  private claiming(limit: number) {
+    return { token: randomUUID(), claimMs: this.claimMs, limit, byTheClock: this.statesWith('byTheClock') };
+  }
+
+  private async claim(name: string, claim: Statement): Promise<Claim<Row>[]> {
     const sentAtMs = performance.now();
-    const rows = await this.statements.query<object & { left_ms: string | null; is_failing_lane?: boolean }>(
-      this.named(name),
-      sql,
-      [randomUUID(), this.claimMs, ...parameters],
-    );
+    const rows = await this.send<object & { left_ms: string | null; is_failing_lane?: boolean }>(name, claim);
     return rows.map((raw) => ({
       row: this.machine.rowOf(raw),
       leftMs: raw.left_ms === null ? Infinity : Number(raw.left_ms),
@@ -214,9 +214,9 @@ export class Claims<Row extends MachineRow, State extends string, Event extends 
     return [...this.machine.definition.states].flatMap(([state, { rule }]) => (rule?.[flag] ? [state] : []));
   }
 
-  /** Name of a prepared statement; planning one of these takes longer than running it. */
-  private named(name: string): string {
-    return `machines.${this.machine.table}.${name}`;
+  /** Prepared, since planning one of these takes longer than running it. */
+  private send<Raw extends object>(name: string, { text, values }: Statement): Promise<Raw[]> {
+    return this.statements.query<Raw>(`machines.${this.machine.table}.${name}`, text, values);
   }
 }
 

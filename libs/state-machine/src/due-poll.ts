@@ -64,10 +64,9 @@ export class DuePoll {
    */
   async due<Of extends PolledTable>(machines: readonly Of[]): Promise<Of[]> {
     const name = `machines.${machines.map(({ table }) => table).join(',')}.due`;
-    const states = machines.map((machine) => machine.states);
-    const due = new Set(
-      (await this.statements.query<{ place: number }>(name, dueSql(machines), states)).map(({ place }) => place),
-    );
+    const { text, values } = dueSql(machines);
+    const found = await this.statements.query<{ place: number }>(name, text, values);
+    const due = new Set(found.map(({ place }) => place));
     return machines.filter((_, place) => due.has(place));
   }
 

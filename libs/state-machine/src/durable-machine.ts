@@ -6,6 +6,7 @@ import type { MachineDefinition, TransientRule } from './definition.js';
 import type { Cause, MachineError, MachineRow } from './machine-row.js';
 import { MachineTable, type Machine } from './machine-table.js';
 import type { Outcome, Passage, StepContext } from './outcome.js';
+import { parameters } from './statement.js';
 import { touchRows } from './touch-rows.js';
 
 /**
@@ -188,30 +189,24 @@ export abstract class DurableMachine<
       if (to === undefined) continue;
       const lastError = error && { ...error, at: new Date().toISOString() };
       const set = this.columnsOf({ ...values, state: to, lastError });
+      const { add, values: given } = parameters();
+      const keys = add(those.map((row) => this.keyOf(row)));
       const armed = armedSql(this.ruleOf(to), this.hasStep(to), 'GREATEST(now, entered_at)');
       const raw = await manager.query<object[]>(
         `WITH clock AS MATERIALIZED (SELECT clock_timestamp()::timestamptz(3) AS now),
          moved AS (
            UPDATE ${this.table} SET (entered_at, deadline_at, due_at) = (SELECT ${armed} FROM clock),
              ${this.hasStep(to) ? `(lane, further_lanes) = (${this.assigned}),` : ''}
-             parked_until = NULL, attempts = 0, claim_token = NULL, revision = revision + 1, request_id = coalesce($7, request_id),
-             ${[...set.keys()].map((name, at) => `${name} = $${at + 8}`).join(', ')}
-           WHERE ${this.key} = ANY (ARRAY(SELECT unnest($1::${this.keyType}[]))) RETURNING *
+             parked_until = NULL, attempts = 0, claim_token = NULL, revision = revision + 1, request_id = coalesce(${add(cause.requestId ?? null)}, request_id),
+             ${[...set].map(([name, value]) => `${name} = ${add(value)}`).join(', ')}
+           WHERE ${this.key} = ANY (ARRAY(SELECT unnest(${keys}::${this.keyType}[]))) RETURNING *
          ), recorded AS (
            INSERT INTO machine_history (machine, instance, from_state, to_state, event, actor, reason, request_id, at)
-           SELECT $2, ${this.key}, $3, state, $4, $5, $6, request_id, entered_at FROM moved
+           SELECT ${add(this.definition.id)}, ${this.key}, ${add(from)}, state, ${add(event)}, ${add(cause.actor)}, ${add(cause.reason ?? error?.message ?? null)},
+             request_id, entered_at FROM moved
          )
          SELECT * FROM moved ORDER BY ${this.key}`,
-        [
-          those.map((row) => this.keyOf(row)),
-          this.definition.id,
-          from,
-          event,
-          cause.actor,
-          cause.reason ?? error?.message ?? null,
-          cause.requestId ?? null,
-          ...set.values(),
-        ],
+        given,
       );
       const arrived = raw.map((row) => this.rowOf(row));
       await this.enteredAll(manager, arrived, { from, event, cause });
@@ -239,10 +234,9 @@ export abstract class DurableMachine<
   async beginNow(manager: EntityManager, keys: readonly string[]): Promise<void> {
     if (keys.length === 0) return;
     for (const state of this.portioned) {
-      const [, begun] = await manager.query<[unknown, number]>(beginNowSql(this, state), [
-        keys,
-        this.ruleOf(state)?.deadlineMs,
-      ]);
+      const { deadlineMs = 0 } = this.ruleOf(state) ?? {};
+      const { text, values } = beginNowSql(this, state, { keys, deadlineMs });
+      const [, begun] = await manager.query<[unknown, number]>(text, values);
       if (begun > 0) ringAfterCommit(manager, this.table);
     }
   }

@@ -1,47 +1,39 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { berths, cause, Harbour } from './berth-fixture.js';
+import { BerthEntity, berths, cause, Harbour } from './berth-fixture.js';
 import { beatSql } from './claim-keeper.js';
 import { Claims } from './claims.js';
 import { beginNowSql, beginSql, claimAlikeSql, claimDueSql, claimOverdueSql, dueSql, unparkSql } from './claims-sql.js';
+import type { MachineRow } from './machine-row.js';
+import type { Statement } from './statement.js';
 import { touchSql } from './touch-rows.js';
 
+const states = [...berths.definition.states.keys()];
 const berth = { table: 'berth', key: 'berth_id' };
-const portioned = { ...berth, portioned: ['dredging'] };
+const portioned = { ...berth, states, portioned: ['dredging'] };
 const owned = { ...berth, owner: 'ship' };
+const kept = { ...berth, keyType: 'bigint', keyOf: (row: MachineRow) => (row as BerthEntity).berthId };
 const token = '00000000-0000-0000-0000-000000000000';
-const states = `'{${[...berths.definition.states.keys()].join(',')}}'::text[]`;
-const statements: [name: string, sql: string, values: string][] = [
-  [
-    'claims what is due',
-    claimDueSql(berth),
-    `('${token}'::uuid, 4000, 500, 4, '{"7": [1, 3]}'::jsonb, '', '', 250, ${states}, '{}'::text[])`,
-  ],
-  [
-    'claims what is due, owner by owner',
-    claimDueSql(owned),
-    `('${token}'::uuid, 4000, 500, 4, '{"7": [1, 3]}'::jsonb, '', '', 250, ${states}, '{}'::text[])`,
-  ],
-  [
-    'claims what is overdue',
-    claimOverdueSql(berth),
-    `('${token}'::uuid, 4000, 50, '{clearing}'::text[], '{}'::text[], ${states}, '{}'::text[])`,
-  ],
-  ['claims more of a lane', claimAlikeSql(berth), `('${token}'::uuid, 4000, 99, '7', 'dredging', '{}'::text[])`],
-  [
-    'claims more of a lane, owner by owner',
-    claimAlikeSql(owned),
-    `('${token}'::uuid, 4000, 99, '7', 'dredging', '{}'::text[])`,
-  ],
-  ['makes due what was parked', unparkSql(berth), `(${states})`],
-  ['begins what waits', beginSql(berth, 'dredging'), `(500, 60000, 100)`],
-  ['begins what somebody waits for', beginNowSql(berth, 'dredging'), `('{1,2,3}'::bigint[], 60000)`],
-  ['says whether any is to be worked at', dueSql([portioned, portioned]), `(${states}, ${states})`],
-  [
-    'extends claims',
-    beatSql([[{ ...berth, keyType: 'bigint' }, []]]),
-    `(4000, '{1,2,3}'::bigint[], array_fill('${token}'::uuid, ARRAY[3]))`,
-  ],
-  ['touches rows', touchSql(berth), `('{1,2,3}'::bigint[], NULL::text[])`],
+const keys = ['1', '2', '3'];
+const claiming = { token, claimMs: 4_000, limit: 500, byTheClock: [] };
+const due = {
+  ...claiming,
+  ...{ room: 4, loads: '{"7": [1, 3]}', freshCursor: '', retriedCursor: '', spare: 250, states },
+};
+const overdue = { ...claiming, limit: 50, givesBack: ['clearing'], hanging: [], states };
+const alike = { ...claiming, limit: 99, lane: '7', state: 'dredging' };
+const held = keys.map((berthId) => ({ row: Object.assign(new BerthEntity(), { berthId, claimToken: token }) }));
+const statements: [name: string, statement: Statement][] = [
+  ['claims what is due', claimDueSql(berth, due)],
+  ['claims what is due, owner by owner', claimDueSql(owned, due)],
+  ['claims what is overdue', claimOverdueSql(berth, overdue)],
+  ['claims more of a lane', claimAlikeSql(berth, alike)],
+  ['claims more of a lane, owner by owner', claimAlikeSql(owned, alike)],
+  ['makes due what was parked', unparkSql(berth, states)],
+  ['begins what waits', beginSql(berth, 'dredging', { portion: 500, deadlineMs: 60_000, limit: 100 })],
+  ['begins what somebody waits for', beginNowSql(berth, 'dredging', { keys, deadlineMs: 60_000 })],
+  ['says whether any is to be worked at', dueSql([portioned, portioned])],
+  ['extends claims', beatSql(4_000, [[kept, held]])],
+  ['touches rows', touchSql(berth, { keys, states: null })],
 ];
 
 let harbour: Harbour;
@@ -63,18 +55,26 @@ beforeAll(async () => {
 });
 afterAll(() => harbour.close());
 
+/** As SQL: a number, a text, or a list of texts. */
+function literal(value: unknown): string {
+  if (value === null) return 'NULL';
+  return `'${Array.isArray(value) ? `{${value.join(',')}}` : (value as string | number)}'`;
+}
+
 type PlanMode = 'force_generic_plan' | 'force_custom_plan';
 
 /**
  * Under the plan that is kept for a prepared statement, or one for these values, with the rows that each node of it has
  * read.
  */
-async function explain(sql: string, values: string, mode: PlanMode): Promise<string> {
+async function explain({ text, values }: Statement, mode: PlanMode): Promise<string> {
   const runner = harbour.dataSource.createQueryRunner();
   await runner.startTransaction();
   await runner.query(`SET LOCAL plan_cache_mode = ${mode}`);
-  await runner.query(`PREPARE looked_at AS ${sql}`);
-  const lines = (await runner.query(`EXPLAIN (ANALYZE, TIMING OFF) EXECUTE looked_at ${values}`)) as {
+  await runner.query(`PREPARE looked_at AS ${text}`);
+  const lines = (await runner.query(
+    `EXPLAIN (ANALYZE, TIMING OFF) EXECUTE looked_at (${values.map(literal).join(', ')})`,
+  )) as {
     'QUERY PLAN': string;
   }[];
   await runner.query('DEALLOCATE looked_at');
@@ -92,8 +92,8 @@ it.each<[boolean, PlanMode]>([
   'of 100,000 rows, of which few are to be worked at, no statement reads more than those (statistics: %s, %s)',
   async (hasStatistics, mode) => {
     if (hasStatistics) await harbour.dataSource.query('ANALYZE berth');
-    for (const [name, sql, values] of statements) {
-      const plan = await explain(sql, values, mode);
+    for (const [name, statement] of statements) {
+      const plan = await explain(statement, mode);
       expect([name, plan.match(/Seq Scan on berth.*/g)]).toEqual([name, null]);
       const read = [...plan.matchAll(/Scan .*berth.*rows=([\d.]+) loops=(\d+)/g)].map(
         ([, rows, loops]) => Number(rows) * Number(loops),
