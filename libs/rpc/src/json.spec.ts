@@ -13,7 +13,7 @@ class Bill {
 class Other {
   days!: number[];
 }
-const bills = contract('billing', { get: operation(Range, Bill) });
+const _bills = contract('billing', { get: operation(Range, Bill) });
 /** Cut anywhere, also within a character. */
 const inParts = (text: string, bytes: number) => {
   const whole = Buffer.from(text);
@@ -32,20 +32,19 @@ describe('JSON that is written already', () => {
     expect(textOf(parts)).toBe('{"name":"größer 🚀"}');
     expect([byteLengthOf(parts), byteLengthOf('größer 🚀')]).toEqual([24, 13]);
   });
-
-  it('answers an operation only where it is JSON of what the operation answers', () => {
-    class Whole implements Handlers<typeof bills> {
-      get(): Promise<Json<Bill>> {
-        return Promise.resolve(new Json<Bill>([]));
-      }
-    }
-    class Wrong implements Handlers<typeof bills> {
-      // @ts-expect-error -- JSON of another class
-      get(): Promise<Json<Other>> {
-        return Promise.resolve(new Json<Other>([]));
-      }
-    }
-    expect([Whole, Wrong]).toBeDefined();
-    expect(bills.get.output).toBe(Bill);
-  });
 });
+
+// What follows does not run: `tsc` refuses a `@ts-expect-error` above a line that compiles.
+
+class _WrittenBill implements Handlers<typeof _bills> {
+  get(): Promise<Json<Bill>> {
+    return Promise.resolve(new Json<Bill>([]));
+  }
+}
+
+class _WrittenOther implements Handlers<typeof _bills> {
+  // @ts-expect-error -- JSON of another class
+  get(): Promise<Json<Other>> {
+    return Promise.resolve(new Json<Other>([]));
+  }
+}

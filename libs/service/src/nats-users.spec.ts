@@ -5,7 +5,8 @@ import { teamUpdated, type TeamUpdate } from '@atoll/contracts/teams';
 import { NatsLink } from '@atoll/rpc';
 import { natsAuthorization, natsUsers } from './nats-users.js';
 
-class Shelf {
+/** Declares the consumer `shelf`. */
+class _Shelf {
   @OnEvent(teamUpdated, { consumer: 'shelf' })
   async take(_update: TeamUpdate): Promise<void> {}
 }
@@ -22,7 +23,6 @@ describe('the NATS user of a service', () => {
   const violations = new Map<string, string[]>();
 
   beforeAll(async () => {
-    expect(Shelf).toBeDefined();
     server = await startNats({ configuration: natsAuthorization(natsUsers(services), passwordOf) });
     for (const user of ['gateway', ...services]) {
       const link = NatsLink.open({
