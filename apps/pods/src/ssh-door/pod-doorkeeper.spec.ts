@@ -150,6 +150,9 @@ describe('who stays', () => {
       null,
     ]);
     expect((await admit(noRun, other.pod_name))?.run).toBeNull();
+    await fixture.act(other, 'start', team);
+    await fixture.until(other, 'running');
+    expect((await reasons(...admissions))[4]).toBe(`The pod ${other.pod_name} has stopped or restarted.`);
   });
 });
 

@@ -2,27 +2,52 @@ import { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import { expect, it } from '@jest/globals';
 import type { Connection } from 'ssh2';
-import type { Doorkeeper } from './doorkeeper.js';
+import type { Admission, Doorkeeper } from './doorkeeper.js';
 import { FairTurns } from './fair-turns.js';
 import { usualLimits } from './limits.js';
-import { Visit } from './visit.js';
+import { Visit, type VisitOptions } from './visit.js';
+
+const visitOf = (client: EventEmitter, more: Partial<VisitOptions>) =>
+  new Visit(client as unknown as Connection, {
+    doorkeeper: {} as Doorkeeper,
+    limits: usualLimits,
+    socket: {} as Socket,
+    turns: new FairTurns(),
+    refusalOf: () => null,
+    ...more,
+  });
 
 it('a log-in that breaks in the middle cuts its connection, and counts as no guess', async () => {
   const client = new EventEmitter();
   const { promise: isCut, resolve: destroy } = Promise.withResolvers<void>();
   const socket = { destroy } as unknown as Socket;
-  const options = {
-    doorkeeper: {} as Doorkeeper,
-    limits: usualLimits,
-    socket,
-    turns: new FairTurns(),
-    refusalOf: () => null,
-  };
-  const visit = new Visit(client as unknown as Connection, options);
+  const visit = visitOf(client, { socket });
   const reject = () => {
     throw new Error('no such connection');
   };
   client.emit('authentication', { method: 'password', reject });
   await isCut;
   expect([visit.isAdmitted(), visit.hasFailed]).toEqual([false, false]);
+});
+
+it('a key that could not be decided about is decided about when the same connection offers it again', async () => {
+  const client = new EventEmitter();
+  let isDown = true;
+  const admit = () => (isDown ? Promise.reject(new Error('the database is away')) : Promise.resolve({} as Admission));
+  const visit = visitOf(client, { doorkeeper: { admit } as unknown as Doorkeeper });
+  const answers: string[] = [];
+  const offer = async () => {
+    client.emit('authentication', {
+      method: 'publickey',
+      username: 'pod',
+      key: { algo: 'ssh-ed25519', data: Buffer.from('key') },
+      accept: () => answers.push('accepted'),
+      reject: () => answers.push('refused'),
+    });
+    await visit.decided;
+  };
+  await offer();
+  isDown = false;
+  await offer();
+  expect(answers).toEqual(['refused', 'accepted']);
 });

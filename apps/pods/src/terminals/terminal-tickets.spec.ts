@@ -31,4 +31,12 @@ describe('a ticket', () => {
     nowMs += 30_000;
     make('greedy');
   });
+
+  it('is not hoarded by many: all users together have at most 1,000 unused ones', () => {
+    const tickets = new TerminalTickets(new Sealer(Sealer.createKeys()), () => 1_000_000);
+    const make = (userId: string) =>
+      tickets.make({ admission: { userId, podName: 'p' } as Admission, size }, { host: 'h', port: 1 });
+    for (let made = 0; made < 1_000; made += 1) make(`user ${made}`);
+    expect(() => make('another')).toThrow('Too many requests');
+  });
 });
