@@ -34,7 +34,8 @@ describe('instances', () => {
     };
     const at = '2026-01-01T00:00:00.000Z';
     await fixture.tell(baremetalChanged, { ...host, instance_id: newId(), status: 'Requested', created_at: at });
-    await fixture.tell(baremetalChanged, { ...host, instance_id: newId(), status: 'Released', created_at: at });
+    for (const status of ['Failed', 'Released', 'Cancelled'] as const)
+      await fixture.tell(baremetalChanged, { ...host, instance_id: newId(), status, created_at: at });
     const { data, pagination, status_counts } = await find({ team_id: team.team_id }, team.member);
     expect(data).toMatchObject([
       { kind: 'baremetal', status: 'Requested', pod: null, vm: null, exposed_count: 0 },

@@ -151,6 +151,14 @@ describe('a volume that is mounted', () => {
     await fixture.untilIs(pod, ({ status, restarts }) => status === 'running' && restarts === 1);
     await fixture.get(VolumeWatch).look('1');
     expect([(await get(volume)).used_size_in_gb, (await factsOf(volume)).length]).toEqual([0.05, 2]);
+    // An hour later it is told again, which is another fact.
+    await fixture.query(
+      `UPDATE shared_volume SET used_told_at = used_told_at - interval '1 hour', used_bytes = 0 WHERE volume_id = $1`,
+      [volume.volume_id],
+    );
+    await fixture.get(VolumeWatch).sweep('1');
+    const told = await factsOf(volume);
+    expect(new Set(told.map(({ id }) => id)).size).toBe(3);
   });
 
   it('is not deleted, in whatever run it is, and its mounters are named', async () => {
