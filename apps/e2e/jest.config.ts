@@ -18,5 +18,6 @@ export default {
   ],
   globalSetup: '<rootDir>/dist/apps/e2e/src/set-up.js',
   globalTeardown: '<rootDir>/dist/apps/e2e/src/tear-down.js',
+  setupFilesAfterEnv: [...(config.setupFilesAfterEnv ?? []), '<rootDir>/apps/e2e/src/after-each-story.ts'],
   testSequencer: '<rootDir>/dist/apps/e2e/src/sequencer.js',
 };

@@ -1,6 +1,6 @@
 import { request } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
-import { timeoutFactor } from '@atoll/testing';
+import { timeoutFactor, type Answered } from '@atoll/testing';
 import pg from 'pg';
 
 /** The answer of the platform, read whole. */
@@ -50,6 +50,15 @@ const notBegun = new Set([
   'Credentials cannot be checked at the moment.',
 ]);
 
+let answers: Answered[] = [];
+
+/** What the running story was answered until now. */
+export function takeAnswers(): readonly Answered[] {
+  const taken = answers;
+  answers = [];
+  return taken;
+}
+
 /**
  * A call, byte for byte as written: no client normalises the path, joins headers or leaves out the body of a GET.
  * `path` is appended to `/api`, as the reference writes it.
@@ -92,8 +101,10 @@ function send<Body>(method: string, path: string, options: CallOptions): Promise
         incoming.on('end', () => {
           const text = Buffer.concat(chunks).toString('utf8');
           const json = /json/.test(incoming.headers['content-type'] ?? '');
+          const status = incoming.statusCode ?? 0;
+          answers.push({ call: `${method} /api${path}`, status, requestId: String(incoming.headers['x-request-id']) });
           resolve({
-            status: incoming.statusCode ?? 0,
+            status,
             headers: incoming.headers,
             body: (json ? JSON.parse(text) : text) as Body,
           });

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { rmSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createApiKey } from '@atoll/api-keys';
-import { freePort, makeServerFolder, timeoutFactor } from '@atoll/testing';
+import { freePort, keepOutput, makeServerFolder, timeoutFactor } from '@atoll/testing';
 
 export type Topology = 'one-process' | 'services';
 
@@ -72,7 +72,12 @@ export async function startPlatform(
     detached: options.ownGroup ?? false,
   });
   let output = '';
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk: Buffer) => {
+      output += chunk.toString();
+      keepOutput(child.pid, chunk);
+    });
+  }
   const platform: RunningPlatform = {
     url: `http://127.0.0.1:${port}`,
     adminKey,

@@ -6,6 +6,7 @@ import { startPlatform, type RunningPlatform, type Topology } from './running-pl
 
 let platform: RunningPlatform | undefined;
 let folder: string | undefined;
+let output: string | undefined;
 
 /**
  * Before the suite: starts the platform in the topology of `ATOLL_TOPOLOGY`, unless `ATOLL_E2E_URL` names one that runs
@@ -17,6 +18,8 @@ async function setUp(): Promise<void> {
   process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('../../../.compile-cache', import.meta.url));
   process.env.ATOLL_TEST_RUN_OWNER = String(process.pid);
   removeLeftPodmanFolders();
+  output = makeServerFolder();
+  process.env.ATOLL_E2E_OUTPUT = output;
   // Stories on containers start platforms of their own.
   if (process.env.ATOLL_E2E_URL || process.env.ATOLL_E2E_PART === 'on-containers') return;
   const topology = (process.env.ATOLL_TOPOLOGY ?? 'one-process') as Topology;
@@ -41,7 +44,7 @@ export async function tearDown(): Promise<void> {
   // Those of Jest's workers, which have ended.
   removeAbandonedServerFolders();
   removeLeftPodmanFolders();
-  if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
+  for (const made of [folder, output]) if (made !== undefined) rmSync(made, { recursive: true, force: true });
 }
 
 export { setUp as default };

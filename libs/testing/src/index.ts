@@ -5,6 +5,8 @@ export { describeWhere } from './describe-where.js';
 export { errorOf } from './error-of.js';
 export { runs } from './law-runs.js';
 export { freePort } from './free-port.js';
+export { keepOutput, loggedOf } from './logged-requests.js';
+export type { Answered } from './logged-requests.js';
 export { lokiLacks, startLoki } from './loki.js';
 export type { Loki, LokiLimits } from './loki.js';
 export { baseTree, cachePath, chromiumPath, hostsLack } from './machine.js';
@@ -39,4 +41,5 @@ export {
   startServiceUnderTest,
 } from './service-under-test.js';
 export type { ServiceUnderTestOptions, StartedService } from './service-under-test.js';
+export { hasTestFailed } from './test-failed.js';
 export { timeoutFactor } from './timeout-factor.js';

@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import vm from 'node:vm';
 import { TestEnvironment } from 'jest-environment-node';
 import { keepsModules } from './jest-run-modules.ts';
+import { noteFailure } from './test-failed.ts';
 import { timeoutFactor } from './timeout-factor.ts';
 
 const { ATOLL_TEST_RUN_DIR: runDir } = process.env;
@@ -52,6 +53,7 @@ class KeptEnvironment extends TestEnvironment {
   }
 
   handleTestEvent({ name }: { name: string }): void {
+    noteFailure(this.global, name);
     if (begun && name === 'run_start' && !existsSync(begun)) writeFileSync(begun, '');
   }
 

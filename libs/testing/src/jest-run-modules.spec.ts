@@ -102,6 +102,23 @@ it('loads everything for each spec file where that is asked for', async () => {
   ]);
 });
 
+it('what runs after each test knows whether it failed', async () => {
+  const folder = join(rootDir, 'libs/failing/src');
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(
+    join(folder, 'one.spec.ts'),
+    `import { appendFileSync } from 'node:fs';
+     import { afterEach, it } from '@jest/globals';
+     import { hasTestFailed } from '${here('test-failed.ts')}';
+     afterEach(() => appendFileSync(process.env.FOUND, hasTestFailed() + '\\n'));
+     it('passes', () => undefined);
+     it('fails', () => { throw new Error('as it should'); });
+     it('passes again', () => undefined);`,
+  );
+  await expect(run('libs/failing', 1, { FAILS: '1' })).rejects.toThrow('as it should');
+  expect(readFileSync(join(rootDir, 'found-FAILS'), 'utf8')).toBe('false\ntrue\nfalse\n');
+});
+
 it('lets the first worker load before the others begin to', async () => {
   const folder = join(rootDir, 'libs/slow/src');
   mkdirSync(folder, { recursive: true });
