@@ -156,7 +156,7 @@ describe('a volume that is mounted', () => {
       `UPDATE shared_volume SET used_told_at = used_told_at - interval '1 hour', used_bytes = 0 WHERE volume_id = $1`,
       [volume.volume_id],
     );
-    await fixture.get(VolumeWatch).sweep('1');
+    await fixture.get(VolumeWatch).look('1');
     const told = await factsOf(volume);
     expect(new Set(told.map(({ id }) => id)).size).toBe(3);
   });
