@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { freePort, makeServerFolder } from '@atoll/testing';
@@ -41,6 +41,13 @@ async function run(
   for (const stream of [child.stdout, child.stderr]) stream.on('data', hear);
   const [code] = (await once(child, 'close')) as [number];
   return { code, output };
+}
+
+/** An answer as it would be with other ids, keys and links, and at another time. */
+function withoutIds(json: string): unknown {
+  const volatile =
+    /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|atl_[0-9A-Za-z…]+|http\S+?(?=")|[-\d]{10}T[\d:]{8}\.\d{3}Z/g;
+  return JSON.parse(json.replace(volatile, '…'));
 }
 
 async function statusWith(key: string, url = platform?.url): Promise<number> {
@@ -98,6 +105,20 @@ describe('a data folder', () => {
     expect(platform?.output()).toContain('npm run admin-key');
     expect(platform?.output()).not.toMatch(anyKey);
     expect(await statusWith(first)).toBe(200);
+  });
+
+  it('answers the first five calls of the README, pasted line by line, as it says', async () => {
+    const [, chapter = ''] = /^## The first five calls\n(.*?)^## /ms.exec(readFileSync('README.md', 'utf8')) ?? [];
+    const blocks = (language: string) =>
+      [...chapter.matchAll(new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\``, 'gms'))].map(([, text = '']) => text);
+    const [given = '', ...scripts] = blocks('sh');
+    expect(given.match(/(?<=^export )\w+/gm)).toEqual(['ATOLL_URL', 'ATOLL_KEY']);
+    const answers = blocks('json').filter((json) => !json.includes('"statusCode"'));
+    expect(answers).toHaveLength(5);
+    const env = { ATOLL_URL: platform?.url ?? '', ATOLL_KEY: first };
+    const { output } = await run(['sh', '-c', scripts.join('echo\n')], env);
+    const printed = output.split('\n').filter((line) => line !== '');
+    expect(printed.map(withoutIds)).toEqual(answers.map(withoutIds));
   });
 
   it('gets another key for its operator by hand, beside a running platform and without one', async () => {
