@@ -9,7 +9,7 @@ cache=${ATOLL_CACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/atoll}
 base=base-1
 loki_version=v3.7.8
 
-packages=(podman runc conmon catatonit netavark aardvark-dns iptables iproute2 debootstrap python3-venv)
+packages=(curl podman runc conmon catatonit netavark aardvark-dns iptables iproute2 debootstrap python3-venv)
 # Chromium's shell without a desktop has a package of its own in newer releases of Debian alone.
 if apt-cache show chromium-headless-shell >/dev/null 2>&1; then packages+=(chromium-headless-shell); else packages+=(chromium); fi
 # Together in one tree: pods and doors run from it as an image, bare-metal hosts as a chroot.

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { freePort, makeServerFolder } from '@atoll/testing';
+import { describeWhere, freePort, makeServerFolder } from '@atoll/testing';
 import { startPlatform, type RunningPlatform } from '../running-platform.js';
 
 let folder = '';
@@ -58,6 +58,8 @@ async function until(condition: () => Promise<boolean> | boolean): Promise<void>
   while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 50));
 }
 
+const lacking = spawnSync('curl', ['--version']).error ? 'it needs curl' : undefined;
+
 /** Each of these stories goes on where the one before has ended. */
 describe('a data folder', () => {
   useFolder();
@@ -107,18 +109,20 @@ describe('a data folder', () => {
     expect(await statusWith(first)).toBe(200);
   });
 
-  it('answers the first five calls of the README, pasted line by line, as it says', async () => {
-    const [, chapter = ''] = /^## The first five calls\n(.*?)^## /ms.exec(readFileSync('README.md', 'utf8')) ?? [];
-    const blocks = (language: string) =>
-      [...chapter.matchAll(new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\``, 'gms'))].map(([, text = '']) => text);
-    const [given = '', ...scripts] = blocks('sh');
-    expect(given.match(/(?<=^export )\w+/gm)).toEqual(['ATOLL_URL', 'ATOLL_KEY']);
-    const answers = blocks('json').filter((json) => !json.includes('"statusCode"'));
-    expect(answers).toHaveLength(5);
-    const env = { ATOLL_URL: platform?.url ?? '', ATOLL_KEY: first };
-    const { output } = await run(['sh', '-c', scripts.join('echo\n')], env);
-    const printed = output.split('\n').filter((line) => line !== '');
-    expect(printed.map(withoutIds)).toEqual(answers.map(withoutIds));
+  describeWhere(lacking, 'the README', () => {
+    it('says what its first five calls answer, pasted line by line', async () => {
+      const [, chapter = ''] = /^## The first five calls\n(.*?)^## /ms.exec(readFileSync('README.md', 'utf8')) ?? [];
+      const blocks = (language: string) =>
+        [...chapter.matchAll(new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\``, 'gms'))].map(([, text = '']) => text);
+      const [given = '', ...scripts] = blocks('sh');
+      expect(given.match(/(?<=^export )\w+/gm)).toEqual(['ATOLL_URL', 'ATOLL_KEY']);
+      const answers = blocks('json').filter((json) => !json.includes('"statusCode"'));
+      expect(answers).toHaveLength(5);
+      const env = { ATOLL_URL: platform?.url ?? '', ATOLL_KEY: first };
+      const { output } = await run(['sh', '-c', scripts.join('echo\n')], env);
+      const printed = output.split('\n').filter((line) => line !== '');
+      expect(printed.map(withoutIds)).toEqual(answers.map(withoutIds));
+    });
   });
 
   it('gets another key for its operator by hand, beside a running platform and without one', async () => {
