@@ -19,6 +19,7 @@ import {
 import { Rpc } from '@atoll/rpc';
 import { Answers, AnswersAllOrPage, AnswersPage, Refuses } from '../answers/answers.js';
 import { LargeAnswers, type PassedOn } from '../answers/large-answers.js';
+import { ConfigureRoute } from '../http/route-config.js';
 import { Context } from '../requests/call-context.js';
 
 @ApiTags('Pool subscriptions')
@@ -84,11 +85,11 @@ export class PoolSubscriptionsController {
   }
 
   @Get('pool-subscription')
+  @ConfigureRoute({ deadlineMs: 20_000 })
   @AnswersAllOrPage(
     SubscriptionList,
     'List the subscriptions of a team',
-    'Returns subscriptions with their metrics. Unless `limit` is sent, all that have not ended, the newest 10,000 where there are more; with ' +
-      '`include_ended` also the newest 1,000 that have. Any member of the team may read them.',
+    'Returns the subscriptions of a team with their metrics; all of them unless `limit` is sent. Any member of the team may read them.',
   )
   listTeamSubscriptions(
     @Query() query: ListSubscriptions,

@@ -8,7 +8,6 @@ import {
   type CallContext,
 } from '@atoll/contracts';
 import {
-  subscriptionsWithoutLimit,
   utilizationPoints,
   type ReadUtilization,
   type SubscriptionUtilization,
@@ -73,13 +72,14 @@ export class SubscriptionListing {
     const { total, data } = await this.page(
       `subscriptions.all.${isWhole}`,
       isWhole ? 'true' : listedSubscription,
+      'LIMIT $1 OFFSET $2',
       [limit, offset],
       metric_window,
     );
     return { data, pagination: { page, limit, total } };
   }
 
-  /** Unless `limit` is sent as many as `subscriptionsWithoutLimit` says, the newest. */
+  /** All of them unless `limit` is sent. */
   async ofTeam(query: ListSubscriptions, context: CallContext): Promise<SubscriptionList | Json<SubscriptionList>> {
     const { team_id, gpuaas_id, subscription_id, metric_window, include_ended } = query;
     requirePermission(context.caller, team_id, 'readTeam');
@@ -91,9 +91,10 @@ export class SubscriptionListing {
     const name = `subscriptions.of-team.${isWhole}.${gpuaas_id !== undefined}.${subscription_id !== undefined}`;
     // A text of its own for each case, so that the index of live rows serves those that ask for live rows.
     const where = [
-      'team_id = $3',
-      gpuaas_id === undefined ? '$4::bigint IS NULL' : 'pool_id IN (SELECT pool_id FROM pool WHERE gpuaas_id = $4)',
-      subscription_id === undefined ? '$5::bigint IS NULL' : 'subscription_id = $5',
+      'team_id = $1',
+      gpuaas_id === undefined ? '$2::bigint IS NULL' : 'pool_id IN (SELECT pool_id FROM pool WHERE gpuaas_id = $2)',
+      subscription_id === undefined ? '$3::bigint IS NULL' : 'subscription_id = $3',
+      isWhole ? 'true' : listedSubscription,
     ].join(' AND ');
     const values = [team_id, gpuaas_id ?? null, subscription_id ?? null];
     const required = (total: number) => {
@@ -102,15 +103,21 @@ export class SubscriptionListing {
     if (!window) {
       return this.whole.make<SubscriptionList>(team_id, context, {
         ids: async () => {
-          const ids = await this.newest(`${name}.newest`, where, isWhole, values);
+          const ids = await this.ids(`${name}.ids`, where, values);
           required(ids.length);
           return ids;
         },
         entries: (ids) => this.byIds(ids, metric_window),
       });
     }
-    const asked = isWhole ? where : `${where} AND ${listedSubscription}`;
-    const { total, data } = await this.page(name, asked, [window.limit, window.offset, ...values], metric_window);
+    const { limit, offset } = window;
+    const { total, data } = await this.page(
+      name,
+      where,
+      'LIMIT $4 OFFSET $5',
+      [...values, limit, offset],
+      metric_window,
+    );
     required(total);
     return allOrPage(data, window, total);
   }
@@ -143,19 +150,19 @@ export class SubscriptionListing {
     };
   }
 
-  /** `$1` is the limit and `$2` the offset; `where` may use further values. */
   private async page(
     name: string,
     where: string,
+    window: string,
     values: unknown[],
-    window?: MetricWindow,
+    metricWindow?: MetricWindow,
   ): Promise<{ total: number; data: MeteredSubscription[] }> {
     const { total, rows } = await readPage(this.statements, {
       name,
       count: `SELECT count(*)::int FROM subscription WHERE ${where}`,
       // The ids first, from an index alone: a late page is then read quickly.
       rows: `SELECT subscription.* FROM subscription JOIN (
-          SELECT subscription_id FROM subscription WHERE ${where} ORDER BY created_at, subscription_id LIMIT $1 OFFSET $2
+          SELECT subscription_id FROM subscription WHERE ${where} ORDER BY created_at, subscription_id ${window}
         ) chosen USING (subscription_id)`,
       order: 'created_at, subscription_id',
       values,
@@ -164,23 +171,17 @@ export class SubscriptionListing {
       total,
       data: await this.measured(
         rows.map((raw) => this.subscriptions.rowOf(raw)),
-        window,
+        metricWindow,
       ),
     };
   }
 
-  /**
-   * Their ids, in the order they were made, as one text: a row each would be thousands. `$1` and `$2` are the limits;
-   * `where` may use further values.
-   */
-  private async newest(name: string, where: string, isWhole: boolean, values: unknown[]): Promise<string[]> {
-    const { live, ended } = subscriptionsWithoutLimit;
+  /** Their ids, in the order they were made, as one text: a row each would be thousands. */
+  private async ids(name: string, where: string, values: unknown[]): Promise<string[]> {
     const [found] = await this.statements.query<{ ids: string | null }>(
       name,
-      `SELECT string_agg(subscription_id::text, ',' ORDER BY created_at, subscription_id) AS ids FROM (
-         ${newestOf(`${where} AND ${listedSubscription}`, '$1')} UNION ALL ${newestOf(`${where} AND NOT (${listedSubscription})`, '$2')}
-       ) chosen`,
-      [live, isWhole ? ended : 0, ...values],
+      `SELECT string_agg(subscription_id::text, ',' ORDER BY created_at, subscription_id) AS ids FROM subscription WHERE ${where}`,
+      values,
     );
     return found?.ids?.split(',') ?? [];
   }
@@ -242,10 +243,6 @@ export class SubscriptionListing {
       [rows.map(({ subscriptionId }) => subscriptionId), windowMs[window]],
     );
   }
-}
-
-function newestOf(where: string, limit: string): string {
-  return `(SELECT subscription_id, created_at FROM subscription WHERE ${where} ORDER BY created_at DESC, subscription_id DESC LIMIT ${limit})`;
 }
 
 function isEnded(state: string): boolean {

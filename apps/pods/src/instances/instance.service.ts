@@ -53,7 +53,8 @@ export class InstancesService {
           ]);
           return found?.ids?.split(',') ?? [];
         },
-        entries: async (ids) => (await this.statements.query<Row>('instances.by-ids', byIds, [ids])).map(viewOf),
+        entries: async (ids) =>
+          (await this.statements.query<Row>('instances.by-ids', byIds, [teamIds, ids])).map(viewOf),
       });
     }
     const { total, rows } = await readPage<Row>(this.statements, {
@@ -107,4 +108,5 @@ function instancesWhere(condition: string, isWhole: boolean): string {
 }
 
 /** Also what has ended since its id was read: a listing shows those that there were when it began. */
-const byIds = `SELECT * FROM (${instancesWhere('true', true)}) instance WHERE id = ANY ($1::uuid[]) ORDER BY created_at, id`;
+const byIds = `SELECT * FROM (${instancesWhere('team_id = ANY ($1::uuid[])', true)}) instance
+  WHERE id = ANY ($2::uuid[]) ORDER BY created_at, id`;

@@ -146,7 +146,6 @@ export {
   SubscriptionPath,
   SubscriptionResize,
   subscriptions,
-  subscriptionsWithoutLimit,
   type SubscriptionStatus,
   subscriptionStatuses,
   Unsubscribe,

@@ -1,6 +1,6 @@
 import { ApiProperty, ApiPropertyOptional, IntersectionType } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
-import { Flag, Instant, ListOf, Nested, OneOf, QueryFlag, Text, WholeNumber } from '../fields.js';
+import { Flag, Instant, ListOf, Nested, OneOf, Text, WholeNumber } from '../fields.js';
 import { NumberedId, Uuid } from '../id-fields.js';
 import { IncludeEnded, ListOrPageOf, PageFromOne, PageFromOneOrAll, PageOf } from '../page.js';
 
@@ -170,12 +170,7 @@ export class MeteredSubscription extends Subscription {
 
 export class SubscriptionPage extends PageOf(() => MeteredSubscription) {}
 
-/** What a listing of a team's subscriptions has at most where no `limit` is sent: the newest of each. */
-export const subscriptionsWithoutLimit = { live: 10_000, ended: 1_000 } as const;
-
-export class SubscriptionList extends ListOrPageOf(() => MeteredSubscription, {
-  max: subscriptionsWithoutLimit.live + subscriptionsWithoutLimit.ended,
-}) {}
+export class SubscriptionList extends ListOrPageOf(() => MeteredSubscription, { max: 1_000_000 }) {}
 
 class OverWindow {
   @ApiPropertyOptional({ default: 'last_24h' })
@@ -202,21 +197,12 @@ class OneSubscription {
   subscription_id?: string;
 }
 
-class IncludeNewestEnded {
-  @ApiPropertyOptional({ default: false })
-  @QueryFlag({
-    optional: true,
-    description: 'Whether subscriptions that have ended are listed too; without `limit` the newest 1,000 of them.',
-  })
-  include_ended?: string;
-}
-
 export class ListSubscriptions extends IntersectionType(
   OfTeam,
   OneSubscription,
   PageFromOneOrAll,
   OverWindow,
-  IncludeNewestEnded,
+  IncludeEnded,
 ) {}
 
 export class ReadUtilizationQuery {
