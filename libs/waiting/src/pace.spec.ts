@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { array, assert, asyncProperty, integer, nat, record } from 'fast-check';
-import { inChunks, itemsPerSlice, Pace, Turns } from './pace.js';
+import { inChunks, itemsPerSlice, Pace } from './pace.js';
+import { Turns } from './turns.js';
 
 /** Turns of the event loop that went by until the work was done. */
 async function loopTurnsDuring(work: Promise<unknown>): Promise<number> {

@@ -1,3 +1,5 @@
+import type { Turns } from './turns.js';
+
 /**
  * What is done of long work, such as a report or a whole listing, before others have the event loop: about a
  * millisecond. An item is a figure that is calculated or written, some 100 ns; an object that is made counts as
@@ -8,34 +10,12 @@ const itemsPerObject = 5;
 /** Of each comparison while a list is sorted there are some ten. */
 const itemsPerSorted = 10;
 
-/**
- * The event loop, shared: in each of its turns one slice of long work is done, however much of it there is. One for
- * each service of a process.
- */
-export class Turns {
-  private readonly waiting: (() => void)[] = [];
-
-  /**
-   * Resolves in a turn of the event loop that no other slice has. `items`: what the slice that ends here has worked on.
-   */
-  next(_items: number): Promise<void> {
-    return new Promise((resolve) => {
-      this.waiting.push(resolve);
-      if (this.waiting.length === 1) setImmediate(() => this.give());
-    });
-  }
-
-  private give(): void {
-    this.waiting.shift()?.();
-    if (this.waiting.length > 0) setImmediate(() => this.give());
-  }
-}
-
 /** Cuts long work for one caller into slices. */
 export class Pace {
   private items = 0;
 
   constructor(
+    /** One for each service of a process. */
     private readonly turns: Turns,
     /** Throws where the work has become pointless; asked between slices. */
     private readonly requireUse: () => void = () => undefined,

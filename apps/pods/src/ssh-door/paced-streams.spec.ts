@@ -2,8 +2,9 @@ import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, it } from '@jest/globals';
-import { FairTurns } from './fair-turns.js';
-import { PacedSocket } from './paced-streams.js';
+import { Turns } from '@atoll/waiting';
+import fc from 'fast-check';
+import { PacedSocket, PacedStream } from './paced-streams.js';
 
 const mib = 1024 * 1024;
 
@@ -12,7 +13,7 @@ it('a client that does not read what it is answered is not read either, and both
   await once(server, 'listening');
   const client = connect((server.address() as AddressInfo).port, '127.0.0.1').pause();
   const [socket] = (await once(server, 'connection')) as [Socket];
-  const paced = new PacedSocket(socket, new FairTurns(), () => 'one');
+  const paced = new PacedSocket(socket, new Turns(), () => 'one');
   // As SSH answers requests, without a look at whether there is room.
   paced.on('data', (chunk: Buffer) => paced.write(Buffer.alloc(chunk.length * 64)));
   client.write(Buffer.alloc(mib));
@@ -25,3 +26,81 @@ it('a client that does not read what it is answered is not read either, and both
   client.destroy();
   server.close();
 });
+
+it('law: bytes pass unchanged through sockets and streams that take turns', async () => {
+  const turns = new Turns();
+  const { port, close } = await listening((socket) => {
+    const paced = new PacedSocket(socket, turns, () => 'one');
+    paced.pipe(new PacedStream(turns, 'one')).pipe(paced);
+  });
+  const chunks = fc.array(fc.uint8Array({ maxLength: 30_000 }), { maxLength: 20 });
+  await fc.assert(
+    fc.asyncProperty(chunks, async (given) => {
+      const [sent, back] = [Buffer.concat(given), [] as Buffer[]];
+      const client = connect({ host: '127.0.0.1', port });
+      for (const chunk of given) client.write(chunk);
+      for (let length = 0; length < sent.length; length += back.at(-1)?.length ?? 0)
+        back.push((await once(client, 'data'))[0] as Buffer);
+      client.destroy();
+      expect(Buffer.concat(back).equals(sent)).toBe(true);
+    }),
+    { numRuns: 20 },
+  );
+  await close();
+});
+
+it('law: what passes comes in pieces of at most a packet, with what others wait for between them', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.integer({ min: 1, max: 300_000 }), async (length) => {
+      const turns = new Turns(0);
+      const paced = new PacedStream(turns, 'bulk');
+      const seen: string[] = [];
+      paced.on('data', (piece: Buffer) => seen.push(piece.length <= 32_768 ? 'piece' : 'block'));
+      paced.end(Buffer.alloc(length));
+      // Queues again each time that it was served.
+      const other = (): void => {
+        seen.push('other');
+        if (!paced.readableEnded) turns.queue('other', other);
+      };
+      turns.queue('other', other);
+      await once(paced, 'end');
+      expect(seen).not.toContain('block');
+      expect(seen.filter((one, at) => one === 'piece' && seen[at - 1] === 'piece')).toEqual([]);
+    }),
+    { numRuns: 30 },
+  );
+});
+
+it('reads on from a socket only when what it read has been taken', async () => {
+  const taken = Promise.withResolvers<{ socket: Socket; paced: PacedSocket }>();
+  const { port, close } = await listening((socket) => {
+    const paced = new PacedSocket(socket, new Turns(), () => 'one');
+    paced.once('data', () => paced.pause());
+    taken.resolve({ socket, paced });
+  });
+  const client = connect({ host: '127.0.0.1', port });
+  client.write(Buffer.alloc(100_000_000));
+  const { socket, paced } = await taken.promise;
+  while (paced.readableLength < paced.readableHighWaterMark) await new Promise(setImmediate);
+  const read = socket.bytesRead;
+  for (let turn = 0; turn < 500; turn++) await new Promise(setImmediate);
+  expect(socket.bytesRead).toBe(read);
+  expect(client.writableLength).toBeGreaterThan(0);
+  client.destroy();
+  await close();
+});
+
+async function listening(serve: (socket: Socket) => void): Promise<{ port: number; close: () => Promise<void> }> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket.on('error', () => undefined));
+    serve(socket);
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const close = async (): Promise<void> => {
+    const closed = once(server.close(), 'close');
+    for (const socket of sockets) socket.destroy();
+    await closed;
+  };
+  return { port: (server.address() as AddressInfo).port, close };
+}

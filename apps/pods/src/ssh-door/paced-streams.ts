@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { Duplex, Transform, type TransformCallback } from 'node:stream';
-import type { FairTurns } from './fair-turns.js';
+import type { Turns } from '@atoll/waiting';
 
 /** What is read may be hundreds of small packets, some milliseconds of work. */
 const readBytes = 8 * 1024;
@@ -17,7 +17,7 @@ const nothing = Buffer.alloc(0);
 /** Bytes that are passed on in pieces, each in a turn of its own. */
 export class PacedStream extends Transform {
   constructor(
-    private readonly turns: FairTurns,
+    private readonly turns: Turns,
     private readonly who: string,
   ) {
     super();
@@ -44,7 +44,7 @@ export class PacedSocket extends Duplex {
 
   constructor(
     private readonly socket: Socket,
-    private readonly turns: FairTurns,
+    private readonly turns: Turns,
     private readonly who: () => string,
   ) {
     super({ allowHalfOpen: false });

@@ -1,9 +1,9 @@
 import { pipeline, type Readable, type Writable } from 'node:stream';
 import { ClusterError, commandOfLine, type Shell, type TerminalSize } from '@atoll/cluster';
+import type { Turns } from '@atoll/waiting';
 import { Logger } from '@nestjs/common';
 import type { ServerChannel, Session } from 'ssh2';
 import type { Admission } from './doorkeeper.js';
-import type { FairTurns } from './fair-turns.js';
 import { PacedStream } from './paced-streams.js';
 import { podEndBehind } from './pod-end.js';
 import { isAccepted, sftpCommand } from './session-command.js';
@@ -25,7 +25,7 @@ export class ShellSession {
   constructor(
     session: Session,
     private readonly admission: Pick<Admission, 'podName' | 'run' | 'userId'> | null,
-    private readonly turns: FairTurns,
+    private readonly turns: Turns,
   ) {
     session
       .on('pty', (accept, _reject, { cols, rows, term }) => {

@@ -4,9 +4,9 @@ import { text } from 'node:stream/consumers';
 import { podConnections, sshKeys, type Pod } from '@atoll/contracts/pods';
 import { newId } from '@atoll/database';
 import { systemContext } from '@atoll/rpc';
+import { Turns } from '@atoll/waiting';
 import ssh2 from 'ssh2';
 import { PodsFixture, type ToldTeam } from '../pods-fixture.js';
-import { FairTurns } from './fair-turns.js';
 import { SshServer } from './ssh-server.js';
 
 const keys = ssh2.utils.generateKeyPairSync('ed25519');
@@ -60,7 +60,7 @@ it('a simulated pod is entered by SSH, and left when it ends', async () => {
 it('bytes of a command take turns, both ways, under the name of their user', async () => {
   const pod = await fixture.running(team);
   const client = await logIn(pod);
-  const queued = jest.spyOn(FairTurns.prototype, 'queue');
+  const queued = jest.spyOn(Turns.prototype, 'queue');
   const channel = await run(client, 'cat');
   const [bytes, back] = [Buffer.alloc(1_000_000, 'x'), text(channel)];
   channel.end(bytes);

@@ -3,11 +3,11 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 import { setTimeout as delay } from 'node:timers/promises';
 import { networkOf } from '@atoll/contracts';
 import { algorithms } from '@atoll/ssh';
+import { Turns } from '@atoll/waiting';
 import { Logger } from '@nestjs/common';
 import ssh2, { type ClientInfo, type Connection, type ServerConfig } from 'ssh2';
 import { disconnection, turnAway } from './disconnection.js';
 import type { Doorkeeper } from './doorkeeper.js';
-import { FairTurns } from './fair-turns.js';
 import type { GuestBook } from './guest-book.js';
 import { usualLimits, type DoorLimits } from './limits.js';
 import { MinuteCounts } from './minute-counts.js';
@@ -37,6 +37,8 @@ interface Caller {
 }
 
 const claimMs = 500;
+/** Of a turn of the event loop, for the bytes of all connections. */
+const budgetMs = 2;
 const closingMs = 3_000;
 /** Of silence, until the host of the client is asked by TCP whether it is there. */
 const keepAliveMs = 30_000;
@@ -60,7 +62,7 @@ export class SshDoor {
   readonly #ssh: ssh2.Server;
   readonly #closed = new AbortController();
   /** Encryption takes much of the processor, which calls of everybody need too. */
-  readonly #turns = new FairTurns();
+  readonly #turns = new Turns(budgetMs);
 
   constructor(private readonly options: SshDoorOptions) {
     this.#limits = { ...usualLimits, ...options.limits };

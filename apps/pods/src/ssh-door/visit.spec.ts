@@ -1,9 +1,9 @@
 import { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import { expect, it } from '@jest/globals';
+import { Turns } from '@atoll/waiting';
 import type { Connection } from 'ssh2';
 import type { Admission, Doorkeeper } from './doorkeeper.js';
-import { FairTurns } from './fair-turns.js';
 import { usualLimits } from './limits.js';
 import { Visit, type VisitOptions } from './visit.js';
 
@@ -12,7 +12,7 @@ const visitOf = (client: EventEmitter, more: Partial<VisitOptions>) =>
     doorkeeper: {} as Doorkeeper,
     limits: usualLimits,
     socket: {} as Socket,
-    turns: new FairTurns(),
+    turns: new Turns(),
     refusalOf: () => null,
     ...more,
   });

@@ -2,11 +2,11 @@ import type { Socket } from 'node:net';
 import { pipeline } from 'node:stream';
 import type { PodConnection } from '@atoll/cluster';
 import { BadPublicKey, fingerprintOf, parsePublicKey } from '@atoll/ssh';
+import type { Turns } from '@atoll/waiting';
 import { Logger } from '@nestjs/common';
 import ssh2, { type AuthContext, type Connection, type PublicKeyAuthContext, type TcpipRequestInfo } from 'ssh2';
 import { disconnect, disconnection } from './disconnection.js';
 import type { Admission, Doorkeeper } from './doorkeeper.js';
-import type { FairTurns } from './fair-turns.js';
 import type { DoorLimits } from './limits.js';
 import { PacedStream } from './paced-streams.js';
 import { ShellSession } from './shell-session.js';
@@ -28,7 +28,7 @@ export interface VisitOptions {
   readonly doorkeeper: Doorkeeper;
   readonly limits: DoorLimits;
   readonly socket: Socket;
-  readonly turns: FairTurns;
+  readonly turns: Turns;
   /** Why the holder may not come in beside other connections, a sentence for them; null where they may. */
   readonly refusalOf: (admission: Admission) => string | null;
 }

@@ -1,0 +1,48 @@
+import { expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { Turns } from './turns.js';
+
+/**
+ * Pieces that take this long each, in the order in which they were done, with the turn of the event loop in which they
+ * were.
+ */
+async function served(queues: readonly (readonly [who: string, pieces: number])[], pieceMs = 1) {
+  let [nowMs, turn] = [0, 0];
+  const turns = new Turns(2, () => nowMs);
+  const done: { who: string; turn: number }[] = [];
+  for (const [who, pieces] of queues)
+    for (let piece = 0; piece < pieces; piece++)
+      turns.queue(who, () => {
+        nowMs += pieceMs;
+        done.push({ who, turn });
+      });
+  const all = queues.reduce((sum, [, pieces]) => sum + pieces, 0);
+  for (; done.length < all; turn++) await new Promise(setImmediate);
+  return done;
+}
+
+const queues = fc.uniqueArray(fc.tuple(fc.constantFrom('a', 'b', 'c', 'd'), fc.integer({ min: 1, max: 40 })), {
+  selector: ([who]) => who,
+  minLength: 1,
+});
+
+it('law: no turn of the event loop does more than its time and one piece', async () => {
+  await fc.assert(
+    fc.asyncProperty(queues, fc.integer({ min: 1, max: 3 }), async (given, pieceMs) => {
+      const perTurn = Map.groupBy(await served(given, pieceMs), ({ turn }) => turn);
+      for (const pieces of perTurn.values()) expect(pieces.length).toBeLessThanOrEqual(Math.ceil(2 / pieceMs));
+    }),
+  );
+});
+
+it('law: nobody who waits is served later for what another has queued', async () => {
+  await fc.assert(
+    fc.asyncProperty(queues, async (given) => {
+      const order = (await served(given)).map(({ who }) => who);
+      for (const [who, pieces] of given) {
+        const others = order.slice(0, order.lastIndexOf(who)).filter((other) => other !== who);
+        for (const [other] of given) expect(others.filter((one) => one === other).length).toBeLessThanOrEqual(pieces);
+      }
+    }),
+  );
+});

@@ -1,0 +1,56 @@
+/**
+ * The event loop, shared (a cooperative round-robin scheduler): work is queued in small pieces, a turn of the loop does
+ * some of them, then lets everything else run. Keys take turns, each served in its own order, whatever another has
+ * queued.
+ */
+export class Turns {
+  /** Pieces by key, in the order in which the keys are served next. */
+  readonly #waiting = new Map<string, (() => void)[]>();
+  #isScheduled = false;
+
+  /**
+   * `budgetMs`: of one turn of the loop; what a piece takes beyond it is its own size. 0: each turn does one piece,
+   * however many there are.
+   */
+  constructor(
+    private readonly budgetMs = 0,
+    private readonly nowMs: () => number = () => performance.now(),
+  ) {}
+
+  /** Runs a piece of work in a later turn. It must not throw, and is best short: nothing interrupts it. */
+  queue(key: string, piece: () => void): void {
+    const pieces = this.#waiting.get(key);
+    if (pieces) pieces.push(piece);
+    else this.#waiting.set(key, [piece]);
+    this.#schedule();
+  }
+
+  /** Resolves when it is the turn of a slice. `items`: what the slice that ends here has worked on. */
+  next(_items: number): Promise<void> {
+    return new Promise((resolve) => this.queue('', resolve));
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    setImmediate(() => this.#serve());
+  }
+
+  #serve(): void {
+    this.#isScheduled = false;
+    const lateMs = this.nowMs() + this.budgetMs;
+    do this.#serveNext();
+    while (this.#waiting.size > 0 && this.nowMs() < lateMs);
+    if (this.#waiting.size > 0) this.#schedule();
+  }
+
+  #serveNext(): void {
+    const [next] = this.#waiting;
+    if (!next) return;
+    const [key, pieces] = next;
+    const piece = pieces.shift();
+    this.#waiting.delete(key);
+    if (pieces.length > 0) this.#waiting.set(key, pieces);
+    piece?.();
+  }
+}
