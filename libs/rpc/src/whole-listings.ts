@@ -1,6 +1,6 @@
 import type { CallContext } from '@atoll/contracts';
 import { AppError, invalidField } from '@atoll/errors';
-import { Lanes, Pace, Turns } from '@atoll/waiting';
+import { FairSemaphore, Pace, Turns } from '@atoll/waiting';
 import { remainingMs } from './call-context.js';
 import { Json } from './json.js';
 import { maxReplyBytes } from './wire.js';
@@ -32,12 +32,12 @@ export interface WholeListing {
  */
 export class WholeListings {
   readonly #turns = new Turns();
-  readonly #lanes = new Lanes(
-    { width: atOnce, maxWaiting, patienceMs: 0 },
+  readonly #owners = new FairSemaphore(
+    { permitsPerKey: atOnce, maxWaiting },
     () => new AppError('too_many_requests', 'Too many requests. Please try again later.', { retryAfterSeconds: 1 }),
   );
-  readonly #large = new Lanes(
-    { width: largeAtOnce, maxWaiting, patienceMs: 0 },
+  readonly #large = new FairSemaphore(
+    { permits: largeAtOnce, maxWaiting },
     () => new AppError('unavailable', 'Too many long answers are being made at the moment.', { retryAfterSeconds: 5 }),
   );
 
@@ -57,9 +57,9 @@ export class WholeListings {
     const ids = await listing.ids();
     const make = () => this.#partsOf(ids, listing, new Pace(this.#turns, () => requireTime(context)));
     if (ids.length <= entriesPerSlice) return new Json<List>(await make());
-    const wish = { patienceMs: remainingMs(context) / 2 };
-    const work = ids.length > largeEntries ? () => this.#large.run('', make, wish) : make;
-    return new Json<List>(await this.#lanes.run(owner, work, wish));
+    const wish = { key: owner, patienceMs: remainingMs(context) / 2 };
+    const work = ids.length > largeEntries ? () => this.#large.run(make, wish) : make;
+    return new Json<List>(await this.#owners.run(work, wish));
   }
 
   async #partsOf(ids: readonly string[], { entries }: WholeListing, pace: Pace): Promise<Uint8Array[]> {

@@ -1,5 +1,5 @@
 export { backOffMs, type BackOff } from './back-off.js';
-export { Lanes, type Refused } from './lanes.js';
+export { FairSemaphore, type Refused } from './fair-semaphore.js';
 export { inChunks, itemsPerSlice, Pace } from './pace.js';
 export { Removals } from './removals.js';
 export { Rounds } from './rounds.js';

@@ -10,7 +10,7 @@ import {
 } from '@atoll/contracts/teams';
 import { AppError, isAppError } from '@atoll/errors';
 import { Rpc, systemContext } from '@atoll/rpc';
-import { Lanes } from '@atoll/waiting';
+import { FairSemaphore } from '@atoll/waiting';
 import { GatewaySettings } from '../gateway-options.js';
 import { policiesOf } from '../rate-limits/limits.js';
 import { unknownAddress } from '../http/client-address.js';
@@ -34,7 +34,8 @@ const trustedFor = { maxAgeMs: 24 * 60 * 60 * 1000, maxEntries: 100_000 };
 const refusedFor = { maxAgeMs: 1_000, maxEntries: 10_000 };
 
 /** Look-ups of unknown keys: few at once, so that invented ones leave the teams service to callers who are known. */
-const unknownKeys = { width: 4, maxWaiting: 10_000, patienceMs: 2_000 };
+const unknownKeys = { maxWaiting: 10_000, patienceMs: 2_000 };
+const unknownAtOnce = 4;
 /**
  * So many of them from one network; no more than its tokens, or look-ups of good keys would take them from each other.
  */
@@ -54,8 +55,8 @@ export class Authenticator implements OnModuleInit, OnApplicationShutdown {
   readonly #ended: RecentSet;
   readonly #trusted: RecentSet;
   readonly #refused: RecentSet;
-  readonly #unknown = new Lanes(unknownKeys, () => unavailable(1));
-  readonly #networks: Lanes;
+  readonly #unknown = new FairSemaphore({ ...unknownKeys, permits: unknownAtOnce }, () => unavailable(1));
+  readonly #networks: FairSemaphore;
   #stopListening: () => void = () => undefined;
 
   constructor(
@@ -70,7 +71,8 @@ export class Authenticator implements OnModuleInit, OnApplicationShutdown {
     this.#trusted = new RecentSet(now, trustedFor);
     this.#refused = new RecentSet(now, refusedFor);
     const tokens = limits ? policiesOf(limits).authFailures.capacity : perNetwork;
-    this.#networks = new Lanes({ ...unknownKeys, width: Math.min(perNetwork, tokens) }, () => unavailable(1));
+    const permitsPerKey = Math.min(perNetwork, tokens);
+    this.#networks = new FairSemaphore({ ...unknownKeys, permitsPerKey }, () => unavailable(1));
   }
 
   onModuleInit(): void {
@@ -156,7 +158,7 @@ export class Authenticator implements OnModuleInit, OnApplicationShutdown {
 
   #find(digest: string, attempt: Attempt): Promise<Verified> {
     if (this.#trusted.has(digest)) return this.#findAndNote(digest);
-    return this.#networks.run(attempt.network, () => this.#findUnknown(digest, attempt));
+    return this.#networks.run(() => this.#findUnknown(digest, attempt), { key: attempt.network });
   }
 
   async #findUnknown(digest: string, attempt: Attempt): Promise<Verified> {
@@ -165,7 +167,7 @@ export class Authenticator implements OnModuleInit, OnApplicationShutdown {
     await attempt.charge();
     if (this.#refused.has(digest)) throw notValid();
     try {
-      const verified = await this.#unknown.run('all', () => this.#findAndNote(digest));
+      const verified = await this.#unknown.run(() => this.#findAndNote(digest));
       await attempt.refund();
       return verified;
     } catch (error) {

@@ -1,14 +1,14 @@
 import type { BroadcastType, CallContext, Caller, Operation } from '@atoll/contracts';
 import { AppError } from '@atoll/errors';
 import { remainingMs, Rpc, type JsonText, type Readiness } from '@atoll/rpc';
-import { Lanes, type Refused } from '@atoll/waiting';
+import { FairSemaphore, type Refused } from '@atoll/waiting';
 import type { GatewaySettings } from '../gateway-options.js';
 
 /**
  * Of the 16 connections that pods and gpuaas keep for requests two gateways leave some to others; and who keeps within
  * the limits needs no more.
  */
-const width = 6;
+const callsAtOnce = 6;
 
 /** The token of the way to other services without turns. */
 export const directRpc = Symbol('direct rpc');
@@ -23,7 +23,7 @@ export const directRpc = Symbol('direct rpc');
  */
 export class FairRpc extends Rpc {
   /** What waits is bounded by the buckets that let it in. None where nothing is limited. */
-  readonly #lanes: Lanes | null;
+  readonly #turns: FairSemaphore | null;
   /** Those of requests that have made their first call: each request has an object of its own. */
   readonly #callers = new WeakSet<Caller>();
 
@@ -32,7 +32,7 @@ export class FairRpc extends Rpc {
     { limits, deadlineMs }: Pick<GatewaySettings, 'limits' | 'deadlineMs'>,
   ) {
     super();
-    this.#lanes = limits && new Lanes({ width, maxWaiting: Infinity, patienceMs: deadlineMs / 2 }, refusal);
+    this.#turns = limits && new FairSemaphore({ permitsPerKey: callsAtOnce, patienceMs: deadlineMs / 2 }, refusal);
   }
 
   override call<Input extends object, Output extends object>(
@@ -69,13 +69,11 @@ export class FairRpc extends Rpc {
   #inTurn<T>({ service }: Operation, context: CallContext, work: () => Promise<T>): Promise<T> {
     const { caller } = context;
     const holder = holderOf(caller);
-    if (!this.#lanes || holder === undefined) return work();
+    if (!this.#turns || holder === undefined) return work();
     const isUrgent = this.#callers.has(caller);
     this.#callers.add(caller);
-    return this.#lanes.run(`${service} ${holder}`, work, {
-      isUrgent,
-      patienceMs: remainingMs(context) / (isUrgent ? 1 : 2),
-    });
+    const patienceMs = remainingMs(context) / (isUrgent ? 1 : 2);
+    return this.#turns.run(work, { key: `${service} ${holder}`, isUrgent, patienceMs });
   }
 }
 
@@ -89,8 +87,8 @@ function holderOf(caller: Caller): string | undefined {
 }
 
 /** A service that hangs is no fault of those who wait for it. */
-function refusal({ stalled }: Refused): AppError {
-  return stalled
+function refusal({ isStalled }: Refused): AppError {
+  return isStalled
     ? new AppError('unavailable', 'Earlier requests of your team are still being processed.', { retryAfterSeconds: 2 })
     : new AppError('too_many_requests', 'Too many requests. Please try again later.', { retryAfterSeconds: 1 });
 }

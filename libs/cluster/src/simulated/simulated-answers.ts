@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { Lanes } from '@atoll/waiting';
+import { FairSemaphore } from '@atoll/waiting';
 import { scenarioOf } from './scenario.js';
 import type { WantedDoor } from './simulated-doors.js';
 import { tables, type SimulatedStore } from './simulated-store.js';
@@ -17,14 +17,8 @@ type Asked = Pick<WantedDoor, 'cluster' | 'podId' | 'port'>;
  * of it.
  */
 export class SimulatedAnswers {
-  private readonly pods = new Lanes(
-    { width: 1, maxWaiting: Infinity, patienceMs },
-    () => new Error('The pod gets too many requests.'),
-  );
-  private readonly statements = new Lanes(
-    { width: statementsAtOnce, maxWaiting: Infinity, patienceMs },
-    () => new Error('Pods get too many requests.'),
-  );
+  private readonly pods = new FairSemaphore({ permitsPerKey: 1, patienceMs });
+  private readonly statements = new FairSemaphore({ permits: statementsAtOnce, patienceMs });
 
   constructor(private readonly store: SimulatedStore) {}
 
@@ -35,20 +29,17 @@ export class SimulatedAnswers {
   async respond(asked: Asked, request: string): Promise<string | null> {
     const answer = Promise.withResolvers<string | null>();
     const respond = async (): Promise<void> => {
-      answer.resolve(await this.inTurn(() => this.note(asked, request)));
+      answer.resolve(await this.statements.run(() => this.note(asked, request)));
       await delay(paceMs);
     };
-    this.pods.run(laneOf(asked), respond).catch(() => answer.resolve(null));
+    this.pods.run(respond, { key: keyOf(asked) }).catch(() => answer.resolve(null));
     return answer.promise;
   }
 
   /** The name of the pod where it sends back what it receives; null otherwise. */
   async echoes(asked: Asked): Promise<string | null> {
-    return this.pods.run(laneOf(asked), () => this.inTurn(() => this.echoing(asked))).catch(() => null);
-  }
-
-  private inTurn(ask: () => Promise<string | null>): Promise<string | null> {
-    return this.statements.run('all', ask);
+    const echoing = () => this.statements.run(() => this.echoing(asked));
+    return this.pods.run(echoing, { key: keyOf(asked) }).catch(() => null);
   }
 
   /** Lines are for those who read along, and go after an hour. */
@@ -80,4 +71,4 @@ export class SimulatedAnswers {
   }
 }
 
-const laneOf = ({ cluster, podId }: Asked): string => `${cluster} ${podId}`;
+const keyOf = ({ cluster, podId }: Asked): string => `${cluster} ${podId}`;
