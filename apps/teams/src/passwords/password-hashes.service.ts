@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { AppError } from '@atoll/errors';
+import { FairSemaphore } from '@atoll/waiting';
 import { Injectable } from '@nestjs/common';
 import { hash, verify } from '@node-rs/argon2';
 
@@ -11,52 +12,21 @@ const parameters = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
 
 /** Half of the cores: what a flood of log-ins leaves to all the others. */
 const atOnce = Math.max(1, Math.floor(availableParallelism() / 2));
-const maxWaiting = 64;
-const patienceMs = 2_000;
 
 /** Hashes and verifies passwords on the thread pool, few at once. Throws AppError `unavailable` where too many wait. */
 @Injectable()
 export class PasswordHashes {
-  private running = 0;
-  private readonly waiting = new Set<() => void>();
+  private readonly turns = new FairSemaphore({ permits: atOnce, maxWaiting: 64, patienceMs: 2_000 }, tooMany);
   private readonly ofNobody = hash('the password of nobody', parameters);
 
   hash(password: string): Promise<string> {
-    return this.inTurn(() => hash(normalised(password), parameters));
+    return this.turns.run(() => hash(normalised(password), parameters));
   }
 
   /** Without a hash to compare with it takes as long, and the password is wrong. */
   async matches(password: string, kept: string | null): Promise<boolean> {
-    const matches = await this.inTurn(async () => verify(kept ?? (await this.ofNobody), normalised(password)));
+    const matches = await this.turns.run(async () => verify(kept ?? (await this.ofNobody), normalised(password)));
     return matches && kept !== null;
-  }
-
-  private async inTurn<T>(work: () => Promise<T>): Promise<T> {
-    if (this.running < atOnce) this.running += 1;
-    else await this.turn();
-    try {
-      return await work();
-    } finally {
-      const [next] = this.waiting;
-      if (next) next();
-      else this.running -= 1;
-    }
-  }
-
-  private turn(): Promise<void> {
-    if (this.waiting.size >= maxWaiting) return Promise.reject(tooMany());
-    return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => {
-        this.waiting.delete(enter);
-        reject(tooMany());
-      }, patienceMs);
-      const enter = (): void => {
-        clearTimeout(timer);
-        this.waiting.delete(enter);
-        resolve();
-      };
-      this.waiting.add(enter);
-    });
   }
 }
 
