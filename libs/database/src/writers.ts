@@ -1,18 +1,14 @@
 import { isPlatformAdmin, type CallContext } from '@atoll/contracts';
 import { AppError, stillRunning } from '@atoll/errors';
+import { FairSemaphore } from '@atoll/waiting';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { Transactions, type OnceOptions } from './transactions.js';
 
 type Work<T> = (manager: EntityManager) => Promise<T>;
-interface Waiting {
-  isOperator: boolean;
-  /** When it is this writer's turn. */
-  call(): void;
-}
 
 /** Writers of one lane that may wait in this process; one more is refused at once. */
-const maxWaiting = 32;
+const maxWaitingPerKey = 32;
 /**
  * Of the time that the caller still waits, what the transaction itself may take. Of the rest, half is spent on waiting
  * for the turn.
@@ -26,7 +22,7 @@ const workMs = 1_000;
  */
 @Injectable()
 export class Writers {
-  private readonly lanes = new Map<string, Waiting[]>();
+  private readonly turns = new FairSemaphore({ permitsPerKey: 1, maxWaitingPerKey }, tooMany);
   private readonly running = new Set<string>();
 
   constructor(private readonly transactions: Transactions) {}
@@ -68,45 +64,12 @@ export class Writers {
     }
   }
 
-  private async inTurn<T>(lane: string, context: CallContext, work: () => Promise<T>): Promise<T> {
-    if (!(await this.turn(lane, context))) {
-      throw new AppError('too_many_requests', 'Too many requests. Please try again later.', { retryAfterSeconds: 1 });
-    }
-    try {
-      return await work();
-    } finally {
-      this.leave(lane);
-    }
+  private inTurn<T>(lane: string, context: CallContext, work: () => Promise<T>): Promise<T> {
+    const patienceMs = Math.max(0, (context.deadlineAtMs - Date.now() - workMs) / 2);
+    return this.turns.run(work, { key: lane, patienceMs, isUrgent: isPlatformAdmin(context.caller) });
   }
+}
 
-  private async turn(lane: string, context: CallContext): Promise<boolean> {
-    const waiting = this.lanes.get(lane);
-    if (!waiting) {
-      this.lanes.set(lane, []);
-      return true;
-    }
-    const isOperator = isPlatformAdmin(context.caller);
-    if (waiting.length >= maxWaiting && !isOperator) return false;
-    return new Promise<boolean>((resolve) => {
-      const patienceMs = Math.max(0, (context.deadlineAtMs - Date.now() - workMs) / 2);
-      const giveUp = setTimeout(() => {
-        waiting.splice(waiting.indexOf(own), 1);
-        resolve(false);
-      }, patienceMs);
-      const call = (): void => {
-        clearTimeout(giveUp);
-        resolve(true);
-      };
-      const own: Waiting = { isOperator, call };
-      // The operator's stand in front, in their order.
-      const before = isOperator ? waiting.filter((one) => one.isOperator).length : waiting.length;
-      waiting.splice(before, 0, own);
-    });
-  }
-
-  private leave(lane: string): void {
-    const next = this.lanes.get(lane)?.shift();
-    if (next) next.call();
-    else this.lanes.delete(lane);
-  }
+function tooMany(): AppError {
+  return new AppError('too_many_requests', 'Too many requests. Please try again later.', { retryAfterSeconds: 1 });
 }
