@@ -1,5 +1,6 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
+import { FairSemaphore } from '@atoll/waiting';
 import { ClusterError } from '../cluster-error.js';
 import type { Certificate, Door, ObjectRef } from '../objects.js';
 import type { DoorSight } from '../observations.js';
@@ -24,7 +25,6 @@ import { isMissing } from './engine-errors.js';
 import type { Images } from './images.js';
 import type { Names } from './names.js';
 import type { Networks } from './networks.js';
-import { Turns } from './turns.js';
 
 export interface DoorOptions {
   /** Debian or Alpine with nginx, its stream module and `sh`. */
@@ -43,7 +43,8 @@ const logBytes = 1024 * 1024;
  * policy.
  */
 export class Doors {
-  readonly #turns = new Turns();
+  /** By container: what is done to one, one thing after the other. */
+  readonly #turns = new FairSemaphore({ permitsPerKey: 1 });
 
   constructor(
     private readonly parts: {
@@ -60,7 +61,7 @@ export class Doors {
     const { containers, images, names, networks } = this.parts;
     const name = names.of(door.ref);
     if (door.tls) requirePair(door.tls);
-    await this.#turns.run(name, signal, async () => {
+    const open = async (): Promise<void> => {
       const found = await containers.find(name, signal);
       const existing = found && (await this.#unlessAnother(door, found, signal));
       if (existing?.State.Status === 'running') return this.#renew(existing.Id, door.tls, signal);
@@ -68,7 +69,8 @@ export class Doors {
       await networks.with(door.owner, this.options.image, signal, (network) =>
         this.#start(door, network, existing, signal),
       );
-    });
+    };
+    await this.#turns.run(open, { key: name, signal });
   }
 
   /**
@@ -170,13 +172,14 @@ export class Doors {
   async remove(ref: ObjectRef, signal: AbortSignal): Promise<void> {
     const { containers, images, names, networks } = this.parts;
     const name = names.of(ref);
-    await this.#turns.run(name, signal, async () => {
+    const remove = async (): Promise<void> => {
       images.forget(ref);
       const found = await containers.find(name, signal);
       await containers.remove(found?.Id ?? name, signal);
       const workspaceId = found && names.workspaceOf(found.Config.Labels);
       if (workspaceId) await networks.removeIfUnused(workspaceId, signal);
-    });
+    };
+    await this.#turns.run(remove, { key: name, signal });
   }
 }
 

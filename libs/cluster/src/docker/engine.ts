@@ -1,11 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { addAbortSignal, type Duplex, type Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
+import { FairSemaphore } from '@atoll/waiting';
 import { ClusterError } from '../cluster-error.js';
 import { untilAborted } from './abort.js';
 import { EngineConnection, type EngineAddress, type Message, type Reply } from './engine-connection.js';
 import { connectionErrorOf, EngineRefusal } from './engine-errors.js';
-import { Slots } from './slots.js';
 
 export interface EngineCall {
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE';
@@ -46,8 +46,8 @@ const streamsAtOnce = 1_024;
  */
 export class Engine {
   readonly #connection: EngineConnection;
-  readonly #calls = new Slots(callsAtOnce);
-  readonly #streams = new Slots(streamsAtOnce);
+  readonly #calls = new FairSemaphore({ permits: callsAtOnce });
+  readonly #streams = new FairSemaphore({ permits: streamsAtOnce });
   #greeting: Promise<Greeting> | undefined;
 
   constructor(address: EngineAddress) {
@@ -126,7 +126,7 @@ export class Engine {
   }
 
   async #exchange(message: Message, kind: 'call' | 'stream', signal: AbortSignal): Promise<Reply> {
-    const release = await (kind === 'call' ? this.#calls : this.#streams).take(signal);
+    const release = await (kind === 'call' ? this.#calls : this.#streams).acquire({ signal });
     try {
       const reply = await this.#connection.exchange(message, kind);
       (reply.socket ?? reply.response).once('close', release);

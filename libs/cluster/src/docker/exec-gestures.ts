@@ -1,28 +1,7 @@
 import type { TerminalSize } from '../shell.js';
-import { Slots } from './slots.js';
 
-/** Resizes and signals of all shells of an engine that are under way: a few of the calls that it takes. */
-const gesturesAtOnce = 4;
 /** Signals of one shell that wait. */
 const signalsAtMost = 8;
-const nobody = new AbortController().signal;
-
-/**
- * What resizes and signals of the shells of one engine have in common: they take turns apart from its other calls,
- * which no number of them delays.
- */
-export class GestureTurns {
-  readonly #slots = new Slots(gesturesAtOnce);
-
-  async run<T>(action: () => Promise<T>): Promise<T> {
-    const release = await this.#slots.take(nobody);
-    try {
-      return await action();
-    } finally {
-      release();
-    }
-  }
-}
 
 /** Resizes of one terminal: one is under way, and only the newest of those that came meanwhile follows. */
 export class LatestSize {

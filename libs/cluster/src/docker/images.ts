@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import { FairSemaphore } from '@atoll/waiting';
 import { ClusterError } from '../cluster-error.js';
 import type { ObjectRef } from '../objects.js';
 import type { PullProgress, Trouble } from '../observations.js';
@@ -6,7 +7,6 @@ import type { Engine } from './engine.js';
 import { clusterErrorOf, EngineRefusal, isMissing } from './engine-errors.js';
 import { jsonLines } from './json-lines.js';
 import type { Names } from './names.js';
-import { Slots } from './slots.js';
 
 /** One message of `POST /images/create`. */
 interface PullMessage {
@@ -38,7 +38,7 @@ const keptMs = 600_000;
  */
 export class Images {
   readonly #pulls = new Map<string, Pull>();
-  readonly #slots = new Slots(pullsAtOnce);
+  readonly #turns = new FairSemaphore({ permits: pullsAtOnce });
 
   constructor(
     private readonly engine: Engine,
@@ -103,10 +103,12 @@ export class Images {
     const wanted = new Map([[this.names.of(ref), ref]]);
     const pull: Pull = { wanted, stop: new AbortController(), layers: new Map(), failure: null, endedAtMs: null };
     this.#pulls.set(image, pull);
-    void this.#run(image, pull).then(
-      () => this.#end(pull, null),
-      (error: unknown) => this.#end(pull, pullErrorOf(error, image)),
-    );
+    void this.#turns
+      .run(() => this.#pull(image, pull), { signal: pull.stop.signal })
+      .then(
+        () => this.#end(pull, null),
+        (error: unknown) => this.#end(pull, pullErrorOf(error, image)),
+      );
   }
 
   #end(pull: Pull, failure: ClusterError | null): void {
@@ -115,25 +117,20 @@ export class Images {
     for (const ref of pull.wanted.values()) this.onEnd(ref);
   }
 
-  async #run(image: string, { stop, layers }: Pull): Promise<void> {
-    const release = await this.#slots.take(stop.signal);
-    try {
-      const { stallMs } = this;
-      const query = { fromImage: image };
-      const body = await this.engine.stream({
-        method: 'POST',
-        path: '/images/create',
-        query,
-        signal: stop.signal,
-        deadlineMs: stallMs,
-      });
-      for await (const message of withoutStall(body, stallMs)) {
-        if (message.error) throw new EngineRefusal(500, message.error);
-        const { current, total } = message.progressDetail ?? {};
-        if (message.id && total) layers.set(message.id, { current: current ?? 0, total });
-      }
-    } finally {
-      release();
+  async #pull(image: string, { stop, layers }: Pull): Promise<void> {
+    const { stallMs } = this;
+    const query = { fromImage: image };
+    const body = await this.engine.stream({
+      method: 'POST',
+      path: '/images/create',
+      query,
+      signal: stop.signal,
+      deadlineMs: stallMs,
+    });
+    for await (const message of withoutStall(body, stallMs)) {
+      if (message.error) throw new EngineRefusal(500, message.error);
+      const { current, total } = message.progressDetail ?? {};
+      if (message.id && total) layers.set(message.id, { current: current ?? 0, total });
     }
   }
 }

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { FairSemaphore } from '@atoll/waiting';
 import { ClusterError } from '../cluster-error.js';
 import type { ObjectRef } from '../objects.js';
 import type { PodConnection } from '../shell.js';
@@ -10,7 +11,6 @@ import type { Engine } from './engine.js';
 import type { ContainerAnswer } from './engine-answer.js';
 import { createLinkKeys, Link, linkArchive, linkCommand } from './link.js';
 import type { Names } from './names.js';
-import { Slots } from './slots.js';
 
 const memoryBytes = 128 * 1024 * 1024;
 const processesAtMost = 32;
@@ -33,7 +33,7 @@ interface Entry {
 export class Links {
   /** By the container and its start: after a restart by hand a helper sits in a namespace that is gone. */
   readonly #entries = new Map<string, Entry>();
-  readonly #slots = new Slots(openingAtOnce);
+  readonly #openings = new FairSemaphore({ permits: openingAtOnce });
 
   constructor(
     private readonly parts: { engine: Engine; containers: Containers; names: Names },
@@ -86,11 +86,10 @@ export class Links {
   }
 
   /** Shared by all who wait for it, so it ends with none of them. */
-  async #open(pod: ContainerAnswer, onIdle: (isIdle: boolean) => void): Promise<Link> {
+  #open(pod: ContainerAnswer, onIdle: (isIdle: boolean) => void): Promise<Link> {
     const { containers, engine } = this.parts;
     const signal = AbortSignal.timeout(openMs);
-    const release = await this.#slots.take(signal);
-    try {
+    const open = async (): Promise<Link> => {
       const keys = createLinkKeys();
       const name = this.parts.names.link(randomBytes(8).toString('hex'));
       const id = await containers.create(name, this.#body(pod), signal);
@@ -104,9 +103,8 @@ export class Links {
         await containers.remove(id, signal);
         throw error;
       }
-    } finally {
-      release();
-    }
+    };
+    return this.#openings.run(open, { signal });
   }
 
   #body(pod: ContainerAnswer): object {

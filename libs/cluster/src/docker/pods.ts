@@ -1,6 +1,8 @@
+import { FairSemaphore } from '@atoll/waiting';
 import { ClusterError } from '../cluster-error.js';
 import type { ObjectRef, PodRun, VolumeMount } from '../objects.js';
 import type { Exit, RunSight, Trouble } from '../observations.js';
+import { untilAborted } from './abort.js';
 import { dockerBody, libpodBody, type PodContainer, type PodDefaults } from './container-body.js';
 import type { Containers } from './containers.js';
 import type { Engine, EngineKind } from './engine.js';
@@ -9,7 +11,6 @@ import { clusterErrorOf, EngineRefusal } from './engine-errors.js';
 import type { Images } from './images.js';
 import type { Names } from './names.js';
 import type { Networks } from './networks.js';
-import { Turns } from './turns.js';
 import type { Volumes } from './volumes.js';
 
 /** Up to so many are inspected one by one; more are listed first. */
@@ -27,7 +28,8 @@ interface Creation {
 
 /** Runs of pods as containers. */
 export class Pods {
-  readonly #turns = new Turns();
+  /** By container: what is done to one, one thing after the other. */
+  readonly #turns = new FairSemaphore({ permitsPerKey: 1 });
   /** Names of containers whose end this process has requested; true while the engine is at it. */
   readonly #stops = new Map<string, boolean>();
   readonly #closing = new AbortController();
@@ -48,7 +50,7 @@ export class Pods {
   async start(pod: PodRun, isWanted: () => Promise<boolean>, signal: AbortSignal): Promise<void> {
     const { containers, images, names, networks } = this.parts;
     const name = names.of(pod.ref);
-    await this.#turns.run(name, signal, async () => {
+    const start = async (): Promise<void> => {
       const existing = await containers.find(name, signal);
       if (existing && !isUnstarted(existing)) return;
       if (!existing && !(await images.prepare(pod.image, pod.ref, signal))) return;
@@ -56,7 +58,9 @@ export class Pods {
       await networks.with(pod.owner, pod.image, signal, (network) =>
         this.#createAndStart({ pod, network, mounts, isWanted }, signal),
       );
-    });
+    };
+    // Its creation goes on when the caller has given up.
+    await untilAborted(signal, this.#turns.run(start, { key: name, signal }));
   }
 
   /**
@@ -124,13 +128,14 @@ export class Pods {
   async stop(ref: ObjectRef, graceMs: number, signal: AbortSignal): Promise<void> {
     const { containers, images, names } = this.parts;
     const name = names.of(ref);
-    await this.#turns.run(name, signal, async () => {
+    const stop = async (): Promise<void> => {
       images.forget(ref);
       const found = await containers.find(name, signal);
       if (!found || isEnded(found)) return;
       if (isUnstarted(found)) await containers.remove(found.Id, signal);
       else if (!this.#stops.get(name)) this.#requestStop(name, found.Id, graceMs);
-    });
+    };
+    await this.#turns.run(stop, { key: name, signal });
   }
 
   /** The engine answers when the container has ended. It goes on by itself when this process dies. */
@@ -182,7 +187,7 @@ export class Pods {
   async remove(ref: ObjectRef, signal: AbortSignal): Promise<void> {
     const { containers, images, names, networks } = this.parts;
     const name = names.of(ref);
-    await this.#turns.run(name, signal, async () => {
+    const remove = async (): Promise<void> => {
       images.forget(ref);
       const found = await containers.find(name, signal);
       if (found) {
@@ -194,7 +199,8 @@ export class Pods {
       const workspaceId = found && names.workspaceOf(found.Config.Labels);
       if (workspaceId) await networks.removeIfUnused(workspaceId, signal);
       this.#stops.delete(name);
-    });
+    };
+    await this.#turns.run(remove, { key: name, signal });
   }
 }
 

@@ -1,10 +1,10 @@
+import { FairSemaphore } from '@atoll/waiting';
 import { ClusterError } from '../cluster-error.js';
 import type { ObjectRef } from '../objects.js';
 import type { Shell, ShellExit, ShellRequest } from '../shell.js';
 import type { Containers } from './containers.js';
 import type { Engine, EngineKind } from './engine.js';
 import { isMissing, isRefusal } from './engine-errors.js';
-import { GestureTurns } from './exec-gestures.js';
 import { ExecShell } from './exec-shell.js';
 import type { Names } from './names.js';
 
@@ -28,6 +28,8 @@ p=\${d#/proc/}; set -- "$1" "$2" \${l##*) }; [ "$6" = "$2" ] && kill -s "$1" "$p
 const endSession = `(set -- HUP "$1"; ${signalSession}); n=0
 while kill -0 "$1" 2>/dev/null && [ $n -lt 25 ]; do sleep 0.2 || break; n=$((n+1)); done; kill -s KILL "$1" 2>/dev/null`;
 
+/** Resizes and signals that are under way: a few of the calls that an engine takes. */
+const gesturesAtOnce = 4;
 /** For a resize: no longer than somebody would wait for it. */
 const resizeMs = 5_000;
 /** Docker ends a terminal's session at these keys, ctrl-p ctrl-q unless others are named. Podman takes none. */
@@ -36,7 +38,11 @@ const detachKeys: Record<EngineKind, string> = { docker: 'ctrl-@,ctrl-^,ctrl-@,c
 /** Shells in pods by exec. The image needs `sh`. */
 export class Shells {
   readonly #open = new Set<ExecShell>();
-  readonly #gestures = new GestureTurns();
+  /**
+   * Resizes and signals of all shells of the engine: they take turns apart from its other calls, which no number of
+   * them delays.
+   */
+  readonly #gestures = new FairSemaphore({ permits: gesturesAtOnce });
 
   constructor(private readonly parts: { engine: Engine; containers: Containers; names: Names }) {}
 
