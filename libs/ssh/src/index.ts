@@ -5,7 +5,6 @@ export { BadPublicKey, fingerprintOf, parsePublicKey } from './public-key.js';
 export type { PublicKey } from './public-key.js';
 export { SshError } from './ssh-error.js';
 export type { SshErrorKind } from './ssh-error.js';
-export { SshGate } from './ssh-gate.js';
 export { SshSession } from './ssh-session.js';
 export type { SshCommand, SshCredential, SshResult, SshTarget } from './ssh-session.js';
 export { BadPrivateKey, checkPrivateKey, generateKeyPair } from './private-key.js';

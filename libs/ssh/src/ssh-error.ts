@@ -4,7 +4,6 @@
  * - `name`, `refused`, `unreachable`, `timeout`, `cut`: of the network or of a host that is busy or restarting. Worth
  *   another try. After `timeout` and `cut` a command may have run or not: look before doing it again.
  * - `busy`: the host has no room for another connection or channel. Worth another try.
- * - `crowded`: this process has no connection to spare. Nothing was tried; says nothing about the host.
  * - `address_forbidden`: the host's name leads to an address that must not be dialled. Permanent until the name or the
  *   settings change.
  * - `not_ssh`: something answers that is not an SSH server we can talk to. Permanent.
@@ -20,7 +19,6 @@ export type SshErrorKind =
   | 'timeout'
   | 'cut'
   | 'busy'
-  | 'crowded'
   | 'address_forbidden'
   | 'not_ssh'
   | 'host_key_changed'
@@ -55,7 +53,6 @@ const sentences: Record<SshErrorKind, string> = {
   timeout: 'The host did not answer in time.',
   cut: 'The connection to the host was lost.',
   busy: 'The host accepts no further SSH session now.',
-  crowded: 'Atoll has no free SSH connections.',
   address_forbidden: 'The host has an address that Atoll must not connect to.',
   not_ssh: 'No compatible SSH server answers on this port.',
   host_key_changed: 'The host key differs from the pinned one.',

@@ -184,3 +184,27 @@ describe('a host that misbehaves fails by what is wrong with it', () => {
     ]);
   });
 });
+
+describe('a call to a host', () => {
+  const crowded = ['connections_in_use', false, 'All SSH connections of Atoll are in use.'];
+
+  it.each([
+    ['has waited long enough', 50, 60_000],
+    ['is given up', 60_000, 50],
+  ])(
+    'that %s before it has a connection has not begun, and is no failure of the host',
+    async (_when, waitMs, signalMs) => {
+      const few = new SshHosts({ allowLoopback: true, maxConnections: 2, waitMs });
+      const begun = Promise.withResolvers<void>();
+      const busy = await startServer(() => begun.resolve());
+      const end = new AbortController();
+      const held = failureOf(busy, (host) => few.reach(host, { signal: end.signal }));
+      await begun.promise;
+      expect(await failureOf(busy, (host) => few.reach(host, within(signalMs)))).toEqual(crowded);
+      const other = await startServer(answers('atoll-ready\n'));
+      expect(await failureOf(other, (host) => few.reach(host, within()))).toEqual(['none', false, '']);
+      end.abort();
+      await held;
+    },
+  );
+});

@@ -1,5 +1,6 @@
-import { SshError, SshGate, SshSession, type DialOptions, type SshErrorKind, type SshTarget } from '@atoll/ssh';
+import { SshError, SshSession, type DialOptions, type SshErrorKind, type SshTarget } from '@atoll/ssh';
 import { StepFailed, type StepContext } from '@atoll/state-machine';
+import { FairSemaphore } from '@atoll/waiting';
 import { crowdedCode, type HostDriver, type HostRef, type Inspection, type Tenancy } from './host-driver.js';
 import {
   createUserScript,
@@ -20,7 +21,6 @@ const codes: Record<SshErrorKind, string> = {
   timeout: 'host_timeout',
   cut: 'connection_lost',
   busy: 'host_busy',
-  crowded: crowdedCode,
   address_forbidden: 'address_forbidden',
   not_ssh: 'not_ssh',
   host_key_changed: 'host_key_changed',
@@ -52,10 +52,11 @@ export interface SshHostsOptions extends DialOptions {
 
 /** Hosts over SSH. */
 export class SshHosts implements HostDriver {
-  private readonly gate: SshGate;
+  private readonly connections: FairSemaphore;
 
   constructor(private readonly options: SshHostsOptions) {
-    this.gate = new SshGate(options.maxConnections, options.waitMs);
+    const { maxConnections: permits, waitMs: patienceMs } = options;
+    this.connections = new FairSemaphore({ permits, permitsPerKey: 1, patienceMs });
   }
 
   async inspect(host: HostRef, context: StepContext): Promise<Inspection> {
@@ -135,10 +136,15 @@ export class SshHosts implements HostDriver {
    * other.
    */
   private async visit<T>(host: HostRef, { signal }: StepContext, work: () => Promise<T>): Promise<T> {
+    const release = await this.connections.acquire({ key: keyOf(host), signal }).catch((cause: unknown) => {
+      throw new StepFailed(crowdedCode, 'All SSH connections of Atoll are in use.', false, { cause });
+    });
     try {
-      return await this.gate.pass(gateOf(host), signal, work);
+      return await work();
     } catch (error) {
       throw stepFailed(error);
+    } finally {
+      release();
     }
   }
 
@@ -190,7 +196,7 @@ export class SshHosts implements HostDriver {
 }
 
 /** The platform's own sessions and those that prove something: one a host in all. */
-function gateOf({ host, port }: HostRef): string {
+function keyOf({ host, port }: HostRef): string {
   return `${host.toLowerCase()}:${port}`;
 }
 
