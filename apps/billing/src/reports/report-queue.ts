@@ -4,19 +4,7 @@ import { AppError } from '@atoll/errors';
 import { remainingMs } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
 import { BillingSettings } from '../billing-settings.js';
-import { Pace, Turns } from '@atoll/waiting';
-
-interface Waiting {
-  start: () => void;
-  refuse: (error: AppError) => void;
-  timer: NodeJS.Timeout;
-}
-
-/** Of one team: reports that are being made, and those that wait, in the order they were asked for. */
-interface TeamReports {
-  running: number;
-  waiting: Waiting[];
-}
+import { FairSemaphore, Pace, Turns, type Refused } from '@atoll/waiting';
 
 /**
  * Bounds the reports that are made at once, of each team and in all. The rest wait, and the team of whom the fewest are
@@ -26,93 +14,30 @@ interface TeamReports {
  */
 @Injectable()
 export class ReportQueue {
-  private running = 0;
-  /** Those of whom a report runs or waits, in the order in which they were served last. */
-  private readonly teams = new Map<string, TeamReports>();
+  private readonly places: FairSemaphore;
 
   constructor(
-    private readonly settings: BillingSettings,
+    { reportsAtOnce: permits, reportsPerTeam: permitsPerKey }: BillingSettings,
     private readonly turns: Turns,
-  ) {}
+  ) {
+    this.places = new FairSemaphore({ permits, permitsPerKey }, refusal);
+  }
 
   async run<T>(teamId: string, context: CallContext, work: (pace: Pace) => Promise<T>): Promise<T> {
-    await this.admit(teamId, context);
+    const make = () => work(new Pace(this.turns, () => requireTime(context)));
     try {
-      return await work(new Pace(this.turns, () => requireTime(context)));
+      return await this.places.run(make, { key: teamId, patienceMs: remainingMs(context) / 2 });
     } catch (error) {
       throw isStatementTimeout(error) ? tooMuch(error) : error;
-    } finally {
-      this.leave(teamId);
     }
   }
+}
 
-  private admit(teamId: string, context: CallContext): Promise<void> {
-    const team = this.teams.get(teamId) ?? { running: 0, waiting: [] };
-    this.teams.set(teamId, team);
-    return new Promise((resolve, reject) => {
-      const patienceMs = remainingMs(context) / 2;
-      const waiting: Waiting = {
-        start: resolve,
-        refuse: reject,
-        timer: setTimeout(() => this.refuse(teamId, team, waiting, patienceMs), patienceMs),
-      };
-      team.waiting.push(waiting);
-      this.startNext();
-    });
-  }
-
-  private leave(teamId: string): void {
-    this.running -= 1;
-    const team = this.teams.get(teamId);
-    if (team) team.running -= 1;
-    this.forgetIdle(teamId);
-    this.startNext();
-  }
-
-  private startNext(): void {
-    while (this.running < this.settings.reportsAtOnce) {
-      const next = this.nextTeam();
-      if (!next) return;
-      const [teamId, team] = next;
-      this.teams.delete(teamId);
-      this.teams.set(teamId, team);
-      this.running += 1;
-      team.running += 1;
-      const started = team.waiting.shift();
-      clearTimeout(started?.timer);
-      started?.start();
-    }
-  }
-
-  /**
-   * Of those who wait and may have one more: the team of whom the fewest run, of equals the one that was served before
-   * the others.
-   */
-  private nextTeam(): [string, TeamReports] | undefined {
-    let next: [string, TeamReports] | undefined;
-    for (const entry of this.teams) {
-      const [, { running, waiting }] = entry;
-      const mayStart = waiting.length > 0 && running < this.settings.reportsPerTeam;
-      if (mayStart && running < (next?.[1].running ?? Infinity)) next = entry;
-    }
-    return next;
-  }
-
-  private refuse(teamId: string, team: TeamReports, waiting: Waiting, waitedMs: number): void {
-    team.waiting.splice(team.waiting.indexOf(waiting), 1);
-    this.forgetIdle(teamId);
-    const retryAfterSeconds = Math.max(1, Math.ceil(waitedMs / 1000));
-    waiting.refuse(
-      team.running >= this.settings.reportsPerTeam
-        ? new AppError('too_many_requests', 'Too many requests. Please try again later.', { retryAfterSeconds })
-        : new AppError('unavailable', 'Too many reports are being generated.', { retryAfterSeconds }),
-    );
-  }
-
-  private forgetIdle(teamId: string): void {
-    const team = this.teams.get(teamId);
-    if (team?.running === 0 && team.waiting.length === 0) this.teams.delete(teamId);
-  }
+function refusal({ waitedMs, isKeyFull }: Refused): AppError {
+  const retryAfterSeconds = Math.max(1, Math.ceil(waitedMs / 1000));
+  return isKeyFull
+    ? new AppError('too_many_requests', 'Too many requests. Please try again later.', { retryAfterSeconds })
+    : new AppError('unavailable', 'Too many reports are being generated.', { retryAfterSeconds });
 }
 
 /** The database is there, and would be as long about it again. */
