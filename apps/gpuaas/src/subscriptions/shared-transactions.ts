@@ -2,7 +2,7 @@ import type { CallContext } from '@atoll/contracts';
 import { callInHand, type CallInHand, type Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import type { EntityManager } from 'typeorm';
-import { Together, type Place } from './together.js';
+import { GroupCommit, type Place } from './group-commit.js';
 
 interface Call {
   readonly context: CallContext;
@@ -22,7 +22,7 @@ const maxTogether = 100;
  * others of it (ADR 24). It costs little more than that of one request alone, and takes one connection.
  */
 export class SharedTransactions<Request extends Call, Answer extends object> {
-  private readonly together = new Together<Shared<Request>, Answer>(maxTogether, (all) => this.workInTime(all));
+  private readonly together = new GroupCommit<Shared<Request>, Answer>(maxTogether, (all) => this.workInTime(all));
 
   /**
    * `work` answers each request by itself, in their order, with its answer or an error: what it refuses it has not

@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import { AppError } from '@atoll/errors';
 import { runs } from '@atoll/testing';
 import fc from 'fast-check';
-import { Together } from './together.js';
+import { GroupCommit } from './group-commit.js';
 
 interface Answer {
   answered: string;
@@ -41,7 +41,7 @@ it('law: each is answered once, by its own answer, in batches of one key within 
       const all = each.map((one, at): Asked => ({ ...one, name: `${at}` }));
       const done: Asked[] = [];
       const underWay = new Map<string, number>();
-      const together = new Together<Asked, Answer>(limit, async (batch) => {
+      const together = new GroupCommit<Asked, Answer>(limit, async (batch) => {
         expect([batch.length <= limit, new Set(batch.map(({ key }) => key)).size]).toEqual([true, 1]);
         expect(batch.map(({ name }) => Number(name))).toEqual(
           batch.map(({ name }) => Number(name)).toSorted((one, other) => one - other),
@@ -80,7 +80,7 @@ it('law: nobody waits for all that somebody else has asked for: while one waits,
         const waiting = new Map<string, number>();
         const count = (of: string, more: number) => waiting.set(of, (waiting.get(of) ?? 0) + more);
         const open = Promise.withResolvers<void>();
-        const together = new Together<string, Answer>(limit, async (batch) => {
+        const together = new GroupCommit<string, Answer>(limit, async (batch) => {
           if (batch.includes('first')) await open.promise;
           else {
             const served = Map.groupBy(batch, (of) => of);
@@ -105,7 +105,7 @@ const place = { of: 'anybody' };
 
 it('a request that makes the work fail fails alone', async () => {
   const sizes: number[] = [];
-  const together = new Together<string, Answer>(10, async (all) => {
+  const together = new GroupCommit<string, Answer>(10, async (all) => {
     sizes.push(all.length);
     await pause();
     if (all.includes('poison')) throw new Error('a bug');
@@ -118,7 +118,7 @@ it('a request that makes the work fail fails alone', async () => {
 
 it('where the database is out of reach all of them are told so at once', async () => {
   let calls = 0;
-  const together = new Together<string, Answer>(10, async () => {
+  const together = new GroupCommit<string, Answer>(10, async () => {
     calls += 1;
     await pause();
     throw new AppError('unavailable', 'The database does not answer.');
@@ -130,7 +130,7 @@ it('where the database is out of reach all of them are told so at once', async (
 
 it('no more wait than could be served, and the next is refused', async () => {
   let open: () => void = () => undefined;
-  const together = new Together<number, Answer>(100, async (all) => {
+  const together = new GroupCommit<number, Answer>(100, async (all) => {
     await new Promise<void>((resolve) => (open = resolve));
     return all.map((number) => ({ answered: String(number) }));
   });

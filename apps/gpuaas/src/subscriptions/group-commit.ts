@@ -21,11 +21,11 @@ interface Waiter<Request, Answer> extends Place {
 const maxWaiters = 2_000;
 
 /**
- * Serves concurrent requests of one key in batches: all that arrive while a batch is under way form the next one, in
- * the order in which they came. The first request of a key is served at once; no request waits for others to arrive,
- * and none for all that somebody else has asked for.
+ * Serves concurrent requests of one key in batches (a group commit): all that arrive while a batch is under way form
+ * the next one, in the order in which they came. The first request of a key is served at once; no request waits for
+ * others to arrive, and none for all that somebody else has asked for.
  */
-export class Together<Request, Answer extends object> {
+export class GroupCommit<Request, Answer extends object> {
   private readonly queues = new Map<string, Waiter<Request, Answer>[]>();
 
   /**
