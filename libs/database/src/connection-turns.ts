@@ -13,7 +13,8 @@ interface Waiting {
 
 /**
  * Those who wait for a connection of a pool take turns by their owners: the first of each goes before the second of
- * any, so that one of whom hundreds wait delays the others by one connection each time, and not by hundreds.
+ * any, so that one of whom hundreds wait delays the others by one connection each time, and not by hundreds. No
+ * semaphore counts the connections: the pool does, which opens, drops and lends them.
  */
 export class ConnectionTurns {
   /** By owner, in the order in which they have their next turn. */

@@ -26,7 +26,7 @@ export interface LaneLimits {
 /**
  * Counts the running steps of one machine in this process by lane, and remembers which lanes hang. A lane that hangs
  * gets one step at a time. One half of all steps is reserved for the first step of each lane, so that lanes that have
- * just begun to hang cannot take all steps.
+ * just begun to hang cannot take all steps. Nothing waits here: what waits are rows, which claims take in turn.
  */
 export class Lanes {
   private readonly underWay = new Map<string, number>();
