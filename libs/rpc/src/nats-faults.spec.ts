@@ -71,7 +71,7 @@ describe('a call over a NATS where things go wrong', () => {
       });
       await answerWith((maker) => [signedMessage(maker, '{"size":1}')]);
       expect(await ask()).toEqual({ size: 1 });
-      expect(logged).toEqual([expect.stringContaining('The answer of probe.ask is not the JSON of an object.')]);
+      expect(logged).toEqual([expect.stringContaining('The response of probe.ask is not a JSON object.')]);
     },
   );
 

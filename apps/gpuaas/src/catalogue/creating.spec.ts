@@ -247,7 +247,7 @@ describe('a pool', () => {
     const { gpuaas_id, gpu_ids, node_id } = await fixture.inventory('A100-80GB', 2);
     const pool = await create({ gpuaas_id, gpu_ids: gpu_ids.slice(1) });
     const { code, message } = await errorOf(create({ gpuaas_id, gpu_ids }));
-    expect([code, message]).toEqual(['conflict', `GPU ${gpu_ids[1]} is in pool ${pool.pool_id} already.`]);
+    expect([code, message]).toEqual(['conflict', `GPU ${gpu_ids[1]} is already in pool ${pool.pool_id}.`]);
     expect((await fixture.gpu({ node_id })).pool_id).toBeNull();
   });
 

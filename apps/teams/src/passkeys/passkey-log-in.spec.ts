@@ -44,7 +44,7 @@ describe('a passkey of an authenticator', () => {
       data: [expect.objectContaining({ id: added.id, name: 'Laptop' })],
     });
     const texts = (await server.to(person.email, 3)).map(({ text }) => text).join('\n');
-    expect(texts).toContain('A way to log in was added to your account');
+    expect(texts).toContain('A passkey or an authenticator was added to your account');
   });
 
   it('is one of twenty at most, however many were begun before', async () => {
