@@ -13,7 +13,7 @@ export interface GatewayOptions {
   logger: Logger;
   /** What `/metrics` shows; the gateway adds its own figures. */
   metrics: Registry;
-  /** Addresses and CIDRs whose `X-Forwarded-For` is believed; none unless given. */
+  /** Addresses and CIDRs whose `X-Forwarded-For` is trusted. Default none. */
   trustedProxies?: readonly string[];
   /** Where people reach the platform: the origin whose pages may log in. `http://localhost:3000` unless given. */
   publicUrl?: string;

@@ -146,7 +146,7 @@ function openGateway(
   });
 }
 
-/** What the services do once they take requests. Gives back what is to be shown to the operator. */
+/** First actions once the services accept requests. Returns what to show to the operator. */
 async function firstStart(running: readonly RunningService[], configured: readonly Configured[]): Promise<FirstStart> {
   let shown: FirstStart = {};
   for (const [at, { service, settings }] of configured.entries()) {

@@ -16,7 +16,7 @@ export interface ShellRequest {
 
 /** How a process in a pod ended. */
 export interface ShellExit {
-  /** 128 + n after signal n, as shells count; null where nobody can tell, such as after a crash of the engine. */
+  /** Exit code; 128 + n after signal n, as in shells; null if unknown, for example after a crash of the engine. */
   readonly code: number | null;
 }
 

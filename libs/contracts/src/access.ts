@@ -1,7 +1,7 @@
 import { AppError } from '@atoll/errors';
 import type { Caller, TeamRole, UserCaller } from './caller.js';
 
-/** Who may do what in a team (`platform_admin` may do everything). */
+/** Permissions in a team by role (`platform_admin` may do everything). */
 export const permissions = {
   /** Change the team, its members, the keys of others, workspaces. */
   manageTeam: ['team_owner', 'team_admin'],
@@ -29,8 +29,8 @@ export function requireUser(caller: Caller): UserCaller {
 }
 
 /**
- * Whoever made a team holds keys of its members: such a key must not reach beyond the team. `what` completes "It cannot
- * …".
+ * The creator of a team has seen the API keys of its members, so a member's key must not reach beyond the team. `what`
+ * completes "It cannot …".
  */
 export function requireWholeUser(caller: Caller, what: string): UserCaller {
   const user = requireUser(caller);
@@ -64,7 +64,7 @@ export function requirePlatformAdmin(caller: Caller): void {
   throw new AppError('forbidden', why);
 }
 
-/** For what services ask of each other: throws `forbidden` for everybody else, the operator too. */
+/** For calls between services: throws `forbidden` for every other caller, including the operator. */
 export function requireService(caller: Caller): void {
   if (caller.kind !== 'system') throw new AppError('forbidden', 'Only a service may call this operation.');
 }

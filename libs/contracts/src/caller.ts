@@ -44,7 +44,7 @@ export interface SystemCaller {
 
 export type Caller = UserCaller | SystemCaller;
 
-/** What travels beside a payload: in NATS headers, signed by whoever began the call. */
+/** Metadata of a call, sent in NATS headers and signed by the caller. */
 export interface CallContext {
   readonly requestId: string;
   /** W3C Trace Context, passed on as it came. */

@@ -28,7 +28,7 @@ interface Shape<Input extends object, Output extends object> {
   readonly output: Wire<Output>;
 }
 
-/** Declares one operation: the class of what goes in and the class of what comes out. */
+/** Declares one operation by its input class and its output class. */
 export function operation<Input extends object, Output extends object>(
   input: Wire<Input>,
   output: Wire<Output>,

@@ -60,7 +60,7 @@ export class EventsPage {
   has_none!: boolean;
 }
 
-/** What the library of events adds to the operations of each service. For services alone. */
+/** Operations that libs/events adds to each service. Only services may call them. */
 export function eventLog(
   service: string,
 ): Contract<{ read: { input: typeof EventsAfter; output: typeof EventsPage } }> {

@@ -15,7 +15,7 @@ export function textPattern(lines: 'one' | 'many', mayBeBlank: boolean): string 
   return mayBeBlank ? `^[^${barred}]*$` : `^[^${barred}]*[^${barred}${unseen}][^${barred}]*$`;
 }
 
-/** The patterns of texts that have none of their own: what is accepted. What is returned needs none. */
+/** Default patterns of text fields in requests. Fields of responses need none. */
 export const textPatterns: ReadonlySet<string> = new Set(
   (['one', 'many'] as const).flatMap((lines) => [textPattern(lines, true), textPattern(lines, false)]),
 );
@@ -45,5 +45,5 @@ function hasAtMost(max: number, text: string): boolean {
   return text.length <= max || (text.length <= 2 * max && [...text].length <= max);
 }
 
-/** The group of those transformations that are for what comes as text alone: `WireRules.isText`. */
+/** Group of the transformations that apply only to text input: `WireRules.isText`. */
 export const textGroup = 'text';

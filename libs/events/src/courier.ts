@@ -55,7 +55,7 @@ export interface Courier {
 
 /** A stream of the broker as a service found it. */
 export interface StreamState {
-  /** When it was created, as the broker writes it: tells a stream from one that was made anew. */
+  /** Creation time as the broker writes it: it differs after the stream was recreated. */
   readonly created: string;
   readonly lastSequence: number;
 }

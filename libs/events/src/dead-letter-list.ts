@@ -32,7 +32,7 @@ export class DeadLetterList {
     return this.dataSource.getRepository(DeadLetter).find({ order: { lastFailedAt: 'DESC', id: 'DESC' }, take: limit });
   }
 
-  /** Asks the running service to try it once more, and waits for what becomes of it. */
+  /** Requests another try by the running service, and waits for its outcome. */
   async retry(id: string, patienceMs: number): Promise<RetryOutcome> {
     const letters = this.dataSource.getRepository(DeadLetter);
     if (!(await requestRetry(this.dataSource.manager, id))) return { is: 'unknown' };

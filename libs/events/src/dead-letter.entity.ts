@@ -2,7 +2,7 @@ import { BringsMigrations } from '@atoll/database';
 import { Column, Entity, Index, PrimaryColumn, Unique } from 'typeorm';
 import { DeadLetterIndexes1813000000000, DeadLetterRetries1809000000000 } from './event-tables.js';
 
-/** An event whose effect on one consumer failed for good. It waits here until somebody retries it. */
+/** An event that one consumer could not handle. It is kept here until an operator retries it. */
 @BringsMigrations(DeadLetterRetries1809000000000, DeadLetterIndexes1813000000000)
 @Entity()
 @Unique(['consumer', 'eventId'])

@@ -8,7 +8,7 @@ export interface Effect {
   readonly run: EventEffect<object>;
 }
 
-/** What the providers of this application want to be told: by consumer, then by the event's name. */
+/** Event handlers of this application, by consumer, then by event name. */
 export type Consumers = ReadonlyMap<string, ReadonlyMap<string, Effect>>;
 
 /** Finds the methods under `OnEvent` in the providers and controllers of the application. */

@@ -27,7 +27,7 @@ export function encodeEvent(event: DomainEvent): string {
   return JSON.stringify(event);
 }
 
-/** What a relay wrote under this subject; undefined for anything else that somebody put there. */
+/** The event that a relay published under this subject; undefined for any other message. */
 export function decodeEvent(subject: string, text: string): DomainEvent | undefined {
   let event: Partial<Record<keyof DomainEvent, unknown>>;
   try {

@@ -1,12 +1,12 @@
 import { validateWire, type Wire, type WireRules } from '@atoll/contracts';
 import { isAppError } from '@atoll/errors';
 
-/** The payload is not what its class says. Names the fields, and none of their values. */
+/** The payload does not match its class. Names the fields, but not their values. */
 export class InvalidPayload extends Error {
   override readonly name = 'InvalidPayload';
 }
 
-/** The limit of NATS is 1 MiB; the rest is room for what travels beside the payload. */
+/** The limit of NATS is 1 MiB; the rest is room for headers. */
 const maxPayloadBytes = 960 * 1024;
 
 /**

@@ -259,7 +259,7 @@ export class EventGaps1811000000000 implements MigrationInterface {
   }
 }
 
-/** Where an event whose effect takes too long is told from a database that is slow. */
+/** Tells an event that takes too long to handle from a database that is slow. */
 export class InboxTimeouts1812000000000 implements MigrationInterface {
   readonly name = 'InboxTimeouts1812000000000';
   readonly transaction = false;

@@ -50,7 +50,7 @@ export class InboxRow {
   @Column('timestamptz', { nullable: true })
   timedOutAt!: Date | null;
 
-  /** Who published it, and as what; null for an event of a release without positions. */
+  /** Publisher and position of the event; null for an event of a release without positions. */
   @Column('text', { nullable: true })
   publisher!: string | null;
 

@@ -14,7 +14,7 @@ interface Row extends Omit<PublishedEvent, 'request_id' | 'traceparent'> {
   bytes: number;
 }
 
-/** What this service has published in the last days, for consumers that miss some of it. */
+/** Events that this service published in the last days, for consumers that missed some. */
 @Injectable()
 export class PublishedEvents {
   constructor(private readonly dataSource: DataSource) {}

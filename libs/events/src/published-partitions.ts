@@ -1,8 +1,8 @@
 import type { QueryRunner } from 'typeorm';
 
-/** How long a publisher keeps what it has published, and a consumer the ids of what it has taken. */
+/** How long a publisher keeps its published events, and a consumer the ids of handled ones. */
 export const retentionDays = 7;
-/** Partitions that exist beside that of today, in case nobody makes any for a while. */
+/** Spare partitions in addition to today's, in case none can be created for a while. */
 const daysAhead = 2;
 const lockNotAvailable = '55P03';
 

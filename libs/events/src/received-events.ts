@@ -44,7 +44,7 @@ export class ReceivedEvents {
     return row;
   }
 
-  /** Begins a sequence of which what is at or before `position` was never awaited. */
+  /** Starts a sequence: events at or before `position` are not expected. */
   async begin(sequence: Sequence, position: number): Promise<void> {
     await this.dataSource.query(
       'INSERT INTO event_progress (consumer, publisher, event_name, position) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING',

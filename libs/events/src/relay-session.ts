@@ -12,7 +12,7 @@ const relayLock = `hashtextextended('atoll relay ' || current_schema(), 0)`;
 /** SQL for the key of the advisory lock that a process holds while it lives, given an expression for its id. */
 export const processLock = (id: string) => `hashtextextended('atoll process ' || ${id}, 0)`;
 
-/** What the relay needs of a connection of libs/database beside queries. */
+/** The features of a libs/database connection that the relay needs in addition to queries. */
 interface Connection {
   on(event: 'notification' | 'end', listener: () => void): this;
   off(event: 'notification' | 'end', listener: () => void): this;

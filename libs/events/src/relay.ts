@@ -29,7 +29,7 @@ const courierPauseMs = 1_000;
 const renewEveryMs = 3_600_000;
 const reconnect: BackOff = { firstMs: 100, maxMs: 2_000 };
 const unpublishable: BackOff = { firstMs: 1_000, maxMs: 60_000 };
-/** How long a stop waits for what is in hand. What is not settled by then is delivered again. */
+/** How long a stop waits for events in progress. Unfinished ones are delivered again. */
 const stopPatienceMs = 10_000;
 
 /**

@@ -66,7 +66,7 @@ export class NatsLink {
     this.#first = this.#connect(parseAddresses(options.servers));
   }
 
-  /** Starts to connect; throws where an address is none, and nothing when NATS is away. */
+  /** Starts to connect. Throws for an invalid address, but not if NATS is unavailable. */
   static open(options: NatsLinkOptions): NatsLink {
     return new NatsLink(options);
   }
@@ -76,7 +76,7 @@ export class NatsLink {
     return this.options.name ?? 'nameless';
   }
 
-  /** The connection while it stands; undefined while NATS is away. */
+  /** The connection; undefined while NATS is unavailable. */
   get connection(): NatsConnection | undefined {
     return this.#up ? this.#connection : undefined;
   }
@@ -144,7 +144,7 @@ export class NatsLink {
     return this.connection ? { ready: true } : { ready: false, reason: 'NATS is not connected' };
   }
 
-  /** Sends what is published and closes. Calls under way are told `unavailable`. */
+  /** Flushes published messages and closes. Pending calls fail with `unavailable`. */
   async close(): Promise<void> {
     if (this.#stop.signal.aborted) return;
     this.#stop.abort();

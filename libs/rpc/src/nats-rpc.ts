@@ -25,7 +25,7 @@ interface PendingCall {
 export interface NatsRpcOptions {
   /** Closes the link at shutdown. */
   ownsLink?: boolean;
-  /** Called when nobody answers for a service: it may be away, or hold another secret. */
+  /** Called when a service has no responders: it may be down, or have another secret. */
   onNobody?: () => void;
 }
 
@@ -42,7 +42,7 @@ interface OutgoingRequest {
 const maxPendingCalls = 10_000;
 /** Clocks of hosts may differ by as much before broadcasts are lost between them. */
 const broadcastLifeMs = 60_000;
-/** Status by which the server says that nobody has subscribed to a subject. */
+/** Status of the server for a subject without subscribers. */
 const noResponders = 503;
 
 /** Calls over NATS. One inbox subscription takes the answers of all calls, since an answer may come in parts. */
@@ -153,7 +153,7 @@ export class NatsRpc extends RpcClient implements OnApplicationShutdown {
     }
   }
 
-  /** The call goes on to wait for the genuine answer: whoever forges one cannot even make it fail. */
+  /** The call keeps waiting for the genuine response, so a forged one cannot make it fail. */
   #logRefused({ subject, service }: Operation): void {
     this.#refused.log(service, {
       message: `An answer to ${subject} was ignored: ${service} did not sign it for this request with an ATOLL_BUS_SECRET of this process.`,

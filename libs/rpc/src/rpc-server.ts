@@ -11,7 +11,7 @@ import { encodeAnswer, internalMessage } from './wire.js';
 export interface RpcServerOptions {
   /** The service's name, which is its queue group too. */
   service: string;
-  /** Requests being handled at once; what comes on top is told `unavailable`. 1,000 unless given. */
+  /** Most concurrent requests; further ones fail with `unavailable`. Default 1,000. */
   maxInFlight?: number;
   /**
    * Turns an error that the service did not throw on purpose (a lost database) into one for callers; otherwise it is

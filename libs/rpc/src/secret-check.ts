@@ -91,7 +91,7 @@ export class SecretCheck {
     connection.publish(subject, '', { reply: inbox, headers: sealed.headers });
   }
 
-  /** Every question is answered: the signature tells the asker what to think of it. */
+  /** Answers every question: the signature tells the asker whether the secrets match. */
   #answer(message: Msg): void {
     const asker = readerOfNewInbox(message.reply);
     if (asker === undefined) return;
@@ -140,7 +140,7 @@ const hasOtherSecret =
 const empty = new Uint8Array();
 const maxNames = 10;
 
-/** What the signature of an answer covers: there is nothing in it but who answers which question. */
+/** The signed content of an answer: only who answers which question. */
 function answerOf(service: string, question: string): SignedAnswer {
   return { service, kind: 'json', part: '1/1', reply: '', previous: question };
 }

@@ -5,7 +5,7 @@ interface Kind {
   leftOut: number;
 }
 
-/** What a Nest logger takes: a text with fields of its own beside it. */
+/** The argument of a Nest logger: a message with structured fields. */
 export interface LogLine {
   message: string;
   request_id?: string;

@@ -8,7 +8,7 @@ export const maxReplyBytes = 64 * 1024 * 1024;
 /** All that a caller learns about a bug. */
 export const internalMessage = 'Something went wrong on our side.';
 
-/** JSON of what goes over the wire. Throws where a value has none: a BigInt, a cycle, undefined. */
+/** Serializes a value for the wire. Throws if it has no JSON: a BigInt, a cycle, undefined. */
 export function encode(value: unknown): string {
   const json = JSON.stringify(value) as string | undefined;
   if (json === undefined) throw new TypeError('Only an object can be sent.');
@@ -40,7 +40,7 @@ export function unavailable(service: string): AppError {
   });
 }
 
-/** What a caller is told where a service that is still to be upgraded does not know a field. */
+/** The caller's error if a service that is not upgraded yet does not know a field. */
 export function olderRelease(service: string, field: string): AppError {
   const message = `The service ${service} is of an older release that does not know the field ${field}. It is being upgraded.`;
   return new AppError('unavailable', message, { retryAfterSeconds: 10 });

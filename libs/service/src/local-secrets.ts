@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { Sealer } from '@atoll/seal';
 
 /**
- * What the processes of one deployment share and nobody else knows. An operator sets them by environment; one machine
- * makes its own.
+ * Secrets that all processes of one deployment share. An operator sets them as environment variables; on one machine
+ * they are generated.
  */
 export interface LocalSecrets {
   /** Signs the context of every call on the bus. */

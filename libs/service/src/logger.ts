@@ -27,7 +27,7 @@ const redactedPaths = secretFields.flatMap((name) => [
   name.startsWith('[') ? `*.*${name}` : `*.*.${name}`,
 ]);
 
-/** What looks like an API key or carries a password in a URL, wherever it stands in a text. */
+/** Matches anything that looks like an API key, or a URL with a password, anywhere in a text. */
 const secretTexts: readonly [RegExp, string][] = [
   [/atl_[0-9A-Za-z]{38}/g, 'atl_[redacted]'],
   [/(\w+:\/\/[^\s:/@]*):[^\s@/]+@/g, '$1:[redacted]@'],
@@ -87,7 +87,7 @@ const nestContexts: ReadonlySet<string> = new Set([
 export class NestLogger implements LoggerService {
   constructor(private readonly logger: Logger) {}
 
-  /** What Nest tells of its own start at this level is of no interest to an operator; what a service tells is. */
+  /** Nest's own start-up lines at this level are noise for an operator; those of services are not. */
   log(message: unknown, ...parameters: unknown[]): void {
     this.write(nestContexts.has(String(parameters.at(-1))) ? 'debug' : 'info', message, parameters);
   }
@@ -97,8 +97,8 @@ export class NestLogger implements LoggerService {
   }
 
   /**
-   * What prevents a start is thrown besides, and whoever starts the process says it in one sentence; its stack is for
-   * who looks for a bug.
+   * An error that prevents the start is also thrown, and the entry point prints it in one sentence; its stack is for
+   * debugging.
    */
   error(message: unknown, ...parameters: unknown[]): void {
     this.write(parameters.at(-1) === 'ExceptionHandler' ? 'debug' : 'error', message, parameters);

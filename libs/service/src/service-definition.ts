@@ -33,7 +33,7 @@ export interface ServiceDefinition<Settings extends object = object> {
   readonly module: Type;
   /** Where its rows hold sealed secrets: `npm run reseal` seals them again when the key is replaced. */
   readonly sealed?: readonly SealedColumn[];
-  /** What an operator watches of it, besides what is watched of every service. */
+  /** Metrics of this service, in addition to those of every service. */
   readonly figures?: readonly ServiceFigure[];
   /** Once it takes requests. */
   started?(app: INestMicroservice, settings: Settings): Promise<FirstStart>;

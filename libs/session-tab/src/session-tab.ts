@@ -7,7 +7,7 @@ export interface SessionUser {
   readonly name: string;
 }
 
-/** Why a tab has no session. `other_user`: somebody else has logged in with this browser meanwhile. */
+/** Why a tab has no session. `other_user`: another user has logged in with this browser meanwhile. */
 export type OutReason = 'none' | 'logged_out' | 'ended' | 'other_user';
 
 export type TabState =
@@ -33,7 +33,7 @@ interface SecondFactor {
 interface Refusal {
   kind: 'refused';
   response: Response;
-  /** What `response` held, read as JSON; undefined where it was none. */
+  /** The JSON body of `response`; undefined if it has none. */
   body: unknown;
 }
 

@@ -28,7 +28,7 @@ export interface SshCommand {
 }
 
 export interface SshResult {
-  /** null where the host told none: the command was killed, or nobody knows. */
+  /** Exit code; null if the host sent none, for example because the command was killed. */
   readonly code: number | null;
   /** `SIGKILL`; null where it ended by itself. */
   readonly signal: string | null;

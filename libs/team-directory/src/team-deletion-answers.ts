@@ -35,8 +35,8 @@ export abstract class TeamDeletionAnswers {
   protected abstract count(manager: EntityManager, of: Doomed): Promise<Held[]>;
 
   /**
-   * Begins to end what the team holds and nobody has begun to end: at most some hundreds, since who has more is asked
-   * about again.
+   * Starts to end resources of the team that are not ending yet: at most some hundreds, since it is called again while
+   * any are left.
    */
   protected abstract endSome(manager: EntityManager, teamId: string, requestId: string | null): Promise<void>;
 

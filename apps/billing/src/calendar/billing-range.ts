@@ -120,8 +120,8 @@ function readWalls<Name extends string>(texts: Record<Name, string>, allowed: st
 }
 
 /**
- * Undefined for what is no date in the years allowed. Date.parse takes 30 February for 2 March, so what it reads must
- * be what was written.
+ * Undefined for a text that is not a date in the allowed years. Date.parse reads 30 February as 2 March, so the result
+ * is compared with the input.
  */
 function readWall(text: string): number | undefined {
   const date = new Date(`${text}Z`);

@@ -1,6 +1,6 @@
 import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 
-/** What has had a price once, and what a unit of it is: one for all its prices. */
+/** A SKU that has had a price, with its unit, which all its prices share. */
 @Entity('sku')
 export class SkuEntity {
   @PrimaryColumn('text')

@@ -35,7 +35,7 @@ const directoryQuery = `SELECT ${priceJson('row')} AS price
   FROM (SELECT * FROM price WHERE replaced_at IS NULL AND ($2::uuid IS NULL OR id > $2) ORDER BY id LIMIT $3) row JOIN sku USING (sku)
   ORDER BY row.id`;
 
-/** A price and its place: what is in force with the same start, and what holds at that start. */
+/** A price with its neighbours: the present one with the same start, and the one that applies at that start. */
 interface Place {
   is_past: boolean;
   same_start: string | null;

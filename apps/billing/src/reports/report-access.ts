@@ -13,8 +13,8 @@ export interface ReportSubject {
 }
 
 /**
- * Who may read which billing. Throws `not_found` for what is another team's, in the words for what is not there, and
- * `forbidden`.
+ * Permissions to read billing. Throws `forbidden`, and `not_found` for another team's objects with the same text as for
+ * unknown ones.
  */
 @Injectable()
 export class ReportAccess {

@@ -20,7 +20,7 @@ export interface UsageQuestion {
 }
 
 interface Line {
-  /** The id of what the groups are; empty where there are none. */
+  /** The id field of the groups; empty if there are none. */
   group: string;
   kind: UsageKind;
   sku: string;

@@ -1,7 +1,7 @@
 import { monthStarts } from '../calendar/utc-months.js';
 import type { AddedFact } from './fact-store.js';
 
-/** What a timeline holds now: what its latest fact said, where that was more than nothing. */
+/** The current quantity of a timeline: that of its latest fact, if greater than 0. */
 export interface Holding {
   startMs: number;
   /** Decimal digits. */

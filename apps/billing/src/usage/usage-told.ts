@@ -4,7 +4,7 @@ import { OnEvent, type EventDelivery } from '@atoll/events';
 import { Injectable } from '@nestjs/common';
 import { UsageService } from './usage.service.js';
 
-/** Facts by which the platform's own services say what they hand out. */
+/** Facts with which the platform's own services report what teams hold. */
 @Injectable()
 export class UsageOfServices {
   constructor(private readonly usage: UsageService) {}

@@ -94,7 +94,7 @@ export class UsageFactEntity {
   attributes!: object | null;
 }
 
-/** What the facts of a timeline come to: [startMs, endMs) × quantity. Derived. */
+/** A segment derived from the facts of a timeline: [startMs, endMs) × quantity. */
 @Entity('segment')
 @Index('segment_of_team', { synchronize: false })
 @Check('segment_quantity_nano_check', `quantity_nano > 0`)

@@ -18,7 +18,7 @@ import { faultOf } from './usage-fault.js';
 
 /** Clocks differ; a fact of the far future is a mistake. */
 const mostAheadMs = 5 * 60_000;
-/** The platform's own services tell their facts by events, and nobody else may speak for them. */
+/** The platform's own services report their facts as events, and nobody else may report facts in their name. */
 const ownSource = 'atoll-';
 
 @Injectable()

@@ -11,7 +11,7 @@ export class Problem extends Error {
     /** HTTP status; 0 where nothing answered. */
     readonly status: number,
     readonly code: string,
-    /** What is wrong and what to do, in the platform's words. */
+    /** The platform's message: what is wrong and what to do. */
     readonly detail: string,
     readonly requestId: string | null,
     /** Faults of single fields, by their path. */
@@ -114,7 +114,7 @@ export function takesNewLogIn({ code, detail }: Problem): boolean {
   return code === 'forbidden' && /\blog in (?:again|with it)\b/i.test(detail);
 }
 
-/** What is wrong with a field, or with the first faulty part of it, such as `ports.0`. */
+/** The fault of a field, or of its first faulty part, such as `ports.0`. */
 export function faultAt({ fields }: Problem, path: string): string | undefined {
   return fields[path] ?? Object.entries(fields).find(([name]) => name.startsWith(`${path}.`))?.[1];
 }

@@ -2,7 +2,7 @@ import { boardNamed } from '@atoll/gpu';
 
 /** A part of a GPU that somebody holds. */
 export interface HeldPart {
-  /** Who, as far as the viewer may know; null: somebody else. */
+  /** The holder, if the viewer may know it; null for another team. */
   holder: string | null;
   profile: string;
   start: number;

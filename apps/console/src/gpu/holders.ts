@@ -4,7 +4,7 @@ interface GpuParts {
 }
 
 export interface Holders {
-  /** The colour of a holder, as a place in the series; null: somebody else. */
+  /** The colour of a holder, as an index in the series; null for another team. */
   colourOf: (holder: string | null) => number | null;
   nameOf: (holder: string | null) => string;
 }

@@ -30,7 +30,7 @@ export function KeptOpen() {
   return null;
 }
 
-/** A dialog. What stands in it begins anew each time that it is opened. */
+/** A dialog. Its content is reset each time that it opens. */
 export function ModalBox({ title, trigger, children, ...open }: ModalBoxProps) {
   const [isKept, keep] = useState(false);
   const overlay = (
@@ -109,7 +109,7 @@ export function DialogLoaded<Data>(props: LoadedProps<Data>) {
   );
 }
 
-/** Reads again what a change touched: all queries whose keys begin with one of these words. */
+/** Refetches the data that a change affects: all queries whose keys begin with one of these words. */
 export async function readAgain(invalidates: readonly string[]): Promise<void> {
   await Promise.all(invalidates.map((key) => queryClient.invalidateQueries({ queryKey: [key] })));
 }

@@ -31,8 +31,8 @@ interface DialogFormProps<Values, Result> {
   submit: string;
   kind?: 'primary' | 'danger';
   /**
-   * Does it. What it refuses stands in the form, by the field where it names one. `header` makes one call of it,
-   * however often it is sent.
+   * Performs the action. The form shows its error, beside the field that it names. `header` carries the idempotency
+   * key, so that repeats count once.
    */
   action: (values: Values, header: Header) => Promise<Result>;
   /** First words of the keys of what is then read again. */
@@ -48,7 +48,7 @@ interface DialogFormProps<Values, Result> {
   children?: (form: FormState<Values>) => ReactNode;
 }
 
-/** Fields and a button that does something, once, and says what came of it. It stands in a dialog, which it closes. */
+/** A form in a dialog: its button performs one action, once, shows the outcome, and closes the dialog. */
 export function DialogForm<Values extends object, Result>(props: DialogFormProps<Values, Result>) {
   const { initial, submit, kind = 'primary', action, invalidates, done, onDone, shown, children } = props;
   const [header] = useState(idempotencyKey);

@@ -60,7 +60,7 @@ interface ProblemNoteProps {
   isInForm?: boolean;
 }
 
-/** What the platform said, what to do about it, and the id by which the operator finds it. */
+/** The platform's message, what to do about it, and the request id for the operator. */
 export function ProblemNote({ problem, onRetry, isInForm = false }: ProblemNoteProps) {
   // A form is sent again by its reader, not by itself.
   const advice = isInForm && isPassing(problem) ? waitOf(problem) : adviceFor(problem);

@@ -15,7 +15,7 @@ import { OwnInvitations } from './own-invitations.js';
 import { TeamPicker } from './team-picker.js';
 import { ThemePicker } from './theme-picker.js';
 
-/** What stands around every page of somebody who is logged in. */
+/** The frame around every page of a logged-in user. */
 export function Shell() {
   const profile = useQuery(profileQuery);
   if (profile.data === undefined) {

@@ -11,7 +11,7 @@ const mebibyte = 1024 * 1024;
 
 /** How much of long answers callers may leave unread, since it is in memory until they read it. */
 export class UnreadLimits {
-  /** Bytes of one team, or of one user who acts for none. */
+  /** Bytes of one team, or of one user who acts for no team. */
   ofOne = 64 * mebibyte;
   /** Bytes of all. */
   ofAll = 256 * mebibyte;
@@ -67,7 +67,7 @@ export class LargeAnswers {
   }
 }
 
-/** The rest of an answer; `count` is told what is added to it and what is read of it. */
+/** The rest of a response; calls `count` with the bytes that are added and read. */
 class UnreadAnswer extends Readable {
   readonly length: number;
   private left: number;

@@ -6,7 +6,7 @@ import { Rpc, systemContext } from '@atoll/rpc';
 import { decodeProtectedHeader, errors, jwtVerify } from 'jose';
 import { GatewaySettings } from '../gateway-options.js';
 
-/** What an access token says. Whether its session lives, and what it opens, is asked elsewhere. */
+/** The content of an access token. Whether its session is alive, and what it may do, is checked elsewhere. */
 export interface AccessClaims {
   sessionId: string;
   /** Epoch milliseconds. */

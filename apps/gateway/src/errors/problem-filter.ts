@@ -41,7 +41,7 @@ function isMistyped({ is404, method, headers: { accept = '' }, url }: FastifyReq
   );
 }
 
-/** Whether what calls is no browser in which somebody followed a link. */
+/** Whether the client is anything but a browser that follows a link. */
 function asksForJson({ headers: { accept = '' } }: FastifyRequest): boolean {
   return /\bapplication\/(?:problem\+)?json\b/i.test(accept) && !/\btext\/html\b/i.test(accept);
 }

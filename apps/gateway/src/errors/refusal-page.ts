@@ -22,7 +22,7 @@ export function sendRefusalPage({ id }: FastifyRequest, reply: FastifyReply, err
     .send(refusalPage(error.message, id));
 }
 
-/** What a person sees who cannot be logged in by a provider. */
+/** The page for a user whom a provider could not log in. */
 function refusalPage(sentence: string, requestId: string): string {
   const escaped = sentence.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
   return `<!doctype html>

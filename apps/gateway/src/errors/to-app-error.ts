@@ -28,10 +28,7 @@ interface HttpFault {
   statusCode?: unknown;
 }
 
-/**
- * Any exception of any layer as the error a caller is told. What nobody threw on purpose becomes `internal`, its own
- * words left out.
- */
+/** Converts any exception to the error for the caller. Unexpected ones become `internal`, without their message. */
 export function toAppError(exception: unknown): AppError {
   if (isAppError(exception)) return exception;
   const fault = (exception instanceof HttpException ? (exception.cause ?? exception) : exception) as

@@ -38,7 +38,7 @@ function toRecord(taken: Taken, { capacity }: BucketSize, nowMs: number): Bucket
   };
 }
 
-/** A token of one bucket: what is told of it, and when the bucket is full from here on. */
+/** The result of taking a token of one bucket: what the caller is told, and when the bucket will be full. */
 export function incremented(
   fullAtMs: number | undefined,
   size: BucketSize,

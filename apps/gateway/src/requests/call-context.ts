@@ -6,7 +6,7 @@ import type { FieldError } from '@atoll/errors';
 import { decodedPath, pathOf } from '../http/path.js';
 import { traceparentOf } from './request-id.js';
 
-/** What goes with the call over the bus. Adds to the faults where the idempotency key is none. */
+/** The context that accompanies the call on the bus. Adds a fault if the idempotency key is invalid. */
 export function callContext(
   request: FastifyRequest,
   caller: UserCaller,

@@ -78,7 +78,8 @@ export class FairRpc extends Rpc {
 }
 
 /**
- * A user who is in one team alone stands with it, by whatever credential; one who is in several holds up none of them.
+ * A user of a single team shares that team's turns, whatever the credential; a user of several teams delays none of
+ * them.
  */
 function holderOf(caller: Caller): string | undefined {
   if (caller.kind === 'system' || caller.platformAdmin) return undefined;

@@ -41,7 +41,7 @@ export class SessionCookie {
     return undefined;
   }
 
-  /** Sets the cookie of a session; gives back what the page may know of it. */
+  /** Sets the cookie of a session; returns the part that the page may know. */
   open(
     reply: FastifyReply,
     { access_token, expires_in, user, refresh_token, refresh_expires_in }: OpenedSession,

@@ -4,7 +4,7 @@ import { GatewaySettings } from '../gateway-options.js';
 
 /** Log-ins that one browser may have under way: the eldest is dropped for a newer one. */
 const mostAtOnce = 5;
-/** What may stand in the name of a cookie; the states of this platform do. */
+/** Characters that a cookie name may have; the states of this platform use only these. */
 const stateForm = /^[\w-]{1,128}$/;
 
 /**

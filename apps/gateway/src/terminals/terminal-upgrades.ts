@@ -94,7 +94,7 @@ function headFor(
   return `${lines.join('\r\n')}\r\n\r\n`;
 }
 
-/** Who is no page sends no Origin, and has no cookie or session of somebody else's that would open anything. */
+/** Clients other than browsers send no Origin, and carry no cookie of another user that could be abused. */
 function requireOwnOrigin(origin: string | undefined, publicUrl: string): void {
   if (origin === undefined || isOwnOrigin(origin, publicUrl)) return;
   throw new AppError('forbidden', `Only pages of ${publicUrl} may open a terminal, not those of another origin.`);

@@ -4,7 +4,7 @@ import type { Standing } from '../sharing/lease-store.js';
 
 const lookAgainMs = 250;
 
-/** What is shown of a request whose GPU switches or is being prepared. */
+/** The reason that is shown for a request whose GPU is switching or being prepared. */
 export const waitsForGpu = { code: 'in_transition', message: 'Waiting for a GPU to change its sharing mode.' };
 
 /**

@@ -6,7 +6,9 @@ export interface Fit {
   readonly count: number;
 }
 
-/** AppError `insufficient_capacity`: what was asked for, and what of each profile alone would be accepted instead. */
+/**
+ * AppError `insufficient_capacity`: names the request, and how much of each single profile would be accepted instead.
+ */
 export function capacityRefusal(
   { poolName }: Pick<KnownPool, 'poolName'>,
   { profile, vgpus }: { readonly profile: string; readonly vgpus: number },

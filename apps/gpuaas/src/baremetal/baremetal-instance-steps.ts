@@ -29,7 +29,7 @@ type Deed = Exclude<keyof HostDriver, 'inspect' | 'reach' | 'seen'>;
 /** Requests wait for a node that becomes free, which touches them; this is the safety net. */
 const lookAgainMs = 5 * 60_000;
 
-/** What is done on the host in a state, what the ledger calls it, and where success leads. */
+/** The action on the host in a state, its name in the ledger, and the event after success. */
 const deeds: Partial<
   Record<BaremetalInstanceState, { action: AttemptAction; step: string; deed: Deed; event: BaremetalInstanceEvent }>
 > = {

@@ -326,7 +326,7 @@ export class BaremetalNodeSteps extends DurableMachine<BaremetalNodeEntity, Bare
   }
 }
 
-/** Whether undoing goes on by time. A host whose tenant had root waits for its reinstall. */
+/** Whether undoing is retried automatically. A host whose tenant had root waits for its reinstall. */
 export function isToBeCleaned({ state, instanceId, tenantSudo }: BaremetalNodeEntity): boolean {
   return (state as BaremetalNodeState) === 'clean_failed' && instanceId !== null && !tenantSudo;
 }

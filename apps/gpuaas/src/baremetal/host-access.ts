@@ -7,7 +7,7 @@ import type { HostDriver, HostRef, Tenancy } from './host-driver.js';
 import { SimulatedHosts } from './simulated-hosts.js';
 import { SshHosts } from './ssh-hosts.js';
 
-/** From rows to hosts: the driver of a node, and what it is told. */
+/** From rows to hosts: the driver of a node, and its parameters. */
 @Injectable()
 export class HostAccess {
   private readonly ssh: HostDriver;

@@ -39,7 +39,7 @@ export interface Inspection {
    * have used it.
    */
   readonly fence: string;
-  /** What systemd tells hosts apart by; "" where the host has none. */
+  /** The machine id of systemd; "" if the host has none. */
   readonly machineId: string;
 }
 

@@ -9,7 +9,7 @@ import type { Tenancy } from './host-driver.js';
 /** `sh` as root, for root and for a user with password-less sudo. The command line is the same for all scripts. */
 export const rootShell = `if [ "$(id -u)" = 0 ]; then exec sh -s; else exec sudo -n sh -s; fi`;
 
-/** Written by each script before anything else: what comes without it never had the privileges. */
+/** Printed by each script first: a failure without it means that the script never got its privileges. */
 export const readyMark = 'atoll-ready';
 
 /** Tools that the scripts call, and that a minimal host may lack. */
@@ -56,7 +56,7 @@ for tool in ${tools.join(' ')}; do command -v "$tool" >/dev/null 2>&1 || lacking
 [ -z "$lacking" ] || fail tool_missing "The host lacks:$lacking."
 `;
 
-/** One script at a time, and none that is older than what the host has seen. */
+/** Runs one script at a time, and none that is older than the newest that the host has seen. */
 const fencing = `
 mkdir -p ${stateFolder} || fail host_disk "The host cannot write to ${stateFolder}."
 chmod 700 ${stateFolder}

@@ -6,7 +6,7 @@ const memoryTolerance = 0.1;
 
 type Declared = Pick<BaremetalNodeEntity, 'gpuModel' | 'gpuCount' | 'cpuCores' | 'memoryGb'>;
 
-/** Where what was found is not what was declared. What the host has no tool for is not compared. */
+/** Differences between the specs found and declared. Specs that the host has no tool for are not compared. */
 export function differencesOf(declared: Declared, found: BaremetalFindings): BaremetalDifference[] {
   const { gpuModel, gpuCount, cpuCores, memoryGb } = declared;
   const rows: [string, string | number, string | number | null, boolean][] = [

@@ -1,6 +1,6 @@
 import { Column, Entity, PrimaryColumn, PrimaryGeneratedColumn } from 'typeorm';
 
-/** What a team holds has changed and is still to be told. */
+/** The holdings of a team have changed, and the change is still to be published. */
 @Entity('capacity_change')
 export class CapacityChangeEntity {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS' })

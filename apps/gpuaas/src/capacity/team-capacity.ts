@@ -13,8 +13,8 @@ const gather = { times: 10, leastMs: 50, mostMs: 1_000 };
 const batch = 1_000;
 
 /**
- * Tells what each team holds of GPUs. Whoever changes that notes the team, by a row of its own, so that nobody waits
- * for another of the same team; what the team holds then is told once for all that was noted meanwhile.
+ * Publishes the GPU capacity that each team holds. Every change inserts a row that marks the team, so that changes of
+ * one team do not wait for each other; the capacity is then published once for all marks.
  */
 @Injectable()
 export class TeamCapacity implements OnApplicationBootstrap, BeforeApplicationShutdown {

@@ -10,7 +10,7 @@ import { SubscriptionEntity } from '../model/subscription.entity.js';
 import { PoolCatalogue, type KnownPool } from '../sharing/pool-catalogue.js';
 import { turnsOf } from '../sharing/pool-terms.js';
 
-/** The GPUs of a pool as a team sees them: who else is there, and what they do, is not told. */
+/** The GPUs of a pool as a team sees them: other tenants and their workloads are not shown. */
 @Injectable()
 export class PoolGpusService {
   constructor(

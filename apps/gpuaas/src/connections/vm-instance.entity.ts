@@ -1,6 +1,6 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
-/** A VM as the pods service tells it: for what may attach to a GPU service. */
+/** A VM as published by the pods service: one of the instances that may attach to a GPU service. */
 @Entity('vm_instance')
 @Index('vm_instance_running', { synchronize: false })
 export class VmInstanceEntity {

@@ -16,7 +16,7 @@ export interface DeviceLayout {
   readonly mechanism: Mechanism;
   /** MPS clients, or turns; null with MIG. */
   readonly replicas: number | null;
-  /** Counts the changes asked of this device: what says another number answers to something else. */
+  /** Counts the changes requested of this device: a report with another number belongs to another request. */
   readonly generation: number;
 }
 
@@ -67,7 +67,7 @@ export abstract class NodeDriver {
   abstract canSwitchUnderTenants(mechanism: Mechanism): boolean;
 
   /**
-   * Finds the devices of a node and puts it into service. What runs on these leases goes on; whatever else holds a
+   * Finds the devices of a node and puts it into service. Workloads on these leases continue; any other user of a
    * device is ended.
    */
   abstract initialise(
@@ -97,6 +97,6 @@ export abstract class NodeDriver {
   /** Gives what these leases hold to a workload. */
   abstract occupy(slices: readonly HeldSlice[], signal: AbortSignal): Promise<InstanceIds>;
 
-  /** Ends what runs on these leases. Whether memory is still held, `observe` tells. */
+  /** Ends the workloads on these leases. `observe` tells whether memory is still held. */
   abstract vacate(slices: readonly HeldSlice[], signal: AbortSignal): Promise<void>;
 }

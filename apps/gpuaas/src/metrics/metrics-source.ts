@@ -28,7 +28,7 @@ export interface MeasuredSubscription {
   readonly subscriptionId: string;
   readonly gpuaasId: string;
   readonly slices: readonly MeasuredSlice[];
-  /** Null if it never was active. What was measured before belongs to somebody else. */
+  /** Null if it never was active. Earlier samples belong to other tenants. */
   readonly activeSince: Date | null;
 }
 
@@ -53,7 +53,7 @@ export interface CoursePoint {
   readonly memory_usage: number | null;
 }
 
-/** A MIG instance: what alone has figures of its own. `gpuInstanceId` as in `MeasuredSlice`. */
+/** A MIG instance, the only kind of slice with figures of its own. `gpuInstanceId` as in `MeasuredSlice`. */
 export interface MigInstance {
   readonly gpuaasId: string;
   readonly gpuUuid: string;

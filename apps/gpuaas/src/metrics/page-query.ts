@@ -2,7 +2,7 @@ import type { GpuFigure, Figure } from './averages.js';
 import type { MigInstance } from './metrics-source.js';
 import type { Span } from './spans.js';
 
-/** Labels by which the figures of one answer are told apart. */
+/** Labels that distinguish the figures of one response. */
 export const figureLabel = 'atoll_figure';
 export const spanLabel = 'atoll_span';
 export const subscriptionLabel = 'atoll_subscription_id';

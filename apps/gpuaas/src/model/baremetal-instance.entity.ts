@@ -3,7 +3,7 @@ import { MachineIndexes, MachineRow } from '@atoll/state-machine';
 import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 import { BaremetalNodeEntity } from './baremetal-node.entity.js';
 
-/** A request for a bare-metal host, and what became of it. */
+/** A request for a bare-metal host, and its outcome. */
 @Entity('baremetal_instance')
 @MachineIndexes('baremetal_instance')
 @Index(['teamId', 'createdAt'])

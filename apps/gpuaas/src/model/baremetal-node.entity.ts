@@ -42,8 +42,7 @@ export class BaremetalNodeEntity extends MachineRow {
   hostKey!: string | null;
 
   /**
-   * Of the host that this node stands for; "" where it has none; null until a check has found no other node to stand
-   * for it.
+   * Machine id of the host; "" if it has none; null until a check has verified that no other node has the same host.
    */
   @Column('text', { nullable: true })
   machineId!: string | null;
@@ -86,7 +85,7 @@ export class BaremetalNodeEntity extends MachineRow {
   @Column('boolean', { default: false })
   isMaintenance!: boolean;
 
-  /** Who has set it: what the platform has set for cleaning, it takes back after cleaning. */
+  /** Who set the maintenance: the platform ends it after cleaning only if it set it for cleaning. */
   @Column('text', { nullable: true })
   maintenanceCode!: MaintenanceCode | null;
 

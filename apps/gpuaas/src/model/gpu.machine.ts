@@ -35,7 +35,7 @@ const logic = setup({
   initial: 'unpooled',
   states: {
     unpooled: { on: { POOLED: 'offline' } },
-    /** Its node is not ready, or it was lost. Its capacity is 0; who holds a part of it keeps that. */
+    /** The node is not ready, or the GPU was lost. Its capacity is 0; holders keep their parts. */
     offline: { on: { PREPARE: 'preparing' } },
     /** Brought to the mode that its leases need, or to the configured one. */
     preparing: {

@@ -15,7 +15,7 @@ import { NodeSteps } from './node-steps.js';
 import { NodeEntity } from '../model/node.entity.js';
 import type { NodeEvent, NodeState } from '../model/node.machine.js';
 
-/** From which states the operator may do what, and what it is for a node that is already there. */
+/** The states that allow each action of the operator, and the states in which it is already done. */
 const commands = {
   initialise: {
     event: 'INITIALISE',

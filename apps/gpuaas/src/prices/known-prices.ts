@@ -11,7 +11,7 @@ export interface KnownPrice {
   readonly currency: string | null;
 }
 
-/** What billing tells of prices, to show them beside what they are of. */
+/** Prices as published by billing, to show with the pools that they apply to. */
 @Injectable()
 export class KnownPrices {
   constructor(private readonly statements: Statements) {}

@@ -50,8 +50,7 @@ export async function settleInTemporal(manager: EntityManager, gpuId: string): P
 }
 
 /**
- * A GPU is in Spatial: slots alone. Who came for a turn gets slots if there are any left, and is told the reason if
- * not.
+ * A GPU is in Spatial mode, with slots only. A request for a turn gets slots if any are left, and otherwise the reason.
  */
 export async function settleInSpatial(
   manager: EntityManager,

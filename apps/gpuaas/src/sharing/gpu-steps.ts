@@ -33,7 +33,7 @@ const mostLookAgainMs = 5_000;
 export const isTaken = 'slots_used <> 0 OR turns_used <> 0';
 const isBusy = () => new StepFailed('device_busy', 'The device still holds memory of what has stopped.');
 
-/** The sharing mode of each GPU: what the device is asked, what its answers mean, and what becomes of the leases. */
+/** The sharing mode of each GPU: requests to the device, the meaning of its answers, and the effect on leases. */
 @Injectable()
 export class GpuSteps extends DurableMachine<GpuEntity, GpuState, GpuEvent> {
   protected readonly lanes = 'ARRAY[node_id::text]';

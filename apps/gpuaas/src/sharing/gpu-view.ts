@@ -20,7 +20,7 @@ const slowMs = 10_000;
 const configured: SharedAs = { mode: 'Spatial', origin: 'configured', transition: null };
 const fallenBack: SharedAs = { mode: 'Temporal', origin: 'dynamic_fallback', transition: null };
 
-/** What a user is told of each state; of a GPU that is not at rest, where it comes from. */
+/** The view of each state for users; for a GPU in transition also the mode that it comes from. */
 const sharedAs: Record<Exclude<GpuState, 'unpooled' | 'offline' | 'preparing'>, SharedAs> = {
   spatial: configured,
   to_temporal: { ...configured, transition: 'to_temporal' },

@@ -135,7 +135,7 @@ export async function wakeHolders(manager: EntityManager, gpuId: string): Promis
 /** For a query outside of any transaction. */
 export type Query = <Row extends object>(sql: string, values: unknown[]) => Promise<Row[]>;
 
-/** Keeps what a node told of the MIG instances of these leases. */
+/** Stores the MIG instances that a node reported for these leases. */
 export async function noteInstances(query: Query, ids: InstanceIds): Promise<void> {
   if (ids.size === 0) return;
   await query(
@@ -151,7 +151,7 @@ export interface HeldLease extends HeldSlice {
   readonly gpuState: string;
 }
 
-/** Leases by their holders; with `isAdded` those alone by which a subscription grows. */
+/** Leases by holder; with `isAdded` only those that a resize adds. */
 export interface HeldFilter {
   readonly of: 'subscription_id' | 'workload_id';
   readonly ids: readonly string[];

@@ -8,10 +8,7 @@ export interface KnownPool extends PoolEntity {
   readonly regionId: string;
 }
 
-/**
- * Pools and GPU services by their ids. What a pool is never changes, and none of them goes, so whoever was read once is
- * kept.
- */
+/** Pools and GPU services by id. They never change and are never deleted, so each is cached after its first read. */
 @Injectable()
 export class PoolCatalogue {
   private readonly known = new Map<string, KnownPool>();

@@ -12,11 +12,11 @@ export interface Asked {
   readonly vgpus: number;
   /** Whether all of it has to be on GPUs of one node. */
   readonly isOnOneNode?: boolean;
-  /** What it takes a part of. Left out: of the pool alone. */
+  /** What the request takes a part of; if left out, only of the pool. */
   readonly partOf?: Whole;
 }
 
-/** What requests take parts of beside the pool: the vGPUs of a subscription, for its workloads. */
+/** A second resource that requests take parts of, besides the pool: the vGPUs of a subscription, for its workloads. */
 export interface Whole {
   readonly id: string;
   /**

@@ -176,7 +176,7 @@ export class SubscriptionResizing {
     });
   }
 
-  /** Takes effect at once, since what is taken away is not in use. */
+  /** Takes effect at once, since the removed vGPUs are not in use. */
   private async shrink(
     manager: EntityManager,
     pool: KnownPool,

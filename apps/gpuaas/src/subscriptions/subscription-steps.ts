@@ -55,7 +55,7 @@ export class SubscriptionSteps extends DurableMachine<SubscriptionEntity, Subscr
     super(dataSource, subscriptionMachine);
   }
 
-  /** One node at a time: what hangs holds up those who wait for the same node, and nobody else. */
+  /** One node at a time: a hanging node delays only work on the same node. */
   async step(subscription: SubscriptionEntity, context: StepContext): Promise<Found> {
     switch (subscription.state as SubscriptionState) {
       case 'subscribing':

@@ -59,8 +59,8 @@ export class SubscriptionsService {
   }
 
   /**
-   * To more takes effect when the nodes have confirmed what is added; to fewer at once, since what is taken away must
-   * not be in use.
+   * An increase takes effect when the nodes have confirmed the added vGPUs; a decrease at once, since the removed ones
+   * must not be in use.
    */
   async resize({ subscription_id, vgpus }: ResizeSubscription, context: CallContext): Promise<Subscription> {
     const { poolId, ...resized } = await this.find(subscription_id, context);

@@ -60,7 +60,7 @@ export class WorkloadSteps extends DurableMachine<WorkloadEntity, WorkloadState,
     super(dataSource, workloadMachine);
   }
 
-  /** One node at a time: what hangs holds up those who wait for the same node, and nobody else. */
+  /** One node at a time: a hanging node delays only work on the same node. */
   async step(workload: WorkloadEntity, context: StepContext): Promise<Found> {
     if (workload.state === 'draining') return this.drain(workload);
     if (workload.state !== 'pending' && workload.state !== 'stopping' && workload.state !== 'undoing') return 'rest';
@@ -167,7 +167,7 @@ export class WorkloadSteps extends DurableMachine<WorkloadEntity, WorkloadState,
   }
 }
 
-/** What the pods service is told of; of its own requests it knows. */
+/** Transitions that the pods service is told about; it knows of those that it requested. */
 const toldStatus: ReadonlyMap<string, 'running' | 'stopping' | 'stopped' | 'failed'> = new Map([
   ['running', 'running'],
   ['draining', 'stopping'],

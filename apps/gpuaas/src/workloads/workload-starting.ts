@@ -222,7 +222,7 @@ export class WorkloadStarting {
   }
 }
 
-/** What is asked of the pool, and of what is free of the subscription. */
+/** What is requested from the pool, and from the free vGPUs of the subscription. */
 function askedOf({ held, teamId, vgpus, pod }: Open, free: Free = { now: 0, soon: 0 }): Asked {
   const refusal = pod ? refusalOfPod : refusalOf;
   return {

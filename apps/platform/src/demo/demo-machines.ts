@@ -1,7 +1,7 @@
 import type { DemoApi } from './demo-api.js';
 import type { DemoTeam } from './demo-teams.js';
 
-/** What of a team outlives its pods, and what is no GPU slice. */
+/** Ids of the regions of the demo. */
 export interface Regions {
   north: string;
   south: string;

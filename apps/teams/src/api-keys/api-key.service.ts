@@ -57,7 +57,7 @@ export class ApiKeysService {
     await manager.update(ApiKeyEntity, liveKeysOf(holder), { revokedAt: () => 'now()' });
   }
 
-  /** Ends those that may be known to somebody who never was team_owner. */
+  /** Ends keys that somebody who never was team_owner may know. */
   async revokeUnlessIssuedByOwner(manager: EntityManager, holder: KeyHolder): Promise<void> {
     await manager.update(ApiKeyEntity, { ...liveKeysOf(holder), issuedByOwner: false }, { revokedAt: () => 'now()' });
   }

@@ -6,7 +6,10 @@ import { ApiKeyEntity } from '../model/api-key.entity.js';
 import { hasFactor } from '../model/factors.js';
 import type { TeamsSettings } from '../teams-settings.js';
 
-/** A gateway may go on with a key or a session for some seconds after its end: what it gives away would outlast it. */
+/**
+ * A gateway may accept a key or a session for some seconds after its end, so an operation that grants something lasting
+ * checks it again.
+ */
 export async function requireLiveCredential(manager: EntityManager, { credential }: UserCaller): Promise<void> {
   if (credential.kind === 'key') await liveKey(manager, credential.id);
   else await liveSession(manager, credential.id);

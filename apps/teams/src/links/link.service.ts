@@ -57,10 +57,7 @@ interface FoundLink {
   team_id: string | null;
   is_proof: boolean;
   removes_factors: boolean;
-  /**
-   * An account whose password was set by a link that proves nothing, perhaps by somebody else than the owner of the
-   * address.
-   */
+  /** An account whose password was set with a link that verifies nothing, perhaps not by the owner of the address. */
   is_confined: boolean;
   hash: string | null;
   is_team_there: boolean;
@@ -111,8 +108,8 @@ export class LinksService {
   }
 
   /**
-   * Asks for a mail with a link. What is executed does not depend on whether there is such a user: whoever sends the
-   * mail finds out.
+   * Requests a mail with a link. The executed code does not depend on whether the user exists: the mail sender finds
+   * that out.
    */
   async reset({ email }: ResetPassword, context: CallContext): Promise<Nothing> {
     requireGateway(context);
@@ -215,8 +212,8 @@ export class LinksService {
 }
 
 /**
- * Whether the owner of the address takes an account over that somebody else may have made: nothing of what that one put
- * on it stays.
+ * Whether the owner of the address takes over an account that somebody else may have created: its password, factors and
+ * sessions are then removed.
  */
 function isTakenOver({ is_proof, is_confined }: FoundLink): boolean {
   return is_proof && is_confined;

@@ -12,7 +12,7 @@ export interface Enrolled {
   userId: string;
   /** As it was sent; of no effect for one who is active. */
   name: string;
-  /** `active` for the caller alone: nobody else has accepted. */
+  /** `active` only for the caller: nobody else has accepted yet. */
   status: MemberStatus;
   role: TeamRole;
 }
@@ -42,7 +42,7 @@ export class Enrolment {
   }
 }
 
-/** The caller has agreed to what the caller does; whoever else holds a key of this person has not. */
+/** The caller accepts by making the call; another holder of this person's key does not accept for them. */
 export function statusOf(caller: Caller, userId: string): MemberStatus {
   return caller.kind === 'user' && caller.scope === 'user' && caller.userId === userId ? 'active' : 'invited';
 }

@@ -46,7 +46,7 @@ export class ApiKeyEntity {
   @Column({ type: 'timestamptz', precision: 3, nullable: true })
   revokedAt!: Date | null;
 
-  /** Since when another key stands in its place: it lives out its grace, and issues none. */
+  /** When another key replaced it: during its grace period it still works, but cannot issue keys. */
   @Column({ type: 'timestamptz', precision: 3, nullable: true })
   replacedAt!: Date | null;
 

@@ -12,7 +12,7 @@ export class SecondFactorEntity {
   @Column('text')
   sealed!: string;
 
-  /** Whether the user has shown a code of it: until then it is asked for by nobody. */
+  /** Whether the user has confirmed it with a code; until then log-ins do not require it. */
   @Column('boolean', { default: false })
   isConfirmed!: boolean;
 

@@ -1,9 +1,6 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 
-/**
- * What the gpuaas service last told of a team. No foreign key: its facts may outlive the team, or be of none that is
- * known.
- */
+/** The capacity of a team as last published by gpuaas. No foreign key: it may outlive the team, or arrive before it. */
 @Entity('team_capacity')
 export class TeamCapacityEntity {
   @PrimaryColumn('uuid')

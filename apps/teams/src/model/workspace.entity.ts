@@ -23,7 +23,7 @@ export class WorkspaceEntity {
   @Column('uuid', { nullable: true })
   deletionAttemptId!: string | null;
 
-  /** When a deletion that nobody has concluded no longer stands in the way of another. */
+  /** When an unfinished deletion no longer blocks another one. */
   @Column({ type: 'timestamptz', precision: 3, nullable: true })
   deletionDeadline!: Date | null;
 

@@ -158,7 +158,7 @@ export class PasskeysService {
     return {};
   }
 
-  /** For whoever has a passkey: the authenticator knows whose it is. */
+  /** For any passkey: the authenticator knows its user. */
   async beginLogIn(context: CallContext): Promise<PasskeyOptions> {
     requireGateway(context);
     const options = await generateAuthenticationOptions({ rpID: this.require().id, userVerification: 'required' });

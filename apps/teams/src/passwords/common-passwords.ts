@@ -6,7 +6,7 @@ const common: ReadonlySet<string> = new Set(dictionary['passwords-common']);
 
 /** Digits and signs that people put behind a word to make it longer. */
 const tail = /[\d\p{P}\p{S}]+$/u;
-/** A shorter one says nothing: what stands behind it is most of the password. */
+/** Shorter matches are ignored: the text after them is most of the password. */
 const shortestStem = 4;
 
 /** Throws `invalid_input` that names `field` for a password that is common, also with digits or signs behind it. */

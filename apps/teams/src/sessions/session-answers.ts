@@ -7,7 +7,7 @@ import { confinement, type SessionRow } from './session-query.js';
 import { accessSeconds } from './session-policy.js';
 import { SigningKeys } from './signing-keys.service.js';
 
-/** What a session gives its user: an access token, the next refresh token, and who they are. */
+/** Builds the response that opens or refreshes a session: an access token, the next refresh token, and the user. */
 @Injectable()
 export class SessionAnswers {
   constructor(

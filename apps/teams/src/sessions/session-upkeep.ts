@@ -5,7 +5,7 @@ import { DataSource } from 'typeorm';
 
 const batchSize = 1_000;
 
-/** Each removes a batch at most of what nobody asks for any more. */
+/** Each removes at most one batch of rows that are no longer needed. */
 const statements = [
   `DELETE FROM session WHERE id IN (SELECT id FROM session WHERE expires_at < now() - interval '1 day' LIMIT ${batchSize} FOR UPDATE SKIP LOCKED)`,
   `DELETE FROM log_in_bucket WHERE id IN (SELECT id FROM log_in_bucket WHERE full_at < now() LIMIT ${batchSize} FOR UPDATE SKIP LOCKED)`,

@@ -12,7 +12,7 @@ import { SigningKeyEntity, signingKeyPurpose } from '../model/signing-key.entity
 /** A key signs for so long, and verifies for a day more: longer than any access token lives. */
 const signsForDays = 30;
 const verifiesForDays = signsForDays + 1;
-/** How long a replica goes on with what it knows of the keys, one of which an operator may have removed. */
+/** How long a replica caches the keys, since an operator may have removed one. */
 const rereadAfterMs = 5_000;
 
 const audience = 'atoll';

@@ -14,8 +14,7 @@ import { UserEntity } from '../model/user.entity.js';
 import type { SsoProviderSettings } from './sso-file.js';
 
 /**
- * Brings the memberships that a provider decides to what it says now. Those that somebody else made are left as they
- * are.
+ * Updates the memberships that a provider controls to its current claims. Memberships created otherwise do not change.
  */
 @Injectable()
 export class SsoMemberships {

@@ -8,7 +8,7 @@ import { readSsoFile, type SsoProviderSettings } from './sso-file.js';
 /** How long a provider's description is believed. */
 const rediscoverAfterMs = 10 * 60_000;
 
-/** What a provider says of somebody who has logged in there. */
+/** The claims of a provider about a logged-in user. */
 export interface SsoClaims {
   subject: string;
   email: string | undefined;
@@ -126,7 +126,7 @@ export class SsoProviderClients {
   }
 }
 
-/** Whether the ID token says all that is asked of it: who the person is, and what the mapping is made by. */
+/** Whether the ID token has all required claims: the identity of the user, and the claim of the mapping. */
 function isWhole(claims: oidc.IDToken, { mapping }: SsoProviderSettings): boolean {
   return claims['email'] !== undefined && (mapping.grants.length === 0 || claims[mapping.claim] !== undefined);
 }

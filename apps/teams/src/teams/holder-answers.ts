@@ -73,8 +73,8 @@ export class HolderAnswers {
   }
 
   /**
-   * What stands against the deletion; undefined where every holder has answered that it holds nothing. `what` is to be
-   * deleted: "team".
+   * Why the deletion is refused; undefined if every service has answered that it holds nothing. `what` is the object to
+   * delete: "team".
    */
   async objection(manager: EntityManager, attemptId: string, what: string): Promise<AppError | undefined> {
     const { answers, missing } = await this.soFar(manager, attemptId);
@@ -91,8 +91,8 @@ export class HolderAnswers {
   }
 
   /**
-   * What is left of a forced deletion, by kind; a holder without an answer, or with one in words alone, stands for what
-   * it holds.
+   * What a forced deletion still has to end, by kind; a service without an answer, or with only a text, is listed by
+   * name.
    */
   async remaining(manager: EntityManager, attemptId: string): Promise<TeamHolding[]> {
     const { answers, missing } = await this.soFar(manager, attemptId);

@@ -18,8 +18,8 @@ export class TeamRemoval {
   ) {}
 
   /**
-   * Deletes a locked team of which nothing is held any more, with all keys to it. Returns the users whose credentials
-   * change by it.
+   * Deletes a locked team that holds nothing any more, with all its API keys. Returns the users whose credentials
+   * change.
    */
   async remove(manager: EntityManager, team: TeamEntity, context?: CallContext): Promise<string[]> {
     team.deletedAt = new Date(await databaseNowMs(manager));

@@ -18,8 +18,8 @@ export async function newAdminKey(dataSource: DataSource, settings: TeamsSetting
 }
 
 /**
- * Written at every start, which decides what the pepper is: what the database keeps of it tells one from another, and
- * nothing else.
+ * Written at every start, which sets the pepper. The stored fingerprint distinguishes one pepper from another, and
+ * reveals nothing else.
  */
 export async function notePepper(manager: EntityManager, pepper: string): Promise<void> {
   await manager.query(

@@ -126,7 +126,7 @@ export class Checks {
     }
   }
 
-  /** The newest first. By Podman's own API, which answers beside one whose removal was cut short, too. */
+  /** Newest first. Uses Podman's own API, which works even while a half removed container exists. */
   async #noted(kind: BreachKind, signal: AbortSignal): Promise<readonly PodmanListedContainer[]> {
     const query = { all: true, filters: ofAnyInstallation(kind) };
     const call = { method: 'GET', path: '/containers/json', query, api: 'libpod', signal } as const;

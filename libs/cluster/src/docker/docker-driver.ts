@@ -84,7 +84,7 @@ export class DockerDriver extends ClusterDriver {
   readonly #links: Links;
   readonly #probe: IsolationProbe;
   readonly #checks: Checks;
-  /** What was answered in one piece of work: a check is followed by a look at who it was. */
+  /** Cached responses of one piece of work: a check is followed by a look at the engine's identity. */
   readonly #infos = new WeakMap<AbortSignal, Promise<InfoAnswer>>();
 
   constructor(options: DockerDriverOptions) {
@@ -160,7 +160,7 @@ export class DockerDriver extends ClusterDriver {
     return guarded(signal, () => this.#doors.observe(refs, signal));
   }
 
-  /** Those that any container publishes. What other programs of the host hold the API does not tell. */
+  /** Ports that any container publishes. The API does not show those of other programs on the host. */
   busyPorts(ports: readonly number[], signal: AbortSignal): Promise<ReadonlySet<number>> {
     return guarded(signal, async () => {
       const running = await this.#engine.json<ListedContainer[]>({ method: 'GET', path: '/containers/json', signal });

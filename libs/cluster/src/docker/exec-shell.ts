@@ -6,7 +6,7 @@ import { untilAborted } from './abort.js';
 import { LatestSize, PendingSignals } from './exec-gestures.js';
 import { framesOf, Outlet, type Frame } from './multiplexed.js';
 
-/** What the shell asks of the engine beside its stream. */
+/** Requests that the shell sends to the engine in addition to its stream. */
 export interface ExecCalls {
   /** null while it runs. */
   exit(): Promise<ShellExit | null>;

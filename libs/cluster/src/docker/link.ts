@@ -151,7 +151,7 @@ export class Link {
   }
 }
 
-/** stdout of an attached container as what is read, its stdin as what is written. */
+/** A stream over an attached container: reads its stdout, writes its stdin. */
 function plain(socket: Duplex): Duplex {
   const readable = new Outlet();
   void (async () => {

@@ -85,7 +85,7 @@ export class Links {
     void entry.link.then((link) => link.close());
   }
 
-  /** Shared by all who wait for it, so it ends with none of them. */
+  /** Shared by all waiters, so it is not aborted when one of them gives up. */
   #open(pod: ContainerAnswer, onIdle: (isIdle: boolean) => void): Promise<Link> {
     const { containers, engine } = this.parts;
     const signal = AbortSignal.timeout(openMs);

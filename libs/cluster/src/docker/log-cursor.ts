@@ -45,7 +45,7 @@ export class LogCursor {
     return JSON.stringify([this.#since, ...counts, Number(cutStdout), Number(cutStderr), this.#lastTimestamp]);
   }
 
-  /** An engine leaves out what is older; Podman also what is as old. */
+  /** An engine skips lines that are older; Podman also those of the same time. */
   get sinceParameter(): string | null {
     return this.#since === 0 ? null : `${this.#since - 1}.999999999`;
   }

@@ -36,8 +36,8 @@ export function ofAnyInstallation(kind: LabelKind): { label: string[] } {
 }
 
 /**
- * Names and labels of one installation on an engine. They follow from ids alone, so that whoever comes after a crash
- * finds what is there.
+ * Names and labels of one installation on an engine. They are derived from ids only, so that existing objects are found
+ * after a crash.
  */
 export class Names {
   readonly #prefix: string;
@@ -146,7 +146,7 @@ export class Names {
     return { ...this.guardLabels(kind), [label.between]: `${from} ${to}` };
   }
 
-  /** The names of two keepers; none on what an earlier release has noted. */
+  /** The names of two keepers; absent in notes of an earlier release. */
   betweenOf(labels: Labels | null): readonly string[] {
     return labels?.[label.between]?.split(' ') ?? [];
   }

@@ -104,7 +104,7 @@ export async function listenUdp(host: string, port: number, behind: Behind): Pro
   return { port: socket.address().port, renew: () => undefined, close };
 }
 
-/** The context of a certificate; null for none. Throws for what is no certificate and key. */
+/** The TLS context of a certificate; null for none. Throws for an invalid certificate or key. */
 export function contextFor(tls: { certificate: string; key: string } | null): SecureContext | null {
   return tls && createSecureContext({ cert: tls.certificate, key: tls.key });
 }

@@ -21,9 +21,7 @@ interface Change {
 
 type Listener = (hint: Hint) => void;
 
-/**
- * Looks for what has changed in all simulated clusters, once for all who watch. Nothing is looked at while nobody does.
- */
+/** Polls all simulated clusters for changes, once for all watchers, and not at all without watchers. */
 export class SimulatedChanges {
   private readonly listeners = new Map<string, Set<Listener>>();
   private readonly rounds = new Rounds(() => this.look());

@@ -80,7 +80,7 @@ export class SimulatedDoors {
     });
   }
 
-  /** The door is absent once its listener is closed: by whoever listens, or by nobody where nobody does. */
+  /** The door is absent once its listener is closed, or if no process listens. */
   async remove(ref: ObjectRef): Promise<void> {
     await this.store.query(
       `DELETE FROM ${tables.door} WHERE cluster = $1 AND id = $2 AND run = $3

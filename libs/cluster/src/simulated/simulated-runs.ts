@@ -151,7 +151,7 @@ export class SimulatedRuns {
     }
   }
 
-  /** Takes runs away as if somebody had removed them by hand: for specs. */
+  /** For specs: removes runs as if by hand, outside the platform. */
   async lose(refs: readonly ObjectRef[]): Promise<void> {
     for (const ref of refs) await this.remove(ref);
   }

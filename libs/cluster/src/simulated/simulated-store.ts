@@ -28,7 +28,7 @@ const runs = `CREATE TABLE IF NOT EXISTS ${tables.run} (
   PRIMARY KEY (cluster, kind, id, run)
 )`;
 
-/** What doors and shells add to the log of a run; what its process writes follows from its row. */
+/** Log lines that doors and shells add to a run; the lines of its process are derived from its row. */
 const lines = `CREATE TABLE IF NOT EXISTS ${tables.line} (
   no bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   cluster text NOT NULL, id text NOT NULL, run integer NOT NULL,

@@ -27,7 +27,7 @@ export class BilledInstance extends BilledGroup {
   unit_hours!: number;
 }
 
-/** What pods, VMs and bare-metal hosts used, each by itself: all else is left out. */
+/** Usage of pods, VMs and bare-metal hosts, each listed separately; other kinds are left out. */
 export class InstancesReport extends BillingReport {
   @ListOf(() => BilledInstance, { max: 200_000 })
   instances!: BilledInstance[];

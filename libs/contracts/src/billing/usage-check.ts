@@ -7,7 +7,7 @@ import { attributeName, maxAttributes, maxAttributeText, usageKinds, type UsageE
 
 const maxUsageEvents = 1000;
 
-/** A check of one field: what it becomes, or undefined where it is not what `expected` says. */
+/** A check of one field: returns its value, or undefined if it is not as `expected` says. */
 interface Field {
   required: boolean;
   expected: string;

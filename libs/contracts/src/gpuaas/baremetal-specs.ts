@@ -54,7 +54,7 @@ export class BaremetalRequirements {
   memory_gb?: number;
 }
 
-/** What a check found on the host; null where the host has no tool to tell it. */
+/** Value that a check found on the host; null if the host has no tool for it. */
 export class BaremetalFindings {
   @Text({ ...aGpuModel, max: 200, nullable: true })
   gpu_model!: string | null;

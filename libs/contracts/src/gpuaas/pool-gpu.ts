@@ -35,7 +35,7 @@ export class PoolGpuSlice extends IntersectionType(
   state!: GpuSlice['state'] | null;
 }
 
-/** A GPU of a pool as a team sees it: what is held, and which of it is the team's own. */
+/** A GPU of a pool as a team sees it: the held slices, and which of them are the team's own. */
 export class PoolGpu extends OmitType(Gpu, ['uuid', 'pool_id', 'reason', 'slices', 'tenants'] as const) {
   @ApiProperty({
     type: 'integer',

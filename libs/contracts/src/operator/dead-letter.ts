@@ -53,7 +53,7 @@ export class DeadLetterPath {
   dead_letter_id!: string;
 }
 
-/** An event whose effect on one consumer of a service failed for good. */
+/** An event that one consumer of a service could not handle. */
 export class FailedEvent extends DeadLetterPath {
   @Text({ ...cursorField, description: 'Place of the entry: the `cursor` of the page that begins after it.' })
   cursor!: string;

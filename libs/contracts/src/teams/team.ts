@@ -182,7 +182,7 @@ export class DeleteTeamQuery {
 
 export class DeleteTeam extends IntersectionType(TeamPath, DeleteTeamQuery) {}
 
-/** A team whose holdings are being ended. It goes on by itself until the team is gone. */
+/** A team whose resources are being ended. The deletion continues in the background until the team is gone. */
 export class DeletingTeam {
   @Uuid()
   id!: string;

@@ -12,7 +12,7 @@ interface BillingFiltersProps {
   range: Range;
   grouping: Grouping;
   zone: string;
-  /** Changes the address, and takes what is named out of it. */
+  /** Changes the address, and removes the named parameters from it. */
   onChange: (changes: BillingSearch, without?: readonly (keyof BillingSearch)[]) => void;
 }
 

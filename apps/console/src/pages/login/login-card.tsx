@@ -1,7 +1,7 @@
 import { useEffect, type ReactNode } from 'react';
 import icon from '../../icon.svg';
 
-/** The frame of the pages of somebody who is not logged in. */
+/** The frame of the pages for users who are not logged in. */
 export function LoginCard({ title, lead, children }: { title: string; lead: ReactNode; children: ReactNode }) {
   useEffect(() => {
     document.title = `${title} · Atoll`;

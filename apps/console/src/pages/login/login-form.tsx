@@ -12,7 +12,7 @@ interface LoginFormProps {
   children: (problem: Problem | null) => ReactNode;
 }
 
-/** A form of somebody who is not logged in: it does one thing, and says why not. */
+/** A form for users who are not logged in: performs one action, or shows why it failed. */
 export function LoginForm({ submit, action, fields = [], children }: LoginFormProps) {
   const [isWorking, setWorking] = useState(false);
   const [problem, setProblem] = useState<Problem | null>(null);

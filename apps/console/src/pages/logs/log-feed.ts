@@ -194,7 +194,7 @@ export function indexOfAddress(lines: readonly LogLine[], address: string): numb
   return first >= 0 && lines[index]?.timestamp === timestamp ? index : -1;
 }
 
-/** The instant in an address of a line; undefined for what is none. */
+/** The instant in the address of a line; undefined if it has none. */
 export function instantOfAddress(address: string): string | undefined {
   const [, timestamp] = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)(?:~\d{1,5})?$/.exec(address) ?? [];
   return timestamp !== undefined && !Number.isNaN(Date.parse(timestamp)) ? timestamp : undefined;

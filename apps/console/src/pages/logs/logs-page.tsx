@@ -82,7 +82,7 @@ function withoutTimes({ range: _range, since: _since, until: _until, at: _at, ..
   return others;
 }
 
-/** What stands before the first line, and the way there. */
+/** The notice before the first line, and the button to load earlier lines. */
 function Before({
   feed: { state, loadOlder },
   zone,

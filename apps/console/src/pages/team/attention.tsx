@@ -29,7 +29,7 @@ const weekMs = 7 * 86_400_000;
 /** A volume as full as this is worth a word. */
 const fullShare = 0.9;
 
-/** What somebody has to see to; taken from what the pages show, so nothing here is news elsewhere. */
+/** Problems that need attention, derived from the data of the other pages. */
 export function Attention({ teamId }: { teamId: string }) {
   const user = useUser();
   const nowMs = useNow();

@@ -18,7 +18,7 @@ const invitationsQuery = (team_id: string) =>
     queryFn: () => answerOf(api.GET('/api/team/{team_id}/invitations', { params: { path: { team_id } } })),
   });
 
-/** Who was invited and has not come yet; nothing where nobody was. */
+/** Pending invitations; renders nothing if there are none. */
 export function InvitationsCard({ teamId }: { teamId: string }) {
   const { timezone } = useUser();
   const invitations = useQuery(invitationsQuery(teamId));

@@ -19,7 +19,7 @@ const roles: readonly { value: Role; label: string; detail: string }[] = (
   ] as const
 ).map(([value, detail]) => ({ value, label: roleName(value), detail }));
 
-/** What was made just now: a key, and for a new member the link by which they set a password. */
+/** Secrets of a created member: the API key, and for a new user the link to set a password. */
 export function KeyShown({ member }: { member: Member }) {
   return (
     <Made>

@@ -163,7 +163,7 @@ function Volumes({ vm: { team_id, volumes: mounts } }: { vm: Vm }) {
   );
 }
 
-/** The API tells no address of a VM: they run in simulated clusters alone. */
+/** The API has no address of a VM: VMs run only in simulated clusters. */
 function Access() {
   return (
     <Card title="Who gets in">

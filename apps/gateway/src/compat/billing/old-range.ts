@@ -11,7 +11,7 @@ const minuteMs = 60_000;
 const dayMs = 24 * 60 * minuteMs;
 
 const hint = 'a date as YYYY-MM-DD, YYYY-MM-DDTHH:MM or YYYY-MM-DDTHH:MM:SS';
-/** What is behind the transformations: the billing service refuses what is no real date. */
+/** The form after transformation; the billing service rejects dates that do not exist. */
 const wholeForm = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d$/;
 
 /** Of a wall-clock time that is read as if in UTC, for what comes so much later; as it is where it is no real time. */
@@ -21,7 +21,7 @@ function later(text: string, ms: number): string {
   return new Date(date.getTime() + ms).toISOString().slice(0, 19);
 }
 
-/** The start of a range as the main API has it. What has none of the forms stays as it is. */
+/** The start of a range in the form of the main API. Unknown forms stay unchanged. */
 export function startOf(text: string): string {
   const [, day, minute = '00:00', second = '00'] = forms.exec(text) ?? [];
   return day === undefined ? text : `${day}T${minute}:${second}`;

@@ -5,7 +5,7 @@ import { unmatchedRoute } from '../../requests/unmatched-route.js';
 /** An old call that this mount does not serve: 501, so that nobody takes it for an object that does not exist. */
 export class NotServed extends Error {}
 
-/** By the beginning of the path: what stands in for a call that is not served. */
+/** By path prefix: the alternative to a call that is not served. */
 const alternatives: readonly (readonly [pattern: RegExp, sentence: string])[] = [
   [/^\/instances\/unified/, 'Use GET /api/pods and GET /api/instance of the main API.'],
   [/^\/instance\//, 'Use the paths under /api/pods, /api/vm and /api/baremetal of the main API.'],

@@ -85,7 +85,7 @@ function nameIn(name: string | null | undefined): { name?: string } {
   return given === '' ? {} : { name: given };
 }
 
-/** The same for every address: nobody learns whose there are. */
+/** The same for every address, so that callers cannot find out which ones exist. */
 function notYours(): AppError {
   return new AppError(
     'unauthenticated',

@@ -1,7 +1,7 @@
 import { createIndex, dropIndex } from '@atoll/database';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Mail that somebody waits for is found before invitations, of which there may be many. */
+/** Mail that a user waits for is sent before invitations, since there may be many of those. */
 export class MailByKind1879000000000 implements MigrationInterface {
   readonly name = 'MailByKind1879000000000';
   readonly transaction = false;

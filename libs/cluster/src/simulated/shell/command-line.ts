@@ -5,7 +5,7 @@ interface Command {
   readonly texts: readonly string[];
 }
 
-/** What a line holds, or a sentence for whoever wrote it. */
+/** The parsed line, or an error message for its user. */
 export type ParsedLine = { readonly commands: readonly Command[] } | { readonly error: string };
 
 /** Blanks, a comment, what joins commands, and words. Within a word: plain text, an escape, quotes and variables. */

@@ -3,7 +3,7 @@
  * dropped.
  */
 const roomBytes = 4_096;
-/** Keys of one escape sequence. What goes on for longer is none, and is typed. */
+/** Longest escape sequence, in keys. A longer one is treated as typed text. */
 const longestEscape = 64;
 
 const keys = {
