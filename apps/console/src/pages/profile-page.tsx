@@ -20,7 +20,7 @@ export function ProfilePage() {
       <Card title="You" actions={<EditProfile user={user} />}>
         <dl className="figures">
           <Figure name="Name" value={<span className="given">{user.name}</span>} hint={user.email} />
-          <Figure name="Zone" value={user.timezone} hint="Bills and times are shown in it." />
+          <Figure name="Zone" value={user.timezone} hint="Used for bills and times." />
           <Figure name="GPUs your teams hold" value={user.card_count} />
           {user.second_factor !== null && (
             <Figure
@@ -53,8 +53,8 @@ export function ProfilePage() {
       {user.second_factor === null ? (
         <Card title="More of you">
           <p className="hint">
-            You are logged in by a key that opens one team. Your sessions, SSH keys and second factors are shown when
-            you log in by your password.
+            You are logged in with a key of one team. Your sessions, SSH keys and second factors are shown when you log
+            in by your password.
           </p>
         </Card>
       ) : (
@@ -115,7 +115,7 @@ function OwnKey() {
         <MakeKey />
         <Ask
           title="Revoke your own key"
-          question={<p>Programs that use it are refused from now on, this page too where you logged in with it.</p>}
+          question={<p>Programs that use it are refused from now on, and so is this page if you logged in with it.</p>}
           trigger={<Button kind="danger">Revoke it</Button>}
           submit="Revoke"
           action={() => answerOf(api.DELETE('/api/user/api-key'))}
@@ -145,11 +145,11 @@ function MakeKey() {
     >
       {({ field }) => (
         <>
-          <p>A key that you had before ends at once.</p>
+          <p>Your previous key stops working at once.</p>
           <Field
             label="From addresses"
             {...field('ip_whitelist')}
-            hint="Addresses or CIDRs, with commas between them; empty allows any."
+            hint="Addresses or CIDRs, separated by commas; empty allows any."
           />
         </>
       )}

@@ -63,7 +63,7 @@ describeWhere(browserLack(), 'a form in the console', () => {
 
     await goTo(page, `/teams/${tenant.teamId}/pods`);
     await page.getByRole('button', { name: 'Create a pod' }).click();
-    await dialog.getByText('The team has subscribed to nothing').waitFor();
+    await dialog.getByText('The team has no subscriptions').waitFor();
     await dialog.getByRole('button', { name: 'Close' }).click();
     await dialog.waitFor({ state: 'detached' });
     expect(tab.faults).toEqual([]);

@@ -46,7 +46,7 @@ describeWhere(browserLack(), 'shared volumes in the console', () => {
     expect((await call('GET', `/shared-volumes?team_id=${tenant.teamId}`, { key: stranger.key })).status).toBe(404);
     await row.getByRole('button', { name: 'Delete' }).click();
     await dialog.getByRole('button', { name: 'Delete' }).click();
-    await page.getByText('There is no shared volume').waitFor();
+    await page.getByText('No shared volumes').waitFor();
     expect(tab.faults).toEqual([]);
     await tab.close();
   });

@@ -28,7 +28,7 @@ export function BaremetalPage() {
   return (
     <Page
       title="Bare metal"
-      lead="Whole hosts, by SSH. One is billed from Active until its release."
+      lead="Whole hosts with SSH access, billed from Active until released."
       actions={mayUse && <RequestDialog teamId={teamId} />}
     >
       <Toggle

@@ -26,7 +26,7 @@ export function Credentials({ instanceId, name }: { instanceId: string; name: st
         </Made>
       )}
     >
-      {() => <p>Whoever sees the password can log in to the host.</p>}
+      {() => <p>Anyone who sees the password can log in to the host.</p>}
     </FormDialog>
   );
 }

@@ -35,7 +35,7 @@ export function BillingPage() {
   return (
     <Page
       title="Billing"
-      lead="What the team held, for how long, and what it cost. Usage that still runs counts up to now."
+      lead="What the team held, for how long, and what it cost. Running usage counts up to now."
       actions={
         <>
           <Link to="/teams/$teamId/billing/compare" params={{ teamId }} className="button">

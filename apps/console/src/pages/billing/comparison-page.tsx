@@ -27,7 +27,7 @@ export function ComparisonPage() {
   const report = useQuery(comparisonQuery(teamId, first, second, zone));
   const go = (changes: typeof search) => void navigate({ search: { ...search, ...changes }, replace: true });
   return (
-    <Page title="Compare months" lead="Why a month cost more or less: what changed in price, and what in quantity.">
+    <Page title="Compare months" lead="Why the cost of a month changed: by price and by quantity.">
       <div className="toolbar" role="group" aria-label="Months">
         <DateField label="First month" type="month" value={first} onChange={(value) => go({ first: value })} />
         <DateField label="Second month" type="month" value={second} onChange={(value) => go({ second: value })} />

@@ -27,7 +27,7 @@ export function KeyForm({ onDone }: { onDone: () => void }) {
           value={key}
           onChange={setKey}
           autoComplete="off"
-          hint="Kept in the memory of this tab alone, until it is closed or reloaded. The operator’s is printed at the first start."
+          hint="Kept only in the memory of this tab until you close or reload it. The operator’s key is printed at the first start."
           isRequired
           // oxlint-disable-next-line jsx-a11y/no-autofocus -- the first field of a page that is this form
           autoFocus

@@ -50,7 +50,7 @@ function Setting({ token }: { token: string }) {
   const providers = useQuery(waysQuery).data?.data ?? [];
   if (token === '') {
     return (
-      <LoginCard title="The link is not complete" lead="Open it as it stands in the message, to its last character.">
+      <LoginCard title="The link is not complete" lead="Open the complete link from the message.">
         <ToLogIn />
       </LoginCard>
     );
@@ -91,7 +91,7 @@ function Setting({ token }: { token: string }) {
   return (
     <LoginCard
       title="Set your password"
-      lead="Choose one. If you were invited and have an account here already, enter the password that it has."
+      lead="Choose a password. If you were invited and already have an account here, enter its password."
     >
       <LoginForm submit="Set it" action={set} fields={['name', 'password']}>
         {(problem) => (

@@ -56,7 +56,7 @@ export function PasswordForm({ onDone }: { onDone: () => void }) {
         )}
       </LoginForm>
       {ways.data?.sends_mail === false && (
-        <p className="hint">Lost your password? Ask the operator for a link that sets a new one.</p>
+        <p className="hint">Lost your password? Ask the operator for a link to set a new one.</p>
       )}
       {email !== '' && ways.data?.sends_mail && (
         <Button
@@ -97,7 +97,7 @@ function CodeForm({ ticket, onDone, onRestart }: CodeFormProps) {
             // oxlint-disable-next-line jsx-a11y/no-autofocus -- the field before it is gone
             autoFocus
             autoComplete="one-time-code"
-            hint="Of your authenticator, or one of your recovery codes."
+            hint="From your authenticator, or one of your recovery codes."
             error={problem?.fields.code}
             isRequired
           />

@@ -50,7 +50,7 @@ export function DeadLettersPage() {
             <SilentServices services={answers} />
             {data.length === 0 ? (
               <Empty title={cursor === undefined ? 'There is no dead letter' : 'There is no older dead letter'}>
-                Every event of the platform was taken by those who need it.
+                All events of the platform were handled.
               </Empty>
             ) : (
               <Table

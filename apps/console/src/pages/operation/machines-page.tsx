@@ -32,7 +32,7 @@ export function MachinesPage() {
               title="Waiting"
               rows={data.filter(({ kind }) => kind === 'waiting')}
               zone={timezone}
-              empty={<Empty title="Nothing waits">All that was asked of the platform is done.</Empty>}
+              empty={<Empty title="Nothing waits">There is no pending work.</Empty>}
             />
           </div>
         )}

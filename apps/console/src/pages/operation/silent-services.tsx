@@ -10,11 +10,11 @@ export function SilentServices({ services }: { services: readonly Schemas['Servi
       <ul>
         {silent.map(({ service, detail }) => (
           <li key={service} className="given">
-            The service {service} does not answer: {detail}
+            The service {service} does not respond: {detail}
           </li>
         ))}
       </ul>
-      <p>This page asks again by itself.</p>
+      <p>This page retries automatically.</p>
     </div>
   );
 }

@@ -17,7 +17,7 @@ export function AllPoolsPage() {
   return (
     <Page
       title="Pools"
-      lead="GPUs of one board that are shared in one way, and what is sold of them."
+      lead="GPUs of one board, shared in the same way, and the slices they sell."
       actions={
         <ModalBox title="Create a pool" trigger={<Button kind="primary">Create a pool</Button>}>
           <CreatePool />

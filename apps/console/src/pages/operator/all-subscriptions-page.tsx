@@ -15,7 +15,7 @@ export function AllSubscriptionsPage() {
   const teams = useQuery(teamsQuery(0));
   const teamName = (id: string) => teams.data?.data.find((team) => team.id === id)?.name ?? id;
   return (
-    <Page title="All subscriptions" lead="What every team holds of GPU pools, with its use.">
+    <Page title="All subscriptions" lead="GPU capacity of every team, and its utilization.">
       <div className="toolbar" role="group" aria-label="Filters">
         <WindowChooser
           value={window}

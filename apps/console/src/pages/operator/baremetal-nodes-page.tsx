@@ -17,13 +17,13 @@ export function BaremetalNodesPage() {
   return (
     <Page
       title="Bare-metal nodes"
-      lead="Hosts that teams get whole. A node that failed is kept aside until somebody has looked at it."
+      lead="Whole hosts for teams. A failed node stays in maintenance until an operator has checked it."
     >
       <Loaded query={nodes} height={240}>
         {({ data, pagination }) =>
           pagination.total === 0 ? (
             <Empty title="No host is registered">
-              Register one by POST /api/baremetal/node, with its address and a credential.
+              Register one with POST /api/baremetal/node, its address and a credential.
             </Empty>
           ) : (
             <div>

@@ -22,11 +22,11 @@ const clusterQuery = (gpuaas_id: string) =>
 export function ClustersPage() {
   const services = useQuery(gpuaasQuery);
   return (
-    <Page title="Clusters" lead="What runs the pods of each GPU service, and whether it answers.">
+    <Page title="Clusters" lead="The cluster that runs the pods of each GPU service, and its status.">
       <Loaded query={services} height={320}>
         {({ data }) =>
           data.length === 0 ? (
-            <Empty title="There is no GPU service yet">Create one in a region; its cluster stands here then.</Empty>
+            <Empty title="No GPU service yet">Create one in a region; its cluster stands here then.</Empty>
           ) : (
             <div className="stack">
               {data.map(({ gpuaas_id, name }) => (

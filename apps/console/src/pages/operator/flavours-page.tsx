@@ -14,11 +14,7 @@ export function FlavoursPage() {
   const flavours = useQuery(flavoursQuery);
   const { timezone } = useUser();
   return (
-    <Page
-      title="VM flavours"
-      lead="The sizes that VMs of all teams may have. Each has a price of its own."
-      actions={<CreateFlavour />}
-    >
+    <Page title="VM flavours" lead="Sizes of VMs for all teams. Each has its own price." actions={<CreateFlavour />}>
       <Loaded query={flavours} height={240}>
         {({ data }) =>
           data.length === 0 ? (

@@ -37,7 +37,8 @@ export function NodeActions({ node: { node_id, node_name, status } }: { node: Sc
         title={`Reset ${node_name}`}
         question={
           <p>
-            Its GPUs are put back to where they were at the first start. A node on which something is held refuses this.
+            Its GPUs are reset to their state at the first start. This is refused while a subscription holds a part of
+            the node.
           </p>
         }
         submit="Reset"

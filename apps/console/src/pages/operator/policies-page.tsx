@@ -100,7 +100,7 @@ function EditPolicy({ policy }: { policy?: Policy }) {
         <>
           <Field label="Name" {...field('name')} isRequired />
           <Field label="Description" {...field('description')} />
-          <Field label="Images" {...field('images', 'objects')} hint="References, with commas between them." />
+          <Field label="Images" {...field('images', 'objects')} hint="References, separated by commas." />
         </>
       )}
     </FormDialog>

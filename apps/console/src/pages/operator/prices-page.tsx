@@ -17,7 +17,7 @@ export function PricesPage() {
   return (
     <Page
       title="Prices"
-      lead="Per unit and hour. A price holds from its start until the next one; a price for one team goes before the general one."
+      lead="Per unit and hour. A price applies from its start until the next one; a price for one team overrides the general one."
       actions={<SetPrice />}
     >
       <Loaded query={prices} height={320}>
@@ -103,8 +103,8 @@ function SetPrice() {
           <Field label="Unit" {...field('unit')} isRequired />
           <Field label="Price of a unit and hour" {...field('price', 'unit_price')} isRequired />
           <Field label="From (UTC)" type="datetime-local" {...field('from', 'valid_from')} hint="Now unless given." />
-          <Field label="Team id" {...field('team', 'team_id')} hint="For one team alone; empty for all." />
-          <Toggle label="Change what was billed before now" isOn={values.force} onChange={(force) => set({ force })} />
+          <Field label="Team id" {...field('team', 'team_id')} hint="For one team only; empty for all." />
+          <Toggle label="Change past bills" isOn={values.force} onChange={(force) => set({ force })} />
         </>
       )}
     </FormDialog>

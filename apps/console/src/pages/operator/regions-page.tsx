@@ -15,7 +15,7 @@ export function RegionsPage() {
   return (
     <Page
       title="Regions"
-      lead="Where GPUs stand, and the GPU service of each place: a cluster with nodes and pools."
+      lead="Locations of GPUs, each with a GPU service: a cluster with nodes and pools."
       actions={
         <>
           <CreateService regions={named} />
@@ -28,7 +28,7 @@ export function RegionsPage() {
           {({ data }) =>
             data.length === 0 ? (
               <Empty title="There is no region yet">
-                Create one, then a GPU service in it, and register the nodes that stand there.
+                Create one, then a GPU service in it, and register its nodes.
               </Empty>
             ) : (
               <Table

@@ -51,7 +51,7 @@ export function SetCluster({ cluster, name }: { cluster: Cluster; name: string }
             <Field
               label="Engine"
               {...field('engine')}
-              hint="Path of a socket that ATOLL_DOCKER_SOCKETS names, or an https address."
+              hint="Path of a socket listed in ATOLL_DOCKER_SOCKETS, or an https address."
               error={problem?.fields.socket ?? problem?.fields.url}
               isRequired
             />

@@ -25,7 +25,7 @@ export function TeamsPage() {
   return (
     <Page
       title="Teams"
-      lead="Everybody who rents here. A suspended team takes nothing new; what it runs goes on."
+      lead="All teams. A suspended team cannot create anything; its running resources continue."
       actions={<Actions />}
     >
       <Loaded query={teams} height={320}>
@@ -90,7 +90,7 @@ function TeamActions({ team }: { team: Team }) {
   return (
     <Ask
       title={`Suspend ${team.name}`}
-      question={<p>The team may read, stop, unsubscribe and delete; nothing else. What runs goes on and is billed.</p>}
+      question={<p>The team may only read, stop, unsubscribe and delete. Running resources continue and are billed.</p>}
       submit="Suspend"
       action={() => answerOf(api.POST('/api/team/{team_id}/suspend', params))}
       invalidates={invalidates}
@@ -119,13 +119,13 @@ function LogInLink() {
       invalidates={[]}
       shown={({ url }) => (
         <Made>
-          <Secret label="The link, good once and for 24 hours" value={url} />
+          <Secret label="The link; works once, within 24 hours" value={url} />
         </Made>
       )}
     >
       {({ values, field }) => (
         <>
-          <p>Whoever opens it sets the password of this user. Earlier links of the user end.</p>
+          <p>Anyone who opens it can set the password of this user. Earlier links of the user stop working.</p>
           <Field label="E-mail" type="email" {...field('email')} isRequired />
           <Toggle
             label="Remove second factors that are lost"

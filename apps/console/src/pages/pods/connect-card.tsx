@@ -40,14 +40,14 @@ export function ConnectCard({ pod }: { pod: Schemas['Pod'] }) {
           label="Look again"
           action={() => refresh(team_id)}
           invalidates={['connections']}
-          done="The addresses are read again."
+          done="The addresses are being refreshed."
         />
       }
     >
       <Loaded query={connections} height={60}>
         {() => {
           const ssh = known?.ssh;
-          if (status !== 'running') return <p className="hint">A pod is reached while it runs.</p>;
+          if (status !== 'running') return <p className="hint">A pod can be reached only while it runs.</p>;
           if (!known && lookUp.isFetching) return <p className="hint">Its address is being looked up.</p>;
           if (!ssh) {
             const why = known ? 'the operator may have opened no door.' : 'look again in a moment.';

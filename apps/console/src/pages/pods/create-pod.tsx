@@ -24,9 +24,7 @@ function Ready({ teamId }: { teamId: string }) {
       {({ data }) => {
         const usable = data.filter(({ status }) => status === 'active' || status === 'subscribing');
         if (usable.length === 0)
-          return (
-            <DialogEmpty title="The team has subscribed to nothing">A pod needs slices: see GPU pools.</DialogEmpty>
-          );
+          return <DialogEmpty title="The team has no subscriptions">A pod needs slices: see GPU pools.</DialogEmpty>;
         return <PodForm teamId={teamId} subscriptions={usable} />;
       }}
     </DialogLoaded>
@@ -67,12 +65,12 @@ function PodForm({
             }))}
           />
           <Field label="vGPUs" type="number" {...field('vgpus')} />
-          <Field label="Command" {...field('command')} hint="Run by a shell; that of the image unless given." />
-          <Field label="Ports" {...field('ports')} hint="On which it listens; they are exposed one by one." />
+          <Field label="Command" {...field('command')} hint="Run by a shell; the image’s command if left empty." />
+          <Field label="Ports" {...field('ports')} hint="Ports on which it listens. Expose each one separately." />
           <TextArea
             label="Environment"
             {...field('variables', 'env')}
-            hint="A line each: NAME=value. It is never shown again."
+            hint="One per line: NAME=value. They are never shown again."
           />
           <VolumeChooser teamId={teamId} {...field('volume')} />
           {values.volume !== '' && <Field label="Path in the pod" {...field('path', 'volumes.0.path')} isRequired />}

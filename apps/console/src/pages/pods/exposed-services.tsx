@@ -82,7 +82,7 @@ function ServiceActions({ service, podName }: { service: Service; podName: strin
       <ServiceDialog podName={podName} service={service} />
       <Ask
         title={`Close ${service_name}`}
-        question={<p>Its address no longer answers, and may be given to another service.</p>}
+        question={<p>Its address stops working, and may be reused by another service.</p>}
         submit="Delete"
         action={() =>
           answerOf(api.DELETE('/api/pods/delete-exposed-service/{id}', { params: { path: { id: service_id } } }))
@@ -135,7 +135,7 @@ function ServiceDialog({ podName, service }: { podName: string; service?: Servic
             label="External port"
             type="number"
             {...field('external', 'external_port')}
-            hint="Any that is free unless given."
+            hint="Any free port if left empty."
           />
           <Toggle label="End TLS in front of it" isOn={values.ssl_enabled} {...field('ssl_enabled')} />
         </>

@@ -28,7 +28,7 @@ export function PodActions({ pod: { pod_name, name, status } }: { pod: Schemas['
       )}
       <Ask
         title={`Delete ${name}`}
-        question={<p>The pod and its exposed services are gone for good; what is on volumes stays.</p>}
+        question={<p>The pod and its exposed services are deleted permanently; data on volumes stays.</p>}
         submit="Delete"
         action={() => answerOf(api.DELETE('/api/pods/{pod_name}', { params: { path: { pod_name } } }))}
         invalidates={touched}

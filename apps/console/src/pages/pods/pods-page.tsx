@@ -23,7 +23,7 @@ export function PodsPage() {
   return (
     <Page
       title="Pods"
-      lead="Containers on slices that the team has subscribed to."
+      lead="Containers on GPU slices of the team's subscriptions."
       actions={mayUse && <CreatePod teamId={teamId} />}
     >
       <Toggle

@@ -20,7 +20,7 @@ export function PasskeysCard() {
       <Loaded query={passkeys} height={60}>
         {({ data }) =>
           data.length === 0 ? (
-            <p className="hint">A passkey of your device or your security key takes the place of password and code.</p>
+            <p className="hint">A passkey of your device or security key replaces password and code.</p>
           ) : (
             <ul className="list">
               {data.map(({ id, name, created_at, last_used_at }) => (
@@ -35,7 +35,7 @@ export function PasskeysCard() {
                   </span>
                   <Ask
                     title={`Remove ${name}`}
-                    question={<p>It no longer logs you in.</p>}
+                    question={<p>You can no longer log in with it.</p>}
                     submit="Remove"
                     action={() => answerOf(api.DELETE('/api/user/passkeys/{id}', { params: { path: { id } } }))}
                     invalidates={['passkeys', 'profile']}
@@ -69,7 +69,7 @@ function AddPasskey() {
         <Field
           label="Name"
           {...field('name')}
-          hint="By which you tell it from others, such as Laptop. Your browser asks for the rest."
+          hint="To tell it from others, for example Laptop. Your browser asks for the rest."
           isRequired
         />
       )}

@@ -81,7 +81,7 @@ function RecoveryCodes({ codes }: { codes: readonly string[] }) {
   return (
     <>
       <KeptOpen />
-      <p>Each of these codes stands in for the app once. They are shown this once: keep them before you close this.</p>
+      <p>Each of these codes replaces the app once. They are shown only once: store them before you close this.</p>
       <ul className="columns">
         {codes.map((code) => (
           <li key={code}>
@@ -108,7 +108,7 @@ function Remove() {
       invalidates={['profile']}
       done="The second factor was removed."
     >
-      {({ field }) => <CodeField {...field('code')} hint="Six digits of the app, or a recovery code." />}
+      {({ field }) => <CodeField {...field('code')} hint="Six digits from the app, or a recovery code." />}
     </FormDialog>
   );
 }

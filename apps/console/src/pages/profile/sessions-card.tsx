@@ -20,7 +20,7 @@ export function SessionsCard() {
       <Loaded query={sessions} height={100}>
         {({ data }) =>
           data.length === 0 ? (
-            <p className="hint">You are logged in by a key, and nowhere by password.</p>
+            <p className="hint">You are logged in with an API key, not with a password.</p>
           ) : (
             <ul className="list">
               {data.map(({ id, device, address, last_used_at, current }) => (

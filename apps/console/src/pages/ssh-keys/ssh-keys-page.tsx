@@ -25,7 +25,11 @@ export function SshKeysPage() {
   const navigate = useNavigate({ from: '/profile/ssh-keys' });
   const keys = useQuery(sshKeysQuery(Number(page)));
   return (
-    <Page title="SSH keys" lead="They open the pods of the teams in which you may use pods." actions={<AddKey />}>
+    <Page
+      title="SSH keys"
+      lead="They give access to the pods of all teams in which you may use pods."
+      actions={<AddKey />}
+    >
       <Loaded query={keys} height={200}>
         {({ data, pagination }) =>
           pagination.total === 0 ? (

@@ -107,12 +107,12 @@ export function IssueKey({ member, teamId }: { member: Member; teamId: string })
             label="Expires on (UTC)"
             type="date"
             {...field('expiry', 'expiry_date')}
-            hint="In 90 days unless given; at most a year ahead."
+            hint="90 days if left empty; at most a year."
           />
           <Field
             label="From addresses"
             {...field('addresses', 'ip_whitelist')}
-            hint="Addresses or CIDRs, with commas between them; empty allows any."
+            hint="Addresses or CIDRs, separated by commas; empty allows any."
           />
           {hasKey && <Chooser label="The old key ends" {...field('grace')} choices={graces} />}
         </>

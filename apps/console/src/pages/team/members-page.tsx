@@ -26,7 +26,7 @@ export function MembersPage() {
   return (
     <Page
       title="Members and keys"
-      lead="Who belongs to the team, in which role, and the key by which a member's programs call."
+      lead="Members of the team, with role and API key."
       actions={mayManage && <AddMember teamId={teamId} />}
     >
       <Loaded query={members} height={280}>

@@ -21,7 +21,7 @@ export function OverviewPage() {
       {team.data?.is_suspended && (
         <div className="notice" role="status">
           <strong>This team is suspended.</strong>
-          <p>It may read, stop, unsubscribe and delete. What runs goes on and is billed.</p>
+          <p>It may read, stop, unsubscribe and delete. Running resources continue and are billed.</p>
         </div>
       )}
       {may(user, teamId, 'readBilling') && <CostCard teamId={teamId} />}

@@ -30,10 +30,7 @@ export function PoolsPage() {
   const regionName = (id: string) =>
     regions.data?.data.find(({ region_id }) => region_id === id)?.region_name ?? `region ${id}`;
   return (
-    <Page
-      title="GPU pools"
-      lead="What is free now, by pool and slice. A slice is yours from the moment the subscription is active."
-    >
+    <Page title="GPU pools" lead="Free capacity by pool and slice. A slice is yours once the subscription is active.">
       <Loaded query={pools} height={320}>
         {({ data }) =>
           data.length === 0 ? (

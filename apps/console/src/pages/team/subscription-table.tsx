@@ -141,7 +141,11 @@ function Unsubscribe({ subscription: { subscription_id, name, pool_name } }: { s
       {({ values, set }) => (
         <>
           <p className="given">Give back what “{name ?? pool_name}” holds? Its billing ends when that is done.</p>
-          <Toggle label="Stop what still runs on it" isOn={values.force} onChange={(force) => set({ force })} />
+          <Toggle
+            label="Stop workloads that still run on it"
+            isOn={values.force}
+            onChange={(force) => set({ force })}
+          />
         </>
       )}
     </FormDialog>

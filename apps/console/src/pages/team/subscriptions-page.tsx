@@ -19,7 +19,7 @@ export function SubscriptionsPage() {
   return (
     <Page
       title="Subscriptions"
-      lead="What the team holds of GPU pools. It is billed from active to unsubscribed, used or not."
+      lead="GPU capacity of the team. It is billed from active to unsubscribed, whether used or not."
       actions={
         <Link to="/teams/$teamId/pools" params={{ teamId }} className="button" data-kind="primary">
           Subscribe

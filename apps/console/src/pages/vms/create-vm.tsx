@@ -36,8 +36,8 @@ function Ready({ teamId }: { teamId: string }) {
               );
             if (places.length === 0)
               return (
-                <DialogEmpty title="No region is offered to the team">
-                  A VM runs in a region with GPU pools for the team.
+                <DialogEmpty title="No region is available to the team">
+                  A VM needs a region with GPU pools for the team.
                 </DialogEmpty>
               );
             return <VmForm teamId={teamId} flavours={sizes} regions={places} volumes={volumes.data?.data ?? []} />;

@@ -61,7 +61,7 @@ export function VmActions({ vm: { instance_id, name, status }, onDeleted }: { vm
       {status === 'running' && (
         <Ask
           title={`Restart ${name}`}
-          question={<p>What runs in it is ended, and it starts again with its disk as it is.</p>}
+          question={<p>Its processes are ended, and it starts again with the same disk.</p>}
           submit="Restart"
           kind="primary"
           action={(_, header) => answerOf(api.POST('/api/vm/{instance_id}/restart', params(header)))}
@@ -72,7 +72,7 @@ export function VmActions({ vm: { instance_id, name, status }, onDeleted }: { vm
       {(status === 'running' || status === 'pending') && (
         <Ask
           title={`Stop ${name}`}
-          question={<p>What runs in it is ended. Its disk stays, and it costs nothing until it is started again.</p>}
+          question={<p>Its processes are ended. Its disk stays, and it costs nothing until it is started again.</p>}
           submit="Stop"
           kind="primary"
           action={(_, header) => answerOf(api.POST('/api/vm/{instance_id}/stop', params(header)))}
@@ -82,7 +82,7 @@ export function VmActions({ vm: { instance_id, name, status }, onDeleted }: { vm
       )}
       <Ask
         title={`Delete ${name}`}
-        question={<p>The VM and its disk are gone for good; what is on shared volumes stays.</p>}
+        question={<p>The VM and its disk are deleted permanently; data on shared volumes stays.</p>}
         submit="Delete"
         action={() => answerOf(api.DELETE('/api/vm/{instance_id}', { params: { path } }))}
         invalidates={touched}

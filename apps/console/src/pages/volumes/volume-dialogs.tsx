@@ -23,8 +23,8 @@ function Ready({ teamId }: { teamId: string }) {
     <DialogLoaded query={regions} height={180}>
       {({ data }) =>
         data.length === 0 ? (
-          <DialogEmpty title="No region is offered to the team">
-            A volume lies in a region with GPU pools for the team.
+          <DialogEmpty title="No region is available to the team">
+            A volume needs a region with GPU pools for the team.
           </DialogEmpty>
         ) : (
           <CreateForm teamId={teamId} regions={data} />
@@ -98,7 +98,7 @@ export function VolumeActions({ volume: { volume_id, name, status, size_in_gb } 
       )}
       <Ask
         title={`Delete ${name}`}
-        question={<p>The volume is gone for good, with all that is on it. One that a pod mounts is not deleted.</p>}
+        question={<p>The volume and its data are deleted permanently. A volume that a pod mounts cannot be deleted.</p>}
         submit="Delete"
         action={() => answerOf(api.DELETE('/api/shared-volumes/{volume_id}', { params }))}
         invalidates={['volumes']}

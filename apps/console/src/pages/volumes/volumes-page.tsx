@@ -32,7 +32,7 @@ export function VolumesPage() {
       <Loaded query={volumes} height={240}>
         {({ data, pagination }) =>
           pagination.total === 0 ? (
-            <Empty title="There is no shared volume">A volume outlives the pods that mount it.</Empty>
+            <Empty title="No shared volumes">A volume outlives the pods that mount it.</Empty>
           ) : (
             <div>
               <Table
