@@ -3,9 +3,9 @@ import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 const idHex = /^[0-9a-f]{32}$/;
 
 /**
- * Tokens that follow from what stands in a row and are stored nowhere: `<id>.<generation>.<MAC>`, where the MAC is
- * HMAC-SHA-256 under a key for this purpose alone, made of the server's pepper by HKDF (RFC 5869). Whoever reads the
- * database can make none of them.
+ * Tokens that are derived from a row and stored nowhere: `<id>.<generation>.<MAC>`. The MAC is HMAC-SHA-256 under a key
+ * for this purpose only, derived from the server's pepper by HKDF (RFC 5869). Access to the database is not enough to
+ * create one.
  */
 export class DerivedTokens {
   readonly #key: Buffer;

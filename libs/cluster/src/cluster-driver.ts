@@ -118,8 +118,8 @@ export abstract class ClusterDriver {
   abstract remove(ref: ObjectRef, signal: AbortSignal): Promise<void>;
 
   /**
-   * Every object of this installation, so that a caller finds those which the database does not know. A driver also
-   * removes here what it created for such objects and none of them uses any more, such as networks.
+   * Lists every object of this installation, so that a caller finds those that the database does not know. A driver
+   * also removes supporting objects here that are no longer used, such as networks.
    */
   abstract list(signal: AbortSignal): AsyncIterable<FoundObject>;
   /**
@@ -135,7 +135,7 @@ export abstract class ClusterDriver {
    */
   abstract readLogs(ref: ObjectRef, after: string | null, signal: AbortSignal): AsyncIterable<LogBatch>;
 
-  /** Throws `not_found` where the run is not running, `not_supported` where `capabilities.shell` is not `exec`. */
+  /** Throws `not_found` if the run is not running, `not_supported` if `capabilities.shell` is not `exec`. */
   abstract openShell(ref: ObjectRef, request: ShellRequest, signal: AbortSignal): Promise<Shell>;
   /**
    * Connects to a TCP port of the loopback inside a pod. Throws `refused` before any byte where nothing listens,

@@ -55,7 +55,7 @@ export type DoorSight =
 export type VolumeSight =
   | { readonly phase: 'absent' }
   | { readonly phase: 'preparing'; readonly trouble: Trouble | null }
-  /** `sizeGb`: null where the cluster enforces no size. `usedBytes`: null where it has no figure, or none yet. */
+  /** `sizeGb`: null if the cluster enforces no size. `usedBytes`: null while the cluster has no figure. */
   | { readonly phase: 'ready'; readonly sizeGb: number | null; readonly usedBytes: number | null };
 
 /** An object of this installation that exists in the cluster, whether the database knows it or not. */

@@ -7,7 +7,7 @@ export interface TerminalSize {
 }
 
 export interface ShellRequest {
-  /** What to run in the pod; null: a log-in shell, bash where the image has it. */
+  /** Command to run in the pod; null for a log-in shell, bash if the image has it. */
   readonly command: readonly string[] | null;
   /** `type` is the value of TERM. null: no terminal, and stderr apart. */
   readonly terminal: (TerminalSize & { readonly type: string }) | null;

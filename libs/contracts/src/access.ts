@@ -46,7 +46,8 @@ export function requireWholeUser(caller: Caller, what: string): UserCaller {
 export const freshLogInMinutes = 10;
 
 /**
- * For what outlasts a session: throws `forbidden` for a session whose log-in is longer ago than `freshLogInMinutes`.
+ * For operations whose effect outlasts a session: throws `forbidden` for a session whose log-in is older than
+ * `freshLogInMinutes`.
  */
 export function requireFreshLogIn({ credential }: UserCaller): void {
   const openedAt = credential.openedAt === undefined ? Date.now() : Date.parse(credential.openedAt);

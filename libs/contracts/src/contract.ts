@@ -66,10 +66,7 @@ export interface EventType<Payload extends object = object> {
   /** `teams.member_added`: the service, a dot, what happened in the past tense. */
   readonly name: string;
   readonly payload: Wire<Payload>;
-  /**
-   * Who may publish it: its owner alone, or any service, which its consumers then find as the `publisher` of a
-   * delivery.
-   */
+  /** Who may publish it: only its owner, or any service, which consumers then see as the `publisher` of a delivery. */
   readonly publishers: 'owner' | 'any';
 }
 

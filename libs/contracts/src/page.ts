@@ -86,9 +86,7 @@ interface Page<Entry> {
   pagination: Pagination;
 }
 
-/**
- * The class of an answer that is a page: up to `max` entries (100 unless given), and where they stand in the listing.
- */
+/** The class of a paged response: up to `max` entries (default 100), and their position in the listing. */
 export function PageOf<Entry extends object>(entry: () => Wire<Entry>, { max = 100 } = {}): Wire<Page<Entry>> {
   class ListingPage implements Page<Entry> {
     @ListOf(entry, { max })

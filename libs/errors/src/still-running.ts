@@ -7,7 +7,7 @@ export function stillRunning(): AppError {
   return new AppError('conflict', message);
 }
 
-/** Whether it is that refusal, also where it came over the bus: what it refused is being done by the other call. */
+/** Whether it is this refusal, even if it came over the bus: the other call is doing the work. */
 export function isStillRunning(error: unknown): boolean {
   return isAppError(error) && error.code === 'conflict' && error.message === message;
 }

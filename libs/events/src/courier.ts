@@ -29,7 +29,7 @@ export interface TryAgain {
 /** `done`: nothing is left to do for this event. */
 export type Outcome = 'done' | TryAgain;
 
-/** What a service wants to be told under one name. Its effects run one after the other within a process. */
+/** The subscriptions of a service under one consumer name. Its effects run one after the other within a process. */
 export interface EventConsumer {
   readonly name: string;
   /** Names of the events it takes; the courier hands it no others. */
@@ -84,7 +84,7 @@ export interface CourierLink {
    */
   publish(event: DomainEvent, attempt: number): Promise<Outcome>;
   status(): { ready: boolean; reason?: string };
-  /** How full the broker's stream is; undefined where there is none, or it has not been looked at yet. */
+  /** How full the broker's stream is; undefined if there is none, or if it has not been checked yet. */
   readonly streamUsage?: StreamUsage | undefined;
   /** Hands out no more deliveries and finishes those in hand. Publishing goes on. */
   stopDelivering(): Promise<void>;

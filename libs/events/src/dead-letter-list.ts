@@ -4,17 +4,14 @@ import { DeadLetter } from './dead-letter.entity.js';
 
 const pollMs = 100;
 
-/**
- * What became of a dead letter that was to be tried once more. `waiting`: no process of the service has taken it up
- * yet.
- */
+/** Outcome of a requested retry of a dead letter. `waiting`: no process of the service has started it yet. */
 export type RetryOutcome =
   | { readonly is: 'handled' | 'waiting' | 'unknown' }
   | { readonly is: 'failed'; readonly lastError: string };
 
 /**
- * Asks the running service to try a dead letter once more: it does so within a second, and its row says what became of
- * it. Returns false where there is none.
+ * Requests another try of a dead letter. The running service makes it within a second, and the row shows the outcome.
+ * Returns false if there is no such dead letter.
  */
 export async function requestRetry(manager: EntityManager, id: string): Promise<boolean> {
   const { affected } = await manager.update(DeadLetter, { id }, { retryRequestedAt: () => 'now()' });

@@ -3,7 +3,7 @@ import { systemContext, type Rpc } from '@atoll/rpc';
 
 /** Where events are asked for that the broker has lost. */
 export interface EventSource {
-  /** Throws AppError `unavailable` where the publisher is away, or of a release that cannot be asked. */
+  /** Throws AppError `unavailable` if the publisher does not respond, or is of a release without this operation. */
   read(publisher: string, asked: EventsAfter): Promise<EventsPage>;
 }
 

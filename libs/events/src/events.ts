@@ -76,7 +76,7 @@ export class Events implements OnApplicationBootstrap, BeforeApplicationShutdown
     return relay.ready ? this.#link.status() : relay;
   }
 
-  /** How full the broker's stream is; undefined where there is none, or it has not been looked at yet. */
+  /** How full the broker's stream is; undefined if there is none, or if it has not been checked yet. */
   streamUsage(): StreamUsage | undefined {
     return this.#link?.streamUsage;
   }

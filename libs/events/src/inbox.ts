@@ -46,8 +46,9 @@ const pruneBatch = 5_000;
 const retentionWithoutPositionDays = 30;
 
 /**
- * SQL, with `inboxParameters` and the event's instant `$7`: whether it is a copy of an event that was taken so long ago
- * that its row is gone. By the clock of the database, by which rows go. What was given up as lost was not taken.
+ * SQL, with `inboxParameters` and the event's instant `$7`: whether it is a copy of an event that was handled so long
+ * ago that its row has been removed. Uses the clock of the database, which also removes rows. Events that were given up
+ * as lost were not handled.
  */
 const isForgotten = `$7::timestamptz < now() - ${retentionDays - 1} * interval '1 day'
   AND EXISTS (SELECT FROM event_progress WHERE consumer = $1 AND publisher = $3 AND event_name = $4 AND position >= $5)

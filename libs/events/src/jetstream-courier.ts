@@ -160,7 +160,7 @@ class JetStreamLink implements CourierLink {
     await this.stopDelivering();
   }
 
-  /** Not ready until stream and consumers have been seen to anew, on a connection that stands. Tries for ever. */
+  /** Not ready until stream and consumers are set up on the present connection. Retries without limit. */
   private recover(): void {
     if (this.#closing.signal.aborted) return;
     this.#ready = false;

@@ -20,11 +20,9 @@ export interface JetStreamSettings {
   readonly stream: string;
   /** How long the stream recognises the id of an event. Beyond it the inbox does. */
   readonly duplicateWindowMs: number;
-  /**
-   * Size at which the stream refuses further events. Unless given, what an operator has set on it holds, or else 1 GiB.
-   */
+  /** Size at which the stream rejects further events. Default: the operator's setting of the stream, else 1 GiB. */
   readonly maxBytes?: number;
-  /** Copies of the stream in a cluster, 1 to 5. Unless given, what an operator has set on it holds, or else 1. */
+  /** Copies of the stream in a cluster, 1 to 5. Default: the operator's setting of the stream, else 1. */
   readonly replicas?: number;
   /** A delivery that shows no sign of life for so long is made again, to any process. */
   readonly ackWaitMs: number;

@@ -17,12 +17,12 @@ export interface RecoveryRules {
 
 export const defaultRecoveryRules: RecoveryRules = { checkEveryMs: 15_000, graceMs: 5_000 };
 
-/** A publisher that has not answered for so long is told of in the log: what is missing meanwhile is not seen. */
+/** A publisher that has not answered for this time is logged, since missing events stay undetected meanwhile. */
 const silentMs = 60_000;
 /** After the first look; doubled from look to look. */
 const firstPauseMs = 1_000;
 
-/** A consumer, and who publishes each event that it takes; undefined where any service may. */
+/** A consumer, and the publisher of each event that it handles; undefined if any service may publish it. */
 export interface Awaiting {
   readonly consumer: EventConsumer;
   readonly events: readonly { readonly name: string; readonly publisher: string | undefined }[];
@@ -148,7 +148,7 @@ export class MissingEvents {
     await this.received.begin(sequence, forgotten_up_to);
   }
 
-  /** Asks for the events of a gap, page by page. Returns how many of them could not be taken, or were lost for good. */
+  /** Fetches the events of a gap, page by page. Returns how many could not be handled, or are lost. */
   private async fill(consumer: EventConsumer, sequence: Sequence, gap: Gap): Promise<number> {
     const { after, upTo = Infinity } = gap;
     let [found, left] = [0, 0];

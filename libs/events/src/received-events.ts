@@ -32,7 +32,7 @@ const mostGaps = 20;
 
 const ofSequence = 'consumer = $1 AND publisher = $2 AND event_name = $3';
 
-/** What a service's inbox says of sequences of events: up to where each is complete, and which events are missing. */
+/** Tracks in a service's inbox up to where each sequence of events is complete, and which events are missing. */
 export class ReceivedEvents {
   constructor(private readonly dataSource: DataSource) {}
 
@@ -53,8 +53,8 @@ export class ReceivedEvents {
   }
 
   /**
-   * Looks through what came after `from`, records up to where it is complete, and tells what is not. A gap counts once
-   * the event behind it came `graceMs` ago.
+   * Scans the events after `from`, records up to where they are complete, and returns the gaps. A gap counts once the
+   * event after it is `graceMs` old.
    */
   async look(sequence: Sequence, from: number, graceMs: number): Promise<Received> {
     const rows = await this.dataSource.query<{ reached: number; last: number; gaps: Gap[] | null }[]>(
@@ -85,8 +85,8 @@ export class ReceivedEvents {
   }
 
   /**
-   * Gives up a gap that begins where the sequence is complete. Returns whether it does. The gap is remembered: the
-   * broker may hold what the publisher has forgotten, and what it brings late was never taken.
+   * Gives up the gap that follows the complete part of the sequence. Returns whether there is one. The gap is recorded:
+   * the broker may still deliver events that the publisher no longer has, and these were never handled.
    */
   async giveUp(sequence: Sequence, after: number, upTo: number): Promise<boolean> {
     const rows = await this.dataSource.query<object[]>(

@@ -54,7 +54,7 @@ export function room(profile: Shape, occupied: bigint): number {
   return count;
 }
 
-/** Intervals of one size: whoever takes the one that ends first, again and again, takes the most of them. */
+/** Intervals of one size: repeatedly taking the one that ends first takes the most of them. */
 function firstFree(profile: Shape, occupied: bigint, limit: number): number[] {
   const { masks } = knownOf(profile);
   const taken: number[] = [];

@@ -4,12 +4,12 @@ import type { Answer, Request } from './rpc-server.js';
 export type Responder = (request: Request, respond: (answer: Answer) => void) => void;
 type Listener = (json: string) => void;
 
-/** Where the services of one process meet: it takes the place of NATS, and like it carries JSON and nothing else. */
+/** Connects the services of one process in place of NATS. Like NATS it carries only JSON. */
 export class InProcessBus {
   readonly #responders = new Map<string, Responder>();
   readonly #listeners = new Map<string, Set<Listener>>();
 
-  /** Registers what answers a subject; throws where something does already. Returns the way to stop. */
+  /** Registers the handler of a subject; throws if it already has one. Returns a function that removes it. */
   serve(subject: string, responder: Responder): () => void {
     if (this.#responders.has(subject)) throw new Error(`${subject} already has a handler.`);
     this.#responders.set(subject, responder);

@@ -6,7 +6,7 @@ const contextHeader = 'Atoll-Context';
 /** Of requests, broadcasts, answers and events alike. */
 export const signatureHeader = 'Atoll-Signature';
 
-/** The signature that a message bears, checked or not; empty where it bears none. */
+/** The signature of a message, unverified; empty if it has none. */
 export function signatureOf(message: Msg): string {
   return message.headers?.get(signatureHeader) ?? '';
 }

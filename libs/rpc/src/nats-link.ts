@@ -131,8 +131,8 @@ export class NatsLink {
   }
 
   /**
-   * Resolves when the server has taken everything published so far; at once while NATS is away, and after 2 s where it
-   * is frozen.
+   * Resolves when the server has received everything published so far; at once while NATS is unavailable, and after 2 s
+   * if it is frozen.
    */
   async flush(): Promise<void> {
     const flushed = this.connection?.flush().catch(() => undefined);

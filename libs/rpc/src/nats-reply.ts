@@ -45,7 +45,7 @@ export class ReplySender {
     private readonly signer: Signer,
   ) {}
 
-  /** Sends an answer, in parts if it must be. Throws where the receiver went away between two windows of parts. */
+  /** Sends a response, in parts if it is large. Throws if the receiver disappeared between two windows of parts. */
   async send(connection: NatsConnection, asked: Asked, answer: Answer): Promise<void> {
     const kind: AnswerKind = answer.error ? 'error' : 'json';
     const json = answer.error ? JSON.stringify(answer.error.toWire()) : answer.json;

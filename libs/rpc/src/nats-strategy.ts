@@ -82,8 +82,8 @@ export class NatsStrategy extends RpcServer {
   }
 
   /**
-   * What is refused is not answered: the inbox belongs to whoever made the request first, and no refusal could be bound
-   * to it.
+   * Refused messages get no response: the inbox belongs to the original caller, and a refusal could not be bound to its
+   * request.
    */
   #receive(subject: string, handler: MessageHandler, message: Msg): void {
     const { reply: inbox } = message;

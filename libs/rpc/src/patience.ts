@@ -7,8 +7,7 @@ export function after(timeMs: number, callback: () => void): NodeJS.Timeout {
 }
 
 /**
- * Waits for `work`, but not longer than `timeMs`; false where it was not done by then. Throws what `work` throws in
- * time.
+ * Waits for `work` for at most `timeMs`; false if it was not done by then. Throws any error of `work` within that time.
  */
 export async function inTime(work: Promise<unknown>, timeMs: number): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;

@@ -26,7 +26,7 @@ export interface RpcServerOptions {
   handleOnce?: <T>(call: SignedCall, handle: () => Promise<T>) => Promise<T | undefined>;
 }
 
-/** What makes a call over the network this call: its signature, and until when it is taken. */
+/** Identifies a call over the network: its signature, and its expiry. */
 interface SignedCall {
   nonce: string;
   /** Epoch milliseconds. */

@@ -44,10 +44,10 @@ export class WholeListings {
   constructor(private readonly maxBytes = maxReplyBytes) {}
 
   /**
-   * Resolves with the JSON of `{data}`. `owner` names whose listings take turns. Throws `too_many_requests` where it
-   * has waited for those for too long, `unavailable` where it has for the large ones of others, `deadline_exceeded`
-   * where its time is over between two slices, `invalid_input` that names `limit` where it becomes larger than an
-   * answer may be, and what `listing` throws.
+   * Resolves with the JSON of `{data}`. Listings of the same `owner` take turns. Throws `too_many_requests` if it
+   * waited too long for its turn, `unavailable` if it waited too long for large listings of others,
+   * `deadline_exceeded` if its deadline passes between two slices, `invalid_input` that names `limit` if it becomes
+   * larger than a response may be, and any error of `listing`.
    */
   async make<List extends { data: object[] }>(
     owner: string,

@@ -50,7 +50,7 @@ export class Sealer {
     return `${id}:${randomBytes(keyBytes).toString('base64')}`;
   }
 
-  /** `purpose` says where the value belongs, such as `gpuaas.cluster:12`; opening needs the same. */
+  /** `purpose` binds the value to its place, such as `gpuaas.cluster:12`; decryption needs the same. */
   seal(secret: string | Uint8Array, purpose: string): string {
     const nonce = randomBytes(nonceBytes);
     const cipher = createCipheriv(algorithm, this.#keyOf(this.#current), nonce, { authTagLength: tagBytes });
@@ -77,10 +77,7 @@ export class Sealer {
     }
   }
 
-  /**
-   * How every value begins that is sealed under the first key. Seal what begins otherwise again before its key is taken
-   * away.
-   */
+  /** Prefix of every value that is sealed under the first key. Reseal other values before you remove their key. */
   get currentPrefix(): string {
     return `${form}.${this.#current}.`;
   }

@@ -9,9 +9,9 @@ import { createServer } from 'node:net';
 const anyPorts = { first: 10_000, count: 11_000 };
 
 /**
- * The port, or a free one in place of 0. Throws where it is taken, where this user may not open it, and where `host` is
- * no address of this machine. Called before anything is started, so that nothing has to be undone; `command` is what to
- * try again with another port.
+ * Returns the port, or a free one for 0. Throws if it is in use, if this user may not open it, or if `host` is not an
+ * address of this machine. Called before anything is started, so that nothing has to be undone; `command` is the
+ * command to repeat with another port.
  */
 export async function requireFreePort(port: number, host: string, command: string): Promise<number> {
   for (;;) {

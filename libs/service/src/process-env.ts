@@ -51,14 +51,11 @@ export class ServiceEnv extends BusEnv {
   @RequestDeadline()
   ATOLL_DEADLINE_MS: number = defaultDeadlineMs;
 
-  /**
-   * Size in MiB at which the event stream takes no more. What an operator has set on the stream, else 1024, unless
-   * given.
-   */
+  /** Maximum size of the event stream in MiB. Default: the operator's setting of the stream, else 1024. */
   @WholeNumber({ min: 16, max: mostOfAny, unit: 'MiB', optional: true })
   ATOLL_EVENTS_MAX_MIB: number | undefined = undefined;
 
-  /** Copies of the event stream in a cluster of NATS. What an operator has set on the stream, else 1, unless given. */
+  /** Copies of the event stream in a cluster of NATS. Default: the operator's setting of the stream, else 1. */
   @IsOptional()
   @IsIn(['1', '3', '5'], { message: 'ATOLL_EVENTS_REPLICAS must be 1, 3 or 5' })
   ATOLL_EVENTS_REPLICAS: string | undefined = undefined;

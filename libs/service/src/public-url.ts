@@ -1,8 +1,6 @@
 import { Matches } from 'class-validator';
 
-/**
- * Where `npm start` is reached unless told otherwise: by its name, since passkeys are for names and not for addresses.
- */
+/** Default public URL of `npm start`: a host name, since passkeys do not work with IP addresses. */
 export const defaultPublicUrl = 'http://localhost:3000';
 
 /**

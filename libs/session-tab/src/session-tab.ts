@@ -58,8 +58,8 @@ export class NoSession extends Error {
 }
 
 /**
- * Thrown by `start` and `fetch` where a refresh failed for the moment, and the session may go on. `refusal` says what
- * the server said; it is left out where nothing answered.
+ * Thrown by `start` and `fetch` if a refresh failed temporarily and the session may still be valid. `refusal` is the
+ * server's response; it is left out if there was none.
  */
 export class RefreshFailed extends Error {
   override readonly name = 'RefreshFailed';
@@ -120,8 +120,8 @@ export class SessionTab {
   }
 
   /**
-   * For a new tab: takes part in the browser's session, if there is one. Throws `RefreshFailed` where that cannot be
-   * told yet.
+   * For a new tab: joins the browser's session, if there is one. Throws `RefreshFailed` if that cannot be determined
+   * yet.
    */
   async start(): Promise<void> {
     await this.#refresh().catch((error: unknown) => {

@@ -17,7 +17,9 @@ export interface DialOptions {
 
 const defaultConnectMs = 5_000;
 
-/** Where clouds serve the credentials of a machine to whoever asks on it. Never dialled, whatever is allowed. */
+/**
+ * Addresses at which clouds serve a machine's credentials to any process on it. Never dialled, whatever the settings.
+ */
 const metadataAddresses: ReadonlySet<string> = new Set([
   '169.254.169.254',
   '169.254.170.2',

@@ -14,7 +14,7 @@ export interface SshTarget {
   readonly port: number;
   readonly user: string;
   readonly credential: SshCredential;
-  /** `SHA256:…`; null: whatever key the host shows is taken, and told as `hostKey`. */
+  /** `SHA256:…`; null accepts any key of the host, and returns it as `hostKey`. */
   readonly hostKey: string | null;
 }
 

@@ -55,7 +55,7 @@ export class TeamDirectory {
     await applyUpdate(manager, update);
   }
 
-  /** A consumer of its own: it drains what was published before an upgrade, beside the consumer of updates. */
+  /** A separate consumer: it drains events published before an upgrade, in parallel to the consumer of updates. */
   @OnEvent(teamChanged, { consumer: 'team-directory' })
   async onTeamChanged(team: TeamChanged, { manager }: EventDelivery): Promise<void> {
     await applyUpdate(manager, updateOf(team));
@@ -114,7 +114,7 @@ export class TeamDirectory {
     return found;
   }
 
-  /** What the owner knows of this is known here afterwards. Throws `unavailable` where the owner is away. */
+  /** Copies what the owner knows of this. Throws `unavailable` if the owner does not respond. */
   private async ask(asked: LookUpTeams): Promise<void> {
     const { updates } = await this.rpc.call(
       teamDirectory.lookUp,

@@ -44,9 +44,9 @@ export class TeamGate {
   }
 
   /**
-   * Within the transaction that gives, after `requireGrowth`: until it ends, nobody is told that the team, or the
-   * workspace, holds nothing. Throws `conflict` where that has been told, and `team_suspended` where the team was
-   * suspended while the call waited.
+   * Called in the transaction that grants something, after `requireGrowth`: until it ends, this service does not answer
+   * that the team, or the workspace, holds nothing. Throws `conflict` if it has already answered so, and
+   * `team_suspended` if the team was suspended while the call waited.
    */
   async holdOpen(manager: EntityManager, caller: Caller, teamId: string, workspaceId: string): Promise<void> {
     const [refusal] = await this.holdAllOpen(manager, [{ caller, teamId, workspaceId }]);

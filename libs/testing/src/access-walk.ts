@@ -3,7 +3,7 @@ import { teamRoles, type Operation, type TeamRole, type UserCaller } from '@atol
 import { newId } from '@atoll/database';
 import { memberOf } from './service-under-test.js';
 
-/** Who may do what, as the documentation of roles has it; not read from the code that decides. */
+/** Permissions as documented, independent of the code that enforces them. */
 const rolesThatMay = {
   readTeam: teamRoles,
   readBilling: ['team_owner', 'team_admin', 'billing_viewer'],
@@ -26,7 +26,7 @@ export interface AccessWalk<Place> {
   /** In an order in which each can be done after the ones before. */
   readonly operations: Readonly<Record<string, AccessRule<Place>>>;
   /**
-   * Where operations give something to a team: how the service is told that the team is suspended, and what the team
+   * For operations that grant something to a team: how the service learns that the team is suspended, and what the team
    * may still do besides reading.
    */
   readonly suspension?: { readonly begin: (place: Place) => Promise<unknown>; readonly permits: readonly string[] };
@@ -35,7 +35,7 @@ export interface AccessWalk<Place> {
 /** How a member may call: by a key to the team, or by a session, which opens all teams of its user. */
 const ways = ['key', 'session'] as const;
 
-/** A member of the team. One who calls by a session owns another team besides, of which nothing may show. */
+/** A member of the team. One who calls with a session also owns another team, of which nothing may be visible. */
 function callerBy(way: (typeof ways)[number], teamId: string, role: TeamRole): Partial<UserCaller> {
   if (way === 'key') return memberOf(teamId, role);
   const teams = [
@@ -45,7 +45,7 @@ function callerBy(way: (typeof ways)[number], teamId: string, role: TeamRole): P
   return { ...memberOf(teamId, role), scope: 'user', credential: { kind: 'session', id: newId() }, teams };
 }
 
-/** What an authorised call may come to in a place where something is lacking. */
+/** Possible outcomes of an authorised call if something that it needs is missing. */
 const unfulfilled = new Set(['conflict', 'unavailable', 'insufficient_capacity', 'spec_mismatch', 'not_supported']);
 
 async function outcomeOf(call: Promise<unknown>): Promise<string> {

@@ -1,9 +1,6 @@
 import type { LoggerService } from '@nestjs/common';
 
-/**
- * What the code under test has logged as error or fatal and no spec has looked at yet, and what the running spec says
- * of it.
- */
+/** Lines that the code under test has logged as error or fatal, and the patterns that the running spec expects. */
 interface ErrorLog {
   lines: string[];
   expected: RegExp[];

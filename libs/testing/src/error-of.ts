@@ -1,6 +1,6 @@
 import { isAppError, type AppError } from '@atoll/errors';
 
-/** What a call failed of. Throws where it did not, or failed of something that is no AppError. */
+/** The AppError of a failed call. Throws if the call succeeded or failed with another error. */
 export async function errorOf(call: Promise<unknown>): Promise<AppError> {
   const error: unknown = await call.then(
     () => undefined,

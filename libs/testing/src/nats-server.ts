@@ -97,7 +97,7 @@ async function startOnFreePort(files: Files): Promise<{ child: ChildProcess; por
   }
 }
 
-/** Resolves when the server takes connections, which it tells by writing the file of its ports. */
+/** Resolves when the server accepts connections: it then writes the file with its ports. */
 async function start({ binary, folder, storeDir }: Files, port: number): Promise<ChildProcess> {
   const flags = [
     '-a',

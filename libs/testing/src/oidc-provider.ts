@@ -51,7 +51,7 @@ export class OidcProvider {
     return provider;
   }
 
-  /** Starts anew with another key, as a provider does that replaces its keys. It forgets who is logged in. */
+  /** Restarts with another key, like a provider that rotates its keys. All sessions are lost. */
   async rotate(): Promise<void> {
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const key = { ...privateKey.export({ format: 'jwk' }), kid: randomUUID(), use: 'sig', alg: 'ES256' };

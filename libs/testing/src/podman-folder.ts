@@ -159,7 +159,7 @@ export function removePodmanFolder({ path, podman: [program, ...flags], env }: P
   });
 }
 
-/** Podman refuses to remove a container on whose network another one stands that ends at that very moment. */
+/** Podman refuses to remove a container while another one on its network is ending. */
 function repeat(attempt: () => void): void {
   for (let left = 100; ; left -= 1) {
     try {

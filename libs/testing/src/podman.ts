@@ -40,7 +40,7 @@ export interface Podman {
   stop(): Promise<void>;
 }
 
-/** What this machine lacks for `startPodman`, a sentence for `describeWhere`; undefined where nothing is missing. */
+/** What this machine lacks for `startPodman`, as a sentence for `describeWhere`; undefined if nothing is missing. */
 export function podmanLacks(): string | undefined {
   if (process.platform !== 'linux') return 'Podman runs on Linux only';
   if (process.getuid?.() !== 0) return 'these specs need root';
@@ -58,7 +58,7 @@ function isInstalled(name: string): boolean {
   return folders.some((folder) => existsSync(join(folder, name)));
 }
 
-/** Starts a Podman service. Where `stop` is not come to, it ends with its run of Jest, or with this process. */
+/** Starts a Podman service. Without `stop` it ends with the Jest run, or with this process. */
 export async function startPodman(options: PodmanOptions = {}): Promise<Podman> {
   const folder = createPodmanFolder(imageStore, options);
   // For benches: the `process` that Jest gives to specs emits no `exit`.

@@ -15,7 +15,7 @@ export interface ServiceUnderTestOptions<Settings extends object> {
   readonly settings?: Partial<Settings>;
   /** In place of providers of the service's module, such as drivers. */
   readonly providers?: readonly Provider[];
-  /** Where the service meets its neighbours; stand-ins may serve operations on it before the service starts. */
+  /** The bus between the service and its neighbours; fakes may register operations on it before the service starts. */
   readonly bus?: InProcessBus;
   /** Names of the events that `events` collects. */
   readonly listensTo?: readonly string[];

@@ -14,7 +14,7 @@ export class Containers {
     private readonly names: Names,
   ) {}
 
-  /** null where there is none. Throws `invalid` where the name belongs to a container that is not ours. */
+  /** null if there is none. Throws `invalid` if the name belongs to a container of somebody else. */
   async find(name: string, signal: AbortSignal): Promise<ContainerAnswer | null> {
     try {
       const found = await this.engine.json<ContainerAnswer>({

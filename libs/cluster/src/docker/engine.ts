@@ -54,7 +54,7 @@ export class Engine {
     this.#connection = new EngineConnection(address);
   }
 
-  /** The answer as JSON; null where it is empty, and where there was nothing to change (304). */
+  /** The response as JSON; null if it is empty, or if nothing had to change (304). */
   async json<T>(call: EngineCall): Promise<T> {
     return within(call, async (signal) => {
       const reply = await this.#send(call, signal, 'call');

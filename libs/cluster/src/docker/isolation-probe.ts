@@ -22,7 +22,7 @@ error_log stderr crit;
 events { worker_connections 16; }
 stream { server { listen ${port}; return ""; } }`;
 const listen = ['sh', '-c', 'echo "$1" >/tmp/nginx.conf; exec nginx -e stderr -c /tmp/nginx.conf', 'sh', configuration];
-/** Ends with 1 where a connection opens, with 0 where none does: Debian has bash and no nc, Alpine the other. */
+/** Exits with 1 if a connection opens, with 0 if none does. Debian has bash but no nc, Alpine the reverse. */
 const dial = (host: string): string[] => [
   'sh',
   '-c',
@@ -145,10 +145,7 @@ export class IsolationProbe {
     });
   }
 
-  /**
-   * Two networks of which one seems to reach the other; false where there are none among those of this look, null where
-   * it cannot be said.
-   */
+  /** Two networks, one of which seems to reach the other; false if this test found none, null if the test failed. */
   async #look(keepers: readonly Keeper[], signal: AbortSignal): Promise<Pair | false | null> {
     const look = lookAround(keepers, this.#lastName, triedAtOnce);
     if (!look) return false;

@@ -175,7 +175,7 @@ export class Names {
     return labels?.[label.installation] === this.installationId;
   }
 
-  /** The object of the port that carries these labels; null where it is none, or another installation's. */
+  /** The object that these labels describe; null if they describe none, or one of another installation. */
   refOf(labels: Labels | null | undefined): ObjectRef | null {
     const { [label.kind]: kind = '', [label.id]: id, [label.run]: run, [label.team]: teamId = '' } = labels ?? {};
     if (!this.isOurs(labels) || !kinds.has(kind) || !id || !/^\d+$/.test(run ?? '')) return null;

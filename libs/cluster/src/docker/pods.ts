@@ -64,8 +64,9 @@ export class Pods {
   }
 
   /**
-   * An engine creates a container although nobody waits for the answer any more. So its creation is waited for when the
-   * caller has given up, too: nobody else would remove it soon where the run was stopped meanwhile.
+   * An engine creates a container even if the caller no longer waits for the response. So this waits for the creation
+   * even after the caller has given up: otherwise a container of a run that was stopped meanwhile would stay for
+   * minutes.
    */
   async #createAndStart({ pod, network, mounts, isWanted }: Creation, signal: AbortSignal): Promise<void> {
     const { containers, names, engine } = this.parts;

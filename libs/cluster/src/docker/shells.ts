@@ -32,7 +32,7 @@ while kill -0 "$1" 2>/dev/null && [ $n -lt 25 ]; do sleep 0.2 || break; n=$((n+1
 const gesturesAtOnce = 4;
 /** For a resize: no longer than somebody would wait for it. */
 const resizeMs = 5_000;
-/** Docker ends a terminal's session at these keys, ctrl-p ctrl-q unless others are named. Podman takes none. */
+/** Docker detaches a terminal at these keys, by default ctrl-p ctrl-q. Podman has no such keys. */
 const detachKeys: Record<EngineKind, string> = { docker: 'ctrl-@,ctrl-^,ctrl-@,ctrl-^', podman: '' };
 
 /** Shells in pods by exec. The image needs `sh`. */

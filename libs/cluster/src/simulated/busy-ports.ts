@@ -1,8 +1,8 @@
 import { createServer } from 'node:net';
 
 /**
- * The code of a listener's error where something else has the port. Any other, such as that of a wrong address, is the
- * same with every port.
+ * The code of a listener's error if the port is in use. Other errors, such as a wrong address, do not depend on the
+ * port.
  */
 export const portTaken = 'EADDRINUSE';
 

@@ -109,7 +109,7 @@ export function contextFor(tls: { certificate: string; key: string } | null): Se
   return tls && createSecureContext({ cert: tls.certificate, key: tls.key });
 }
 
-/** What comes meanwhile waits in the socket. Throws where the connection breaks. */
+/** Data that arrives meanwhile waits in the socket. Throws if the connection breaks. */
 async function welcome(socket: Socket, behind: Behind): Promise<void> {
   const name = await behind.echoes();
   if (socket.destroyed) return;

@@ -23,7 +23,7 @@ export class SimulatedAnswers {
   constructor(private readonly store: SimulatedStore) {}
 
   /**
-   * The name of the pod that runs now, whose log gets a line of the request; null where none does, or is asked for more
+   * The name of the running pod, whose log gets a line for the request; null if none runs, or if it gets more requests
    * than it can answer.
    */
   async respond(asked: Asked, request: string): Promise<string | null> {
@@ -36,7 +36,7 @@ export class SimulatedAnswers {
     return answer.promise;
   }
 
-  /** The name of the pod where it sends back what it receives; null otherwise. */
+  /** The name of the pod if it echoes its input; null otherwise. */
   async echoes(asked: Asked): Promise<string | null> {
     const echoing = () => this.statements.run(() => this.echoing(asked));
     return this.pods.run(echoing, { key: keyOf(asked) }).catch(() => null);

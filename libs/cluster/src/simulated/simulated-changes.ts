@@ -15,7 +15,7 @@ interface Change {
   /** null in the last row. */
   key: string | null;
   now: Date;
-  /** In the last row: milliseconds until the next change of a run; null where none is known. */
+  /** In the last row: milliseconds until the next change of a run; null if none is known. */
   next_ms: number | null;
 }
 

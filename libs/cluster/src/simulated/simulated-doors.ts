@@ -104,7 +104,7 @@ export class SimulatedDoors {
   }
 }
 
-/** By the code of the listener's error: another port helps only where this one is taken. */
+/** Depends on the code of the listener's error: another port helps only if this one is in use. */
 function troubleOf(code: string): Trouble {
   if (code === portTaken) return { code: 'port_in_use', message: 'Something else on the host listens on this port.' };
   return { code: 'unreachable', message: 'The cluster cannot listen on its public address at the moment.' };

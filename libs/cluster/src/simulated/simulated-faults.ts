@@ -3,8 +3,8 @@ import { ClusterError } from '../cluster-error.js';
 import { tables, type SimulatedStore } from './simulated-store.js';
 
 /**
- * What befalls the call of a driver: `hang` has no end, `slow` takes two seconds, `away` is a cluster without an
- * answer, `refuse` one that refuses.
+ * Fault of a driver call: `hang` never ends, `slow` takes two seconds, `away` is a cluster that does not respond,
+ * `refuse` one that refuses.
  */
 export type SimulatedFault = 'hang' | 'slow' | 'away' | 'refuse';
 /** A method of the driver, or all of them. */

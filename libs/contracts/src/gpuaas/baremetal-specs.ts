@@ -38,7 +38,7 @@ export class BaremetalHostSpecs extends HostSize {
 }
 
 /**
- * What a request asks for: text matches ignoring case, a number means "at least", and what is left out does not matter.
+ * Requirements of a request: text matches ignoring case, a number means "at least", and omitted fields match anything.
  */
 export class BaremetalRequirements {
   @Text({ ...aGpuModel, optional: true })

@@ -167,7 +167,7 @@ export class PodWorkloadChanged extends PodStart {
   reason!: string | null;
 }
 /**
- * `stopping`: by somebody else than the pods service, such as an unsubscription with `force`; it waits for `end`, until
- * 75 s after the last one of its team, and an hour at most.
+ * `stopping`: stopped by another service than pods, for example by an unsubscription with `force`. It waits for `end`
+ * until 75 s after the last one of its team, and at most an hour.
  */
 export const podWorkloadChanged = event('gpuaas.pod_workload_changed', PodWorkloadChanged);

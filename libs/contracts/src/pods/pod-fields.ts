@@ -9,7 +9,7 @@ export const dnsLabelHint = 'a DNS label: lower-case letters, digits and hyphens
 const maxVariables = 200;
 const maxValue = 8_192;
 const variableName = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
-/** What the platform and the container runtime set, or what changes which code runs before the image's own. */
+/** Variables that the platform or the container runtime sets, or that change which code runs before the image's own. */
 const reservedVariable = /^(?:NVIDIA_|LD_|ATOLL_)|^CUDA_VISIBLE_DEVICES$/i;
 
 /** Arguments of a process, each a text without NUL. */

@@ -51,7 +51,7 @@ export class FindMembers extends TeamPath {
   search?: string;
 }
 
-/** A member with what a list of people shows. Of the account of a person who has not accepted, nothing. */
+/** A member as shown in a list of people. Shows nothing of the account of a person who has not accepted yet. */
 export class FoundMember extends TeamMember {
   @Instant()
   created_at!: string;
@@ -162,7 +162,7 @@ export const teamBatches = contract('teams.batches', {
   workspaces: operation(FindWorkspaces, FoundWorkspaces),
   /** As `teams.delete` with force; a team that was deleted before is no error to a platform_admin. */
   end: operation(TeamPath, TeamDeletion),
-  /** A one-time link for a user who is created, and made a member, where need be. For a platform_admin. */
+  /** Creates a one-time link for a user; creates the user and the membership if needed. Requires platform_admin. */
   welcome: operation(WelcomeUser, WelcomedUser),
   /** The first password of a user; `conflict` where there is one. For a platform_admin. */
   onboard: operation(OnboardUser, Nothing),

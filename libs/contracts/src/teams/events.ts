@@ -116,7 +116,7 @@ export class WorkspaceDeletionRequested extends TeamDeletionRequested {
 /** Every service of `deletionHolders` answers with `teamDeletionAnswered` what the team holds in this workspace. */
 export const workspaceDeletionRequested = event('teams.workspace_deletion_requested', WorkspaceDeletionRequested);
 
-/** What was asked comes to nothing: whoever said that nothing is held, and takes nothing new therefore, may again. */
+/** The deletion was cancelled: services that answered that they hold nothing may grant new resources again. */
 export const deletionCalledOff = event('teams.deletion_called_off', TeamDeletionRequested);
 
 export class TeamDeletionAnswered {

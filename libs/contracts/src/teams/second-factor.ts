@@ -5,7 +5,7 @@ import { Names, Uuid } from '../id-fields.js';
 import { Nothing } from '../page.js';
 import { OpenedSession, SessionOrigin } from './session.js';
 
-/** What an authenticator app takes: the secret, and the same as the address of a QR code. */
+/** Input of an authenticator app: the secret, also as the URI of a QR code. */
 export class NewSecondFactor {
   @Text({
     max: 128,

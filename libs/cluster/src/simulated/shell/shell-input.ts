@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { LineDiscipline } from './line-discipline.js';
 
-/** Where a shell reads its lines, and the programs that it runs read what follows. */
+/** The input from which a shell reads its lines, and its programs the rest. */
 export interface ShellInput {
   /** null at the end of the input, and when the signal is aborted. */
   next(signal: AbortSignal): Promise<string | null>;
@@ -11,7 +11,7 @@ export interface ShellInput {
 }
 
 const longestLineBytes = 65_536;
-/** Keys that a terminal takes before other work of the process has a turn, and before what they echo is shown. */
+/** Keys that a terminal processes before it yields to other work, and before it shows their echo. */
 const keysOfTurn = 1_024;
 const over: IteratorReturnResult<undefined> = { done: true, value: undefined };
 
