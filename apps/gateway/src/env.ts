@@ -24,7 +24,7 @@ export class GatewayEnv {
   @PublicUrl()
   ATOLL_PUBLIC_URL: string = defaultPublicUrl;
 
-  /** Comma-separated addresses and CIDRs of proxies whose `X-Forwarded-For` is believed; nobody's unless set. */
+  /** Comma-separated addresses and CIDRs of proxies whose `X-Forwarded-For` is trusted; default none. */
   @IpWhitelist()
   TRUSTED_PROXIES: string = '';
 

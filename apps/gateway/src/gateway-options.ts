@@ -15,7 +15,7 @@ export interface GatewayOptions {
   metrics: Registry;
   /** Addresses and CIDRs whose `X-Forwarded-For` is trusted. Default none. */
   trustedProxies?: readonly string[];
-  /** Where people reach the platform: the origin whose pages may log in. `http://localhost:3000` unless given. */
+  /** Public URL of the platform: the origin whose pages may log in. Default `http://localhost:3000`. */
   publicUrl?: string;
   /** `off` for benchmarks and tests. */
   limits?: Partial<Limits> | 'off';
@@ -31,7 +31,7 @@ export interface GatewayOptions {
   /** What `/readyz` asks besides the bus. */
   readinessChecks?: readonly ReadinessCheck[];
   /**
-   * Where the built console is; beside the built gateway unless given. Where there is none, `/` leads to the
+   * Folder of the built console; default: beside the built gateway. Without a console, `/` redirects to the
    * documentation.
    */
   consoleFolder?: string;

@@ -115,7 +115,7 @@ export class GpuaasSettings {
   @Text(hostName)
   dockerPublicHost: string = '127.0.0.1';
 
-  /** Image of doors and of connections into pods, which deploy/door builds, where a cluster names none. */
+  /** Default image of doors and of connections into pods, built from deploy/door. */
   @Variable('ATOLL_DOOR_IMAGE')
   @Text(imageReference)
   doorImage: string = 'localhost/atoll-door:1';

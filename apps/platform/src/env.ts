@@ -20,7 +20,7 @@ export class PlatformEnv extends HttpEnv {
   ATOLL_DEADLINE_MS: number = defaultDeadlineMs;
 }
 
-/** Where settings are read: the environment, and the secrets of the data folder where it has none. */
+/** Source of settings: the environment, then the secrets of the data folder. */
 export function settingsSource(dataDir: string): NodeJS.ProcessEnv {
   const given = Object.fromEntries(Object.entries(process.env).filter(([, value]) => value !== ''));
   if (given.ATOLL_KEY_PEPPER && given.ATOLL_SEAL_KEYS) return given;

@@ -59,9 +59,7 @@ const subscriptionStatement = `
   ${withLatest('v_ram', `attributes -> 'v_ram_gb'`, `${hasProfile} AND ${isNumber('v_ram_gb')}`)}
   GROUP BY resource_no`;
 
-/**
- * No index holds the facts with a region, since nearly all have one; where none of the team's has, none is looked at.
- */
+/** There is no index of the facts with a region, since nearly all have one; a team without any is skipped. */
 const volumeStatement = `
   SELECT resource_no::integer - 1 AS "resourceNo", ${latestOf('name')} AS name, ${latestOf('region')} AS "regionId", ${latestOf('used')} AS "usedSizeInGb"
   FROM ${asked}

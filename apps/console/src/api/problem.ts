@@ -89,8 +89,7 @@ const advice: Record<string, string> = {
 };
 
 /**
- * What a person can do about it; undefined where the detail says all. A refusal has many reasons, of which a role is
- * one.
+ * Advice for the user; undefined if the detail says enough. A refusal has many possible reasons; a role is only one.
  */
 export function adviceFor({ code, detail }: Problem): string | undefined {
   if (code === 'forbidden' && !detail.startsWith('The role ')) return undefined;

@@ -3,7 +3,7 @@ import { asProblem, isPassing } from './problem.js';
 
 const maxTries = 3;
 
-/** What is read stays on the page while it is read again; only what passes by itself is tried again. */
+/** Old data stays on the page during a refetch; only temporary failures are retried. */
 export const queryClient = new QueryClient({
   defaultOptions: {
     queries: {

@@ -46,7 +46,7 @@ interface GpuFacts {
   tenants: readonly { subscription_id: string | null; workload_id: string | null }[];
 }
 
-/** How many slots the drawing has: what is held is never outside of it, even where the pool is not known. */
+/** Number of slots in the drawing: enough for all held slices, even if the pool is unknown. */
 function slotsOf({ board, mode, slices, tenants }: GpuFacts, pool: PoolTerms | undefined): number {
   const held = mode === 'Temporal' ? tenants.length : Math.max(0, ...slices.map(({ start, size }) => start + size));
   const memorySlices = boardNamed(board)?.memorySlices ?? 0;
@@ -55,7 +55,7 @@ function slotsOf({ board, mode, slices, tenants }: GpuFacts, pool: PoolTerms | u
   return Math.max(held, mode === 'Temporal' ? byTime : bySpace, 1);
 }
 
-/** What the inventory says of a GPU, as a shape; the pool tells how many slots it has where the GPU does not. */
+/** The shape of a GPU from the inventory; if the GPU has no number of slots, the pool's is used. */
 export function shapeOf(gpu: GpuFacts & { reason?: string | null; slots?: number }, pool?: PoolTerms): GpuShape {
   const turns = gpu.tenants.map(({ subscription_id, workload_id }, at): HeldPart => ({
     holder: subscription_id,

@@ -1,7 +1,7 @@
 import { Button } from './button.js';
 import { say } from './toasts.js';
 
-/** Copies a text. `name` says what it is: in the button where nothing else does, and when it was copied. */
+/** Copies a text. `name` describes it: as the label of a button without text, and in the confirmation. */
 export function Copy({ name, value, label = 'Copy' }: { name: string; value: string; label?: string }) {
   const copy = async () => {
     try {

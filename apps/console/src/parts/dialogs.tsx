@@ -96,10 +96,7 @@ export function DialogEmpty(reason: { title: string; children: ReactNode }) {
   );
 }
 
-/**
- * What a dialog has to read before its form stands there; while it is read, and where it cannot be, a button closes the
- * dialog.
- */
+/** Data that a dialog needs before it shows its form; while it loads, and if it fails, a button closes the dialog. */
 export function DialogLoaded<Data>(props: LoadedProps<Data>) {
   return (
     <>

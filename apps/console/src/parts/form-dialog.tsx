@@ -12,10 +12,7 @@ import { say } from './toasts.js';
 interface FormState<Values> {
   values: Values;
   set: (change: Partial<Values>) => void;
-  /**
-   * The value of a field, its change, and what the platform said of it; `path`: its name in the call, where that is
-   * another one.
-   */
+  /** The value of a field, its setter, and the platform's error for it; `path`: its name in the call, if different. */
   field: <Name extends keyof Values & string>(
     name: Name,
     path?: string,
@@ -41,8 +38,7 @@ interface DialogFormProps<Values, Result> {
   /** What comes after it, once the dialog has closed. */
   onDone?: (result: Result) => void;
   /**
-   * What takes the place of the form once it is done, such as a secret that is shown once; the dialog stays open for
-   * it.
+   * Content that replaces the form afterwards, such as a secret that is shown only once; the dialog stays open for it.
    */
   shown?: (result: Result) => ReactNode;
   children?: (form: FormState<Values>) => ReactNode;

@@ -120,7 +120,7 @@ async function tryNow<Data>(query: UseQueryResult<Data>): Promise<void> {
   await query.refetch();
 }
 
-/** What was read, or why not. What was read before stays in view, with a note, while reading it again fails. */
+/** The loaded data, or the error. If a refetch fails, the old data stays visible with a note. */
 export function Loaded<Data>({ query, height, children }: LoadedProps<Data>) {
   const { data } = query;
   // What failed is told while it is tried again, which may be a minute for a platform that asks for patience.

@@ -16,7 +16,7 @@ const listeners = new Set<Listener>();
 /** Why this tab logs out, if it does. */
 let leaving: 'logout' | 'again' = 'logout';
 
-/** The browser's session in this tab; it tells once whatever becomes of it, here or in another tab. */
+/** The browser's session in this tab; reports each change once, whether made here or in another tab. */
 const tab = new SessionTab({ onChange: followTab });
 
 function followTab(state: TabState): void {
@@ -39,7 +39,7 @@ function become(next: Session): void {
   for (const listener of listeners) listener();
 }
 
-/** Goes on with the session of this browser, where it has one. Throws `RefreshFailed` where that cannot be told yet. */
+/** Resumes the session of this browser, if it has one. Throws `RefreshFailed` if that cannot be determined yet. */
 export function resumeSession(): Promise<void> {
   return tab.start();
 }

@@ -7,7 +7,7 @@ interface RemovedPath {
   replacement: string;
 }
 
-/** Paths that are answered with 410: to `GET` always, to other methods where no route takes them. */
+/** Paths that get 410: always for `GET`, for other methods if no route matches. */
 export const removedPaths: readonly RemovedPath[] = [
   {
     path: '/api/gpuaas/{gpuaas_id}/pool-subscription',

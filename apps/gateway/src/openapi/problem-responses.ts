@@ -22,7 +22,7 @@ const everywhere = [
   'deadline_exceeded',
 ] as const;
 
-/** What Node refuses before it is a request has a status of its own beside the code that is nearest. */
+/** Input that Node.js rejects before it is a request has its own status, with the nearest code. */
 const unread = {
   request_timeout: {
     status: 408,

@@ -16,8 +16,8 @@ const numberedId = 'NumericId';
 const numberedIdSchema = schemaReference(numberedId);
 
 /**
- * What holds for requests alone. A body of which no field is required may be left out, but not where it says what to
- * change; that one has a field at least. Unknown fields are refused, wherever in the body. Numeric ids may be numbers.
+ * Rules for requests only. A body without required fields may be left out, except in updates, which need at least one
+ * field. Unknown fields are refused at any depth. Numeric ids may be numbers.
  */
 export function describeRequests(document: OpenAPIObject): void {
   const schemas = document.components?.schemas ?? {};

@@ -48,7 +48,10 @@ export class MemoryBuckets implements Buckets {
     return buckets;
   }
 
-  /** A full bucket is the same as none. Where dropping those does not free a tenth, the oldest go too. */
+  /**
+   * A full bucket is equivalent to no bucket, so full ones are dropped. If that frees less than a tenth, the oldest are
+   * dropped too.
+   */
   #makeRoom(buckets: Map<string, number>, nowMs: number): void {
     for (const [key, fullAtMs] of buckets) if (fullAtMs <= nowMs) buckets.delete(key);
     const target = Math.floor(this.maxBuckets * 0.9);

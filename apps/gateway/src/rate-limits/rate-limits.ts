@@ -16,7 +16,7 @@ type Counted =
   | { kind: 'anonymous'; network: string }
   | { kind: 'failure'; network: string };
 
-/** Whose bucket of each limit a request takes a token of; null where the limit does not hold for it. */
+/** The bucket of each limit from which a request takes a token; null if the limit does not apply to it. */
 const holders: Record<LimitName, (counted: Counted) => string | null> = {
   key: (counted) =>
     counted.kind === 'session' ? `session/${counted.sessionId}` : isOrdinary(counted) ? memberOf(counted.caller) : null,
@@ -118,7 +118,7 @@ export class RateLimits extends ThrottlerGuard {
     await this.#count({ kind: 'caller', caller, billing }, reply);
   }
 
-  /** The token of a failed authentication. Returns what gives it back; the headers say again what they said before. */
+  /** Takes the token of a failed authentication. Returns a function that gives it back and restores the headers. */
   async authFailure(network: string, reply: FastifyReply): Promise<() => Promise<void>> {
     const before = (['ratelimit-policy', 'ratelimit'] as const).map((name) => [name, reply.getHeader(name)] as const);
     const demands = await this.#count({ kind: 'failure', network }, reply);

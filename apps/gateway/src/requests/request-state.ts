@@ -20,7 +20,7 @@ declare module 'fastify' {
     anonymous?: boolean;
     /** The session's cookie is a credential here. */
     takesCookie?: boolean;
-    /** People come here by a link, on pages of other origins too; what they are refused is told by a page. */
+    /** Users come here through links, also from other origins, so errors are shown as a page. */
     byLink?: boolean;
     /** Parameters of the query that are not declared are left out rather than refused. */
     ignoresUnknownQuery?: boolean;

@@ -8,7 +8,7 @@ export function requireHost({ raw }: FastifyRequest): void {
   if (hosts === 0 && raw.httpVersion === '1.1') throw new AppError('invalid_input', 'The request has no Host header.');
 }
 
-/** What is wrong with a query string before anybody asks what is in it: bad encoding, a name twice. */
+/** Faults of a query string before its parameters are read: bad encoding, a repeated name. */
 export function queryFaults(request: FastifyRequest): FieldError[] {
   const url = request.raw.url ?? '';
   const start = url.indexOf('?');

@@ -29,8 +29,8 @@ export class SessionCookie {
   }
 
   /**
-   * Undefined where there is none, or none that this platform has made: who invents one has no session that could count
-   * for itself. Whether the session lives is not looked at.
+   * Undefined if there is no cookie, or if this platform did not issue it: an invented one must not get limits of its
+   * own. Does not check whether the session is alive.
    */
   read({ headers }: FastifyRequest): PresentedCookie | undefined {
     for (const pair of headers.cookie?.split(';') ?? []) {

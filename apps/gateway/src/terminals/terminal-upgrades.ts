@@ -18,7 +18,7 @@ import { Bridge } from './bridge.js';
 const path = /^\/api\/pods\/([a-z0-9-]{1,63})\/terminal$/;
 const connectMs = 5_000;
 const handshakeKey = /^[+/0-9A-Za-z]{22}==$/;
-/** What is passed on besides: the rest of the browser's head, its cookies among it, is nobody's affair. */
+/** Further headers to forward; the others, including cookies, stay private. */
 const passedOn = ['sec-websocket-key', 'sec-websocket-version'] as const;
 
 /**
@@ -130,8 +130,8 @@ function ticketIn(protocols: string | undefined): string {
 const switched = 'HTTP/1.1 101 ';
 
 /**
- * Throws where the replica does not open the terminal: its ticket was used a moment ago. What it has said is read again
- * by whoever comes next.
+ * Throws if the replica does not open the terminal, because its ticket was just used. Data after the head is put back
+ * for the next reader.
  */
 async function requireOpened(replica: Socket): Promise<void> {
   const deadline = setTimeout(() => replica.destroy(), connectMs);

@@ -26,7 +26,7 @@ export interface PoolState {
   readonly gpus: readonly GpuRoom[];
   /** Requests that were accepted and have no leases yet, in their order of arrival. */
   readonly waiting: readonly Wanted[];
-  /** Carried from one decision to the next, so that it is not made anew for each; made where it is left out. */
+  /** Reused from one decision to the next; created if left out. */
   readonly outlook?: Outlook;
 }
 

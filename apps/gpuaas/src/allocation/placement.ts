@@ -81,7 +81,7 @@ export class Placement {
   }
 
   /**
-   * Takes the GPUs of what these nodes did not give back out of service: they are initialised before anybody else is
+   * Takes GPUs whose leases these nodes did not release out of service: they are initialised before anybody else is
    * placed there.
    */
   async distrust(

@@ -224,7 +224,7 @@ export class BaremetalNodeSteps extends DurableMachine<BaremetalNodeEntity, Bare
     };
   }
 
-  /** Whoever waits for this host looks at it: a request, or its tenant whose keys have changed meanwhile. */
+  /** Wakes whoever waits for this host: a request, or its tenant if their keys have changed meanwhile. */
   private async returned(manager: EntityManager, { nodeId, instanceId }: BaremetalNodeEntity): Promise<void> {
     if (instanceId !== null) await touchRows(manager, this.instances, [instanceId], ['active']);
     await this.offer(manager, nodeId);

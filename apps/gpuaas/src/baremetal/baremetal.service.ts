@@ -144,7 +144,7 @@ export class BaremetalService {
     };
   }
 
-  /** Throws `spec_mismatch` where no node could ever match, and says what the nearest one lacks. */
+  /** Throws `spec_mismatch` if no node could ever match, and says what the nearest one lacks. */
   private async requireMatch(manager: EntityManager, specs: BaremetalRequirements, regionId?: string): Promise<void> {
     const kinds = await manager.query<BaremetalHostSpecs[]>(
       `SELECT DISTINCT gpu_model, gpu_count, cpu_cores, memory_gb FROM baremetal_node n

@@ -41,7 +41,7 @@ export const tools = [
 const firstId = 2_001_000_000;
 
 const stateFolder = '/var/lib/atoll';
-/** Files that are there to be deleted: room for what shuts the door on a tenant who has filled the disk. */
+/** Reserve files, deleted to make room for locking out a tenant who has filled the disk. */
 const reserves = [`${stateFolder}/reserve`, '/etc/atoll-reserve'].join(' ');
 
 const prelude = `
@@ -226,8 +226,8 @@ if [ -d "$home" ]; then
 fi`;
 
 /**
- * First the door is shut, whatever the disk, other scripts and the number say: what this instance has begun is at its
- * end. Then, under the lock, all else. What a large home folder takes to remove, nobody waits for.
+ * First locks the user out, regardless of the disk, other scripts and the fence number. Then does everything else under
+ * the lock. A large home folder is removed in the background.
  */
 export function revokeScript(tenancy: Tenancy): string {
   const shut = `

@@ -27,7 +27,7 @@ export class Ledger {
   constructor(private readonly statements: Statements) {}
 
   /**
-   * Runs one try, which is none where it has not begun. What an earlier one of the same subject left open was
+   * Runs one attempt; one that never began is not recorded. An open earlier attempt of the same subject is marked
    * interrupted.
    */
   async record<T>({ instanceId, nodeId, action, step }: AttemptOf, work: () => Promise<T>): Promise<T> {

@@ -152,7 +152,7 @@ export class SshHosts implements HostDriver {
     return this.asRoot(host, keysScript(tenancy, keys), context);
   }
 
-  /** Whether the user can log in and is who it should be. Throws where the host gives no answer to that. */
+  /** Whether the user can log in and is the expected one. Throws if the host does not tell. */
   private async opens(target: SshTarget, context: StepContext): Promise<boolean> {
     try {
       const session = await SshSession.open(target, this.options, context.signal);

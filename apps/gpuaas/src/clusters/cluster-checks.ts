@@ -55,9 +55,9 @@ export class ClusterChecks implements OnApplicationBootstrap, BeforeApplicationS
   }
 
   /**
-   * Checks one cluster, keeps what was found, and returns it. One that hangs takes `clusterPatienceMs`, and nobody else
-   * waits for it. One that answered and was of no use has twice as long: whether it is now takes some seconds to find
-   * out.
+   * Checks one cluster, stores the findings, and returns them. A hanging cluster takes `clusterPatienceMs` without
+   * delaying others. A cluster that answered but was unusable gets twice as long, since it takes some seconds to find
+   * out whether it works now.
    */
   async check(asked: ClusterEntity): Promise<ClusterEntity> {
     const { clusterPatienceMs } = this.settings;

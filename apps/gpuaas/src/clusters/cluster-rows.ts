@@ -4,7 +4,7 @@ import type { EntityManager } from 'typeorm';
 import { GpuaasSettings } from '../gpuaas-settings.js';
 import { ClusterEntity } from '../model/cluster.entity.js';
 
-/** The rows of clusters. One that nobody has set is what `ATOLL_CLUSTER` says when its GPU service is new. */
+/** The rows of clusters. Without settings a new GPU service gets the driver of `ATOLL_CLUSTER`. */
 @Injectable()
 export class ClusterRows {
   constructor(private readonly settings: GpuaasSettings) {}

@@ -42,7 +42,7 @@ export interface HeldSlice extends DeviceRef {
   readonly slotStart: number | null;
 }
 
-/** NVML's ids of MIG instances by lease, DCGM's label `GPU_I_ID`; none where nothing is cut by MIG. */
+/** NVML's ids of MIG instances by lease (DCGM's label `GPU_I_ID`); empty without MIG. */
 export type InstanceIds = ReadonlyMap<string, number>;
 
 const missing: DeviceReport = {

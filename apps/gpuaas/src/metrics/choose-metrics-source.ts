@@ -4,8 +4,8 @@ import { PrometheusMetrics } from './prometheus-metrics.js';
 import { SimulatedMetrics } from './simulated-metrics.js';
 
 /**
- * Prometheus where the deployment has one, else figures that are made up for simulated clusters, and none for all
- * others. Throws for an address that is none.
+ * Prometheus if the deployment has one; otherwise simulated figures for simulated clusters, and none for others. Throws
+ * for an invalid address.
  */
 export function metricsSource(
   { prometheusUrl }: { readonly prometheusUrl?: string | undefined },

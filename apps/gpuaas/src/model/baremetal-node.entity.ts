@@ -101,7 +101,10 @@ export class BaremetalNodeEntity extends MachineRow {
   @Column('text', { nullable: true })
   unreachableReason!: string | null;
 
-  /** Who is on it; where it could not be cleaned, who was on it last. No foreign key: instances refer to nodes. */
+  /**
+   * The instance on the node, or the last one if the node could not be cleaned. No foreign key: instances refer to
+   * nodes.
+   */
   @Column('uuid', { nullable: true })
   instanceId!: string | null;
 

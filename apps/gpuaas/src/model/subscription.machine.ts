@@ -55,7 +55,7 @@ const logic = setup({
       on: { GROWN: 'active', UNSUBSCRIBE: 'unsubscribing', FAILED: 'reverting' },
     },
     /**
-     * Active at its size: what was to be added could not be granted, and is taken back before anybody else comes there.
+     * Active at its old size: the vGPUs to add could not be granted, and are undone before the capacity is released.
      */
     reverting: {
       meta: givingBack,
@@ -74,9 +74,7 @@ const logic = setup({
       meta: { isReviewed: true, neverRests: true },
       on: { DRAINED: 'unsubscribing' },
     },
-    /**
-     * It could not be granted, and may have been in part: what was done is taken back before anybody else comes there.
-     */
+    /** It could not be granted, or only in part: the completed steps are undone before the capacity is released. */
     undoing: {
       meta: givingBack,
       on: { UNDONE: 'failed', FAILED: 'failed' },

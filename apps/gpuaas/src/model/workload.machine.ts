@@ -42,9 +42,7 @@ const logic = setup({
       meta: givingBack,
       on: { STOPPED: 'stopped', FAILED: 'failed' },
     },
-    /**
-     * It could not be started, and may have been in part: what was done is taken back before anybody else comes there.
-     */
+    /** It could not be started, or only in part: the completed steps are undone before the capacity is released. */
     undoing: {
       meta: givingBack,
       on: { UNDONE: 'failed', FAILED: 'failed' },

@@ -78,7 +78,9 @@ export async function settleInSpatial(
   );
 }
 
-/** A GPU was lost on its way: who came for where it went is told so, the others keep where they were. */
+/**
+ * A GPU was lost while switching: requests for the new mode get this as their reason, other holders keep their places.
+ */
 export async function settleOffline(manager: EntityManager, gpuId: string, reason: string): Promise<void> {
   const leases = await leasesOn(manager, gpuId);
   const newcomers = leases.filter(({ slotStart }) => slotStart === null).map(({ leaseId }) => leaseId);

@@ -60,7 +60,7 @@ export async function insertLeases(manager: EntityManager, leases: readonly NewL
   );
 }
 
-/** Sets what is used of these GPUs, locked by the transaction, to what the rows of their leases say. */
+/** Recomputes the used parts of these GPUs, which the transaction has locked, from their leases. */
 export async function recount(manager: EntityManager, gpuIds: readonly string[]): Promise<void> {
   await manager.query(`UPDATE gpu SET slots_used = ${slotBits}, turns_used = ${turnBits} WHERE gpu_id = ANY ($1)`, [
     gpuIds,
@@ -162,7 +162,7 @@ function whereHeld({ of, isAdded = false }: HeldFilter): string {
   return `lease.${of} = ANY ($1::bigint[])${isAdded ? ' AND is_added' : ''}`;
 }
 
-/** What subscriptions, or workloads, hold, and where. Where the lane is that of a node: on this node. */
+/** The leases of subscriptions or workloads. If the lane is a node, only those on this node. */
 export async function heldBy(query: Query, filter: HeldFilter, lane: string): Promise<HeldLease[]> {
   return query<HeldLease>(
     `SELECT lease.${filter.of} AS "holderId", lease_id AS "leaseId", lease.profile, slot_start AS "slotStart", gpu.state AS "gpuState", gpu.uuid,

@@ -39,8 +39,8 @@ export interface GpuPlan {
 }
 
 /**
- * In the order in which GPUs are filled: on what is at rest before what somebody waits for, on slices before turns, on
- * full ones before empty ones.
+ * The order in which GPUs are filled: settled ones before those that requests wait for, slices before turns, full ones
+ * before empty ones.
  */
 const order: readonly GpuState[] = [
   'spatial',

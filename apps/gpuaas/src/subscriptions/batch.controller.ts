@@ -26,7 +26,10 @@ export class BatchesController implements Handlers<typeof gpuaasBatches> {
     return this.subscriptions.end(input, context);
   }
 
-  /** The key is made free last: where that fails, a retry by it finds the subscription ended and undoes it again. */
+  /**
+   * The idempotency key is released last: if that fails, a retry with it finds the subscription ended and undoes it
+   * again.
+   */
   @Handle(gpuaasBatches.undo)
   async undo({ subscription_id }: SubscriptionPath, { idempotency, ...context }: CallContext): Promise<Subscription> {
     const ended = await this.subscriptions.end({ subscription_id }, context);

@@ -36,7 +36,9 @@ type Found = Outcome<SubscriptionEntity, SubscriptionEvent>;
  */
 const looks = { firstMs: 1_000, mostMs: 30_000 };
 
-/** Subscriptions: granted when their GPUs are where they are to be, ended when what ran on them has stopped. */
+/**
+ * Steps of subscriptions: granted once their GPUs are in the required mode, ended once their workloads have stopped.
+ */
 @Injectable()
 export class SubscriptionSteps extends DurableMachine<SubscriptionEntity, SubscriptionState, SubscriptionEvent> {
   protected readonly lanes = lanesOf('subscription', `subscription.state NOT IN ('growing', 'reverting') OR is_added`);
@@ -247,7 +249,7 @@ export class SubscriptionSteps extends DurableMachine<SubscriptionEntity, Subscr
     await this.workloads.moveAll(manager, live, 'FAILED', cause);
   }
 
-  /** A node that did not give back what was held is initialised before anybody else is placed there. */
+  /** A node that did not release its leases is initialised before anybody else is placed there. */
   private async distrust(
     manager: EntityManager,
     subscription: SubscriptionEntity,

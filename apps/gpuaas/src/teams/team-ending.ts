@@ -17,7 +17,7 @@ export class TeamEnding {
     private readonly workloads: WorkloadSteps,
   ) {}
 
-  /** Begins to end up to 500 subscriptions that nobody has begun to end, with what runs on them. May be repeated. */
+  /** Starts to end up to 500 subscriptions that are not ending yet, with their workloads. May be repeated. */
   async endSome(manager: EntityManager, teamId: string, requestId: string | null): Promise<void> {
     const held = await manager.query<{ subscription_id: string }[]>(
       `SELECT * FROM subscription WHERE team_id = $1 AND ${unendedSubscription} ORDER BY subscription_id LIMIT $2 FOR NO KEY UPDATE`,

@@ -13,7 +13,7 @@ export class NotStarted extends AppError {
   }
 }
 
-/** Why no pod can start on a subscription, whatever is free of it; undefined where it is active. */
+/** Why no pod can start on a subscription, regardless of free vGPUs; undefined if it is active. */
 export function notActive({ state }: SubscriptionEntity): NotStarted | undefined {
   const status = statusOf(state);
   if (status === 'active') return undefined;

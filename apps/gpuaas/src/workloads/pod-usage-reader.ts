@@ -12,7 +12,7 @@ interface HeldSlice {
   instance_id: number | null;
 }
 
-/** How much of their own GPU slices pods have used. What shares a GPU by turns or by MPS cannot be told apart. */
+/** Utilization of the GPU slices of pods. Tenants that share a GPU by time slicing or MPS cannot be distinguished. */
 @Injectable()
 export class PodUsageReader {
   constructor(

@@ -119,10 +119,7 @@ export class WorkloadStarting {
     });
   }
 
-  /**
-   * What stands against it at the teams of users. Where a pod asks, the pods service says of its team that it holds
-   * something.
-   */
+  /** Checks the team of a user's workload. For a pod's workload, the pods service answers for what the team holds. */
   private async holdTeams(
     manager: EntityManager,
     all: readonly Request[],
@@ -252,8 +249,7 @@ function statusRefusal({ state }: SubscriptionEntity): AppError | undefined {
 }
 
 /**
- * The pods among these whose start has ended. Waits for each `end` that is under way: what it commits is seen by what
- * follows.
+ * The pods among these whose start has ended. Waits for each running `end`, so that later statements see its commit.
  */
 async function endedOf(manager: EntityManager, pods: readonly PodStart[]): Promise<Set<string>> {
   if (pods.length === 0) return new Set();

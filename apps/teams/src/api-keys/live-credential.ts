@@ -28,9 +28,9 @@ export async function requireIssuingCredential(manager: EntityManager, caller: C
 }
 
 /**
- * For what outlasts a session, such as a second factor: a session takes a log-in of the last 10 minutes, and with the
- * second factor where its user has one. So a password alone adds no factor beside those that there are, and removes
- * none. A key that was replaced adds none either: by a passkey whoever holds it would go on after its grace.
+ * For changes that outlast a session, such as a second factor: a session needs a log-in within the last 10 minutes,
+ * with the second factor if the user has one. So a password alone can neither add another factor nor remove one. A
+ * replaced key cannot add one either: its holder would keep access after its grace period.
  */
 export async function requireFreshCredential(manager: EntityManager, caller: UserCaller): Promise<void> {
   await freshSession(manager, caller);

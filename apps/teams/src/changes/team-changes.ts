@@ -37,8 +37,8 @@ export class TeamChanges {
   }
 
   /**
-   * As `lock`, for what gives to a team or changes it: a suspended team may only read and give back, and one that goes
-   * gets nothing new.
+   * Like `lock`, for operations that grant something to a team or change it: a suspended team may only read and
+   * release, and a team in deletion gets nothing new.
    */
   async lockForGrowth(manager: EntityManager, teamId: string, caller: Caller, what?: string): Promise<TeamEntity> {
     const team = await this.lock(manager, teamId, what);
@@ -83,7 +83,7 @@ export class TeamChanges {
     );
   }
 
-  /** Makes a change of one member, who may be gone by it, the team's next revision and publishes it. */
+  /** Makes a change (or the removal) of one member the team's next revision, and publishes it. */
   async saveMember(manager: EntityManager, team: TeamEntity, userId: string, context: CallContext): Promise<void> {
     await this.writeNextRevision(manager, team);
     await this.publishMember(manager, team, userId, context);

@@ -1,7 +1,7 @@
 import { BlockList, isIP } from 'node:net';
 import type { ImageReference } from './image-reference.js';
 
-/** Where clouds serve the credentials of a machine to whoever asks on it, in whichever form of an address. */
+/** Addresses, in any notation, at which clouds serve a machine's credentials to any process on it. */
 const metadataAddresses = new BlockList();
 for (const address of ['169.254.169.254', '169.254.170.2', '100.100.100.200']) metadataAddresses.addAddress(address);
 metadataAddresses.addAddress('fd00:ec2::254', 'ipv6');

@@ -145,7 +145,7 @@ export class LinksService {
     return { id, link };
   }
 
-  /** An invitation of somebody who has a password takes that password, and changes nothing but the membership. */
+  /** A user who already has a password accepts an invitation with that password; only the membership changes. */
   private async join(
     id: string,
     { user_id, team_id, hash, is_proof }: FoundLink,
@@ -219,7 +219,7 @@ function isTakenOver({ is_proof, is_confined }: FoundLink): boolean {
   return is_proof && is_confined;
 }
 
-/** Throws `forbidden` where the link of an invitation would set the password of an account that is somebody's. */
+/** Throws `forbidden` if the link of an invitation would set the password of an existing account. */
 function requireSettable(link: FoundLink): void {
   const { team_id, hash, is_proof, is_empty } = link;
   const isTaken = is_proof ? team_id !== null && hash !== null && !isTakenOver(link) : !is_empty;

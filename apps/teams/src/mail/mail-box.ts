@@ -39,10 +39,7 @@ export class MailBox {
     await manager.insert(MailEntity, { id, kind, address, data, ...(linkId !== undefined && { linkId }) });
   }
 
-  /**
-   * Tells the user, at an address that is proven to be theirs; nobody where there is none. One statement in either
-   * case.
-   */
+  /** Sends a mail to the user's verified address; sends none without one. Runs one statement in either case. */
   async notify(
     manager: EntityManager,
     userId: string | null,

@@ -10,20 +10,19 @@ export function hasPowerOfOwner(caller: Caller, teamId: string): boolean {
 }
 
 /**
- * What concerns an owner takes an owner, so that an admin cannot become one. `what` completes "Only a team_owner may
- * …".
+ * Changes to an owner need an owner, so that an admin cannot become one. `what` completes "Only a team_owner may …".
  */
 export function requireOwner(caller: Caller, teamId: string, what: string): void {
   if (!hasPowerOfOwner(caller, teamId)) throw new AppError('forbidden', `Only a team_owner may ${what}.`);
 }
 
-/** Members see to their own key and may leave; what concerns others takes a manager of the team. */
+/** Members may manage their own key and leave; changes to others need a manager of the team. */
 export function permissionOver(userId: string, caller: Caller): Permission {
   return caller.kind === 'user' && caller.userId === userId ? 'readTeam' : 'manageTeam';
 }
 
 /**
- * Throws `conflict` where the team would be left without an owner. The team's row is locked, so nobody else is leaving
+ * Throws `conflict` if the team would be left without an owner. The team's row is locked, so no other owner can leave
  * meanwhile.
  */
 export async function requireAnotherOwner(manager: EntityManager, { teamId, userId }: MembershipEntity): Promise<void> {

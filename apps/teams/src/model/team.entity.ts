@@ -45,7 +45,7 @@ export class TeamEntity {
   @Column({ type: 'timestamptz', precision: 3, nullable: true })
   deletionDeadline!: Date | null;
 
-  /** Set where what the team holds is ended, for as long as it takes; then the deletion is never called off. */
+  /** Set for a forced deletion, which continues until the team holds nothing and is never cancelled. */
   @Column({ type: 'timestamptz', precision: 3, nullable: true })
   forcedDeletionBeganAt!: Date | null;
 

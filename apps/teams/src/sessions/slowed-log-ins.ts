@@ -12,8 +12,8 @@ interface Tried {
 }
 
 /**
- * Tries of log-ins. Where none is left, the log says so, and its user is told by mail once an hour. What is executed is
- * the same for unknown addresses.
+ * Limits log-in tries. If none is left, it is logged, and the user gets a mail at most once an hour. The executed code
+ * is the same for unknown addresses.
  */
 @Injectable()
 export class SlowedLogIns {

@@ -132,8 +132,8 @@ function isWhole(claims: oidc.IDToken, { mapping }: SsoProviderSettings): boolea
 }
 
 /**
- * OpenID Connect Core, 5.4: where there is an access token, what the scopes stand for need not be in the ID token, and
- * is asked for with it.
+ * OpenID Connect Core, 5.4: with an access token, the claims of the scopes may be missing from the ID token, and are
+ * fetched with it.
  */
 async function userInfo(
   config: oidc.Configuration,

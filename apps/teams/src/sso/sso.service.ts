@@ -136,7 +136,7 @@ export class SsoService {
   }
 
   /**
-   * Made first, and looked at where that cannot be: an account that somebody else makes meanwhile is one that exists.
+   * Tries to create the account first, and reads it if that fails: a concurrently created account counts as existing.
    */
   private async accountOf(
     manager: EntityManager,

@@ -80,7 +80,7 @@ export class ForcedDeletionService {
     await this.ask(manager, team, attemptId, context);
   }
 
-  /** What is left. Where that is nothing, the team is deleted: `gone`, as it is if another replica was first. */
+  /** What is left. If nothing is left, deletes the team and returns `gone`, also if another replica was first. */
   private async conclude(teamId: string): Promise<TeamHolding[] | 'gone'> {
     const team = await this.dataSource.manager.findOneBy(TeamEntity, { id: teamId });
     if (!team || team.deletedAt) return 'gone';

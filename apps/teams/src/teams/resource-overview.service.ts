@@ -28,7 +28,7 @@ const nothing: ResourceHoldings = {
 };
 const kinds = Object.keys(nothing) as (keyof ResourceHoldings)[];
 
-/** What a team holds now, by what each service that holds something says; never without one of them. */
+/** What a team holds now, from the answers of all services; fails if one does not answer. */
 @Injectable()
 export class ResourceOverviewService {
   private readonly logger = new Logger(ResourceOverviewService.name);

@@ -55,7 +55,7 @@ export class TeamDeletionService {
     return { deleting: null };
   }
 
-  /** Makes a team active again whose deletion nobody concludes any more: the process that began it has died. */
+  /** Makes a team active again if the process that was deleting it has died. */
   async callOffAbandoned(teamId: string): Promise<void> {
     await this.transactions.run(async (manager) => {
       const team = await lockDue(manager, teamId, 'deletion_deadline');

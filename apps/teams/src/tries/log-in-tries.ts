@@ -6,7 +6,7 @@ import type { EntityManager } from 'typeorm';
 import { TeamsSettings } from '../teams-settings.js';
 
 /**
- * GCRA: takes one try of the bucket `$1` that refills one in `$2` ms, and holds what fits into `$3` ms. No row: none is
+ * GCRA: takes one try from the bucket `$1`, which refills one in `$2` ms and has room for `$3` ms. No row if none is
  * left.
  */
 const takeQuery = `
@@ -35,7 +35,10 @@ export class LogInTries {
     this.capacityMs = seconds * 1000;
   }
 
-  /** Takes a try of this account from there. Returns what gives it back. Throws `too_many_requests` without one. */
+  /**
+   * Takes a try for this account from this network. Returns a function that gives it back. Throws `too_many_requests`
+   * if none is left.
+   */
   async take(account: string, from: string): Promise<() => Promise<unknown>> {
     if (await this.hasOne(account, from))
       return () => this.statements.query('tries.giveBack', giveBackQuery, [this.idOf(account, from), this.refillMs]);

@@ -16,8 +16,8 @@ import { waysQuery } from './ways-query.js';
 const asNobody = { fetch: (request: Request) => fetch(request) };
 
 /**
- * Whether the link can be used, so that nobody chooses a password for one that cannot. Where that is not found out, its
- * use tells.
+ * Whether the link can be used, so that nobody chooses a password for a dead one. If the check fails, the use of the
+ * link will tell.
  */
 const checkOf = (token: string) =>
   queryOptions({

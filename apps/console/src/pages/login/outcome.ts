@@ -1,7 +1,7 @@
 import type { LogInOutcome } from '@atoll/session-tab';
 import { asProblem, problemOf, unreachable } from '../../api/problem.js';
 
-/** Throws a `Problem` where it was refused. Gives back the ticket of a second factor where one is wanted. */
+/** Throws a `Problem` if the log-in was refused. Returns the ticket if a second factor is required. */
 export async function ticketOf(asked: Promise<LogInOutcome>): Promise<string | null> {
   const outcome = await asked.catch((error: unknown) => {
     // As `fetch` says that nothing answered.

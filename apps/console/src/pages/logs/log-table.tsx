@@ -111,7 +111,7 @@ export function LogTable({ feed, zone, isOfSeveralPods, isLive, selected, onTop 
   );
 }
 
-/** Keeps what is in view where it is when lines come before it, and the end in view for a reader who is there. */
+/** Keeps the visible lines in place when earlier lines are added, and follows the end if it is in view. */
 function useStableScroll(box: RefObject<HTMLDivElement | null>, { lines, first }: FeedState, selected: number) {
   const [isAtBottom, setAtBottom] = useState(true);
   const placedFirst = useRef<number | null>(null);

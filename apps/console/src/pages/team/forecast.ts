@@ -7,8 +7,8 @@ interface Bucket {
 const dayMs = 86_400_000;
 
 /**
- * What a month comes to if it goes on as in the last 24 hours: what it has cost so far, and that rate until its end.
- * `monthEnd` is the first day of the next month; the offset of the zone is taken from the buckets.
+ * Forecast of a month's cost: the cost so far, plus the rate of the last 24 hours until its end. `monthEnd` is the
+ * first day of the next month; the offset of the zone is taken from the buckets.
  */
 export function forecast(
   soFar: number,

@@ -20,7 +20,7 @@ export class TerminalLink {
   private constructor(private readonly socket: WebSocket) {}
 
   /**
-   * Resolves once it takes what is typed; null where it was over before. Throws a `Problem` where the platform gives no
+   * Resolves once the terminal accepts input; null if it ended before. Throws a `Problem` if the platform grants no
    * ticket.
    */
   static async open(podName: string, size: TerminalSize, { onOutput, onEnd }: Listeners): Promise<TerminalLink | null> {

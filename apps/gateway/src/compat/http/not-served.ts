@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { pathOf } from '../../http/path.js';
 import { unmatchedRoute } from '../../requests/unmatched-route.js';
 
-/** An old call that this mount does not serve: 501, so that nobody takes it for an object that does not exist. */
+/** An old call that this mount does not serve: 501, since 404 would mean that the object does not exist. */
 export class NotServed extends Error {}
 
 /** By path prefix: the alternative to a call that is not served. */
@@ -22,8 +22,8 @@ const alternatives: readonly (readonly [pattern: RegExp, sentence: string])[] = 
 const otherwise = 'docs/compatibility.md lists the calls that are served; everything else is on the main API.';
 
 /**
- * Throws for a request that no route takes, or only with an empty segment: 501 with what to use instead, 405 where the
- * path is served under other methods.
+ * Throws for a request that matches no route, or only with an empty segment: 501 with the alternative, or 405 if the
+ * path supports other methods.
  */
 export function refuseNotServed(request: FastifyRequest, reply: FastifyReply): void {
   if (!request.is404 && !hasEmptySegment(request)) return;

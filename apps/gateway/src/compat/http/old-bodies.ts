@@ -18,10 +18,7 @@ export function keepBodies(instance: FastifyInstance): void {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/**
- * The JSON value of the body of a call that takes one; `{}` where there is none. Throws `invalid_input` for what is no
- * JSON.
- */
+/** The JSON value of a call's body; `{}` without one. Throws `invalid_input` for invalid JSON. */
 export function jsonBodyOf({ body, headers }: FastifyRequest): unknown {
   if (!Buffer.isBuffer(body) || body.length === 0) return {};
   if ((headers['content-encoding'] ?? 'identity') !== 'identity') {

@@ -107,7 +107,7 @@ export interface SpokenTerms {
   ssl_enabled: boolean;
 }
 
-/** http is HTTP, https the same with TLS in front of it; anything else is what the transport says. */
+/** http means HTTP, https means HTTP with TLS in front of it; otherwise the transport decides. */
 export function termsOf(type: ServiceType | undefined, protocol: Protocol = 'TCP'): SpokenTerms {
   const isTransport = protocol === 'TCP' || protocol === 'UDP';
   const spoken = type ?? (isTransport ? undefined : (protocol.toLowerCase() as 'http' | 'https'));

@@ -12,8 +12,8 @@ const mostPods = 64;
 const atOnce = 4;
 
 /**
- * Subscribes, and with an image starts a pod of it for each vGPU. All of it, or nothing: what was done is undone where
- * a pod is refused, and the next call with the same `Idempotency-Key` is a new one.
+ * Subscribes, and with an image starts a pod for each vGPU. All or nothing: if a pod is refused, the rest is undone,
+ * and the next call with the same `Idempotency-Key` starts over.
  */
 export async function subscribe(rpc: Rpc, asked: OldSubscribe, context: CallContext): Promise<string> {
   const { team_id, pool_id, vgpus, workspace_id, image_uuid } = asked;

@@ -2,7 +2,7 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 const tables = ['subscription', 'workload'];
 
-/** Why it could not be granted or started: kept while what was done is taken back, which may fail of something else. */
+/** Why it could not be granted or started: kept while the steps are undone, which may fail for another reason. */
 export class Failures1807500000000 implements MigrationInterface {
   readonly name = 'Failures1807500000000';
 
