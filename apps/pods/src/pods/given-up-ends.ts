@@ -4,6 +4,7 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { ClusterRounds } from '../cluster/cluster-rounds.js';
 import { clustersOf } from '../cluster/clusters-of.js';
 import { Clusters } from '../cluster/clusters.js';
+import { stopRun, type RunOf } from '../cluster/runs.js';
 import type { GivenUpEndEntity } from '../model/given-up-end.entity.js';
 import { PodsSettings } from '../pods-settings.js';
 import { PodStarts } from './pod-start.js';
@@ -65,7 +66,7 @@ const claim = `WITH turns AS (
   )
   SELECT kind, id, run, start FROM claimed ORDER BY turn`;
 
-type GivenUpEnd = Pick<GivenUpEndEntity, 'id' | 'run' | 'start'> & { kind: 'pod' | 'vm' };
+type GivenUpEnd = RunOf & Pick<GivenUpEndEntity, 'start'>;
 
 /** Within the transaction in which a row gives up its end: the end is still owed to the cluster and to gpuaas. */
 export async function owe(
@@ -177,17 +178,13 @@ export class GivenUpEnds extends ClusterRounds {
 
   /** Whether it has ended. Throws what keeps it from that. */
   private async tryToEnd(gpuaasId: string, end: GivenUpEnd): Promise<boolean> {
-    if (end.run > 0 && !(await this.hasStopped(gpuaasId, end))) return false;
-    if (end.kind === 'pod') await this.starts.endWorkload({ podId: end.id, start: end.start, requestId: null });
+    const { kind, id, run } = end;
+    if (run > 0) {
+      const driver = await this.clusters.driverOf(gpuaasId);
+      const signal = AbortSignal.any([this.stopping.signal, AbortSignal.timeout(graceMs + stopMs)]);
+      if (!(await stopRun(driver, { kind, id, run }, graceMs, signal))) return false;
+    }
+    if (kind === 'pod') await this.starts.endWorkload({ podId: id, start: end.start, requestId: null });
     return true;
-  }
-
-  private async hasStopped(gpuaasId: string, { kind, id, run }: GivenUpEnd): Promise<boolean> {
-    const driver = await this.clusters.driverOf(gpuaasId);
-    const signal = AbortSignal.any([this.stopping.signal, AbortSignal.timeout(graceMs + stopMs)]);
-    const ref = { kind, id, run };
-    await (kind === 'pod' ? driver.stopPod(ref, graceMs, signal) : driver.stopVm(ref, graceMs, signal));
-    const [sight] = await (kind === 'pod' ? driver.observePods([ref], signal) : driver.observeVms([ref], signal));
-    return sight?.phase === 'ended' || sight?.phase === 'absent';
   }
 }

@@ -1,9 +1,10 @@
-import type { Exit, ObjectRef, RunSight } from '@atoll/cluster';
+import type { Exit } from '@atoll/cluster';
 import { DurableMachine, StepFailed, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { DatabaseClock } from '../clock/database-clock.js';
 import { Clusters } from '../cluster/clusters.js';
+import { endRun, observeRun, type RunOf } from '../cluster/runs.js';
 import { stepError } from '../cluster/step-errors.js';
 import { ExposureSteps } from '../doors/exposure-steps.js';
 import { minutes } from '../limits/minutes.js';
@@ -159,7 +160,7 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
     const { signal } = context;
     const driver = await this.clusters.driverOf(pod.gpuaasId);
     await driver.startPod(this.starts.runOf(pod), () => this.isWanted(pod, context), signal);
-    const sight = await this.sightOf(pod, signal);
+    const sight = await observeRun(driver, refOf(pod), signal);
     if (sight.phase === 'running') return this.started(sight.startedAt);
     // It was quicker than this look: its end is that of a run like any other.
     if (sight.phase === 'ended') return this.started(sight.startedAt ?? sight.exit.at);
@@ -195,7 +196,7 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
   }
 
   private async review(pod: PodEntity, signal: AbortSignal): Promise<Found> {
-    const sight = await this.sightOf(pod, signal);
+    const sight = await observeRun(await this.clusters.driverOf(pod.gpuaasId), refOf(pod), signal);
     if (sight.phase === 'ended' || sight.phase === 'absent') {
       const exit = sight.phase === 'ended' ? sight.exit : null;
       const { event, values } = afterEnd(pod, exit, this.settings.restartMs, await this.clock.nowMs());
@@ -238,18 +239,7 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
   /** The run that is over, with its exit where the cluster knows it. Requests its end where it is not. */
   private async goneRun(pod: PodEntity, signal: AbortSignal): Promise<{ exit: Exit | null } | undefined> {
     if (pod.run === 0) return { exit: null };
-    const driver = await this.clusters.driverOf(pod.gpuaasId);
-    const before = overRun(await this.sightOf(pod, signal));
-    if (before) return before;
-    await driver.stopPod(refOf(pod), graceMs, signal);
-    return overRun(await this.sightOf(pod, signal));
-  }
-
-  private async sightOf(pod: PodEntity, signal: AbortSignal): Promise<RunSight> {
-    const driver = await this.clusters.driverOf(pod.gpuaasId);
-    const [sight] = await driver.observePods([refOf(pod)], signal);
-    if (!sight) throw new Error('The driver returned no result.');
-    return sight;
+    return endRun(await this.clusters.driverOf(pod.gpuaasId), refOf(pod), graceMs, signal);
   }
 
   /** The event, with values that follow from the row as it is under its lock. */
@@ -268,12 +258,7 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
   }
 }
 
-function overRun(sight: RunSight): { exit: Exit | null } | undefined {
-  if (sight.phase === 'ended') return { exit: sight.exit };
-  return sight.phase === 'absent' ? { exit: null } : undefined;
-}
-
-function refOf({ podId, run }: PodEntity): ObjectRef {
+function refOf({ podId, run }: PodEntity): RunOf {
   return { kind: 'pod', id: podId, run };
 }
 

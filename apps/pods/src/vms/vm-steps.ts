@@ -1,4 +1,4 @@
-import type { RunRef, RunSight, VmRun } from '@atoll/cluster';
+import type { ClusterDriver, VmRun } from '@atoll/cluster';
 import { vmChanged } from '@atoll/contracts/pods';
 import { Outbox } from '@atoll/events';
 import { DurableMachine, StepFailed, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
@@ -6,6 +6,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { DatabaseClock } from '../clock/database-clock.js';
 import { Clusters } from '../cluster/clusters.js';
+import { endRun, observeRun, type RunOf } from '../cluster/runs.js';
 import { stepError } from '../cluster/step-errors.js';
 import { owe } from '../pods/given-up-ends.js';
 import { PodStarts } from '../pods/pod-start.js';
@@ -97,7 +98,7 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
     const driver = await this.clusters.driverOf(vm.gpuaasId);
     const keys = await this.keys.of(vm.teamId);
     await driver.startVm(runOf(vm, keys), () => this.isWanted(vm, context), signal);
-    const sight = await this.sightOf(vm, signal);
+    const sight = await observeRun(driver, refOf(vm), signal);
     // What has ended already was quicker than this look: its end is that of a run like any other.
     if (sight.phase === 'running' || sight.phase === 'ended') {
       if (vm.run > 1) await driver.remove(refOf(vm, vm.run - 1), signal);
@@ -123,8 +124,9 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
   }
 
   private async review(vm: VmEntity, signal: AbortSignal): Promise<Found> {
-    const sight = await this.sightOf(vm, signal);
-    if (sight.phase === 'running') return this.tellKeys(vm, signal);
+    const driver = await this.clusters.driverOf(vm.gpuaasId);
+    const sight = await observeRun(driver, refOf(vm), signal);
+    if (sight.phase === 'running') return this.tellKeys(driver, vm, signal);
     if (sight.phase !== 'ended' && sight.phase !== 'absent') return { againAfterMs: lookAgainMs };
     const exit = sight.phase === 'ended' ? sight.exit : null;
     const nowMs = await this.clock.nowMs();
@@ -139,16 +141,17 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
     };
   }
 
-  private async tellKeys(vm: VmEntity, signal: AbortSignal): Promise<Found> {
+  private async tellKeys(driver: ClusterDriver, vm: VmEntity, signal: AbortSignal): Promise<Found> {
     const keys = await this.keys.of(vm.teamId);
     if (placed(keys) === vm.placedKeys) return { againAfterMs: reviewMs };
     // A run that has gone since is not begun anew for it.
-    await (await this.clusters.driverOf(vm.gpuaasId)).startVm(runOf(vm, keys), () => Promise.resolve(false), signal);
+    await driver.startVm(runOf(vm, keys), () => Promise.resolve(false), signal);
     return { againAfterMs: reviewMs, values: { placedKeys: placed(keys) } };
   }
 
   private async again(vm: VmEntity, signal: AbortSignal): Promise<Found> {
-    if (!(await this.isOver(vm, signal))) return { againAfterMs: lookAgainMs };
+    const driver = await this.clusters.driverOf(vm.gpuaasId);
+    if (!(await endRun(driver, refOf(vm), graceMs, signal))) return { againAfterMs: lookAgainMs };
     // A user’s restart waits for no instant.
     if (!vm.autoRestart && vm.nextRunAt) return this.notAgain();
     const leftMs = (vm.nextRunAt?.getTime() ?? 0) - (await this.clock.nowMs());
@@ -182,29 +185,14 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
 
   /** A VM that is deleted is removed with its disk; one that has stopped keeps both. */
   private async end(vm: VmEntity, signal: AbortSignal): Promise<Found> {
-    if (!(await this.isOver(vm, signal))) return { againAfterMs: lookAgainMs };
+    const driver = await this.clusters.driverOf(vm.gpuaasId);
+    if (!(await endRun(driver, refOf(vm), graceMs, signal))) return { againAfterMs: lookAgainMs };
     if (vm.state === 'deleting') {
-      const driver = await this.clusters.driverOf(vm.gpuaasId);
       for (const run of [vm.run - 1, vm.run]) if (run > 0) await driver.remove(refOf(vm, run), signal);
-      if ((await this.sightOf(vm, signal)).phase !== 'absent') return { againAfterMs: lookAgainMs };
+      if ((await observeRun(driver, refOf(vm), signal)).phase !== 'absent') return { againAfterMs: lookAgainMs };
     }
     const why = vm.state === 'failing' ? shownError(vm) : null;
     return { event: 'GONE', ...(why && { reason: why }) };
-  }
-
-  /** Asks its run to end where it has not. */
-  private async isOver(vm: VmEntity, signal: AbortSignal): Promise<boolean> {
-    const looksOver = async () => ['ended', 'absent'].includes((await this.sightOf(vm, signal)).phase);
-    if (await looksOver()) return true;
-    await (await this.clusters.driverOf(vm.gpuaasId)).stopVm(refOf(vm), graceMs, signal);
-    return looksOver();
-  }
-
-  private async sightOf(vm: VmEntity, signal: AbortSignal): Promise<RunSight> {
-    const driver = await this.clusters.driverOf(vm.gpuaasId);
-    const [sight] = await driver.observeVms([refOf(vm)], signal);
-    if (!sight) throw new Error('The driver returned no result.');
-    return sight;
   }
 
   /** The event, with values that follow from the row as it is under its lock. */
@@ -218,7 +206,7 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
   }
 }
 
-function refOf({ instanceId, run }: Pick<VmEntity, 'instanceId' | 'run'>, ofRun = run): RunRef {
+function refOf({ instanceId, run }: Pick<VmEntity, 'instanceId' | 'run'>, ofRun = run): RunOf {
   return { kind: 'vm', id: instanceId, run: ofRun };
 }
 
