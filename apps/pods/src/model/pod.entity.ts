@@ -1,8 +1,9 @@
 import type { LeasedSlice } from '@atoll/contracts/gpuaas';
 import type { IdleStop, PodMount, RestartPolicy } from '@atoll/contracts/pods';
 import type { KeptIdleness } from './idleness.js';
-import { MachineIndexes, MachineRow, type MachineError } from '@atoll/state-machine';
+import { MachineIndexes } from '@atoll/state-machine';
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
+import { RunRow } from './run-row.js';
 
 const instant = { type: 'timestamp with time zone', precision: 3 } as const;
 
@@ -14,7 +15,7 @@ const instant = { type: 'timestamp with time zone', precision: 3 } as const;
 @Index('pod_holding', { synchronize: false })
 @Index('pod_idle_stop', { synchronize: false })
 @MachineIndexes('pod')
-export class PodEntity extends MachineRow {
+export class PodEntity extends RunRow {
   @PrimaryColumn('uuid')
   podId!: string;
 
@@ -24,32 +25,15 @@ export class PodEntity extends MachineRow {
   @Column('text')
   name!: string;
 
-  @Column('uuid')
-  teamId!: string;
-
-  @Column('uuid')
-  workspaceId!: string;
-
   @Index()
   @Column('bigint')
   subscriptionId!: string;
-
-  /** Whose cluster runs it: the lane of its steps. */
-  @Column('bigint')
-  gpuaasId!: string;
-
-  @Column('bigint')
-  regionId!: string;
 
   @Column('text', { default: '' })
   regionName!: string;
 
   @Column('text')
   profile!: string;
-
-  /** As it was requested. */
-  @Column('text')
-  image!: string;
 
   /** The image that the present run has, normalised; null before the first. */
   @Column('text', { nullable: true })
@@ -100,44 +84,13 @@ export class PodEntity extends MachineRow {
   @Column('integer', { default: 0 })
   run!: number;
 
-  /** Runs after the first of the present start. */
-  @Column('integer', { default: 0 })
-  restarts!: number;
-
-  /** Runs that ended by themselves, one after the other: what the back-off grows with. */
-  @Column('integer', { default: 0 })
-  failures!: number;
-
-  /** When the next run may begin, while `restarting`. */
-  @Column({ ...instant, nullable: true })
-  nextRunAt!: Date | null;
-
   /** What the workload of the present start holds. */
   @Column('jsonb', { default: [] })
   slices!: LeasedSlice[];
 
-  /** Why it stopped or failed, or runs anew, for its team. */
-  @Column('text', { nullable: true })
-  endReason!: string | null;
-
-  /**
-   * Why it failed; written when it begins to fail, and not by what goes wrong while it ends. Counts only while it is
-   * `failing` or `failed`.
-   */
-  @Column('jsonb', { nullable: true })
-  failure!: MachineError | null;
-
   /** Of its last run that ended. */
   @Column('integer', { nullable: true })
   exitCode!: number | null;
-
-  /** When the present or last run began. */
-  @Column({ ...instant, nullable: true })
-  startedAt!: Date | null;
-
-  /** When the last run ended by itself, as the cluster says; null while it runs, and where it was ended. */
-  @Column({ ...instant, nullable: true })
-  endedAt!: Date | null;
 
   /** When the present start has lasted as long as it may. */
   @Column({ ...instant, nullable: true })
@@ -150,13 +103,6 @@ export class PodEntity extends MachineRow {
   /** How long the present start has not used its GPU; null before the first look. */
   @Column('jsonb', { nullable: true })
   idleness!: KeptIdleness | null;
-
-  /** Whether billing was told that it runs. */
-  @Column('boolean', { default: false })
-  isBilled!: boolean;
-
-  @Column({ ...instant, default: () => 'clock_timestamp()' })
-  createdAt!: Date;
 }
 
 /** For libs/seal: where the environment of a pod belongs. */

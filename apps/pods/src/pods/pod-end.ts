@@ -1,5 +1,6 @@
 import type { Exit } from '@atoll/cluster';
 import type { PodEntity } from '../model/pod.entity.js';
+import type { RunRow } from '../model/run-row.js';
 
 /** The reason of a pod whose workload was ended by somebody else than this service. */
 export const endOfSubscription = 'Its subscription ended.';
@@ -13,7 +14,7 @@ const soundRunMs = 600_000;
  * its container was removed from outside.
  */
 export function afterEnd(
-  { restart, failures, startedAt }: PodEntity,
+  pod: PodEntity,
   exit: Exit | null,
   firstBackOffMs: number,
   nowMs: number,
@@ -21,24 +22,21 @@ export function afterEnd(
   const endReason = reasonOf(exit);
   const exitCode = exit?.code ?? null;
   const isSuccess = exitCode === 0;
-  if (restart === 'never' || (restart === 'on_failure' && isSuccess)) {
+  if (pod.restart === 'never' || (pod.restart === 'on_failure' && isSuccess)) {
     return { event: isSuccess ? 'COMPLETED' : 'FAILED', values: { exitCode, endReason } };
   }
-  const lastedMs = exit && startedAt ? exit.at.getTime() - startedAt.getTime() : 0;
-  return {
-    event: 'ENDED',
-    values: { exitCode, endReason, ...backOffAfter(failures, lastedMs, firstBackOffMs, nowMs) },
-  };
+  return { event: 'ENDED', values: { exitCode, endReason, ...backOffAfter(pod, exit, firstBackOffMs, nowMs) } };
 }
 
-/** When the next run may begin, after so many runs before that ended by themselves, and one now that lasted so long. */
+/** When the next run of a pod or a VM may begin after one that ended by itself, and those before that did. */
 export function backOffAfter(
-  failuresBefore: number,
-  lastedMs: number,
+  { failures: before, startedAt }: RunRow,
+  exit: Exit | null,
   firstBackOffMs: number,
   nowMs: number,
 ): { failures: number; nextRunAt: Date } {
-  const failures = lastedMs >= soundRunMs ? 1 : failuresBefore + 1;
+  const lastedMs = exit && startedAt ? exit.at.getTime() - startedAt.getTime() : 0;
+  const failures = lastedMs >= soundRunMs ? 1 : before + 1;
   const backOffMs = Math.min(longestBackOffMs, firstBackOffMs * 2 ** Math.min(failures - 1, 20));
   return { failures, nextRunAt: new Date(nowMs + backOffMs) };
 }

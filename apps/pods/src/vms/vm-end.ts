@@ -13,16 +13,10 @@ export interface VmEnd {
  * What follows when the guest of a VM has stopped by itself, at `nowMs` by the clock of the database; `exit` is null
  * where the VM was removed from outside.
  */
-export function afterGuestEnd(
-  { autoRestart, failures, startedAt }: VmEntity,
-  exit: Exit | null,
-  firstBackOffMs: number,
-  nowMs: number,
-): VmEnd {
+export function afterGuestEnd(vm: VmEntity, exit: Exit | null, firstBackOffMs: number, nowMs: number): VmEnd {
   const endReason = reasonOf(exit);
-  if (!autoRestart) return { event: exit?.code === 0 ? 'COMPLETED' : 'FAILED', values: { endReason } };
-  const lastedMs = exit && startedAt ? exit.at.getTime() - startedAt.getTime() : 0;
-  return { event: 'ENDED', values: { endReason, ...backOffAfter(failures, lastedMs, firstBackOffMs, nowMs) } };
+  if (!vm.autoRestart) return { event: exit?.code === 0 ? 'COMPLETED' : 'FAILED', values: { endReason } };
+  return { event: 'ENDED', values: { endReason, ...backOffAfter(vm, exit, firstBackOffMs, nowMs) } };
 }
 
 /**
