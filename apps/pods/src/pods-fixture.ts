@@ -30,7 +30,6 @@ import {
 } from '@atoll/testing';
 import { ClusterWatch } from './watch/cluster-watch.js';
 import { Clusters } from './cluster/clusters.js';
-import type { SetClusters } from './cluster/set-clusters.js';
 import { Neighbours } from './neighbours-fixture.js';
 import type { PodsSettings } from './pods-settings.js';
 import { service } from './service.js';
@@ -254,8 +253,8 @@ export class PodsFixture extends ServiceUnderTest {
     return this.get(MachineWorkers).settle();
   }
 
-  get simulated(): SetClusters {
-    return this.get(Clusters) as SetClusters;
+  get simulated(): Clusters {
+    return this.get(Clusters);
   }
 
   /** What billing was told of a resource, once all events are published, in order. */

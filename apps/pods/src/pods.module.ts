@@ -12,7 +12,6 @@ import { ClusterWatch } from './watch/cluster-watch.js';
 import { ClusterRows } from './cluster/cluster-rows.js';
 import { Clusters } from './cluster/clusters.js';
 import { Orphans } from './cluster/orphans.js';
-import { SetClusters } from './cluster/set-clusters.js';
 import { ConnectionsController } from './connections/connection.controller.js';
 import { ConnectionsService } from './connections/connection.service.js';
 import { BatchesController } from './batches/batch.controller.js';
@@ -171,7 +170,7 @@ const workers: Provider = {
     logStore,
     sealer,
     workers,
-    { provide: Clusters, useClass: SetClusters },
+    Clusters,
     ClusterRows,
     { provide: Doorkeeper, useClass: PodDoorkeeper },
     { provide: LogInTrail, useClass: KeptLogIns },

@@ -10,7 +10,7 @@ export interface RunOf {
 /** The run as its cluster shows it. */
 export async function observeRun(driver: ClusterDriver, ref: RunOf, signal: AbortSignal): Promise<RunSight> {
   const [sight] = await (ref.kind === 'pod' ? driver.observePods([ref], signal) : driver.observeVms([ref], signal));
-  if (!sight) throw new Error('The driver answered nothing.');
+  if (!sight) throw new Error('The driver returned no result.');
   return sight;
 }
 

@@ -3,6 +3,7 @@ import { ClusterError } from '@atoll/cluster';
 import { memberOf } from '@atoll/testing';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { array, assert, asyncProperty, boolean, integer, record } from 'fast-check';
+import { Clusters } from '../cluster/clusters.js';
 import { LogClaims } from './log-claims.js';
 import { LogCollector } from './log-collector.js';
 import { PlatformLines } from './platform-lines.js';
@@ -36,8 +37,8 @@ describe('the collector of logs', () => {
     claims = new LogClaims(fixture.get(Statements)),
   ): LogCollector {
     const settings = fixture.get(PodsSettings);
-    const store = fixture.get(LogStore);
-    const collector = new LogCollector(store, claims, new LogWriter(store, claims), volume, fixture.engines, settings);
+    const [store, clusters] = [fixture.get(LogStore), fixture.get(Clusters)];
+    const collector = new LogCollector(store, claims, new LogWriter(store, claims), volume, clusters, settings);
     replicas.push(collector);
     return collector;
   }

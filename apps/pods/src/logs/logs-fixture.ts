@@ -29,31 +29,34 @@ class WrittenRun {
 }
 
 /** Engines whose runs write what a spec says. A cursor is the number of lines that were read. */
-export class ScriptedEngines extends Clusters {
+export class ScriptedEngines implements Pick<
+  Clusters,
+  'driverOf' | 'capabilitiesOf' | 'requireReachable' | 'publicHostOf' | 'requireSetting'
+> {
   private readonly runs = new Map<string, WrittenRun>();
   /** Lines that one batch has. */
   perBatch = 2;
   /** What the next reads fail with. */
   readonly faults: Error[] = [];
 
-  override driverOf(): Promise<ClusterDriver> {
+  driverOf(): Promise<ClusterDriver> {
     const readLogs = (ref: ObjectRef, after: string | null, signal: AbortSignal) => this.read(ref, after, signal);
     return Promise.resolve({ readLogs } as unknown as ClusterDriver);
   }
 
-  override capabilitiesOf(): Promise<Capabilities> {
+  capabilitiesOf(): Promise<Capabilities> {
     return Promise.resolve(dockerCapabilities);
   }
 
-  override requireReachable(): Promise<void> {
+  requireReachable(): Promise<void> {
     return Promise.resolve();
   }
 
-  override publicHostOf(): Promise<string> {
+  publicHostOf(): Promise<string> {
     return Promise.resolve('127.0.0.1');
   }
 
-  override requireSetting(): Promise<void> {
+  requireSetting(): Promise<void> {
     return Promise.resolve();
   }
 
