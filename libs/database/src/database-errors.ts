@@ -108,6 +108,12 @@ export function toAppError(error: unknown): unknown {
   return error;
 }
 
+/** Whether the database, or a service, did not answer: not the fault of what was tried. */
+export function isOutage(error: unknown): boolean {
+  const known = toAppError(error);
+  return isAppError(known) && known.code === 'unavailable';
+}
+
 /** SQLSTATE, or the code of a network error. */
 export function errorCodeOf(error: unknown): string | undefined {
   const code = (driverError(error) as { code?: unknown } | undefined)?.code;

@@ -5,12 +5,6 @@ import { clientOptionsOf, schemaOf } from './data-source.js';
 
 const patienceMs = 1_000;
 
-export interface Readiness {
-  ready: boolean;
-  /** A sentence without names of hosts. */
-  reason?: string;
-}
-
 /**
  * Whether PostgreSQL answers, for the readiness probe. Asks on a connection of its own, so that a busy pool is not
  * taken for a dead database.
@@ -18,7 +12,7 @@ export interface Readiness {
 @Injectable()
 export class DatabaseStatus implements OnApplicationShutdown {
   private readonly pool: pg.Pool;
-  private asking: Promise<Readiness> | undefined;
+  private asking: Promise<string | null> | undefined;
 
   constructor(dataSource: DataSource) {
     this.pool = new pg.Pool({
@@ -34,8 +28,11 @@ export class DatabaseStatus implements OnApplicationShutdown {
     this.pool.on('error', () => undefined);
   }
 
-  /** Answers within a second, however many ask. Never throws. A server that only reads is not ready. */
-  ready(): Promise<Readiness> {
+  /**
+   * Why it cannot be used, in a sentence without names of hosts; null where it can. A server that only reads cannot.
+   * Answers within a second, however many ask. Never throws.
+   */
+  fault(): Promise<string | null> {
     this.asking ??= this.ask().finally(() => {
       this.asking = undefined;
     });
@@ -46,14 +43,14 @@ export class DatabaseStatus implements OnApplicationShutdown {
     await this.pool.end();
   }
 
-  private async ask(): Promise<Readiness> {
+  private async ask(): Promise<string | null> {
     try {
       const { rows } = await this.pool.query<{ setting: string }>(
         `SELECT current_setting('transaction_read_only') AS setting`,
       );
-      return rows[0]?.setting === 'off' ? { ready: true } : { ready: false, reason: 'PostgreSQL is read-only.' };
+      return rows[0]?.setting === 'off' ? null : 'PostgreSQL is read-only.';
     } catch {
-      return { ready: false, reason: 'PostgreSQL does not answer.' };
+      return 'PostgreSQL does not answer.';
     }
   }
 }

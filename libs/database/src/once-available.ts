@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { isAppError } from '@atoll/errors';
 import { backOffMs } from '@atoll/waiting';
-import { toAppError } from './database-errors.js';
+import { isOutage } from './database-errors.js';
 
 const pauses = { firstMs: 100, maxMs: 2_000 };
 
@@ -17,8 +16,7 @@ export async function onceAvailable<T>(work: () => Promise<T>, patienceMs = 30_0
       return await work();
     } catch (error) {
       const pauseMs = backOffMs(pauses, failures);
-      const known = toAppError(error);
-      if (!isAppError(known) || known.code !== 'unavailable' || Date.now() + pauseMs > untilMs) throw error;
+      if (!isOutage(error) || Date.now() + pauseMs > untilMs) throw error;
       await delay(pauseMs);
     }
   }

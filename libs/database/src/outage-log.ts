@@ -1,14 +1,8 @@
-import { isAppError, messageOf } from '@atoll/errors';
+import { messageOf } from '@atoll/errors';
 import type { Logger } from '@nestjs/common';
-import { toAppError } from './database-errors.js';
+import { isOutage } from './database-errors.js';
 
 const everyMs = 60_000;
-
-/** Whether the database, or a service, did not answer: not the fault of what was tried. */
-export function isOutage(error: unknown): boolean {
-  const known = toAppError(error);
-  return isAppError(known) && known.code === 'unavailable';
-}
 
 /** Tells of outages: once a minute, however much meets one, and however often. */
 export class OutageLog {

@@ -53,7 +53,7 @@ async function recovery(statements: Statements): Promise<void> {
 
 /** A machine that is busy may take longer than the second in which it answers. */
 async function untilReady(status: DatabaseStatus): Promise<void> {
-  while (!(await status.ready()).ready);
+  while (await status.fault());
 }
 
 describe('when the server dies', () => {
@@ -105,11 +105,11 @@ describe('when the server dies', () => {
     const status = new DatabaseStatus(dataSource);
     await untilReady(status);
     await server.kill();
-    expect(await status.ready()).toEqual({ ready: false, reason: 'PostgreSQL does not answer.' });
+    expect(await status.fault()).toBe('PostgreSQL does not answer.');
     await server.restart();
     await untilReady(status);
     server.pause();
-    expect(await status.ready()).toEqual({ ready: false, reason: 'PostgreSQL does not answer.' });
+    expect(await status.fault()).toBe('PostgreSQL does not answer.');
     server.resume();
     await untilReady(status);
     await status.onApplicationShutdown();
@@ -256,7 +256,7 @@ describe('when the server became read-only, as a primary that stepped down', () 
     await expect(insert(transactions, 'read-only')).rejects.toMatchObject(unavailable);
     expect(poolOf(dataSource).totalCount).toBe(0);
     // A machine that is busy may take longer than the second in which it answers.
-    while ((await status.ready()).reason !== 'PostgreSQL is read-only.');
+    while ((await status.fault()) !== 'PostgreSQL is read-only.');
     await turn('off');
     await insert(transactions, 'writable again');
     await status.onApplicationShutdown();

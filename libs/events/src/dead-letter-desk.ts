@@ -7,7 +7,7 @@ import {
   type DeadLettersOfService,
   type FailedEvent,
 } from '@atoll/contracts/operator';
-import { Transactions } from '@atoll/database';
+import { instantJson, Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller, Injectable, Logger, type Type } from '@nestjs/common';
@@ -20,15 +20,12 @@ const errorExcerpt = 4_000;
 
 type Row = Omit<FailedEvent, 'service'>;
 
-/** ISO 8601 in SQL. */
-const instant = (column: string) => `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
-
 /** Microseconds since 1970, as the cursor has them. */
 const place = `(extract(epoch FROM last_failed_at) * 1000000)::bigint`;
 
 const columns = `id AS dead_letter_id, consumer, event_id, event_name, left(payload::text, ${payloadExcerptLimit}) AS payload, request_id,
-  left(last_error, ${errorExcerpt}) AS error, tries, ${instant('occurred_at')} AS occurred_at, ${instant('first_failed_at')} AS first_failed_at,
-  ${instant('last_failed_at')} AS last_failed_at, ${instant('retry_requested_at')} AS replay_requested_at, ${place} || '_' || id AS cursor`;
+  left(last_error, ${errorExcerpt}) AS error, tries, ${instantJson('occurred_at')} AS occurred_at, ${instantJson('first_failed_at')} AS first_failed_at,
+  ${instantJson('last_failed_at')} AS last_failed_at, ${instantJson('retry_requested_at')} AS replay_requested_at, ${place} || '_' || id AS cursor`;
 
 /** The dead letters of this service, for the operator. */
 @Injectable()

@@ -1,4 +1,4 @@
-import { isStatementTimeout, Transactions } from '@atoll/database';
+import { isOutage, isStatementTimeout, Transactions } from '@atoll/database';
 import { AppError, isAppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
@@ -71,7 +71,7 @@ export class DeadLetters {
       });
     } catch (error) {
       const isTooSlow = isStatementTimeout(error);
-      if (isAppError(error) && error.code === 'unavailable' && !isTooSlow) throw error;
+      if (isOutage(error) && !isTooSlow) throw error;
       throw await this.failedAgain(id, isTooSlow ? tookTooLong : describeError(error), error);
     }
     if (!known) throw new AppError('not_found', 'No such dead letter.');

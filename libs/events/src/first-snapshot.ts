@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Statements, Transactions } from '@atoll/database';
-import { isAppError, messageOf } from '@atoll/errors';
+import { isOutage, type Statements, type Transactions } from '@atoll/database';
+import { messageOf } from '@atoll/errors';
 import { Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 
@@ -68,7 +68,6 @@ export abstract class FirstSnapshot implements OnApplicationBootstrap, OnModuleD
 
   /** That the owner starts later is nothing to worry about. */
   private tell(error: unknown): void {
-    const isAway = isAppError(error) && error.code === 'unavailable';
-    this.logger[isAway ? 'debug' : 'warn'](`Cannot fetch the first snapshot; retrying: ${messageOf(error)}`);
+    this.logger[isOutage(error) ? 'debug' : 'warn'](`Cannot fetch the first snapshot; retrying: ${messageOf(error)}`);
   }
 }

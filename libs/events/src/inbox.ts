@@ -1,5 +1,4 @@
-import { isStatementTimeout, newId, toAppError, type Transactions } from '@atoll/database';
-import { isAppError } from '@atoll/errors';
+import { isOutage, isStatementTimeout, newId, type Transactions } from '@atoll/database';
 import { ThrottledLog } from '@atoll/rpc';
 import { backOffMs, type BackOff } from '@atoll/waiting';
 import { Logger } from '@nestjs/common';
@@ -198,9 +197,4 @@ export class Inbox {
       this.#logger.error(`${consumer}: ${event.name} ${event.id} is a dead letter after ${tries} tries: ${reason}`);
     return 'done';
   }
-}
-
-function isOutage(error: unknown): boolean {
-  const known = toAppError(error);
-  return isAppError(known) && known.code === 'unavailable';
 }

@@ -1,4 +1,5 @@
 import { eventLog, type CallContext, type EventsAfter, type EventsPage, type PublishedEvent } from '@atoll/contracts';
+import { instantJson } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller, Injectable, type Type } from '@nestjs/common';
@@ -24,7 +25,7 @@ export class PublishedEvents {
     const range = [event_name, after, up_to];
     const rows = await this.dataSource.query<Row[]>(
       `SELECT id, position::float8 AS position, previous::float8 AS previous, payload, request_id, traceparent,
-              to_char(occurred_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS occurred_at,
+              ${instantJson('occurred_at')} AS occurred_at,
               sum(octet_length(payload::text)) OVER (ORDER BY position)::float8 AS bytes
        FROM outbox_published
        WHERE event_name = $1 AND position > $2 AND position <= $3 AND published_at <= now() - $4 * interval '1 millisecond'

@@ -12,11 +12,6 @@ export interface ReadinessCheck {
   check(): Promise<string | null> | string | null;
 }
 
-export interface Readiness {
-  ready: boolean;
-  reasons: { name: string; reason: string }[];
-}
-
 const checkTimeoutMs = 2_000;
 
 async function reasonOf(check: ReadinessCheck): Promise<string | null> {
@@ -33,11 +28,13 @@ async function reasonOf(check: ReadinessCheck): Promise<string | null> {
   }
 }
 
-/** Runs all checks side by side. Never throws and never takes longer than two seconds. */
-export async function readiness(checks: readonly ReadinessCheck[]): Promise<Readiness> {
+/**
+ * Runs all checks side by side, and returns why those have failed that have. Never throws and never takes longer than
+ * two seconds.
+ */
+export async function failuresOf(checks: readonly ReadinessCheck[]): Promise<{ name: string; reason: string }[]> {
   const results = await Promise.all(checks.map(async (check) => ({ name: check.name, reason: await reasonOf(check) })));
-  const reasons = results.flatMap(({ name, reason }) => (reason === null ? [] : [{ name, reason }]));
-  return { ready: reasons.length === 0, reasons };
+  return results.flatMap(({ name, reason }) => (reason === null ? [] : [{ name, reason }]));
 }
 
 /** The process's own Prometheus figures, labelled with its service. */
@@ -68,11 +65,9 @@ export async function startHealthServer(options: {
   const routes: Record<string, (response: ServerResponse) => Promise<unknown>> = {
     '/livez': (response) => Promise.resolve(answerJson(response, 200, { status: 'live', version })),
     '/readyz': async (response) => {
-      const state = await readiness(checks);
-      return answerJson(response, state.ready ? 200 : 503, {
-        status: state.ready ? 'ready' : 'not_ready',
-        reasons: state.reasons,
-      });
+      const reasons = await failuresOf(checks);
+      const isReady = reasons.length === 0;
+      return answerJson(response, isReady ? 200 : 503, { status: isReady ? 'ready' : 'not_ready', reasons });
     },
     '/metrics': async (response) =>
       response.writeHead(200, { 'content-type': metrics.contentType }).end(await metrics.metrics()),

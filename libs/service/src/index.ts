@@ -1,8 +1,8 @@
 export { loadEnv, Variable, variablesOf } from './env.js';
 export { observeEvents } from './event-figures.js';
 export { requireFreePort, requireOwnAddress } from './free-port.js';
-export { createMetrics, readiness, startHealthServer } from './health.js';
-export type { HealthServer, Readiness, ReadinessCheck } from './health.js';
+export { createMetrics, failuresOf, startHealthServer } from './health.js';
+export type { HealthServer, ReadinessCheck } from './health.js';
 export { loadLocalSecrets } from './local-secrets.js';
 export type { LocalSecrets } from './local-secrets.js';
 export { createLogger, NestLogger } from './logger.js';

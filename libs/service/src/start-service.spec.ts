@@ -7,7 +7,7 @@ import { createEventTables, dropEventTables, eventEntities, EventsModule } from 
 import { Handle, Rpc, systemContext, type Handlers } from '@atoll/rpc';
 import { createDatabase, startNats, type NatsServer } from '@atoll/testing';
 import { DataSource, type MigrationInterface, type QueryRunner } from 'typeorm';
-import { readiness } from './health.js';
+import { failuresOf } from './health.js';
 import { createLogger } from './logger.js';
 import { startService, type RunningService } from './start-service.js';
 import { inProcessTransport, natsTransport, type Transport } from './transport.js';
@@ -116,7 +116,7 @@ describe.each(transports)('a service $name', ({ open }) => {
   }
 
   async function untilReady(): Promise<void> {
-    while (!(await readiness([...transport.checks, ...service.checks])).ready)
+    while ((await failuresOf([...transport.checks, ...service.checks])).length > 0)
       await new Promise((resolve) => setTimeout(resolve, 20));
   }
 
@@ -147,7 +147,7 @@ describe.each(transports)('a service $name', ({ open }) => {
       const idle = release;
       while (release === idle) await new Promise((resolve) => setTimeout(resolve, 5));
       const stopped = service.stop();
-      const { reasons } = await readiness(service.checks);
+      const reasons = await failuresOf(service.checks);
       expect(reasons).toContainEqual({ name: 'greeter requests', reason: 'draining' });
       expect(closed).toBe(false);
       release();

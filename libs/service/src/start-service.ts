@@ -51,7 +51,7 @@ export async function startService(options: {
     deadLetters: app.get(DeadLetters, { strict: false }),
     checks: [
       { name: `${name} requests`, check: () => (draining ? 'draining' : (server.readiness().reason ?? null)) },
-      { name: `${name} database`, check: async () => (await database.ready()).reason ?? null },
+      { name: `${name} database`, check: () => database.fault() },
       { name: `${name} events`, check: () => events.status().reason ?? null },
     ],
     stop: async () => {

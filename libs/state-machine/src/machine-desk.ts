@@ -8,7 +8,7 @@ import {
   type MachineStatesOfService,
   type ProcessPage,
 } from '@atoll/contracts/operator';
-import { toAppError } from '@atoll/database';
+import { instantJson, toAppError } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
 import { DataSource } from 'typeorm';
@@ -21,9 +21,6 @@ import { MachineWorkers } from './machine-workers.js';
 /** Nobody can do anything for a failed process in a final state: it is shown for so many days. */
 const finalDays = 7;
 const errorExcerpt = 4_000;
-
-/** ISO 8601 in SQL. */
-const instant = (value: string) => `to_char(${value} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
 /**
  * Conditions in SQL. A stable state has no deadline; its step is repeated after a failure all the same, and what never
@@ -93,8 +90,8 @@ export class MachineDesk {
       values,
     );
     const data = await this.query<MachineProcess>(
-      `SELECT ${machine.key}::text AS key, state, '${kind}' AS kind, ${instant('entered_at')} AS entered_at,
-              ${instant('deadline_at')} AS deadline_at, ${instant('parked_until')} AS next_try_at, attempts,
+      `SELECT ${machine.key}::text AS key, state, '${kind}' AS kind, ${instantJson('entered_at')} AS entered_at,
+              ${instantJson('deadline_at')} AS deadline_at, ${instantJson('parked_until')} AS next_try_at, attempts,
               CASE WHEN last_error IS NOT NULL THEN
                 jsonb_build_object('code', last_error->>'code', 'message', left(last_error->>'message', ${errorExcerpt}), 'at', last_error->>'at')
               END AS error,
@@ -137,6 +134,6 @@ function countedBy(machine: DurableMachine<MachineRow>): string {
       count(*) FILTER (WHERE deadline_at < now())::int AS overdue, count(*) FILTER (WHERE attempts > 0)::int AS retrying,
       count(*) FILTER (WHERE entered_at > now() - interval '1 minute')::int AS under_minute,
       ${age('1 minute', '1 hour')} AS under_hour, ${age('1 hour', '1 day')} AS under_day, ${age('1 day')} AS older,
-      ${instant('min(entered_at)')} AS oldest_entered_at
+      ${instantJson('min(entered_at)')} AS oldest_entered_at
     FROM (${some('waiting')} UNION ALL ${some('failed')}) found GROUP BY state, kind ORDER BY state, kind`;
 }

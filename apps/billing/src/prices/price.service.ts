@@ -8,7 +8,7 @@ import {
   type PricesAfter,
   type PricesInForce,
 } from '@atoll/contracts/billing';
-import { newId, Statements, Transactions } from '@atoll/database';
+import { instantJson, newId, Statements, Transactions } from '@atoll/database';
 import { AppError, invalidField, isAppError } from '@atoll/errors';
 import { Outbox } from '@atoll/events';
 import { Injectable } from '@nestjs/common';
@@ -16,13 +16,11 @@ import type { EntityManager } from 'typeorm';
 import { BillingSettings } from '../billing-settings.js';
 import { TeamDirectory } from '@atoll/team-directory';
 
-const instant = (column: string) => `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
-
 /** `$1` is the currency. The price as decimal text without zeros behind it. */
 const priceJson = (row: string) => `json_build_object(
   'price_id', ${row}.id, 'sku', ${row}.sku, 'unit', sku.unit, 'unit_price', trim_scale(${row}.unit_price)::text, 'currency', $1::text,
-  'valid_from', ${instant(`${row}.valid_from`)}, 'team_id', ${row}.team_id,
-  'created_at', ${instant(`${row}.created_at`)}, 'replaced_at', ${instant(`${row}.replaced_at`)})`;
+  'valid_from', ${instantJson(`${row}.valid_from`)}, 'team_id', ${row}.team_id,
+  'created_at', ${instantJson(`${row}.created_at`)}, 'replaced_at', ${instantJson(`${row}.replaced_at`)})`;
 
 const listed = `($4::text IS NULL OR sku = $4) AND ($5::uuid IS NULL OR team_id = $5) AND ($6 OR replaced_at IS NULL)`;
 const listQuery = `SELECT

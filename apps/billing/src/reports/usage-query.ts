@@ -1,7 +1,6 @@
-import { Statements } from '@atoll/database';
+import { numberList, Statements } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
 import { startOfMonth } from '../calendar/utc-months.js';
-import { listOf } from '../sql/number-list.js';
 import { nanoPerUnit } from '../money/amounts.js';
 import type { Pace } from '@atoll/waiting';
 import type { Grid } from './grid.js';
@@ -47,7 +46,7 @@ export class UsageQuery {
     const values = valuesOf(scope, grid);
     if (resourceLines.length === 0)
       return { lines: await this.statements.query('usage of lines', lineStatement, values), resources: [] };
-    values.push(listOf(resourceGrid.bounds), listOf(resourceLines));
+    values.push(numberList(resourceGrid.bounds), numberList(resourceLines));
     const rows = await this.statements.query<LineChanges | ResourceChanges>(
       'usage of lines and resources',
       bothStatement,
@@ -116,5 +115,13 @@ function isOfResource(row: LineChanges | ResourceChanges): row is ResourceChange
 }
 
 function valuesOf({ teamNo, fromMs, upToMs, seriesNos, lines }: UsageScope, grid: Grid): unknown[] {
-  return [teamNo, fromMs, upToMs, startOfMonth(fromMs), listOf(seriesNos), listOf(lines), listOf(grid.bounds)];
+  return [
+    teamNo,
+    fromMs,
+    upToMs,
+    startOfMonth(fromMs),
+    numberList(seriesNos),
+    numberList(lines),
+    numberList(grid.bounds),
+  ];
 }

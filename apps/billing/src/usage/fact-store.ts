@@ -1,6 +1,6 @@
+import { numberList } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import { listOf } from '../sql/number-list.js';
 import { conflictOf, type Fact } from './distinct-facts.js';
 import { Numbering } from './numbering.js';
 
@@ -68,11 +68,11 @@ function columnsOf(rows: readonly AddedFact[]): unknown[] {
   return [
     rows.map(({ source }) => source),
     rows.map(({ id }) => id),
-    listOf(rows.map(({ timelineNo }) => timelineNo)),
-    listOf(rows.map(({ seriesNo }) => seriesNo)),
-    listOf(rows.map(({ timeMs }) => timeMs)),
-    listOf(rows.map(({ sequence }) => sequence)),
-    listOf(rows.map(({ quantityNano }) => quantityNano)),
+    numberList(rows.map(({ timelineNo }) => timelineNo)),
+    numberList(rows.map(({ seriesNo }) => seriesNo)),
+    numberList(rows.map(({ timeMs }) => timeMs)),
+    numberList(rows.map(({ sequence }) => sequence)),
+    numberList(rows.map(({ quantityNano }) => quantityNano)),
     rows.map(({ resourceName }) => resourceName),
     rows.map(({ attributes }) => attributes),
   ];

@@ -1,3 +1,4 @@
+import { numberList } from '@atoll/database';
 import type { EntityManager } from 'typeorm';
 import { monthStarts, startOfMonth } from '../calendar/utc-months.js';
 import type { AddedFact } from './fact-store.js';
@@ -15,14 +16,14 @@ interface Step {
  */
 export async function rebuildSegments(manager: EntityManager, added: readonly AddedFact[]): Promise<void> {
   const steps = await manager.query<Step[]>(clearQuery, [
-    `{${added.map(({ timelineNo }) => timelineNo).join(',')}}`,
-    `{${added.map(({ timeMs }) => timeMs).join(',')}}`,
+    numberList(added.map(({ timelineNo }) => timelineNo)),
+    numberList(added.map(({ timeMs }) => timeMs)),
   ]);
   await manager.query(fillQuery, [
-    `{${steps.map(({ timeline_no }) => timeline_no).join(',')}}`,
-    `{${steps.map(({ start_ms }) => start_ms).join(',')}}`,
-    `{${steps.map(({ end_ms }) => end_ms ?? 'NULL').join(',')}}`,
-    `{${monthsOf(steps).join(',')}}`,
+    numberList(steps.map(({ timeline_no }) => timeline_no)),
+    numberList(steps.map(({ start_ms }) => start_ms)),
+    numberList(steps.map(({ end_ms }) => end_ms)),
+    numberList(monthsOf(steps)),
   ]);
 }
 

@@ -1,6 +1,6 @@
+import { numberList } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import { listOf } from '../sql/number-list.js';
 import { appendFacts, type Holding, type TimelineSegments } from './appended-segments.js';
 import type { AddedFact } from './fact-store.js';
 import { rebuildSegments } from './segment-rebuild.js';
@@ -57,13 +57,13 @@ export class Timelines {
    */
   async add(manager: EntityManager, added: readonly AddedFact[]): Promise<void> {
     const byTimeline = [...Map.groupBy(added, ({ timelineNo }) => timelineNo)].sort(([one], [other]) => one - other);
-    const nos = listOf(byTimeline.map(([no]) => no));
+    const nos = numberList(byTimeline.map(([no]) => no));
     await manager.query(lockStatement, [nos]);
     // A statement of its own, so that it sees what was committed before the locks were had.
     const rows = await manager.query<TimelineRow[]>(stateStatement, [
       nos,
-      listOf(byTimeline.map(([, facts]) => Math.min(...facts.map(({ timeMs }) => timeMs)))),
-      listOf(byTimeline.map(([, facts]) => facts.length)),
+      numberList(byTimeline.map(([, facts]) => Math.min(...facts.map(({ timeMs }) => timeMs)))),
+      numberList(byTimeline.map(([, facts]) => facts.length)),
     ]);
     const states = new Map(rows.map((row) => [row.no, row]));
     const appended: (TimelineSegments & { row: TimelineRow })[] = [];
@@ -85,18 +85,18 @@ export class Timelines {
     const held = appended.flatMap(({ row, holding }) => (holding ? [{ ...holding, row }] : []));
     const released = appended.filter(({ row, holding }) => !holding && row.start_ms !== null);
     await manager.query(appendStatement, [
-      listOf(ended.map(({ row }) => row.no)),
-      listOf(ended.map(({ startMs }) => startMs)),
-      listOf(ended.map(({ endMs }) => endMs)),
-      listOf(ended.map(({ quantityNano }) => quantityNano)),
-      listOf(ended.map(({ row }) => row.team_no)),
-      listOf(ended.map(({ seriesNo }) => seriesNo)),
-      listOf(held.map(({ row }) => row.no)),
-      listOf(held.map(({ startMs }) => startMs)),
-      listOf(held.map(({ quantityNano }) => quantityNano)),
-      listOf(held.map(({ row }) => row.team_no)),
-      listOf(held.map(({ seriesNo }) => seriesNo)),
-      listOf(released.map(({ row }) => row.no)),
+      numberList(ended.map(({ row }) => row.no)),
+      numberList(ended.map(({ startMs }) => startMs)),
+      numberList(ended.map(({ endMs }) => endMs)),
+      numberList(ended.map(({ quantityNano }) => quantityNano)),
+      numberList(ended.map(({ row }) => row.team_no)),
+      numberList(ended.map(({ seriesNo }) => seriesNo)),
+      numberList(held.map(({ row }) => row.no)),
+      numberList(held.map(({ startMs }) => startMs)),
+      numberList(held.map(({ quantityNano }) => quantityNano)),
+      numberList(held.map(({ row }) => row.team_no)),
+      numberList(held.map(({ seriesNo }) => seriesNo)),
+      numberList(released.map(({ row }) => row.no)),
     ]);
   }
 }

@@ -3,7 +3,7 @@ import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';
-import { readiness, version, type ReadinessCheck } from '@atoll/service';
+import { failuresOf, version, type ReadinessCheck } from '@atoll/service';
 import { Public } from '../authentication/public.js';
 import { sendProblem } from '../errors/send-problem.js';
 import { GatewaySettings } from '../gateway-options.js';
@@ -40,8 +40,8 @@ export class HealthController {
   @Get('readyz')
   @Public()
   async ready(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const { ready, reasons } = await readiness(this.#checks);
-    if (ready) {
+    const reasons = await failuresOf(this.#checks);
+    if (reasons.length === 0) {
       await reply.send({ status: 'ready', reasons });
       return;
     }

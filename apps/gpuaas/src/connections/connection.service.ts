@@ -9,7 +9,7 @@ import {
   type RefreshBegun,
   type RefreshConnections,
 } from '@atoll/contracts/gpuaas';
-import { readPage, Statements } from '@atoll/database';
+import { instantJson, readPage, Statements } from '@atoll/database';
 import { WholeListings, type Json } from '@atoll/rpc';
 import { TeamDirectory, TeamGate } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
@@ -141,7 +141,7 @@ const matchingQuery = `WITH chosen AS (
 
 const entriesQuery = `FROM (
     SELECT subscription_id::text, pool_name, gpuaas_id::text, region_id::text, coalesce(pods, '[]') AS pods,
-      to_char(refreshed_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS refreshed_at,
+      ${instantJson('refreshed_at')} AS refreshed_at,
       coalesce(has_failed OR (ended_at IS NULL AND started_at < clock_timestamp() - interval '${patienceMs} milliseconds'), false) AS stale
     FROM subscription JOIN pool USING (pool_id) JOIN gpuaas USING (gpuaas_id)
     LEFT JOIN connection USING (subscription_id)

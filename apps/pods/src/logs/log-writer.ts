@@ -1,4 +1,4 @@
-import { isAppError } from '@atoll/errors';
+import { isOutage } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { LogClaims } from './log-claims.js';
@@ -82,7 +82,7 @@ export class LogWriter {
    * other, until what is wrong is by itself.
    */
   private async writeApart(some: readonly Waiting[], line: Line, error: unknown): Promise<void> {
-    if (some.length === 1 || (isAppError(error) && error.code === 'unavailable')) {
+    if (some.length === 1 || isOutage(error)) {
       for (const { reject } of some) reject(error);
       return;
     }

@@ -1,3 +1,4 @@
+import { numberList } from '@atoll/database';
 import type { Statements, Transactions } from '@atoll/database';
 import type { EntityManager } from 'typeorm';
 import {
@@ -119,18 +120,13 @@ async function insertLines(manager: EntityManager, groups: readonly SourceLines[
     `INSERT INTO log_line (scope_no, source_no, at_ns, stream, message)
      SELECT * FROM unnest($1::integer[], $2::integer[], $3::bigint[], $4::smallint[], $5::text[])`,
     [
-      listOf(rows.map(({ scopeNo }) => scopeNo)),
-      listOf(rows.map(({ sourceNo }) => sourceNo)),
-      listOf(rows.map(({ atNs }) => atNs)),
-      listOf(rows.map(({ stream }) => (stream === null ? 'NULL' : logStreams.indexOf(stream)))),
+      numberList(rows.map(({ scopeNo }) => scopeNo)),
+      numberList(rows.map(({ sourceNo }) => sourceNo)),
+      numberList(rows.map(({ atNs }) => atNs)),
+      numberList(rows.map(({ stream }) => (stream === null ? null : logStreams.indexOf(stream)))),
       rows.map(({ message }) => message),
     ],
   );
-}
-
-/** An array of numbers as PostgreSQL reads it; the driver would quote each of them. */
-function listOf(numbers: readonly (number | bigint | string)[]): string {
-  return `{${numbers.join(',')}}`;
 }
 
 /** There is one statement for each. */

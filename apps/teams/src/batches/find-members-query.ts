@@ -1,4 +1,4 @@
-import { instantJson } from '../sql/json.js';
+import { instantJson } from '@atoll/database';
 import { memberJoins, memberJson, nameOf } from '../views/member-query.js';
 
 /**

@@ -1,4 +1,5 @@
-import { instantJson, pageQuery } from '../sql/json.js';
+import { instantJson } from '@atoll/database';
+import { pageQuery } from '../sql/json.js';
 
 const objectJson = (object: string) =>
   `json_build_object('id', ${object}.id, 'name', ${object}.name, 'reference', ${object}.reference)`;

@@ -15,11 +15,10 @@ import {
   type ListInvitations,
   type SentInvitation,
 } from '@atoll/contracts/teams';
-import { readPage, Statements, Writers } from '@atoll/database';
+import { instantJson, readPage, Statements, Writers } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Injectable, Logger } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import { instantJson } from '../sql/json.js';
 import { requirePermissionNow } from '../members/caller-now.js';
 import { findInvitation } from '../members/member-rules.js';
 import { sentName } from '../views/member-query.js';

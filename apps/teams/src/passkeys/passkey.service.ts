@@ -10,7 +10,7 @@ import type {
   PasskeyPath,
   SessionOrigin,
 } from '@atoll/contracts/teams';
-import { newId, Statements, Transactions } from '@atoll/database';
+import { instantJson, newId, Statements, Transactions } from '@atoll/database';
 import { AppError, invalidField } from '@atoll/errors';
 import { Injectable, Logger } from '@nestjs/common';
 import {
@@ -23,7 +23,6 @@ import {
 } from '@simplewebauthn/server';
 import type { EntityManager } from 'typeorm';
 import { requireFreshCredential } from '../api-keys/live-credential.js';
-import { instantJson } from '../sql/json.js';
 import { MailBox } from '../mail/mail-box.js';
 import { requireGateway } from '../sessions/require-gateway.js';
 import { SessionsService } from '../sessions/session.service.js';

@@ -1,5 +1,5 @@
+import { instantJson } from '@atoll/database';
 import { openMemberships } from '../changes/most-teams.js';
-import { instantJson } from '../sql/json.js';
 import { isAlive } from './session-policy.js';
 
 /** A session as the statements below return it. */

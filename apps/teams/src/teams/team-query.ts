@@ -1,4 +1,5 @@
-import { instantJson, pageQuery } from '../sql/json.js';
+import { instantJson } from '@atoll/database';
+import { pageQuery } from '../sql/json.js';
 import { memberJoins, memberJson } from '../views/member-query.js';
 
 /** SQL for a whole Team, built where the data is: one statement, one round trip. */

@@ -1,4 +1,5 @@
-import { instantJson, pageQuery } from '../sql/json.js';
+import { instantJson } from '@atoll/database';
+import { pageQuery } from '../sql/json.js';
 
 /**
  * SQL for what a TeamMember needs beyond the membership `membership`: the user `u`, and of the live keys the newest,

@@ -1,4 +1,4 @@
-import { instantJson } from '../sql/json.js';
+import { instantJson } from '@atoll/database';
 import { openMemberships } from '../changes/most-teams.js';
 import { sentName } from './member-query.js';
 
