@@ -7,9 +7,16 @@ import { rowFaults } from './row-faults.js';
 
 const root = process.cwd();
 
-/** Statements of libraries name the tables that each service gives them; those specs run them. Migrations run whole. */
+/** Migrations run whole. */
 const isSource = (file: string) =>
   /^(apps|libs)\/[^/]+\/src\//.test(file) && !/\/migrations\/|(spec|fixture)\.ts$/.test(file);
+
+/** Of the tables of libraries it has each. */
+const hasAllTables = 'gpuaas';
+
+function isPreparedIn(service: string, file: string): boolean {
+  return file.startsWith(`apps/${service}/`) || (service === hasAllTables && file.startsWith('libs/'));
+}
 
 async function faultsOf(
   statement: Statement,
@@ -29,8 +36,8 @@ async function faultsOf(
 }
 
 /**
- * Prepares each statement in the sources of a service against its tables, compares what it returns with the type of its
- * rows, and refuses what keeps indexes from use.
+ * Prepares each statement in the sources of a service, and of the libraries on whose tables it stands, against its
+ * tables, compares what it returns with the type of its rows, and refuses what keeps indexes from use.
  */
 export function statementCheck(program: ts.Program): TableCheck {
   const statements = findStatements(program, root, isSource);
@@ -39,7 +46,7 @@ export function statementCheck(program: ts.Program): TableCheck {
     const indexed = new Map(columns.map((column) => [column.name, column.tables]));
     const preparer = await Preparer.connect(url, name);
     const faults: string[] = [];
-    for (const statement of statements.filter(({ file }) => file.startsWith(`apps/${name}/`))) {
+    for (const statement of statements.filter(({ file }) => isPreparedIn(name, file))) {
       for (const fault of await faultsOf(statement, preparer, indexed, program.getTypeChecker())) {
         faults.push(`${statement.file}:${statement.line}: ${fault}`);
       }
