@@ -45,7 +45,10 @@ function readMade(): Made | undefined {
   return existsSync(madeFile) ? (JSON.parse(readFileSync(madeFile, 'utf8')) as Made) : undefined;
 }
 
-/** A bundle names the services that were there when it was made; a module by itself finds them in the folders. */
+/**
+ * A bundle names the services that were there when it was made, and the gateway; a module by itself finds them in the
+ * folders.
+ */
 const allServices: Plugin = {
   name: 'all services',
   load: {
@@ -55,7 +58,10 @@ const allServices: Plugin = {
       const imports = files.map(
         (file, at) => `import { service as service${at} } from '../${file.replace(/\.ts$/, '.js')}';\n`,
       );
-      return `${imports.join('')}export const serviceDefinitions = () => [${files.map((_, at) => `service${at}`).join(', ')}];\n`;
+      return `${imports.join('')}import { GatewayEnv, GatewayProcessEnv } from '../apps/gateway/src/env.js';
+export const serviceDefinitions = () => [${files.map((_, at) => `service${at}`).join(', ')}];
+export const gatewayEnvironment = () => [GatewayProcessEnv, GatewayEnv];
+`;
     },
   },
 };

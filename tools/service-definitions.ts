@@ -1,4 +1,5 @@
 import { existsSync, globSync } from 'node:fs';
+import type { Wire } from '@atoll/contracts';
 import type { ServiceDefinition } from '@atoll/service';
 
 /**
@@ -16,4 +17,11 @@ export async function serviceDefinitions(): Promise<ServiceDefinition[]> {
     service: ServiceDefinition;
   }[];
   return modules.map(({ service }) => service);
+}
+
+/** What the gateway reads from its environment, in a process of its own. */
+export async function gatewayEnvironment(): Promise<readonly Wire[]> {
+  const { href } = new URL('../apps/gateway/src/env.js', import.meta.url);
+  const { GatewayProcessEnv, GatewayEnv } = (await import(href)) as Record<'GatewayProcessEnv' | 'GatewayEnv', Wire>;
+  return [GatewayProcessEnv, GatewayEnv];
 }

@@ -12,11 +12,12 @@ import {
   natsUsers,
   readSettings,
   requireFreePort,
+  ServiceEnv,
 } from '@atoll/service';
 import { freePort, startNats } from '@atoll/testing';
 import { OwnProcesses } from './own-processes.js';
 import { readReplicas } from './replicas.js';
-import { serviceDefinitions } from './service-definitions.js';
+import { gatewayEnvironment, serviceDefinitions } from './service-definitions.js';
 import { untilReady } from './until-ready.js';
 
 /**
@@ -47,7 +48,10 @@ const settings: NodeJS.ProcessEnv = {
   ATOLL_PUBLIC_URL: process.env.ATOLL_PUBLIC_URL ?? `http://localhost:${port}`,
   ATOLL_SEAL_KEYS: process.env.ATOLL_SEAL_KEYS ?? secrets.sealKeys,
 };
-// A service that refuses its settings would be started again for ever.
+// A process that refuses its settings would be started again for ever.
+const ofEveryService = { ...settings, DATABASE_URL: process.env.DATABASE_URL ?? 'postgres://embedded' };
+for (const type of [ServiceEnv, ...(await gatewayEnvironment())])
+  await orRefuse(() => loadEnv<object>(type, ofEveryService));
 for (const definition of definitions) await orRefuse(() => readSettings(definition, settings));
 
 /** Runs one process and starts it again whenever it dies, as a container's restart policy does. */

@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url';
 import { ServiceEnv, variablesOf, type ServiceDefinition } from '@atoll/service';
 import { parse } from 'yaml';
 import { natsConfiguration } from '../nats-users.js';
-import { serviceDefinitions } from '../service-definitions.js';
+import { gatewayEnvironment, serviceDefinitions } from '../service-definitions.js';
 
 /**
  * What differs between a laptop and a container, and the image sets: nothing an operator would pass through compose.
@@ -79,7 +79,6 @@ async function built<Module>(path: string): Promise<Module> {
 async function problems(): Promise<string[]> {
   const services = await serviceDefinitions();
   const { services: platform } = await built<{ services: ServiceDefinition[] }>('apps/platform/src/services.js');
-  const gateway = await built<Record<'GatewayEnv' | 'GatewayProcessEnv', new () => object>>('apps/gateway/src/env.js');
   const compose = readFileSync('docker-compose.yml', 'utf8');
   const { services: containers } = parse(compose, { merge: true }) as {
     services: Record<string, Container>;
@@ -87,7 +86,7 @@ async function problems(): Promise<string[]> {
   const variables = (...classes: readonly (new () => object)[]) =>
     classes.flatMap((type) => [...variablesOf(type).values()]);
   const processes = [
-    { name: 'gateway', variables: variables(gateway.GatewayProcessEnv, gateway.GatewayEnv) },
+    { name: 'gateway', variables: variables(...(await gatewayEnvironment())) },
     ...services.map(({ name, settings }) => ({ name, variables: variables(ServiceEnv, settings) })),
   ];
   const isNatsStale = readFileSync('deploy/nats.conf', 'utf8') !== (await natsConfiguration());

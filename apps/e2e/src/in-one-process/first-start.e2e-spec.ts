@@ -186,14 +186,22 @@ describe('a start', () => {
     expect(existsSync(join(folder, 'postgres'))).toBe(false);
   });
 
-  it('in processes is refused for a setting of a service before any is started, and not again and again', async () => {
-    const env = { ATOLL_DATA_DIR: folder, PORT: String(await freePort()), ATOLL_TLS_CERT: '/nope' };
-    const { code, output } = await run('tools/start-services.js', env);
-    expect([code, output]).toEqual([
-      1,
-      'Atoll cannot start: ATOLL_TLS_CERT needs ATOLL_TLS_KEY: set both, or neither.\n',
-    ]);
-  });
+  it.each([
+    ['a service', { ATOLL_TLS_CERT: '/nope' }, 'ATOLL_TLS_CERT needs ATOLL_TLS_KEY: set both, or neither.'],
+    ['the gateway', { ATOLL_LIMITS: 'no' }, 'The environment is not usable:\n  ATOLL_LIMITS must be on or off'],
+    [
+      'every service',
+      { ATOLL_EVENTS_MAX_MIB: '1' },
+      'The environment is not usable:\n  ATOLL_EVENTS_MAX_MIB must be a whole number of MiB from 16 to 999999999',
+    ],
+  ])(
+    'in processes is refused for a setting of %s before any is started, and not again and again',
+    async (_whose, env, sentence) => {
+      const port = String(await freePort());
+      const { code, output } = await run('tools/start-services.js', { ATOLL_DATA_DIR: folder, PORT: port, ...env });
+      expect([code, output]).toEqual([1, `Atoll cannot start: ${sentence}\n`]);
+    },
+  );
 
   it('that is told to stop before it is ready stops as cleanly, and loses nothing', async () => {
     let isTold = false;
