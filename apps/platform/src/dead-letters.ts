@@ -2,6 +2,7 @@ import { DeadLetterList } from '@atoll/events';
 import { besidePlatform } from './beside-platform.js';
 import { services } from './services.js';
 
+const usage = 'Usage: npm run dead-letters [-- retry SERVICE ID]';
 /** How long the running service is waited for. */
 const patienceMs = 15_000;
 
@@ -13,8 +14,8 @@ const patienceMs = 15_000;
 const [action = 'list', service = '', id = ''] = process.argv.slice(2);
 
 await besidePlatform(async ({ connect, connectAll }) => {
+  if (action !== 'list' && (action !== 'retry' || service === '')) throw new Error(usage);
   if (action === 'retry') return retry(new DeadLetterList(await connect(service)));
-  if (action !== 'list') throw new Error('usage: npm run dead-letters, or npm run dead-letters -- retry SERVICE ID');
   for (const [{ name }, dataSource] of await connectAll(services)) {
     const letters = await new DeadLetterList(dataSource).latest();
     if (letters.length === 0) console.log(`${name}: none`);
@@ -27,8 +28,7 @@ await besidePlatform(async ({ connect, connectAll }) => {
 });
 
 async function retry(letters: DeadLetterList): Promise<void> {
-  if (!/^[0-9a-f-]{36}$/i.test(id))
-    throw new Error(`"${id}" is not the id of a dead letter; usage: npm run dead-letters -- retry SERVICE ID`);
+  if (!/^[0-9a-f-]{36}$/i.test(id)) throw new Error(`"${id}" is not the id of a dead letter. ${usage}`);
   const outcome = await letters.retry(id, patienceMs);
   if (outcome.is === 'unknown') throw new Error(`${service} has no dead letter ${id}`);
   if (outcome.is === 'failed') throw new Error(`the event failed again: ${outcome.lastError}`);
