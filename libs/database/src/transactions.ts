@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CallContext, Idempotency } from '@atoll/contracts';
 import { isAppError } from '@atoll/errors';
+import { backOffMs, type BackOff } from '@atoll/waiting';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager, type QueryRunner } from 'typeorm';
 import { CallNonce } from './call-nonce.entity.js';
@@ -12,8 +13,8 @@ import { IdempotencyKey } from './idempotency-key.entity.js';
 import { KeptReplies, orThrow } from './kept-replies.js';
 
 const maxAttempts = 5;
-/** The wait before attempt n is drawn from 0 to this, doubled each time: 300 ms in all at most. */
-const firstWaitMs = 20;
+/** The wait before attempt n is drawn from 0 to 20 ms, doubled each time: 300 ms in all at most. */
+const afterConflict: BackOff = { firstMs: 20, maxMs: 160, jitter: 1 };
 
 export interface OnceOptions<T> {
   /** What is kept of the reply for later calls: the place to mask secrets. */
@@ -53,7 +54,7 @@ export class Transactions {
         return await withClaim((claim) => this.attempt(work, claim));
       } catch (error) {
         if (!isRetryable(error) || attempt === maxAttempts) throw toAppError(error);
-        await delay(Math.random() * firstWaitMs * 2 ** (attempt - 1));
+        await delay(backOffMs(afterConflict, attempt));
       }
     }
   }

@@ -6,6 +6,7 @@ import {
   type Passage,
   type StepContext,
 } from '@atoll/state-machine';
+import { backOffMs } from '@atoll/waiting';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { NodeDriver } from '../driver/node-driver.js';
@@ -77,13 +78,17 @@ export class NodeSteps extends DurableMachine<NodeEntity, NodeState, NodeEvent> 
     if (node.state === 'cordoned_failed')
       await manager.query('UPDATE node SET is_cordoned = true WHERE node_id = $1', [node.nodeId]);
     if (node.state === 'init_failed') {
-      const failures = event === 'UNCORDON' ? 0 : node.failures;
+      const failures = event === 'UNCORDON' ? 1 : node.failures + 1;
       await manager.query('UPDATE node SET failures = $2, is_cordoned = is_cordoned AND NOT $3 WHERE node_id = $1', [
         node.nodeId,
-        failures + 1,
+        failures,
         event === 'UNCORDON',
       ]);
-      await this.park(manager, node, Math.min(longestRetryMs, this.settings.initRetryMs * 2 ** failures));
+      await this.park(
+        manager,
+        node,
+        backOffMs({ firstMs: this.settings.initRetryMs, maxMs: longestRetryMs, jitter: 0 }, failures),
+      );
     }
   }
 

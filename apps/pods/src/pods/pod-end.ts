@@ -1,4 +1,5 @@
 import type { Exit } from '@atoll/cluster';
+import { backOffMs } from '@atoll/waiting';
 import type { PodEntity } from '../model/pod.entity.js';
 import type { RunRow } from '../model/run-row.js';
 
@@ -37,8 +38,8 @@ export function backOffAfter(
 ): { failures: number; nextRunAt: Date } {
   const lastedMs = exit && startedAt ? exit.at.getTime() - startedAt.getTime() : 0;
   const failures = lastedMs >= soundRunMs ? 1 : before + 1;
-  const backOffMs = Math.min(longestBackOffMs, firstBackOffMs * 2 ** Math.min(failures - 1, 20));
-  return { failures, nextRunAt: new Date(nowMs + backOffMs) };
+  const waitMs = backOffMs({ firstMs: firstBackOffMs, maxMs: longestBackOffMs, jitter: 0 }, failures);
+  return { failures, nextRunAt: new Date(nowMs + waitMs) };
 }
 
 function reasonOf(exit: Exit | null): string {
