@@ -60,6 +60,8 @@ export class NatsBuckets implements Buckets {
   }
 
   async incrementAll(demands: readonly Demand[]): Promise<BucketRecord[]> {
+    const [only, another] = demands;
+    if (only && !another) return [await this.increment(only.key, only.refillMs, only.capacity, 0, only.name)];
     const seen = await this.#peekAll(demands);
     if (!seen) return this.options.local.incrementAll(demands);
     if (seen.some(({ isBlocked }) => isBlocked)) return seen;

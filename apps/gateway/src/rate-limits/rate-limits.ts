@@ -1,13 +1,13 @@
 import { Injectable, type ExecutionContext } from '@nestjs/common';
-import { Reflector } from '@nestjs/core';
+import type { Reflector } from '@nestjs/core';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
-import type { ThrottlerModuleOptions, ThrottlerRequest } from '@nestjs/throttler';
+import type { ThrottlerOptions, ThrottlerRequest } from '@nestjs/throttler';
 import { networkOf, type UserCaller } from '@atoll/contracts';
 import { AppError } from '@atoll/errors';
 import type { FastifyReply } from 'fastify';
-import type { BucketRecord, Buckets, Demand } from './buckets.js';
+import type { Buckets, Demand } from './buckets.js';
 import { defaultLimits, policiesOf, type LimitName, type Limits } from './limits.js';
-import { InjectThrottlerOptions, InjectThrottlerStorage, ThrottlerGuard } from './throttler.js';
+import { ThrottlerGuard } from './throttler.js';
 
 /** What a request is counted as. */
 type Counted =
@@ -41,7 +41,7 @@ function memberOf(caller: UserCaller): string {
 }
 
 /** The limits as throttlers: each says for which requests it holds, and whose bucket is asked. `null`: none holds. */
-export function throttlersOf(limits: Limits | null): Exclude<ThrottlerModuleOptions, unknown[]>['throttlers'] {
+export function throttlersOf(limits: Limits | null): ThrottlerOptions[] {
   const policies = policiesOf(limits ?? defaultLimits);
   return (Object.keys(policies) as LimitName[]).map((limit) => {
     const { name, capacity, refillMs } = policies[limit];
@@ -50,7 +50,6 @@ export function throttlersOf(limits: Limits | null): Exclude<ThrottlerModuleOpti
       name,
       limit: capacity,
       ttl: refillMs,
-      blockDuration: 0,
       skipIf: (context) => limits === null || holderIn(context) === null,
       getTracker: (_request, context) => holderIn(context) ?? '',
       generateKey: (_context, holder, throttler) => `${throttler}:${holder}`,
@@ -58,27 +57,11 @@ export function throttlersOf(limits: Limits | null): Exclude<ThrottlerModuleOpti
   });
 }
 
-/** The arguments of the guard's context. */
-type Arguments = [counted: Counted, reply: Headers, demands: Demand[]];
-
-/** The guard asks for a handler, and there is none yet. */
-const noHandler = (): void => undefined;
-
-/** Where what is left is said; a WebSocket has no answer to say it in. */
-type Headers = Pick<FastifyReply, 'header'>;
-const unsent = { header: () => unsent } as unknown as Headers;
+/** The arguments of the guard's context: what is counted, and what was selected for it. */
+type Arguments = [counted: Counted, demands: Demand[]];
 
 function countedIn(context: ExecutionContext): Counted {
-  return context.getArgByIndex<Counted>(0);
-}
-
-/**
- * No route has limits of its own: searching each handler's metadata for them would take twice as long as all the rest.
- */
-class NoDecorators extends Reflector {
-  override getAllAndOverride<T>(): T {
-    return undefined as T;
-  }
+  return context.getArgs<Arguments>()[0];
 }
 
 /**
@@ -88,12 +71,8 @@ class NoDecorators extends Reflector {
  */
 @Injectable()
 export class RateLimits extends ThrottlerGuard {
-  constructor(
-    @InjectThrottlerOptions() options: ThrottlerModuleOptions,
-    @InjectThrottlerStorage() private readonly buckets: Buckets,
-  ) {
-    super(options, buckets, new NoDecorators());
-  }
+  /** There is no handler yet that could have limits of its own, and to search one for them would take its time. */
+  protected override readonly reflector = { getAllAndOverride: () => undefined } as unknown as Reflector;
 
   /** A request without credentials. Throws `too_many_requests`, as all of these do. */
   async anonymous(address: string, reply: FastifyReply): Promise<void> {
@@ -105,7 +84,7 @@ export class RateLimits extends ThrottlerGuard {
    * for a ticket that was good.
    */
   async upgrade(address: string): Promise<() => Promise<void>> {
-    const demands = await this.#count({ kind: 'anonymous', network: networkOf(address) }, unsent);
+    const demands = await this.#count({ kind: 'anonymous', network: networkOf(address) });
     return () => this.#giveBack(demands);
   }
 
@@ -132,7 +111,7 @@ export class RateLimits extends ThrottlerGuard {
   }
 
   async #giveBack(demands: readonly Demand[]): Promise<void> {
-    for (const demand of demands) await this.buckets.decrement(demand);
+    for (const demand of demands) await this.#buckets.decrement(demand);
   }
 
   /** The guard itself sorts the limits by their times; they are shown in the order in which they are declared. */
@@ -147,22 +126,21 @@ export class RateLimits extends ThrottlerGuard {
     const { context, throttler, limit, ttl, getTracker, generateKey } = request;
     const name = throttler.name ?? '';
     const key = generateKey(context, await getTracker({}, context), name);
-    context.getArgs<Arguments>()[2].push({ name, key, capacity: limit, refillMs: ttl });
+    context.getArgs<Arguments>()[1].push({ name, key, capacity: limit, refillMs: ttl });
     return true;
   }
 
-  async #count(counted: Counted, reply: Headers): Promise<Demand[]> {
+  /** Where there is no reply, as for a WebSocket, nobody is told what is left. */
+  async #count(counted: Counted, reply?: FastifyReply): Promise<Demand[]> {
     const demands: Demand[] = [];
-    await this.canActivate(
-      new ExecutionContextHost([counted, reply, demands] satisfies Arguments, RateLimits, noHandler),
-    );
+    await this.canActivate(new ExecutionContextHost([counted, demands] satisfies Arguments));
     if (demands.length > 0) await this.#take(demands, reply);
     return demands;
   }
 
   /** A refused request costs nothing, and is told the longest wait. */
-  async #take(demands: readonly Demand[], reply: Headers): Promise<void> {
-    const records = await this.#increment(demands);
+  async #take(demands: readonly Demand[], reply?: FastifyReply): Promise<void> {
+    const records = await this.#buckets.incrementAll(demands);
     const left = records.map(({ totalHits, timeToExpire }, at) => {
       const { name = '', capacity = 0 } = demands[at] ?? {};
       return `"${name}";r=${Math.max(0, capacity - totalHits)};t=${timeToExpire}`;
@@ -170,7 +148,7 @@ export class RateLimits extends ThrottlerGuard {
     const policies = demands.map(
       ({ name, capacity, refillMs }) => `"${name}";q=${capacity};w=${Math.ceil(refillMs / 1000)}`,
     );
-    reply.header('ratelimit-policy', policies.join(', ')).header('ratelimit', left.join(', '));
+    reply?.header('ratelimit-policy', policies.join(', ')).header('ratelimit', left.join(', '));
     const waits = records.filter(({ isBlocked }) => isBlocked).map(({ timeToBlockExpire }) => timeToBlockExpire);
     if (waits.length > 0) {
       throw new AppError('too_many_requests', 'Too many requests. Please try again later.', {
@@ -179,9 +157,7 @@ export class RateLimits extends ThrottlerGuard {
     }
   }
 
-  async #increment(demands: readonly Demand[]): Promise<BucketRecord[]> {
-    const [only, another] = demands;
-    if (!only || another) return this.buckets.incrementAll(demands);
-    return [await this.buckets.increment(only.key, only.refillMs, only.capacity, 0, only.name)];
+  get #buckets(): Buckets {
+    return this.storageService as Buckets;
   }
 }
