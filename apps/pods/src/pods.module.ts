@@ -50,10 +50,10 @@ import { PodsService } from './pods/pod.service.js';
 import { RunCollector } from './pods/run-collector.js';
 import { PodsSettings } from './pods-settings.js';
 import { sealer } from './sealer.js';
-import { Doorkeeper, LogInTrail } from './ssh-door/doorkeeper.js';
+import { AdmissionControl, LogInTrail } from './ssh-door/admission-control.js';
 import { Guests } from './ssh-door/guests.js';
 import { KeptLogIns } from './ssh-door/kept-log-ins.js';
-import { PodDoorkeeper } from './ssh-door/pod-doorkeeper.js';
+import { PodAdmissionControl } from './ssh-door/pod-admission-control.js';
 import { SshHostKey } from './ssh-door/ssh-host-key.js';
 import { SshServer } from './ssh-door/ssh-server.js';
 import { SshKeysController } from './ssh-keys/ssh-keys.controller.js';
@@ -172,7 +172,7 @@ const workers: Provider = {
     workers,
     Clusters,
     ClusterRows,
-    { provide: Doorkeeper, useClass: PodDoorkeeper },
+    { provide: AdmissionControl, useClass: PodAdmissionControl },
     { provide: LogInTrail, useClass: KeptLogIns },
   ],
 })

@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { newId } from '@atoll/database';
-import { Doorkeeper, type Admission } from './doorkeeper.js';
+import { AdmissionControl, type Admission } from './admission-control.js';
 import { GuestBook, type Guest } from './guest-book.js';
 import { Trail } from './open-door-fixture.js';
 
 /** Lets everybody in and says afterwards that they may not stay. */
-class ForgetfulDoorkeeper extends Doorkeeper {
+class ForgetfulAdmissionControl extends AdmissionControl {
   admit(): Promise<null> {
     return Promise.resolve(null);
   }
@@ -14,7 +14,7 @@ class ForgetfulDoorkeeper extends Doorkeeper {
     return Promise.resolve(null);
   }
 
-  expelled(admissions: readonly Admission[]): Promise<ReadonlyMap<Admission, string>> {
+  revoked(admissions: readonly Admission[]): Promise<ReadonlyMap<Admission, string>> {
     return Promise.resolve(new Map(admissions.map((admission) => [admission, 'Your SSH key was removed.'])));
   }
 }
@@ -46,12 +46,12 @@ it('a guest whose key was removed between the admission and the log-in is out ag
       left.resolve();
     },
   };
-  await new GuestBook(new ForgetfulDoorkeeper(), trail).enter(guest, '192.0.2.7', left.promise);
+  await new GuestBook(new ForgetfulAdmissionControl(), trail).enter(guest, '192.0.2.7', left.promise);
   expect(trail.ends).toEqual(['Your SSH key was removed.']);
 });
 
 describe('room for guests', () => {
-  const admitAll = Object.assign(new ForgetfulDoorkeeper(), { expelled: () => Promise.resolve(new Map()) });
+  const admitAll = Object.assign(new ForgetfulAdmissionControl(), { revoked: () => Promise.resolve(new Map()) });
   const open = Promise.withResolvers<void>().promise;
 
   /** Lets in as many of this team as there is room for, each another user, up to so many; returns how many came in. */

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
-import type { Admission, Doorkeeper, LogInTrail } from './doorkeeper.js';
+import type { Admission, AdmissionControl, LogInTrail } from './admission-control.js';
 import { logInsOfTeamPerUser, usualGuestLimits, type GuestLimits } from './limits.js';
 import { MinuteCounts } from './minute-counts.js';
 
@@ -24,7 +24,7 @@ export class GuestBook {
   readonly #logInsOfTeams: MinuteCounts;
 
   constructor(
-    private readonly doorkeeper: Doorkeeper,
+    private readonly admissionControl: AdmissionControl,
     private readonly trail: LogInTrail,
     limits: Partial<GuestLimits> = {},
   ) {
@@ -95,9 +95,9 @@ export class GuestBook {
     const guests = this.#guestsOf(userId);
     if (guests.length === 0) return;
     try {
-      const expelled = await this.doorkeeper.expelled(guests.map(({ admission }) => admission));
+      const revoked = await this.admissionControl.revoked(guests.map(({ admission }) => admission));
       for (const guest of guests) {
-        const reason = expelled.get(guest.admission);
+        const reason = revoked.get(guest.admission);
         if (reason) guest.end(reason);
       }
     } catch (error) {

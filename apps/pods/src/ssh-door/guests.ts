@@ -3,7 +3,7 @@ import { credentialsChanged } from '@atoll/contracts/teams';
 import { Rpc } from '@atoll/rpc';
 import { Injectable, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { PodsSettings } from '../pods-settings.js';
-import { Doorkeeper, LogInTrail } from './doorkeeper.js';
+import { AdmissionControl, LogInTrail } from './admission-control.js';
 import { GuestBook } from './guest-book.js';
 
 /** Between two looks at who may stay, for what no broadcast has told. */
@@ -16,12 +16,12 @@ export class Guests extends GuestBook implements OnApplicationBootstrap, OnModul
   #stopListening: (() => void)[] = [];
 
   constructor(
-    doorkeeper: Doorkeeper,
+    admissionControl: AdmissionControl,
     trail: LogInTrail,
     private readonly rpc: Rpc,
     { connections, connectionsPerTeam, connectionsPerUser, logInsPerUser }: PodsSettings,
   ) {
-    super(doorkeeper, trail, {
+    super(admissionControl, trail, {
       connections,
       connectionsOfTeam: connectionsPerTeam,
       connectionsOfUser: connectionsPerUser,

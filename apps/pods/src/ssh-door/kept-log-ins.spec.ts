@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { newId, Statements } from '@atoll/database';
 import { allStatementsDuring, mostRowsRead } from '@atoll/testing';
 import { PodsFixture } from '../pods-fixture.js';
-import { LogInTrail } from './doorkeeper.js';
+import { LogInTrail } from './admission-control.js';
 import { KeptLogIns } from './kept-log-ins.js';
 import { PodsSettings } from '../pods-settings.js';
 

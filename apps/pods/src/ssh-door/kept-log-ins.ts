@@ -3,7 +3,7 @@ import { newId, Statements } from '@atoll/database';
 import { Rounds } from '@atoll/waiting';
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { PodsSettings } from '../pods-settings.js';
-import { LogInTrail, type Admission } from './doorkeeper.js';
+import { LogInTrail, type Admission } from './admission-control.js';
 
 const insertion = `INSERT INTO ssh_log_in (log_in_id, pod_id, pod_name, team_id, user_id, fingerprint, address)
   VALUES ($1, $2, $3, $4, $5, $6, $7)`;

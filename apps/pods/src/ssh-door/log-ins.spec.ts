@@ -84,10 +84,10 @@ it('who logs in too often is told so, and how to log in once; another user of th
 it('a log-in that cannot be decided is no failed one', async () => {
   fixture = await OpenDoorFixture.start({ failuresOfNetwork: 1 });
   const own = fixture.key({});
-  fixture.doorkeeper.isDown = true;
+  fixture.admissionControl.isDown = true;
   for (let made = 0; made < 10; made += 1)
     expect(await logInAndOut([own])).toBe('All configured authentication methods failed');
-  fixture.doorkeeper.isDown = false;
+  fixture.admissionControl.isDown = false;
   expect(await logInAndOut([own])).toBeNull();
 });
 
@@ -96,7 +96,7 @@ it('who leaves before it is decided counts as it is decided then', async () => {
   const own = fixture.key({});
   const leave = async (count: number) => {
     const decision = Promise.withResolvers<null>();
-    const admit = jest.spyOn(fixture.doorkeeper, 'admit').mockImplementation(() => {
+    const admit = jest.spyOn(fixture.admissionControl, 'admit').mockImplementation(() => {
       fixture.leave();
       return decision.promise;
     });

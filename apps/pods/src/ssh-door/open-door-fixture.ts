@@ -2,13 +2,13 @@ import { once } from 'node:events';
 import { newId } from '@atoll/database';
 import { fingerprintOf, generateKeyPair } from '@atoll/ssh';
 import ssh2, { type Client } from 'ssh2';
-import { Doorkeeper, LogInTrail, type Admission } from './doorkeeper.js';
+import { AdmissionControl, LogInTrail, type Admission } from './admission-control.js';
 import { GuestBook } from './guest-book.js';
 import type { GuestLimits } from './limits.js';
 import { SshDoor, type SshDoorOptions } from './ssh-door.js';
 
 /** Lets in the keys of the spec, into pods that do not run. */
-class ListedKeys extends Doorkeeper {
+class ListedKeys extends AdmissionControl {
   readonly admissions = new Map<string, Admission>();
   isDown = false;
 
@@ -21,7 +21,7 @@ class ListedKeys extends Doorkeeper {
     return Promise.resolve(null);
   }
 
-  expelled(): Promise<ReadonlyMap<Admission, string>> {
+  revoked(): Promise<ReadonlyMap<Admission, string>> {
     return Promise.resolve(new Map());
   }
 }
@@ -48,20 +48,20 @@ export interface LogIn {
 
 /** A door without pods behind it, and ssh2's client: for who comes in and who does not. */
 export class OpenDoorFixture {
-  readonly doorkeeper = new ListedKeys();
+  readonly admissionControl = new ListedKeys();
   readonly trail = new Trail();
   readonly guests: GuestBook;
   readonly door: SshDoor;
   readonly #clients = new Set<Client>();
 
   private constructor(limits: SshDoorOptions['limits'] & Partial<GuestLimits>) {
-    const { doorkeeper, trail } = this;
-    const guests = (this.guests = new GuestBook(doorkeeper, trail, limits));
+    const { admissionControl, trail } = this;
+    const guests = (this.guests = new GuestBook(admissionControl, trail, limits));
     this.door = new SshDoor({
       host: '127.0.0.1',
       port: 0,
       hostKey: generateKeyPair().privateKey,
-      doorkeeper,
+      admissionControl,
       guests,
       limits,
     });
@@ -92,7 +92,7 @@ export class OpenDoorFixture {
     const fingerprint = fingerprintOf(parsed.getPublicSSH());
     const [podId, teamId, userId, sshKeyId] = [newId(), newId(), newId(), newId()];
     const admission = { podId, podName: 'train', teamId, userId, sshKeyId, fingerprint, credential: null, run: null };
-    if (who) this.doorkeeper.admissions.set(fingerprint, { ...admission, ...who });
+    if (who) this.admissionControl.admissions.set(fingerprint, { ...admission, ...who });
     return privateKey;
   }
 

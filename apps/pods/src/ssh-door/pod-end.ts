@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Admission } from './doorkeeper.js';
+import type { Admission } from './admission-control.js';
 
 /** An engine may end the processes of a pod before it says that the pod ends. */
 const lookMs = [0, 200, 600];

@@ -3,7 +3,7 @@ import { ClusterError, commandOfLine, type Shell, type TerminalSize } from '@ato
 import type { Turns } from '@atoll/waiting';
 import { Logger } from '@nestjs/common';
 import type { ServerChannel, Session } from 'ssh2';
-import type { Admission } from './doorkeeper.js';
+import type { Admission } from './admission-control.js';
 import { PacedStream } from './paced-streams.js';
 import { podEndBehind } from './pod-end.js';
 import { isAccepted, sftpCommand } from './session-command.js';

@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { DockerDriver, type ClusterDriver, type PodRun } from '@atoll/cluster';
 import { fingerprintOf, generateKeyPair, parsePublicKey } from '@atoll/ssh';
 import { podmanImage, startPodman, timeoutFactor, type Podman } from '@atoll/testing';
-import { Doorkeeper, LogInTrail, type Admission } from './doorkeeper.js';
+import { AdmissionControl, LogInTrail, type Admission } from './admission-control.js';
 import { GuestBook } from './guest-book.js';
 import { SshDoor, type SshDoorOptions } from './ssh-door.js';
 
@@ -26,9 +26,9 @@ export async function until(condition: () => boolean | Promise<boolean>): Promis
 }
 
 /** Lets in whom the spec names: the real one has a spec of its own. */
-class ListedGuests extends Doorkeeper {
+class ListedGuests extends AdmissionControl {
   readonly guests = new Map<string, Admission>();
-  readonly expulsions = new Map<string, string>();
+  readonly revocations = new Map<string, string>();
   isDown = false;
   asked = 0;
 
@@ -42,9 +42,9 @@ class ListedGuests extends Doorkeeper {
     return Promise.resolve(this.guests.get(`${podName} ${userId}`) ?? null);
   }
 
-  expelled(admissions: readonly Admission[]): Promise<ReadonlyMap<Admission, string>> {
+  revoked(admissions: readonly Admission[]): Promise<ReadonlyMap<Admission, string>> {
     const found = admissions.flatMap((admission) => {
-      const reason = this.expulsions.get(admission.userId);
+      const reason = this.revocations.get(admission.userId);
       return reason ? [[admission, reason] as const] : [];
     });
     return Promise.resolve(new Map(found));
@@ -73,9 +73,9 @@ export interface Outcome {
 
 /** A door in front of pods on a real Podman, and OpenSSH's own client. */
 export class SshDoorFixture {
-  readonly doorkeeper = new ListedGuests();
+  readonly admissionControl = new ListedGuests();
   readonly trail = new KeptTrail();
-  readonly guests = new GuestBook(this.doorkeeper, this.trail, { logInsOfUser: 100_000 });
+  readonly guests = new GuestBook(this.admissionControl, this.trail, { logInsOfUser: 100_000 });
   readonly #doors: SshDoor[] = [];
 
   private constructor(
@@ -107,8 +107,8 @@ export class SshDoorFixture {
 
   /** On any free port unless one is given; does not wait until it has it. */
   door(more: Partial<SshDoorOptions> = {}): SshDoor {
-    const { doorkeeper, guests, hostKey } = this;
-    const door = new SshDoor({ host: '127.0.0.1', port: 0, hostKey, doorkeeper, guests, ...more });
+    const { admissionControl, guests, hostKey } = this;
+    const door = new SshDoor({ host: '127.0.0.1', port: 0, hostKey, admissionControl, guests, ...more });
     this.#doors.push(door);
     return door;
   }
@@ -160,7 +160,7 @@ export class SshDoorFixture {
       credential: null,
     };
     const admission: Admission = { ...who, run, ...more };
-    this.doorkeeper.guests.set(`${podName} ${fingerprint}`, admission);
+    this.admissionControl.guests.set(`${podName} ${fingerprint}`, admission);
     return admission;
   }
 

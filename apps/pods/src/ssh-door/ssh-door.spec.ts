@@ -178,16 +178,16 @@ describeWhere(podmanLacks(), 'the SSH door, with OpenSSH’s client and real con
     });
 
     it('refuses while it cannot be decided', async () => {
-      fixture.doorkeeper.isDown = true;
+      fixture.admissionControl.isDown = true;
       expect(await ssh(['true'])).toEqual(denied);
-      fixture.doorkeeper.isDown = false;
+      fixture.admissionControl.isDown = false;
       expect((await ssh(['true'])).code).toBe(0);
     });
 
     it('limits the tries of a connection and the failures of a network, says so, and its holders come in elsewhere', async () => {
       const strict = await fixture.openDoor({ limits: { tries: 1, failuresOfNetwork: 2 } });
       const strangers = [await fixture.key(), await fixture.key(), await fixture.key()];
-      const before = fixture.doorkeeper.asked;
+      const before = fixture.admissionControl.asked;
       const offered = strangers.flatMap((file) => ['-i', file]);
       expect((await fixture.ssh(strict, key, pod.podName, [...offered, 'true'])).code).toBe(0);
       const none = await fixture.ssh(strict, strangers[0] ?? '', pod.podName, [...offered, 'true']);
@@ -195,7 +195,7 @@ describeWhere(podmanLacks(), 'the SSH door, with OpenSSH’s client and real con
         code: 255,
         stderr: expect.stringContaining('More keys were offered than the 1 that a connection may try.'),
       });
-      expect(fixture.doorkeeper.asked - before).toBeLessThanOrEqual(4);
+      expect(fixture.admissionControl.asked - before).toBeLessThanOrEqual(4);
       await fixture.ssh(strict, strangers[0] ?? '', pod.podName, ['true']);
       // From now on not even a good key is looked at from there.
       const late = await fixture.ssh(strict, key, pod.podName, ['true']);
@@ -262,7 +262,7 @@ describeWhere(podmanLacks(), 'the SSH door, with OpenSSH’s client and real con
     const isIn = () => fixture.trail.entries.some((entry) => entry.userId === guest);
     await until(isIn);
     await until(() => sleeps(5432));
-    fixture.doorkeeper.expulsions.set(guest, sentence);
+    fixture.admissionControl.revocations.set(guest, sentence);
     await fixture.guests.look(guest);
     const { code, stderr } = await open;
     expect(code).toBe(255);
@@ -279,7 +279,7 @@ describeWhere(podmanLacks(), 'the SSH door, with OpenSSH’s client and real con
     const { userId: guest } = await fixture.invite(pod, guestKey);
     const open = fixture.ssh(door, guestKey, pod.podName, ['sleep 60']);
     await until(() => fixture.trail.entries.some((entry) => entry.userId === guest));
-    fixture.doorkeeper.expulsions.set(guest, 'You are no longer a member of the team.');
+    fixture.admissionControl.revocations.set(guest, 'You are no longer a member of the team.');
     expect((await open).code).toBe(255);
     over.abort();
   });

@@ -7,7 +7,7 @@ import { Turns } from '@atoll/waiting';
 import { Logger } from '@nestjs/common';
 import ssh2, { type ClientInfo, type Connection, type ServerConfig } from 'ssh2';
 import { disconnection, turnAway } from './disconnection.js';
-import type { Doorkeeper } from './doorkeeper.js';
+import type { AdmissionControl } from './admission-control.js';
 import type { GuestBook } from './guest-book.js';
 import { usualLimits, type DoorLimits } from './limits.js';
 import { MinuteCounts } from './minute-counts.js';
@@ -20,7 +20,7 @@ export interface SshDoorOptions {
   readonly port: number;
   /** Private key, PEM or OpenSSH's form: the same for all replicas. */
   readonly hostKey: string;
-  readonly doorkeeper: Doorkeeper;
+  readonly admissionControl: AdmissionControl;
   readonly guests: GuestBook;
   readonly limits?: Partial<DoorLimits>;
 }
@@ -146,7 +146,7 @@ export class SshDoor {
     const visit = (caller.visit = new Visit(client, {
       socket,
       turns: this.#turns,
-      doorkeeper: this.options.doorkeeper,
+      admissionControl: this.options.admissionControl,
       limits: this.#limits,
       refusalOf: (admission) => guests.refusalOf(admission),
     }));

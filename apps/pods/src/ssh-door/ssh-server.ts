@@ -1,7 +1,7 @@
 import { onceAvailable } from '@atoll/database';
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { PodsSettings } from '../pods-settings.js';
-import { Doorkeeper } from './doorkeeper.js';
+import { AdmissionControl } from './admission-control.js';
 import { Guests } from './guests.js';
 import { SshDoor } from './ssh-door.js';
 import { SshHostKey } from './ssh-host-key.js';
@@ -15,7 +15,7 @@ export class SshServer implements OnApplicationBootstrap, OnModuleDestroy {
   constructor(
     private readonly settings: PodsSettings,
     private readonly hostKey: SshHostKey,
-    private readonly doorkeeper: Doorkeeper,
+    private readonly admissionControl: AdmissionControl,
     private readonly guests: Guests,
   ) {}
 
@@ -27,12 +27,12 @@ export class SshServer implements OnApplicationBootstrap, OnModuleDestroy {
   async onApplicationBootstrap(): Promise<void> {
     const { sshHost: host, sshPort, sshFailedLogIns: failuresOfNetwork } = this.settings;
     if (sshPort === 'off') return;
-    const { doorkeeper, guests } = this;
+    const { admissionControl, guests } = this;
     const door = (this.#door = new SshDoor({
       host,
       port: Number(sshPort),
       hostKey: await onceAvailable(() => this.hostKey.read()),
-      doorkeeper,
+      admissionControl,
       guests,
       limits: { failuresOfNetwork },
     }));

@@ -3,13 +3,13 @@ import type { Socket } from 'node:net';
 import { expect, it } from '@jest/globals';
 import { Turns } from '@atoll/waiting';
 import type { Connection } from 'ssh2';
-import type { Admission, Doorkeeper } from './doorkeeper.js';
+import type { Admission, AdmissionControl } from './admission-control.js';
 import { usualLimits } from './limits.js';
 import { Visit, type VisitOptions } from './visit.js';
 
 const visitOf = (client: EventEmitter, more: Partial<VisitOptions>) =>
   new Visit(client as unknown as Connection, {
-    doorkeeper: {} as Doorkeeper,
+    admissionControl: {} as AdmissionControl,
     limits: usualLimits,
     socket: {} as Socket,
     turns: new Turns(),

@@ -6,7 +6,7 @@ import type { Turns } from '@atoll/waiting';
 import { Logger } from '@nestjs/common';
 import ssh2, { type AuthContext, type Connection, type PublicKeyAuthContext, type TcpipRequestInfo } from 'ssh2';
 import { disconnect, disconnection } from './disconnection.js';
-import type { Admission, Doorkeeper } from './doorkeeper.js';
+import type { Admission, AdmissionControl } from './admission-control.js';
 import type { DoorLimits } from './limits.js';
 import { PacedStream } from './paced-streams.js';
 import { ShellSession } from './shell-session.js';
@@ -25,7 +25,7 @@ const tooLongSentence =
 const loopback: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '::1']);
 
 export interface VisitOptions {
-  readonly doorkeeper: Doorkeeper;
+  readonly admissionControl: AdmissionControl;
   readonly limits: DoorLimits;
   readonly socket: Socket;
   readonly turns: Turns;
@@ -164,7 +164,7 @@ export class Visit {
     if (key.algo === 'ssh-rsa' && !hashAlgo) return null;
     const fingerprint = fingerprintOf(key.data);
     const asked = `${username}\0${fingerprint}`;
-    const known = this.#asked.get(asked) ?? this.options.doorkeeper.admit(username, fingerprint);
+    const known = this.#asked.get(asked) ?? this.options.admissionControl.admit(username, fingerprint);
     this.#asked.set(asked, known);
     try {
       return await known;

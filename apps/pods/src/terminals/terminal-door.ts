@@ -5,7 +5,7 @@ import { hostname } from 'node:os';
 import type { Duplex } from 'node:stream';
 import { terminalProtocol } from '@atoll/contracts/pods';
 import { WebSocketServer } from 'ws';
-import type { Admission } from '../ssh-door/doorkeeper.js';
+import type { Admission } from '../ssh-door/admission-control.js';
 import type { GuestBook } from '../ssh-door/guest-book.js';
 import type { Place, TerminalTickets } from './terminal-tickets.js';
 import { TerminalVisit } from './terminal-visit.js';

@@ -3,7 +3,7 @@ import { ClusterError, type Shell, type TerminalSize } from '@atoll/cluster';
 import { terminalSizeLimit } from '@atoll/contracts/pods';
 import { Logger } from '@nestjs/common';
 import type { RawData, WebSocket } from 'ws';
-import type { Admission } from '../ssh-door/doorkeeper.js';
+import type { Admission } from '../ssh-door/admission-control.js';
 import type { Guest } from '../ssh-door/guest-book.js';
 import { podEndBehind } from '../ssh-door/pod-end.js';
 import type { TerminalRequest } from './terminal-tickets.js';

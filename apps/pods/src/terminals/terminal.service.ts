@@ -6,13 +6,13 @@ import { TeamGate } from '@atoll/team-directory';
 import { Injectable, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { PodReader } from '../pods/pod-reader.js';
 import { PodsSettings } from '../pods-settings.js';
-import { Doorkeeper } from '../ssh-door/doorkeeper.js';
+import { AdmissionControl } from '../ssh-door/admission-control.js';
 import { Guests } from '../ssh-door/guests.js';
 import { TerminalDoor } from './terminal-door.js';
 import { TerminalTickets } from './terminal-tickets.js';
 
 /**
- * Terminals of pods: who may have one is told by the doorkeeper of the SSH door, and is a guest as those who come by
+ * Terminals of pods: who may have one is told by the admission control of the SSH door, and is a guest as those who come by
  * SSH are.
  */
 @Injectable()
@@ -23,7 +23,7 @@ export class TerminalsService implements OnApplicationBootstrap, OnModuleDestroy
   constructor(
     private readonly pods: PodReader,
     private readonly gate: TeamGate,
-    private readonly doorkeeper: Doorkeeper,
+    private readonly admissionControl: AdmissionControl,
     guests: Guests,
     sealer: Sealer,
     settings: PodsSettings,
@@ -34,7 +34,7 @@ export class TerminalsService implements OnApplicationBootstrap, OnModuleDestroy
       tickets: this.#tickets,
       guests,
       isStillAdmitted: async ({ podName, userId, credential }) =>
-        credential !== null && (await doorkeeper.admitUser(podName, userId, credential)) !== null,
+        credential !== null && (await admissionControl.admitUser(podName, userId, credential)) !== null,
     });
   }
 
@@ -51,7 +51,7 @@ export class TerminalsService implements OnApplicationBootstrap, OnModuleDestroy
     await this.gate.requireGrowth(caller, teamId, undefined, 'pod');
     // The role is asked for anew: what it was a moment ago opens nothing. An operator has none here.
     const admission =
-      caller.kind === 'user' ? await this.doorkeeper.admitUser(pod_name, caller.userId, caller.credential) : null;
+      caller.kind === 'user' ? await this.admissionControl.admitUser(pod_name, caller.userId, caller.credential) : null;
     if (!admission)
       throw new AppError(
         'forbidden',

@@ -8,7 +8,7 @@ import { Rpc } from '@atoll/rpc';
 import { fingerprintOf, generateKeyPair } from '@atoll/ssh';
 import ssh2 from 'ssh2';
 import { PodsFixture, type ToldTeam } from '../pods-fixture.js';
-import { Doorkeeper, type Admission } from './doorkeeper.js';
+import { AdmissionControl, type Admission } from './admission-control.js';
 import { SshHostKey } from './ssh-host-key.js';
 import { SshServer } from './ssh-server.js';
 
@@ -40,10 +40,11 @@ async function holder(
   return { user, privateKey: keys.privateKey, sshKeyId, fingerprint };
 }
 
-const doorkeeper = () => fixture.get(Doorkeeper);
-const admit = ({ fingerprint }: { fingerprint: string }, name = pod.pod_name) => doorkeeper().admit(name, fingerprint);
+const admissionControl = () => fixture.get(AdmissionControl);
+const admit = ({ fingerprint }: { fingerprint: string }, name = pod.pod_name) =>
+  admissionControl().admit(name, fingerprint);
 const reasons = async (...admissions: (Admission | null)[]) => {
-  const found = await doorkeeper().expelled(admissions as Admission[]);
+  const found = await admissionControl().revoked(admissions as Admission[]);
   return admissions.map((admission) => found.get(admission as Admission) ?? null);
 };
 
@@ -162,7 +163,7 @@ describe('any number of guests', () => {
     const [leaves, stays] = [await admit(removed), await admit(well)];
     fixture.owner.members = fixture.owner.members.filter(({ user_id }) => user_id !== removed.user.userId);
     const crowd = Array.from({ length: 1_500 }, () => ({ ...stays! }));
-    expect([...(await fixture.get(Doorkeeper).expelled([...crowd, leaves!])).keys()]).toEqual([leaves]);
+    expect([...(await fixture.get(AdmissionControl).revoked([...crowd, leaves!])).keys()]).toEqual([leaves]);
   });
 });
 

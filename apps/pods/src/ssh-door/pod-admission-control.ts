@@ -10,7 +10,7 @@ import { Statements } from '@atoll/database';
 import { Rpc, systemContext } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
 import { Clusters } from '../cluster/clusters.js';
-import { Doorkeeper, type Admission } from './doorkeeper.js';
+import { AdmissionControl, type Admission } from './admission-control.js';
 import { podEnded } from './pod-end.js';
 
 const askMs = 5_000;
@@ -43,7 +43,7 @@ interface Holder {
  * opens nothing.
  */
 @Injectable()
-export class PodDoorkeeper extends Doorkeeper {
+export class PodAdmissionControl extends AdmissionControl {
   constructor(
     private readonly statements: Statements,
     private readonly rpc: Rpc,
@@ -85,16 +85,16 @@ export class PodDoorkeeper extends Doorkeeper {
     return { ref: { kind: 'pod', id: podId, run }, driver: await this.clusters.driverOf(gpuaas_id) };
   }
 
-  async expelled(admissions: readonly Admission[]): Promise<ReadonlyMap<Admission, string>> {
-    const expelled = new Map<Admission, string>();
+  async revoked(admissions: readonly Admission[]): Promise<ReadonlyMap<Admission, string>> {
+    const revoked = new Map<Admission, string>();
     for (let at = 0; at < admissions.length; at += askAtOnce) {
-      for (const [admission, reason] of await this.#expelledOf(admissions.slice(at, at + askAtOnce)))
-        expelled.set(admission, reason);
+      for (const [admission, reason] of await this.#revokedOf(admissions.slice(at, at + askAtOnce)))
+        revoked.set(admission, reason);
     }
-    return expelled;
+    return revoked;
   }
 
-  async #expelledOf(admissions: readonly Admission[]): Promise<[Admission, string][]> {
+  async #revokedOf(admissions: readonly Admission[]): Promise<[Admission, string][]> {
     const [keys, runs, roles, credentials] = await Promise.all([
       this.#keys(admissions.flatMap(({ sshKeyId }) => sshKeyId ?? [])),
       this.#runs(admissions.map(({ podId }) => podId)),

@@ -16,11 +16,11 @@ export interface Admission {
   readonly run: { readonly ref: ObjectRef; readonly driver: ClusterDriver } | null;
 }
 
-/** Decides who may come in, and who may stay. */
-export abstract class Doorkeeper {
+/** Which log-ins are admitted, and which admissions are revoked. */
+export abstract class AdmissionControl {
   /**
    * null where there is no such pod, where nobody has the key, and where nobody who has it may use the pod. All three
-   * take the same way, so that a stranger learns nothing of what exists. Throws where it cannot be decided now.
+   * take the same way, so that a caller without a key learns nothing of what exists. Throws where it cannot be decided now.
    */
   abstract admit(podName: string, fingerprint: string): Promise<Admission | null>;
 
@@ -34,7 +34,7 @@ export abstract class Doorkeeper {
    * Those of the admissions that hold no more, each with the reason, a sentence for its user. Throws where it cannot be
    * decided now.
    */
-  abstract expelled(admissions: readonly Admission[]): Promise<ReadonlyMap<Admission, string>>;
+  abstract revoked(admissions: readonly Admission[]): Promise<ReadonlyMap<Admission, string>>;
 }
 
 /** The audit trail of log-ins. */
