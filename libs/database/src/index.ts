@@ -13,7 +13,6 @@ export { OutageLog } from './outage-log.js';
 export { onceAvailable } from './once-available.js';
 export { connectDataSource, openDataSource } from './open-data-source.js';
 export { migrationDrift } from './migration-drift.js';
-export { instantJson } from './instant-json.js';
 export { newId } from './new-id.js';
 export { openConnections } from './open-connections.js';
 export { readPage } from './page.js';

@@ -34,7 +34,7 @@ it('a key that could not be decided about is decided about when the same connect
   const client = new EventEmitter();
   let isDown = true;
   const admit = () => (isDown ? Promise.reject(new Error('the database is away')) : Promise.resolve({} as Admission));
-  const visit = visitOf(client, { doorkeeper: { admit } as unknown as Doorkeeper });
+  const visit = visitOf(client, { admissionControl: { admit } as unknown as AdmissionControl });
   const answers: string[] = [];
   const offer = async () => {
     client.emit('authentication', {
