@@ -7,7 +7,7 @@ const flushEveryMs = 100;
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
-/** A belt: nothing logs these on purpose. */
+/** A safety net: nothing logs these fields on purpose. */
 const secretFields = [
   'authorization',
   '["x-api-key"]',

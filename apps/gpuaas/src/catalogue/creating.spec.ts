@@ -77,7 +77,7 @@ describe('a pool that cannot be', () => {
     ['a profile twice', { profiles: ['1g.10gb', '1g.10gb'] }, 'profiles', ''],
     ['a profile that is no text', { profiles: [1] }, 'profiles', ''],
     ['MIG with replicas', { replicas: 4 }, 'replicas', 'must be left out with mig'],
-    ['MPS with profiles', mps({ profiles: ['1g.10gb'] }), 'profiles', 'must be left out but with mig'],
+    ['MPS with profiles', mps({ profiles: ['1g.10gb'] }), 'profiles', 'is only allowed with mechanism mig'],
     ['MPS without replicas', mps({ replicas: undefined }), 'replicas', 'from 2 to 48'],
     ['time slicing without replicas', temporal({ replicas: undefined }), 'replicas', 'from 2 to 48'],
     ['one replica', mps({ replicas: 1 }), 'replicas', '2'],
@@ -139,7 +139,7 @@ describe('a pool that cannot be', () => {
       create(onL4({ mechanism: 'mig', profiles: ['1g.10gb'], replicas: undefined })),
     );
     expect([code, details.errors?.[0]?.path]).toEqual(['invalid_input', 'mechanism']);
-    expect(message).toBe('mechanism must not be mig: L4-24GB has none. Use mps or time_slicing.');
+    expect(message).toBe('mechanism must not be mig, which L4-24GB does not support; use mps or time_slicing.');
     expect(await written()).toEqual(before);
   });
 

@@ -34,7 +34,7 @@ export function poolTermsOf(asked: CreatePool, boardName: string): Terms {
 /** `slices`: how many of the smallest a GPU can hold. */
 function migTerms({ profiles, replicas }: CreatePool, board: Board): { profiles: string[]; slices: number } {
   if (board.memorySlices === 0)
-    throw fault('mechanism', `must not be mig: ${board.name} has none. Use mps or time_slicing.`);
+    throw fault('mechanism', `must not be mig, which ${board.name} does not support; use mps or time_slicing.`);
   if (replicas !== undefined) throw fault('replicas', 'must be left out with mig: its profiles say how a GPU is cut.');
   const known = board.migProfiles.map(({ name }) => name);
   const allowed = `profiles of ${board.name}: ${known.join(', ')}`;
@@ -46,7 +46,7 @@ function migTerms({ profiles, replicas }: CreatePool, board: Board): { profiles:
 }
 
 function replicaTerms({ mechanism, profiles, replicas }: CreatePool): { profiles: string[]; slices: number } {
-  if (profiles) throw fault('profiles', 'must be left out but with mig: replicas says how a GPU is shared.');
+  if (profiles) throw fault('profiles', 'is only allowed with mechanism mig; use replicas.');
   if (replicas === undefined)
     throw fault('replicas', `must say in how many parts each GPU is shared: from 2 to ${maxReplicas}.`);
   return { profiles: [`${mechanism === 'mps' ? 'mps' : 'ts'}-${replicas}`], slices: replicas };

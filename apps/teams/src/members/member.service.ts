@@ -261,7 +261,7 @@ export class MembersService {
     const membership = await this.find(manager, member);
     const isSelf = caller.kind === 'user' && caller.userId === membership.userId;
     if (membership.role === 'team_owner' && !isSelf)
-      requireOwner(caller, membership.teamId, 'see to the key of a team_owner');
+      requireOwner(caller, membership.teamId, 'manage the key of another team_owner');
   }
 
   private async find(
