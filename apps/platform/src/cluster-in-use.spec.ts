@@ -29,7 +29,7 @@ afterAll(() => {
 it('an engine that answers and is not used is named, with what uses it', async () => {
   expect(await clusterInUse({}, [missing, hanging, engine], 2_000 * timeoutFactor)).toMatch(
     new RegExp(
-      `^simulated, .*answers at ${engine} and is not used:\\s+ATOLL_CLUSTER=docker ATOLL_DOCKER_SOCKETS=${engine} uses it\\.$`,
+      `^simulated, .*answers at ${engine} but is not used:\\s+ATOLL_CLUSTER=docker ATOLL_DOCKER_SOCKETS=${engine} uses it\\.$`,
       's',
     ),
   );

@@ -80,7 +80,7 @@ describe('who may do what', () => {
       /^This key is limited to one team and cannot do it\. Log in/,
     );
     expect(() => requireWholeUser(confined('session'), 'do it')).toThrow(
-      /^Nobody has shown yet .* and cannot do it\. Set a password by a link/,
+      /^Nobody has shown yet .* and cannot do it\. Set a password with a link/,
     );
     expect(requireWholeUser(user(), 'do it')).toEqual(user());
   });

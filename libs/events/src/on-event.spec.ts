@@ -80,7 +80,7 @@ describe('OnEvent', () => {
 
   it('refuses a name that the broker could not take', () => {
     for (const consumer of ['', 'Guest', 'guest book', 'guest.book', '9', 'a'.repeat(65)]) {
-      expect(() => OnEvent(greeted, { consumer })).toThrow('is no name for a consumer');
+      expect(() => OnEvent(greeted, { consumer })).toThrow('is not a valid consumer name');
     }
   });
 });

@@ -46,7 +46,7 @@ describeWhere(browserLack(), 'an operator who looks for what went wrong', () => 
       ];
       await route.fulfill({ json: { data: [], services } });
     });
-    await page.getByText('The service pods does not answer').waitFor();
+    await page.getByText('The service pods does not respond').waitFor();
     await page.unroute('**/api/operator/machines');
     await failed.getByRole('link', { name: 'GPU nodes' }).click();
     await page.waitForURL(/machines\/gpuaas\/node\?state=init_failed/);

@@ -154,7 +154,7 @@ describe('services over NATS', () => {
       let output = '';
       for await (const chunk of starting.stdout.setEncoding('utf8')) {
         output += chunk;
-        if (output.includes('NATS does not answer')) break;
+        if (output.includes('Cannot connect to NATS')) break;
       }
       starting.kill('SIGTERM');
       // By its own hand, and not by that of the system, which never kills the first process of a container for lack of

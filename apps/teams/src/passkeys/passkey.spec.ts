@@ -43,7 +43,7 @@ describe('a passkey', () => {
     expect([code, details.errors?.[0]?.path]).toEqual(['invalid_input', 'credential']);
     expect(await errorOf(finish())).toMatchObject({
       code: 'conflict',
-      message: expect.stringMatching(/answered before/),
+      message: expect.stringMatching(/already answered/),
     });
     const begun = await fixture.ask(passkeys.beginLogIn, {}, gateway);
     expect(
@@ -59,10 +59,10 @@ describe('a passkey', () => {
     const { challenge_id } = await fixture.ask(passkeys.begin, {}, one);
     const finish = (context: typeof one) =>
       fixture.ask(passkeys.finish, { challenge_id, credential: '{}', name: 'x' }, context);
-    expect((await errorOf(finish(other))).message).toMatch(/Begin again/);
+    expect((await errorOf(finish(other))).message).toMatch(/Start again/);
     expect(
       (await errorOf(fixture.ask(passkeys.logIn, { challenge_id, credential: '{}', ...home }, gateway))).message,
-    ).toMatch(/Begin again/);
+    ).toMatch(/Start again/);
     expect(await codeOf(finish(one))).toBe('invalid_input');
   });
 

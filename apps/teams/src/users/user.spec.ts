@@ -153,7 +153,7 @@ describe('a key of a user as a whole', () => {
     for (const refused of await Promise.all(attempts.map(errorOf))) {
       expect([refused.code, refused.message]).toEqual([
         'forbidden',
-        expect.stringMatching(/one team alone.*key of the user as a whole/),
+        expect.stringMatching(/limited to one team.*key that is not limited to a team/),
       ]);
     }
   });
