@@ -48,7 +48,7 @@ it('a team limits how long its pods run and idle; the log of a pod says that it 
   const logs = () =>
     succeed<{ data: { stream: string; message: string }[] }>(
       'GET',
-      `/logs/pods?pod_name=${pod.pod_name}&search=longest%20duration`,
+      `/logs/pods?pod_name=${pod.pod_name}&search=maximum%20duration`,
       {
         key: tenant.key,
       },
