@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { CallContext, UserCaller } from '@atoll/contracts';
 import { errorOf, timeoutFactor } from '@atoll/testing';
 import type { EntityManager } from 'typeorm';
@@ -109,6 +109,29 @@ describe('the writers of one lane', () => {
     await first;
     expect(await kept).toBe('kept');
     expect(await writers.run('quay', context(), () => Promise.resolve('next'))).toBe('next');
+  });
+
+  it('wait for half of what their deadline leaves beside a second for the work, and not at all where that is nothing', async () => {
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'performance'] });
+    try {
+      const { first, finish } = onTurn('quay');
+      const refused: number[] = [];
+      const refusals = [900, 5_000].map((deadlineMs) =>
+        errorOf(writers.run('quay', context({ deadlineAtMs: Date.now() + deadlineMs }), () => Promise.resolve())).then(
+          () => refused.push(deadlineMs),
+        ),
+      );
+      await jest.advanceTimersByTimeAsync(1);
+      expect(refused).toEqual([900]);
+      await jest.advanceTimersByTimeAsync(1_998);
+      expect(refused).toEqual([900]);
+      await jest.advanceTimersByTimeAsync(1);
+      expect(refused).toEqual([900, 5_000]);
+      finish();
+      await Promise.all([first, ...refusals]);
+    } finally {
+      jest.useRealTimers();
+    }
   });
 
   it('leave their turn to the next one when they fail', async () => {

@@ -158,12 +158,18 @@ describe('a service on a NATS that others can reach', () => {
     expect(service.handled).toBe(0);
   });
 
-  it('hears no broadcast of a stranger', async () => {
+  it('hears no broadcast of a stranger, nor a copy of an old one', async () => {
     const rpc = new NatsRpc(link, signer);
     const heard: string[] = [];
     const stop = rpc.listen(pinged, ({ key }) => void heard.push(key));
     await link.flush();
     stranger.publish('broadcast.probe.pinged', JSON.stringify({ key: 'forged' }));
+    // A copy of one whose time is over.
+    const old = JSON.stringify({ key: 'old' });
+    const over = { ...systemContext('broadcast'), deadlineAtMs: Date.now() - 1 };
+    stranger.publish('broadcast.probe.pinged', old, {
+      headers: seal(signer, 'broadcast.probe.pinged', '', over, old),
+    });
     await stranger.flush();
     rpc.publish(pinged, { key: 'genuine' });
     await until(() => heard.length > 0);

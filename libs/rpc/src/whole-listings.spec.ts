@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { isAppError } from '@atoll/errors';
 import { systemContext } from './call-context.js';
 import type { Json } from './json.js';
@@ -18,6 +18,8 @@ const codeOf = (work: Promise<unknown>) =>
     (error: unknown) => (isAppError(error) ? error.code : String(error)),
   );
 const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+afterEach(() => void jest.useRealTimers());
 
 describe('a whole listing', () => {
   it.each([0, 1, 100, 101, 1_234])('of %i entries is their JSON, in order', async (count) => {
@@ -70,7 +72,12 @@ describe('a whole listing', () => {
     expect(begun).toBe(2);
     await listings.make('a', context(), listingOf(100));
     await listings.make('b', context(), listingOf(200));
-    expect(await codeOf(listings.make('a', context(20), listingOf(200)))).toBe('too_many_requests');
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'performance'] });
+    const refused = codeOf(listings.make('a', context(20_000), listingOf(200)));
+    // Half of its deadline, so that its caller hears of it.
+    await jest.advanceTimersByTimeAsync(10_000);
+    expect(await Promise.race([refused, turn()])).toBe('too_many_requests');
+    jest.useRealTimers();
     held.resolve();
     await Promise.all(long);
     expect(await codeOf(listings.make('a', context(), listingOf(200)))).toBe('made');

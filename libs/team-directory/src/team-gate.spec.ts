@@ -52,6 +52,12 @@ const answerTo = async (attempt_id: string) => {
   );
   return rows.map(({ payload }) => payload);
 };
+/** What is answered where a workspace of the team is to be deleted. */
+const askFor = async (workspace_id: string) => {
+  const attempt_id = newId();
+  await fixture.tell(workspaceDeletionRequested, { team_id: team.team_id, workspace_id, attempt_id, revision: 1 });
+  return answerTo(attempt_id);
+};
 type Part = (manager: EntityManager) => Promise<unknown>;
 /** Begins a transaction with its first part. `end` does the rest, and commits. */
 async function begin(start: Part, rest: Part = () => Promise.resolve()): Promise<{ end: () => Promise<void> }> {
@@ -153,17 +159,29 @@ describe('a service that is asked what a team holds', () => {
       [team.team_id],
     );
     await take();
+    await askFor(first);
+    expect(await codeOf(take())).toBe('conflict');
+    await fixture.query(
+      `UPDATE workspace_closing SET until = clock_timestamp() - interval '1 millisecond' WHERE workspace_id = $1`,
+      [first],
+    );
+    await take();
+  });
+
+  it('stays closed by the last of two attempts where the first is called off late, and opens where the last is', async () => {
+    const callOff = (attempt_id: string) =>
+      fixture.tell(deletionCalledOff, { team_id: team.team_id, attempt_id, revision: 1 });
+    const attempts = [await requested(), await requested()] as const;
+    await callOff(attempts[0]);
+    expect(await codeOf(take())).toBe('conflict');
+    await callOff(attempts[1]);
+    await take();
   });
 
   it('answers for a workspace alone, and closes it alone', async () => {
     await hold(second);
-    const ask = async (workspace_id: string) => {
-      const attempt_id = newId();
-      await fixture.tell(workspaceDeletionRequested, { team_id: team.team_id, workspace_id, attempt_id, revision: 1 });
-      return answerTo(attempt_id);
-    };
-    expect(await ask(second)).toEqual(answered('1 thing', [{ kind: 'thing', count: 1 }]));
-    expect(await ask(first)).toEqual(answered(null, []));
+    expect(await askFor(second)).toEqual(answered('1 thing', [{ kind: 'thing', count: 1 }]));
+    expect(await askFor(first)).toEqual(answered(null, []));
     expect(await codeOf(take(first))).toBe('conflict');
     await take(second);
   });
