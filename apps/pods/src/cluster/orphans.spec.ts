@@ -149,6 +149,11 @@ describe('what a simulated cluster has and no row needs', () => {
     while ((await idsOn(driver)).includes(`door ${left.ref.id} 7`))
       await new Promise((resolve) => setTimeout(resolve, 20));
     expect(await idsOn(driver)).toContain(`door ${left.ref.id} 1`);
+    // That of an update is opened beside the present one.
+    await driver.openDoor({ ...left, ref: { ...left.ref, run: 2 } }, soon());
+    settings.orphanGraceMs = 0;
+    expect(await look()).toBe(0);
+    settings.orphanGraceMs = 600_000;
   });
 
   it('is a VM only where its row says that it is deleted', async () => {

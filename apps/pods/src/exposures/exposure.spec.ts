@@ -11,6 +11,8 @@ import {
   type Pod,
 } from '@atoll/contracts/pods';
 import { newId } from '@atoll/database';
+import { timeoutFactor } from '@atoll/testing';
+import { ExposureSteps } from '../doors/exposure-steps.js';
 import { errorOf, PodsFixture, type ToldTeam } from '../pods-fixture.js';
 import { say } from './say-fixture.js';
 
@@ -184,6 +186,35 @@ describe('an update', () => {
     while (!(await isClosed(service.external_port))) await fixture.work();
     while ((await reserved(service)) > 1) await fixture.untilExposed(service, () => true);
     await remove(moved);
+  });
+
+  it('keeps the port that it has reserved while a review of before it ends', async () => {
+    const service = await active();
+    const steps = fixture.get(ExposureSteps);
+    const [raw] = await fixture.query('SELECT * FROM exposure WHERE service_id = $1', [service.service_id]);
+    await update(service, { external_port: anyPort() });
+    await steps.step(steps.rowOf(raw!), { signal: AbortSignal.timeout(60_000 * timeoutFactor) });
+    expect(await reserved(service)).toBe(2);
+    await remove(service);
+  });
+
+  it('makes the port one that was asked for, which no other replaces where something else takes it', async () => {
+    const service = await active();
+    const external_port = anyPort();
+    await update(service, { external_port });
+    await fixture.untilExposed(service, ({ status }) => status === 'active');
+    const driver = await fixture.simulated.driverOf('1');
+    const door = { kind: 'door', id: `svc-${service.service_id}`, run: 2 } as const;
+    await driver.remove(door, AbortSignal.timeout(60_000 * timeoutFactor));
+    while (!(await isClosed(external_port)));
+    const server = await listen(external_port);
+    const lost = await fixture.untilExposed(
+      service,
+      (found) => found.status === 'failed' || found.external_port !== external_port,
+    );
+    expect(lost).toMatchObject({ status: 'failed', external_port, error: { code: 'port_in_use' } });
+    server.close();
+    await remove(lost);
   });
 
   it('of the certificate alone keeps the port', async () => {

@@ -6,7 +6,9 @@ import { memberOf, runs } from '@atoll/testing';
 import { assert, constant, integer, oneof, property, record } from 'fast-check';
 import { errorOf, PodsFixture, type ToldTeam } from '../pods-fixture.js';
 import { boundedTerms, noLimits, termsFor, together } from './bounds.js';
+import { PodSteps } from '../pods/pod-steps.js';
 import { IdleWatch } from '../watch/idle-watch.js';
+import { PodDeadlines } from './pod-deadlines.js';
 
 let fixture: PodsFixture;
 let team: ToldTeam;
@@ -199,6 +201,17 @@ describe('a pod with a longest duration', () => {
     expect((await platformLines(pod)).length).toBe(2);
   });
 
+  it('is warned in each start of its own, also where a look at an earlier start ends late', async () => {
+    const pod = await fixture.running(team, { max_duration_minutes: 60 });
+    const [raw] = await fixture.query('SELECT * FROM pod WHERE pod_id = $1', [pod.pod_id]);
+    const row = fixture.get(PodSteps).rowOf(raw!);
+    nowMs = Date.parse(pod.stops_at ?? '') - minuteMs;
+    await fixture.get(PodDeadlines).nextLookMs(Object.assign(row, { start: row.start - 1 }));
+    expect(await platformLines(pod)).toEqual([]);
+    await review(pod);
+    expect((await platformLines(pod)).length).toBe(1);
+  });
+
   it('is stopped also while it waits for its next run', async () => {
     const pod = await fixture.running(team, { name: 'crash', max_duration_minutes: 1 });
     await fixture.untilIs(pod, ({ restarts }) => {
@@ -300,6 +313,14 @@ describe('a pod that is stopped when it idles', () => {
     fixture.neighbours.failing = undefined;
     await looks(29);
     expect((await fixture.pod(pod)).status).toBe('running');
+  });
+
+  it('goes on where the figures are those of an earlier start', async () => {
+    const pod = await fixture.running(team, { idle_stop });
+    fixture.neighbours.usage = ({ start }) =>
+      Object.assign({ kind: 'measured' as const, peak_percent: 0 }, { start: start - 1 });
+    await looks(40);
+    expect([(await fixture.pod(pod)).status, await platformLines(pod)]).toEqual(['running', []]);
   });
 
   it('goes on while there are no figures, and its log says so once after five minutes, and again if they come and go', async () => {

@@ -264,6 +264,8 @@ describe('the collector of logs', () => {
       await say(pod);
       fixture.write(pod.podId, ['x']);
     }
+    const clock = jest.spyOn(performance, 'now').mockReturnValue(performance.now());
+    const claims = jest.spyOn(fixture.get(LogClaims), 'claimPlatformLines');
     await fixture.collector.collect();
     await until(async () => (await fixture.messages(other)).length === 2);
     const late = await fixture.pod(other.teamId);
@@ -271,7 +273,11 @@ describe('the collector of logs', () => {
     await fixture.collector.collect();
     await until(async () => (await fixture.messages(late)).length === 1);
     expect(await fixture.messages(refused)).toEqual([]);
+    // What was not stored takes no place from others for five seconds.
+    await fixture.collector.collect();
+    expect(await claims.mock.results.at(-1)?.value).toEqual([]);
     isRefusing = false;
+    clock.mockReturnValue(performance.now() + 5_000);
     await until(async () => {
       await fixture.collector.collect();
       return (await fixture.messages(refused)).length === 2;
