@@ -159,6 +159,15 @@ describe('the cache of credentials', () => {
     );
   });
 
+  it('keeps nothing of a user who changed while it was looked up, however many others did', async () => {
+    const found = cache.find('a');
+    cache.evict('ada');
+    for (let other = 0; other < 10_000; other += 1) cache.evict(`user ${other}`);
+    lookUps[0]?.resolve(verified('ada'));
+    await found;
+    expect(cache.size).toBe(0);
+  });
+
   it('stays bounded, and sheds what is too old', async () => {
     const many = Array.from({ length: 10_050 }, (_, index) => cache.find(`key ${index}`));
     lookUps.forEach(({ resolve }, index) => resolve(verified(`user ${index}`)));
