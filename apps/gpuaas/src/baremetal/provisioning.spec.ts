@@ -72,11 +72,13 @@ describe('a request that a free node fits', () => {
     });
     expect(await fixture.usersOf(node)).toEqual({});
     // What an earlier release began under the model as it is written ends too.
-    expect((await fixture.factsOf(instance)).map(({ sku, quantity }) => [sku, quantity])).toEqual([
+    const facts = await fixture.factsOf(instance);
+    expect(facts.map(({ sku, quantity }) => [sku, quantity])).toEqual([
       ['baremetal.a100-80gb-x4', '1'],
       ['baremetal.a100-80gb-x4', '0'],
       ['baremetal.A100-80GB-x4', '0'],
     ]);
+    expect(new Set(facts.map(({ id }) => id)).size).toBe(3);
     expect((await errorOf(fixture.credentials(team, instance))).code).toBe('conflict');
     const secrets = await fixture.gpuaas.query(
       'SELECT password, proof_key FROM baremetal_instance WHERE instance_id = $1',

@@ -162,6 +162,27 @@ describe('a node on which nothing can be provisioned', () => {
     expect(told.filter(isMeant)).toMatchObject([{ node_id: node.node_id, code: 'failures', reason: kept.reason }]);
   });
 
+  it('counts failures anew after an instance that became Active', async () => {
+    const model = `mended-${newId().slice(-8)}`;
+    const node = await fixture.available('keys-fail', sized(model, 8));
+    const rename = (faults: string) =>
+      fixture.gpuaas.query('UPDATE baremetal_node SET name = $2 WHERE node_id = $1', [
+        node.node_id,
+        `metal-${newId()}.${faults}`,
+      ]);
+    const ask = () => fixture.settled(team, { specs: { gpu_model: model } });
+    const fail = async () => expect((await ask()).status).toBe('Failed');
+    for (let count = 0; count < 2; count += 1) await fail();
+    await rename('');
+    const well = await ask();
+    expect(well.status).toBe('Active');
+    await fixture.end(team, well);
+    await fixture.settle();
+    await rename('keys-fail');
+    for (let count = 0; count < 2; count += 1) await fail();
+    expect((await fixture.node(node.node_id)).maintenance).toBe(false);
+  });
+
   it('that cannot be reached is flagged and not offered, and serves who waits once it can', async () => {
     const model = `away-${newId().slice(-8)}`;
     const node = await fixture.available('', sized(model, 8));

@@ -47,11 +47,23 @@ describe('a node in service', () => {
 
   it('has its failures forgotten once all of its GPUs are in service again', async () => {
     const pool = await fixture.pool();
+    const failures = async () =>
+      (await fixture.query<{ failures: number }>('SELECT failures FROM node WHERE node_id = $1', [pool.node_id]))[0]
+        ?.failures;
+    const isIn = (state: string) =>
+      fixture.query('UPDATE gpu SET state = $2 WHERE gpu_id = $1', [pool.gpu_ids[0], state]);
     await fixture.query('UPDATE node SET failures = 3 WHERE node_id = $1', [pool.node_id]);
-    await fixture.work();
-    expect(await fixture.query('SELECT failures FROM node WHERE node_id = $1', [pool.node_id])).toEqual([
-      { failures: 0 },
+    const [before] = await fixture.query<{ state: string }>('SELECT state FROM gpu WHERE gpu_id = $1', [
+      pool.gpu_ids[0],
     ]);
+    for (const state of ['preparing', 'offline']) {
+      await isIn(state);
+      await fixture.query(sweeps.forget);
+      expect([state, await failures()]).toEqual([state, 3]);
+    }
+    await isIn(before!.state);
+    await fixture.work();
+    expect(await failures()).toBe(0);
   });
 });
 

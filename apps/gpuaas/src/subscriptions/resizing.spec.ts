@@ -254,6 +254,14 @@ describe('a change', () => {
     const held = await active(pool_id, 2);
     await resize(held, 6);
     expect(await left(pool_id)).toBe(0);
+    // Also while it is being undone.
+    for (const state of ['reverting', 'growing']) {
+      await fixture.query('UPDATE subscription SET state = $2 WHERE subscription_id = $1', [
+        held.subscription_id,
+        state,
+      ]);
+      expect([state, await left(pool_id)]).toEqual([state, 0]);
+    }
     await fixture.settle();
     expect(await shown(held)).toMatchObject({ vgpus_allocated: 6, resize: null });
     expect((await errorOf(resize(held, 7))).code).toBe('insufficient_capacity');
