@@ -142,7 +142,14 @@ describe('what waits or has failed', () => {
   it('is listed with its error, what entered its state first first, in pages that hold each once', async () => {
     await berths(3, 'dredging', { deadline: inAnHour });
     await berths(2, 'filling', { deadline: inAnHour, ageSeconds: 60, attempts: 1 });
+    // The first of each instant, by its key, lies behind the others in the table.
+    await harbour.dataSource.query(
+      'UPDATE berth SET attempts = attempts WHERE berth_id IN (SELECT min(berth_id) FROM berth GROUP BY entered_at)',
+    );
     const { data, pagination } = await list('waiting');
+    const keys = data.map(({ key }) => Number(key));
+    for (const ofOneInstant of [keys.slice(0, 2), keys.slice(2)])
+      expect(ofOneInstant).toEqual(ofOneInstant.toSorted((one, other) => one - other));
     expect(pagination).toEqual({ page: 1, limit: 10, total: 5 });
     expect(data.map(({ state }) => state)).toEqual(['filling', 'filling', 'dredging', 'dredging', 'dredging']);
     expect(data[0]).toMatchObject({
