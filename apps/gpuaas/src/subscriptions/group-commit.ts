@@ -1,4 +1,5 @@
-import { AppError, isAppError } from '@atoll/errors';
+import { isOutage } from '@atoll/database';
+import { AppError } from '@atoll/errors';
 
 /** How a request stands to others of its key. */
 export interface Place {
@@ -29,8 +30,9 @@ export class GroupCommit<Request, Answer extends object> {
   private readonly queues = new Map<string, Waiter<Request, Answer>[]>();
 
   /**
-   * `work` answers up to `limit` requests in their order, each with its answer or an error. If it throws anything but
-   * an AppError, it is called again for each request by itself, so that no request fails because of another.
+   * `work` answers up to `limit` requests in their order, each with its answer or an error. If it throws, it is
+   * called again for each request by itself, so that no request fails because of another; but for an outage, which
+   * would keep each of them waiting.
    */
   constructor(
     private readonly limit: number,
@@ -72,7 +74,7 @@ export class GroupCommit<Request, Answer extends object> {
         else resolve(answer);
       });
     } catch (error) {
-      if (waiters.length === 1 || isAppError(error)) for (const { reject } of waiters) reject(error);
+      if (waiters.length === 1 || isOutage(error)) for (const { reject } of waiters) reject(error);
       else for (const waiter of waiters) await this.answer([waiter]);
     }
   }
