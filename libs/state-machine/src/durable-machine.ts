@@ -1,6 +1,6 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import { armedSql } from './armed-sql.js';
-import { bellOf, ringAfterCommit } from './bells.js';
+import { dueSignalOf, signalAfterCommit } from './due-signals.js';
 import { beginNowSql } from './claims-sql.js';
 import type { MachineDefinition, TransientRule } from './definition.js';
 import type { Cause, MachineError, MachineRow } from './machine-row.js';
@@ -123,7 +123,7 @@ export abstract class DurableMachine<
        SELECT * FROM begun ORDER BY ${this.key}`,
       [this.definition.id, JSON.stringify(given)],
     );
-    ringAfterCommit(manager, this.table);
+    signalAfterCommit(manager, this.table);
     return rows.map((row) => this.rowOf(row));
   }
 
@@ -212,7 +212,7 @@ export abstract class DurableMachine<
       await this.enteredAll(manager, arrived, { from, event, cause });
       moved.push(...arrived);
     }
-    if (moved.length > 0) ringAfterCommit(manager, this.table);
+    if (moved.length > 0) signalAfterCommit(manager, this.table);
     return moved;
   }
 
@@ -237,7 +237,7 @@ export abstract class DurableMachine<
       const { deadlineMs = 0 } = this.ruleOf(state) ?? {};
       const { text, values } = beginNowSql(this, state, { keys, deadlineMs });
       const [, begun] = await manager.query<[unknown, number]>(text, values);
-      if (begun > 0) ringAfterCommit(manager, this.table);
+      if (begun > 0) signalAfterCommit(manager, this.table);
     }
   }
 
@@ -276,9 +276,9 @@ export abstract class DurableMachine<
     return this.definition.states.get(state as State)?.rule;
   }
 
-  /** Registers `ring` to be called after this process has committed a transaction that may have made rows due. */
-  onDue(ring: () => void): void {
-    bellOf(this.dataSource, this.table).listeners.add(ring);
+  /** Registers `listener` to be called after this process has committed a transaction that may have made rows due. */
+  onDue(listener: () => void): void {
+    dueSignalOf(this.dataSource, this.table).listeners.add(listener);
   }
 
   /** Queries outside of any transaction, for steps. */

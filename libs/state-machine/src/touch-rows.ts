@@ -1,5 +1,5 @@
 import type { EntityManager } from 'typeorm';
-import { ringAfterCommit } from './bells.js';
+import { signalAfterCommit } from './due-signals.js';
 import type { MachineRow } from './machine-row.js';
 import type { Machine } from './machine-table.js';
 import { statement, type Statement } from './statement.js';
@@ -20,7 +20,7 @@ export async function touchRows<Row extends MachineRow, State extends string>(
   const key = primaryColumns[0]?.databaseName ?? '';
   const { text, values } = touchSql({ table, key }, { keys, states: states ?? null });
   await manager.query(text, values);
-  ringAfterCommit(manager, table);
+  signalAfterCommit(manager, table);
 }
 
 export function touchSql(

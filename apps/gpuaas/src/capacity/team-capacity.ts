@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { teamCapacityChanged } from '@atoll/contracts/gpuaas';
 import { afterCommit, OutageLog, Transactions } from '@atoll/database';
 import { Outbox } from '@atoll/events';
+import { WakeUp } from '@atoll/waiting';
 import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { liveBaremetal } from '../model/baremetal-instance.machine.js';
@@ -20,7 +21,7 @@ const batch = 1_000;
 export class TeamCapacity implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly outages = new OutageLog(new Logger(TeamCapacity.name));
   private readonly stopping = new AbortController();
-  private bell = new AbortController();
+  private readonly wakeUp = new WakeUp();
   private loop: Promise<void> = Promise.resolve();
 
   constructor(
@@ -34,7 +35,7 @@ export class TeamCapacity implements OnApplicationBootstrap, BeforeApplicationSh
 
   async beforeApplicationShutdown(): Promise<void> {
     this.stopping.abort();
-    this.bell.abort();
+    this.wakeUp.ring();
     await this.loop;
   }
 
@@ -43,7 +44,7 @@ export class TeamCapacity implements OnApplicationBootstrap, BeforeApplicationSh
     await manager.query('INSERT INTO capacity_change (team_id) SELECT * FROM unnest($1::uuid[])', [
       [...new Set(teamIds)],
     ]);
-    afterCommit(manager, () => this.bell.abort());
+    afterCommit(manager, this.wakeUp.ring);
   }
 
   /**
@@ -98,7 +99,6 @@ export class TeamCapacity implements OnApplicationBootstrap, BeforeApplicationSh
 
   private async run(): Promise<void> {
     while (!this.stopping.signal.aborted) {
-      this.bell = new AbortController();
       const startedAtMs = performance.now();
       const told = await this.tell().catch((error: unknown) => {
         this.outages.log('warn', 'What teams hold could not be told; retrying', error);
@@ -106,7 +106,7 @@ export class TeamCapacity implements OnApplicationBootstrap, BeforeApplicationSh
       });
       // Changes come in crowds: the next ones are told of together.
       if (told > 0) await delay(gatherMs(performance.now() - startedAtMs));
-      else await delay(everyMs, undefined, { signal: this.bell.signal }).catch(() => undefined);
+      else await this.wakeUp.wait(everyMs);
     }
   }
 }
