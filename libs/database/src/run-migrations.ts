@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { ThrottledLog } from '@atoll/waiting';
 import { Logger } from '@nestjs/common';
 import { MigrationExecutor, type DataSource, type QueryRunner } from 'typeorm';
 import { BlockerWatch } from './blocker-watch.js';
 import { errorCodeOf } from './database-errors.js';
-import { OutageLog } from './outage-log.js';
 
 const lockPauseMs = 100;
 /** A migration that did not get its lock rests for so many times as long as it has held others up. */
@@ -56,11 +56,13 @@ async function besideOthers(
   schema: string,
   lockMs: number,
 ): Promise<void> {
-  const log = new OutageLog(logger);
-  const tell = () =>
-    log.tell(
-      `The migration of ${schema} waits for locks, and goes on by itself. In its way: ${watch.blockers || 'a session'}`,
-    );
+  const log = new ThrottledLog(({ message }) => logger.warn(message));
+  const tell = () => {
+    const inItsWay = watch.blockers || 'a session';
+    log.log('waits', {
+      message: `The migration of ${schema} waits for locks, and goes on by itself. In its way: ${inItsWay}`,
+    });
+  };
   const pid = await prepareSession(runner);
   const watch = new BlockerWatch(guard, pid, lockMs / looksPerTry, (waits) => {
     if (waits >= looksUntilTold) tell();

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { ThrottledLog } from '@atoll/rpc';
+import { ThrottledLog } from '@atoll/waiting';
 import { Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import type { CommitSignal } from './commit-signal.js';

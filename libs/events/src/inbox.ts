@@ -1,6 +1,5 @@
 import { isOutage, isStatementTimeout, newId, type Transactions } from '@atoll/database';
-import { ThrottledLog } from '@atoll/rpc';
-import { backOffMs, type BackOff } from '@atoll/waiting';
+import { backOffMs, ThrottledLog, type BackOff } from '@atoll/waiting';
 import { Logger } from '@nestjs/common';
 import type { DataSource, EntityManager } from 'typeorm';
 import type { DomainEvent, Outcome } from './courier.js';

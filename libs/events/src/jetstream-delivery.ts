@@ -1,4 +1,5 @@
-import { ThrottledLog, type Signer } from '@atoll/rpc';
+import type { Signer } from '@atoll/rpc';
+import { ThrottledLog } from '@atoll/waiting';
 import type { ConsumerMessages, JsMsg } from '@nats-io/jetstream';
 import { Logger } from '@nestjs/common';
 import type { EventConsumer } from './courier.js';

@@ -1,7 +1,6 @@
 import type { PublishedEvent } from '@atoll/contracts';
 import { isAppError } from '@atoll/errors';
-import { ThrottledLog } from '@atoll/rpc';
-import { WakeUp } from '@atoll/waiting';
+import { ThrottledLog, WakeUp } from '@atoll/waiting';
 import { Logger } from '@nestjs/common';
 import type { DomainEvent, EventConsumer } from './courier.js';
 import { describeError } from './error-description.js';

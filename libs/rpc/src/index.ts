@@ -21,7 +21,6 @@ export { SecretCheck } from './secret-check.js';
 export { signatureHeader } from './nats-envelope.js';
 export { Signer } from './signature.js';
 export type { Secrets } from './signature.js';
-export { ThrottledLog } from './throttled-log.js';
 export { WholeListings } from './whole-listings.js';
 export type { WholeListing } from './whole-listings.js';
 export { maxReplyBytes } from './wire.js';

@@ -2,6 +2,7 @@ import type { OnApplicationShutdown } from '@nestjs/common';
 import { InvalidArgumentError, type Msg, type NatsConnection } from '@nats-io/transport-node';
 import type { BroadcastType, CallContext, Operation } from '@atoll/contracts';
 import { AppError, isAppError } from '@atoll/errors';
+import { ThrottledLog } from '@atoll/waiting';
 import { remainingMs, systemContext } from './call-context.js';
 import { endOfTurn } from './end-of-turn.js';
 import { open, seal, subjectOf, type Sealed } from './nats-envelope.js';
@@ -13,7 +14,6 @@ import { RpcClient } from './rpc-client.js';
 import type { Readiness } from './rpc.js';
 import type { Answer } from './rpc-server.js';
 import type { Signer } from './signature.js';
-import { ThrottledLog } from './throttled-log.js';
 import { deadlineExceeded, unavailable, unreadableAnswer } from './wire.js';
 
 interface PendingCall {

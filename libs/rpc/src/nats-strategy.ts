@@ -1,4 +1,5 @@
 import type { MessageHandler } from '@nestjs/microservices';
+import { ThrottledLog } from '@atoll/waiting';
 import type { Msg } from '@nats-io/transport-node';
 import { remainingMs } from './call-context.js';
 import { open, subjectOf } from './nats-envelope.js';
@@ -8,7 +9,6 @@ import { ReplySender, type Asked } from './nats-reply.js';
 import { RpcServer, type Answer, type RpcServerOptions } from './rpc-server.js';
 import type { Readiness } from './rpc.js';
 import { SeenSignatures, Signer, type Secrets } from './signature.js';
-import { ThrottledLog } from './throttled-log.js';
 
 export type NatsStrategyOptions = RpcServerOptions & { secret: Secrets } & (
     | { link: NatsLink }

@@ -1,11 +1,11 @@
 import { Logger } from '@nestjs/common';
 import { unknownFieldCode, validateWire, type BroadcastType, type CallContext, type Operation } from '@atoll/contracts';
 import { AppError } from '@atoll/errors';
+import { ThrottledLog } from '@atoll/waiting';
 import { remainingMs } from './call-context.js';
 import { textOf, type JsonText } from './json.js';
 import { Rpc } from './rpc.js';
 import type { Answer } from './rpc-server.js';
-import { ThrottledLog } from './throttled-log.js';
 import { deadlineExceeded, encode, internalMessage, maxRequestBytes, olderRelease, unreadableAnswer } from './wire.js';
 
 /** The asking half of the bus, which does not depend on what carries it: JSON, its limits, the deadline, errors. */

@@ -1,4 +1,5 @@
 import { Logger } from '@nestjs/common';
+import { ThrottledLog } from '@atoll/waiting';
 import type { Msg } from '@nats-io/transport-node';
 import { remainingMs, systemContext } from './call-context.js';
 import { open, seal, signatureOf } from './nats-envelope.js';
@@ -6,7 +7,6 @@ import { newInbox, readerOfNewInbox, writerOf } from './nats-inbox.js';
 import type { LinkSubscription, NatsLink } from './nats-link.js';
 import { marks } from './nats-reply.js';
 import { Signer, type Secrets, type SignedAnswer } from './signature.js';
-import { ThrottledLog } from './throttled-log.js';
 
 const subject = 'hello';
 interface Pace {

@@ -4,4 +4,5 @@ export { inChunks, itemsPerSlice, Pace } from './pace.js';
 export { Removals } from './removals.js';
 export { Rounds } from './rounds.js';
 export { Turns } from './turns.js';
+export { ThrottledLog } from './throttled-log.js';
 export { WakeUp } from './wake-up.js';

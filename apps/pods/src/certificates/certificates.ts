@@ -3,6 +3,7 @@ import { Statements } from '@atoll/database';
 import { messageOf } from '@atoll/errors';
 import { Sealer } from '@atoll/seal';
 import { StepFailed } from '@atoll/state-machine';
+import { ThrottledLog } from '@atoll/waiting';
 import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import { certificatePurpose } from '../model/certificate.entity.js';
 import { PodsSettings } from '../pods-settings.js';
@@ -20,8 +21,8 @@ export class Certificates implements OnModuleInit {
   private readonly logger = new Logger(Certificates.name);
   private read: { readonly version: string; readonly certificate: Certificate } | undefined;
   private readonly files: CertificateFiles | undefined;
-  /** Why the files cannot be read at the moment: said once, though each service asks for them. */
-  private warnedOf: string | undefined;
+  /** Why the files cannot be read: each service asks for them. */
+  private readonly faults = new ThrottledLog(({ message }) => this.logger.warn(message));
 
   constructor(
     private readonly statements: Statements,
@@ -54,15 +55,12 @@ export class Certificates implements OnModuleInit {
     try {
       const version = await versionOf(files);
       if (this.read?.version !== version) this.read = { version, certificate: await readCertificate(files) };
-      this.warnedOf = undefined;
+      this.faults.forget();
       return this.read.certificate;
     } catch (error) {
       const why = messageOf(error);
-      if (this.warnedOf !== why)
-        this.logger.warn(
-          `${why} Exposed services ${this.read ? 'keep the last certificate' : 'with TLS wait for it'}.`,
-        );
-      this.warnedOf = why;
+      const consequence = this.read ? 'keep the last certificate' : 'with TLS wait for it';
+      this.faults.log(why, { message: `${why} Exposed services ${consequence}.` });
       if (this.read) return this.read.certificate;
       throw new StepFailed('unavailable', 'The certificate of exposed services cannot be read at the moment.', false, {
         cause: error,

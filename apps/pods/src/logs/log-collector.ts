@@ -1,6 +1,6 @@
 import { messageOf } from '@atoll/errors';
 import type { ClusterDriver } from '@atoll/cluster';
-import { Rounds, Turns } from '@atoll/waiting';
+import { Rounds, ThrottledLog, Turns } from '@atoll/waiting';
 import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import { Clusters } from '../cluster/clusters.js';
 import { PodsSettings } from '../pods-settings.js';
@@ -15,7 +15,6 @@ import { RunReader, type RunReaderParts } from './run-reader.js';
 const everyMs = 1_000;
 const maintainMs = 600_000;
 const volumeMs = 10_000;
-const troubleMs = 60_000;
 /** Lines of the platform that were not stored are tried again after this, and take no place from others meanwhile. */
 const restMs = 5_000;
 
@@ -37,7 +36,7 @@ export class LogCollector implements OnApplicationBootstrap, BeforeApplicationSh
   private readonly storing = new Map<number, Promise<void>>();
   /** Those whose lines were not stored the last time. */
   private readonly restingUntilMs = new Map<number, number>();
-  private readonly troubleAtMs = new Map<string, number>();
+  private readonly troubles = new ThrottledLog(({ message }) => this.logger.warn(message));
   /** By GPU service: those that are being looked up. */
   private readonly drivers = new Map<string, Promise<ClusterDriver>>();
   private readonly due = new Map<string, number>();
@@ -187,9 +186,8 @@ export class LogCollector implements OnApplicationBootstrap, BeforeApplicationSh
 
   /** Once a minute for each cluster: a thousand pods may have the same trouble. */
   private tell(gpuaasId: string, error: unknown): void {
-    const nowMs = performance.now();
-    if (this.isStopping || (this.troubleAtMs.get(gpuaasId) ?? 0) > nowMs) return;
-    this.troubleAtMs.set(gpuaasId, nowMs + troubleMs);
-    this.logger.warn(`Cannot collect logs of pods of GPU service ${gpuaasId}; retrying: ${messageOf(error)}`);
+    if (this.isStopping) return;
+    const message = `Cannot collect logs of pods of GPU service ${gpuaasId}; retrying: ${messageOf(error)}`;
+    this.troubles.log(gpuaasId, { message });
   }
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { Rounds } from '@atoll/waiting';
+import { Rounds, ThrottledLog } from '@atoll/waiting';
 import { portTaken } from './busy-ports.js';
 import { contextFor, listenTcp, listenUdp, type Behind, type Listener } from './pod-server.js';
 import { scenarioOf } from './scenario.js';
@@ -33,8 +33,8 @@ export class SimulatedListeners {
   private readonly rounds = new Rounds(() => this.look());
   private readonly answers: SimulatedAnswers;
   private renewedMs = 0;
-  /** The errors of listeners that were told of: each door is tried again and again. */
-  private readonly warnedOf = new Set<string>();
+  /** By the errors of listeners: each door is tried again and again. */
+  private readonly faults: ThrottledLog;
 
   constructor(
     private readonly store: SimulatedStore,
@@ -42,8 +42,9 @@ export class SimulatedListeners {
     private readonly secrets: SecretKeeper,
     private readonly ready: () => Promise<void>,
     private readonly changed: () => void,
-    private readonly warn: (sentence: string) => void,
+    warn: (sentence: string) => void,
   ) {
+    this.faults = new ThrottledLog(({ message }) => warn(message));
     this.answers = new SimulatedAnswers(store);
   }
 
@@ -131,19 +132,14 @@ export class SimulatedListeners {
     try {
       const listener = await this.listen(row);
       this.open.set(key, { listener, sealedTls: row.sealedTls });
-      this.warnedOf.clear();
+      this.faults.forget();
       await this.note(row, this.holder, null);
     } catch (error) {
       const { code = 'failed', message } = error as NodeJS.ErrnoException;
-      if (code !== portTaken) this.warnOnce(code, message);
+      const sentence = `Cannot listen on ${this.host} for exposed services; they wait: ${message}`;
+      if (code !== portTaken) this.faults.log(code, { message: sentence });
       await this.note(row, null, code);
     }
-  }
-
-  private warnOnce(code: string, reason: string): void {
-    if (this.warnedOf.has(code)) return;
-    this.warnedOf.add(code);
-    this.warn(`Cannot listen on ${this.host} for exposed services; they wait: ${reason}`);
   }
 
   private async listen(row: Row): Promise<Listener> {

@@ -12,8 +12,9 @@ export interface LogLine {
 }
 
 /**
- * Writes the first line of a kind at once, then at most one a minute, which says how many were left out. For what a
- * sender outside of this process can cause as often as it likes: the number of kinds must not be up to that sender.
+ * Writes the first line of a kind at once, then at most one a minute, which says how many were left out. For what lasts,
+ * and for what a sender outside of this process can cause as often as it likes: the number of kinds must not be up to
+ * that sender.
  */
 export class ThrottledLog {
   readonly #kinds = new Map<string, Kind>();
@@ -32,5 +33,10 @@ export class ThrottledLog {
     this.write(
       leftOut === 0 ? line : { ...line, message: `${line.message} (${leftOut} more since the last such line)` },
     );
+  }
+
+  /** What lasted has ended: should it begin again, the next line is written at once. */
+  forget(): void {
+    this.#kinds.clear();
   }
 }
