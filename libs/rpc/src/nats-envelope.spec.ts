@@ -20,11 +20,3 @@ it('reads a caller as it was sent', () => {
   };
   expect(opened(context)).toEqual(context);
 });
-
-it('reads the key of a caller as the release before this one wrote it', () => {
-  expect(opened({ requestId: 'r', deadlineAtMs: 1, caller: { kind: 'user', userId: 'u', keyId: 'k' } })).toEqual({
-    requestId: 'r',
-    deadlineAtMs: 1,
-    caller: { kind: 'user', userId: 'u', credential: { kind: 'key', id: 'k' } },
-  });
-});

@@ -1,5 +1,5 @@
 import { headers, type Msg, type MsgHdrs } from '@nats-io/transport-node';
-import type { CallContext, Caller, Operation } from '@atoll/contracts';
+import type { CallContext, Operation } from '@atoll/contracts';
 import type { Signer } from './signature.js';
 
 const contextHeader = 'Atoll-Context';
@@ -49,14 +49,5 @@ export function open(signer: Signer, message: Msg): Opened | undefined {
   const payload = message.string();
   if (!signer.verify({ subject: message.subject, reply: message.reply ?? '', context, payload }, signature))
     return undefined;
-  return { context: readContext(context), payload, signature };
-}
-
-/** A gateway of the release before this one names the key of a user as `keyId`, and knows no other credential. */
-function readContext(text: string): CallContext {
-  const context = JSON.parse(text) as CallContext & { caller: Caller & { keyId?: string } };
-  const { keyId, ...caller } = context.caller;
-  return keyId === undefined
-    ? context
-    : ({ ...context, caller: { ...caller, credential: { kind: 'key', id: keyId } } } as CallContext);
+  return { context: JSON.parse(context) as CallContext, payload, signature };
 }

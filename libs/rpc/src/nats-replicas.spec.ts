@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { setTimeout as delay } from 'node:timers/promises';
-import { connect, createInbox } from '@nats-io/transport-node';
+import { connect } from '@nats-io/transport-node';
 import { startNats, type NatsServer } from '@atoll/testing';
 import { systemContext } from './call-context.js';
 import { headersOf, signedMessage } from './hostile-fixture.js';
-import { seal } from './nats-envelope.js';
 import { NatsLink } from './nats-link.js';
 import { NatsRpc } from './nats-rpc.js';
 import { NatsStrategy } from './nats-strategy.js';
@@ -92,18 +91,6 @@ describe('two replicas of a service', () => {
       expect(replicas.reduce((sum, { handled }) => sum + handled, 0)).toBe(40);
       await Promise.all(replicas.map((replica) => replica.stop()));
     }
-  });
-
-  it('answer callers of the release before, which ask on the subject of the operation alone', async () => {
-    const replica = await startReplica();
-    const caller = await connect({ servers: server.url });
-    const reply = createInbox();
-    const answers = caller.subscribe(reply, { max: 1 });
-    const sealed = seal(new Signer(secret), probe.ask.subject, reply, systemContext('spec'), '{"size":5}');
-    caller.publish(probe.ask.subject, '{"size":5}', { reply, headers: sealed.headers });
-    for await (const answer of answers) expect(answer.json()).toEqual({ size: 5 });
-    await caller.close();
-    await replica.stop();
   });
 
   it('lose no request when one after the other is replaced under load', async () => {

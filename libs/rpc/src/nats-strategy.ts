@@ -42,8 +42,12 @@ export class NatsStrategy extends RpcServer {
    */
   listen(callback: (error?: unknown) => void): void {
     this.#subscriptions = [...this.messageHandlers].map(([subject, handler]) =>
-      this.#subjectsOf(subject).map((each) =>
-        this.#link.subscribe(each, this.options.service, (message) => this.#receive(subject, handler, message)),
+      // One for each secret: a replica with another one is in no queue group with this one, and takes none of its
+      // requests.
+      this.#signer.fingerprints.map((fingerprint) =>
+        this.#link.subscribe(subjectOf({ subject }, fingerprint), this.options.service, (message) =>
+          this.#receive(subject, handler, message),
+        ),
       ),
     );
     this.#listening = true;
@@ -71,14 +75,6 @@ export class NatsStrategy extends RpcServer {
   override async close(): Promise<void> {
     await super.close();
     if (this.#ownsLink) await this.#link.close();
-  }
-
-  /**
-   * One for each secret: a replica with another one is in no queue group with this one, and takes none of its requests.
-   * And the operation's own, on which callers of the release before this one still ask.
-   */
-  #subjectsOf(subject: string): string[] {
-    return [...this.#signer.fingerprints.map((fingerprint) => subjectOf({ subject }, fingerprint)), subject];
   }
 
   /**
