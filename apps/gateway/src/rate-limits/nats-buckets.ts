@@ -60,6 +60,7 @@ export class NatsBuckets implements Buckets {
   }
 
   async incrementAll(demands: readonly Demand[]): Promise<BucketRecord[]> {
+    // Nothing is left taken where the only one is refused: it needs no look before.
     const [only, another] = demands;
     if (only && !another) return [await this.increment(only.key, only.refillMs, only.capacity, 0, only.name)];
     const seen = await this.#peekAll(demands);
