@@ -2,7 +2,7 @@ import { hostName, Text, WholeNumber } from '@atoll/contracts';
 import { HttpUrl, IpAddress, mostOfAny, SealKeys, Variable } from '@atoll/service';
 import type { WorkerOptions } from '@atoll/state-machine';
 import { IsOptional, IsString, Matches } from 'class-validator';
-import { usualGuestLimits, usualLimits } from './ssh-door/limits.js';
+import { usualConnectionLimits, usualLimits } from './ssh-door/limits.js';
 
 /** What a deployment decides about the pods service. */
 export class PodsSettings {
@@ -80,22 +80,22 @@ export class PodsSettings {
   /** Connections to pods that this replica has open at once, SSH and terminals together. */
   @Variable('ATOLL_POD_CONNECTIONS')
   @WholeNumber({ min: 1, max: 10_000 })
-  connections: number = usualGuestLimits.connections;
+  connections: number = usualConnectionLimits.connections;
 
   /** Of those, of one team. */
   @Variable('ATOLL_POD_CONNECTIONS_PER_TEAM')
   @WholeNumber({ min: 1, max: 10_000 })
-  connectionsPerTeam: number = usualGuestLimits.connectionsOfTeam;
+  connectionsPerTeam: number = usualConnectionLimits.connectionsOfTeam;
 
   /** Of those, of one user. */
   @Variable('ATOLL_POD_CONNECTIONS_PER_USER')
   @WholeNumber({ min: 1, max: 10_000 })
-  connectionsPerUser: number = usualGuestLimits.connectionsOfUser;
+  connectionsPerUser: number = usualConnectionLimits.connectionsOfUser;
 
   /** Log-ins of a user in a minute, by SSH and to terminals together; those of a team may be five times as many. */
   @Variable('ATOLL_POD_LOG_INS_PER_USER')
   @WholeNumber({ min: 1, max: 100_000 })
-  logInsPerUser: number = usualGuestLimits.logInsOfUser;
+  logInsPerUser: number = usualConnectionLimits.logInsOfUser;
 
   /**
    * SSH connections of one network in a minute that tried keys and ended without a log-in; more are refused, as are

@@ -51,7 +51,7 @@ import { RunCollector } from './pods/run-collector.js';
 import { PodsSettings } from './pods-settings.js';
 import { sealer } from './sealer.js';
 import { AdmissionControl, LogInTrail } from './ssh-door/admission-control.js';
-import { Guests } from './ssh-door/guests.js';
+import { OpenConnections } from './ssh-door/open-connections.js';
 import { KeptLogIns } from './ssh-door/kept-log-ins.js';
 import { PodAdmissionControl } from './ssh-door/pod-admission-control.js';
 import { SshHostKey } from './ssh-door/ssh-host-key.js';
@@ -131,7 +131,7 @@ const workers: Provider = {
     ExposuresService,
     ExternalPorts,
     GivenUpEnds,
-    Guests,
+    OpenConnections,
     LogClaims,
     LogCollector,
     LogVolume,

@@ -1,5 +1,5 @@
-/** What guests may have open through all doors of this process: SSH and terminals together. */
-export interface GuestLimits {
+/** Authenticated connections of this process: SSH and terminals together. */
+export interface ConnectionLimits {
   readonly connections: number;
   /** A team may also have no more than are free, so that those that have many leave room for those that have few. */
   readonly connectionsOfTeam: number;
@@ -11,7 +11,7 @@ export interface GuestLimits {
 /** Log-ins of a team in a minute, for each that a user may have. */
 export const logInsOfTeamPerUser = 5;
 
-export const usualGuestLimits: GuestLimits = {
+export const usualConnectionLimits: ConnectionLimits = {
   connections: 1_000,
   connectionsOfTeam: 200,
   connectionsOfUser: 50,

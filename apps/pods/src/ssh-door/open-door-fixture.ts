@@ -3,8 +3,8 @@ import { newId } from '@atoll/database';
 import { fingerprintOf, generateKeyPair } from '@atoll/ssh';
 import ssh2, { type Client } from 'ssh2';
 import { AdmissionControl, LogInTrail, type Admission } from './admission-control.js';
-import { GuestBook } from './guest-book.js';
-import type { GuestLimits } from './limits.js';
+import { ConnectionRegistry } from './connection-registry.js';
+import type { ConnectionLimits } from './limits.js';
 import { SshDoor, type SshDoorOptions } from './ssh-door.js';
 
 /** Lets in the keys of the spec, into pods that do not run. */
@@ -50,24 +50,24 @@ export interface LogIn {
 export class OpenDoorFixture {
   readonly admissionControl = new ListedKeys();
   readonly trail = new Trail();
-  readonly guests: GuestBook;
+  readonly registry: ConnectionRegistry;
   readonly door: SshDoor;
   readonly #clients = new Set<Client>();
 
-  private constructor(limits: SshDoorOptions['limits'] & Partial<GuestLimits>) {
+  private constructor(limits: SshDoorOptions['limits'] & Partial<ConnectionLimits>) {
     const { admissionControl, trail } = this;
-    const guests = (this.guests = new GuestBook(admissionControl, trail, limits));
+    const registry = (this.registry = new ConnectionRegistry(admissionControl, trail, limits));
     this.door = new SshDoor({
       host: '127.0.0.1',
       port: 0,
       hostKey: generateKeyPair().privateKey,
       admissionControl,
-      guests,
+      registry,
       limits,
     });
   }
 
-  static async start(limits: SshDoorOptions['limits'] & Partial<GuestLimits> = {}): Promise<OpenDoorFixture> {
+  static async start(limits: SshDoorOptions['limits'] & Partial<ConnectionLimits> = {}): Promise<OpenDoorFixture> {
     const fixture = new OpenDoorFixture(limits);
     await fixture.door.open();
     return fixture;

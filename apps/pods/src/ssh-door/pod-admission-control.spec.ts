@@ -99,10 +99,10 @@ describe('who comes in by SSH', () => {
   });
 
   it('lets in who has accepted the invitation meanwhile', async () => {
-    const guest = await holder('member', { is_invited: true });
-    expect(await admit(guest)).toBeNull();
+    const invitee = await holder('member', { is_invited: true });
+    expect(await admit(invitee)).toBeNull();
     fixture.owner.members = fixture.owner.members.map((member) => ({ ...member, is_invited: false }));
-    expect(await admit(guest)).not.toBeNull();
+    expect(await admit(invitee)).not.toBeNull();
   });
 
   it('lets nobody in while nobody can say who is a member', async () => {
@@ -157,7 +157,7 @@ describe('who stays', () => {
   });
 });
 
-describe('any number of guests', () => {
+describe('any number of open connections', () => {
   it('are looked at, however many there are', async () => {
     const [removed, well] = [await holder('member'), await holder('member')];
     const [leaves, stays] = [await admit(removed), await admit(well)];

@@ -9,7 +9,7 @@ import { DockerDriver, type ClusterDriver, type PodRun } from '@atoll/cluster';
 import { fingerprintOf, generateKeyPair, parsePublicKey } from '@atoll/ssh';
 import { podmanImage, startPodman, timeoutFactor, type Podman } from '@atoll/testing';
 import { AdmissionControl, LogInTrail, type Admission } from './admission-control.js';
-import { GuestBook } from './guest-book.js';
+import { ConnectionRegistry } from './connection-registry.js';
 import { SshDoor, type SshDoorOptions } from './ssh-door.js';
 
 const run = promisify(execFile);
@@ -26,8 +26,8 @@ export async function until(condition: () => boolean | Promise<boolean>): Promis
 }
 
 /** Lets in whom the spec names: the real one has a spec of its own. */
-class ListedGuests extends AdmissionControl {
-  readonly guests = new Map<string, Admission>();
+class ListedAdmissions extends AdmissionControl {
+  readonly admissions = new Map<string, Admission>();
   readonly revocations = new Map<string, string>();
   isDown = false;
   asked = 0;
@@ -35,11 +35,11 @@ class ListedGuests extends AdmissionControl {
   admit(podName: string, fingerprint: string): Promise<Admission | null> {
     this.asked += 1;
     if (this.isDown) return Promise.reject(new Error('the database is away'));
-    return Promise.resolve(this.guests.get(`${podName} ${fingerprint}`) ?? null);
+    return Promise.resolve(this.admissions.get(`${podName} ${fingerprint}`) ?? null);
   }
 
   admitUser(podName: string, userId: string): Promise<Admission | null> {
-    return Promise.resolve(this.guests.get(`${podName} ${userId}`) ?? null);
+    return Promise.resolve(this.admissions.get(`${podName} ${userId}`) ?? null);
   }
 
   revoked(admissions: readonly Admission[]): Promise<ReadonlyMap<Admission, string>> {
@@ -73,9 +73,9 @@ export interface Outcome {
 
 /** A door in front of pods on a real Podman, and OpenSSH's own client. */
 export class SshDoorFixture {
-  readonly admissionControl = new ListedGuests();
+  readonly admissionControl = new ListedAdmissions();
   readonly trail = new KeptTrail();
-  readonly guests = new GuestBook(this.admissionControl, this.trail, { logInsOfUser: 100_000 });
+  readonly registry = new ConnectionRegistry(this.admissionControl, this.trail, { logInsOfUser: 100_000 });
   readonly #doors: SshDoor[] = [];
 
   private constructor(
@@ -107,8 +107,8 @@ export class SshDoorFixture {
 
   /** On any free port unless one is given; does not wait until it has it. */
   door(more: Partial<SshDoorOptions> = {}): SshDoor {
-    const { admissionControl, guests, hostKey } = this;
-    const door = new SshDoor({ host: '127.0.0.1', port: 0, hostKey, admissionControl, guests, ...more });
+    const { admissionControl, registry, hostKey } = this;
+    const door = new SshDoor({ host: '127.0.0.1', port: 0, hostKey, admissionControl, registry, ...more });
     this.#doors.push(door);
     return door;
   }
@@ -160,7 +160,7 @@ export class SshDoorFixture {
       credential: null,
     };
     const admission: Admission = { ...who, run, ...more };
-    this.admissionControl.guests.set(`${podName} ${fingerprint}`, admission);
+    this.admissionControl.admissions.set(`${podName} ${fingerprint}`, admission);
     return admission;
   }
 

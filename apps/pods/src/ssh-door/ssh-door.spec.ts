@@ -255,31 +255,31 @@ describeWhere(podmanLacks(), 'the SSH door, with OpenSSH’s client and real con
   });
 
   it('ends open sessions of who may not stay, with a word, and what they ran', async () => {
-    const [guestKey, sentence] = [await fixture.key(), 'Your key was removed.'];
-    const { userId: guest } = await fixture.invite(pod, guestKey);
-    const open = fixture.ssh(door, guestKey, pod.podName, ['echo go; sleep 5432']);
+    const [inviteeKey, sentence] = [await fixture.key(), 'Your key was removed.'];
+    const { userId: invitee } = await fixture.invite(pod, inviteeKey);
+    const open = fixture.ssh(door, inviteeKey, pod.podName, ['echo go; sleep 5432']);
     const other = ssh(['sleep 2; echo done']);
-    const isIn = () => fixture.trail.entries.some((entry) => entry.userId === guest);
+    const isIn = () => fixture.trail.entries.some((entry) => entry.userId === invitee);
     await until(isIn);
     await until(() => sleeps(5432));
-    fixture.admissionControl.revocations.set(guest, sentence);
-    await fixture.guests.look(guest);
+    fixture.admissionControl.revocations.set(invitee, sentence);
+    await fixture.registry.look(invitee);
     const { code, stderr } = await open;
     expect(code).toBe(255);
     expect(stderr).toContain(sentence);
     await until(async () => !(await sleeps(5432)));
     expect((await other).stdout).toBe('done\n');
-    await until(() => fixture.trail.entries.some((entry) => entry.userId === guest && entry.reason === sentence));
+    await until(() => fixture.trail.entries.some((entry) => entry.userId === invitee && entry.reason === sentence));
   });
 
   it('looks by time too, where no broadcast came', async () => {
     const over = new AbortController();
-    void fixture.guests.lookByTime(100, over.signal);
-    const guestKey = await fixture.key();
-    const { userId: guest } = await fixture.invite(pod, guestKey);
-    const open = fixture.ssh(door, guestKey, pod.podName, ['sleep 60']);
-    await until(() => fixture.trail.entries.some((entry) => entry.userId === guest));
-    fixture.admissionControl.revocations.set(guest, 'You are no longer a member of the team.');
+    void fixture.registry.lookByTime(100, over.signal);
+    const inviteeKey = await fixture.key();
+    const { userId: invitee } = await fixture.invite(pod, inviteeKey);
+    const open = fixture.ssh(door, inviteeKey, pod.podName, ['sleep 60']);
+    await until(() => fixture.trail.entries.some((entry) => entry.userId === invitee));
+    fixture.admissionControl.revocations.set(invitee, 'You are no longer a member of the team.');
     expect((await open).code).toBe(255);
     over.abort();
   });

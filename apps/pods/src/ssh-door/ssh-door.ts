@@ -8,7 +8,7 @@ import { Logger } from '@nestjs/common';
 import ssh2, { type ClientInfo, type Connection, type ServerConfig } from 'ssh2';
 import { disconnection, turnAway } from './disconnection.js';
 import type { AdmissionControl } from './admission-control.js';
-import type { GuestBook } from './guest-book.js';
+import type { ConnectionRegistry } from './connection-registry.js';
 import { usualLimits, type DoorLimits } from './limits.js';
 import { MinuteCounts } from './minute-counts.js';
 import { PacedSocket } from './paced-streams.js';
@@ -21,7 +21,7 @@ export interface SshDoorOptions {
   /** Private key, PEM or OpenSSH's form: the same for all replicas. */
   readonly hostKey: string;
   readonly admissionControl: AdmissionControl;
-  readonly guests: GuestBook;
+  readonly registry: ConnectionRegistry;
   readonly limits?: Partial<DoorLimits>;
 }
 
@@ -141,19 +141,19 @@ export class SshDoor {
     const caller = this.#callers.get(nameOf(ip, port));
     if (!caller) return void client.end();
     const { socket, address } = caller;
-    const { guests } = this.options;
+    const { registry } = this.options;
     caller.identificationBytes = header.identRaw.length + '\r\n'.length;
     const visit = (caller.visit = new Visit(client, {
       socket,
       turns: this.#turns,
       admissionControl: this.options.admissionControl,
       limits: this.#limits,
-      refusalOf: (admission) => guests.refusalOf(admission),
+      refusalOf: (admission) => registry.refusalOf(admission),
     }));
     client.once('ready', () => {
       // Not `once` of node:events, which rejects when the connection is reset.
       const left = new Promise<void>((resolve) => (socket.closed ? resolve() : socket.once('close', () => resolve())));
-      if (visit.isAdmitted()) void guests.enter(visit, address, left);
+      if (visit.isAdmitted()) void registry.register(visit, address, left);
     });
   }
 

@@ -2,7 +2,7 @@ import { onceAvailable } from '@atoll/database';
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { PodsSettings } from '../pods-settings.js';
 import { AdmissionControl } from './admission-control.js';
-import { Guests } from './guests.js';
+import { OpenConnections } from './open-connections.js';
 import { SshDoor } from './ssh-door.js';
 import { SshHostKey } from './ssh-host-key.js';
 
@@ -16,7 +16,7 @@ export class SshServer implements OnApplicationBootstrap, OnModuleDestroy {
     private readonly settings: PodsSettings,
     private readonly hostKey: SshHostKey,
     private readonly admissionControl: AdmissionControl,
-    private readonly guests: Guests,
+    private readonly registry: OpenConnections,
   ) {}
 
   /** null while another process has the port. */
@@ -27,13 +27,13 @@ export class SshServer implements OnApplicationBootstrap, OnModuleDestroy {
   async onApplicationBootstrap(): Promise<void> {
     const { sshHost: host, sshPort, sshFailedLogIns: failuresOfNetwork } = this.settings;
     if (sshPort === 'off') return;
-    const { admissionControl, guests } = this;
+    const { admissionControl, registry } = this;
     const door = (this.#door = new SshDoor({
       host,
       port: Number(sshPort),
       hostKey: await onceAvailable(() => this.hostKey.read()),
       admissionControl,
-      guests,
+      registry,
       limits: { failuresOfNetwork },
     }));
     door.open().catch((error: unknown) =>

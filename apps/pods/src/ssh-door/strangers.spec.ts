@@ -3,12 +3,12 @@ import { connect, type Socket } from 'node:net';
 import { generateKeyPair } from '@atoll/ssh';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { AdmissionControl } from './admission-control.js';
-import type { GuestBook } from './guest-book.js';
+import type { ConnectionRegistry } from './connection-registry.js';
 import { SshDoor } from './ssh-door.js';
 
 let door: SshDoor;
 beforeAll(async () => {
-  const nobody = { admissionControl: {} as AdmissionControl, guests: {} as GuestBook };
+  const nobody = { admissionControl: {} as AdmissionControl, registry: {} as ConnectionRegistry };
   const limits = { strangers: 5, strangersOfNetwork: 3 };
   door = new SshDoor({ host: '127.0.0.1', port: 0, hostKey: generateKeyPair().privateKey, ...nobody, limits });
   await door.open();

@@ -101,7 +101,7 @@ export class Visit {
     return this.#admission;
   }
 
-  /** Whether it is a guest: from its log-in on. */
+  /** Whether its user has logged in. */
   isAdmitted(): this is Visit & { admission: Admission } {
     return this.#admission !== null;
   }

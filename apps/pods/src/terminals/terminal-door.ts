@@ -6,7 +6,7 @@ import type { Duplex } from 'node:stream';
 import { terminalProtocol } from '@atoll/contracts/pods';
 import { WebSocketServer } from 'ws';
 import type { Admission } from '../ssh-door/admission-control.js';
-import type { GuestBook } from '../ssh-door/guest-book.js';
+import type { ConnectionRegistry } from '../ssh-door/connection-registry.js';
 import type { Place, TerminalTickets } from './terminal-tickets.js';
 import { TerminalVisit } from './terminal-visit.js';
 
@@ -20,7 +20,7 @@ export interface TerminalDoorOptions {
   /** The address on which it listens, at any port. A wildcard is named by the name of this host. */
   readonly host: string;
   readonly tickets: TerminalTickets;
-  readonly guests: GuestBook;
+  readonly registry: ConnectionRegistry;
   /** Asked anew for each ticket that is used: what was allowed when it was made may not be any more. */
   readonly isStillAdmitted: (admission: Admission) => Promise<boolean>;
 }
@@ -70,14 +70,14 @@ export class TerminalDoor {
     const ticket = ticketIn(request);
     const asked = ticket === undefined ? null : this.options.tickets.redeem(ticket, podName);
     if (!asked) return void socket.end('HTTP/1.1 401 Unauthorized\r\nconnection: close\r\ncontent-length: 0\r\n\r\n');
-    const { guests } = this.options;
+    const { registry } = this.options;
     this.#sockets.handleUpgrade(request, socket, head, (webSocket) => {
       const visit = new TerminalVisit(webSocket, asked, this.options.isStillAdmitted);
       this.#visits.add(visit);
       const served = visit.serve().finally(() => this.#visits.delete(visit));
-      const refusal = guests.refusalOf(asked.admission);
+      const refusal = registry.refusalOf(asked.admission);
       if (refusal) visit.end(refusal);
-      else void guests.enter(visit, addressIn(request), served);
+      else void registry.register(visit, addressIn(request), served);
     });
   }
 

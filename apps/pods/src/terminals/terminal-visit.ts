@@ -4,7 +4,7 @@ import { terminalSizeLimit } from '@atoll/contracts/pods';
 import { Logger } from '@nestjs/common';
 import type { RawData, WebSocket } from 'ws';
 import type { Admission } from '../ssh-door/admission-control.js';
-import type { Guest } from '../ssh-door/guest-book.js';
+import type { AuthenticatedConnection } from '../ssh-door/connection-registry.js';
 import { podEndBehind } from '../ssh-door/pod-end.js';
 import type { TerminalRequest } from './terminal-tickets.js';
 
@@ -26,7 +26,7 @@ const notAdmitted = 'You may no longer open a terminal here: the team is suspend
  * One terminal in a browser: a shell in the pod, joined to a WebSocket. Bytes are input and output; a text frame
  * resizes.
  */
-export class TerminalVisit implements Guest {
+export class TerminalVisit implements AuthenticatedConnection {
   readonly #logger = new Logger(TerminalVisit.name);
   readonly admission: Admission;
   #reason = 'the client left';

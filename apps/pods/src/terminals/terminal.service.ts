@@ -7,13 +7,12 @@ import { Injectable, type OnApplicationBootstrap, type OnModuleDestroy } from '@
 import { PodReader } from '../pods/pod-reader.js';
 import { PodsSettings } from '../pods-settings.js';
 import { AdmissionControl } from '../ssh-door/admission-control.js';
-import { Guests } from '../ssh-door/guests.js';
+import { OpenConnections } from '../ssh-door/open-connections.js';
 import { TerminalDoor } from './terminal-door.js';
 import { TerminalTickets } from './terminal-tickets.js';
 
 /**
- * Terminals of pods: who may have one is told by the admission control of the SSH door, and is a guest as those who come by
- * SSH are.
+ * Terminals of pods, which have the admission control and the registry of connections of the SSH door.
  */
 @Injectable()
 export class TerminalsService implements OnApplicationBootstrap, OnModuleDestroy {
@@ -24,7 +23,7 @@ export class TerminalsService implements OnApplicationBootstrap, OnModuleDestroy
     private readonly pods: PodReader,
     private readonly gate: TeamGate,
     private readonly admissionControl: AdmissionControl,
-    guests: Guests,
+    registry: OpenConnections,
     sealer: Sealer,
     settings: PodsSettings,
   ) {
@@ -32,7 +31,7 @@ export class TerminalsService implements OnApplicationBootstrap, OnModuleDestroy
     this.#door = new TerminalDoor({
       host: settings.terminalHost,
       tickets: this.#tickets,
-      guests,
+      registry,
       isStillAdmitted: async ({ podName, userId, credential }) =>
         credential !== null && (await admissionControl.admitUser(podName, userId, credential)) !== null,
     });

@@ -11,7 +11,7 @@ import { Sealer } from '@atoll/seal';
 import { WebSocket } from 'ws';
 import { Clusters } from '../cluster/clusters.js';
 import { errorOf, PodsFixture, type ToldTeam } from '../pods-fixture.js';
-import { Guests } from '../ssh-door/guests.js';
+import { OpenConnections } from '../ssh-door/open-connections.js';
 import { Browser } from './browser-fixture.js';
 import { openShellsUnderTest, type ShellUnderTest } from './shell-fixture.js';
 import { TerminalsService } from './terminal.service.js';
@@ -89,7 +89,7 @@ describe('who gets a ticket to a terminal', () => {
       one.user_id === invited.userId ? { ...one, is_invited: true } : one,
     );
     const { browser } = await terminalOf(invited);
-    await fixture.get(Guests).look(invited.userId);
+    await fixture.get(OpenConnections).look(invited.userId);
     browser.socket.send(Buffer.from('exit 0'));
     expect(await browser.closed).toBe('1000 The shell ended with code 0.');
   });
@@ -254,14 +254,14 @@ describe('a terminal', () => {
     const [without, other] = [session(member()), session(member())];
     fixture.owner.withoutSecondFactor.add(without.credential.id);
     const [ends, stays] = [await terminalOf(without), await terminalOf(other)];
-    await fixture.get(Guests).look(without.userId);
+    await fixture.get(OpenConnections).look(without.userId);
     ends.browser.socket.send(Buffer.from('still here'));
     await ends.browser.reads('> still here');
     fixture.owner.members = fixture.owner.members.map((one) => ({ ...one, requires_second_factor: true }));
     fixture.get(Rpc).publish(credentialsChanged, { user_id: without.userId });
     expect(await ends.browser.closed).toBe('1008 This team requires a second factor. Add one, or log in with it.');
     while (!ends.shell.isClosed) await delay(5);
-    await fixture.get(Guests).look(other.userId);
+    await fixture.get(OpenConnections).look(other.userId);
     stays.browser.socket.send(Buffer.from('still here'));
     await stays.browser.reads('> still here');
     stays.browser.socket.close();
@@ -287,7 +287,7 @@ describe('a terminal', () => {
     const who = { ...member(), credential: { kind: 'session', id: newId() } as const };
     const { browser } = await terminalOf(who);
     fixture.owner.leave();
-    await fixture.get(Guests).look(who.userId);
+    await fixture.get(OpenConnections).look(who.userId);
     fixture.owner.comeBack();
     browser.socket.send(Buffer.from('still here'));
     await browser.reads('> still here');

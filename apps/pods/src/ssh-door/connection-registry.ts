@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import type { Admission, AdmissionControl, LogInTrail } from './admission-control.js';
-import { logInsOfTeamPerUser, usualGuestLimits, type GuestLimits } from './limits.js';
+import { logInsOfTeamPerUser, usualConnectionLimits, type ConnectionLimits } from './limits.js';
 import { MinuteCounts } from './minute-counts.js';
 
-/** A connection of somebody who was let into a pod, through whichever door. */
-export interface Guest {
+/** A connection whose user was admitted to a pod, by SSH or of a terminal. */
+export interface AuthenticatedConnection {
   readonly admission: Admission;
   /** Why it ended or ends, for the audit trail. */
   readonly reason: string;
@@ -15,29 +15,37 @@ export interface Guest {
 
 const shareOne = 'Try again later, or share one SSH connection (ControlMaster).';
 
-/** Who is in, through all doors of this process: each recorded, and looked at again for whether they may stay. */
-export class GuestBook {
-  readonly #logger = new Logger(GuestBook.name);
-  readonly #guests = new Set<Guest>();
-  readonly #limits: GuestLimits;
+/**
+ * The authenticated connections of this process, by SSH and of terminals: each recorded, and ended once its admission
+ * is revoked.
+ */
+export class ConnectionRegistry {
+  readonly #logger = new Logger(ConnectionRegistry.name);
+  readonly #open = new Set<AuthenticatedConnection>();
+  readonly #limits: ConnectionLimits;
   readonly #logInsOfUsers: MinuteCounts;
   readonly #logInsOfTeams: MinuteCounts;
 
   constructor(
     private readonly admissionControl: AdmissionControl,
     private readonly trail: LogInTrail,
-    limits: Partial<GuestLimits> = {},
+    limits: Partial<ConnectionLimits> = {},
   ) {
-    this.#limits = { ...usualGuestLimits, ...limits };
+    this.#limits = { ...usualConnectionLimits, ...limits };
     this.#logInsOfUsers = new MinuteCounts(this.#limits.logInsOfUser);
     this.#logInsOfTeams = new MinuteCounts(this.#limits.logInsOfUser * logInsOfTeamPerUser);
   }
 
-  /** Why there is no room for another connection of this guest, a sentence for them; null where there is. */
+  /** Why there is no room for another connection of this user, a sentence for them; null where there is. */
   refusalOf({ userId, teamId }: Admission): string | null {
     const { connections, connectionsOfTeam, connectionsOfUser } = this.#limits;
+<<<<<<< HEAD:apps/pods/src/ssh-door/guest-book.ts
     if (this.#guestsOf(userId).length >= connectionsOfUser) {
       return `You have ${connectionsOfUser} open connections to pods, the maximum. Close one, then try again.`;
+=======
+    if (this.#openOf(userId).length >= connectionsOfUser) {
+      return `You have ${connectionsOfUser} open connections to pods, the maximum. Close one, then try again.`;
+>>>>>>> 38f9c301 (refactor(pods): the guest book is a registry of authenticated connections):apps/pods/src/ssh-door/connection-registry.ts
     }
     if (this.#logInsOfUsers.areTooMany(userId)) {
       return `You have logged in to pods ${this.#logInsOfUsers.atMost} times in a minute. ${shareOne}`;
@@ -45,41 +53,41 @@ export class GuestBook {
     if (this.#logInsOfTeams.areTooMany(teamId)) {
       return `Your team has logged in to pods ${this.#logInsOfTeams.atMost} times in a minute. ${shareOne}`;
     }
-    const ofTeam = [...this.#guests].filter(({ admission }) => admission.teamId === teamId).length;
+    const ofTeam = [...this.#open].filter(({ admission }) => admission.teamId === teamId).length;
     if (ofTeam >= connectionsOfTeam) {
       return `Your team has ${connectionsOfTeam} open connections to its pods, the maximum. Close one, then try again.`;
     }
-    if (ofTeam < connections - this.#guests.size) return null;
+    if (ofTeam < connections - this.#open.size) return null;
     return `Too many connections to pods are open, ${ofTeam} of them of your team. Close one of these, or try again later.`;
   }
 
-  #guestsOf(userId?: string): Guest[] {
-    return [...this.#guests].filter(({ admission }) => userId === undefined || admission.userId === userId);
+  #openOf(userId?: string): AuthenticatedConnection[] {
+    return [...this.#open].filter(({ admission }) => userId === undefined || admission.userId === userId);
   }
 
-  /** Records a guest from now until `left` resolves, and returns then. Who cannot be recorded is not let in. */
-  async enter(guest: Guest, address: string, left: Promise<void>): Promise<void> {
-    const { podName: pod_name, userId: user_id, fingerprint } = guest.admission;
+  /** Records a connection from now until `left` resolves, and returns then. Who cannot be recorded is not let in. */
+  async register(connection: AuthenticatedConnection, address: string, left: Promise<void>): Promise<void> {
+    const { podName: pod_name, userId: user_id, fingerprint } = connection.admission;
     const about = { door: fingerprint === null ? 'terminal' : 'ssh', pod_name, user_id, fingerprint, address };
-    this.#guests.add(guest);
+    this.#open.add(connection);
     this.#logInsOfUsers.add(user_id);
-    this.#logInsOfTeams.add(guest.admission.teamId);
+    this.#logInsOfTeams.add(connection.admission.teamId);
     this.#logger.log({ message: 'Log-in to a pod', ...about });
     // For what has changed since the admission: a client may take its time between that and its first signature or
     // frame.
     void this.look(user_id);
     try {
-      const logInId = await this.trail.began(guest.admission, address);
+      const logInId = await this.trail.began(connection.admission, address);
       await left;
-      await this.trail.ended(logInId, guest.reason);
+      await this.trail.ended(logInId, connection.reason);
     } catch (error) {
       this.#logger.warn({ message: 'Cannot record a log-in to a pod; the connection is ended', ...about, err: error });
-      guest.end('The log-in could not be recorded. Try again later.');
+      connection.end('The log-in could not be recorded. Try again later.');
       await left;
     } finally {
-      this.#guests.delete(guest);
+      this.#open.delete(connection);
     }
-    this.#logger.log({ message: 'Log-out of a pod', ...about, reason: guest.reason });
+    this.#logger.log({ message: 'Log-out of a pod', ...about, reason: connection.reason });
   }
 
   /** Looks again and again, for what no broadcast has told, until the signal is aborted. */
@@ -92,13 +100,13 @@ export class GuestBook {
 
   /** Ends the connections of those who may not stay; of this user alone where one is named. */
   async look(userId?: string): Promise<void> {
-    const guests = this.#guestsOf(userId);
-    if (guests.length === 0) return;
+    const connections = this.#openOf(userId);
+    if (connections.length === 0) return;
     try {
-      const revoked = await this.admissionControl.revoked(guests.map(({ admission }) => admission));
-      for (const guest of guests) {
-        const reason = revoked.get(guest.admission);
-        if (reason) guest.end(reason);
+      const revoked = await this.admissionControl.revoked(connections.map(({ admission }) => admission));
+      for (const connection of connections) {
+        const reason = revoked.get(connection.admission);
+        if (reason) connection.end(reason);
       }
     } catch (error) {
       this.#logger.warn({

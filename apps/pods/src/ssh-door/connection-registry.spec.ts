@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { newId } from '@atoll/database';
 import { AdmissionControl, type Admission } from './admission-control.js';
-import { GuestBook, type Guest } from './guest-book.js';
+import { ConnectionRegistry, type AuthenticatedConnection } from './connection-registry.js';
 import { Trail } from './open-door-fixture.js';
 
 /** Lets everybody in and says afterwards that they may not stay. */
@@ -34,48 +34,48 @@ function admissionOf(who: Partial<Admission> = {}): Admission {
   };
 }
 
-it('a guest whose key was removed between the admission and the log-in is out again, by no broadcast and no timer', async () => {
+it('a connection whose key was removed between the admission and the log-in is ended, by no broadcast and no timer', async () => {
   const trail = new Trail();
   const left = Promise.withResolvers<void>();
   const admission = admissionOf();
-  const guest = {
+  const connection = {
     admission,
     reason: 'the client left',
     end(reason: string) {
-      guest.reason = reason;
+      connection.reason = reason;
       left.resolve();
     },
   };
-  await new GuestBook(new ForgetfulAdmissionControl(), trail).enter(guest, '192.0.2.7', left.promise);
+  await new ConnectionRegistry(new ForgetfulAdmissionControl(), trail).register(connection, '192.0.2.7', left.promise);
   expect(trail.ends).toEqual(['Your SSH key was removed.']);
 });
 
-describe('room for guests', () => {
+describe('room for connections', () => {
   const admitAll = Object.assign(new ForgetfulAdmissionControl(), { revoked: () => Promise.resolve(new Map()) });
   const open = Promise.withResolvers<void>().promise;
 
   /** Lets in as many of this team as there is room for, each another user, up to so many; returns how many came in. */
-  function fill(book: GuestBook, teamId: string, atMost = 100): number {
+  function fill(registry: ConnectionRegistry, teamId: string, atMost = 100): number {
     for (let count = 0; count < atMost; count += 1) {
       const admission = admissionOf({ teamId });
-      if (book.refusalOf(admission)) return count;
-      const guest: Guest = { admission, reason: '', end: () => undefined };
-      void book.enter(guest, '192.0.2.7', open);
+      if (registry.refusalOf(admission)) return count;
+      const connection: AuthenticatedConnection = { admission, reason: '', end: () => undefined };
+      void registry.register(connection, '192.0.2.7', open);
     }
     return atMost;
   }
 
   it('a team has no more than its limit, whatever the number of its users', () => {
-    const book = new GuestBook(admitAll, new Trail(), { connections: 50, connectionsOfTeam: 5 });
+    const registry = new ConnectionRegistry(admitAll, new Trail(), { connections: 50, connectionsOfTeam: 5 });
     const team = newId();
-    expect(fill(book, team)).toBe(5);
-    expect(book.refusalOf(admissionOf({ teamId: team }))).toMatch(/^Your team has 5 open connections to its pods/);
-    expect(book.refusalOf(admissionOf())).toBeNull();
+    expect(fill(registry, team)).toBe(5);
+    expect(registry.refusalOf(admissionOf({ teamId: team }))).toMatch(/^Your team has 5 open connections to its pods/);
+    expect(registry.refusalOf(admissionOf())).toBeNull();
   });
 
   it('teams that take all they can leave room for others, the less the fuller it is', () => {
-    const book = new GuestBook(admitAll, new Trail(), { connections: 100, connectionsOfTeam: 40 });
-    const shares = Array.from({ length: 6 }, () => fill(book, newId()));
+    const registry = new ConnectionRegistry(admitAll, new Trail(), { connections: 100, connectionsOfTeam: 40 });
+    const shares = Array.from({ length: 6 }, () => fill(registry, newId()));
     expect(shares).toEqual([40, 30, 15, 8, 4, 2]);
   });
 });

@@ -4,14 +4,14 @@ import { Rpc } from '@atoll/rpc';
 import { Injectable, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { PodsSettings } from '../pods-settings.js';
 import { AdmissionControl, LogInTrail } from './admission-control.js';
-import { GuestBook } from './guest-book.js';
+import { ConnectionRegistry } from './connection-registry.js';
 
 /** Between two looks at who may stay, for what no broadcast has told. */
 const lookMs = 5_000;
 
-/** The guests of this process, told of what changes about users. */
+/** The open connections of this process, which follow what changes about users. */
 @Injectable()
-export class Guests extends GuestBook implements OnApplicationBootstrap, OnModuleDestroy {
+export class OpenConnections extends ConnectionRegistry implements OnApplicationBootstrap, OnModuleDestroy {
   readonly #closed = new AbortController();
   #stopListening: (() => void)[] = [];
 
