@@ -103,20 +103,6 @@ it('law: nobody waits for all that somebody else has asked for: while one waits,
 
 const place = { of: 'anybody' };
 
-<<<<<<< HEAD:apps/gpuaas/src/subscriptions/group-commit.spec.ts
-it('a request that makes the work fail fails alone', async () => {
-  const sizes: number[] = [];
-  const together = new GroupCommit<string, Answer>(10, async (all) => {
-    sizes.push(all.length);
-    await pause();
-    if (all.includes('poison')) throw new Error('a bug');
-    return all.map((answered) => ({ answered }));
-  });
-  const answers = ['first', 'poison', 'third', 'fourth'].map((name) => settledAs(together.add('key', place, name)));
-  expect(await Promise.all(answers)).toEqual(['first', 'Error: a bug', 'third', 'fourth']);
-  expect(sizes).toEqual([1, 3, 1, 1, 1]);
-});
-=======
 it.each([new Error('a bug'), new AppError('conflict', 'Refused.')])(
   'a request that makes the work fail fails alone: %s',
   async (error) => {
@@ -132,7 +118,6 @@ it.each([new Error('a bug'), new AppError('conflict', 'Refused.')])(
     expect(sizes).toEqual([1, 3, 1, 1, 1]);
   },
 );
->>>>>>> 48b062fb (fix(gpuaas): a request that is refused by what its batch throws fails alone):apps/gpuaas/src/subscriptions/together.spec.ts
 
 it('where the database is out of reach all of them are told so at once', async () => {
   let calls = 0;

@@ -39,13 +39,8 @@ export class ConnectionRegistry {
   /** Why there is no room for another connection of this user, a sentence for them; null where there is. */
   refusalOf({ userId, teamId }: Admission): string | null {
     const { connections, connectionsOfTeam, connectionsOfUser } = this.#limits;
-<<<<<<< HEAD:apps/pods/src/ssh-door/guest-book.ts
-    if (this.#guestsOf(userId).length >= connectionsOfUser) {
-      return `You have ${connectionsOfUser} open connections to pods, the maximum. Close one, then try again.`;
-=======
     if (this.#openOf(userId).length >= connectionsOfUser) {
       return `You have ${connectionsOfUser} open connections to pods, the maximum. Close one, then try again.`;
->>>>>>> 38f9c301 (refactor(pods): the guest book is a registry of authenticated connections):apps/pods/src/ssh-door/connection-registry.ts
     }
     if (this.#logInsOfUsers.areTooMany(userId)) {
       return `You have logged in to pods ${this.#logInsOfUsers.atMost} times in a minute. ${shareOne}`;

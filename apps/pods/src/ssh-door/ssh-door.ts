@@ -12,7 +12,7 @@ import type { ConnectionRegistry } from './connection-registry.js';
 import { usualLimits, type DoorLimits } from './limits.js';
 import { MinuteCounts } from './minute-counts.js';
 import { PacedSocket } from './paced-streams.js';
-import { Visit } from './visit.js';
+import { SshConnection } from './ssh-connection.js';
 
 export interface SshDoorOptions {
   readonly host: string;
@@ -26,12 +26,12 @@ export interface SshDoorOptions {
 }
 
 /** A connection, from its first byte. */
-interface Caller {
+interface TcpConnection {
   readonly socket: Socket;
   readonly address: string;
   readonly network: string;
   /** null until the client has said that it speaks SSH. */
-  visit: Visit | null;
+  ssh: SshConnection | null;
   /** Of what it said so with, the end of the line included. */
   identificationBytes: number;
 }
@@ -57,7 +57,7 @@ export class SshDoor {
   /** Those that have begun a key exchange, with or without a key: it costs the processor some milliseconds. */
   readonly #unfinished: MinuteCounts;
   /** By address and port of the client. */
-  readonly #callers = new Map<string, Caller>();
+  readonly #connections = new Map<string, TcpConnection>();
   readonly #server: Server;
   readonly #ssh: ssh2.Server;
   readonly #closed = new AbortController();
@@ -71,7 +71,7 @@ export class SshDoor {
     this.#server = createServer({ noDelay: true }, (socket) => this.#receive(socket));
     const pings = { keepaliveInterval: this.#limits.pingMs, keepaliveCountMax: unansweredPings };
     const config: ServerConfig = { hostKeys: [options.hostKey], algorithms, ident: 'Atoll', ...pings };
-    this.#ssh = new ssh2.Server(config, (client, info) => this.#visit(client, info));
+    this.#ssh = new ssh2.Server(config, (client, info) => this.#begin(client, info));
   }
 
   /** Where it listens; null while another process has the port. */
@@ -113,37 +113,37 @@ export class SshDoor {
     if (this.#failures.areTooMany(network) || this.#unfinished.areTooMany(network))
       return turnAway(socket, disconnection.noMoreMethods, tooManyFailures);
     this.#makeRoomFor(network);
-    const caller: Caller = { socket, address, network, visit: null, identificationBytes: 0 };
+    const tcp: TcpConnection = { socket, address, network, ssh: null, identificationBytes: 0 };
     const name = nameOf(address, socket.remotePort);
-    this.#callers.set(name, caller);
-    const grace = setTimeout(() => !caller.visit?.admission && socket.destroy(), this.#limits.graceMs);
+    this.#connections.set(name, tcp);
+    const grace = setTimeout(() => !tcp.ssh?.admission && socket.destroy(), this.#limits.graceMs);
     socket.once('close', () => {
       clearTimeout(grace);
-      this.#callers.delete(name);
-      void this.#count(caller);
+      this.#connections.delete(name);
+      void this.#count(tcp);
     });
-    const who = (): string => caller.visit?.admission?.userId ?? network;
+    const who = (): string => tcp.ssh?.admission?.userId ?? network;
     // A stream in place of the socket is what the method is for; its type does not say so.
     this.#ssh.injectSocket(new PacedSocket(socket, this.#turns, who) as unknown as Socket);
   }
 
   /** A connection that has ended, once it is decided about its log-in. */
-  async #count({ visit, socket, network, identificationBytes }: Caller): Promise<void> {
-    await visit?.decided;
-    if (!visit?.isUnproven) return;
-    if (visit.hasFailed) this.#failures.add(network);
+  async #count({ ssh, socket, network, identificationBytes }: TcpConnection): Promise<void> {
+    await ssh?.decided;
+    if (!ssh?.isUnproven) return;
+    if (ssh.hasFailed) this.#failures.add(network);
     // Whoever only looks whether an SSH server is there, as load balancers do, says who it is at most.
     if (socket.bytesRead > identificationBytes) this.#unfinished.add(network);
   }
 
   /** Once a client has said that it speaks SSH. */
-  #visit(client: Connection, { ip, port, header }: ClientInfo): void {
-    const caller = this.#callers.get(nameOf(ip, port));
-    if (!caller) return void client.end();
-    const { socket, address } = caller;
+  #begin(client: Connection, { ip, port, header }: ClientInfo): void {
+    const tcp = this.#connections.get(nameOf(ip, port));
+    if (!tcp) return void client.end();
+    const { socket, address } = tcp;
     const { registry } = this.options;
-    caller.identificationBytes = header.identRaw.length + '\r\n'.length;
-    const visit = (caller.visit = new Visit(client, {
+    tcp.identificationBytes = header.identRaw.length + '\r\n'.length;
+    const ssh = (tcp.ssh = new SshConnection(client, {
       socket,
       turns: this.#turns,
       admissionControl: this.options.admissionControl,
@@ -153,7 +153,7 @@ export class SshDoor {
     client.once('ready', () => {
       // Not `once` of node:events, which rejects when the connection is reset.
       const left = new Promise<void>((resolve) => (socket.closed ? resolve() : socket.once('close', () => resolve())));
-      if (visit.isAdmitted()) void registry.register(visit, address, left);
+      if (ssh.isAdmitted()) void registry.register(ssh, address, left);
     });
   }
 
@@ -163,7 +163,7 @@ export class SshDoor {
    * oldest, so that whoever logs in at this moment does.
    */
   #makeRoomFor(network: string): void {
-    const strangers = [...this.#callers.values()].filter(({ visit, socket }) => !visit?.admission && !socket.destroyed);
+    const strangers = [...this.#connections.values()].filter(({ ssh, socket }) => !ssh?.admission && !socket.destroyed);
     const byNetwork = Map.groupBy(strangers, (stranger) => stranger.network);
     const own = byNetwork.get(network) ?? [];
     if (own.length >= this.#limits.strangersOfNetwork) return cutOneOf(own);
@@ -176,11 +176,11 @@ export class SshDoor {
     this.#closed.abort();
     const closed = this.#server.listening ? once(this.#server, 'close') : Promise.resolve();
     this.#server.close();
-    for (const { socket, visit } of this.#callers.values()) {
-      if (visit) visit.end('The platform restarts here. Log in again.');
+    for (const { socket, ssh } of this.#connections.values()) {
+      if (ssh) ssh.end('The platform restarts here. Log in again.');
       else socket.destroy();
     }
-    const cut = setTimeout(() => [...this.#callers.values()].forEach(({ socket }) => socket.destroy()), closingMs);
+    const cut = setTimeout(() => [...this.#connections.values()].forEach(({ socket }) => socket.destroy()), closingMs);
     await closed;
     clearTimeout(cut);
   }
@@ -192,7 +192,7 @@ const unfinishedPerFailure = 4;
 const tooManyFailures = 'Too many log-ins from your network have failed. Try again in a minute.';
 
 /** In the order in which they came. */
-const cutOneOf = (strangers: readonly Caller[]): void =>
-  void (strangers.find(({ visit }) => !visit) ?? strangers[0])?.socket.destroy();
+const cutOneOf = (strangers: readonly TcpConnection[]): void =>
+  void (strangers.find(({ ssh }) => !ssh) ?? strangers[0])?.socket.destroy();
 
 const nameOf = (address: string, port: number | undefined): string => `${address} ${port}`;

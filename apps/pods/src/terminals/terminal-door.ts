@@ -8,7 +8,7 @@ import { WebSocketServer } from 'ws';
 import type { Admission } from '../ssh-door/admission-control.js';
 import type { ConnectionRegistry } from '../ssh-door/connection-registry.js';
 import type { Place, TerminalTickets } from './terminal-tickets.js';
-import { TerminalVisit } from './terminal-visit.js';
+import { TerminalConnection } from './terminal-connection.js';
 
 const frameBytes = 64 * 1024;
 const closingMs = 3_000;
@@ -38,7 +38,7 @@ export class TerminalDoor {
     perMessageDeflate: false,
     handleProtocols: () => terminalProtocol,
   });
-  readonly #visits = new Set<TerminalVisit>();
+  readonly #terminals = new Set<TerminalConnection>();
   readonly #connections = new Set<Duplex>();
 
   constructor(private readonly options: TerminalDoorOptions) {
@@ -72,12 +72,12 @@ export class TerminalDoor {
     if (!asked) return void socket.end('HTTP/1.1 401 Unauthorized\r\nconnection: close\r\ncontent-length: 0\r\n\r\n');
     const { registry } = this.options;
     this.#sockets.handleUpgrade(request, socket, head, (webSocket) => {
-      const visit = new TerminalVisit(webSocket, asked, this.options.isStillAdmitted);
-      this.#visits.add(visit);
-      const served = visit.serve().finally(() => this.#visits.delete(visit));
+      const terminal = new TerminalConnection(webSocket, asked, this.options.isStillAdmitted);
+      this.#terminals.add(terminal);
+      const served = terminal.serve().finally(() => this.#terminals.delete(terminal));
       const refusal = registry.refusalOf(asked.admission);
-      if (refusal) visit.end(refusal);
-      else void registry.register(visit, addressIn(request), served);
+      if (refusal) terminal.end(refusal);
+      else void registry.register(terminal, addressIn(request), served);
     });
   }
 
@@ -85,7 +85,7 @@ export class TerminalDoor {
   async close(): Promise<void> {
     const closed = once(this.#server, 'close');
     this.#server.close();
-    for (const visit of this.#visits) visit.restart();
+    for (const terminal of this.#terminals) terminal.restart();
     const cut = setTimeout(() => this.#connections.forEach((socket) => socket.destroy()), closingMs);
     await closed;
     clearTimeout(cut);

@@ -26,8 +26,8 @@ const notAdmitted = 'You may no longer open a terminal here: the team is suspend
  * One terminal in a browser: a shell in the pod, joined to a WebSocket. Bytes are input and output; a text frame
  * resizes.
  */
-export class TerminalVisit implements AuthenticatedConnection {
-  readonly #logger = new Logger(TerminalVisit.name);
+export class TerminalConnection implements AuthenticatedConnection {
+  readonly #logger = new Logger(TerminalConnection.name);
   readonly admission: Admission;
   #reason = 'the client left';
   #size: TerminalSize;

@@ -5,10 +5,10 @@ import { Turns } from '@atoll/waiting';
 import type { Connection } from 'ssh2';
 import type { Admission, AdmissionControl } from './admission-control.js';
 import { usualLimits } from './limits.js';
-import { Visit, type VisitOptions } from './visit.js';
+import { SshConnection, type SshConnectionOptions } from './ssh-connection.js';
 
-const visitOf = (client: EventEmitter, more: Partial<VisitOptions>) =>
-  new Visit(client as unknown as Connection, {
+const connectionOf = (client: EventEmitter, more: Partial<SshConnectionOptions>) =>
+  new SshConnection(client as unknown as Connection, {
     admissionControl: {} as AdmissionControl,
     limits: usualLimits,
     socket: {} as Socket,
@@ -21,20 +21,20 @@ it('a log-in that breaks in the middle cuts its connection, and counts as no gue
   const client = new EventEmitter();
   const { promise: isCut, resolve: destroy } = Promise.withResolvers<void>();
   const socket = { destroy } as unknown as Socket;
-  const visit = visitOf(client, { socket });
+  const connection = connectionOf(client, { socket });
   const reject = () => {
     throw new Error('no such connection');
   };
   client.emit('authentication', { method: 'password', reject });
   await isCut;
-  expect([visit.isAdmitted(), visit.hasFailed]).toEqual([false, false]);
+  expect([connection.isAdmitted(), connection.hasFailed]).toEqual([false, false]);
 });
 
 it('a key that could not be decided about is decided about when the same connection offers it again', async () => {
   const client = new EventEmitter();
   let isDown = true;
   const admit = () => (isDown ? Promise.reject(new Error('the database is away')) : Promise.resolve({} as Admission));
-  const visit = visitOf(client, { admissionControl: { admit } as unknown as AdmissionControl });
+  const connection = connectionOf(client, { admissionControl: { admit } as unknown as AdmissionControl });
   const answers: string[] = [];
   const offer = async () => {
     client.emit('authentication', {
@@ -44,7 +44,7 @@ it('a key that could not be decided about is decided about when the same connect
       accept: () => answers.push('accepted'),
       reject: () => answers.push('refused'),
     });
-    await visit.decided;
+    await connection.decided;
   };
   await offer();
   isDown = false;

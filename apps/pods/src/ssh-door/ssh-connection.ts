@@ -24,7 +24,7 @@ const tooLongSentence =
 /** Forwarding reaches the pod's own loopback and nothing behind it. */
 const loopback: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '::1']);
 
-export interface VisitOptions {
+export interface SshConnectionOptions {
   readonly admissionControl: AdmissionControl;
   readonly limits: DoorLimits;
   readonly socket: Socket;
@@ -34,8 +34,8 @@ export interface VisitOptions {
 }
 
 /** One connection of a client, from its log-in to its end. */
-export class Visit {
-  readonly #logger = new Logger(Visit.name);
+export class SshConnection {
+  readonly #logger = new Logger(SshConnection.name);
   /** By user name and key: a client asks for a key, then signs with it. */
   readonly #asked = new Map<string, Promise<Admission | null>>();
   readonly #sessions = new Set<ShellSession>();
@@ -51,7 +51,7 @@ export class Visit {
 
   constructor(
     private readonly client: Connection,
-    private readonly options: VisitOptions,
+    private readonly options: SshConnectionOptions,
   ) {
     client
       .on('authentication', (context) => {
@@ -102,7 +102,7 @@ export class Visit {
   }
 
   /** Whether its user has logged in. */
-  isAdmitted(): this is Visit & { admission: Admission } {
+  isAdmitted(): this is SshConnection & { admission: Admission } {
     return this.#admission !== null;
   }
 
