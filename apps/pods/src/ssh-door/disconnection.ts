@@ -53,17 +53,17 @@ export function disconnect(client: Connection, code: DisconnectionCode, sentence
   client.end();
 }
 
-/** Sockets that are being turned away. */
-const leaving = new Set<Socket>();
+/** Connections that are being refused. */
+const refused = new Set<Socket>();
 
 /** Ends a connection to which no byte has been sent, with a sentence to the client: it needs no keys to read it. */
-export function turnAway(socket: Socket, code: DisconnectionCode, sentence: string): void {
-  if (leaving.size >= lingerAtMost) return void socket.destroy();
-  leaving.add(socket);
+export function refuse(socket: Socket, code: DisconnectionCode, sentence: string): void {
+  if (refused.size >= lingerAtMost) return void socket.destroy();
+  refused.add(socket);
   const cut = setTimeout(() => socket.destroy(), lingerMs);
   socket.once('close', () => {
     clearTimeout(cut);
-    leaving.delete(socket);
+    refused.delete(socket);
   });
   socket.end(Buffer.concat([Buffer.from(identification), packetOf(payloadOf(code, sentence))]));
   socket.resume();

@@ -18,33 +18,39 @@ export const usualConnectionLimits: ConnectionLimits = {
   logInsOfUser: 120,
 };
 
-/** What one client, one network (`networkOf`) and all together may take of the SSH door. */
+/** What one client, one network (`networkOf`) and all together may take of the SSH door; beside the setting of sshd. */
 export interface DoorLimits {
-  /** Connections of one network that have not logged in. One that comes then takes the place of another of them. */
-  readonly strangersOfNetwork: number;
-  /** Connections that have not logged in. One that comes then takes the place of one of the network that has most. */
-  readonly strangers: number;
-  /** Log-ins that one connection may try; an agent offers its keys one after the other. */
-  readonly tries: number;
-  /** Connections of one network (`networkOf`) in a minute that tried keys and ended without a log-in. */
+  /** Unauthenticated connections of one network. One that comes then takes the place of another of them. */
+  readonly startupsOfNetwork: number;
+  /**
+   * Unauthenticated connections (`MaxStartups`). One that comes then takes the place of one of the network that has
+   * most.
+   */
+  readonly startups: number;
+  /** Log-ins that one connection may try (`MaxAuthTries`); an agent offers its keys one after the other. */
+  readonly authTries: number;
+  /** Connections of one network in a minute that tried keys and ended without a log-in. */
   readonly failuresOfNetwork: number;
-  /** From the connection to the log-in. */
-  readonly graceMs: number;
-  /** Of silence after the log-in, until the client is asked whether it is there. It ends after four such times. */
-  readonly pingMs: number;
-  /** Shells and commands at once, of one connection. */
+  /** From the connection to the log-in (`LoginGraceTime`). */
+  readonly logInGraceMs: number;
+  /**
+   * Of silence after the log-in, until the client is asked whether it is there (`ClientAliveInterval`). It ends after
+   * four such times.
+   */
+  readonly aliveIntervalMs: number;
+  /** Shells and commands at once, of one connection (`MaxSessions`). */
   readonly sessions: number;
   /** Forwarded connections at once, of one connection. */
   readonly forwards: number;
 }
 
 export const usualLimits: DoorLimits = {
-  strangersOfNetwork: 20,
-  strangers: 100,
-  tries: 10,
+  startupsOfNetwork: 20,
+  startups: 100,
+  authTries: 10,
   failuresOfNetwork: 60,
-  graceMs: 30_000,
-  pingMs: 15_000,
+  logInGraceMs: 30_000,
+  aliveIntervalMs: 15_000,
   sessions: 32,
   forwards: 128,
 };

@@ -24,10 +24,10 @@ it('an agent that offers other keys first locks nobody out, however often it log
 
 it('connections without a log-in count once each, however many keys they tried, and the network is told so', async () => {
   fixture = await OpenDoorFixture.start({ failuresOfNetwork: 2 });
-  const [own, strangers] = [fixture.key({}), [fixture.key(), fixture.key(), fixture.key()]];
-  await logInAndOut(strangers);
+  const [own, foreign] = [fixture.key({}), [fixture.key(), fixture.key(), fixture.key()]];
+  await logInAndOut(foreign);
   expect(await logInAndOut([own])).toBeNull();
-  await logInAndOut(strangers);
+  await logInAndOut(foreign);
   // The door may hear of the end of a connection after its client does.
   let refusal = null;
   while (refusal === null) refusal = await logInAndOut([own]);
@@ -114,7 +114,7 @@ it('who leaves before it is decided counts as it is decided then', async () => {
 });
 
 it('who offers more keys than a connection may try is told what to do', async () => {
-  fixture = await OpenDoorFixture.start({ tries: 2 });
+  fixture = await OpenDoorFixture.start({ authTries: 2 });
   expect(await logInAndOut([fixture.key(), fixture.key(), fixture.key(), fixture.key({})])).toMatch(
     /^More keys were offered than the 2 that/,
   );
@@ -124,7 +124,7 @@ it('who offers more keys than a connection may try is told what to do', async ()
 const socketOf = (client: unknown) => (client as { _sock: Socket })._sock;
 
 it('a client that does not answer is gone, though its host keeps the connection', async () => {
-  fixture = await OpenDoorFixture.start({ pingMs: 50 });
+  fixture = await OpenDoorFixture.start({ aliveIntervalMs: 50 });
   const { client } = await fixture.logIn([fixture.key({})]);
   socketOf(client).pause();
   while (fixture.trail.ends.length === 0) await delay(10);

@@ -68,7 +68,7 @@ describe('who comes in by SSH', () => {
     });
   });
 
-  it('turns away strangers, members of other teams and of suspended ones, who has not accepted an invitation, and who asks for a pod that is not there, all by the same question', async () => {
+  it('refuses unknown keys, members of other teams and of suspended ones, who has not accepted an invitation, and who asks for a pod that is not there, all by the same question', async () => {
     const elsewhere = await holder();
     fixture.owner.members.push({
       user_id: elsewhere.user.userId,

@@ -68,7 +68,7 @@ export class SshConnection {
         session.once('close', () => this.#sessions.delete(served));
       })
       .on('tcpip', (accept, reject, asked) => void this.#forward(asked, accept, reject))
-      // What strangers send, and connections that break: the client's affair.
+      // What clients send without a log-in, and connections that break: the client's affair.
       .on('error', (error) => this.#fail(error));
   }
 
@@ -130,7 +130,7 @@ export class SshConnection {
   }
 
   async #authenticate(context: AuthContext): Promise<void> {
-    if (this.#failures > this.options.limits.tries) return;
+    if (this.#failures > this.options.limits.authTries) return;
     const admission = context.method === 'publickey' ? await this.#admit(context) : null;
     if (!admission || context.method !== 'publickey') return this.#refuse(context);
     if (!context.signature) return context.accept();
@@ -153,9 +153,9 @@ export class SshConnection {
   #refuse(context: AuthContext): void {
     // Each client begins with `none`, to learn the methods.
     if (context.method !== 'none') this.#failures += 1;
-    const { tries } = this.options.limits;
-    if (this.#failures <= tries) return context.reject([...methods]);
-    const sentence = `More keys were offered than the ${tries} that a connection may try. Name the one that opens the pod: ssh -o IdentitiesOnly=yes -i <key>`;
+    const { authTries } = this.options.limits;
+    if (this.#failures <= authTries) return context.reject([...methods]);
+    const sentence = `More keys were offered than the ${authTries} that a connection may try. Name the one that opens the pod: ssh -o IdentitiesOnly=yes -i <key>`;
     disconnect(this.client, disconnection.noMoreMethods, sentence);
   }
 

@@ -139,10 +139,10 @@ describeWhere(podmanLacks(), 'the SSH door, with OpenSSH’s client and real con
   describe('who comes in', () => {
     const denied = { code: 255, stdout: '', stderr: expect.stringContaining('Permission denied (publickey)') };
 
-    it('answers a stranger’s key, another team’s pod and a pod that does not exist in the same words', async () => {
-      const stranger = await fixture.key();
+    it('answers an unknown key, another team’s pod and a pod that does not exist in the same words', async () => {
+      const unknown = await fixture.key();
       const answers = [
-        await fixture.ssh(door, stranger, pod.podName, ['true']),
+        await fixture.ssh(door, unknown, pod.podName, ['true']),
         await fixture.ssh(door, key, (await fixture.pod()).podName, ['true']),
         await fixture.ssh(door, key, 'no-such-pod', ['true']),
       ];
@@ -185,18 +185,18 @@ describeWhere(podmanLacks(), 'the SSH door, with OpenSSH’s client and real con
     });
 
     it('limits the tries of a connection and the failures of a network, says so, and its holders come in elsewhere', async () => {
-      const strict = await fixture.openDoor({ limits: { tries: 1, failuresOfNetwork: 2 } });
-      const strangers = [await fixture.key(), await fixture.key(), await fixture.key()];
+      const strict = await fixture.openDoor({ limits: { authTries: 1, failuresOfNetwork: 2 } });
+      const foreign = [await fixture.key(), await fixture.key(), await fixture.key()];
       const before = fixture.admissionControl.asked;
-      const offered = strangers.flatMap((file) => ['-i', file]);
+      const offered = foreign.flatMap((file) => ['-i', file]);
       expect((await fixture.ssh(strict, key, pod.podName, [...offered, 'true'])).code).toBe(0);
-      const none = await fixture.ssh(strict, strangers[0] ?? '', pod.podName, [...offered, 'true']);
+      const none = await fixture.ssh(strict, foreign[0] ?? '', pod.podName, [...offered, 'true']);
       expect(none).toMatchObject({
         code: 255,
         stderr: expect.stringContaining('More keys were offered than the 1 that a connection may try.'),
       });
       expect(fixture.admissionControl.asked - before).toBeLessThanOrEqual(4);
-      await fixture.ssh(strict, strangers[0] ?? '', pod.podName, ['true']);
+      await fixture.ssh(strict, foreign[0] ?? '', pod.podName, ['true']);
       // From now on not even a good key is looked at from there.
       const late = await fixture.ssh(strict, key, pod.podName, ['true']);
       expect(late).toMatchObject({
@@ -207,7 +207,7 @@ describeWhere(podmanLacks(), 'the SSH door, with OpenSSH’s client and real con
     });
 
     it('cuts who connects and does not log in, and what is no SSH', async () => {
-      const short = await fixture.openDoor({ limits: { graceMs: 1_000 * timeoutFactor, strangersOfNetwork: 3 } });
+      const short = await fixture.openDoor({ limits: { logInGraceMs: 1_000 * timeoutFactor, startupsOfNetwork: 3 } });
       const sockets = Array.from({ length: 10 }, () =>
         connect({ host: '127.0.0.1', port: short.port ?? 0 }).on('error', () => undefined),
       );

@@ -6,7 +6,7 @@ import { algorithms } from '@atoll/ssh';
 import { Turns } from '@atoll/waiting';
 import { Logger } from '@nestjs/common';
 import ssh2, { type ClientInfo, type Connection, type ServerConfig } from 'ssh2';
-import { disconnection, turnAway } from './disconnection.js';
+import { disconnection, refuse } from './disconnection.js';
 import type { AdmissionControl } from './admission-control.js';
 import type { ConnectionRegistry } from './connection-registry.js';
 import { usualLimits, type DoorLimits } from './limits.js';
@@ -69,7 +69,7 @@ export class SshDoor {
     this.#failures = new MinuteCounts(this.#limits.failuresOfNetwork);
     this.#unfinished = new MinuteCounts(this.#limits.failuresOfNetwork * unfinishedPerFailure);
     this.#server = createServer({ noDelay: true }, (socket) => this.#receive(socket));
-    const pings = { keepaliveInterval: this.#limits.pingMs, keepaliveCountMax: unansweredPings };
+    const pings = { keepaliveInterval: this.#limits.aliveIntervalMs, keepaliveCountMax: unansweredPings };
     const config: ServerConfig = { hostKeys: [options.hostKey], algorithms, ident: 'Atoll', ...pings };
     this.#ssh = new ssh2.Server(config, (client, info) => this.#begin(client, info));
   }
@@ -111,12 +111,12 @@ export class SshDoor {
     socket.setKeepAlive(true, keepAliveMs);
     const network = networkOf(address);
     if (this.#failures.areTooMany(network) || this.#unfinished.areTooMany(network))
-      return turnAway(socket, disconnection.noMoreMethods, tooManyFailures);
+      return refuse(socket, disconnection.noMoreMethods, tooManyFailures);
     this.#makeRoomFor(network);
     const tcp: TcpConnection = { socket, address, network, ssh: null, identificationBytes: 0 };
     const name = nameOf(address, socket.remotePort);
     this.#connections.set(name, tcp);
-    const grace = setTimeout(() => !tcp.ssh?.admission && socket.destroy(), this.#limits.graceMs);
+    const grace = setTimeout(() => !tcp.ssh?.admission && socket.destroy(), this.#limits.logInGraceMs);
     socket.once('close', () => {
       clearTimeout(grace);
       this.#connections.delete(name);
@@ -163,11 +163,13 @@ export class SshDoor {
    * oldest, so that whoever logs in at this moment does.
    */
   #makeRoomFor(network: string): void {
-    const strangers = [...this.#connections.values()].filter(({ ssh, socket }) => !ssh?.admission && !socket.destroyed);
-    const byNetwork = Map.groupBy(strangers, (stranger) => stranger.network);
+    const unauthenticated = [...this.#connections.values()].filter(
+      ({ ssh, socket }) => !ssh?.admission && !socket.destroyed,
+    );
+    const byNetwork = Map.groupBy(unauthenticated, ({ network: each }) => each);
     const own = byNetwork.get(network) ?? [];
-    if (own.length >= this.#limits.strangersOfNetwork) return cutOneOf(own);
-    if (strangers.length < this.#limits.strangers) return;
+    if (own.length >= this.#limits.startupsOfNetwork) return cutOneOf(own);
+    if (unauthenticated.length < this.#limits.startups) return;
     cutOneOf([...byNetwork.values()].reduce((most, each) => (each.length > most.length ? each : most), []));
   }
 
@@ -192,7 +194,7 @@ const unfinishedPerFailure = 4;
 const tooManyFailures = 'Too many log-ins from your network have failed. Try again in a minute.';
 
 /** In the order in which they came. */
-const cutOneOf = (strangers: readonly TcpConnection[]): void =>
-  void (strangers.find(({ ssh }) => !ssh) ?? strangers[0])?.socket.destroy();
+const cutOneOf = (unauthenticated: readonly TcpConnection[]): void =>
+  void (unauthenticated.find(({ ssh }) => !ssh) ?? unauthenticated[0])?.socket.destroy();
 
 const nameOf = (address: string, port: number | undefined): string => `${address} ${port}`;

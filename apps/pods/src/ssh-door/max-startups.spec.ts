@@ -9,14 +9,14 @@ import { SshDoor } from './ssh-door.js';
 let door: SshDoor;
 beforeAll(async () => {
   const nobody = { admissionControl: {} as AdmissionControl, registry: {} as ConnectionRegistry };
-  const limits = { strangers: 5, strangersOfNetwork: 3 };
+  const limits = { startups: 5, startupsOfNetwork: 3 };
   door = new SshDoor({ host: '127.0.0.1', port: 0, hostKey: generateKeyPair().privateKey, ...nobody, limits });
   await door.open();
 });
 afterAll(() => door.close());
 
 /** A connection that does not log in, and whether the door has greeted it. */
-async function stranger(localAddress: string): Promise<{ socket: Socket; isIn: boolean }> {
+async function unauthenticated(localAddress: string): Promise<{ socket: Socket; isIn: boolean }> {
   const socket = connect({ host: '127.0.0.1', port: door.port ?? 0, localAddress }).on('error', () => undefined);
   const isIn = await Promise.race([once(socket, 'data').then(() => true), once(socket, 'close').then(() => false)]);
   return { socket, isIn };
@@ -25,10 +25,14 @@ async function stranger(localAddress: string): Promise<{ socket: Socket; isIn: b
 const gone = ({ socket }: { socket: Socket }): Promise<unknown> =>
   socket.closed ? Promise.resolve() : once(socket, 'close');
 
-it('where there are too many strangers, the oldest of the network that has most makes room for who comes from elsewhere', async () => {
-  const many = [await stranger('127.0.0.2'), await stranger('127.0.0.2'), await stranger('127.0.0.2')];
-  const few = [await stranger('127.0.0.3'), await stranger('127.0.0.3')];
-  const late = await stranger('127.0.0.4');
+it('where there are too many unauthenticated connections, the oldest of the network that has most makes room for who comes from elsewhere', async () => {
+  const many = [
+    await unauthenticated('127.0.0.2'),
+    await unauthenticated('127.0.0.2'),
+    await unauthenticated('127.0.0.2'),
+  ];
+  const few = [await unauthenticated('127.0.0.3'), await unauthenticated('127.0.0.3')];
+  const late = await unauthenticated('127.0.0.4');
   await gone(many[0]!);
   const others = [...many.slice(1), ...few, late];
   expect(others.map(({ isIn, socket }) => isIn && !socket.closed)).toEqual(others.map(() => true));
@@ -36,12 +40,12 @@ it('where there are too many strangers, the oldest of the network that has most 
 });
 
 it('a network that has too many loses its oldest silent one, so that silence shuts nobody out, and who logs in stays', async () => {
-  const speaking = await stranger('127.0.0.5');
+  const speaking = await unauthenticated('127.0.0.5');
   speaking.socket.write('SSH-2.0-slow\r\n');
   // The door sends its key exchange once it has read that.
   await once(speaking.socket, 'data');
-  const silent = [await stranger('127.0.0.5'), await stranger('127.0.0.5')];
-  const late = [await stranger('127.0.0.5'), await stranger('127.0.0.5')];
+  const silent = [await unauthenticated('127.0.0.5'), await unauthenticated('127.0.0.5')];
+  const late = [await unauthenticated('127.0.0.5'), await unauthenticated('127.0.0.5')];
   await Promise.all(silent.map(gone));
   expect([speaking, ...late].map(({ isIn, socket }) => isIn && !socket.closed)).toEqual([true, true, true]);
 });
