@@ -145,7 +145,7 @@ describe('what others tell of a team', () => {
 });
 
 /** What a service leaves when it cannot take an event. */
-async function bury(service: string, payload: object): Promise<string> {
+async function deadLetter(service: string, payload: object): Promise<string> {
   const id = randomUUID();
   await client.query(
     `INSERT INTO ${service}.dead_letter (id, consumer, event_id, event_name, payload, occurred_at, last_error, tries, first_failed_at, last_failed_at)
@@ -158,7 +158,7 @@ async function bury(service: string, payload: object): Promise<string> {
 const aTeam = () => ({
   team_id: randomUUID(),
   revision: 1,
-  name: 'Buried',
+  name: 'Undelivered',
   is_suspended: false,
   status: 'active',
   workspaces: [],
@@ -167,9 +167,9 @@ const aTeam = () => ({
 describe('what the operator sees of all services', () => {
   it('dead letters are listed with their reason, handled when they are replayed, kept when they fail again, and dropped', async () => {
     const team = aTeam();
-    const mended = await bury('billing', team);
-    const broken = await bury('gpuaas', { nonsense: true });
-    const dropped = await bury('teams', aTeam());
+    const mended = await deadLetter('billing', team);
+    const broken = await deadLetter('gpuaas', { nonsense: true });
+    const dropped = await deadLetter('teams', aTeam());
     const all = await letters();
     expect(all.services.map(({ service, status }) => `${service} ${status}`)).toEqual([
       'teams ok',
@@ -204,7 +204,7 @@ describe('what the operator sees of all services', () => {
         ),
     );
     expect((await client.query('SELECT name FROM billing.team WHERE id = $1', [team.team_id])).rows).toEqual([
-      { name: 'Buried' },
+      { name: 'Undelivered' },
     ]);
     expect((await letters('?service=gpuaas')).data).toMatchObject([
       { dead_letter_id: broken, tries: 6, replay_requested_at: null },
@@ -240,7 +240,7 @@ describe('what the operator sees of all services', () => {
   });
 
   it('is nobody else’s, whatever their role is in a team', async () => {
-    const id = await bury('billing', aTeam());
+    const id = await deadLetter('billing', aTeam());
     const team = await createTeam('Curious', ['team_owner', 'viewer'], {
       url: platform.url,
       adminKey: platform.adminKey,

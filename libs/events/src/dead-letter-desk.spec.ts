@@ -61,14 +61,14 @@ function operations(): Operations {
 const list = (asked: object = {}) => operations().list(asked, contextOf()) as Promise<DeadLettersOfService>;
 const pathOf = (dead_letter_id: string) => ({ service: 'mail', dead_letter_id }) as unknown as DeadLetterPath;
 
-async function bury(...numbers: number[]): Promise<void> {
+async function deadLetter(...numbers: number[]): Promise<void> {
   await world.orders.place(numbers);
   await eventually(async () => expect((await list({ limit: 100 })).data).toHaveLength(numbers.length));
 }
 
 describe('the dead letters of a service, for its operator', () => {
   it('are listed with event, payload and reason, the latest failure first, each once over all pages', async () => {
-    await bury(1, 2, 3, 4, 5);
+    await deadLetter(1, 2, 3, 4, 5);
     const whole = (await list()).data;
     expect(whole.map(({ last_failed_at }) => last_failed_at)).toEqual(
       whole
@@ -96,7 +96,7 @@ describe('the dead letters of a service, for its operator', () => {
   });
 
   it('are read a page at a time, and those that are to be tried again by themselves, however many there are', async () => {
-    await bury(1);
+    await deadLetter(1);
     const dataSource = world.app('mail').get(DataSource);
     await dataSource.query(
       `INSERT INTO dead_letter (id, consumer, event_id, event_name, payload, occurred_at, last_error, tries, first_failed_at, last_failed_at)
@@ -117,7 +117,7 @@ describe('the dead letters of a service, for its operator', () => {
   });
 
   it('show no more than an excerpt of a payload, however long it is', async () => {
-    await bury(1);
+    await deadLetter(1);
     await world
       .app('mail')
       .get(DataSource)
@@ -127,7 +127,7 @@ describe('the dead letters of a service, for its operator', () => {
   });
 
   it('are handled by the service that runs, where one is replayed after the cause was mended', async () => {
-    await bury(1);
+    await deadLetter(1);
     isMended = true;
     const [letter] = (await list()).data;
     const accepted = await operations().replay(pathOf(letter?.dead_letter_id ?? ''), contextOf());
@@ -137,14 +137,14 @@ describe('the dead letters of a service, for its operator', () => {
   });
 
   it('stay with one try more, where a replay fails again', async () => {
-    await bury(1);
+    await deadLetter(1);
     const [letter] = (await list()).data;
     await operations().replay(pathOf(letter?.dead_letter_id ?? ''), contextOf());
     await eventually(async () => expect((await list()).data).toMatchObject([{ tries: 4, replay_requested_at: null }]));
   });
 
   it('are replayed although another one before them finds something unavailable each time', async () => {
-    await bury(1, 2);
+    await deadLetter(1, 2);
     world.script = ({ number }) => {
       if (number === 1) throw new AppError('unavailable', 'The printer is away.');
     };
@@ -157,7 +157,7 @@ describe('the dead letters of a service, for its operator', () => {
   });
 
   it('answer a replay under one Idempotency-Key alike, though the letter is gone by then', async () => {
-    await bury(1);
+    await deadLetter(1);
     isMended = true;
     const runner = world.app('mail').get(DataSource).createQueryRunner();
     await createIdempotencyTable(runner, 'mail');
@@ -172,7 +172,7 @@ describe('the dead letters of a service, for its operator', () => {
   });
 
   it('are gone without their effect, where one is dropped', async () => {
-    await bury(1, 2);
+    await deadLetter(1, 2);
     const [first, second] = (await list()).data;
     expect(await operations().drop(pathOf(first?.dead_letter_id ?? ''), contextOf())).toEqual({});
     expect((await list()).data).toEqual([second]);
@@ -180,14 +180,14 @@ describe('the dead letters of a service, for its operator', () => {
   });
 
   it('are not found where there is none', async () => {
-    await bury(1);
+    await deadLetter(1);
     for (const act of ['replay', 'drop'] as const) {
       expect(await errorOf(operations()[act](pathOf(newId()), contextOf()))).toMatchObject({ code: 'not_found' });
     }
   });
 
   it('are nobody else’s to see, to replay or to drop', async () => {
-    await bury(1);
+    await deadLetter(1);
     const [letter] = (await list()).data;
     const stranger = { ...operator, platformAdmin: false };
     for (const act of ['list', 'replay', 'drop'] as const) {

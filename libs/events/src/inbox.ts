@@ -81,7 +81,7 @@ export class Inbox {
         if (failed === 'undecided')
           return { retryAfterMs: this.rules.goneAfterMs, reason: 'The process of the last try may have ended.' };
         if (failed >= this.rules.maxTries)
-          return await this.bury(consumer, event, 'The process ended during each try.', failed);
+          return await this.deadLetter(consumer, event, 'The process ended during each try.', failed);
       }
       const payload = readPayload(effect.type.payload, event.payload);
       await this.transactions.run(async (manager) => {
@@ -147,7 +147,7 @@ export class Inbox {
       const tries = await this.#tries.failed(consumer, event);
       if (tries === 'taken') return 'done';
       if (error instanceof InvalidPayload || tries >= this.rules.maxTries)
-        return await this.bury(consumer, event, reason, tries);
+        return await this.deadLetter(consumer, event, reason, tries);
       this.#logger.warn(`${consumer}: ${event.name} ${event.id} failed at try ${tries}: ${reason}`);
       return { retryAfterMs: backOffMs(this.rules, tries), reason };
     } catch (databaseError) {
@@ -162,16 +162,16 @@ export class Inbox {
     const found = await this.#tries.timedOut(consumer, event, { mayCount: attempt > 1, aloneForMs });
     if (found === 'taken') return 'done';
     const { counts, tries } = found;
-    if (counts && tries >= maxTries) return this.bury(consumer, event, tookTooLong, tries);
+    if (counts && tries >= maxTries) return this.deadLetter(consumer, event, tookTooLong, tries);
     if (counts) this.#logger.warn(`${consumer}: ${event.name} ${event.id} failed at try ${tries}: ${tookTooLong}`);
     else
       this.#slow.log(consumer, { message: `${consumer}: ${event.name} ${event.id} will be retried: ${tookTooLong}` });
     return { retryAfterMs: counts ? backOffMs(timedOut, tries) : backOffMs(this.rules, attempt), reason: tookTooLong };
   }
 
-  /** Puts the event among the dead letters. */
-  private async bury(consumer: string, event: DomainEvent, reason: string, tries: number): Promise<Outcome> {
-    const buried = await this.transactions.run(async (manager) => {
+  /** Moves the event to the dead letters. */
+  private async deadLetter(consumer: string, event: DomainEvent, reason: string, tries: number): Promise<Outcome> {
+    const isNew = await this.transactions.run(async (manager) => {
       if (!(await this.mark(manager, consumer, event))) return false;
       await manager.query(
         `INSERT INTO dead_letter (id, consumer, event_id, event_name, payload, occurred_at, request_id, traceparent, last_error, tries, first_failed_at, last_failed_at)
@@ -192,7 +192,7 @@ export class Inbox {
       );
       return true;
     });
-    if (buried)
+    if (isNew)
       this.#logger.error(`${consumer}: ${event.name} ${event.id} is a dead letter after ${tries} tries: ${reason}`);
     return 'done';
   }

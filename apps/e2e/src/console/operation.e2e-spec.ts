@@ -62,21 +62,21 @@ describeWhere(browserLack(), 'an operator who looks for what went wrong', () => 
   });
 
   it('replays a dead letter whose cause is mended, sees another fail again, and drops that one after a question', async () => {
-    const bury = (service: string, payload: object) =>
+    const deadLetter = (service: string, payload: object) =>
       client.query(
         `INSERT INTO ${service}.dead_letter (id, consumer, event_id, event_name, payload, occurred_at, last_error, tries, first_failed_at, last_failed_at)
            VALUES ($1, 'team-directory', $2, 'teams.team_changed', $3, now(), 'Error: could not extend file: No space left on device', 5, now(), now())`,
         [randomUUID(), randomUUID(), JSON.stringify(payload)],
       );
-    await bury('billing', {
+    await deadLetter('billing', {
       team_id: randomUUID(),
       revision: 1,
-      name: 'Buried',
+      name: 'Undelivered',
       is_suspended: false,
       status: 'active',
       workspaces: [],
     });
-    await bury('gpuaas', { name: '<b>no team</b>' });
+    await deadLetter('gpuaas', { name: '<b>no team</b>' });
     const tab = await openTab(platform.url, { viewport: { width: 1440, height: 900 } });
     const { page } = tab;
     await logInWithKey(page, platform.adminKey);
