@@ -1,6 +1,6 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
-/** A run, with its workload, whose end was given up and is still owed. */
+/** A run, with its workload, whose end was given up and is outstanding. */
 @Entity('given_up_end')
 @Index(['gpuaasId', 'tryAt'])
 @Index('given_up_end_turn', { synchronize: false })

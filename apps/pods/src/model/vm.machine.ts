@@ -10,7 +10,7 @@ import { setup } from 'xstate';
 import { VmEntity } from './vm.entity.js';
 
 const backOff = { firstMs: 500, maxMs: 8_000 };
-/** An hour, as for pods: what is not over then is owed to the cluster (`GivenUpEnds`). */
+/** An hour, as for pods: what is not over then is an outstanding end (`GivenUpEnds`). */
 const ending: TransientRule = { deadlineMs: 3_600_000, givesUpBy: 'FAILED', backOff, givesBack: true };
 
 /** A VM, from its start to its end, again and again. It is billed in `running` alone. */

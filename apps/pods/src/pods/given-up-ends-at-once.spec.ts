@@ -72,7 +72,8 @@ async function givenUp(count: number, { run = 1, minutesAgo = 0, teams = 1 } = {
   );
   return ids;
 }
-const owed = async () => (await fixture.query<{ id: string }>('SELECT id FROM given_up_end')).map(({ id }) => id);
+const outstanding = async () =>
+  (await fixture.query<{ id: string }>('SELECT id FROM given_up_end')).map(({ id }) => id);
 async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await delay(5);
 }
@@ -90,7 +91,7 @@ describe('ends that were given up', () => {
     expect(workloads).not.toContain(hanging);
     isWaiting = false;
     await look;
-    expect(await owed()).toEqual([]);
+    expect(await outstanding()).toEqual([]);
   });
 
   it('do not wait for those of another team, however many of them were given up before and hang', async () => {
@@ -130,7 +131,7 @@ describe('ends that were given up', () => {
     await looks;
     expect(stopped.toSorted()).toEqual(ids.toSorted());
     expect(most).toBeLessThanOrEqual(8);
-    expect(await owed()).toEqual([]);
+    expect(await outstanding()).toEqual([]);
   });
 
   it('go on with the next teams where a look at their cluster takes too long', async () => {
@@ -194,7 +195,7 @@ describe('ends that were given up', () => {
     await replica().look('1');
     await other.rollbackTransaction();
     await other.release();
-    expect((await owed()).toSorted()).toEqual(ids.slice(0, 5).toSorted());
+    expect((await outstanding()).toSorted()).toEqual(ids.slice(0, 5).toSorted());
   });
 
   it('are tried again later where they failed, and hold no place from others meanwhile', async () => {
@@ -208,6 +209,6 @@ describe('ends that were given up', () => {
     await fixture.query('UPDATE given_up_end SET try_at = clock_timestamp()');
     stops = () => Promise.resolve();
     await own.look('1');
-    expect(await owed()).toEqual([]);
+    expect(await outstanding()).toEqual([]);
   });
 });

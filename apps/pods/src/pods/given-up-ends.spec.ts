@@ -22,7 +22,7 @@ afterEach(() => {
 afterAll(() => fixture.stop());
 
 const clusterIsAway = () => jest.spyOn(fixture.simulated, 'driverOf').mockRejectedValue(away);
-const owed = (id: string) => fixture.query('SELECT run, start FROM given_up_end WHERE id = $1', [id]);
+const outstanding = (id: string) => fixture.query('SELECT run, start FROM given_up_end WHERE id = $1', [id]);
 /** Works until a row has come to this state: its hour is over at once. */
 async function giveUp(table: 'pod' | 'vm', key: string, id: string, state: string): Promise<void> {
   const found = () => fixture.query(`SELECT FROM ${table} WHERE ${key} = $1 AND state = $2`, [id, state]);
@@ -36,10 +36,10 @@ async function giveUp(table: 'pod' | 'vm', key: string, id: string, state: strin
     await fixture.work();
   }
 }
-/** Looks until nothing is owed any more. */
+/** Looks until nothing is outstanding. */
 async function pay(id: string): Promise<void> {
-  for (const lateMs = Date.now() + 60_000 * timeoutFactor; (await owed(id)).length > 0;) {
-    if (Date.now() > lateMs) throw new Error('It is still owed.');
+  for (const lateMs = Date.now() + 60_000 * timeoutFactor; (await outstanding(id)).length > 0;) {
+    if (Date.now() > lateMs) throw new Error('It is still outstanding.');
     await fixture.query('UPDATE given_up_end SET try_at = clock_timestamp() WHERE id = $1', [id]);
     await fixture.get(GivenUpEnds).look('1');
     await new Promise((resolve) => setTimeout(resolve, 20));
@@ -56,7 +56,7 @@ async function phaseOf(kind: 'pod' | 'vm', id: string): Promise<string | undefin
 const workloadOf = ({ pod_id }: Pod, start = 1) => fixture.neighbours.workload(pod_id, start)?.status;
 
 describe('an end that is given up', () => {
-  it('is owed: a pod that was deleted while gpuaas was away ends its workload when it is back, also one that never ran', async () => {
+  it('is outstanding: a pod that was deleted while gpuaas was away ends its workload when it is back, also one that never ran', async () => {
     const [ran, waiting] = [
       await fixture.running(team),
       await fixture.create(team, { image: 'registry.example/pull-hang' }),
@@ -66,11 +66,11 @@ describe('an end that is given up', () => {
     fixture.neighbours.failing = away;
     for (const pod of [ran, waiting]) {
       await giveUp('pod', 'pod_id', pod.pod_id, 'deleted');
-      expect([workloadOf(pod), await owed(pod.pod_id)]).toEqual(['running', [{ run: 1, start: 1 }]]);
+      expect([workloadOf(pod), await outstanding(pod.pod_id)]).toEqual(['running', [{ run: 1, start: 1 }]]);
     }
     const warned = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
     while (
-      (await owed(ran.pod_id)).length + (await owed(waiting.pod_id)).length === 2 &&
+      (await outstanding(ran.pod_id)).length + (await outstanding(waiting.pod_id)).length === 2 &&
       warned.mock.calls.length === 0
     ) {
       await fixture.query('UPDATE given_up_end SET try_at = clock_timestamp()');

@@ -14,7 +14,7 @@ const stopMs = 8_000;
 const graceMs = 10_000;
 /** Ends on one cluster under way at once. */
 const atOnce = 4;
-/** Ends that are claimed together: few, so that one that is owed meanwhile has its turn soon. */
+/** Ends that are claimed together: few, so that one that is given up meanwhile has its turn soon. */
 const perClaim = 16;
 /** Teams whose ends are looked at for that. */
 const teamsPerClaim = 16;
@@ -25,13 +25,14 @@ const claimMs = 150_000;
 /** No more are claimed afterwards, so that the log has a line meanwhile, as of a cluster that hangs. */
 const visitMs = 60_000;
 
-/** The clusters to which ends are owed that are due: of each, the end that is due first is read. */
+/** The clusters with outstanding ends that are due: of each, the end that is due first is read. */
 const dueClusters = `${clustersOf('given_up_end', 'true')} WHERE (
     SELECT true FROM given_up_end given WHERE given.gpuaas_id = cluster.gpuaas_id AND try_at <= (SELECT clock_timestamp()) ORDER BY try_at LIMIT 1
   )`;
 
 /**
- * The next teams in turn to which a cluster owes ends, due or not: a few steps along an index, however many there are.
+ * The next teams in turn with outstanding ends on a cluster, due or not: a few steps along an index, however many
+ * there are.
  */
 const nextTeams = `WITH RECURSIVE team AS (
     (SELECT team_id, 1 AS place FROM given_up_end WHERE gpuaas_id = $1 AND team_id > $2 ORDER BY team_id LIMIT 1)
@@ -43,7 +44,7 @@ const nextTeams = `WITH RECURSIVE team AS (
   SELECT team_id FROM team ORDER BY place`;
 
 /**
- * Of some teams. They take turns, whatever the number of ends that each is owed, and so do ends that need the cluster
+ * Of some teams. They take turns, whatever the number of their outstanding ends, and so do ends that need the cluster
  * and those that only end a workload: which of them is first is left to chance, so that none is always last. Of one
  * team the oldest goes first.
  */
@@ -68,8 +69,8 @@ const claim = `WITH turns AS (
 
 type GivenUpEnd = RunOf & Pick<GivenUpEndEntity, 'start'>;
 
-/** Within the transaction in which a row gives up its end: the end is still owed to the cluster and to gpuaas. */
-export async function owe(
+/** Within the transaction in which a row gives up its end: what is outstanding on the cluster and at gpuaas. */
+export async function recordOutstandingEnd(
   manager: EntityManager,
   gpuaasId: string,
   teamId: string,

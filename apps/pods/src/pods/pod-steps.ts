@@ -17,7 +17,7 @@ import { podMachine, type PodEvent, type PodState } from '../model/pod.machine.j
 import { endings } from '../model/run-states.js';
 import { shownError } from '../model/shown-error.js';
 import { afterEnd, endOfSubscription, explain } from './pod-end.js';
-import { owe } from './given-up-ends.js';
+import { recordOutstandingEnd } from './given-up-ends.js';
 import { PodStarts } from './pod-start.js';
 
 type Found = Outcome<PodEntity, PodEvent>;
@@ -70,7 +70,7 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
   ): Promise<void> {
     const { podId, run, start, gpuaasId } = pod;
     if (event === 'FAILED' && endings.has(from))
-      await owe(manager, gpuaasId, pod.teamId, { kind: 'pod', id: podId, run, start });
+      await recordOutstandingEnd(manager, gpuaasId, pod.teamId, { kind: 'pod', id: podId, run, start });
     if (event === 'FAILED' && from !== 'failing')
       await manager.query('UPDATE pod SET failure = last_error WHERE pod_id = $1', [podId]);
     switch (pod.state as PodState) {

@@ -8,7 +8,7 @@ import { DatabaseClock } from '../clock/database-clock.js';
 import { Clusters } from '../cluster/clusters.js';
 import { endRun, observeRun, type RunOf } from '../cluster/runs.js';
 import { stepError } from '../cluster/step-errors.js';
-import { owe } from '../pods/given-up-ends.js';
+import { recordOutstandingEnd } from '../pods/given-up-ends.js';
 import { PodStarts } from '../pods/pod-start.js';
 import { isFinalTrouble } from '../pods/pod-steps.js';
 import { PodsSettings } from '../pods-settings.js';
@@ -83,7 +83,12 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
     { from, event }: Passage<VmState, VmEvent>,
   ): Promise<void> {
     if (event === 'FAILED' && endings.has(from))
-      await owe(manager, vm.gpuaasId, vm.teamId, { kind: 'vm', id: vm.instanceId, run: vm.run, start: 0 });
+      await recordOutstandingEnd(manager, vm.gpuaasId, vm.teamId, {
+        kind: 'vm',
+        id: vm.instanceId,
+        run: vm.run,
+        start: 0,
+      });
     if (event === 'FAILED' && from !== 'failing')
       await manager.query('UPDATE vm SET failure = last_error WHERE instance_id = $1', [vm.instanceId]);
     const isRunning = vm.state === 'running';
