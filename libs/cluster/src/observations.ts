@@ -62,6 +62,8 @@ export type VolumeSight =
 export interface FoundObject {
   readonly ref: ObjectRef;
   readonly createdAt: Date;
+  /** A run that was created and never started: nothing of it can be lost. */
+  readonly isUnstarted?: boolean;
 }
 
 /** This object may have changed. A hint may come late, twice or never, and says nothing of what the object is now. */

@@ -223,6 +223,22 @@ describeWhere(podmanLacks(), 'what a container engine has and no row needs', () 
     await podman?.stop();
   });
 
+  it('is, where it was created and never started, removed at the next look', async () => {
+    const driver = await fixture.get(Clusters).driverOf('1');
+    const [died, left, started] = [new Error('The process is dead.'), stray(), stray()];
+    await requested(driver, started);
+    for (let isLeft = false; !isLeft;) {
+      await driver.startPod(left, () => Promise.reject(died), soon()).catch(() => undefined);
+      isLeft = (await idsOn(driver)).length === 2;
+    }
+    const look = () => fixture.get(Orphans).look('1');
+    expect([await look(), await look()]).toEqual([0, 0]);
+    await fixture.query(`UPDATE orphan SET found_at = found_at - interval '1 minute'`);
+    expect(await look()).toBe(1);
+    expect(await idsOn(driver)).toEqual([`pod ${started.ref.id} 1`]);
+    await driver.remove(started.ref, soon());
+  });
+
   it('is removed with its door, and nothing of another installation or of nobody', async () => {
     const driver = await fixture.get(Clusters).driverOf('1');
     const other = openDocker(

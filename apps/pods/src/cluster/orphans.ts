@@ -1,5 +1,5 @@
 import { messageOf } from '@atoll/errors';
-import type { ClusterDriver, ObjectRef } from '@atoll/cluster';
+import type { ClusterDriver, FoundObject, ObjectRef } from '@atoll/cluster';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { doorsBefore } from '../model/exposure.entity.js';
@@ -16,7 +16,7 @@ type OrphanRow = Pick<ObjectRef, 'kind' | 'id' | 'run'>;
 
 /**
  * Removes what clusters have and no row needs: the pods, VMs, doors and volumes of rows that are deleted, after a
- * grace. A driver lists objects of this installation alone. A VM and a volume go only where their row says that they
+ * grace that gives an operator time where rows were lost. A driver lists objects of this installation alone. A VM and a volume go only where their row says that they
  * are deleted, since their data goes with them; pods and doors go without a row, too.
  */
 @Injectable()
@@ -43,12 +43,13 @@ export class Orphans extends ClusterRounds {
   /** Looks at all that one cluster has, and returns how much was removed. */
   override async look(gpuaasId: string): Promise<number> {
     const driver = await this.clusters.driverOf(gpuaasId);
-    const listed: ObjectRef[] = [];
+    const listed: FoundObject[] = [];
     const signal = AbortSignal.any([this.stopping.signal, AbortSignal.timeout(listMs)]);
-    for await (const { ref } of driver.list(signal)) listed.push(ref);
-    const orphans = await this.orphansAmong(listed);
+    for await (const found of driver.list(signal)) listed.push(found);
+    const orphans = await this.orphansAmong(listed.map(({ ref }) => ref));
     await this.keep(gpuaasId, orphans);
-    const ripe = await this.ripe(gpuaasId);
+    const unstarted = listed.flatMap(({ ref, isUnstarted }) => (isUnstarted ? [ref] : []));
+    const ripe = await this.ripe(gpuaasId, unstarted);
     const { orphansAtOnce } = this.settings;
     if (ripe.length > orphansAtOnce) {
       const what = `${ripe.length} of ${listed.length} objects on the cluster of GPU service ${gpuaasId} belong to no row`;
@@ -85,13 +86,16 @@ export class Orphans extends ClusterRounds {
     );
   }
 
-  private async ripe(gpuaasId: string): Promise<ObjectRef[]> {
+  /** Those whose grace is over. That of a run that never started, as its creator was killed, is the time of a look. */
+  private async ripe(gpuaasId: string, unstarted: readonly ObjectRef[]): Promise<ObjectRef[]> {
+    const { orphanGraceMs, orphanLookMs } = this.settings;
     const rows = await this.dataSource.query<(OrphanRow & { team_id: string | null })[]>(
       `SELECT orphan.kind, orphan.id, orphan.run, team_id FROM orphan LEFT JOIN shared_volume
          ON volume_id = CASE WHEN orphan.kind = 'volume' THEN substring(orphan.id FROM '^\\d{1,18}$')::bigint END
-       WHERE orphan.gpuaas_id = $1 AND found_at <= clock_timestamp()::timestamptz(3) - $2 * interval '1 millisecond'
+       WHERE orphan.gpuaas_id = $1 AND found_at <= clock_timestamp()::timestamptz(3) - interval '1 millisecond' * CASE
+         WHEN (orphan.kind, orphan.id, orphan.run) IN (SELECT * FROM unnest($4::text[], $5::text[], $6::integer[])) THEN LEAST($2::float8, $3::float8) ELSE $2::float8 END
        ORDER BY (orphan.kind = 'volume'), found_at, orphan.kind, orphan.id, orphan.run`,
-      [gpuaasId, this.settings.orphanGraceMs],
+      [gpuaasId, orphanGraceMs, orphanLookMs, ...columnsOf(unstarted)],
     );
     return rows.map(({ kind, id, run, team_id }) =>
       kind === 'volume' ? { kind, id, run: 0, teamId: team_id ?? '' } : { kind, id, run },

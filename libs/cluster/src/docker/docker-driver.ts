@@ -21,7 +21,7 @@ import { Links } from './links.js';
 import { Logs } from './logs.js';
 import { Names } from './names.js';
 import { Networks } from './networks.js';
-import { Pods } from './pods.js';
+import { isUnstartedStatus, Pods } from './pods.js';
 import { Shells } from './shells.js';
 import { Volumes } from './volumes.js';
 
@@ -208,9 +208,10 @@ export class DockerDriver extends ClusterDriver {
 
   async #found(signal: AbortSignal): Promise<readonly FoundObject[]> {
     const containers = await this.#containers.list({}, signal);
-    const found = containers.flatMap(({ Labels, Created }) => {
+    const found = containers.flatMap(({ Labels, Created, State }): FoundObject[] => {
       const ref = this.#names.refOf(Labels);
-      return ref ? [{ ref, createdAt: new Date(Created * 1000) }] : [];
+      const isUnstarted = ref?.kind === 'pod' && isUnstartedStatus(State);
+      return ref ? [{ ref, createdAt: new Date(Created * 1000), ...(isUnstarted && { isUnstarted }) }] : [];
     });
     return [...found, ...(await this.#volumes.list(signal))];
   }

@@ -205,8 +205,8 @@ export class Pods {
   }
 }
 
-export const isUnstarted = ({ State }: ContainerAnswer): boolean =>
-  /^(created|configured|initialized)$/.test(State.Status);
+export const isUnstartedStatus = (status: string): boolean => /^(created|configured|initialized)$/.test(status);
+export const isUnstarted = ({ State }: ContainerAnswer): boolean => isUnstartedStatus(State.Status);
 export const isEnded = ({ State }: ContainerAnswer): boolean => /^(exited|stopped|dead)$/.test(State.Status);
 
 /** Docker keeps why a start failed; Podman says it only in answer to the start. */
