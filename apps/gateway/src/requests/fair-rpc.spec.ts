@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { vms } from '@atoll/contracts/pods';
 import { teams } from '@atoll/contracts/teams';
 import type { CallContext } from '@atoll/contracts';
@@ -28,6 +28,7 @@ beforeEach(() => {
   [asked, answers] = [[], []];
 });
 afterEach(async () => {
+  jest.useRealTimers();
   release();
   await gateway.close();
 });
@@ -104,6 +105,26 @@ describe('calls of one team', () => {
     const answered = (await Promise.all([...flood(busy), ...flood(busy)])).map(told);
     expect(new Set(answered.map(String))).toEqual(new Set(['200,,', '429,1,too_many_requests']));
     clearInterval(slowly);
+  });
+
+  it('of a request that has begun are refused by no wait within its deadline', async () => {
+    await start();
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'performance'] });
+    const direct = { call: () => new Promise<void>((resolve) => answers.push(resolve)) } as unknown as Rpc;
+    const fair = new FairRpc(direct, { limits: defaultLimits, deadlineMs: 10_000 });
+    const team = newId();
+    const refused: string[] = [];
+    const begin = (): CallContext => ({ ...contextOf(memberOf(team)), deadlineAtMs: Date.now() + 10_000 });
+    const ask = (name: string, context = begin()) =>
+      void fair.call(teams.get, { team_id: name }, context).catch(() => refused.push(name));
+    const ours = begin();
+    ask('ours', ours);
+    for (let count = 0; count < 5; count += 1) ask('before');
+    ask('another');
+    ask('the next of ours', ours);
+    await jest.advanceTimersByTimeAsync(9_999);
+    expect(refused).toEqual(['another']);
+    jest.useRealTimers();
   });
 
   it('of one request wait once: what it has begun it can end or undo before others begin, and beside no more than six', async () => {
