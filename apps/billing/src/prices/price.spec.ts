@@ -133,6 +133,15 @@ describe('a price', () => {
     expect(await audited(price.sku)).toHaveLength(4);
   });
 
+  it('that takes the place of another is later than that, though the clock was set back', async () => {
+    const price = terms();
+    const { price_id } = await create(price);
+    await fixture.query(`UPDATE price SET created_at = created_at + interval '1 hour' WHERE id = $1`, [price_id]);
+    const [before] = await fixture.query<{ at: Date }>('SELECT created_at AS at FROM price WHERE id = $1', [price_id]);
+    const { created_at } = await create({ ...price, force: true });
+    expect(Date.parse(created_at)).toBe(before!.at.getTime() + 1);
+  });
+
   it('of a new SKU, set at once by two units, is by one of them', async () => {
     const price = terms();
     const answers = await Promise.allSettled(['vm', 'hour'].map((unit) => create({ ...price, unit, force: true })));

@@ -18,6 +18,19 @@ const volume = (id: number, more: Partial<UsageEvent> = {}): Partial<UsageEvent>
 });
 
 describe('the report of shared storage', () => {
+  it('has of several details that were told of one instant those of the greatest sequence', async () => {
+    team = await BilledTeam.of(billing);
+    const told = (id: string, sequence: number) =>
+      team.holds(
+        'storage',
+        [['2025-03-10', 100]],
+        volume(9, { id, sequence, resource_name: id, attributes: { used_size_in_gb: sequence } }),
+      );
+    await told('b, first', 1);
+    await told('a, second', 2);
+    expect((await team.storage(twoDays)).volumes).toMatchObject([{ name: 'a, second', used_size_in_gb: 2 }]);
+  });
+
   it('has each volume with its size over time, and how much of it is used as told last', async () => {
     team = await BilledTeam.of(billing);
     await team.price('storage', '0.01', '2025-01-01');
