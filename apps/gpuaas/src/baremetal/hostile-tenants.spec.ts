@@ -106,6 +106,15 @@ describeWhere(hostsLack(), 'a tenant without root, who does not want to leave,',
     expect(await under.real.inside(`ls -d ${folders.replaceAll(/(\S+)/g, '$1/left')} 2>/dev/null || true`)).toBe('');
   });
 
+  it('is started no more by what starts processes of users: neither by cron nor by systemd', async () => {
+    const tenancy = await tenant();
+    const folders = ['/var/lib/systemd/linger', '/var/spool/cron', '/var/spool/cron/crontabs'];
+    const files = folders.map((folder) => `${folder}/${tenancy.username}`).join(' ');
+    await under.real.inside(`mkdir -p ${folders.join(' ')} && touch ${files}`);
+    expect(await revoke(tenancy)).toBe('none');
+    expect(await under.real.inside(`ls -d ${files} 2>/dev/null || true`)).toBe('');
+  });
+
   it('has no users of its own to run processes under', async () => {
     await under.real.inside('touch /etc/subuid /etc/subgid');
     const tenancy = await tenant();
