@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { gpuaasBatches, subscriptions, type Subscribe } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
 import { isAppError } from '@atoll/errors';
+import { statementsOf } from '@atoll/testing';
 import { errorOf, GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
 import { SubscriptionAccepting } from './subscription-accepting.js';
 
@@ -90,6 +91,17 @@ describe('a subscription that must be the only one of its team on the pool', () 
     const { pool_id } = await fixture.pool({ mechanism: 'mps', replicas: 40, overcommit: 2 });
     restore = asManyReplicas();
     expect(await count(Array.from({ length: 12 }, () => ask({ pool_id })))).toEqual({ accepted: 1, [taken]: 11 });
+  });
+
+  it('is waited for in one order of teams, so that no two batches lock each other out', async () => {
+    const { pool_id } = await fixture.pool({ mechanism: 'mps', replicas: 40 });
+    const teams = [await fixture.team(), await fixture.team()].toSorted((one, two) =>
+      one.team_id > two.team_id ? -1 : 1,
+    );
+    restore = asOneBatch(2);
+    const sent = await statementsOf(() => Promise.all(teams.map((of, at) => ask({ pool_id, vgpus: 2 - at }, of))));
+    const [locks] = sent.filter(({ text }) => text.includes(`' only '`));
+    expect(locks?.values).toEqual([teams.map(({ team_id }) => `${pool_id} ${team_id}`).toSorted()]);
   });
 
   it('is refused beside one that need not be, in one batch too, and says nothing to those that need not be', async () => {
