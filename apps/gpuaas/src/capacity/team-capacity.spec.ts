@@ -66,6 +66,17 @@ describe('what a team holds', () => {
     expect(await holding()).toEqual({ gpu_ids: [], has_pool_subscription: true });
   });
 
+  it('is not what was lost', async () => {
+    const pool = await fixture.pool({ mechanism: 'mps', replicas: 2 });
+    const { subscription_id } = await fixture.subscribe(team, { pool_id: pool.pool_id });
+    await fixture.query(
+      `UPDATE lease SET slot_start = NULL, turn = NULL, lost_reason = 'The GPU was lost.' WHERE subscription_id = $1`,
+      [subscription_id],
+    );
+    await fixture.get(Transactions).run((manager) => fixture.get(TeamCapacity).note(manager, [team.team_id]));
+    expect(await holding()).toEqual({ gpu_ids: [], has_pool_subscription: true });
+  });
+
   it('is not what another team holds', async () => {
     const other = await fixture.team();
     const pool = await fixture.pool({ mechanism: 'mps', replicas: 2 });
