@@ -43,7 +43,7 @@ const unavailable = { code: 'unavailable', details: { retryAfterSeconds: 2 } };
 async function recovery(statements: Statements): Promise<void> {
   for (;;) {
     try {
-      await statements.query('one', 'SELECT 1', []);
+      await statements.query('SELECT 1', []);
       return;
     } catch (error) {
       if (!isAppError(error)) throw error;
@@ -132,11 +132,11 @@ describe('when the server is frozen', () => {
     server.pause();
     await expect(insert(transactions, 'on a connection of the pool')).rejects.toMatchObject(unavailable);
     expect(poolOf(dataSource).totalCount).toBe(0);
-    await expect(statements.query('one', 'SELECT 1', [])).rejects.toMatchObject(unavailable);
+    await expect(statements.query('SELECT 1', [])).rejects.toMatchObject(unavailable);
     server.resume();
     await recovery(statements);
     const answers = await Promise.all(
-      [1, 2, 3, 4].map((number) => statements.query('echo', 'SELECT $1::int AS number', [number])),
+      [1, 2, 3, 4].map((number) => statements.query('SELECT $1::int AS number', [number])),
     );
     expect(answers).toEqual([1, 2, 3, 4].map((number) => [{ number }]));
   });
@@ -202,10 +202,10 @@ describe('when the pool is exhausted', () => {
     const transactions = new Transactions(dataSource);
     const statements = new Statements(dataSource);
     await transactions.run(async () => {
-      await expect(statements.query('one', 'SELECT 1', [])).rejects.toMatchObject(unavailable);
+      await expect(statements.query('SELECT 1', [])).rejects.toMatchObject(unavailable);
       await expect(insert(transactions, 'too many')).rejects.toMatchObject(unavailable);
     });
-    await expect(statements.query('one', 'SELECT 1 AS one', [])).resolves.toEqual([{ one: 1 }]);
+    await expect(statements.query('SELECT 1 AS one', [])).resolves.toEqual([{ one: 1 }]);
   });
 
   it('readiness does not take that for a dead database', async () => {
@@ -227,18 +227,27 @@ describe('a statement', () => {
   });
 
   it('that is a mistake is thrown as it is', async () => {
-    await expect(new Statements(await bank()).query('wrong', 'SELECT nothing', [])).rejects.toMatchObject({
+    await expect(new Statements(await bank()).query('SELECT nothing', [])).rejects.toMatchObject({
       code: '42703',
     });
+  });
+
+  it('is prepared the first time, and once for each text', async () => {
+    const dataSource = await bank({ poolSize: 1 });
+    const texts = ['SELECT $1::int AS one', 'SELECT $1::int AS two'];
+    for (const text of [...texts, ...texts]) await new Statements(dataSource).query(text, [1]);
+    expect(await dataSource.query('SELECT statement FROM pg_prepared_statements ORDER BY statement')).toEqual(
+      texts.map((statement) => ({ statement })),
+    );
   });
 
   it('whose table a migration has changed is planned anew', async () => {
     const dataSource = await bank({ poolSize: 1 });
     const statements = new Statements(dataSource);
     await dataSource.query('CREATE TABLE changing AS SELECT 1 AS one');
-    expect(await statements.query('all', 'SELECT * FROM changing', [])).toEqual([{ one: 1 }]);
+    expect(await statements.query('SELECT * FROM changing', [])).toEqual([{ one: 1 }]);
     await dataSource.query('ALTER TABLE changing ADD COLUMN two int DEFAULT 2');
-    expect(await statements.query('all', 'SELECT * FROM changing', [])).toEqual([{ one: 1, two: 2 }]);
+    expect(await statements.query('SELECT * FROM changing', [])).toEqual([{ one: 1, two: 2 }]);
   });
 });
 

@@ -12,7 +12,6 @@ afterAll(() => bank.close());
 
 const page = (limit: number | null, offset: number) =>
   readPage<{ name: string; opened: Date; cents: string }>(new Statements(bank.dataSource), {
-    name: 'accounts.page',
     count: 'SELECT count(*)::int FROM account WHERE balance_in_cents > 2',
     rows: `SELECT name, balance_in_cents::bigint AS cents, to_timestamp(balance_in_cents) AS opened FROM account WHERE balance_in_cents > 2
       ORDER BY cents DESC LIMIT $1 OFFSET $2`,

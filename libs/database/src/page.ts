@@ -7,8 +7,6 @@ export interface Page<Row> {
 }
 
 export interface PageQuery {
-  /** Stands for the texts, as in `Statements.query`. */
-  readonly name: string;
   /** SQL for the number of all rows, one column of type integer. */
   readonly count: string;
   /** SQL for the rows of the page, with its LIMIT and OFFSET. */
@@ -24,10 +22,9 @@ export interface PageQuery {
  */
 export async function readPage<Row extends object>(
   statements: Statements,
-  { name, count, rows, order, values }: PageQuery,
+  { count, rows, order, values }: PageQuery,
 ): Promise<Page<Row>> {
   const found = await statements.query<Row & { page_total: number; is_on_page: true | null }>(
-    name,
     `SELECT page_total, page.* FROM (${count}) counted (page_total)
      LEFT JOIN (SELECT listed.*, true AS is_on_page FROM (${rows}) listed) page ON true ORDER BY ${order}`,
     values,

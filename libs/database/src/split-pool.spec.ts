@@ -15,7 +15,7 @@ afterEach(() => bank.close());
 
 const open = (options: Partial<DatabaseOptions>) =>
   openBank({ timeouts: { acquireMs: 100 * timeoutFactor }, ...options });
-const one = () => new Statements(bank.dataSource).query<{ one: number }>('one', 'SELECT 1 AS one', []);
+const one = () => new Statements(bank.dataSource).query<{ one: number }>('SELECT 1 AS one', []);
 const found = [{ one: 1 }];
 
 /** Takes a connection by a transaction, and keeps it until it is told to let go. */

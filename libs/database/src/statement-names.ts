@@ -1,17 +1,23 @@
 import { createHash } from 'node:crypto';
 
-/** Texts that are remembered, and statements that one connection keeps prepared, at most. */
+/** Texts that are remembered, and statements that one connection keeps prepared for transactions, at most. */
 const mostTexts = 2_000;
 const mostPrepared = 200;
 
-/** Text → its name, or null where it was sent once. */
+/** Text → its name, or null where a transaction has sent it once. */
 const names = new Map<string, string | null>();
 /** Part of each name, so that all connections of the process leave plans that are out of date behind. */
 let generation = 0;
 
+/** The name by which PostgreSQL knows the statement of this text, on each connection of this process. */
+export function nameOf(text: string): string {
+  return `${generation}.${names.get(text) ?? remember(text, digestOf(text))}`;
+}
+
 /**
- * Which statements one connection has PostgreSQL keep, so that it parses and plans them once: those that this process
- * sends again and again. Texts without end (a list written into the text) cannot fill the server's memory.
+ * Which statements of transactions one connection has PostgreSQL keep, so that it parses and plans them once: those
+ * that this process sends again and again. Texts without end (a list written into the text) cannot fill the server's
+ * memory.
  */
 export class StatementNames {
   private readonly prepared = new Set<string>();
@@ -23,24 +29,25 @@ export class StatementNames {
       this.since = generation;
       this.prepared.clear();
     }
+    if (!names.has(text)) {
+      remember(text, null);
+      return undefined;
+    }
     const name = nameOf(text);
-    if (name === undefined || (!this.prepared.has(name) && this.prepared.size >= mostPrepared)) return undefined;
+    if (!this.prepared.has(name) && this.prepared.size >= mostPrepared) return undefined;
     this.prepared.add(name);
-    return `${generation}.${name}`;
+    return name;
   }
 }
 
-function nameOf(text: string): string | undefined {
-  const known = names.get(text);
-  if (known) return known;
-  if (names.size >= mostTexts && known === undefined) names.clear();
-  if (known === undefined) {
-    names.set(text, null);
-    return undefined;
-  }
-  const name = createHash('sha256').update(text).digest('base64url').slice(0, 22);
+function remember<Name extends string | null>(text: string, name: Name): Name {
+  if (names.size >= mostTexts && !names.has(text)) names.clear();
   names.set(text, name);
   return name;
+}
+
+function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('base64url').slice(0, 22);
 }
 
 /** All statements of this process are prepared anew, because a migration has changed what some of them return. */

@@ -1,8 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import type pg from 'pg';
 import { DataSource } from 'typeorm';
-import { errorCodeOf, toAppError } from './database-errors.js';
 import { poolOf } from './data-source.js';
+import { isOutdated, toAppError } from './database-errors.js';
+import { nameOf } from './statement-names.js';
 
 /**
  * Prepared statements straight on the pool, for reads outside of transactions that are asked thousands of times a
@@ -17,28 +18,24 @@ export class Statements {
   }
 
   /**
-   * Runs a statement that PostgreSQL parses and plans once a connection. `name` stands for `text`: never give one name
-   * to two texts. Table names need no schema; the service's own comes first. Throws AppError `unavailable` where the
-   * database fails.
+   * Runs a statement that PostgreSQL parses and plans once a connection: there must not be texts without end. Table
+   * names need no schema; the service's own comes first. Throws AppError `unavailable` where the database fails.
    */
-  async query<Row extends object>(name: string, text: string, values: unknown[]): Promise<Row[]> {
+  async query<Row extends object>(text: string, values: unknown[]): Promise<Row[]> {
     try {
-      return await this.execute<Row>(name, text, values);
+      return await this.execute<Row>(text, values);
     } catch (error) {
       throw toAppError(error);
     }
   }
 
-  private async execute<Row extends object>(name: string, text: string, values: unknown[]): Promise<Row[]> {
-    const pool = this.poolInUse();
-    const statement: pg.QueryConfig = { name, text, values };
-    try {
-      return (await pool.query<Row>(statement)).rows;
-    } catch (error) {
-      // "cached plan must not change result type": a migration changed the table. The pool throws a connection away on
-      // which a query failed.
-      if (errorCodeOf(error) !== '0A000') throw error;
-      return (await pool.query<Row>({ text, values })).rows;
-    }
+  private async execute<Row extends object>(text: string, values: unknown[]): Promise<Row[]> {
+    const send = () => this.poolInUse().query<Row>({ name: nameOf(text), text, values });
+    const { rows } = await send().catch((error: unknown) => {
+      // All statements have other names now.
+      if (isOutdated(error)) return send();
+      throw error;
+    });
+    return rows;
   }
 }

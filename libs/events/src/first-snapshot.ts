@@ -43,7 +43,7 @@ export abstract class FirstSnapshot implements OnApplicationBootstrap, OnModuleD
   private async fetch(): Promise<void> {
     for (let waitMs = 100; !this.stopping.signal.aborted; waitMs = Math.min(2 * waitMs, longestWaitMs)) {
       try {
-        const done = await this.statements.query(`snapshot.${this.table}`, `SELECT FROM ${this.table}`, []);
+        const done = await this.statements.query(`SELECT FROM ${this.table}`, []);
         if (done.length === 0) await this.fetchAll();
         return;
       } catch (error) {

@@ -105,8 +105,7 @@ export class ClaimKeeper {
 
   private send(tables: Tables): Promise<Beat[]> {
     const { text, values } = beatSql(this.claimMs, tables);
-    const name = `machines.${tables.map(([{ table }]) => table).join(',')}.beat`;
-    if (this.reserved) return this.reserved.query<Beat>(name, text, values);
+    if (this.reserved) return this.reserved.query<Beat>(text, values);
     return inBackground(() => this.dataSource.query<Beat[]>(text, values));
   }
 

@@ -71,12 +71,12 @@ export class Claims<Row extends MachineRow, State extends string, Event extends 
 
   /** Makes rows due whose `parkedUntil` has passed. */
   async unpark(): Promise<void> {
-    await this.send('unpark', unparkSql(this.machine, this.machine.states));
+    await this.send(unparkSql(this.machine, this.machine.states));
   }
 
   /** Touches rows that a sweep has found. Returns whether there were any. */
   async touch(keys: readonly string[]): Promise<boolean> {
-    if (keys.length > 0) await this.send('touch', touchSql(this.machine, { keys, states: null }));
+    if (keys.length > 0) await this.send(touchSql(this.machine, { keys, states: null }));
     return keys.length > 0;
   }
 
@@ -88,7 +88,7 @@ export class Claims<Row extends MachineRow, State extends string, Event extends 
     for (const state of this.machine.portioned) {
       const { portion = 0, deadlineMs = 0 } = this.machine.ruleOf(state) ?? {};
       const begin = beginSql(this.machine, state, { portion, deadlineMs, limit });
-      begun += (await this.send(`begin.${state}`, begin)).length;
+      begun += (await this.send(begin)).length;
     }
     return begun > 0;
   }
@@ -104,7 +104,6 @@ export class Claims<Row extends MachineRow, State extends string, Event extends 
     const { spare, room, loads } = lanes.loads();
     const { fresh, retried } = this.cursor;
     const made = await this.claim(
-      'claim',
       claimDueSql(this.machine, {
         ...this.claiming(limit),
         room,
@@ -126,7 +125,6 @@ export class Claims<Row extends MachineRow, State extends string, Event extends 
    */
   async makeOverdue(limit: number, lanes: Lanes): Promise<Claim<Row>[]> {
     return this.claim(
-      'overdue',
       claimOverdueSql(this.machine, {
         ...this.claiming(limit),
         givesBack: this.statesWith('givesBack'),
@@ -139,7 +137,7 @@ export class Claims<Row extends MachineRow, State extends string, Event extends 
   /** Claims up to `limit` more rows that are due in the lane and the state of a claimed one and have not failed yet. */
   async makeAlike({ row }: Claim<Row>, limit: number): Promise<Claim<Row>[]> {
     const { lane, state } = row;
-    return this.claim('alike', claimAlikeSql(this.machine, { ...this.claiming(limit), lane, state }));
+    return this.claim(claimAlikeSql(this.machine, { ...this.claiming(limit), lane, state }));
   }
 
   /**
@@ -199,9 +197,9 @@ export class Claims<Row extends MachineRow, State extends string, Event extends 
     return { token: randomUUID(), claimMs: this.claimMs, limit, byTheClock: this.statesWith('byTheClock') };
   }
 
-  private async claim(name: string, claim: Statement): Promise<Claim<Row>[]> {
+  private async claim(claim: Statement): Promise<Claim<Row>[]> {
     const sentAtMs = performance.now();
-    const rows = await this.send<object & { left_ms: string | null; is_failing_lane?: boolean }>(name, claim);
+    const rows = await this.send<object & { left_ms: string | null; is_failing_lane?: boolean }>(claim);
     return rows.map((raw) => ({
       row: this.machine.rowOf(raw),
       leftMs: raw.left_ms === null ? Infinity : Number(raw.left_ms),
@@ -215,8 +213,8 @@ export class Claims<Row extends MachineRow, State extends string, Event extends 
   }
 
   /** Prepared, since planning one of these takes longer than running it. */
-  private send<Raw extends object>(name: string, { text, values }: Statement): Promise<Raw[]> {
-    return this.statements.query<Raw>(`machines.${this.machine.table}.${name}`, text, values);
+  private send<Raw extends object>({ text, values }: Statement): Promise<Raw[]> {
+    return this.statements.query<Raw>(text, values);
   }
 }
 

@@ -63,9 +63,8 @@ export class DuePoll {
    * Those of the machines with rows that are due, parked until now, or past their deadline, and that nobody works at.
    */
   async due<Of extends PolledTable>(machines: readonly Of[]): Promise<Of[]> {
-    const name = `machines.${machines.map(({ table }) => table).join(',')}.due`;
     const { text, values } = dueSql(machines);
-    const found = await this.statements.query<{ place: number }>(name, text, values);
+    const found = await this.statements.query<{ place: number }>(text, values);
     const due = new Set(found.map(({ place }) => place));
     return machines.filter((_, place) => due.has(place));
   }

@@ -98,7 +98,6 @@ export class TeamDirectory {
   /** Those of the teams that are known here; their owner is not asked. */
   async knownTeams(teamIds: readonly string[]): Promise<Set<string>> {
     const rows = await this.statements.query<{ id: string }>(
-      'directory.known-teams',
       `SELECT id FROM team WHERE id = ANY ($1::uuid[]) AND revision > 0`,
       [teamIds],
     );
@@ -131,7 +130,6 @@ export class TeamDirectory {
 
   private async findTeam(teamId: string): Promise<KnownTeam | undefined> {
     const [row] = await this.statements.query<KnownTeam>(
-      'directory.team',
       `SELECT no, id, name, is_suspended AS "isSuspended", status, default_workspace_id AS "defaultWorkspaceId"
        FROM team WHERE id = $1 AND revision > 0`,
       [teamId],
@@ -144,7 +142,6 @@ export class TeamDirectory {
     withinTeams?: readonly string[],
   ): Promise<KnownWorkspace | undefined> {
     const [row] = await this.statements.query<KnownWorkspace>(
-      'directory.workspace',
       `SELECT workspace.id, workspace.name, is_deleted AS "isDeleted", team.id AS "teamId", team.no AS "teamNo"
        FROM workspace JOIN team ON team.id = workspace.team_id
        WHERE workspace.id = $1 AND ($2::uuid[] IS NULL OR team.id = ANY ($2))`,
@@ -155,7 +152,6 @@ export class TeamDirectory {
 
   private async unknown(pairs: readonly string[]): Promise<Set<string>> {
     const rows = await this.statements.query<{ pair: string }>(
-      'directory.strangers',
       `SELECT pair FROM unnest($1::text[]) pair
        WHERE NOT EXISTS (
          SELECT FROM workspace WHERE id = split_part(pair, ' ', 2)::uuid AND team_id = split_part(pair, ' ', 1)::uuid

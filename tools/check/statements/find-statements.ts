@@ -21,8 +21,8 @@ const senders: Record<string, { text: number; type: 'rows' | 'row' }> = {
   'EntityManager.query': { text: 0, type: 'rows' },
   'DataSource.query': { text: 0, type: 'rows' },
   'QueryRunner.query': { text: 0, type: 'rows' },
-  'Statements.query': { text: 1, type: 'row' },
-  'ReservedStatements.query': { text: 1, type: 'row' },
+  'Statements.query': { text: 0, type: 'row' },
+  'ReservedStatements.query': { text: 0, type: 'row' },
 };
 
 /**

@@ -4,7 +4,7 @@ import { findStatements } from './find-statements.js';
 import { rowFaults } from './row-faults.js';
 
 const types = `
-  class Statements { async query<Row extends object>(name: string, text: string, values: unknown[]): Promise<Row[]> { return []; } }
+  class Statements { async query<Row extends object>(text: string, values: unknown[]): Promise<Row[]> { return []; } }
   class EntityManager { async query<Result>(text: string, values?: unknown[]): Promise<Result> { throw new Error(text); } }
   declare const statements: Statements; declare const manager: EntityManager; declare const flag: boolean; declare const unknownText: string;
 `;
@@ -30,7 +30,7 @@ function textsOf(source: string): (string | string[])[] {
 
 describe('the texts of a statement', () => {
   it.each([
-    ['a literal', `statements.query('n', 'SELECT 1', []);`, ['SELECT 1']],
+    ['a literal', `statements.query('SELECT 1', []);`, ['SELECT 1']],
     [
       'a constant in a template',
       `const live = "state = 'x'"; manager.query(\`SELECT FROM a WHERE \${live}\`);`,
@@ -60,7 +60,7 @@ describe('the texts of a statement', () => {
 
   it('are those of each caller where a function is given them, through another one too', () => {
     const source = `
-      function find(text: string) { return statements.query('n', \`SELECT \${text}\`, []); }
+      function find(text: string) { return statements.query(\`SELECT \${text}\`, []); }
       function findMore(text: string) { return find(\`\${text}, 0\`); }
       find('1'); findMore('2');`;
     expect(textsOf(source).toSorted()).toEqual([['SELECT 1'], ['SELECT 2, 0']]);
@@ -73,7 +73,7 @@ describe('the texts of a statement', () => {
     ['by what a function returns', `const make = () => find; make()('1');`],
   ])('are those of a caller that calls it %s', (_what, call) => {
     expect(
-      textsOf(`function find(text: string) { return statements.query('n', \`SELECT \${text}\`, []); } ${call}`),
+      textsOf(`function find(text: string) { return statements.query(\`SELECT \${text}\`, []); } ${call}`),
     ).toEqual([['SELECT 1']]);
   });
 
@@ -89,7 +89,7 @@ describe('the texts of a statement', () => {
 
 describe('the rows of a statement', () => {
   const faults = (row: string, columns: { name: string; type: number }[]) => {
-    const program = programOf(`statements.query<${row}>('n', 'SELECT 1', []);`);
+    const program = programOf(`statements.query<${row}>('SELECT 1', []);`);
     const [statement] = findStatements(program, '/', () => true);
     return statement?.row && rowFaults(statement.row, columns, program.getTypeChecker());
   };

@@ -71,7 +71,7 @@ export class PricesService {
     requirePlatformAdmin(caller);
     const { page, limit, offset } = pageWindow(asked, 1);
     const values = [this.settings.currency, limit, offset, sku ?? null, team_id ?? null, include_ended === 'true'];
-    const [row] = await this.statements.query<{ total: number; data: Price[] }>('prices.list', listQuery, values);
+    const [row] = await this.statements.query<{ total: number; data: Price[] }>(listQuery, values);
     return { data: row?.data ?? [], pagination: { page, limit, total: row?.total ?? 0 } };
   }
 
@@ -79,7 +79,7 @@ export class PricesService {
   async page({ price_id }: PricesAfter, { caller }: CallContext): Promise<PricesInForce> {
     requireService(caller);
     const values = [this.settings.currency, price_id ?? null, directoryPageSize];
-    const rows = await this.statements.query<{ price: Price }>('prices.directory', directoryQuery, values);
+    const rows = await this.statements.query<{ price: Price }>(directoryQuery, values);
     return { prices: rows.map(({ price }) => price) };
   }
 

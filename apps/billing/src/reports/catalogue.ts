@@ -66,7 +66,7 @@ export class Catalogues {
   async read(teamId: string, pace: Pace, filter: CatalogueFilter = {}): Promise<Catalogue> {
     const { workspaceId = null, kinds = null, regionId = null } = filter;
     const values = [teamId, workspaceId, kinds, regionId];
-    const rows = await this.statements.query<CatalogueRow>('report catalogue', catalogueStatement, values);
+    const rows = await this.statements.query<CatalogueRow>(catalogueStatement, values);
     const catalogue = { asOfMs: 0, isRegionKnown: false, series: [] as Series[], units: new Map<string, string>() };
     const prices: PriceRow[] = [];
     for (const row of rows) {

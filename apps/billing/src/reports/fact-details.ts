@@ -95,13 +95,13 @@ export class FactDetails {
 
   /** In the order of what was asked. */
   async subscriptions(teamNo: number, resources: readonly AskedResource[], pace: Pace): Promise<SubscriptionDetails[]> {
-    return this.find('details of subscriptions', subscriptionStatement, teamNo, resources, noDetails, pace);
+    return this.find(subscriptionStatement, teamNo, resources, noDetails, pace);
   }
 
   /** In the order of what was asked. */
   async volumes(teamNo: number, resources: readonly AskedResource[], pace: Pace): Promise<VolumeDetails[]> {
     const none: VolumeDetails = { name: null, regionId: null, usedSizeInGb: null };
-    return this.find('details of volumes', volumeStatement, teamNo, resources, none, pace);
+    return this.find(volumeStatement, teamNo, resources, none, pace);
   }
 
   /** In the order of what was asked. */
@@ -109,10 +109,7 @@ export class FactDetails {
     const found = new Map<string, PoolDetails>();
     for (const chunk of inChunks(pools)) {
       const ids = chunk.map(({ id }) => id);
-      const rows = await this.statements.query<PoolDetails & { poolId: string }>('details of pools', poolStatement, [
-        teamNo,
-        ids,
-      ]);
+      const rows = await this.statements.query<PoolDetails & { poolId: string }>(poolStatement, [teamNo, ids]);
       for (const row of rows) found.set(row.poolId, row);
       if (pace.isFull(rows.length)) await pace.turn();
     }
@@ -120,7 +117,6 @@ export class FactDetails {
   }
 
   private async find<Details extends object>(
-    name: string,
     text: string,
     teamNo: number,
     resources: readonly AskedResource[],
@@ -130,7 +126,7 @@ export class FactDetails {
     const all: Details[] = [];
     for (const chunk of inChunks(resources)) {
       const [ids, poolIds] = [chunk.map(({ resourceId }) => resourceId), chunk.map(({ poolId = null }) => poolId)];
-      const rows = await this.statements.query<Details & { resourceNo: number }>(name, text, [teamNo, ids, poolIds]);
+      const rows = await this.statements.query<Details & { resourceNo: number }>(text, [teamNo, ids, poolIds]);
       const found = new Map(rows.map((row) => [row.resourceNo, row]));
       all.push(...chunk.map((_resource, no) => found.get(no) ?? none));
       if (pace.isFull(chunk.length)) await pace.turn();

@@ -12,7 +12,7 @@ export class Resources {
     const text = `SELECT id, name FROM workspace WHERE id = ANY ($1::uuid[])`;
     const names = new Map<string, string>();
     for (const chunk of inChunks([...new Set(ids)])) {
-      const rows = await this.statements.query<{ id: string; name: string }>('report workspaces', text, [chunk]);
+      const rows = await this.statements.query<{ id: string; name: string }>(text, [chunk]);
       for (const { id, name } of rows) names.set(id, name);
       if (pace.isFull(rows.length)) await pace.turn();
     }

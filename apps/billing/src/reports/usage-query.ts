@@ -44,14 +44,9 @@ export class UsageQuery {
     pace: Pace,
   ): Promise<{ lines: LineChanges[]; resources: ResourceChanges[] }> {
     const values = valuesOf(scope, grid);
-    if (resourceLines.length === 0)
-      return { lines: await this.statements.query('usage of lines', lineStatement, values), resources: [] };
+    if (resourceLines.length === 0) return { lines: await this.statements.query(lineStatement, values), resources: [] };
     values.push(numberList(resourceGrid.bounds), numberList(resourceLines));
-    const rows = await this.statements.query<LineChanges | ResourceChanges>(
-      'usage of lines and resources',
-      bothStatement,
-      values,
-    );
+    const rows = await this.statements.query<LineChanges | ResourceChanges>(bothStatement, values);
     const [lines, resources]: [LineChanges[], ResourceChanges[]] = [[], []];
     for (const row of rows) {
       if (isOfResource(row)) resources.push(row);
@@ -63,7 +58,7 @@ export class UsageQuery {
 
   /** Of each resource over `grid`. */
   async resources(scope: UsageScope, grid: Grid): Promise<ResourceChanges[]> {
-    return this.statements.query<ResourceChanges>('usage of resources', resourceStatement, valuesOf(scope, grid));
+    return this.statements.query<ResourceChanges>(resourceStatement, valuesOf(scope, grid));
   }
 }
 

@@ -11,7 +11,6 @@ export const nodesInMaintenance: ServiceFigure = {
   values: maintenanceCodes,
   async read(app: INestMicroservice) {
     const rows = await app.get(Statements, { strict: false }).query<{ code: string; nodes: number }>(
-      'baremetal.in-maintenance',
       `SELECT maintenance_code AS code, count(*)::int AS nodes FROM baremetal_node
        WHERE is_maintenance AND state <> 'removed' GROUP BY maintenance_code`,
       [],

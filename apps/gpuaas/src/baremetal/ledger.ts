@@ -32,7 +32,6 @@ export class Ledger {
    */
   async record<T>({ instanceId, nodeId, action, step }: AttemptOf, work: () => Promise<T>): Promise<T> {
     const [begun] = await this.statements.query<{ attempt_id: string }>(
-      'baremetal.attempt.begin',
       `WITH interrupted AS (
          UPDATE baremetal_attempt SET outcome = 'interrupted', ended_at = clock_timestamp()
          WHERE outcome = 'running' AND node_id = $2 AND instance_id IS NOT DISTINCT FROM $1
@@ -52,7 +51,6 @@ export class Ledger {
     );
     const end = (outcome: string, reason: string | null) =>
       this.statements.query(
-        'baremetal.attempt.end',
         `UPDATE baremetal_attempt SET outcome = $2, reason = $3, ended_at = clock_timestamp() WHERE attempt_id = $1 AND outcome = 'running'`,
         [begun?.attempt_id, outcome, reason],
       );
@@ -62,9 +60,7 @@ export class Ledger {
       return result;
     } catch (error) {
       if (isCrowded(error))
-        await this.statements.query('baremetal.attempt.drop', 'DELETE FROM baremetal_attempt WHERE attempt_id = $1', [
-          begun?.attempt_id,
-        ]);
+        await this.statements.query('DELETE FROM baremetal_attempt WHERE attempt_id = $1', [begun?.attempt_id]);
       else if (error instanceof StepFailed) await end('failed', error.message);
       else await end('interrupted', 'There was no response in time.').catch(() => undefined);
       throw error;

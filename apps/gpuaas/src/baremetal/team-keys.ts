@@ -28,7 +28,6 @@ export class TeamKeys {
   /** Each as a line of `authorized_keys`, without a comment, sorted. */
   async of(teamId: string): Promise<string[]> {
     const rows = await this.statements.query<{ key: string }>(
-      'baremetal.team-keys',
       `SELECT DISTINCT key FROM member_role JOIN user_ssh_keys USING (user_id), unnest(keys) key
        WHERE team_id = $1 AND role = ANY ($2::text[]) ORDER BY key`,
       [teamId, permissions.useResources],
@@ -42,7 +41,6 @@ export class TeamKeys {
    */
   async staleInstances(): Promise<string[]> {
     const rows = await this.statements.query<{ instance_id: string }>(
-      'baremetal.stale-keys',
       `SELECT i.instance_id FROM baremetal_instance i LEFT JOIN (
          SELECT team_id, string_agg(DISTINCT key, E'\n' ORDER BY key) AS keys FROM member_role JOIN user_ssh_keys USING (user_id), unnest(keys) key
          WHERE role = ANY ($1::text[]) AND team_id IN (SELECT team_id FROM baremetal_instance WHERE state = 'active') GROUP BY team_id

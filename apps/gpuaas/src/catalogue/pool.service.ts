@@ -76,7 +76,6 @@ export class PoolsService {
     const { page, limit, offset } = pageWindow(asked, 1);
     const { ids, total } = await this.page(gpuaas_id, limit, offset);
     const gpus = await this.statements.query<{ poolId: string; gpuId: string }>(
-      'pools.gpus',
       `SELECT pool_id AS "poolId", gpu_id AS "gpuId" FROM gpu WHERE pool_id = ANY ($1::bigint[]) ORDER BY gpu_id`,
       [ids],
     );
@@ -111,7 +110,6 @@ export class PoolsService {
     await this.teams.team(team_id);
     const { page, limit, offset } = pageWindow(asked, 1);
     const [row] = await this.statements.query<{ total: number; data: AvailableRegionPage['data'] | null }>(
-      'regions.available',
       `WITH offering AS (
          SELECT region.*, ARRAY(
            SELECT gpuaas_id::text FROM gpuaas WHERE region_id = region.region_id AND EXISTS (SELECT FROM pool WHERE pool.gpuaas_id = gpuaas.gpuaas_id)
@@ -167,7 +165,6 @@ export class PoolsService {
     offset: number,
   ): Promise<{ ids: string[]; total: number }> {
     const [row] = await this.statements.query<{ ids: string[]; total: number }>(
-      'pools.page',
       `SELECT (SELECT count(*)::int FROM pool WHERE $1::bigint IS NULL OR gpuaas_id = $1) AS total, ARRAY(
          SELECT pool_id::text FROM pool WHERE $1::bigint IS NULL OR gpuaas_id = $1 ORDER BY created_at, pool_id LIMIT $2 OFFSET $3
        ) AS ids`,

@@ -41,7 +41,6 @@ export class ConnectionsService {
         ids: () => this.matching(asked, [null, 0]).then(({ ids }) => ids),
         entries: async (ids) => {
           const [found] = await this.statements.query<{ data: string | null }>(
-            'connections.text',
             `SELECT json_agg(page)::text AS data ${entriesQuery}`,
             [ids],
           );
@@ -51,7 +50,6 @@ export class ConnectionsService {
     }
     const { total, ids } = await this.matching(asked, [window.limit, window.offset]);
     const [found] = await this.statements.query<{ data: Connection[] | null }>(
-      'connections.read',
       `SELECT json_agg(page) AS data ${entriesQuery}`,
       [ids],
     );
@@ -61,7 +59,6 @@ export class ConnectionsService {
   /** Throws `not_found` where a subscription is asked for that the team does not have. */
   private async matching(asked: unknown[], window: [number | null, number]): Promise<{ total: number; ids: string[] }> {
     const [found] = await this.statements.query<{ total: number; is_known: boolean; ids: string | null }>(
-      'connections.matching',
       matchingQuery,
       [...asked, ...window],
     );
@@ -89,7 +86,6 @@ export class ConnectionsService {
       return this.whole.make<CompatibleInstances>(team_id, context, {
         ids: async () => {
           const [found] = await this.statements.query<{ ids: string | null }>(
-            'connections.compatible-ids',
             `SELECT string_agg(id::text, ',' ORDER BY created_at, id) AS ids FROM (${compatible}) instance`,
             [team_id],
           );
@@ -97,14 +93,12 @@ export class ConnectionsService {
         },
         entries: (ids) =>
           this.statements.query<CompatibleInstance>(
-            'connections.compatible-by-ids',
             `SELECT id, name, kind, status FROM (${compatible}) instance WHERE id = ANY ($2::uuid[]) ORDER BY created_at, id`,
             [team_id, ids],
           ),
       });
     }
     const { total, rows } = await readPage<CompatibleInstance>(this.statements, {
-      name: 'connections.compatible',
       count: `SELECT count(*)::int FROM (${compatible}) instance`,
       rows: `SELECT * FROM (${compatible}) instance ORDER BY created_at, id LIMIT $2 OFFSET $3`,
       order: 'created_at, id',

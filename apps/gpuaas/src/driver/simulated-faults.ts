@@ -60,7 +60,6 @@ export class SimulatedFaults {
 
   private async injected(nodeName: string, operation: SimulatedOperation): Promise<FaultKind | undefined> {
     const [fault] = await this.statements.query<{ kind: FaultKind }>(
-      'simulated.fault',
       `UPDATE simulated_fault SET times = times - 1 WHERE node_name = $1 AND operation = $2 AND times > 0 RETURNING kind`,
       [nodeName, operation],
     );

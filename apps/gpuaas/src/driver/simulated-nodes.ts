@@ -47,7 +47,6 @@ export class SimulatedNodes extends NodeDriver {
   ): Promise<void> {
     if ((await this.faults.of(nodeName, 'init', signal)) === 'lie') return;
     await this.statements.query(
-      'simulated.initialise',
       `INSERT INTO simulated_device (uuid) SELECT * FROM unnest($1::text[]) ON CONFLICT (uuid) DO UPDATE
          SET failure = NULL, holders = ARRAY(SELECT unnest(simulated_device.holders) INTERSECT SELECT unnest($2::text[])),
            pending_mode = CASE WHEN simulated_device.ready_at = 'infinity' THEN NULL ELSE simulated_device.pending_mode END`,
@@ -58,7 +57,6 @@ export class SimulatedNodes extends NodeDriver {
   async reset({ nodeName }: NodeRef, deviceUuids: readonly string[], signal: AbortSignal): Promise<void> {
     if ((await this.faults.of(nodeName, 'init', signal)) === 'lie') return;
     await this.statements.query(
-      'simulated.reset',
       `INSERT INTO simulated_device (uuid) SELECT * FROM unnest($1::text[]) ON CONFLICT (uuid) DO UPDATE
          SET failure = NULL, pending_mode = NULL, holders = '{}', mode = 'Spatial'`,
       [deviceUuids],
@@ -72,7 +70,6 @@ export class SimulatedNodes extends NodeDriver {
         ? 'infinity'
         : new Date(Date.now() + (fault === 'slow' ? slowSwitchMs : this.settings.simulatedSwitchMs)).toISOString();
     await this.statements.query(
-      'simulated.request',
       `UPDATE simulated_device SET generation = $2, failure = $5,
          pending_mode = CASE WHEN $6 THEN NULL WHEN $5::text IS NOT NULL THEN NULL ELSE $3 END, ready_at = $4
        WHERE uuid = $1 AND generation < $2`,
@@ -88,7 +85,6 @@ export class SimulatedNodes extends NodeDriver {
     const fault = await this.faults.of(nodeName, 'observe', signal);
     // A device that another statement writes to arrives with the next look.
     const devices = await this.statements.query<DeviceRow>(
-      'simulated.observe',
       `WITH arrived AS (
          UPDATE simulated_device SET mode = pending_mode, pending_mode = NULL WHERE uuid = ANY (ARRAY(
            SELECT uuid FROM simulated_device WHERE uuid = ANY ($1::text[]) AND pending_mode IS NOT NULL AND ready_at <= clock_timestamp()
@@ -144,7 +140,6 @@ export class SimulatedNodes extends NodeDriver {
 
   private async hold(slices: readonly HeldSlice[], isHeld: boolean): Promise<void> {
     await this.statements.query(
-      'simulated.hold',
       `UPDATE simulated_device SET holders = ARRAY(
            SELECT unnest(holders) EXCEPT SELECT unnest(leases) UNION SELECT unnest(leases) WHERE $3
          ) FROM (

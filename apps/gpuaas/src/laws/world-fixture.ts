@@ -14,9 +14,6 @@ import { WorkloadSteps } from '../subscriptions/workload-steps.js';
 
 const stepMs = 400 * timeoutFactor;
 
-/** The name by which PostgreSQL knows a statement. */
-const statementNames = new Map<string, string>();
-
 /** What may happen. Numbers choose among what there is, whatever that is. */
 export type Happening =
   | { kind: 'subscribe'; pool: number; vgpus: number; profile: number }
@@ -90,9 +87,7 @@ export class World {
    * What is looked at after each happening is parsed and planned once: unprepared it takes longer than what happens.
    */
   look<Row extends object>(sql: string, values: unknown[] = []): Promise<Row[]> {
-    const name = statementNames.get(sql) ?? `world_${statementNames.size}`;
-    statementNames.set(sql, name);
-    return this.fixture.get(Statements).query<Row>(name, sql, values);
+    return this.fixture.get(Statements).query<Row>(sql, values);
   }
 
   /** Does it. A refusal is an answer like any other; a bug is not. */

@@ -14,7 +14,6 @@ export function metricsSource(
   if (prometheusUrl) return new PrometheusMetrics({ url: prometheusUrl });
   return new SimulatedMetrics(async (gpuaasIds) => {
     const rows = await statements.query<{ gpuaas_id: string }>(
-      'metrics.simulated',
       `SELECT gpuaas_id FROM cluster WHERE gpuaas_id = ANY ($1::bigint[]) AND driver = 'simulated'`,
       [gpuaasIds],
     );

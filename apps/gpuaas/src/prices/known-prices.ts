@@ -52,7 +52,6 @@ export class KnownPrices {
    */
   async of(skus: readonly string[], teamId: string): Promise<Map<string, KnownPrice>> {
     const rows = await this.statements.query<KnownPrice & { sku: string }>(
-      'prices.of',
       `SELECT DISTINCT ON (sku) sku, unit_price,
          coalesce(currency, (SELECT other.currency FROM price other WHERE other.currency IS NOT NULL LIMIT 1)) AS currency
        FROM price

@@ -14,7 +14,6 @@ export class GpuServicesController implements Handlers<typeof gpuServices> {
   async find({ region_id, gpuaas_id }: FindGpuService, { caller }: CallContext): Promise<GpuServiceOfRegion> {
     requireService(caller);
     const [found] = await this.statements.query<{ region_name: string; gpuaas_id: string | null }>(
-      'gpu_service.find',
       `SELECT region_name, gpuaas_id FROM region LEFT JOIN gpuaas ON gpuaas.region_id = region.region_id AND ($2::bigint IS NULL OR gpuaas_id = $2)
        WHERE region.region_id = $1 ORDER BY gpuaas_id LIMIT 1`,
       [region_id, gpuaas_id ?? null],

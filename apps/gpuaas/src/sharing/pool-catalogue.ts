@@ -36,7 +36,7 @@ export class PoolCatalogue {
   /** Throws `not_found` for a GPU service that there is not; none asked for is fine. */
   async requireGpuaas(gpuaasId: string | undefined): Promise<void> {
     if (gpuaasId === undefined || this.gpuaasIds.has(gpuaasId)) return;
-    const found = await this.statements.query('gpuaas.exists', 'SELECT FROM gpuaas WHERE gpuaas_id = $1', [gpuaasId]);
+    const found = await this.statements.query('SELECT FROM gpuaas WHERE gpuaas_id = $1', [gpuaasId]);
     if (found.length === 0) throw notFound('gpuaas');
     this.gpuaasIds.add(gpuaasId);
   }
@@ -44,7 +44,7 @@ export class PoolCatalogue {
   private read(poolIds: readonly string[], manager?: EntityManager): Promise<KnownPool[]> {
     return manager
       ? manager.query<KnownPool[]>(readQuery, [poolIds])
-      : this.statements.query<KnownPool>('pools.read', readQuery, [poolIds]);
+      : this.statements.query<KnownPool>(readQuery, [poolIds]);
   }
 }
 

@@ -26,11 +26,8 @@ export class PlacesService {
   async find({ subscription_ids = [], region_ids = [] }: FindPlaces, { caller }: CallContext): Promise<Places> {
     const teamIds = teamsThatAllow(caller, 'readTeam');
     const [subscriptions, regions] = await Promise.all([
-      this.statements.query<Places['subscriptions'][number]>('places.subscriptions', subscriptionsQuery, [
-        subscription_ids,
-        teamIds,
-      ]),
-      this.statements.query<RegionRow>('places.regions', regionsQuery, [region_ids]),
+      this.statements.query<Places['subscriptions'][number]>(subscriptionsQuery, [subscription_ids, teamIds]),
+      this.statements.query<RegionRow>(regionsQuery, [region_ids]),
     ]);
     return {
       subscriptions,

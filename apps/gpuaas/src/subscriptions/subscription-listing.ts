@@ -70,7 +70,6 @@ export class SubscriptionListing {
     const { page, limit, offset } = pageWindow(asked, 1);
     const isWhole = include_ended === 'true';
     const { total, data } = await this.page(
-      `subscriptions.all.${isWhole}`,
       isWhole ? 'true' : listedSubscription,
       'LIMIT $1 OFFSET $2',
       [limit, offset],
@@ -88,7 +87,6 @@ export class SubscriptionListing {
     const window = windowIfLimited(query);
     // Asked for by its id a subscription is shown whatever became of it.
     const isWhole = include_ended === 'true' || subscription_id !== undefined;
-    const name = `subscriptions.of-team.${isWhole}.${gpuaas_id !== undefined}.${subscription_id !== undefined}`;
     // A text of its own for each case, so that the index of live rows serves those that ask for live rows.
     const where = [
       'team_id = $1',
@@ -103,7 +101,7 @@ export class SubscriptionListing {
     if (!window) {
       return this.whole.make<SubscriptionList>(team_id, context, {
         ids: async () => {
-          const ids = await this.ids(`${name}.ids`, where, values);
+          const ids = await this.ids(where, values);
           required(ids.length);
           return ids;
         },
@@ -111,13 +109,7 @@ export class SubscriptionListing {
       });
     }
     const { limit, offset } = window;
-    const { total, data } = await this.page(
-      name,
-      where,
-      'LIMIT $4 OFFSET $5',
-      [...values, limit, offset],
-      metric_window,
-    );
+    const { total, data } = await this.page(where, 'LIMIT $4 OFFSET $5', [...values, limit, offset], metric_window);
     required(total);
     return allOrPage(data, window, total);
   }
@@ -128,7 +120,7 @@ export class SubscriptionListing {
     { caller }: CallContext,
   ): Promise<SubscriptionUtilization> {
     const query = 'SELECT * FROM subscription WHERE subscription_id = $1';
-    const [raw] = await this.statements.query('subscriptions.one', query, [subscription_id]);
+    const [raw] = await this.statements.query(query, [subscription_id]);
     if (!raw) throw notFound('subscription');
     const row = this.subscriptions.rowOf(raw);
     requirePermission(caller, row.teamId, 'readTeam', 'subscription');
@@ -151,14 +143,12 @@ export class SubscriptionListing {
   }
 
   private async page(
-    name: string,
     where: string,
     window: string,
     values: unknown[],
     metricWindow?: MetricWindow,
   ): Promise<{ total: number; data: MeteredSubscription[] }> {
     const { total, rows } = await readPage(this.statements, {
-      name,
       count: `SELECT count(*)::int FROM subscription WHERE ${where}`,
       // The ids first, from an index alone: a late page is then read quickly.
       rows: `SELECT subscription.* FROM subscription JOIN (
@@ -177,9 +167,8 @@ export class SubscriptionListing {
   }
 
   /** Their ids, in the order they were made, as one text: a row each would be thousands. */
-  private async ids(name: string, where: string, values: unknown[]): Promise<string[]> {
+  private async ids(where: string, values: unknown[]): Promise<string[]> {
     const [found] = await this.statements.query<{ ids: string | null }>(
-      name,
       `SELECT string_agg(subscription_id::text, ',' ORDER BY created_at, subscription_id) AS ids FROM subscription WHERE ${where}`,
       values,
     );
@@ -189,7 +178,7 @@ export class SubscriptionListing {
   private async byIds(ids: readonly string[], window?: MetricWindow): Promise<MeteredSubscription[]> {
     const query =
       'SELECT * FROM subscription WHERE subscription_id = ANY ($1::bigint[]) ORDER BY created_at, subscription_id';
-    const rows = await this.statements.query<object>('subscriptions.by-ids', query, [ids]);
+    const rows = await this.statements.query<object>(query, [ids]);
     return this.measured(
       rows.map((raw) => this.subscriptions.rowOf(raw)),
       window,
@@ -231,7 +220,6 @@ export class SubscriptionListing {
   private async slicesOf(rows: readonly SubscriptionEntity[], window: MetricWindow): Promise<SliceRow[]> {
     if (rows.length === 0) return [];
     return this.statements.query<SliceRow>(
-      'subscriptions.held-slices',
       `SELECT held.subscription_id AS "subscriptionId", uuid AS "gpuUuid", is_slot AS "isSlot", gpu_instance_id AS "gpuInstanceId",
          held_from AS "heldFrom", held_until AS "heldUntil"
        FROM unnest($1::bigint[]) asked (subscription_id)

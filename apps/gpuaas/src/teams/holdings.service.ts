@@ -39,7 +39,7 @@ export class HoldingsService {
     // For a team that holds nothing, one row with the time alone.
     const rows = await this.statements.query<
       { as_of: Date; region_id: string | null } & Omit<RegionalGpuHoldings, 'region_id'>
-    >('holdings.of-team', holdingsQuery, [team_id]);
+    >(holdingsQuery, [team_id]);
     const regions = rows.flatMap(({ as_of: _asOf, region_id, ...holdings }) =>
       region_id === null ? [] : [{ ...holdings, region_id }],
     );

@@ -26,7 +26,6 @@ export class PodUsageReader {
    */
   async read({ pods, seconds }: ReadPodUsage): Promise<PodUsage[]> {
     const slices = await this.statements.query<HeldSlice>(
-      'pod_usage.slices',
       `SELECT no::integer, pool.gpuaas_id, gpu.uuid AS gpu_uuid, pool.mechanism = 'mig' AND lease.turn IS NULL AS is_own, lease.gpu_instance_id AS instance_id
        FROM unnest($1::uuid[], $2::integer[]) WITH ORDINALITY asked (pod_id, pod_start, no)
        JOIN workload USING (pod_id, pod_start) JOIN subscription USING (subscription_id) JOIN pool USING (pool_id)

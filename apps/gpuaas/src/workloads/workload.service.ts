@@ -69,7 +69,6 @@ export class WorkloadsService {
     // A text of its own for each case, so that the index of live rows serves those that ask for live rows.
     const where = `team_id = $1 AND ${subscription_id === undefined ? '$2::bigint IS NULL' : 'subscription_id = $2'}${isWhole ? '' : ` AND ${listedWorkload}`}`;
     const { total, rows } = await readPage(this.statements, {
-      name: `workloads.list.${subscription_id !== undefined}.${isWhole}`,
       count: `SELECT count(*)::int FROM workload WHERE ${where}`,
       rows: `SELECT * FROM workload WHERE ${where} ORDER BY created_at, workload_id LIMIT $3 OFFSET $4`,
       order: 'created_at, workload_id',
@@ -90,7 +89,7 @@ export class WorkloadsService {
 
   private async requireOfTeam(subscriptionId: string, teamId: string): Promise<void> {
     const query = 'SELECT FROM subscription WHERE subscription_id = $1 AND team_id = $2';
-    const found = await this.statements.query('workloads.subscription', query, [subscriptionId, teamId]);
+    const found = await this.statements.query(query, [subscriptionId, teamId]);
     if (found.length === 0) throw notFound('subscription');
   }
 }

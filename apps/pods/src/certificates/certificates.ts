@@ -71,13 +71,10 @@ export class Certificates implements OnModuleInit {
   private async selfSignedOf(publicHost: string): Promise<Certificate> {
     const purpose = certificatePurpose(publicHost);
     const find = `SELECT certificate, sealed_key FROM certificate WHERE public_host = $1 AND expires_at > clock_timestamp() + interval '30 days'`;
-    const known = await this.statements.query<{ certificate: string; sealed_key: string }>('certificates.find', find, [
-      publicHost,
-    ]);
+    const known = await this.statements.query<{ certificate: string; sealed_key: string }>(find, [publicHost]);
     if (known.length === 0) {
       const { certificate, key, expiresAt } = selfSigned(publicHost, selfSignedDays);
       await this.statements.query(
-        'certificates.keep',
         `INSERT INTO certificate (public_host, certificate, sealed_key, expires_at) VALUES ($1, $2, $3, $4)
          ON CONFLICT (public_host) DO UPDATE SET certificate = excluded.certificate, sealed_key = excluded.sealed_key, expires_at = excluded.expires_at
            WHERE certificate.expires_at <= clock_timestamp() + interval '30 days'`,
@@ -87,9 +84,7 @@ export class Certificates implements OnModuleInit {
     const [row] =
       known.length > 0
         ? known
-        : await this.statements.query<{ certificate: string; sealed_key: string }>('certificates.find', find, [
-            publicHost,
-          ]);
+        : await this.statements.query<{ certificate: string; sealed_key: string }>(find, [publicHost]);
     if (!row) throw new Error(`The certificate of ${publicHost} was not kept.`);
     return { certificate: row.certificate, key: this.sealer.open(row.sealed_key, purpose).toString('utf8') };
   }

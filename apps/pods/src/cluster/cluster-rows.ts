@@ -29,7 +29,7 @@ export class ClusterRows {
       { gpuaas_id: gpuaasId },
       systemContext('pods', { deadlineMs: askMs }),
     );
-    await keep((query, values) => this.statements.query('clusters.keep', query, values), cluster);
+    await keep((query, values) => this.statements.query(query, values), cluster);
     const found = await this.find(gpuaasId);
     if (!found) throw new Error('The row of a cluster was not stored.');
     return found;
@@ -38,26 +38,22 @@ export class ClusterRows {
   /** The identity that is kept for this setting of the cluster: the first one, or none where it was set anew. */
   async keepIdentity({ gpuaasId, setting }: ClusterEntity, identity: string): Promise<string | undefined> {
     const query = `UPDATE cluster SET identity = coalesce(identity, $3) WHERE gpuaas_id = $1 AND setting = $2 RETURNING identity`;
-    const rows = await this.statements.query<{ identity: string }>('clusters.identify', query, [
-      gpuaasId,
-      setting,
-      identity,
-    ]);
+    const rows = await this.statements.query<{ identity: string }>(query, [gpuaasId, setting, identity]);
     return rows[0]?.identity;
   }
 
   /** Made once and kept in the database: two platforms may share an engine. */
   async installationId(): Promise<string> {
     const insertion = 'INSERT INTO installation (id, installation_id) VALUES (1, $1) ON CONFLICT DO NOTHING';
-    await this.statements.query('installation.make', insertion, [newId()]);
+    await this.statements.query(insertion, [newId()]);
     const query = 'SELECT installation_id FROM installation WHERE id = $1';
-    const [row] = await this.statements.query<{ installation_id: string }>('installation.find', query, [1]);
+    const [row] = await this.statements.query<{ installation_id: string }>(query, [1]);
     if (!row) throw new Error('The id of the installation was not kept.');
     return row.installation_id;
   }
 
   private async find(gpuaasId: string): Promise<ClusterEntity | undefined> {
-    const rows = await this.statements.query<ClusterEntity>('clusters.find', findQuery, [gpuaasId]);
+    const rows = await this.statements.query<ClusterEntity>(findQuery, [gpuaasId]);
     return rows[0];
   }
 }

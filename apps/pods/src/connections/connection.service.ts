@@ -50,7 +50,7 @@ export class ConnectionsService {
   }
 
   private async ofTeam(team_id: string): Promise<PodConnections> {
-    const rows = await this.statements.query<Row>('connections.read', readQuery, [team_id]);
+    const rows = await this.statements.query<Row>(readQuery, [team_id]);
     const gpuaasIds = [...new Set(rows.map(({ gpuaas_id }) => gpuaas_id))];
     const capabilities = new Map(
       await Promise.all(gpuaasIds.map(async (id) => [id, await this.clusters.capabilitiesOf(id)] as const)),

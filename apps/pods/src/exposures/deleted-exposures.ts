@@ -40,10 +40,7 @@ export class DeletedExposures implements OnApplicationBootstrap, BeforeApplicati
 
   /** Removes one batch. Resolves with whether there may be more. */
   async removeSome(): Promise<boolean> {
-    const removed = await this.statements.query('exposures.forget', removal, [
-      this.settings.historyRetentionDays,
-      batchSize,
-    ]);
+    const removed = await this.statements.query(removal, [this.settings.historyRetentionDays, batchSize]);
     return removed.length === batchSize;
   }
 }

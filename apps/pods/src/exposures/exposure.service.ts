@@ -102,7 +102,6 @@ export class ExposuresService {
     const pod = await this.pods.find(pod_name, caller, 'readTeam');
     const window = windowIfLimited(asked);
     const { total, rows } = await readPage<object>(this.statements, {
-      name: 'exposures.list',
       count: `SELECT count(*)::int FROM exposure WHERE pod_id = $1 AND state <> 'deleted'`,
       rows: `SELECT * FROM exposure WHERE pod_id = $1 AND state <> 'deleted' ORDER BY created_at, service_id LIMIT $2 OFFSET $3`,
       order: 'created_at, service_id',
@@ -172,7 +171,6 @@ export class ExposuresService {
     permission: Permission,
   ): Promise<Known> {
     const [raw] = await this.statements.query<{ pod_name: string; team_id: string; workspace_id: string }>(
-      'exposures.find',
       `SELECT exposure.*, pod_name, team_id, workspace_id FROM exposure JOIN pod USING (pod_id) WHERE service_id = $1 AND exposure.state <> 'deleted'`,
       [service_id],
     );

@@ -30,7 +30,7 @@ export class ExposuresOfTeam {
       await this.teams.team(team_id);
     }
     const values = [team_id ?? null, subscription_id ?? null, teamsThatAllow(caller, 'readTeam')];
-    const rows = await this.statements.query<{ pod_name: string }>('exposures.of_team', exposedQuery, values);
+    const rows = await this.statements.query<{ pod_name: string }>(exposedQuery, values);
     return { data: rows.map((raw) => exposureView(this.steps.rowOf(raw), raw.pod_name)) };
   }
 }

@@ -48,17 +48,13 @@ export class InstancesService {
       return this.whole.make<InstanceList>(team_id ?? ownerOf(context.caller), context, {
         ids: async () => {
           const query = `SELECT string_agg(id::text, ',' ORDER BY created_at, id) AS ids FROM (${from}) instance`;
-          const [found] = await this.statements.query<{ ids: string | null }>(`instances.ids.${isWhole}`, query, [
-            teamIds,
-          ]);
+          const [found] = await this.statements.query<{ ids: string | null }>(query, [teamIds]);
           return found?.ids?.split(',') ?? [];
         },
-        entries: async (ids) =>
-          (await this.statements.query<Row>('instances.by-ids', byIds, [teamIds, ids])).map(viewOf),
+        entries: async (ids) => (await this.statements.query<Row>(byIds, [teamIds, ids])).map(viewOf),
       });
     }
     const { total, rows } = await readPage<Row>(this.statements, {
-      name: `${teamIds ? 'instances.list' : 'instances.list_all'}.${isWhole}`,
       count: `SELECT count(*)::int FROM (${from}) instance`,
       rows: `${from} ORDER BY created_at, id LIMIT $2 OFFSET $3`,
       order: 'created_at, id',

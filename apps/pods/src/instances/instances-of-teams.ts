@@ -54,7 +54,6 @@ export class InstancesOfTeams {
     } else if (instance_id === undefined) requirePlatformAdmin(caller);
     const wanted = [team_id ?? null, instance_id ?? null];
     const states = await this.statements.query<Pick<InstanceRow, 'kind' | 'state'> & { count: number }>(
-      'instances.counts',
       countsQuery,
       wanted,
     );
@@ -63,11 +62,7 @@ export class InstancesOfTeams {
       counts.set(instanceStatus(state), (counts.get(instanceStatus(state)) ?? 0) + state.count);
     const total = states.reduce((sum, { count }) => sum + count, 0);
     const shown = Math.min(page, Math.max(0, Math.ceil(total / limit) - 1));
-    const rows = await this.statements.query<InstanceRow>('instances.page', pageQuery, [
-      ...wanted,
-      limit,
-      shown * limit,
-    ]);
+    const rows = await this.statements.query<InstanceRow>(pageQuery, [...wanted, limit, shown * limit]);
     if (instance_id !== undefined) requireOwn(rows, caller);
     return {
       data: await this.complete(rows),
@@ -80,9 +75,9 @@ export class InstancesOfTeams {
     const idsOf = (wanted: InstanceRow['kind']) => rows.flatMap(({ id, kind }) => (kind === wanted ? [id] : []));
     const ids = idsOf('pod');
     const [pods, vms, exposed] = await Promise.all([
-      this.statements.query('instances.pods', 'SELECT * FROM pod WHERE pod_id = ANY ($1::uuid[])', [ids]),
-      this.statements.query('instances.vms', 'SELECT * FROM vm WHERE instance_id = ANY ($1::uuid[])', [idsOf('vm')]),
-      this.statements.query<{ pod_id: string; count: number }>('instances.exposed', exposedQuery, [ids]),
+      this.statements.query('SELECT * FROM pod WHERE pod_id = ANY ($1::uuid[])', [ids]),
+      this.statements.query('SELECT * FROM vm WHERE instance_id = ANY ($1::uuid[])', [idsOf('vm')]),
+      this.statements.query<{ pod_id: string; count: number }>(exposedQuery, [ids]),
     ]);
     const podOf = new Map(pods.map((raw) => podView(this.pods.rowOf(raw))).map((pod) => [pod.pod_id, pod]));
     const vmOf = new Map(vms.map((raw) => vmView(this.vms.rowOf(raw))).map((vm) => [vm.instance_id, vm]));

@@ -53,7 +53,6 @@ export class PodLimitsService {
 
   private async read(teamId = ''): Promise<{ operator: PodLimits; team: PodLimits }> {
     const rows = await this.statements.query<{ scope: string; limits: PodLimits }>(
-      'pod_limits.read',
       'SELECT scope, limits FROM pod_limit WHERE scope IN ($1, $2)',
       [ofOperator, teamId],
     );
@@ -63,7 +62,6 @@ export class PodLimitsService {
 
   private async keep(scope: string, limits: PodLimits): Promise<void> {
     await this.statements.query(
-      'pod_limits.keep',
       'INSERT INTO pod_limit (scope, limits) VALUES ($1, $2) ON CONFLICT (scope) DO UPDATE SET limits = excluded.limits',
       [scope, JSON.stringify(limits)],
     );

@@ -128,7 +128,6 @@ export class LogClaims {
   /** Says that this replica lives, and forgets those that do not. */
   async beAlive(): Promise<void> {
     const [row] = await this.statements.query<{ others: string }>(
-      'logs.alive',
       `WITH dead AS (DELETE FROM log_reader WHERE alive_until < clock_timestamp() - interval '1 hour'), alive AS (
          INSERT INTO log_reader (id, alive_until) VALUES ($1, clock_timestamp() + make_interval(secs => $2))
          ON CONFLICT (id) DO UPDATE SET alive_until = excluded.alive_until
@@ -144,22 +143,22 @@ export class LogClaims {
 
   /** Gives up what this replica reads, so that others need not wait. */
   async release(): Promise<void> {
-    await this.statements.query('logs.release', 'DELETE FROM log_reader WHERE id = $1', [this.readerId]);
+    await this.statements.query('DELETE FROM log_reader WHERE id = $1', [this.readerId]);
   }
 
   /** Runs to read that no replica reads, but for sources that are read here already. */
   async claimRuns(reading: readonly number[]): Promise<Claimed[]> {
     this.letGo(new Set(reading));
     await this.mark();
-    await this.statements.query('logs.sources', newSources, []);
+    await this.statements.query(newSources, []);
     const nowMs = performance.now();
     const isAll = nowMs < this.allUntilMs || nowMs >= this.nextAllMs;
     // Until one has succeeded.
     if (isAll) this.nextAllMs = -Infinity;
     const values = [this.readerId, reading, [...this.again]];
     const rows = isAll
-      ? await this.statements.query<ClaimedRow>('logs.claim-any-runs', claimAnyRuns, values)
-      : await this.statements.query<ClaimedRow>('logs.claim-runs', claimNewRuns, values);
+      ? await this.statements.query<ClaimedRow>(claimAnyRuns, values)
+      : await this.statements.query<ClaimedRow>(claimNewRuns, values);
     if (isAll) this.nextAllMs = nowMs + allMs;
     if (isAll && rows.length > 0) this.allUntilMs = nowMs + settleMs;
     const claimed = rows.map(claimedOf);
@@ -190,7 +189,7 @@ export class LogClaims {
     if (this.unmarked.size === 0) return;
     const claimed = [...this.unmarked].flatMap((no) => this.held.get(no) ?? []);
     const values = [claimed.map(({ podId }) => podId), claimed.map(({ run }) => run)];
-    const marked = await this.statements.query<{ pod_id: string; run: number }>('logs.mark-runs', markClaimed, values);
+    const marked = await this.statements.query<{ pod_id: string; run: number }>(markClaimed, values);
     const runs = new Set(marked.map(({ pod_id, run }) => `${pod_id} ${run}`));
     for (const { podId, run, source } of claimed) if (runs.has(`${podId} ${run}`)) this.unmarked.delete(source.no);
   }
@@ -200,13 +199,9 @@ export class LogClaims {
    * already.
    */
   async claimPlatformLines(storing: readonly number[]): Promise<(Claimed & { written: PlatformLine[] })[]> {
-    const rows = await this.statements.query<ClaimedRow>('logs.claim-platform', claimPlatform, [
-      this.readerId,
-      storing,
-    ]);
+    const rows = await this.statements.query<ClaimedRow>(claimPlatform, [this.readerId, storing]);
     if (rows.length === 0) return [];
     const lines = await this.statements.query<PlatformLine & { pod_id: string }>(
-      'logs.platform-lines',
       'SELECT id::text, pod_id, at, message FROM platform_line WHERE pod_id = ANY ($1::uuid[]) ORDER BY platform_line.id LIMIT 5000',
       [rows.map(({ pod_id }) => pod_id)],
     );
@@ -220,7 +215,6 @@ export class LogClaims {
   /** Whether a run that the cluster does not have is over: then nothing of it can be read any more. */
   async isOver(podId: string, run: number): Promise<boolean> {
     const rows = await this.statements.query<{ is_over: boolean }>(
-      'logs.is-over',
       `WITH over AS (UPDATE pod_run SET is_log_read = true WHERE pod_id = $1 AND run = $2 AND ended_at IS NOT NULL RETURNING pod_id)
        SELECT EXISTS (SELECT FROM over) OR NOT EXISTS (SELECT FROM pod_run WHERE pod_id = $1 AND run = $2 AND NOT is_log_read) AS is_over`,
       [podId, run],

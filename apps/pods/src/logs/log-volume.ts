@@ -51,7 +51,6 @@ export class LogVolume {
 
   private async add(counted: readonly [teamId: string, bytes: number][]): Promise<void> {
     const rows = await this.statements.query<{ team_id: string }>(
-      'logs.volume',
       `WITH old AS (DELETE FROM log_volume WHERE day < (now() AT TIME ZONE 'UTC')::date - 1),
        added AS (
          INSERT INTO log_volume AS volume (team_id, day, bytes)

@@ -78,7 +78,6 @@ export class LogsService {
   private async partsOfTeams({ asked: { team_id, gpuaas_id }, caller, range, from }: Reading): Promise<LogPart[]> {
     const teamIds = await this.teamsOf(team_id, caller);
     const rows = await this.statements.query<{ no: number; team_id: string; gpuaas_id: string }>(
-      'logs.scopes',
       'SELECT no, team_id, gpuaas_id::text FROM log_scope WHERE team_id = ANY ($1::uuid[]) AND ($2::bigint IS NULL OR gpuaas_id = $2) ORDER BY no',
       [teamIds, gpuaas_id ?? null],
     );
@@ -93,7 +92,6 @@ export class LogsService {
 
   private async partsOfPod(podName: string, { asked, caller, range, from }: Reading): Promise<LogPart[]> {
     const [pod] = await this.statements.query<{ pod_id: string; team_id: string; gpuaas_id: string }>(
-      'logs.pod',
       'SELECT pod_id, team_id, gpuaas_id::text FROM pod WHERE pod_name = $1',
       [podName],
     );
@@ -102,7 +100,6 @@ export class LogsService {
     if (asked.team_id !== undefined && asked.team_id !== pod.team_id) throw notFound('pod');
     if (asked.gpuaas_id !== undefined && asked.gpuaas_id !== pod.gpuaas_id) return [];
     const sources = await this.statements.query<{ no: number; scope_no: number; last_ns: string }>(
-      'logs.sources-of-pod',
       'SELECT no, scope_no, last_ns::text FROM log_source WHERE pod_id = $1 ORDER BY no',
       [pod.pod_id],
     );
@@ -137,7 +134,6 @@ export class LogsService {
   private async show(lines: readonly StoredLine[]): Promise<PodLogPage['data']> {
     if (lines.length === 0) return [];
     const rows = await this.statements.query<SourceRow>(
-      'logs.shown-sources',
       `SELECT source.no, pod_name, gpuaas_id::text FROM log_source source JOIN log_scope scope ON scope.no = scope_no
        WHERE source.no = ANY ($1::integer[])`,
       [[...new Set(lines.map(({ sourceNo }) => sourceNo))]],

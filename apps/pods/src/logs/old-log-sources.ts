@@ -48,7 +48,7 @@ export class OldLogSources implements OnApplicationBootstrap, BeforeApplicationS
   /** Looks at the next slice. Resolves with whether there may be more; else the next look begins anew. */
   async removeSome(): Promise<boolean> {
     const values = [this.settings.logRetentionDays, this.lookedUpTo, sliceSize];
-    const [slice] = await this.statements.query<{ last: number | null }>('logs.forget', removal, values);
+    const [slice] = await this.statements.query<{ last: number | null }>(removal, values);
     this.lookedUpTo = slice?.last ?? 0;
     return this.lookedUpTo > 0;
   }

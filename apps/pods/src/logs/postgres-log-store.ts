@@ -73,7 +73,7 @@ export class PostgresLogStore extends LogStore {
 
   override async read(query: LogQuery): Promise<LogPage> {
     if (query.search !== null) return this.#search(query, query.search);
-    const rows = await this.statements.query<LineRow>(`logs.read.${formOf(query)}`, readStatement(query), [
+    const rows = await this.statements.query<LineRow>(readStatement(query), [
       ...rangeOf(query, query.after),
       query.limit,
     ]);
@@ -93,7 +93,7 @@ export class PostgresLogStore extends LogStore {
     let readTo = query.after;
     let step = this.#searchStep;
     do {
-      const rows = await this.statements.query<SearchRow>(`logs.search.${formOf(query)}`, searchStatement(query), [
+      const rows = await this.statements.query<SearchRow>(searchStatement(query), [
         ...rangeOf(query, readTo),
         step,
         search,
@@ -127,11 +127,6 @@ async function insertLines(manager: EntityManager, groups: readonly SourceLines[
       rows.map(({ message }) => message),
     ],
   );
-}
-
-/** There is one statement for each. */
-function formOf({ order, sources }: LogQuery): string {
-  return `${order}.${sources ? 'sources' : 'scopes'}`;
 }
 
 /** $1 to $5: numbers of scopes or sources, from, before, and the position after which lines count. */

@@ -24,7 +24,6 @@ export class GpuServices {
     requestId: string | undefined,
   ): Promise<GpuServiceOfRegion> {
     const [known] = await this.statements.query<GpuServiceOfRegion>(
-      'gpu_services.find',
       `SELECT gpuaas_id, region_id, region_name FROM gpu_service WHERE region_id = $1 AND CASE WHEN $2::bigint IS NULL THEN is_default ELSE gpuaas_id = $2 END`,
       [regionId, gpuaasId ?? null],
     );
@@ -33,7 +32,6 @@ export class GpuServices {
     const context = systemContext('pods', { deadlineMs: patienceMs, ...(requestId !== undefined && { requestId }) });
     const found = await this.rpc.call(gpuServices.find, asked, context);
     await this.statements.query(
-      'gpu_services.keep',
       `INSERT INTO gpu_service (gpuaas_id, region_id, region_name, is_default) VALUES ($1, $2, $3, $4)
        ON CONFLICT (gpuaas_id) DO UPDATE SET is_default = gpu_service.is_default OR excluded.is_default`,
       [found.gpuaas_id, found.region_id, found.region_name, gpuaasId === undefined],

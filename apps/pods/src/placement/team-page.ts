@@ -3,7 +3,6 @@ import { readPage, type Statements } from '@atoll/database';
 
 /** SQL: a table of things of teams, its key, and the column by which a caller narrows the listing. */
 interface Listing {
-  readonly name: string;
   readonly table: string;
   readonly key: string;
   readonly column: string;
@@ -14,7 +13,7 @@ type Asked = PageFromOne & IncludeEnded & { readonly team_id: string };
 /** What a team has, the oldest first; `only` narrows it to one value of the column. What is deleted has ended. */
 export async function readTeamPage(
   statements: Statements,
-  { name, table, key, column }: Listing,
+  { table, key, column }: Listing,
   asked: Asked,
   only: string | undefined,
 ): Promise<{ rows: object[]; pagination: Pagination }> {
@@ -22,7 +21,6 @@ export async function readTeamPage(
   const isWhole = asked.include_ended === 'true';
   const where = `team_id = $1 AND ($2::bigint IS NULL OR ${column} = $2)${isWhole ? '' : ` AND state <> 'deleted'`}`;
   const { total, rows } = await readPage(statements, {
-    name: `${name}.${isWhole}`,
     count: `SELECT count(*)::int FROM ${table} WHERE ${where}`,
     rows: `SELECT * FROM ${table} WHERE ${where} ORDER BY created_at, ${key} LIMIT $3 OFFSET $4`,
     order: `created_at, ${key}`,

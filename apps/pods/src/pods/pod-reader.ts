@@ -24,7 +24,7 @@ export class PodReader {
   async list(asked: ListPods, { caller }: CallContext): Promise<PodPage> {
     requirePermission(caller, asked.team_id, 'readTeam');
     await this.teams.team(asked.team_id);
-    const listing = { name: 'pods.list', table: 'pod', key: 'pod_id', column: 'subscription_id' };
+    const listing = { table: 'pod', key: 'pod_id', column: 'subscription_id' };
     const { rows, pagination } = await readTeamPage(this.statements, listing, asked, asked.subscription_id);
     return { data: rows.map((raw) => podView(this.pods.rowOf(raw))), pagination };
   }
@@ -34,11 +34,9 @@ export class PodReader {
    * exist.
    */
   async find(podName: string, caller: Caller, permission: Permission): Promise<PodEntity> {
-    const [raw] = await this.statements.query(
-      'pods.find',
-      `SELECT * FROM pod WHERE pod_name = $1 AND state <> 'deleted'`,
-      [podName],
-    );
+    const [raw] = await this.statements.query(`SELECT * FROM pod WHERE pod_name = $1 AND state <> 'deleted'`, [
+      podName,
+    ]);
     if (!raw) throw notFound('pod');
     const pod = this.pods.rowOf(raw);
     requirePermission(caller, pod.teamId, permission, 'pod');

@@ -79,15 +79,7 @@ export class KeptLogIns extends LogInTrail implements OnApplicationBootstrap, On
 
   async began({ podId, podName, teamId, userId, fingerprint }: Admission, address: string): Promise<string> {
     const logInId = newId();
-    await this.statements.query('ssh.log-in.began', insertion, [
-      logInId,
-      podId,
-      podName,
-      teamId,
-      userId,
-      fingerprint,
-      address,
-    ]);
+    await this.statements.query(insertion, [logInId, podId, podName, teamId, userId, fingerprint, address]);
     this.#open.add(logInId);
     return logInId;
   }
@@ -108,9 +100,9 @@ export class KeptLogIns extends LogInTrail implements OnApplicationBootstrap, On
   async keepUp(): Promise<void> {
     await this.#writeEnds();
     try {
-      if (this.#open.size > 0) await this.statements.query('ssh.log-in.seen', sight, [[...this.#open]]);
+      if (this.#open.size > 0) await this.statements.query(sight, [[...this.#open]]);
       for (let lost = atOnce; lost === atOnce && !this.#isStopping;) {
-        ({ length: lost } = await this.statements.query('ssh.log-in.lost', losses, [lostSeconds, atOnce]));
+        ({ length: lost } = await this.statements.query(losses, [lostSeconds, atOnce]));
       }
     } catch (error) {
       this.#logger.warn(`Cannot record which log-ins are open; retrying: ${messageOf(error)}`);
@@ -128,7 +120,7 @@ export class KeptLogIns extends LogInTrail implements OnApplicationBootstrap, On
         const ends = [...this.#ends].slice(0, atOnce);
         const [nowMs, ids, reasons] = [Date.now(), ends.map(([id]) => id), ends.map(([, { reason }]) => reason)];
         const ages = ends.map(([, { atMs }]) => Math.max(0, nowMs - atMs));
-        await this.statements.query('ssh.log-in.ended', endings, [ids, ages, reasons]);
+        await this.statements.query(endings, [ids, ages, reasons]);
         for (const id of ids) this.#ends.delete(id);
       }
     } catch (error) {
@@ -140,10 +132,7 @@ export class KeptLogIns extends LogInTrail implements OnApplicationBootstrap, On
   async forgetOld(): Promise<void> {
     try {
       for (let removed = atOnce; removed === atOnce && !this.#isStopping;) {
-        ({ length: removed } = await this.statements.query('ssh.log-in.forget', removal, [
-          this.settings.logInRetentionDays,
-          atOnce,
-        ]));
+        ({ length: removed } = await this.statements.query(removal, [this.settings.logInRetentionDays, atOnce]));
       }
     } catch (error) {
       this.#logger.warn(`Cannot remove old log-ins; retrying: ${messageOf(error)}`);

@@ -53,7 +53,7 @@ export class PodAdmissionControl extends AdmissionControl {
   }
 
   async admit(podName: string, fingerprint: string): Promise<Admission | null> {
-    return this.#admitOneOf(await this.statements.query<Holder>('ssh.holders', holdersQuery, [podName, fingerprint]), {
+    return this.#admitOneOf(await this.statements.query<Holder>(holdersQuery, [podName, fingerprint]), {
       podName,
       fingerprint,
       credential: null,
@@ -61,7 +61,7 @@ export class PodAdmissionControl extends AdmissionControl {
   }
 
   async admitUser(podName: string, userId: string, credential: CallerCredential): Promise<Admission | null> {
-    const found = await this.statements.query<Holder>('terminals.user', userQuery, [podName, userId]);
+    const found = await this.statements.query<Holder>(userQuery, [podName, userId]);
     return this.#admitOneOf(found, { podName, fingerprint: null, credential });
   }
 
@@ -121,13 +121,13 @@ export class PodAdmissionControl extends AdmissionControl {
 
   async #keys(ids: readonly string[]): Promise<ReadonlySet<string>> {
     const query = 'SELECT ssh_key_id FROM ssh_key WHERE ssh_key_id = ANY ($1::uuid[])';
-    const rows = await this.statements.query<{ ssh_key_id: string }>('ssh.keys-there', query, [ids]);
+    const rows = await this.statements.query<{ ssh_key_id: string }>(query, [ids]);
     return new Set(rows.map(({ ssh_key_id }) => ssh_key_id));
   }
 
   async #runs(podIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
     const query = `SELECT pod_id, run FROM pod WHERE pod_id = ANY ($1::uuid[]) AND state = 'running'`;
-    const rows = await this.statements.query<{ pod_id: string; run: number }>('ssh.runs-there', query, [podIds]);
+    const rows = await this.statements.query<{ pod_id: string; run: number }>(query, [podIds]);
     return new Map(rows.map(({ pod_id, run }) => [pod_id, run]));
   }
 

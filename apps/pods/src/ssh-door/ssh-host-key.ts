@@ -16,22 +16,16 @@ export class SshHostKey {
     const known = await this.#find();
     if (known !== null) return known;
     const { privateKey: made } = generateKeyPair();
-    await this.statements.query(
-      'ssh.host-key.make',
-      'INSERT INTO ssh_host_key (id, sealed) VALUES (1, $1) ON CONFLICT DO NOTHING',
-      [this.sealer.seal(made, hostKeyPurpose)],
-    );
+    await this.statements.query('INSERT INTO ssh_host_key (id, sealed) VALUES (1, $1) ON CONFLICT DO NOTHING', [
+      this.sealer.seal(made, hostKeyPurpose),
+    ]);
     const kept = await this.#find();
     if (kept === null) throw new Error('The SSH host key was not stored.');
     return kept;
   }
 
   async #find(): Promise<string | null> {
-    const [row] = await this.statements.query<{ sealed: string }>(
-      'ssh.host-key.find',
-      'SELECT sealed FROM ssh_host_key WHERE id = $1',
-      [1],
-    );
+    const [row] = await this.statements.query<{ sealed: string }>('SELECT sealed FROM ssh_host_key WHERE id = $1', [1]);
     return row ? this.sealer.open(row.sealed, hostKeyPurpose).toString() : null;
   }
 }

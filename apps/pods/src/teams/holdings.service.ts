@@ -12,7 +12,6 @@ export class HoldingsService {
   async ofTeam({ team_id }: HoldingTeam, { caller }: CallContext): Promise<TeamPodHoldings> {
     requireService(caller);
     const regions = await this.statements.query<Omit<RegionalPodHoldings, 'storage_in_gb'> & { storage_in_gb: string }>(
-      'holdings.pods',
       `SELECT region_id, max(region_name) AS region_name, sum(pods)::int AS pods, sum(pods_in_use)::int AS pods_in_use,
          sum(vms)::int AS vms, sum(vms_in_use)::int AS vms_in_use,
          sum(volumes)::int AS shared_volumes, sum(size_gb)::bigint AS storage_in_gb
@@ -31,7 +30,6 @@ export class HoldingsService {
   async ofGpuaas({ gpuaas_id }: GpuaasPath, { caller }: CallContext): Promise<ClusterHoldings> {
     requireService(caller);
     const [held] = await this.statements.query<ClusterHoldings>(
-      'holdings.of-gpuaas',
       `SELECT (SELECT count(*)::int FROM vm WHERE gpuaas_id = $1 AND state <> 'deleted') AS vms,
          (SELECT count(*)::int FROM shared_volume WHERE gpuaas_id = $1 AND state <> 'deleted') AS shared_volumes`,
       [gpuaas_id],

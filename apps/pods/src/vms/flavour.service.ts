@@ -34,7 +34,6 @@ export class FlavoursService {
   async list(asked: PageFromOne): Promise<FlavourPage> {
     const { page, limit, offset } = pageWindow(asked, 1);
     const { total, rows } = await readPage<Row>(this.statements, {
-      name: 'flavours.list',
       count: 'SELECT count(*)::int FROM flavour',
       rows: 'SELECT name, vcpus, memory_gb, created_at FROM flavour ORDER BY created_at, name LIMIT $1 OFFSET $2',
       order: 'created_at, name',
@@ -46,7 +45,7 @@ export class FlavoursService {
   /** Throws `invalid_input` for a name that is none. */
   async find(name: string): Promise<{ vcpus: number; memoryGb: string }> {
     const query = 'SELECT vcpus, memory_gb AS "memoryGb" FROM flavour WHERE name = $1';
-    const [found] = await this.statements.query<{ vcpus: number; memoryGb: string }>('flavours.find', query, [name]);
+    const [found] = await this.statements.query<{ vcpus: number; memoryGb: string }>(query, [name]);
     if (!found)
       throw invalidInput([{ path: 'flavour', code: 'exists', message: 'flavour must be the name of a flavour' }]);
     return found;

@@ -20,7 +20,6 @@ export class VmKeys {
   /** Each as a line of `authorized_keys`, without a comment, sorted. */
   async of(teamId: string): Promise<string[]> {
     const rows = await this.statements.query<{ key: string }>(
-      'vms.keys',
       `SELECT DISTINCT public_key AS key FROM member_role JOIN ssh_key USING (user_id)
        WHERE team_id = $1 AND role = ANY ($2::text[]) ORDER BY key`,
       [teamId, permissions.useResources],

@@ -63,7 +63,7 @@ export class VmsService {
   async list(asked: ListVms, { caller }: CallContext): Promise<VmPage> {
     requirePermission(caller, asked.team_id, 'readTeam');
     await this.teams.team(asked.team_id);
-    const listing = { name: 'vms.list', table: 'vm', key: 'instance_id', column: 'region_id' };
+    const listing = { table: 'vm', key: 'instance_id', column: 'region_id' };
     const { rows, pagination } = await readTeamPage(this.statements, listing, asked, asked.region_id);
     return { data: rows.map((raw) => vmView(this.steps.rowOf(raw))), pagination };
   }
@@ -152,7 +152,7 @@ export class VmsService {
    */
   private async find(instanceId: string, caller: Caller, permission: Permission): Promise<VmEntity> {
     const query = `SELECT * FROM vm WHERE instance_id = $1 AND state <> 'deleted'`;
-    const [raw] = await this.statements.query('vms.find', query, [instanceId]);
+    const [raw] = await this.statements.query(query, [instanceId]);
     if (!raw) throw notFound('VM');
     const vm = this.steps.rowOf(raw);
     requirePermission(caller, vm.teamId, permission, 'VM');

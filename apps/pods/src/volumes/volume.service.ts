@@ -62,7 +62,7 @@ export class VolumesService {
   async list(asked: ListSharedVolumes, { caller }: CallContext): Promise<SharedVolumePage> {
     requirePermission(caller, asked.team_id, 'readTeam');
     await this.teams.team(asked.team_id);
-    const listing = { name: 'volumes.list', table: 'shared_volume', key: 'volume_id', column: 'region_id' };
+    const listing = { table: 'shared_volume', key: 'volume_id', column: 'region_id' };
     const { rows, pagination } = await readTeamPage(this.statements, listing, asked, asked.region_id);
     return { data: rows.map((raw) => volumeView(this.steps.rowOf(raw))), pagination };
   }
@@ -107,7 +107,7 @@ export class VolumesService {
    */
   private async find(volumeId: string, caller: Caller, permission: Permission): Promise<VolumeEntity> {
     const query = `SELECT * FROM shared_volume WHERE volume_id = $1 AND state <> 'deleted'`;
-    const [raw] = await this.statements.query('volumes.find', query, [volumeId]);
+    const [raw] = await this.statements.query(query, [volumeId]);
     if (!raw) throw notFound('shared volume');
     const volume = this.steps.rowOf(raw);
     requirePermission(caller, volume.teamId, permission, 'shared volume');

@@ -35,9 +35,7 @@ export class CredentialsService {
 
   async verify({ digest }: KeyDigest, { caller }: CallContext): Promise<Credential> {
     if (caller.kind !== 'system') throw new AppError('forbidden', 'Only the gateway may call this.');
-    const [row] = await this.statements.query<CredentialRow>('credentials.verify', credentialQuery, [
-      Buffer.from(digest, 'hex'),
-    ]);
+    const [row] = await this.statements.query<CredentialRow>(credentialQuery, [Buffer.from(digest, 'hex')]);
     const isMembership = row?.team_id != null;
     if (!row || (isMembership && row.teams.length === 0))
       throw new AppError('unauthenticated', 'The API key is not known, or was revoked.');

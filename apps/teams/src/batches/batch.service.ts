@@ -46,7 +46,7 @@ export class BatchesService {
 
   async names({ team_id = nilId }: TeamsNamedAfter, { caller }: CallContext): Promise<NamedTeams> {
     requirePlatformAdmin(caller);
-    return { teams: await this.statements.query<NamedTeam>('batches.names', namesQuery, [team_id]) };
+    return { teams: await this.statements.query<NamedTeam>(namesQuery, [team_id]) };
   }
 
   async findMembers(
@@ -58,7 +58,6 @@ export class BatchesService {
     const isManager = isPlatformAdmin(caller) || managers.includes(roleOf(caller, team_id) ?? 'viewer');
     const values = [team_id, search, limit, page, isManager];
     const [row] = await this.statements.query<PageRow<FoundMember> & { page: number; is_team: boolean }>(
-      'batches.find_members',
       findMembersQuery,
       values,
     );
@@ -69,11 +68,7 @@ export class BatchesService {
   async workspaces({ workspace_ids }: FindWorkspaces, { caller }: CallContext): Promise<FoundWorkspaces> {
     const values = [workspace_ids, teamsThatAllow(caller, 'readTeam')];
     return {
-      workspaces: await this.statements.query<FoundWorkspaces['workspaces'][number]>(
-        'batches.workspaces',
-        workspacesQuery,
-        values,
-      ),
+      workspaces: await this.statements.query<FoundWorkspaces['workspaces'][number]>(workspacesQuery, values),
     };
   }
 
@@ -88,11 +83,7 @@ export class BatchesService {
   }
 
   private async wasDeleted({ team_id }: TeamPath): Promise<boolean> {
-    const rows = await this.statements.query(
-      'batches.was_deleted',
-      'SELECT FROM team WHERE id = $1 AND deleted_at IS NOT NULL',
-      [team_id],
-    );
+    const rows = await this.statements.query('SELECT FROM team WHERE id = $1 AND deleted_at IS NOT NULL', [team_id]);
     return rows.length > 0;
   }
 }

@@ -40,16 +40,13 @@ export class ImagePoliciesService {
   async list(asked: PageFromOne, { caller }: CallContext): Promise<ImagePolicyPage> {
     requirePlatformAdmin(caller);
     const { page, limit, offset } = pageWindow(asked, 1);
-    const [row] = await this.statements.query<PageRow<ImagePolicy>>('image_policies.list', policyPageQuery, [
-      limit,
-      offset,
-    ]);
+    const [row] = await this.statements.query<PageRow<ImagePolicy>>(policyPageQuery, [limit, offset]);
     return { data: row?.data ?? [], pagination: { page, limit, total: row?.total ?? 0 } };
   }
 
   async get({ id }: ImagePolicyPath, { caller }: CallContext): Promise<ImagePolicy> {
     requirePlatformAdmin(caller);
-    const [row] = await this.statements.query<{ policy: ImagePolicy }>('image_policies.get', policyQuery, [id]);
+    const [row] = await this.statements.query<{ policy: ImagePolicy }>(policyQuery, [id]);
     if (!row) throw notFound('image policy');
     return row.policy;
   }

@@ -24,11 +24,7 @@ export class TeamImagesService {
     requirePermission(caller, team_id, 'readTeam');
     const window = windowIfLimited(asked);
     const values = [team_id, window?.limit ?? null, window?.offset ?? 0];
-    const [row] = await this.statements.query<PageRow<ImageObject>>(
-      'image_policies.team_images',
-      teamImagesQuery,
-      values,
-    );
+    const [row] = await this.statements.query<PageRow<ImageObject>>(teamImagesQuery, values);
     if (!row) throw notFound('team');
     return allOrPage(row.data, window, row.total);
   }
@@ -44,11 +40,9 @@ export class TeamImagesService {
     if (isAtMetadataService(asked))
       throw invalidField('image', 'isRegistry', 'must not name the metadata service of a cloud as its registry');
     requirePermission(caller, team_id, 'readTeam');
-    const [policy] = await this.statements.query<{ is_default: boolean; references: string[] }>(
-      'image_policies.check',
-      teamPolicyQuery,
-      [team_id],
-    );
+    const [policy] = await this.statements.query<{ is_default: boolean; references: string[] }>(teamPolicyQuery, [
+      team_id,
+    ]);
     if (!policy) throw notFound('team');
     const covers = (reference: string): boolean => {
       const allowed = parseImageReference(reference);

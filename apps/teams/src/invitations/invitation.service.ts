@@ -52,7 +52,6 @@ export class InvitationsService {
     requirePermission(caller, team_id, 'manageTeam');
     const window = windowIfLimited(asked);
     const { total, rows } = await readPage<Invitation>(this.statements, {
-      name: 'invitations.list',
       count: `SELECT count(*)::int FROM (${listQuery}) invitation`,
       rows: `${listQuery} ORDER BY m.created_at, m.id LIMIT $2 OFFSET $3`,
       order: 'created_at, id',
@@ -102,11 +101,7 @@ export class InvitationsService {
 
   /** Only the operator may ask for a team that is not there. */
   private async requireTeam(teamId: string): Promise<void> {
-    const found = await this.statements.query(
-      'invitations.team',
-      'SELECT FROM team WHERE id = $1 AND deleted_at IS NULL',
-      [teamId],
-    );
+    const found = await this.statements.query('SELECT FROM team WHERE id = $1 AND deleted_at IS NULL', [teamId]);
     if (found.length === 0) throw notFound('team');
   }
 }

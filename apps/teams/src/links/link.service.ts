@@ -140,7 +140,7 @@ export class LinksService {
 
   private async find(token: string): Promise<{ id: string; link: FoundLink }> {
     const id = this.links.read(token);
-    const [link] = id === undefined ? [] : await this.statements.query<FoundLink>('links.find', linkQuery, [id]);
+    const [link] = id === undefined ? [] : await this.statements.query<FoundLink>(linkQuery, [id]);
     if (id === undefined || !link || (link.team_id !== null && !link.is_team_there)) throw notGood();
     return { id, link };
   }

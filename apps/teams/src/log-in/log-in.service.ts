@@ -38,7 +38,7 @@ export class LogInService {
 
   async logIn({ email, password, ...origin }: LogInFrom, context: CallContext): Promise<OpenedSession> {
     requireGateway(context);
-    const [account] = await this.statements.query<Account>('logIn.account', accountQuery, [email, origin.network]);
+    const [account] = await this.statements.query<Account>(accountQuery, [email, origin.network]);
     if (!account) throw new Error('The account query answered no row.');
     // A network from which the user has logged in counts by itself: whoever tries from elsewhere cannot shut its users
     // out.

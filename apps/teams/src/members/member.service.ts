@@ -67,11 +67,7 @@ export class MembersService {
   async list({ team_id, ...asked }: ListMembers, { caller }: CallContext): Promise<MemberPage> {
     requirePermission(caller, team_id, 'readTeam');
     const { page, limit, offset } = pageWindow(asked, 0);
-    const [row] = await this.statements.query<PageRow<TeamMember>>('members.list', memberPageQuery, [
-      limit,
-      offset,
-      team_id,
-    ]);
+    const [row] = await this.statements.query<PageRow<TeamMember>>(memberPageQuery, [limit, offset, team_id]);
     // A team has an owner as long as it is one.
     if (!row?.total) throw notFound('team');
     return { data: row.data, pagination: { page, limit, total: row.total } };

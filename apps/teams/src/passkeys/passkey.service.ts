@@ -67,7 +67,7 @@ export class PasskeysService {
   async list({ caller }: CallContext): Promise<PasskeyList> {
     const { userId } = requireOwnUser(caller, 'see the passkeys of its user');
     const query = `SELECT ${viewOf('p')} FROM passkey p WHERE p.user_id = $1 ORDER BY p.created_at, p.id`;
-    return { data: await this.statements.query<Passkey>('passkeys.list', query, [userId]) };
+    return { data: await this.statements.query<Passkey>(query, [userId]) };
   }
 
   async begin({ caller: called }: CallContext): Promise<PasskeyOptions> {
@@ -176,7 +176,6 @@ export class PasskeysService {
     const response = read<AuthenticationResponseJSON>(credential);
     if (!response) throw notGood();
     const [known] = await this.statements.query<KnownPasskey>(
-      'passkeys.find',
       'SELECT id, user_id, credential_id, public_key, counter FROM passkey WHERE credential_id = $1',
       [String(response.id)],
     );

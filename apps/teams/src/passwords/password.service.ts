@@ -33,11 +33,9 @@ export class PasswordsService {
     refuseCommon(chosen, 'new');
     const caller = requireOwnUser(context.caller, 'change the password of its user');
     const { userId, credential } = caller;
-    const [row] = await this.statements.query<{ hash: string }>(
-      'passwords.find',
-      'SELECT hash FROM password WHERE user_id = $1',
-      [userId],
-    );
+    const [row] = await this.statements.query<{ hash: string }>('SELECT hash FROM password WHERE user_id = $1', [
+      userId,
+    ]);
     if (!row) throw new AppError('conflict', 'You have no password yet. Set the first one with a one-time link.');
     const giveBack = await this.tries.take(userId, 'logged in');
     if (!(await this.hashes.matches(current, row.hash))) throw isWrong();

@@ -85,7 +85,7 @@ export class SecondFactorsService {
     const { id: userId, generation: lastMinute = 0 } = this.tickets.read(named) ?? {};
     if (userId !== undefined && lastMinute > minuteNow()) {
       const asked = 'SELECT hash FROM password WHERE user_id = $1';
-      const [row] = await this.statements.query<{ hash: string }>('secondFactors.password', asked, [userId]);
+      const [row] = await this.statements.query<{ hash: string }>(asked, [userId]);
       const expected = row && this.boundTo(named, row.hash);
       const given = Buffer.from(bound, 'base64url');
       if (row && expected?.length === given.length && timingSafeEqual(expected, given))
@@ -121,7 +121,7 @@ export class SecondFactorsService {
     const caller = requireOwnUser(context.caller, 'add a second factor');
     const { userId } = caller;
     const begun = 'SELECT FROM second_factor WHERE user_id = $1 AND NOT is_confirmed';
-    if ((await this.statements.query('secondFactors.begun', begun, [userId])).length === 0) {
+    if ((await this.statements.query(begun, [userId])).length === 0) {
       throw new AppError(
         'conflict',
         'There is no second factor to confirm. Begin with POST /user/second-factor/begin.',
@@ -164,7 +164,7 @@ export class SecondFactorsService {
 
   private async has(userId: string): Promise<boolean> {
     const asked = 'SELECT FROM second_factor WHERE user_id = $1 AND is_confirmed';
-    return (await this.statements.query('secondFactors.has', asked, [userId])).length > 0;
+    return (await this.statements.query(asked, [userId])).length > 0;
   }
 
   /**

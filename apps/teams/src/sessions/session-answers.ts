@@ -35,9 +35,9 @@ export class SessionAnswers {
   /** As the profile shows the user to this session. */
   private async userOf(id: string): Promise<User | undefined> {
     const asked = `SELECT ${confinement} AS team_id FROM "user" u WHERE u.id = $1`;
-    const [confined] = await this.statements.query<{ team_id: string | null }>('sessions.confinement', asked, [id]);
+    const [confined] = await this.statements.query<{ team_id: string | null }>(asked, [id]);
     const teams = confined?.team_id == null ? null : [confined.team_id];
-    const [row] = await this.statements.query<{ user: User }>('users.profile', userQuery, [id, teams, true]);
+    const [row] = await this.statements.query<{ user: User }>(userQuery, [id, teams, true]);
     return row?.user;
   }
 }

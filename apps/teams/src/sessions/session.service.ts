@@ -163,20 +163,14 @@ export class SessionsService {
   async verify({ id }: SessionPath, context: CallContext): Promise<SessionCredential> {
     requireGateway(context);
     const isFactorRequired = this.settings.operatorSecondFactor === 'required';
-    const [found] = await this.reserved.query<SessionCredential>('sessions.verify', credentialQuery, [
-      id,
-      isFactorRequired,
-    ]);
+    const [found] = await this.reserved.query<SessionCredential>(credentialQuery, [id, isFactorRequired]);
     if (!found) throw sessionEnded();
     return found;
   }
 
   async list({ caller }: CallContext): Promise<SessionList> {
     const { userId, credential } = requireOwnUser(caller, 'see the sessions of its user');
-    const data = await this.statements.query<SessionList['data'][number]>('sessions.list', listQuery, [
-      userId,
-      credential.id,
-    ]);
+    const data = await this.statements.query<SessionList['data'][number]>(listQuery, [userId, credential.id]);
     return { data };
   }
 
@@ -195,7 +189,7 @@ export class SessionsService {
       return {};
     }
     requirePlatformAdmin(context.caller);
-    const [user] = await this.statements.query('sessions.user', 'SELECT FROM "user" WHERE id = $1', [user_id]);
+    const [user] = await this.statements.query('SELECT FROM "user" WHERE id = $1', [user_id]);
     if (!user) throw notFound('user');
     await this.endWhere('user_id = $2', [user_id], 'ended_by_operator', context);
     return {};

@@ -39,7 +39,7 @@ export class SsoMemberships {
     for (const { value, team_id, role } of mapping.grants)
       if (values.includes(value) && !wanted.has(team_id)) wanted.set(team_id, role);
     const query = 'SELECT team_id FROM membership WHERE user_id = $1 AND sso_provider = $2';
-    const made = await this.statements.query<{ team_id: string }>('sso.memberships', query, [userId, provider]);
+    const made = await this.statements.query<{ team_id: string }>(query, [userId, provider]);
     // What is taken back makes room for what is given.
     for (const teamId of new Set([...made.map(({ team_id }) => team_id), ...wanted.keys()])) {
       try {

@@ -56,14 +56,11 @@ export class DeletedTeams implements OnApplicationBootstrap, BeforeApplicationSh
 
   /** Removes one batch. Resolves with whether there may be more. */
   async removeSome(): Promise<boolean> {
-    const teams = await this.statements.query<DeletedTeam>('deleted-teams.next', nextTeams, [
-      this.last.deleted_at,
-      this.last.id,
-    ]);
+    const teams = await this.statements.query<DeletedTeam>(nextTeams, [this.last.deleted_at, this.last.id]);
     const batch = [teams.map(({ id }) => id), batchSize];
-    const keys = await this.statements.query('deleted-teams.keys', keyRemoval, batch);
+    const keys = await this.statements.query(keyRemoval, batch);
     if (keys.length === batchSize) return true;
-    const members = await this.statements.query('deleted-teams.members', memberRemoval, batch);
+    const members = await this.statements.query(memberRemoval, batch);
     if (members.length === batchSize) return true;
     this.last = teams.at(-1) ?? this.last;
     return teams.length === teamsPerLook;

@@ -40,9 +40,7 @@ export class ResourceOverviewService {
 
   async get({ team_id }: TeamPath, context: CallContext): Promise<ResourceOverview> {
     requirePermission(context.caller, team_id, 'readTeam');
-    const found = await this.statements.query('teams.exists', 'SELECT FROM team WHERE id = $1 AND deleted_at IS NULL', [
-      team_id,
-    ]);
+    const found = await this.statements.query('SELECT FROM team WHERE id = $1 AND deleted_at IS NULL', [team_id]);
     if (found.length === 0) throw notFound('team');
     const [gpus, pods] = await Promise.all([
       this.ask(gpuHoldings.ofTeam, { team_id }, context),

@@ -67,11 +67,7 @@ export class TeamDirectoryService {
   async page({ team_id = nilId, workspace_id = nilId }: TeamsAfter, { caller }: CallContext): Promise<TeamUpdates> {
     requireService(caller);
     // One more than the page, which tells whether the last team's workspaces go on.
-    const rows = await this.statements.query<DirectoryRow>('directory.page', pageQuery, [
-      team_id,
-      workspace_id,
-      pageSize + 1,
-    ]);
+    const rows = await this.statements.query<DirectoryRow>(pageQuery, [team_id, workspace_id, pageSize + 1]);
     const updates = updatesOf(rows.slice(0, pageSize));
     const continued = new Set([team_id, rows[pageSize]?.team_id]);
     const pieces = Map.groupBy(updates, (update) => update.team_id);
@@ -89,13 +85,13 @@ export class TeamDirectoryService {
   ): Promise<TeamUpdates> {
     requireService(caller);
     const values = [team_ids, workspace_ids, within_team_ids ?? null];
-    return { updates: updatesOf(await this.statements.query<DirectoryRow>('directory.look-up', lookUpQuery, values)) };
+    return { updates: updatesOf(await this.statements.query<DirectoryRow>(lookUpQuery, values)) };
   }
 
   async roles({ members }: LookUpRoles, { caller }: CallContext): Promise<RolesInTeams> {
     requireService(caller);
     const values = [members.map(({ user_id }) => user_id), members.map(({ team_id }) => team_id)];
-    return { members: await this.statements.query<RoleInTeam>('directory.roles', rolesQuery, values) };
+    return { members: await this.statements.query<RoleInTeam>(rolesQuery, values) };
   }
 
   async liveCredentials({ credentials }: HeldCredentials, { caller }: CallContext): Promise<LiveCredentials> {
@@ -104,7 +100,7 @@ export class TeamDirectoryService {
       credentials.flatMap(({ kind, id }) => (kind === wanted ? [id] : []));
     const values = [ids('key'), ids('session')];
     return {
-      credentials: await this.statements.query<LiveCredential>('directory.credentials', liveCredentialsQuery, values),
+      credentials: await this.statements.query<LiveCredential>(liveCredentialsQuery, values),
     };
   }
 }

@@ -36,7 +36,7 @@ export class TeamsService {
 
   async get({ team_id }: TeamPath, { caller }: CallContext): Promise<Team> {
     requirePermission(caller, team_id, 'readTeam');
-    const [row] = await this.statements.query<{ team: Team }>('teams.get', teamQuery, [team_id]);
+    const [row] = await this.statements.query<{ team: Team }>(teamQuery, [team_id]);
     if (!row) throw notFound('team');
     return row.team;
   }
@@ -46,8 +46,8 @@ export class TeamsService {
     const teamIds = teamsThatAllow(caller, 'readTeam');
     const [row] =
       teamIds === null
-        ? await this.statements.query<PageRow<Team>>('teams.list_all', allTeamsQuery, [limit, offset])
-        : await this.statements.query<PageRow<Team>>('teams.list_own', ownTeamsQuery, [limit, offset, teamIds]);
+        ? await this.statements.query<PageRow<Team>>(allTeamsQuery, [limit, offset])
+        : await this.statements.query<PageRow<Team>>(ownTeamsQuery, [limit, offset, teamIds]);
     return { data: row?.data ?? [], pagination: { page, limit, total: row?.total ?? 0 } };
   }
 

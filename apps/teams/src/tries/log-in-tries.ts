@@ -41,7 +41,7 @@ export class LogInTries {
    */
   async take(account: string, from: string): Promise<() => Promise<unknown>> {
     if (await this.hasOne(account, from))
-      return () => this.statements.query('tries.giveBack', giveBackQuery, [this.idOf(account, from), this.refillMs]);
+      return () => this.statements.query(giveBackQuery, [this.idOf(account, from), this.refillMs]);
     throw new AppError('too_many_requests', 'Too many requests. Please try again later.', {
       retryAfterSeconds: Math.ceil(this.refillMs / 1000),
     });
@@ -67,11 +67,7 @@ export class LogInTries {
   }
 
   private async takeOf(account: string, from: string, refillMs: number, capacityMs: number): Promise<boolean> {
-    const taken = await this.statements.query('tries.take', takeQuery, [
-      this.idOf(account, from),
-      refillMs,
-      capacityMs,
-    ]);
+    const taken = await this.statements.query(takeQuery, [this.idOf(account, from), refillMs, capacityMs]);
     return taken.length > 0;
   }
 

@@ -18,7 +18,7 @@ export class Timezones {
 
   private async load(): Promise<ReadonlySet<string>> {
     try {
-      const rows = await this.statements.query<{ name: string }>('timezones', 'SELECT name FROM pg_timezone_names', []);
+      const rows = await this.statements.query<{ name: string }>('SELECT name FROM pg_timezone_names', []);
       return new Set(rows.map(({ name }) => name));
     } catch (error) {
       this.names = undefined;

@@ -33,7 +33,7 @@ export class UsersService {
   ) {}
 
   async profile({ caller }: CallContext): Promise<User> {
-    const [row] = await this.statements.query<{ user: User }>('users.profile', userQuery, seenBy(requireUser(caller)));
+    const [row] = await this.statements.query<{ user: User }>(userQuery, seenBy(requireUser(caller)));
     if (!row) throw notFound('user');
     return row.user;
   }

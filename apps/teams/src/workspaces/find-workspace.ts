@@ -8,11 +8,7 @@ import { WorkspaceEntity } from '../model/workspace.entity.js';
  * team's, the same statement is executed and the same words refuse.
  */
 export async function teamOfWorkspace(statements: Statements, id: string, { caller }: CallContext): Promise<string> {
-  const [row] = await statements.query<{ team_id: string }>(
-    'workspaces.team',
-    'SELECT team_id FROM workspace WHERE id = $1',
-    [id],
-  );
+  const [row] = await statements.query<{ team_id: string }>('SELECT team_id FROM workspace WHERE id = $1', [id]);
   if (!row) throw notFound('workspace');
   requirePermission(caller, row.team_id, 'manageTeam', 'workspace');
   return row.team_id;

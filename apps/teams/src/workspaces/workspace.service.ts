@@ -37,11 +37,7 @@ export class WorkspacesService {
   async list({ team_id, ...asked }: ListWorkspaces, { caller }: CallContext): Promise<WorkspacePage> {
     requirePermission(caller, team_id, 'readTeam');
     const { page, limit, offset } = pageWindow(asked, 0);
-    const [row] = await this.statements.query<PageRow<Workspace>>('workspaces.list', workspacePageQuery, [
-      limit,
-      offset,
-      team_id,
-    ]);
+    const [row] = await this.statements.query<PageRow<Workspace>>(workspacePageQuery, [limit, offset, team_id]);
     // The default workspace cannot be deleted; it is deleted with its team.
     if (!row?.total) throw notFound('team');
     return { data: row.data, pagination: { page, limit, total: row.total } };
