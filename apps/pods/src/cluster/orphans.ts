@@ -16,8 +16,9 @@ type OrphanRow = Pick<ObjectRef, 'kind' | 'id' | 'run'>;
 
 /**
  * Removes what clusters have and no row needs: the pods, VMs, doors and volumes of rows that are deleted, after a
- * grace that gives an operator time where rows were lost. A driver lists objects of this installation alone. A VM and a volume go only where their row says that they
- * are deleted, since their data goes with them; pods and doors go without a row, too.
+ * grace that gives an operator time where rows were lost. A driver lists objects of this installation alone. A VM and a
+ * volume go only where their row says that they are deleted, since their data goes with them; pods and doors go without
+ * a row, too.
  */
 @Injectable()
 export class Orphans extends ClusterRounds {

@@ -14,7 +14,7 @@ import { AdmissionControl, type Admission } from './admission-control.js';
 import { podEnded } from './pod-end.js';
 
 const askMs = 5_000;
-/** OpenConnections who are asked about at once. */
+/** Open connections that are asked about at once. */
 const askAtOnce = 1_000;
 const nobody = '00000000-0000-0000-0000-000000000000';
 /** Who holds the key; with the pod, or nulls where there is none of this name. */
