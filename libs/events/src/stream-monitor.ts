@@ -60,7 +60,7 @@ export class StreamMonitor {
       const [last] = consumers.toSorted((one, other) => undelivered(other) - undelivered(one));
       const furthestBehind = last ? ` Furthest behind: ${last.name}, with ${undelivered(last)} events.` : '';
       this.#logger.warn(
-        `The event stream ${this.stream} is ${Math.round(share * 100)} % full of undelivered events;  ` +
+        `The event stream ${this.stream} is ${Math.round(share * 100)} % full of undelivered events; ` +
           `when it is full, events of all services wait in the outboxes until consumers catch up.${furthestBehind}`,
       );
     } else if (this.#alarm && share < purgeAt) {

@@ -64,7 +64,7 @@ export class BaremetalNodesController {
     200,
     BaremetalNode,
     'Update a bare-metal node',
-    'Changes the credential of the host, whether it accepts new tenants, and how it is cleaned after them. Requires platform_admin.',
+    'Changes the credential or the host key of the host, whether it accepts new tenants, and how it is cleaned after them. Requires platform_admin.',
   )
   updateBaremetalNode(
     @Param() path: BaremetalNodePath,
@@ -79,7 +79,7 @@ export class BaremetalNodesController {
     202,
     BaremetalNode,
     'Check a bare-metal node',
-    'Starts a new check of a host, or cleans it first if its last cleaning failed. The host must be free. Requires platform_admin.',
+    'Starts a new check of a host. If its last cleaning failed, starts to clean it instead. The host must be free. Requires platform_admin.',
   )
   checkBaremetalNode(@Param() path: BaremetalNodePath, @Context() context: CallContext): Promise<BaremetalNode> {
     return this.rpc.call(baremetalNodes.check, path, context);

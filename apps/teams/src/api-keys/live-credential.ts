@@ -55,7 +55,10 @@ export async function requireWholeCredential(
     [caller.userId, operatorSecondFactor === 'required'],
   );
   if (row?.is_required === false) return;
-  throw new AppError('forbidden', 'A team that such a key opens requires a second factor. Add one, or log in with it.');
+  throw new AppError(
+    'forbidden',
+    'A team of yours, or the role of the operator, requires a second factor for such a key. Add one, or log in with it.',
+  );
 }
 
 /** The session, where it is one. */

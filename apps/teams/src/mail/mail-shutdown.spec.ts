@@ -56,7 +56,7 @@ it('a stop does not wait for a mail server that hangs, and the mail is sent by t
   const good = await MailServer.start();
   const next = senderTo(good.url);
   next.onApplicationBootstrap();
-  expect((await good.to(address))[0]?.text).toContain('a new device or place');
+  expect((await good.to(address))[0]?.text).toContain('a network that is new to it');
   await next.onModuleDestroy();
   expect(await fixture.query('SELECT FROM mail WHERE address = $1', [address])).toEqual([]);
   await good.stop();

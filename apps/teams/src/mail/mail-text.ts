@@ -8,7 +8,7 @@ export interface MailText {
 }
 
 const happened: Record<Notice, string> = {
-  new_device: 'Somebody logged in to your account from a new device or place.',
+  new_device: 'Somebody logged in to your account from a network that is new to it.',
   log_ins_slowed:
     'Somebody tried to log in to your account too often, with a wrong password or code. Further tries from there are slowed.',
   password_changed: 'The password of your account was changed.',

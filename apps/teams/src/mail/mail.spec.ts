@@ -195,7 +195,7 @@ describe('mail', () => {
     await errorOf(refresh(fixture, first, elsewhere));
     const mails = (await server.to(person.email, 4)).map(({ text }) => text).join('\n');
     for (const words of [
-      'a new device or place',
+      'a network that is new to it',
       'password of your account was changed',
       'was used twice',
       elsewhere.address,
