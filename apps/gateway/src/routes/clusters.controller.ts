@@ -45,7 +45,7 @@ export class ClustersController {
     200,
     Cluster,
     'Check the cluster of a GPU service',
-    'Checks whether the cluster responds and has what pods need. The check times out after 4 seconds. Requires platform_admin.',
+    'Checks whether the cluster responds and has what pods need. The check of a cluster that hangs times out after 4 seconds. Requires platform_admin.',
   )
   checkCluster(@Param() path: GpuaasPath, @Context() context: CallContext): Promise<Cluster> {
     return this.rpc.call(clusters.check, path, context);

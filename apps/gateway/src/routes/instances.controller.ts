@@ -21,8 +21,9 @@ export class InstancesController {
   @AnswersAllOrPage(
     InstanceList,
     'List instances',
-    'Returns every instance of a team, or of all teams of the caller, pods included; all of them unless `limit` is sent. ' +
-      'Any member of a team may read them. A platform_admin who names no team is answered a page of all there are.',
+    'Returns the instances of a team, or of all teams of the caller, pods included: those that have not ended or, with ' +
+      '`include_ended`, all; in one response unless `limit` is sent. Any member of a team may read them. ' +
+      'A platform_admin who names no team is answered a page of all there are.',
   )
   listInstances(@Query() query: ListInstances, @Context() context: CallContext): Promise<InstanceList | PassedOn> {
     return this.answers.allOrPage(this.rpc, instances.list, query, context);

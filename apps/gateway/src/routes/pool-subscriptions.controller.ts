@@ -89,7 +89,8 @@ export class PoolSubscriptionsController {
   @AnswersAllOrPage(
     SubscriptionList,
     'List the subscriptions of a team',
-    'Returns the subscriptions of a team with their metrics; all of them unless `limit` is sent. Any member of the team may read them.',
+    'Returns the subscriptions of a team with their metrics: those that have not ended or, with `include_ended` or `subscription_id`, all; ' +
+      'in one response unless `limit` is sent. Any member of the team may read them.',
   )
   listTeamSubscriptions(
     @Query() query: ListSubscriptions,

@@ -76,7 +76,7 @@ export class SecondFactorsController {
     200,
     RecoveryCodes,
     'Confirm a second factor',
-    'Confirms the authenticator app with its first code. From then on each log-in needs a code.',
+    'Confirms the authenticator app with its first code. From then on a password log-in needs a code.',
   )
   confirmSecondFactor(@Body() body: SecondFactorCode, @Context() context: CallContext): Promise<RecoveryCodes> {
     return this.rpc.call(secondFactors.confirm, body, context);

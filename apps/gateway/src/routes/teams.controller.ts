@@ -51,7 +51,7 @@ export class TeamsController {
     200,
     ResourceOverview,
     'Get the resources of a team',
-    'Returns what the team holds now, by region. A service that does not respond is listed with status 503. Any member of the team may read it.',
+    'Returns what the team holds now, by region. If a service does not respond, the answer is 503 and names it. Any member of the team may read it.',
   )
   getTeamResources(@Param() path: TeamPath, @Context() context: CallContext): Promise<ResourceOverview> {
     return this.rpc.call(teams.resourceOverview, path, context);

@@ -7,7 +7,7 @@ export const maxPodsPerReading = 500;
 class AskedPod extends PodStart {
   @Flag({
     optional: true,
-    description: 'Whether the subscription is simulated and uses nothing, so that its metrics are simulated too.',
+    description: 'Whether the pod is simulated and idle: simulated figures follow it, measured ones ignore it.',
   })
   is_idle?: boolean;
 }

@@ -28,7 +28,7 @@ export class TeamStanding {
   @OneOf('TeamState', ['active', 'deleting', 'deleted'])
   status!: 'active' | 'deleting' | 'deleted';
 
-  @Uuid({ nullable: true, description: 'Whether it is used for requests that name no workspace.' })
+  @Uuid({ nullable: true, description: 'Id of the workspace for requests that name none.' })
   default_workspace_id!: string | null;
 }
 
