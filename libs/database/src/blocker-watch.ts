@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { withPatience } from '@atoll/waiting';
 import type { QueryRunner } from 'typeorm';
 
 const partingMs = 5_000;
@@ -30,7 +31,7 @@ export class BlockerWatch {
   async stop(): Promise<void> {
     this.ending.abort();
     // A look that has no answer does not hold up a start whose migrations are done.
-    await Promise.race([this.watching, delay(partingMs, undefined, { ref: false })]);
+    await withPatience(this.watching, partingMs, undefined);
   }
 
   private async watch(): Promise<void> {

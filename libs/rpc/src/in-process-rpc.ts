@@ -1,7 +1,7 @@
 import type { BroadcastType, CallContext, Operation } from '@atoll/contracts';
+import { after } from '@atoll/waiting';
 import { remainingMs } from './call-context.js';
 import type { InProcessBus } from './in-process-bus.js';
-import { after } from './patience.js';
 import { RpcClient } from './rpc-client.js';
 import type { Readiness } from './rpc.js';
 import type { Answer } from './rpc-server.js';

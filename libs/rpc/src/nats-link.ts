@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
+import { withPatience } from '@atoll/waiting';
 import {
   connect,
   type ConnectionOptions,
@@ -9,7 +10,6 @@ import {
 } from '@nats-io/transport-node';
 import { parseAddresses } from './nats-address.js';
 import { inboxPrefix } from './nats-inbox.js';
-import { inTime } from './patience.js';
 import type { Readiness } from './rpc.js';
 
 export interface NatsLinkOptions {
@@ -94,7 +94,7 @@ export class NatsLink {
   /** Resolves when connected, or when a start should not wait any longer: then NATS is awaited in the background. */
   async settled(): Promise<void> {
     const { startupWaitMs = 5_000 } = this.options;
-    await inTime(this.#first, startupWaitMs);
+    await withPatience(this.#first, startupWaitMs, undefined);
   }
 
   /**
@@ -136,7 +136,7 @@ export class NatsLink {
    */
   async flush(): Promise<void> {
     const flushed = this.connection?.flush().catch(() => undefined);
-    if (flushed) await inTime(flushed, flushTimeoutMs);
+    if (flushed) await withPatience(flushed, flushTimeoutMs, undefined);
   }
 
   /** Not ready while NATS is away; a frozen server is noticed within 15 s. */

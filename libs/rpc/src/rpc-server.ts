@@ -3,8 +3,8 @@ import { Server, type CustomTransportStrategy, type MessageHandler } from '@nest
 import { isObservable, lastValueFrom } from 'rxjs';
 import { validateWire, type CallContext, type Operation } from '@atoll/contracts';
 import { AppError, isAppError } from '@atoll/errors';
+import { withPatience } from '@atoll/waiting';
 import type { JsonText } from './json.js';
-import { inTime } from './patience.js';
 import type { Readiness } from './rpc.js';
 import { encodeAnswer, internalMessage } from './wire.js';
 
@@ -74,7 +74,8 @@ export abstract class RpcServer extends Server implements CustomTransportStrateg
 
   /** Takes no new requests and waits for those in flight, at most `timeoutMs` (10 s). May be called again. */
   async drain(timeoutMs = defaultDrainMs): Promise<void> {
-    if (await inTime(this.finish(), timeoutMs)) return;
+    const outcome = await withPatience(this.finish(), timeoutMs, 'late' as const);
+    if (outcome !== 'late') return;
     const requests = this.#inFlight === 1 ? '1 request is' : `${this.#inFlight} requests are`;
     this.logger.warn(`${requests} still in flight after ${timeoutMs} ms; stopping without them.`);
   }

@@ -1,6 +1,7 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { withPatience } from '@atoll/waiting';
 import { version } from './version.js';
 
 /**
@@ -15,16 +16,10 @@ export interface ReadinessCheck {
 const checkTimeoutMs = 2_000;
 
 async function reasonOf(check: ReadinessCheck): Promise<string | null> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<string>((resolve) => {
-    timer = setTimeout(() => resolve(`no answer within ${checkTimeoutMs} ms`), checkTimeoutMs);
-  });
   try {
-    return await Promise.race([Promise.resolve(check.check()), timeout]);
+    return await withPatience(Promise.resolve(check.check()), checkTimeoutMs, `no answer within ${checkTimeoutMs} ms`);
   } catch {
     return 'the check itself failed';
-  } finally {
-    clearTimeout(timer);
   }
 }
 

@@ -4,6 +4,7 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { createConnection } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { withPatience } from '@atoll/waiting';
 import { findNatsServer } from './find-nats-server.js';
 import { freePort } from './free-port.js';
 import { makeServerFolder } from './server-folder.js';
@@ -141,7 +142,7 @@ async function greets(port: number): Promise<boolean> {
   const socket = createConnection(port, '127.0.0.1');
   try {
     const greeting = once(socket, 'data').then(() => true);
-    return await Promise.race([greeting, delay(greetingTimeoutMs, false)]);
+    return await withPatience(greeting, greetingTimeoutMs, false);
   } finally {
     socket.destroy();
   }

@@ -5,6 +5,7 @@ import { createConnection } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { withPatience } from '@atoll/waiting';
 import { freePort } from './free-port.js';
 import { baseTree } from './machine.js';
 import { childrenOf, signal } from './process-tree.js';
@@ -119,13 +120,9 @@ function descendantsOf(pid: number): number[] {
 async function listens(port: number, child: ChildProcess): Promise<boolean> {
   while (child.exitCode === null && child.signalCode === null) {
     const socket = createConnection(port, '127.0.0.1');
-    const greeted = await Promise.race([
-      once(socket, 'data').then(() => true),
-      once(socket, 'error').then(() => false),
-      delay(2_000, false, { ref: false }),
-    ]).catch(() => false);
+    const greeting = await withPatience(once(socket, 'data'), 2_000, null).catch(() => null);
     socket.destroy();
-    if (greeted) return true;
+    if (greeting) return true;
     await delay(10);
   }
   return false;

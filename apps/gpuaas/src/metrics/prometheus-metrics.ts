@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { MetricWindow } from '@atoll/contracts/gpuaas';
+import { withPatience } from '@atoll/waiting';
 import { Logger } from '@nestjs/common';
 import { averages, noData, type GpuFigure, type Means } from './averages.js';
 import { courseOf, partsOf, type CoursePart } from './course.js';
@@ -114,10 +114,7 @@ export class PrometheusMetrics extends MetricsSource {
     const isSlow = performance.now() < this.#slowUntilMs;
     const isIdle = this.#queries < (isSlow ? 1 : maxQueries) && parts.some(({ spans }) => spans.length > 0);
     const asked = isIdle ? this.#askCourse(subscription, parts, window, nowMs) : Promise.resolve(null);
-    const abandoned = new AbortController();
-    const late = delay(this.#coursePatienceMs, null, { signal: abandoned.signal }).catch(() => null);
-    const percentOf = await Promise.race([asked, late]);
-    abandoned.abort();
+    const percentOf = await withPatience(asked, this.#coursePatienceMs, null);
     return courseOf(parts, percentOf ?? (() => null));
   }
 
@@ -173,10 +170,7 @@ export class PrometheusMetrics extends MetricsSource {
     }
     if (page.answer !== undefined) return page.answer;
     if (isSlow) return null;
-    const abandoned = new AbortController();
-    const late = delay(this.#patienceMs, 'late' as const, { signal: abandoned.signal });
-    const answer = await Promise.race([page.coming, late.catch(() => 'late' as const)]);
-    abandoned.abort();
+    const answer = await withPatience(page.coming, this.#patienceMs, 'late' as const);
     if (answer !== 'late') return answer;
     this.#slowUntilMs = performance.now() + slowForMs;
     this.#note(`no answer within ${this.#patienceMs} ms`);

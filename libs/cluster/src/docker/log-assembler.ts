@@ -53,10 +53,10 @@ export class LogAssembler {
     return [];
   }
 
-  /** Milliseconds until `flush` has something to give; null: no line is open. */
-  openForMs(nowMs: number): number | null {
+  /** Milliseconds until `flush` has something to give; Infinity where no line is open. */
+  openForMs(nowMs: number): number {
     const began = this.#openLines().map(([, { beganAtMs }]) => beganAtMs);
-    return began.length === 0 ? null : Math.max(0, Math.min(...began) + openLineMs - nowMs);
+    return Math.max(0, Math.min(...began) + openLineMs - nowMs);
   }
 
   /** Lines that have been open for too long; all that are open where the log has ended. */

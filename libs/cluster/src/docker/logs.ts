@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
+import { withPatience } from '@atoll/waiting';
 import { ClusterError } from '../cluster-error.js';
 import type { ObjectRef } from '../objects.js';
 import type { LogBatch, LogLine } from '../observations.js';
@@ -58,7 +59,7 @@ async function* linesOf(body: Readable, assembler: LogAssembler): AsyncGenerator
   let next = chunks.next();
   try {
     for (;;) {
-      const chunk = await within(next, assembler.openForMs(Date.now()));
+      const chunk = await withPatience(next, assembler.openForMs(Date.now()), null);
       if (chunk?.done) return;
       const frames = chunk ? parser.push(chunk.value) : [];
       const lines = frames.flatMap((frame) => assembler.take(frame, Date.now()));
@@ -69,16 +70,5 @@ async function* linesOf(body: Readable, assembler: LogAssembler): AsyncGenerator
   } finally {
     next.catch(() => undefined);
     body.destroy();
-  }
-}
-
-/** null where it takes longer. */
-async function within<T>(work: Promise<T>, ms: number | null): Promise<T | null> {
-  if (ms === null) return work;
-  const timer = new AbortController();
-  try {
-    return await Promise.race([work, delay(ms, null, { signal: timer.signal })]);
-  } finally {
-    timer.abort();
   }
 }

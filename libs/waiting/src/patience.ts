@@ -7,13 +7,14 @@ export function after(timeMs: number, callback: () => void): NodeJS.Timeout {
 }
 
 /**
- * Waits for `work` for at most `timeMs`; false if it was not done by then. Throws any error of `work` within that time.
+ * The outcome of `work`, or `late` where it is not done within `patienceMs`. `work` goes on then, and what it throws is
+ * ignored.
  */
-export async function inTime(work: Promise<unknown>, timeMs: number): Promise<boolean> {
+export async function withPatience<T, Late>(work: Promise<T>, patienceMs: number, late: Late): Promise<T | Late> {
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<boolean>((resolve) => (timer = after(timeMs, () => resolve(false))));
+  const timeout = new Promise<Late>((resolve) => (timer = after(patienceMs, () => resolve(late))));
   try {
-    return await Promise.race([work.then(() => true), late]);
+    return await Promise.race([work, timeout]);
   } finally {
     clearTimeout(timer);
   }
