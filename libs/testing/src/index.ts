@@ -20,7 +20,7 @@ export type { OidcPerson, OidcTrouble } from './oidc-provider.js';
 export { onOtherClock } from './other-clock.js';
 export { aTeam, OwnerOfTeams } from './owner-of-teams.js';
 export { deadlocksOf } from './deadlocks-of.js';
-export { spawnTypescript } from './spawn-typescript.js';
+export { spawnTypescript, typescriptHooks } from './spawn-typescript.js';
 export type { SpawnedProcess } from './spawn-typescript.js';
 export { podmanImage, podmanLacks, startPodman } from './podman.js';
 export type { Podman } from './podman.js';

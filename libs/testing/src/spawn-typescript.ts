@@ -13,13 +13,15 @@ export interface SpawnedProcess {
   readonly ended: Promise<number | null>;
 }
 
+/** For `node --import`: Node.js then runs TypeScript of this repository. */
+export const typescriptHooks = new URL('./typescript-hooks.ts', import.meta.url).href;
+
 /**
  * Runs a TypeScript file of this repository, a fixture, in a process of its own. What it writes to standard error is
  * shown.
  */
 export function spawnTypescript(file: URL, argv: readonly string[] = []): SpawnedProcess {
-  const hooks = new URL('./typescript-hooks.ts', import.meta.url);
-  const flags = ['--disable-warning=ExperimentalWarning', '--import', hooks.href, fileURLToPath(file), ...argv];
+  const flags = ['--disable-warning=ExperimentalWarning', '--import', typescriptHooks, fileURLToPath(file), ...argv];
   const child: ChildProcess = spawn(process.execPath, flags, {
     env: { ...process.env, NODE_OPTIONS: '' },
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -6,6 +6,7 @@ import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import pg from 'pg';
+import { typescriptHooks } from '@atoll/testing';
 import { startEmbeddedPostgres, type EmbeddedPostgres, type EmbeddedPostgresOptions } from './embedded-postgres.js';
 import { stopPostmaster } from './postmaster.js';
 import { startOf } from './process-identity.js';
@@ -52,8 +53,6 @@ async function ask(url: string, sql: string): Promise<unknown[]> {
 async function startElsewhere(
   outlivesProcess = false,
 ): Promise<{ child: ChildProcess; pid: number; lines: AsyncIterator<string> }> {
-  const hook = `import { registerHooks } from 'node:module';
-    registerHooks({ resolve: (name, context, next) => next(/^\\..*\\.js$/.test(name) && context.parentURL.endsWith('.ts') ? name.replace(/js$/, 'ts') : name, context) });`;
   const script = `import pg from 'pg';
     import { writeFileSync } from 'node:fs';
     import { startEmbeddedPostgres } from ${JSON.stringify(join(import.meta.dirname, 'embedded-postgres.ts'))};
@@ -69,14 +68,7 @@ async function startElsewhere(
     writeFileSync(${JSON.stringify(urlFile)}, JSON.stringify({ url }));
     setInterval(() => undefined, 1000);
     console.log(pid);`;
-  const flags = [
-    '--no-warnings',
-    '--import',
-    `data:text/javascript,${encodeURIComponent(hook)}`,
-    '--input-type=module',
-    '-e',
-    script,
-  ];
+  const flags = ['--no-warnings', '--import', typescriptHooks, '--input-type=module', '-e', script];
   const child = spawn(process.execPath, flags, {
     stdio: ['ignore', 'pipe', 'inherit'],
     detached: true,

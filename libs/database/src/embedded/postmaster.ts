@@ -3,12 +3,14 @@ import { closeSync, existsSync, openSync, readFileSync, renameSync, rmSync, stat
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { backOffMs, type BackOff } from '@atoll/waiting';
 import { environment, type Account } from './account.js';
 import { commandLineOf, startOf } from './process-identity.js';
 
 const pollMs = 10;
 /** Recovery after a crash reads what was written since the last checkpoint. */
 const startPatienceMs = 120_000;
+const startBackOff: BackOff = { firstMs: 20, maxMs: 5_120, jitter: 0 };
 const largestLogBytes = 4_000_000;
 
 /**
@@ -63,7 +65,7 @@ export async function startPostmaster(options: PostmasterOptions): Promise<Postm
     // Somebody else took the port meanwhile, or a killed server's children are still on their way out.
     const passes = (options.port === undefined && /could not bind/.test(said)) || /is still in use/.test(said);
     if (!passes || attempt === 10) throw new Error(`PostgreSQL did not start. ${said.trim()}`);
-    await delay(pollMs * 2 ** attempt);
+    await delay(backOffMs(startBackOff, attempt));
   }
 }
 
