@@ -1,6 +1,7 @@
 import { messageOf } from '@atoll/errors';
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { OutageLog, Transactions } from '@atoll/database';
+import { backOffMs, type BackOff } from '@atoll/waiting';
 import { createTransport } from 'nodemailer';
 import type { EntityManager } from 'typeorm';
 import { LinkTokens } from '../tokens/link-tokens.js';
@@ -10,8 +11,8 @@ import { LogInTries } from '../tries/log-in-tries.js';
 import type { MailEntity } from '../model/mail.entity.js';
 
 const everyMs = 500;
-/** Who takes a mail has so long before another replica takes it up. */
-const claimSeconds = 60;
+/** How long after each claim a mail is due again: by then the replica that claimed it has sent it, or has crashed. */
+const dueAgain: BackOff = { firstMs: 60_000, maxMs: 3_600_000, jitter: 0 };
 const givenUpAfterHours = 24;
 const forgetEveryMs = 60_000;
 /** Old mail that one statement removes; the next goes with the next mail. */
@@ -105,16 +106,19 @@ export class MailSender implements OnApplicationBootstrap, OnModuleDestroy {
    */
   private async claim(manager: EntityManager): Promise<Claimed | 'not now' | undefined> {
     const [mail] = await manager.query<Claimed[]>(
-      `WITH claimed AS (
-         UPDATE mail SET tries = tries + 1, due_at = now() + least(3600, ${claimSeconds} * 2 ^ tries) * interval '1 second'
-         WHERE id = COALESCE(
-           (SELECT id FROM mail WHERE kind = 'reset' AND due_at <= now() ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED),
-           (SELECT id FROM mail WHERE kind = 'notice' AND due_at <= now() ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED),
-           (SELECT id FROM mail WHERE kind = 'invitation' AND due_at <= now() ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED)) RETURNING *)
-       SELECT id, kind, address, data, tries, link_id FROM claimed`,
+      `SELECT id, kind, address, data, tries + 1 AS tries, link_id FROM mail WHERE id = COALESCE(
+         (SELECT id FROM mail WHERE kind = 'reset' AND due_at <= now() ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED),
+         (SELECT id FROM mail WHERE kind = 'notice' AND due_at <= now() ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED),
+         (SELECT id FROM mail WHERE kind = 'invitation' AND due_at <= now() ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED)) FOR UPDATE`,
     );
-    if (mail?.kind === 'invitation' && !(await this.mayGo(manager, mail))) return 'not now';
-    if (mail?.kind !== 'reset' || mail.link_id !== null) return mail;
+    if (!mail) return undefined;
+    await manager.query(`UPDATE mail SET tries = $2, due_at = now() + $3 * interval '1 millisecond' WHERE id = $1`, [
+      mail.id,
+      mail.tries,
+      backOffMs(dueAgain, mail.tries),
+    ]);
+    if (mail.kind === 'invitation' && !(await this.mayGo(manager, mail))) return 'not now';
+    if (mail.kind !== 'reset' || mail.link_id !== null) return mail;
     const [user] = await manager.query<{ id: string; email: string }[]>(
       'SELECT id, email FROM "user" WHERE email = $1',
       [mail.address],

@@ -170,6 +170,24 @@ describe('mail', () => {
     await logIn(fixture, { email }, undefined, 'another good phrase');
   });
 
+  it('that the server has refused is tried again later each time, within an hour', async () => {
+    server.isRefusing = true;
+    const [mail] = await fixture.query<{ id: string }>(
+      `INSERT INTO mail (id, kind, address, data, tries)
+       VALUES (gen_random_uuid(), 'notice', 'ada@example.com', '{"event": "password_changed"}', 20) RETURNING id`,
+    );
+    const tried = () =>
+      fixture.query<{ minutes: number }>(
+        `SELECT EXTRACT(EPOCH FROM due_at - now())::float8 / 60 AS minutes FROM mail WHERE id = $1 AND tries = 21`,
+        [mail?.id],
+      );
+    while ((await tried()).length === 0) await new Promise((resolve) => setTimeout(resolve, 25));
+    const [{ minutes } = { minutes: 0 }] = await tried();
+    expect(minutes).toBeGreaterThan(30);
+    expect(minutes).toBeLessThanOrEqual(60);
+    await fixture.query('DELETE FROM mail WHERE id = $1', [mail?.id]);
+  });
+
   it('that the server refuses is sent again, as the same mail', async () => {
     const { email } = await somebody(fixture);
     server.isRefusing = true;
