@@ -63,7 +63,6 @@ import { HoldingsService } from './teams/holdings.service.js';
 import { TeamDeletion } from './teams/team-deletion.js';
 import { TerminalsController } from './terminals/terminal.controller.js';
 import { TerminalsService } from './terminals/terminal.service.js';
-import { UsageFacts } from './usage/usage-facts.js';
 import { FlavoursService } from './vms/flavour.service.js';
 import { VmsController } from './vms/vm.controller.js';
 import { VmsService } from './vms/vm.service.js';
@@ -157,7 +156,6 @@ const workers: Provider = {
     SearchBounds,
     TeamDeletion,
     TerminalsService,
-    UsageFacts,
     FlavoursService,
     VmKeys,
     VmSteps,

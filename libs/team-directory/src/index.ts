@@ -18,3 +18,5 @@ export { TeamDeletionAnswers } from './team-deletion-answers.js';
 export type { Held } from './team-deletion-answers.js';
 export { keepMemberRole, MemberRoleEntity } from './member-roles.js';
 export { TeamGate } from './team-gate.js';
+export { UsageTeller } from './usage-teller.js';
+export type { HeldUsage } from './usage-teller.js';

@@ -3,6 +3,7 @@ import { DirectoryReader } from './directory-reader.js';
 import { TeamDirectory } from './team-directory.js';
 import { TeamGate } from './team-gate.js';
 import { TeamSnapshot } from './team-snapshot.js';
+import { UsageTeller } from './usage-teller.js';
 
 /**
  * Teams and their workspaces, as a projection of what their owner tells. Needs the tables of
@@ -15,8 +16,14 @@ export class TeamDirectoryModule {
     return {
       module: TeamDirectoryModule,
       global: true,
-      providers: [{ provide: DirectoryReader, useValue: { service } }, TeamDirectory, TeamGate, TeamSnapshot],
-      exports: [TeamDirectory, TeamGate],
+      providers: [
+        { provide: DirectoryReader, useValue: { service } },
+        TeamDirectory,
+        TeamGate,
+        TeamSnapshot,
+        UsageTeller,
+      ],
+      exports: [TeamDirectory, TeamGate, UsageTeller],
     };
   }
 }

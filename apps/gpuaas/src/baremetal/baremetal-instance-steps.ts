@@ -1,5 +1,7 @@
+import { gpuUsageTold } from '@atoll/contracts/billing';
 import type { BaremetalError } from '@atoll/contracts/gpuaas';
 import { DurableMachine, type Cause, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
+import { UsageTeller } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { TeamCapacity } from '../capacity/team-capacity.js';
@@ -15,7 +17,7 @@ import type { BaremetalNodeEntity } from '../model/baremetal-node.entity.js';
 import type { BaremetalNodeEvent } from '../model/baremetal-node.machine.js';
 import { BaremetalNodeSteps } from './baremetal-node-steps.js';
 import { BaremetalEvents } from './baremetal-events.js';
-import { BaremetalUsage } from './baremetal-usage.js';
+import { usageOf } from './baremetal-usage.js';
 import { HostAccess } from './host-access.js';
 import { unlessCrowded, type HostDriver } from './host-driver.js';
 import type { AttemptAction } from './ledger.entity.js';
@@ -65,7 +67,7 @@ export class BaremetalInstanceSteps extends DurableMachine<
     private readonly ledger: Ledger,
     private readonly keys: TeamKeys,
     private readonly keyChanges: KeyChanges,
-    private readonly usage: BaremetalUsage,
+    private readonly usage: UsageTeller,
     private readonly events: BaremetalEvents,
     private readonly capacity: TeamCapacity,
     private readonly settings: GpuaasSettings,
@@ -127,7 +129,7 @@ export class BaremetalInstanceSteps extends DurableMachine<
     if (event === 'FAILED') await this.noteFailure(manager, node, instance);
     if (state === 'active') await this.begin(manager, instance, node);
     if (state === 'releasing') {
-      await this.usage.tell(manager, instance, node, 0);
+      await this.usage.tell(manager, gpuUsageTold, usageOf(instance, node, 0));
       await this.nodes.move(manager, node, 'RELEASE', cause);
     }
     if (this.definition.states.get(state)?.isFinal) await this.giveBack(manager, instance, node, from, event, cause);
@@ -183,7 +185,7 @@ export class BaremetalInstanceSteps extends DurableMachine<
       [instance.instanceId],
     );
     await manager.query('UPDATE baremetal_node SET failures = 0 WHERE node_id = $1', [node.nodeId]);
-    await this.usage.tell(manager, instance, node, 1);
+    await this.usage.tell(manager, gpuUsageTold, usageOf(instance, node, 1));
   }
 
   /** The node is free again, is cleaned in the background, or is installed anew. */

@@ -13,7 +13,6 @@ import { BaremetalNodesService } from './baremetal-node.service.js';
 import { BaremetalNodeSteps } from './baremetal-node-steps.js';
 import { BaremetalReader } from './baremetal-reader.js';
 import { BaremetalSecrets } from './baremetal-secrets.js';
-import { BaremetalUsage } from './baremetal-usage.js';
 import { HostAccess } from './host-access.js';
 import { KeyChanges } from './key-changes.js';
 import { Ledger } from './ledger.js';
@@ -54,7 +53,6 @@ export const baremetalProviders: Provider[] = [
   BaremetalReader,
   BaremetalSecrets,
   BaremetalService,
-  BaremetalUsage,
   HostAccess,
   Ledger,
   ReinstallHook,

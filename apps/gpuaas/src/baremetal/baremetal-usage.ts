@@ -1,7 +1,4 @@
-import { gpuUsageTold } from '@atoll/contracts/billing';
-import { Outbox } from '@atoll/events';
-import { Injectable } from '@nestjs/common';
-import type { EntityManager } from 'typeorm';
+import type { HeldUsage } from '@atoll/team-directory';
 import type { BaremetalInstanceEntity } from '../model/baremetal-instance.entity.js';
 import type { BaremetalNodeEntity } from '../model/baremetal-node.entity.js';
 
@@ -23,36 +20,19 @@ function earlierSkuOf({ gpuModel, gpuCount }: Host): string | undefined {
     : undefined;
 }
 
-/** Publishes what an instance holds, in the transaction of the transition that changes it. */
-@Injectable()
-export class BaremetalUsage {
-  constructor(private readonly outbox: Outbox) {}
-
-  /** From the instance's `enteredAt` on: 1 where it holds its host, 0 where it does not. */
-  async tell(
-    manager: EntityManager,
-    instance: BaremetalInstanceEntity,
-    node: BaremetalNodeEntity,
-    quantity: 0 | 1,
-  ): Promise<void> {
-    const { instanceId, enteredAt, revision, name, teamId, workspaceId } = instance;
-    const fact = {
-      id: `baremetal:${instanceId}:${revision}`,
-      time: enteredAt.toISOString(),
-      sequence: revision,
-      resource_id: `baremetal:${instanceId}`,
-      resource_name: name,
-      kind: 'baremetal' as const,
-      sku: skuOf(node),
-      quantity: String(quantity),
-      team_id: teamId,
-      workspace_id: workspaceId,
-      region_id: node.regionId,
-      attributes: { ...(node.gpuModel !== null && { gpu_model: node.gpuModel }), gpu_count: node.gpuCount },
-    };
-    const earlier = earlierSkuOf(node);
-    const alsoEnds =
-      quantity === 0 && earlier && earlier !== fact.sku ? [{ ...fact, id: `${fact.id}:earlier`, sku: earlier }] : [];
-    await this.outbox.add(manager, gpuUsageTold, { facts: [fact, ...alsoEnds] });
-  }
+/** From the instance's `enteredAt` on: 1 where it holds its host, 0 where it does not. */
+export function usageOf(instance: BaremetalInstanceEntity, node: BaremetalNodeEntity, quantity: 0 | 1): HeldUsage[] {
+  const held: HeldUsage = {
+    row: instance,
+    kind: 'baremetal',
+    id: instance.instanceId,
+    name: instance.name,
+    sku: skuOf(node),
+    quantity,
+    regionId: node.regionId,
+    attributes: { ...(node.gpuModel !== null && { gpu_model: node.gpuModel }), gpu_count: node.gpuCount },
+  };
+  const earlier = earlierSkuOf(node);
+  if (quantity === 1 || earlier === undefined || earlier === held.sku) return [held];
+  return [held, { ...held, mark: `${instance.revision}:earlier`, sku: earlier }];
 }

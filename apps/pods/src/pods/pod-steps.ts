@@ -1,5 +1,7 @@
 import type { Exit } from '@atoll/cluster';
+import { podUsageTold } from '@atoll/contracts/billing';
 import { DurableMachine, StepFailed, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
+import { UsageTeller, type HeldUsage } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { DatabaseClock } from '../clock/database-clock.js';
@@ -11,7 +13,6 @@ import { minutes } from '../limits/minutes.js';
 import { PodDeadlines } from '../limits/pod-deadlines.js';
 import { PodsSettings } from '../pods-settings.js';
 import { countsSince, endOfRun } from '../usage/end-of-run.js';
-import { UsageFacts } from '../usage/usage-facts.js';
 import type { PodEntity } from '../model/pod.entity.js';
 import { podMachine, type PodEvent, type PodState } from '../model/pod.machine.js';
 import { endings } from '../model/run-states.js';
@@ -39,7 +40,7 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
     dataSource: DataSource,
     private readonly clusters: Clusters,
     private readonly starts: PodStarts,
-    private readonly usage: UsageFacts,
+    private readonly usage: UsageTeller,
     private readonly exposures: ExposureSteps,
     private readonly deadlines: PodDeadlines,
     private readonly settings: PodsSettings,
@@ -128,11 +129,17 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
   ): Promise<void> {
     const changed = pods.filter(({ isBilled }) => isBilled !== isRunning);
     if (changed.length === 0) return;
-    await this.usage.tellPods(
-      manager,
-      changed.map((pod) => ({ pod, at: countsSince(from, pod) })),
-      isRunning,
-    );
+    const held = changed.map((pod): HeldUsage => ({
+      row: pod,
+      kind: 'pod',
+      id: pod.podId,
+      name: pod.podName,
+      sku: 'pod',
+      quantity: Number(isRunning),
+      regionId: pod.regionId,
+      at: countsSince(from, pod),
+    }));
+    await this.usage.tell(manager, podUsageTold, held);
     await manager.query('UPDATE pod SET is_billed = $2 WHERE pod_id = ANY ($1::uuid[])', [
       changed.map(({ podId }) => podId),
       isRunning,

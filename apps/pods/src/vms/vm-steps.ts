@@ -1,7 +1,9 @@
 import type { ClusterDriver, VmRun } from '@atoll/cluster';
+import { podUsageTold } from '@atoll/contracts/billing';
 import { vmChanged } from '@atoll/contracts/pods';
 import { Outbox } from '@atoll/events';
 import { DurableMachine, StepFailed, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
+import { UsageTeller } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { DatabaseClock } from '../clock/database-clock.js';
@@ -13,7 +15,6 @@ import { PodStarts } from '../pods/pod-start.js';
 import { isFinalTrouble } from '../pods/pod-steps.js';
 import { PodsSettings } from '../pods-settings.js';
 import { countsSince, endOfRun } from '../usage/end-of-run.js';
-import { UsageFacts } from '../usage/usage-facts.js';
 import { afterEndWithoutRestart, afterGuestEnd } from './vm-end.js';
 import { VmKeys } from './vm-keys.js';
 import { endings } from '../model/run-states.js';
@@ -40,7 +41,7 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
     private readonly clusters: Clusters,
     private readonly starts: PodStarts,
     private readonly keys: VmKeys,
-    private readonly usage: UsageFacts,
+    private readonly usage: UsageTeller,
     private readonly outbox: Outbox,
     private readonly settings: PodsSettings,
     private readonly clock: DatabaseClock,
@@ -94,7 +95,17 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
     const isRunning = vm.state === 'running';
     if (isRunning || from === 'running') await this.tell(manager, vm);
     if (vm.isBilled === isRunning) return;
-    await this.usage.tellVm(manager, vm, isRunning, countsSince(from, vm));
+    const held = {
+      row: vm,
+      kind: 'vm' as const,
+      id: vm.instanceId,
+      name: vm.name,
+      sku: `vm.${vm.flavour}`,
+      quantity: Number(isRunning),
+      regionId: vm.regionId,
+      at: countsSince(from, vm),
+    };
+    await this.usage.tell(manager, podUsageTold, [held]);
     await manager.query('UPDATE vm SET is_billed = $2 WHERE instance_id = $1', [vm.instanceId, isRunning]);
   }
 

@@ -1,12 +1,14 @@
 import type { ClusterDriver, VolumeRef, VolumeSight } from '@atoll/cluster';
+import { podUsageTold } from '@atoll/contracts/billing';
 import { DurableMachine, StepFailed, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
+import { UsageTeller, type HeldUsage } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { Clusters } from '../cluster/clusters.js';
 import { stepError } from '../cluster/step-errors.js';
-import { UsageFacts } from '../usage/usage-facts.js';
 import { shownError } from '../model/shown-error.js';
 import type { VolumeEntity } from '../model/volume.entity.js';
+import { gigabytesOf } from '../model/volume-size.js';
 import { volumeMachine, type VolumeEvent, type VolumeState } from '../model/volume.machine.js';
 
 type Found = Outcome<VolumeEntity, VolumeEvent>;
@@ -26,7 +28,7 @@ export class VolumeSteps extends DurableMachine<VolumeEntity, VolumeState, Volum
   constructor(
     dataSource: DataSource,
     private readonly clusters: Clusters,
-    private readonly usage: UsageFacts,
+    private readonly usage: UsageTeller,
   ) {
     super(dataSource, volumeMachine);
   }
@@ -65,7 +67,7 @@ export class VolumeSteps extends DurableMachine<VolumeEntity, VolumeState, Volum
     const isHeld = volume.state === 'active' || volume.state === 'growing';
     const billedGb = isHeld ? volume.sizeGb : 0;
     if (billedGb === volume.billedGb) return;
-    await this.usage.tellVolume(manager, volume, billedGb);
+    await this.usage.tell(manager, podUsageTold, [usageOf(volume, billedGb)]);
     await manager.query('UPDATE shared_volume SET billed_gb = $2 WHERE volume_id = $1', [volume.volumeId, billedGb]);
   }
 
@@ -138,4 +140,19 @@ function bytesOf(sight: VolumeSight & { phase: 'ready' }): string | null {
 /** The longer it takes, the later it is looked at again. */
 function lookAfter({ enteredAt }: VolumeEntity): number {
   return Math.min(longestLookMs, Math.max(firstLookMs, Date.now() - enteredAt.getTime()));
+}
+
+/** From the volume's `enteredAt` on it has this size; 0: it is no longer held. */
+export function usageOf(volume: VolumeEntity, sizeGb: number): HeldUsage {
+  const used = gigabytesOf(volume.usedBytes);
+  return {
+    row: volume,
+    kind: 'shared_storage',
+    id: volume.volumeId,
+    name: volume.name,
+    sku: 'storage.shared',
+    quantity: sizeGb,
+    regionId: volume.regionId,
+    ...(used !== null && { attributes: { used_size_in_gb: used } }),
+  };
 }

@@ -1,13 +1,14 @@
 import type { VolumeSight } from '@atoll/cluster';
+import { podUsageTold } from '@atoll/contracts/billing';
 import { Transactions } from '@atoll/database';
+import { UsageTeller } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { ClusterRounds } from '../cluster/cluster-rounds.js';
 import { clustersOf } from '../cluster/clusters-of.js';
 import { Clusters } from '../cluster/clusters.js';
 import { PodsSettings } from '../pods-settings.js';
-import { UsageFacts } from '../usage/usage-facts.js';
-import { VolumeSteps } from './volume-steps.js';
+import { usageOf, VolumeSteps } from './volume-steps.js';
 
 interface Seen {
   readonly id: string;
@@ -23,7 +24,7 @@ export class VolumeWatch extends ClusterRounds {
     private readonly transactions: Transactions,
     private readonly clusters: Clusters,
     private readonly steps: VolumeSteps,
-    private readonly usage: UsageFacts,
+    private readonly usage: UsageTeller,
     settings: PodsSettings,
   ) {
     super('the volumes', settings);
@@ -87,10 +88,11 @@ export class VolumeWatch extends ClusterRounds {
        SELECT * FROM kept WHERE used_told_at IS DISTINCT FROM told_before`,
       [changed.map(({ volumeId }) => volumeId), changed.map(({ usedBytes }) => usedBytes)],
     );
-    if (told.length > 0)
-      await this.usage.tellUsed(
-        manager,
-        told.map((raw) => this.steps.rowOf(raw)),
-      );
+    const held = told.flatMap((raw) => {
+      const volume = this.steps.rowOf(raw);
+      const at = volume.usedToldAt;
+      return at ? [{ ...usageOf(volume, volume.billedGb), at, mark: `used:${at.toISOString()}` }] : [];
+    });
+    await this.usage.tell(manager, podUsageTold, held);
   }
 }
