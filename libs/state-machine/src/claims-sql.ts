@@ -304,8 +304,8 @@ export function beginSql({ table, key, urgent }: Table, state: string, given: Be
   return statement(
     given,
     (at) =>
-      // A limit in a subquery, which the planner does not know: with one beyond what a table without statistics seems to
-      // have, it reads the whole table.
+      // A limit in a subquery, which the planner does not know: with one beyond what a table without statistics seems
+      // to have, it reads the whole table.
       `WITH ${clock},
     under_way AS (
       SELECT count(*) FILTER (WHERE counts AND deadline_at > (SELECT now FROM clock) + 0.75 * ${at.deadlineMs} * interval '1 millisecond') AS rows FROM (

@@ -12,9 +12,9 @@ export interface LogLine {
 }
 
 /**
- * Writes the first line of a kind at once, then at most one a minute, which says how many were left out. For what lasts,
- * and for what a sender outside of this process can cause as often as it likes: the number of kinds must not be up to
- * that sender.
+ * Writes the first line of a kind at once, then at most one a minute, which says how many were left out. For what
+ * lasts, and for what a sender outside of this process can cause as often as it likes: the number of kinds must not be
+ * up to that sender.
  */
 export class ThrottledLog {
   readonly #kinds = new Map<string, Kind>();

@@ -94,7 +94,7 @@ export class Orphans extends ClusterRounds {
       `SELECT orphan.kind, orphan.id, orphan.run, team_id FROM orphan LEFT JOIN shared_volume
          ON volume_id = CASE WHEN orphan.kind = 'volume' THEN substring(orphan.id FROM '^\\d{1,18}$')::bigint END
        WHERE orphan.gpuaas_id = $1 AND found_at <= clock_timestamp()::timestamptz(3) - interval '1 millisecond' * CASE
-         WHEN (orphan.kind, orphan.id, orphan.run) IN (SELECT * FROM unnest($4::text[], $5::text[], $6::integer[])) THEN LEAST($2::float8, $3::float8) ELSE $2::float8 END
+         WHEN (orphan.kind, orphan.id, orphan.run) IN (SELECT * FROM unnest($4::text[], $5::text[], $6::integer[])) THEN LEAST($2::bigint, $3::bigint) ELSE $2::bigint END
        ORDER BY (orphan.kind = 'volume'), found_at, orphan.kind, orphan.id, orphan.run`,
       [gpuaasId, orphanGraceMs, orphanLookMs, ...columnsOf(unstarted)],
     );

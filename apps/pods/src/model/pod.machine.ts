@@ -11,8 +11,8 @@ import { PodEntity } from './pod.entity.js';
 
 const backOff = { firstMs: 500, maxMs: 8_000 };
 /**
- * An hour: what is not over then, as its cluster or gpuaas is away for longer, is an outstanding end (`GivenUpEnds`), and
- * its workload holds its slices until it is over.
+ * An hour: what is not over then, as its cluster or gpuaas is away for longer, is an outstanding end (`GivenUpEnds`),
+ * and its workload holds its slices until it is over.
  */
 const ending: TransientRule = { deadlineMs: 3_600_000, givesUpBy: 'FAILED', backOff, givesBack: true };
 

@@ -20,7 +20,8 @@ export interface Admission {
 export abstract class AdmissionControl {
   /**
    * null where there is no such pod, where nobody has the key, and where nobody who has it may use the pod. All three
-   * take the same way, so that a caller without a key learns nothing of what exists. Throws where it cannot be decided now.
+   * take the same way, so that a caller without a key learns nothing of what exists. Throws where it cannot be decided
+   * now.
    */
   abstract admit(podName: string, fingerprint: string): Promise<Admission | null>;
 
