@@ -38,7 +38,7 @@ export class WholeListings {
   );
   readonly #large = new FairSemaphore(
     { permits: largeAtOnce, maxWaiting },
-    () => new AppError('unavailable', 'Too many long answers are being made at the moment.', { retryAfterSeconds: 5 }),
+    () => new AppError('unavailable', 'Too many large responses are being generated.', { retryAfterSeconds: 5 }),
   );
 
   constructor(private readonly maxBytes = maxReplyBytes) {}
