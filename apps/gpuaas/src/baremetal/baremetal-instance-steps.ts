@@ -160,7 +160,7 @@ export class BaremetalInstanceSteps extends DurableMachine<
     }
     const reason = next.length > 0 ? 'An earlier request goes first.' : await waitingReason(manager, instance);
     if (reason === undefined) {
-      const error = { code: 'spec_mismatch', message: 'No node of the platform can meet this request now.' };
+      const error = { code: 'spec_mismatch', message: 'No node of the platform can meet this request any longer.' };
       await this.move(manager, instance, 'MISMATCHED', cause, {}, error);
       return true;
     }
