@@ -12,18 +12,19 @@ afterAll(() => bank.close());
 
 const page = (limit: number | null, offset: number) =>
   readPage<{ name: string; opened: Date; cents: string }>(new Statements(bank.dataSource), {
-    count: 'SELECT count(*)::int FROM account WHERE balance_in_cents > 2',
-    rows: `SELECT name, balance_in_cents::bigint AS cents, to_timestamp(balance_in_cents) AS opened FROM account WHERE balance_in_cents > 2
-      ORDER BY cents DESC LIMIT $1 OFFSET $2`,
-    order: 'cents DESC',
+    from: 'account WHERE balance_in_cents > 2',
+    order: 'balance_in_cents DESC',
+    window: 'LIMIT $1 OFFSET $2',
+    columns: 'row.name, balance_in_cents::bigint AS cents, opened',
+    joins: `JOIN (SELECT name, to_timestamp(balance_in_cents) AS opened FROM account) opening ON opening.name = row.name`,
     values: [limit, offset],
   });
 
-it('a page has its rows in order, with their types, and the total of the listing', async () => {
+it('a page has its rows in order, with their columns alone and their types, and the total of the listing', async () => {
   const { total, rows } = await page(3, 2);
   expect(total).toBe(7);
-  expect(rows.map(({ name, cents, opened }) => [name, cents, opened])).toEqual(
-    [7, 6, 5].map((cents) => [`account ${cents}`, String(cents), new Date(cents * 1000)]),
+  expect(rows).toEqual(
+    [7, 6, 5].map((cents) => ({ name: `account ${cents}`, cents: String(cents), opened: new Date(cents * 1000) })),
   );
 });
 

@@ -8,7 +8,7 @@ import {
   type PricesAfter,
   type PricesInForce,
 } from '@atoll/contracts/billing';
-import { instantJson, newId, Statements, Transactions } from '@atoll/database';
+import { instantJson, newId, readPage, Statements, Transactions } from '@atoll/database';
 import { AppError, invalidField, isAppError } from '@atoll/errors';
 import { Outbox } from '@atoll/events';
 import { Injectable } from '@nestjs/common';
@@ -21,12 +21,6 @@ const priceJson = (row: string) => `json_build_object(
   'price_id', ${row}.id, 'sku', ${row}.sku, 'unit', sku.unit, 'unit_price', trim_scale(${row}.unit_price)::text, 'currency', $1::text,
   'valid_from', ${instantJson(`${row}.valid_from`)}, 'team_id', ${row}.team_id,
   'created_at', ${instantJson(`${row}.created_at`)}, 'replaced_at', ${instantJson(`${row}.replaced_at`)})`;
-
-const listed = `($4::text IS NULL OR sku = $4) AND ($5::uuid IS NULL OR team_id = $5) AND ($6 OR replaced_at IS NULL)`;
-const listQuery = `SELECT
-  (SELECT count(*)::int FROM price WHERE ${listed}) AS total,
-  (SELECT COALESCE(json_agg(${priceJson('row')} ORDER BY row.created_at, row.id), '[]')
-    FROM (SELECT * FROM price WHERE ${listed} ORDER BY created_at, id LIMIT $2 OFFSET $3) row JOIN sku USING (sku)) AS data`;
 
 const directoryPageSize = 500;
 const directoryQuery = `SELECT ${priceJson('row')} AS price
@@ -70,9 +64,15 @@ export class PricesService {
   async list({ sku, team_id, include_ended, ...asked }: ListPrices, { caller }: CallContext): Promise<PricePage> {
     requirePlatformAdmin(caller);
     const { page, limit, offset } = pageWindow(asked, 1);
-    const values = [this.settings.currency, limit, offset, sku ?? null, team_id ?? null, include_ended === 'true'];
-    const [row] = await this.statements.query<{ total: number; data: Price[] }>(listQuery, values);
-    return { data: row?.data ?? [], pagination: { page, limit, total: row?.total ?? 0 } };
+    const { total, rows } = await readPage<{ price: Price }>(this.statements, {
+      from: `price WHERE ($4::text IS NULL OR sku = $4) AND ($5::uuid IS NULL OR team_id = $5) AND ($6 OR replaced_at IS NULL)`,
+      order: 'created_at, id',
+      window: 'LIMIT $2 OFFSET $3',
+      columns: `${priceJson('row')} AS price`,
+      joins: 'JOIN sku USING (sku)',
+      values: [this.settings.currency, limit, offset, sku ?? null, team_id ?? null, include_ended === 'true'],
+    });
+    return { data: rows.map(({ price }) => price), pagination: { page, limit, total } };
   }
 
   /** By id and not by number: a price that is replaced between two pages must not move another one out of both. */

@@ -10,7 +10,7 @@ import {
   type Pool,
   type PoolPage,
 } from '@atoll/contracts/gpuaas';
-import { isUniqueViolation, Statements, Transactions } from '@atoll/database';
+import { isUniqueViolation, readPage, Statements, Transactions } from '@atoll/database';
 import { AppError, invalidField } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';
 import { TeamDirectory } from '@atoll/team-directory';
@@ -109,19 +109,19 @@ export class PoolsService {
     requirePermission(caller, team_id, 'readTeam');
     await this.teams.team(team_id);
     const { page, limit, offset } = pageWindow(asked, 1);
-    const [row] = await this.statements.query<{ total: number; data: AvailableRegionPage['data'] | null }>(
-      `WITH offering AS (
+    const { total, rows } = await readPage<AvailableRegionPage['data'][number]>(this.statements, {
+      from: `(
          SELECT region.*, ARRAY(
            SELECT gpuaas_id::text FROM gpuaas WHERE region_id = region.region_id AND EXISTS (SELECT FROM pool WHERE pool.gpuaas_id = gpuaas.gpuaas_id)
            ORDER BY gpuaas_id
          ) AS gpuaas_ids FROM region
-       ), chosen AS (SELECT * FROM offering WHERE gpuaas_ids <> '{}')
-       SELECT (SELECT count(*)::int FROM chosen) AS total, (SELECT json_agg(page) FROM (
-         SELECT region_id::text, region_name, city, country, gpuaas_ids FROM chosen ORDER BY created_at, chosen.region_id LIMIT $1 OFFSET $2
-       ) page) AS data`,
-      [limit, offset],
-    );
-    return { data: row?.data ?? [], pagination: { page, limit, total: row?.total ?? 0 } };
+       ) offering WHERE gpuaas_ids <> '{}'`,
+      order: 'created_at, region_id',
+      window: 'LIMIT $1 OFFSET $2',
+      columns: 'region_id, region_name, city, country, gpuaas_ids',
+      values: [limit, offset],
+    });
+    return { data: rows, pagination: { page, limit, total } };
   }
 
   /** Three statements for any number of pools. */
@@ -164,13 +164,14 @@ export class PoolsService {
     limit: number,
     offset: number,
   ): Promise<{ ids: string[]; total: number }> {
-    const [row] = await this.statements.query<{ ids: string[]; total: number }>(
-      `SELECT (SELECT count(*)::int FROM pool WHERE $1::bigint IS NULL OR gpuaas_id = $1) AS total, ARRAY(
-         SELECT pool_id::text FROM pool WHERE $1::bigint IS NULL OR gpuaas_id = $1 ORDER BY created_at, pool_id LIMIT $2 OFFSET $3
-       ) AS ids`,
-      [gpuaasId ?? null, limit, offset],
-    );
-    return row ?? { ids: [], total: 0 };
+    const { total, rows } = await readPage<{ pool_id: string }>(this.statements, {
+      from: 'pool WHERE $1::bigint IS NULL OR gpuaas_id = $1',
+      order: 'created_at, pool_id',
+      window: 'LIMIT $2 OFFSET $3',
+      columns: 'pool_id',
+      values: [gpuaasId ?? null, limit, offset],
+    });
+    return { total, ids: rows.map(({ pool_id }) => pool_id) };
   }
 
   private async lockGpus(manager: EntityManager, { gpuaas_id, gpu_ids }: CreatePool): Promise<AskedGpu[]> {

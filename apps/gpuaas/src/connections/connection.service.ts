@@ -99,13 +99,13 @@ export class ConnectionsService {
       });
     }
     const { total, rows } = await readPage<CompatibleInstance>(this.statements, {
-      count: `SELECT count(*)::int FROM (${compatible}) instance`,
-      rows: `SELECT * FROM (${compatible}) instance ORDER BY created_at, id LIMIT $2 OFFSET $3`,
+      from: `(${compatible}) instance`,
       order: 'created_at, id',
+      window: 'LIMIT $2 OFFSET $3',
+      columns: 'id, name, kind, status',
       values: [team_id, window.limit, window.offset],
     });
-    const data = rows.map(({ id, name, kind, status }) => ({ id, name, kind, status }));
-    return allOrPage(data, window, total);
+    return allOrPage(rows, window, total);
   }
 }
 
@@ -113,7 +113,10 @@ const compatible = `
   SELECT instance_id AS id, name, 'baremetal' AS kind, 'Active' AS status, created_at FROM baremetal_instance WHERE team_id = $1 AND state = 'active'
   UNION ALL SELECT instance_id, name, 'vm', 'running', created_at FROM vm_instance WHERE team_id = $1 AND is_running`;
 
-/** Which there are, as one text. `search` is a plain part of a name: position() knows no wildcards. */
+/**
+ * Which there are, as one text, and whether the team has the one that is asked for: `readPage` gives neither. `search`
+ * is a plain part of a name: position() knows no wildcards.
+ */
 const matchingQuery = `WITH chosen AS (
     SELECT subscription_id, subscription.created_at, pool_name, coalesce(pods, '[]') AS pods
     FROM subscription JOIN pool USING (pool_id) LEFT JOIN connection USING (subscription_id)

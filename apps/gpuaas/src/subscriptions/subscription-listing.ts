@@ -149,12 +149,12 @@ export class SubscriptionListing {
     metricWindow?: MetricWindow,
   ): Promise<{ total: number; data: MeteredSubscription[] }> {
     const { total, rows } = await readPage(this.statements, {
-      count: `SELECT count(*)::int FROM subscription WHERE ${where}`,
       // The ids first, from an index alone: a late page is then read quickly.
-      rows: `SELECT subscription.* FROM subscription JOIN (
-          SELECT subscription_id FROM subscription WHERE ${where} ORDER BY created_at, subscription_id ${window}
-        ) chosen USING (subscription_id)`,
+      from: `(SELECT subscription_id, created_at FROM subscription WHERE ${where}) listed`,
       order: 'created_at, subscription_id',
+      window,
+      columns: 'subscription.*',
+      joins: 'JOIN subscription USING (subscription_id)',
       values,
     });
     return {

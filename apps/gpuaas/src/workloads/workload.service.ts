@@ -69,9 +69,9 @@ export class WorkloadsService {
     // A text of its own for each case, so that the index of live rows serves those that ask for live rows.
     const where = `team_id = $1 AND ${subscription_id === undefined ? '$2::bigint IS NULL' : 'subscription_id = $2'}${isWhole ? '' : ` AND ${listedWorkload}`}`;
     const { total, rows } = await readPage(this.statements, {
-      count: `SELECT count(*)::int FROM workload WHERE ${where}`,
-      rows: `SELECT * FROM workload WHERE ${where} ORDER BY created_at, workload_id LIMIT $3 OFFSET $4`,
+      from: `workload WHERE ${where}`,
       order: 'created_at, workload_id',
+      window: 'LIMIT $3 OFFSET $4',
       values: [team_id, subscription_id ?? null, limit, offset],
     });
     return { data: rows.map((raw) => workloadView(this.workloads.rowOf(raw))), pagination: { page, limit, total } };

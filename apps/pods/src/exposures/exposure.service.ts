@@ -102,9 +102,9 @@ export class ExposuresService {
     const pod = await this.pods.find(pod_name, caller, 'readTeam');
     const window = windowIfLimited(asked);
     const { total, rows } = await readPage<object>(this.statements, {
-      count: `SELECT count(*)::int FROM exposure WHERE pod_id = $1 AND state <> 'deleted'`,
-      rows: `SELECT * FROM exposure WHERE pod_id = $1 AND state <> 'deleted' ORDER BY created_at, service_id LIMIT $2 OFFSET $3`,
+      from: `exposure WHERE pod_id = $1 AND state <> 'deleted'`,
       order: 'created_at, service_id',
+      window: 'LIMIT $2 OFFSET $3',
       values: [pod.podId, window?.limit ?? null, window?.offset ?? 0],
     });
     const data = rows.map((raw) => exposureView(this.steps.rowOf(raw), pod.podName));

@@ -55,9 +55,9 @@ export class InstancesService {
       });
     }
     const { total, rows } = await readPage<Row>(this.statements, {
-      count: `SELECT count(*)::int FROM (${from}) instance`,
-      rows: `${from} ORDER BY created_at, id LIMIT $2 OFFSET $3`,
+      from: `(${from}) instance`,
       order: 'created_at, id',
+      window: 'LIMIT $2 OFFSET $3',
       values: [teamIds, window.limit, window.offset],
     });
     return allOrPage(rows.map(viewOf), window, total);

@@ -21,9 +21,9 @@ export async function readTeamPage(
   const isWhole = asked.include_ended === 'true';
   const where = `team_id = $1 AND ($2::bigint IS NULL OR ${column} = $2)${isWhole ? '' : ` AND state <> 'deleted'`}`;
   const { total, rows } = await readPage(statements, {
-    count: `SELECT count(*)::int FROM ${table} WHERE ${where}`,
-    rows: `SELECT * FROM ${table} WHERE ${where} ORDER BY created_at, ${key} LIMIT $3 OFFSET $4`,
+    from: `${table} WHERE ${where}`,
     order: `created_at, ${key}`,
+    window: 'LIMIT $3 OFFSET $4',
     values: [asked.team_id, only ?? null, limit, offset],
   });
   return { rows, pagination: { page, limit, total } };

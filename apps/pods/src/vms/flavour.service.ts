@@ -34,9 +34,9 @@ export class FlavoursService {
   async list(asked: PageFromOne): Promise<FlavourPage> {
     const { page, limit, offset } = pageWindow(asked, 1);
     const { total, rows } = await readPage<Row>(this.statements, {
-      count: 'SELECT count(*)::int FROM flavour',
-      rows: 'SELECT name, vcpus, memory_gb, created_at FROM flavour ORDER BY created_at, name LIMIT $1 OFFSET $2',
+      from: 'flavour',
       order: 'created_at, name',
+      window: 'LIMIT $1 OFFSET $2',
       values: [limit, offset],
     });
     return { data: rows.map(flavourView), pagination: { page, limit, total } };

@@ -23,7 +23,6 @@ import {
 import { Statements } from '@atoll/database';
 import { isAppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
-import type { PageRow } from '../sql/json.js';
 import { roleOf } from '../members/member-rules.js';
 import { ForcedDeletionService } from '../teams/forced-deletion.service.js';
 import { findMembersQuery } from './find-members-query.js';
@@ -57,7 +56,7 @@ export class BatchesService {
     const managers: readonly TeamRole[] = permissions.manageTeam;
     const isManager = isPlatformAdmin(caller) || managers.includes(roleOf(caller, team_id) ?? 'viewer');
     const values = [team_id, search, limit, page, isManager];
-    const [row] = await this.statements.query<PageRow<FoundMember> & { page: number; is_team: boolean }>(
+    const [row] = await this.statements.query<{ total: number; data: FoundMember[]; page: number; is_team: boolean }>(
       findMembersQuery,
       values,
     );

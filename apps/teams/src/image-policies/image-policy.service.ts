@@ -15,15 +15,14 @@ import {
   type NewImageObject,
   type UpdateImagePolicy,
 } from '@atoll/contracts/teams';
-import { newId, Statements, Transactions, Writers } from '@atoll/database';
+import { newId, readPage, Statements, Transactions, Writers } from '@atoll/database';
 import { AppError, requireSomeField } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
 import { IsNull, type EntityManager } from 'typeorm';
-import type { PageRow } from '../sql/json.js';
 import { fieldError, refuseFields } from '../invalid-field.js';
 import { TeamChanges } from '../changes/team-changes.js';
 import { TeamEntity } from '../model/team.entity.js';
-import { policyPageQuery, policyQuery } from './image-policy-query.js';
+import { policyJson, policyQuery } from './image-policy-query.js';
 import { ImageObjectEntity, ImagePolicyEntity } from '../model/image-policy.entity.js';
 import { parseImageReference } from './image-reference.js';
 
@@ -40,8 +39,14 @@ export class ImagePoliciesService {
   async list(asked: PageFromOne, { caller }: CallContext): Promise<ImagePolicyPage> {
     requirePlatformAdmin(caller);
     const { page, limit, offset } = pageWindow(asked, 1);
-    const [row] = await this.statements.query<PageRow<ImagePolicy>>(policyPageQuery, [limit, offset]);
-    return { data: row?.data ?? [], pagination: { page, limit, total: row?.total ?? 0 } };
+    const { total, rows } = await readPage<{ policy: ImagePolicy }>(this.statements, {
+      from: 'image_policy',
+      order: 'created_at, id',
+      window: 'LIMIT $1 OFFSET $2',
+      columns: `${policyJson('row')} AS policy`,
+      values: [limit, offset],
+    });
+    return { data: rows.map(({ policy }) => policy), pagination: { page, limit, total } };
   }
 
   async get({ id }: ImagePolicyPath, { caller }: CallContext): Promise<ImagePolicy> {

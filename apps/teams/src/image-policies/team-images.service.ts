@@ -9,7 +9,6 @@ import {
 import { Statements } from '@atoll/database';
 import { invalidField } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
-import type { PageRow } from '../sql/json.js';
 import { teamImagesQuery, teamPolicyQuery } from './image-policy-query.js';
 import { coversImage, normalisedImage, parseImageReference } from './image-reference.js';
 import { isAtMetadataService } from './metadata-registry.js';
@@ -24,7 +23,7 @@ export class TeamImagesService {
     requirePermission(caller, team_id, 'readTeam');
     const window = windowIfLimited(asked);
     const values = [team_id, window?.limit ?? null, window?.offset ?? 0];
-    const [row] = await this.statements.query<PageRow<ImageObject>>(teamImagesQuery, values);
+    const [row] = await this.statements.query<{ total: number; data: ImageObject[] }>(teamImagesQuery, values);
     if (!row) throw notFound('team');
     return allOrPage(row.data, window, row.total);
   }

@@ -27,12 +27,10 @@ import { MembersService } from '../members/member.service.js';
 import { TeamChanges } from '../changes/team-changes.js';
 import { InvitationLinks } from '../links/invitation-links.js';
 
-/** The invitations of the team `$1`: the members who have not accepted. */
-const listQuery = `SELECT m.id, m.user_id, u.email, ${sentName('m', 'u')} AS name, m.role, ${instantJson('m.created_at')} AS created_at,
-    (SELECT ${instantJson('max(l.expires_at)')} FROM one_time_link l
-      WHERE l.team_id = m.team_id AND l.user_id = m.user_id AND l.used_at IS NULL AND l.expires_at > now()) AS expires_at
-  FROM membership m JOIN "user" u ON u.id = m.user_id
-  WHERE m.team_id = $1 AND m.status = 'invited' AND EXISTS (SELECT FROM team t WHERE t.id = m.team_id AND t.deleted_at IS NULL)`;
+/** An invitation, of the membership `row` and its user `u`. */
+const columns = `row.id, row.user_id, u.email, ${sentName('row', 'u')} AS name, row.role, ${instantJson('row.created_at')} AS created_at,
+  (SELECT ${instantJson('max(l.expires_at)')} FROM one_time_link l
+    WHERE l.team_id = row.team_id AND l.user_id = row.user_id AND l.used_at IS NULL AND l.expires_at > now()) AS expires_at`;
 
 /** Invitations: memberships that were not accepted yet, and the links by which they are. */
 @Injectable()
@@ -52,22 +50,15 @@ export class InvitationsService {
     requirePermission(caller, team_id, 'manageTeam');
     const window = windowIfLimited(asked);
     const { total, rows } = await readPage<Invitation>(this.statements, {
-      count: `SELECT count(*)::int FROM (${listQuery}) invitation`,
-      rows: `${listQuery} ORDER BY m.created_at, m.id LIMIT $2 OFFSET $3`,
+      from: `membership WHERE team_id = $1 AND status = 'invited' AND EXISTS (SELECT FROM team WHERE team.id = $1 AND deleted_at IS NULL)`,
       order: 'created_at, id',
+      window: 'LIMIT $2 OFFSET $3',
+      columns,
+      joins: 'JOIN "user" u ON u.id = row.user_id',
       values: [team_id, window?.limit ?? null, window?.offset ?? 0],
     });
     if (total === 0) await this.requireTeam(team_id);
-    const data = rows.map(({ id, user_id, email, name, role, created_at, expires_at }) => ({
-      id,
-      user_id,
-      email,
-      name,
-      role,
-      created_at,
-      expires_at,
-    }));
-    return allOrPage(data, window, total);
+    return allOrPage(rows, window, total);
   }
 
   async resend({ team_id, invitation_id }: InvitationPath, context: CallContext): Promise<SentInvitation> {

@@ -20,7 +20,7 @@ import {
   type MemberPath,
   type TeamMember,
 } from '@atoll/contracts/teams';
-import { databaseNowMs, Statements, Writers } from '@atoll/database';
+import { databaseNowMs, readPage, Statements, Writers } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
@@ -28,13 +28,12 @@ import { In, type EntityManager } from 'typeorm';
 import { ApiKeysService } from '../api-keys/api-key.service.js';
 import { settleTerms } from '../api-keys/key-terms.js';
 import { requireFreshCredential, requireIssuingCredential } from '../api-keys/live-credential.js';
-import type { PageRow } from '../sql/json.js';
 import { InvitationLinks } from '../links/invitation-links.js';
 import { TeamChanges } from '../changes/team-changes.js';
 import { UserRegistry } from '../users/user-registry.js';
 import { requirePermissionNow } from './caller-now.js';
 import { Enrolment, statusOf, withMaskedKey } from './enrolment.js';
-import { memberPageQuery, memberQuery } from '../views/member-query.js';
+import { memberJoins, memberJson, memberQuery } from '../views/member-query.js';
 import {
   findInvitation,
   hasPowerOfOwner,
@@ -67,10 +66,17 @@ export class MembersService {
   async list({ team_id, ...asked }: ListMembers, { caller }: CallContext): Promise<MemberPage> {
     requirePermission(caller, team_id, 'readTeam');
     const { page, limit, offset } = pageWindow(asked, 0);
-    const [row] = await this.statements.query<PageRow<TeamMember>>(memberPageQuery, [limit, offset, team_id]);
+    const { total, rows } = await readPage<{ member: TeamMember }>(this.statements, {
+      from: 'membership WHERE team_id = $1 AND EXISTS (SELECT FROM team WHERE team.id = $1 AND deleted_at IS NULL)',
+      order: 'created_at, id',
+      window: 'LIMIT $2 OFFSET $3',
+      columns: `${memberJson('row')} AS member`,
+      joins: memberJoins('row'),
+      values: [team_id, limit, offset],
+    });
     // A team has an owner as long as it is one.
-    if (!row?.total) throw notFound('team');
-    return { data: row.data, pagination: { page, limit, total: row.total } };
+    if (total === 0) throw notFound('team');
+    return { data: rows.map(({ member }) => member), pagination: { page, limit, total } };
   }
 
   async add({ team_id, ...person }: AddMember, context: CallContext): Promise<TeamMember> {

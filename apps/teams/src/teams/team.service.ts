@@ -10,15 +10,14 @@ import {
 } from '@atoll/contracts';
 import { credentialsChanged, type Team, type TeamPage, type UpdateTeam } from '@atoll/contracts/teams';
 import { requireSomeField } from '@atoll/errors';
-import { Statements, Writers } from '@atoll/database';
+import { readPage, Statements, Writers } from '@atoll/database';
 import { Rpc } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import type { PageRow } from '../sql/json.js';
 import { requirePermissionNow } from '../members/caller-now.js';
 import { isAlive } from '../sessions/session-policy.js';
 import { TeamChanges } from '../changes/team-changes.js';
-import { allTeamsQuery, ownTeamsQuery, teamQuery } from './team-query.js';
+import { allTeamsQuery, teamJson, teamQuery } from './team-query.js';
 import { TeamEntity } from '../model/team.entity.js';
 
 /** The members of the team `$1` who have a live session without a second factor. */
@@ -44,11 +43,18 @@ export class TeamsService {
   async list(asked: PageFromZero, { caller }: CallContext): Promise<TeamPage> {
     const { page, limit, offset } = pageWindow(asked, 0);
     const teamIds = teamsThatAllow(caller, 'readTeam');
-    const [row] =
-      teamIds === null
-        ? await this.statements.query<PageRow<Team>>(allTeamsQuery, [limit, offset])
-        : await this.statements.query<PageRow<Team>>(ownTeamsQuery, [limit, offset, teamIds]);
-    return { data: row?.data ?? [], pagination: { page, limit, total: row?.total ?? 0 } };
+    if (teamIds === null) {
+      const [row] = await this.statements.query<{ total: number; data: Team[] }>(allTeamsQuery, [limit, offset]);
+      return { data: row?.data ?? [], pagination: { page, limit, total: row?.total ?? 0 } };
+    }
+    const { total, rows } = await readPage<{ team: Team }>(this.statements, {
+      from: 'team WHERE deleted_at IS NULL AND id = ANY ($1::uuid[])',
+      order: 'created_at, id',
+      window: 'LIMIT $2 OFFSET $3',
+      columns: `${teamJson('row')} AS team`,
+      values: [teamIds, limit, offset],
+    });
+    return { data: rows.map(({ team }) => team), pagination: { page, limit, total } };
   }
 
   async update({ team_id, ...body }: UpdateTeam, context: CallContext): Promise<Team> {

@@ -1,5 +1,4 @@
 import { instantJson } from '@atoll/database';
-import { pageQuery } from '../sql/json.js';
 
 /**
  * SQL for what a TeamMember needs beyond the membership `membership`: the user `u`, and of the live keys the newest,
@@ -35,11 +34,3 @@ export function memberJson(membership: string): string {
 }
 
 export const memberQuery = `SELECT ${memberJson('m')} AS member FROM membership m ${memberJoins('m')} WHERE m.team_id = $1 AND m.user_id = $2`;
-
-/** The members of the team `$3`; none for a team that is gone. */
-export const memberPageQuery = pageQuery({
-  table: 'membership',
-  where: 'team_id = $3 AND EXISTS (SELECT FROM team WHERE team.id = $3 AND team.deleted_at IS NULL)',
-  json: memberJson('row'),
-  joins: memberJoins('row'),
-});

@@ -6,11 +6,10 @@ import {
   type Workspace,
   type WorkspacePage,
 } from '@atoll/contracts/teams';
-import { newId, Statements, Writers } from '@atoll/database';
+import { newId, readPage, Statements, Writers } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
 import { Not } from 'typeorm';
-import { pageQuery, type PageRow } from '../sql/json.js';
 import { requirePermissionNow } from '../members/caller-now.js';
 import { TeamChanges } from '../changes/team-changes.js';
 import { findWorkspace, teamOfWorkspace } from './find-workspace.js';
@@ -18,13 +17,6 @@ import { WorkspaceEntity } from '../model/workspace.entity.js';
 
 /** Each Team shows its workspaces, all of them. */
 const mostWorkspaces = 1000;
-
-/** The workspaces of the team `$3`; none for a team that is gone. */
-const workspacePageQuery = pageQuery({
-  table: 'workspace',
-  where: 'team_id = $3 AND EXISTS (SELECT FROM team WHERE team.id = $3 AND team.deleted_at IS NULL)',
-  json: `json_build_object('id', row.id, 'name', row.name, 'team_id', row.team_id)`,
-});
 
 @Injectable()
 export class WorkspacesService {
@@ -37,10 +29,16 @@ export class WorkspacesService {
   async list({ team_id, ...asked }: ListWorkspaces, { caller }: CallContext): Promise<WorkspacePage> {
     requirePermission(caller, team_id, 'readTeam');
     const { page, limit, offset } = pageWindow(asked, 0);
-    const [row] = await this.statements.query<PageRow<Workspace>>(workspacePageQuery, [limit, offset, team_id]);
+    const { total, rows } = await readPage<Workspace>(this.statements, {
+      from: 'workspace WHERE team_id = $1 AND EXISTS (SELECT FROM team WHERE team.id = $1 AND deleted_at IS NULL)',
+      order: 'created_at, id',
+      window: 'LIMIT $2 OFFSET $3',
+      columns: 'id, name, team_id',
+      values: [team_id, limit, offset],
+    });
     // The default workspace cannot be deleted; it is deleted with its team.
-    if (!row?.total) throw notFound('team');
-    return { data: row.data, pagination: { page, limit, total: row.total } };
+    if (total === 0) throw notFound('team');
+    return { data: rows, pagination: { page, limit, total } };
   }
 
   async create({ team_id, name }: CreateWorkspace, context: CallContext): Promise<Workspace> {
