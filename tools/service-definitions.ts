@@ -1,5 +1,4 @@
 import { existsSync, globSync } from 'node:fs';
-import type { Wire } from '@atoll/contracts';
 import type { ServiceDefinition } from '@atoll/service';
 
 /**
@@ -20,8 +19,10 @@ export async function serviceDefinitions(): Promise<ServiceDefinition[]> {
 }
 
 /** What the gateway reads from its environment, in a process of its own. */
-export async function gatewayEnvironment(): Promise<readonly Wire[]> {
+export async function gatewaySettings(): Promise<readonly Pick<ServiceDefinition, 'settings'>[]> {
   const { href } = new URL('../apps/gateway/src/env.js', import.meta.url);
-  const { GatewayProcessEnv, GatewayEnv } = (await import(href)) as Record<'GatewayProcessEnv' | 'GatewayEnv', Wire>;
-  return [GatewayProcessEnv, GatewayEnv];
+  const { gatewaySettings: settings } = (await import(href)) as {
+    gatewaySettings: readonly Pick<ServiceDefinition, 'settings'>[];
+  };
+  return settings;
 }

@@ -1,12 +1,12 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startEmbeddedPostgres } from '@atoll/database';
 import {
+  dataFolder,
   HttpEnv,
-  loadEnv,
   loadLocalSecrets,
   natsAuthorization,
   natsUsers,
@@ -15,9 +15,10 @@ import {
   ServiceEnv,
 } from '@atoll/service';
 import { freePort, startNats } from '@atoll/testing';
+import { IsString } from 'class-validator';
 import { OwnProcesses } from './own-processes.js';
 import { readReplicas } from './replicas.js';
-import { gatewayEnvironment, serviceDefinitions } from './service-definitions.js';
+import { gatewaySettings, serviceDefinitions } from './service-definitions.js';
 import { untilReady } from './until-ready.js';
 
 /**
@@ -29,30 +30,45 @@ const services = definitions.map(({ name }) => name);
 const restartAfterMs = 1_000;
 const killAfterMs = 20_000;
 
-const dataDir = resolve(process.env.ATOLL_DATA_DIR ?? '.atoll');
+class StartServicesEnv extends HttpEnv {
+  @IsString()
+  ATOLL_REPLICAS: string = '';
+}
+
+const dataDir = dataFolder();
 const secrets = loadLocalSecrets(dataDir);
+/** The environment, then the secrets of the data folder. An empty variable counts as absent. */
+const source: NodeJS.ProcessEnv = {
+  ATOLL_BUS_SECRET: secrets.busSecret,
+  ATOLL_KEY_PEPPER: secrets.keyPepper,
+  ATOLL_SEAL_KEYS: secrets.sealKeys,
+  ...Object.fromEntries(Object.entries(process.env).filter(([, value]) => value !== '')),
+};
 const stopping = new AbortController();
 const children = new Map<string, ChildProcess>();
 
-const replicas = await orRefuse(() => readReplicas(process.env.ATOLL_REPLICAS ?? '', services));
+const ofGateway = await gatewaySettings();
+const ownSettings = {
+  settings: StartServicesEnv,
+  checks: ({ ATOLL_REPLICAS }: StartServicesEnv) => [() => readReplicas(ATOLL_REPLICAS, services)],
+};
+// All that is wrong at once, and of every process: one that refuses its settings would be started again for ever.
+const [env] = await orRefuse(() =>
+  readSettings([ownSettings, { settings: ServiceEnv }, ...ofGateway, ...definitions], {
+    DATABASE_URL: 'postgres://embedded',
+    ...source,
+  }),
+);
+const replicas = readReplicas(env.ATOLL_REPLICAS, services);
 const own = await orRefuse(() =>
   OwnProcesses.takeOver(dataDir, (pid) => console.log(`Ending process ${pid}, left by a start that was killed`)),
 );
-const { PORT: wantedPort, HOST: host } = await orRefuse(() => loadEnv(HttpEnv));
-const port = await orRefuse(() => requireFreePort(wantedPort, host, 'npm run start:services'));
+const port = await orRefuse(() => requireFreePort(env.PORT, env.HOST, 'npm run start:services'));
 const settings: NodeJS.ProcessEnv = {
-  ...process.env,
+  ATOLL_PUBLIC_URL: `http://localhost:${port}`,
+  ...source,
   PORT: String(port),
-  ATOLL_BUS_SECRET: process.env.ATOLL_BUS_SECRET ?? secrets.busSecret,
-  ATOLL_KEY_PEPPER: process.env.ATOLL_KEY_PEPPER ?? secrets.keyPepper,
-  ATOLL_PUBLIC_URL: process.env.ATOLL_PUBLIC_URL ?? `http://localhost:${port}`,
-  ATOLL_SEAL_KEYS: process.env.ATOLL_SEAL_KEYS ?? secrets.sealKeys,
 };
-// A process that refuses its settings would be started again for ever.
-const ofEveryService = { ...settings, DATABASE_URL: process.env.DATABASE_URL ?? 'postgres://embedded' };
-for (const type of [ServiceEnv, ...(await gatewayEnvironment())])
-  await orRefuse(() => loadEnv<object>(type, ofEveryService));
-for (const definition of definitions) await orRefuse(() => readSettings(definition, settings));
 
 /** Runs one process and starts it again whenever it dies, as a container's restart policy does. */
 async function keepRunning(service: string, env: NodeJS.ProcessEnv, name = service): Promise<void> {
@@ -109,11 +125,11 @@ function passwordOf(name: string): string {
   return password;
 }
 
-const postgres = process.env.DATABASE_URL
+const postgres = source.DATABASE_URL
   ? null
   : await orRefuse(() => startEmbeddedPostgres({ dataDir, onExit: endWithout }));
 // What is under way between services outlives a restart, as their databases do.
-const nats = process.env.NATS_URL
+const nats = source.NATS_URL
   ? null
   : await orRefuse(() =>
       startNats({
@@ -123,7 +139,7 @@ const nats = process.env.NATS_URL
       }),
     );
 own.add(nats?.pid);
-const shared: NodeJS.ProcessEnv = { ...settings, DATABASE_URL: process.env.DATABASE_URL ?? postgres?.url };
+const shared: NodeJS.ProcessEnv = { ...settings, DATABASE_URL: source.DATABASE_URL ?? postgres?.url };
 
 /** The environment of a service or the gateway, with its own user of NATS where that was started here. */
 function envOf(name: string): NodeJS.ProcessEnv {
@@ -154,7 +170,7 @@ async function announce(): Promise<void> {
     tell: (line) => console.error(line),
   });
   console.log(`
-Atoll is ready, in ${addresses.size + 1} processes over ${process.env.NATS_URL ?? nats?.url}
+Atoll is ready, in ${addresses.size + 1} processes over ${source.NATS_URL ?? nats?.url}
 
   Console  ${shared.ATOLL_PUBLIC_URL}/
   API      ${url}/api

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { ServiceDefinition } from '@atoll/service';
-import { missingFromPlatform, missingPasswords, missingPieces } from './services.js';
+import { declaredAgain, missingFromPlatform, missingPasswords, missingPieces } from './services.js';
 
 const processes = [{ name: 'harbour', variables: ['HOST', 'ATOLL_TIDES'] }];
 const stanza = { command: ['node', 'dist/apps/harbour/src/main.js'], environment: { ATOLL_TIDES: null } };
@@ -11,6 +11,23 @@ describe('the check of services', () => {
     expect(missingPieces(processes, { harbour: stanza }, documentation)).toEqual([]);
     const nats = { environment: { ATOLL_NATS_PASSWORD_HARBOUR: null } };
     expect(missingPasswords(['harbour'], nats, 'for name in ATOLL_NATS_PASSWORD_{GATEWAY,HARBOUR}')).toEqual([]);
+  });
+
+  it('names a variable that is declared in several places, however', () => {
+    const decorator = "  @Variable('ATOLL_TIDES')\n  @IsString()\n  tides: string = '';\n";
+    const property = "  @IsString()\n  ATOLL_TIDES: string = '';\n";
+    const shared = "  return setting(\n    'ATOLL_TIDES',\n    IsString(),\n  );\n";
+    for (const text of [decorator, property, shared]) {
+      expect(declaredAgain(new Map([['quay.ts', text]]))).toEqual([]);
+      expect(
+        declaredAgain(
+          new Map([
+            ['quay.ts', text],
+            ['dock.ts', property],
+          ]),
+        ),
+      ).toEqual(['ATOLL_TIDES is declared more than once: quay.ts, dock.ts']);
+    }
   });
 
   it('names what a new service lacks', () => {

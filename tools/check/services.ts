@@ -1,10 +1,10 @@
-import { readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { ServiceEnv, variablesOf, type ServiceDefinition } from '@atoll/service';
 import { parse } from 'yaml';
 import { natsConfiguration } from '../nats-users.js';
-import { gatewayEnvironment, serviceDefinitions } from '../service-definitions.js';
+import { gatewaySettings, serviceDefinitions } from '../service-definitions.js';
 
 /**
  * What differs between a laptop and a container, and the image sets: nothing an operator would pass through compose.
@@ -62,6 +62,25 @@ export function missingPasswords(names: readonly string[], nats: Container | und
     ]);
 }
 
+/**
+ * Variables that are declared in several places, by `Variable('…')` or by a property of that name: what they are could
+ * then differ. `sources`: path → text.
+ */
+export function declaredAgain(sources: ReadonlyMap<string, string>): string[] {
+  const declaration =
+    /\bVariable\('([A-Z][A-Z0-9_]*)'\)|\bsetting\(\s*'([A-Z][A-Z0-9_]*)'|^ {2}([A-Z][A-Z0-9_]*): .* = /gm;
+  const places = new Map<string, string[]>();
+  for (const [path, text] of sources) {
+    for (const [, ...names] of text.matchAll(declaration)) {
+      const variable = names.find((name) => name !== undefined) ?? '';
+      places.set(variable, [...(places.get(variable) ?? []), path]);
+    }
+  }
+  return [...places]
+    .filter(([, paths]) => paths.length > 1)
+    .map(([variable, paths]) => `${variable} is declared more than once: ${paths.join(', ')}`);
+}
+
 /** A service that one process does not run. */
 export function missingFromPlatform(
   services: readonly ServiceDefinition[],
@@ -76,6 +95,12 @@ async function built<Module>(path: string): Promise<Module> {
   return (await import(pathToFileURL(resolve('dist', path)).href)) as Module;
 }
 
+function settingsFiles(): string[] {
+  return globSync('{apps,libs,tools}/**/*.ts', {
+    exclude: ['**/*.spec.ts', '**/*.e2e-spec.ts', 'tools/bench/**', 'apps/e2e/**'],
+  }).toSorted();
+}
+
 async function problems(): Promise<string[]> {
   const services = await serviceDefinitions();
   const { services: platform } = await built<{ services: ServiceDefinition[] }>('apps/platform/src/services.js');
@@ -83,17 +108,19 @@ async function problems(): Promise<string[]> {
   const { services: containers } = parse(compose, { merge: true }) as {
     services: Record<string, Container>;
   };
-  const variables = (...classes: readonly (new () => object)[]) =>
-    classes.flatMap((type) => [...variablesOf(type).values()]);
+  const variables = (all: readonly Pick<ServiceDefinition, 'settings'>[]) => [
+    ...new Set(all.flatMap(({ settings }) => [...variablesOf(settings).values()])),
+  ];
   const processes = [
-    { name: 'gateway', variables: variables(...(await gatewayEnvironment())) },
-    ...services.map(({ name, settings }) => ({ name, variables: variables(ServiceEnv, settings) })),
+    { name: 'gateway', variables: variables(await gatewaySettings()) },
+    ...services.map((service) => ({ name: service.name, variables: variables([{ settings: ServiceEnv }, service]) })),
   ];
   const isNatsStale = readFileSync('deploy/nats.conf', 'utf8') !== (await natsConfiguration());
   return [
     ...(isNatsStale
       ? ['deploy/nats.conf: not what the contracts say; run npm run --silent nats-users > deploy/nats.conf']
       : []),
+    ...declaredAgain(new Map(settingsFiles().map((path) => [path, readFileSync(path, 'utf8')]))),
     ...missingFromPlatform(services, platform),
     ...missingPasswords(
       processes.map(({ name }) => name),

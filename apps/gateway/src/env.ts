@@ -1,6 +1,6 @@
-import { IsIn, Matches, MinLength } from 'class-validator';
+import { IsIn, Matches } from 'class-validator';
 import { IpWhitelist, whitelistEntries, WholeNumber } from '@atoll/contracts';
-import { BusEnv, defaultDeadlineMs, defaultPublicUrl, mostOfAny, PublicUrl, RequestDeadline } from '@atoll/service';
+import { BusEnv, defaultPublicUrl, HttpEnv, KeyPepper, mostOfAny, PublicUrl } from '@atoll/service';
 import type { GatewayOptions, LimitStore } from './gateway-options.js';
 import { defaultLimits, limitForm, parseLimit, type Limit, type Limits } from './rate-limits/limits.js';
 
@@ -8,21 +8,16 @@ const inWords = ({ count, seconds }: Limit): string => `${count}/${seconds}`;
 const LimitText = (): PropertyDecorator =>
   Matches(limitForm, { message: '$property must be count/seconds, such as 600/60' });
 
-/** Of a gateway in a process of its own. */
-export class GatewayProcessEnv extends BusEnv {
-  /** The same as the teams service's. */
-  @MinLength(16, { message: 'ATOLL_KEY_PEPPER must be at least 16 characters long' })
-  ATOLL_KEY_PEPPER: string = '';
-}
-
 /** Requests that are accepted at once after a pause. */
 const Burst = (): PropertyDecorator => WholeNumber({ min: 1, max: mostOfAny, optional: true });
 
 /** The settings of the gateway, in one process and over NATS alike. */
 export class GatewayEnv {
-  /** Where people reach the platform. The same as the teams service's. */
+  @KeyPepper()
+  keyPepper: string = '';
+
   @PublicUrl()
-  ATOLL_PUBLIC_URL: string = defaultPublicUrl;
+  publicUrl: string = defaultPublicUrl;
 
   /** Comma-separated addresses and CIDRs of proxies whose `X-Forwarded-For` is trusted; default none. */
   @IpWhitelist()
@@ -78,10 +73,6 @@ export class GatewayEnv {
   @IsIn(['memory', 'nats'], { message: 'ATOLL_LIMIT_STORE must be memory or nats' })
   ATOLL_LIMIT_STORE: LimitStore = 'memory';
 
-  /** How long a request may take before it is answered 504. */
-  @RequestDeadline()
-  ATOLL_DEADLINE_MS: number = defaultDeadlineMs;
-
   /**
    * How long requests are still taken at shutdown while `/readyz` says no. Behind a load balancer: as long as it takes
    * to notice.
@@ -94,16 +85,19 @@ export class GatewayEnv {
   ATOLL_COMPAT_PORT: number | undefined = undefined;
 }
 
+/** What a gateway in a process of its own reads from its environment. */
+export const gatewaySettings = [{ settings: BusEnv }, { settings: HttpEnv }, { settings: GatewayEnv }] as const;
+
 /** The part of the gateway's options that the environment decides. */
 export function optionsFrom(
   env: GatewayEnv,
-): Pick<GatewayOptions, 'publicUrl' | 'trustedProxies' | 'limits' | 'limitStore' | 'deadlineMs' | 'drainDelayMs'> {
+): Pick<GatewayOptions, 'keyPepper' | 'publicUrl' | 'trustedProxies' | 'limits' | 'limitStore' | 'drainDelayMs'> {
   return {
-    publicUrl: env.ATOLL_PUBLIC_URL,
+    keyPepper: env.keyPepper,
+    publicUrl: env.publicUrl,
     trustedProxies: whitelistEntries(env.TRUSTED_PROXIES),
     limits: env.ATOLL_LIMITS === 'off' ? 'off' : limitsOf(env),
     limitStore: env.ATOLL_LIMIT_STORE,
-    deadlineMs: env.ATOLL_DEADLINE_MS,
     drainDelayMs: env.ATOLL_DRAIN_DELAY_MS,
   };
 }

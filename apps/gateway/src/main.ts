@@ -1,12 +1,9 @@
 import { messageOf } from '@atoll/errors';
-import { createLogger, createMetrics, HttpEnv, loadEnv, natsTransport, onShutdown, version } from '@atoll/service';
-import { createGateway, GatewayEnv, listenCompat, optionsFrom } from './create-gateway.js';
-import { GatewayProcessEnv } from './env.js';
+import { createLogger, createMetrics, natsTransport, onShutdown, readSettings, version } from '@atoll/service';
+import { createGateway, gatewaySettings, listenCompat, optionsFrom } from './create-gateway.js';
 
 try {
-  const env = loadEnv(GatewayProcessEnv);
-  const { PORT: port, HOST: host } = loadEnv(HttpEnv);
-  const gatewayEnv = loadEnv(GatewayEnv);
+  const [env, { PORT: port, HOST: host }, gatewayEnv] = await readSettings(gatewaySettings);
   const logger = createLogger({ service: 'gateway', level: env.ATOLL_LOG_LEVEL });
   logger.info({ version }, 'starting');
   // A start that waits for its broker ends at once by a signal, as that of a service does.
@@ -16,7 +13,7 @@ try {
   const gateway = await createGateway({
     ...optionsFrom(gatewayEnv),
     rpc: transport.rpc,
-    keyPepper: env.ATOLL_KEY_PEPPER,
+    deadlineMs: env.ATOLL_DEADLINE_MS,
     logger,
     metrics: createMetrics('gateway'),
     readinessChecks: transport.checks,

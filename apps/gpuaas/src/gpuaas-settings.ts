@@ -1,5 +1,16 @@
 import { hostName, imageReference, Text, WholeNumber } from '@atoll/contracts';
-import { DecimalNumber, defaultPublicUrl, HttpUrl, IpAddress, PublicUrl, SealKeys, Variable } from '@atoll/service';
+import {
+  DecimalNumber,
+  defaultHistoryRetentionDays,
+  defaultPublicUrl,
+  defaultSimulatedHost,
+  HistoryRetention,
+  HttpUrl,
+  PublicUrl,
+  SealKeys,
+  SimulatedHost,
+  Variable,
+} from '@atoll/service';
 import type { WorkerOptions } from '@atoll/state-machine';
 import { Transform } from 'class-transformer';
 import { IsBoolean, IsIn, IsOptional, Matches, MinLength } from 'class-validator';
@@ -25,15 +36,11 @@ export class GpuaasSettings {
   @WholeNumber({ min: 1, max: 100 })
   stepsPerNode: number = 4;
 
-  /** Days for which transitions are kept (`machine_history`). */
-  @Variable('ATOLL_HISTORY_RETENTION')
-  @WholeNumber({ min: 1, max: 3_650, unit: 'days' })
-  historyRetentionDays: number = 90;
+  @HistoryRetention()
+  historyRetentionDays: number = defaultHistoryRetentionDays;
 
-  /** What secrets are encrypted under, `id:base64,…`; without it there is no bare metal. */
-  @Variable('ATOLL_SEAL_KEYS')
-  @IsOptional()
-  @SealKeys()
+  /** Without it there is no bare metal. */
+  @SealKeys({ optional: true })
   sealKeys: string | undefined = undefined;
 
   /** Whether hosts and hooks on loopback and link-local addresses may be connected to: for tests and laptops. */
@@ -42,8 +49,6 @@ export class GpuaasSettings {
   @IsBoolean({ message: 'ATOLL_ALLOW_LOOPBACK_HOSTS must be true or false' })
   allowLoopbackHosts: boolean = false;
 
-  /** Under which address callers reach the platform. Reinstall hooks answer there. */
-  @Variable('ATOLL_PUBLIC_URL')
   @PublicUrl()
   publicUrl: string = defaultPublicUrl;
 
@@ -120,10 +125,8 @@ export class GpuaasSettings {
   @Text(imageReference)
   doorImage: string = 'localhost/atoll-door:1';
 
-  /** The address on which the doors of simulated pods listen. */
-  @Variable('ATOLL_SIMULATED_HOST')
-  @IpAddress()
-  simulatedHost: string = '127.0.0.1';
+  @SimulatedHost()
+  simulatedHost: string = defaultSimulatedHost;
 
   /** Milliseconds between two looks for clusters to check, and for which a cluster may take to answer. */
   clusterLookMs: number = 5_000;

@@ -10,10 +10,12 @@ import { nodeCredentialPurpose, reinstallTokenPurpose } from './model/baremetal-
 export const service = defineService({
   name: 'gpuaas',
   settings: GpuaasSettings,
-  check: ({ cluster, sockets }) => {
-    if (cluster !== 'docker' || sockets.length > 0) return;
-    throw new Error('ATOLL_CLUSTER=docker needs ATOLL_DOCKER_SOCKETS, the path of the engine’s socket.');
-  },
+  checks: ({ cluster, sockets }) => [
+    () => {
+      if (cluster !== 'docker' || sockets.length > 0) return;
+      throw new Error('ATOLL_CLUSTER=docker needs ATOLL_DOCKER_SOCKETS, the path of the engine’s socket.');
+    },
+  ],
   database: { ...gpuaasSchema, poolSize: 16, backgroundPoolSize: 4 },
   module: GpuaasModule,
   figures: [nodesInMaintenance],

@@ -1,4 +1,3 @@
-import { loadEnv } from '@atoll/service';
 import { newAdminKey, service as teams } from '../../teams/src/service.js';
 import { besidePlatform } from './beside-platform.js';
 
@@ -6,9 +5,7 @@ import { besidePlatform } from './beside-platform.js';
  * `npm run admin-key`: a new key for the operator who lost the old one, made at the machine. A running platform takes
  * up to 5 s to forget the old one.
  */
-await besidePlatform(async ({ connect, source }) => {
-  // First, since a key under another pepper would be one that nobody takes.
-  const settings = loadEnv(teams.settings, source);
+await besidePlatform(teams.settings, async ({ connect, settings }) => {
   const key = await newAdminKey(await connect(teams.name), settings);
   console.log(`\nAdmin key: ${key}\nShown this once; it does not expire. The earlier one no longer works.\n`);
 });

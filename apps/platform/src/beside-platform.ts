@@ -1,37 +1,49 @@
 import { messageOf } from '@atoll/errors';
 import { existsSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { connectDataSource, runningPostgresUrl, startEmbeddedPostgres } from '@atoll/database';
-import { loadEnv, type ServiceDefinition } from '@atoll/service';
+import type { Wire } from '@atoll/contracts';
+import { dataFolder, readSettings, type ServiceDefinition } from '@atoll/service';
 import type { DataSource } from 'typeorm';
 import { PlatformEnv, settingsSource } from './env.js';
 import { services } from './services.js';
 
 /** What a command of the operator works with. */
-export interface Beside {
+export interface Beside<Settings> {
   /** Connects to the schema of a service, which must be at the version of this program. */
   readonly connect: (service: string) => Promise<DataSource>;
   /** As `connect`, to each of them: a schema of another release ends the command before it has done anything. */
   readonly connectAll: (
     services: readonly ServiceDefinition[],
   ) => Promise<(readonly [ServiceDefinition, DataSource])[]>;
-  /** Where the settings of a service are read. */
-  readonly source: NodeJS.ProcessEnv;
+  readonly settings: Settings;
 }
+
+/** Of a command that needs none. */
+export class NoSettings {}
 
 /**
  * Runs a command of the operator on the schemas of services, beside a running platform or without one: no service
  * boots, so nothing is migrated, no worker works and no timer runs. Where the services run apart it takes their
  * `DATABASE_URL`. Ends the process with code 1 and one clear line where the command fails.
  */
-export async function besidePlatform(command: (beside: Beside) => Promise<void>): Promise<void> {
+export async function besidePlatform<Settings extends object>(
+  type: Wire<Settings>,
+  command: (beside: Beside<Settings>) => Promise<void>,
+): Promise<void> {
   const undo: (() => Promise<void>)[] = [];
   let hasBegun = false;
   try {
-    const env = loadEnv(PlatformEnv);
+    const dataDir = dataFolder();
+    const source = hasSecrets(dataDir) ? settingsSource(dataDir) : process.env;
+    if (!source.DATABASE_URL && !existsSync(join(dataDir, 'postgres'))) {
+      throw new Error(
+        `${dataDir} contains no platform. Set ATOLL_DATA_DIR to its data folder, or DATABASE_URL to its database.`,
+      );
+    }
+    const [env, settings] = await readSettings([{ settings: PlatformEnv }, { settings: type }], source);
     const { ATOLL_DEADLINE_MS: deadlineMs } = env;
-    const dataDir = resolve(env.ATOLL_DATA_DIR);
-    const url = env.DATABASE_URL ?? (await databaseOf(dataDir, undo));
+    const url = env.databaseUrl ?? (await databaseOf(dataDir, undo));
     const connect = async (name: string) => {
       const definition = services.find((service) => service.name === name);
       if (!definition)
@@ -48,7 +60,7 @@ export async function besidePlatform(command: (beside: Beside) => Promise<void>)
       return connected;
     };
     hasBegun = true;
-    await command({ connect, connectAll, source: hasSecrets(dataDir) ? settingsSource(dataDir) : process.env });
+    await command({ connect, connectAll, settings });
   } catch (error) {
     console.error(`${hasBegun ? 'The command failed' : 'Nothing was done'}: ${messageOf(error)}`);
     process.exitCode = 1;
@@ -57,11 +69,6 @@ export async function besidePlatform(command: (beside: Beside) => Promise<void>)
 }
 
 async function databaseOf(dataDir: string, undo: (() => Promise<void>)[]): Promise<string> {
-  if (!existsSync(join(dataDir, 'postgres'))) {
-    throw new Error(
-      `${dataDir} contains no platform. Set ATOLL_DATA_DIR to its data folder, or DATABASE_URL to its database.`,
-    );
-  }
   const running = runningPostgresUrl(dataDir);
   if (running !== undefined) return running;
   const postgres = await startEmbeddedPostgres({ dataDir });

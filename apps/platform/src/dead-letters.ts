@@ -1,5 +1,5 @@
 import { DeadLetterList } from '@atoll/events';
-import { besidePlatform } from './beside-platform.js';
+import { besidePlatform, NoSettings } from './beside-platform.js';
 import { services } from './services.js';
 
 const usage = 'Usage: npm run dead-letters [-- retry SERVICE ID]';
@@ -13,7 +13,7 @@ const patienceMs = 15_000;
  */
 const [action = 'list', service = '', id = ''] = process.argv.slice(2);
 
-await besidePlatform(async ({ connect, connectAll }) => {
+await besidePlatform(NoSettings, async ({ connect, connectAll }) => {
   if (action !== 'list' && (action !== 'retry' || service === '')) throw new Error(usage);
   if (action === 'retry') return retry(new DeadLetterList(await connect(service)));
   for (const [{ name }, dataSource] of await connectAll(services)) {

@@ -1,23 +1,13 @@
-import { IsOptional, IsString } from 'class-validator';
-import { DatabaseUrl, defaultDeadlineMs, HttpEnv, loadLocalSecrets, RequestDeadline } from '@atoll/service';
+import { DatabaseUrl, HttpEnv, loadLocalSecrets } from '@atoll/service';
 
 /**
  * The environment of the platform in one process. Everything has a default. The services and the gateway read their own
  * settings besides.
  */
 export class PlatformEnv extends HttpEnv {
-  /** Database, keys and secrets: kept between starts. */
-  @IsString()
-  ATOLL_DATA_DIR: string = '.atoll';
-
   /** Takes the place of the embedded PostgreSQL. */
-  @IsOptional()
-  @DatabaseUrl()
-  DATABASE_URL: string | undefined = undefined;
-
-  /** How long a request may take: the gateway reads it too. */
-  @RequestDeadline()
-  ATOLL_DEADLINE_MS: number = defaultDeadlineMs;
+  @DatabaseUrl({ optional: true })
+  databaseUrl: string | undefined = undefined;
 }
 
 /** Source of settings: the environment, then the secrets of the data folder. */

@@ -1,19 +1,19 @@
 import { messageOf } from '@atoll/errors';
 import type { Logger } from 'pino';
-import { createLogger, loadEnv, onShutdown, version } from '@atoll/service';
+import { createLogger, onShutdown, version } from '@atoll/service';
 import { banner } from './banner.js';
 import { clusterInUse } from './cluster-in-use.js';
 import { demoText } from './demo/demo-text.js';
 import { loadDemo } from './demo/load-demo.js';
-import { PlatformEnv } from './env.js';
+import { readPlatform } from './read-platform.js';
 import { startPlatform, type RunningPlatform } from './start-platform.js';
 
 try {
-  const env = loadEnv(PlatformEnv);
-  const logger = createLogger({ service: 'atoll', level: env.ATOLL_LOG_LEVEL });
+  const settings = await readPlatform();
+  const logger = createLogger({ service: 'atoll', level: settings.env.ATOLL_LOG_LEVEL });
   logger.info({ version }, 'starting');
   const stopping = new AbortController();
-  const starting = startPlatform(env, logger, stopping.signal);
+  const starting = startPlatform(settings, logger, stopping.signal);
   // A signal that comes during the start ends the platform as soon as it can be ended cleanly.
   onShutdown(logger, async () => {
     stopping.abort();

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { HttpEnv, loadEnv, readSettings, ServiceEnv, variablesOf, type ServiceDefinition } from '@atoll/service';
 import { Sealer } from '@atoll/seal';
+import { gatewaySettings } from '../../gateway/src/create-gateway.js';
 import { PlatformEnv } from './env.js';
 import { services } from './services.js';
 
@@ -12,7 +13,7 @@ const needed = { ATOLL_KEY_PEPPER: 'a pepper of some length', ATOLL_SEAL_KEYS: S
 /** Why a service would not start. */
 async function refusal(name: string, given: Record<string, string>): Promise<string> {
   const service = services.find((one) => one.name === name) as ServiceDefinition;
-  return readSettings(service, { ...needed, ...given }).then(
+  return readSettings([service], { ...needed, ...given }).then(
     () => 'accepted',
     (error: Error) => error.message.replace('Invalid environment variables:\n  ', ''),
   );
@@ -85,6 +86,28 @@ it('each setting that is a number says its whole range', async () => {
     const given = { ATOLL_BUS_SECRET: 'a secret of some length', DATABASE_URL: 'postgres://a', [variable]: 'x' };
     expect(() => loadEnv<object>(type ?? HttpEnv, given)).toThrow(new RegExp(range.source.slice(1, -1)));
   }
+});
+
+it.each([
+  ['teams', ['DATABASE_URL', 'ATOLL_BUS_SECRET', 'ATOLL_KEY_PEPPER', 'ATOLL_SEAL_KEYS']],
+  ['billing', ['DATABASE_URL', 'ATOLL_BUS_SECRET']],
+  ['gpuaas', ['DATABASE_URL', 'ATOLL_BUS_SECRET']],
+  ['pods', ['DATABASE_URL', 'ATOLL_BUS_SECRET', 'ATOLL_SEAL_KEYS']],
+  ['gateway', ['ATOLL_BUS_SECRET', 'ATOLL_KEY_PEPPER']],
+])('%s in a process of its own names all that is missing at once', async (name, missing) => {
+  const process =
+    name === 'gateway' ? gatewaySettings : [{ settings: ServiceEnv }, ...services.filter((one) => one.name === name)];
+  const rules: Record<string, string> = {
+    ATOLL_BUS_SECRET: 'at least 16 characters long',
+    DATABASE_URL: 'a postgres:// URL',
+    ATOLL_KEY_PEPPER: 'at least 16 characters long',
+    ATOLL_SEAL_KEYS: 'id:key, comma-separated, each key 32 bytes in base64',
+  };
+  const lines = missing.map((variable) => `  ${variable} is missing: it must be ${rules[variable]}`);
+  for (const source of [{}, Object.fromEntries(missing.map((variable) => [variable, '']))])
+    await expect(readSettings(process, source)).rejects.toThrow(
+      new Error(['Invalid environment variables:', ...lines].join('\n')),
+    );
 });
 
 it('a database is named by its scheme, in one process too', () => {

@@ -1,17 +1,21 @@
 import { rowsOf } from '@atoll/database';
 import { Sealer } from '@atoll/seal';
-import { resealColumn } from '@atoll/service';
+import { resealColumn, SealKeys } from '@atoll/service';
 import { besidePlatform } from './beside-platform.js';
 import { services } from './services.js';
+
+class ResealSettings {
+  @SealKeys()
+  sealKeys: string = '';
+}
 
 /**
  * `npm run reseal`: seals under the first key of ATOLL_SEAL_KEYS what another one sealed, a line for each column. Says
  * at its end whether the other keys may be taken away; where a value is left that no key opens, it names its row and
  * ends with code 1.
  */
-await besidePlatform(async ({ connectAll, source }) => {
-  if (!source.ATOLL_SEAL_KEYS) throw new Error('ATOLL_SEAL_KEYS is not set.');
-  const sealer = new Sealer(source.ATOLL_SEAL_KEYS);
+await besidePlatform(ResealSettings, async ({ connectAll, settings }) => {
+  const sealer = new Sealer(settings.sealKeys);
   let left = 0;
   const sealing = services.filter(({ sealed = [] }) => sealed.length > 0);
   for (const [{ name, sealed = [] }, dataSource] of await connectAll(sealing)) {

@@ -1,26 +1,22 @@
 import type { AddressInfo } from 'node:net';
-import { resolve } from 'node:path';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { Logger } from 'pino';
-import { requireFreeDataFolder, startEmbeddedPostgres } from '@atoll/database';
+import { startEmbeddedPostgres } from '@atoll/database';
 import {
   createMetrics,
   inProcessTransport,
-  loadEnv,
   moduleOf,
   observeEvents,
   observeFigures,
-  readSettings,
-  requireFreePort,
   startService,
   type FirstStart,
   type RunningService,
-  type ServiceDefinition,
   type Transport,
 } from '@atoll/service';
-import { createGateway, GatewayEnv, listenCompat, optionsFrom } from '../../gateway/src/create-gateway.js';
-import { settingsSource, type PlatformEnv } from './env.js';
+import { createGateway, listenCompat, optionsFrom } from '../../gateway/src/create-gateway.js';
+import type { ConfiguredService, PlatformSettings } from './read-platform.js';
 import { services } from './services.js';
+import { shownHost } from './shown-host.js';
 
 export interface RunningPlatform {
   url: string;
@@ -35,11 +31,6 @@ export interface RunningPlatform {
   stop(): Promise<void>;
 }
 
-interface Configured {
-  readonly service: ServiceDefinition;
-  readonly settings: object;
-}
-
 type Undo = () => Promise<void>;
 
 /**
@@ -48,25 +39,16 @@ type Undo = () => Promise<void>;
  * stopped.
  */
 export async function startPlatform(
-  env: PlatformEnv,
+  { env, dataDir, port, gatewayEnv, configured }: PlatformSettings,
   logger: Logger,
   stopping: AbortSignal,
 ): Promise<RunningPlatform | undefined> {
-  const dataDir = resolve(env.ATOLL_DATA_DIR);
   const undo: Undo[] = [];
   const stop = async () => {
     for (const step of undo.splice(0).reverse()) await step();
   };
   try {
-    requireFreeDataFolder(dataDir);
-    const port = await requireFreePort(env.PORT, env.HOST, 'npm start');
-    const source: NodeJS.ProcessEnv = {
-      ATOLL_PUBLIC_URL: `http://${publicHost(env.HOST)}:${port}`,
-      ...settingsSource(dataDir),
-    };
-    const configured = await readAllSettings(source);
-    const gatewayEnv = loadEnv(GatewayEnv, source);
-    const databaseUrl = env.DATABASE_URL ?? (await startDatabase(dataDir, logger, undo));
+    const databaseUrl = env.databaseUrl ?? (await startDatabase(dataDir, logger, undo));
     const transport = inProcessTransport(services.map(({ name }) => name));
     const running = await startServices({
       configured,
@@ -78,7 +60,12 @@ export async function startPlatform(
       undo,
     });
     stopping.throwIfAborted();
-    const gateway = await openGateway(gatewayEnv, source, transport, running, logger);
+    const gateway = await openGateway(
+      { ...optionsFrom(gatewayEnv), deadlineMs: env.ATOLL_DEADLINE_MS },
+      transport,
+      running,
+      logger,
+    );
     let compat: NestFastifyApplication | undefined;
     undo.push(async () => void (await Promise.all([gateway.close(), compat?.close()])));
     await gateway.listen(port, env.HOST);
@@ -88,7 +75,7 @@ export async function startPlatform(
     // Last of all: a key that is made now is shown once, and not lost to anything that fails after it.
     const { adminKey, adminLink } = await firstStart(running, configured);
     const url = urlOf(gateway, env.HOST);
-    return { url, publicUrl: source.ATOLL_PUBLIC_URL ?? url, dataDir, adminKey, adminLink, stop };
+    return { url, publicUrl: gatewayEnv.publicUrl, dataDir, adminKey, adminLink, stop };
   } catch (error) {
     await stop();
     if (stopping.aborted && error === stopping.reason) return undefined;
@@ -96,13 +83,8 @@ export async function startPlatform(
   }
 }
 
-/** Before anything is started: a start that is refused says why, and nothing else. */
-function readAllSettings(source: NodeJS.ProcessEnv): Promise<readonly Configured[]> {
-  return Promise.all(services.map(async (service) => ({ service, settings: await readSettings(service, source) })));
-}
-
 interface Start {
-  configured: readonly Configured[];
+  configured: readonly ConfiguredService[];
   deadlineMs: number;
   databaseUrl: string;
   transport: Transport;
@@ -127,8 +109,7 @@ async function startServices({ configured, transport, logger, undo, ...shared }:
 }
 
 function openGateway(
-  env: GatewayEnv,
-  source: NodeJS.ProcessEnv,
+  options: ReturnType<typeof optionsFrom> & { deadlineMs: number },
   transport: Transport,
   running: readonly RunningService[],
   logger: Logger,
@@ -137,9 +118,8 @@ function openGateway(
   observeEvents(metrics, running);
   for (const [at, service] of running.entries()) observeFigures(metrics, service, services[at]?.figures);
   return createGateway({
-    ...optionsFrom(env),
+    ...options,
     rpc: transport.rpc,
-    keyPepper: source.ATOLL_KEY_PEPPER ?? '',
     logger,
     metrics,
     readinessChecks: running.flatMap(({ checks }) => checks),
@@ -147,7 +127,10 @@ function openGateway(
 }
 
 /** First actions once the services accept requests. Returns what to show to the operator. */
-async function firstStart(running: readonly RunningService[], configured: readonly Configured[]): Promise<FirstStart> {
+async function firstStart(
+  running: readonly RunningService[],
+  configured: readonly ConfiguredService[],
+): Promise<FirstStart> {
   let shown: FirstStart = {};
   for (const [at, { service, settings }] of configured.entries()) {
     const app = running[at]?.app;
@@ -174,16 +157,4 @@ async function startDatabase(dataDir: string, logger: Logger, undo: Undo[]): Pro
 function urlOf(gateway: NestFastifyApplication, host: string): string {
   const { port } = gateway.getHttpServer().address() as AddressInfo;
   return `http://${shownHost(host)}:${port}`;
-}
-
-/** Where pages of this machine have it. Passkeys are for names. */
-function publicHost(host: string): string {
-  const shown = shownHost(host);
-  return shown === '127.0.0.1' || shown === '[::1]' ? 'localhost' : shown;
-}
-
-/** As it stands in a URL that people open. */
-function shownHost(host: string): string {
-  const shown = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
-  return shown.includes(':') ? `[${shown}]` : shown;
 }

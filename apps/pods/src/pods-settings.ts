@@ -1,20 +1,26 @@
 import { hostName, Text, WholeNumber } from '@atoll/contracts';
-import { HttpUrl, IpAddress, mostOfAny, SealKeys, Variable } from '@atoll/service';
+import {
+  defaultHistoryRetentionDays,
+  defaultSimulatedHost,
+  HistoryRetention,
+  HttpUrl,
+  IpAddress,
+  mostOfAny,
+  SealKeys,
+  SimulatedHost,
+  Variable,
+} from '@atoll/service';
 import type { WorkerOptions } from '@atoll/state-machine';
 import { IsOptional, IsString, Matches } from 'class-validator';
 import { usualConnectionLimits, usualLimits } from './ssh-door/limits.js';
 
 /** What a deployment decides about the pods service. */
 export class PodsSettings {
-  /** What secrets in the database are encrypted under: `id:base64,…` of 32 bytes each, the first seals. */
-  @Variable('ATOLL_SEAL_KEYS')
   @SealKeys()
   sealKeys: string = '';
 
-  /** The address on which the doors of simulated pods listen. */
-  @Variable('ATOLL_SIMULATED_HOST')
-  @IpAddress()
-  simulatedHost: string = '127.0.0.1';
+  @SimulatedHost()
+  simulatedHost: string = defaultSimulatedHost;
 
   /** External ports of exposed services, first and last. */
   @Variable('ATOLL_EXPOSED_PORTS')
@@ -120,10 +126,8 @@ export class PodsSettings {
   @WholeNumber({ min: 1, max: 3_650, unit: 'days' })
   logInRetentionDays: number = 90;
 
-  /** Days for which transitions are kept (`machine_history`), and exposed services that were deleted. */
-  @Variable('ATOLL_HISTORY_RETENTION')
-  @WholeNumber({ min: 1, max: 3_650, unit: 'days' })
-  historyRetentionDays: number = 90;
+  @HistoryRetention()
+  historyRetentionDays: number = defaultHistoryRetentionDays;
 
   /** Lines that a pod may write to its log in a second, on average over 10 s. */
   @Variable('ATOLL_LOG_LINES_PER_SECOND')

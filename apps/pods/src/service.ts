@@ -13,13 +13,15 @@ import { PodsSettings } from './pods-settings.js';
 export const service = defineService({
   name: 'pods',
   settings: PodsSettings,
-  check: async (settings) => {
-    rangeOf(settings.exposedPorts);
-    const files = certificateFiles(settings);
-    if (files) await readCertificate(files);
-    await requireOwnAddress('ATOLL_SIMULATED_HOST', settings.simulatedHost);
-    await requireOwnAddress('ATOLL_TERMINAL_HOST', settings.terminalHost);
-  },
+  checks: ({ exposedPorts, simulatedHost, terminalHost, ...certificate }) => [
+    () => rangeOf(exposedPorts),
+    async () => {
+      const files = certificateFiles(certificate);
+      if (files) await readCertificate(files);
+    },
+    () => requireOwnAddress('ATOLL_SIMULATED_HOST', simulatedHost),
+    () => requireOwnAddress('ATOLL_TERMINAL_HOST', terminalHost),
+  ],
   database: { ...podsSchema, poolSize: 16, backgroundPoolSize: 4 },
   module: PodsModule,
   sealed: [

@@ -13,9 +13,7 @@ export { newAdminKey } from './users/admin-key.js';
 export const service = defineService({
   name: 'teams',
   settings: TeamsSettings,
-  check: ({ ssoFile }) => {
-    if (ssoFile !== undefined) readSsoFile(ssoFile);
-  },
+  checks: ({ ssoFile }) => [() => ssoFile !== undefined && readSsoFile(ssoFile)],
   database: teamsSchema,
   module: TeamsModule,
   sealed: [

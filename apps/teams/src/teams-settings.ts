@@ -1,16 +1,14 @@
 import { Email, Text, WholeNumber } from '@atoll/contracts';
 import { deletionHolders } from '@atoll/contracts/teams';
-import { defaultPublicUrl, PublicUrl, SealKeys, Variable } from '@atoll/service';
-import { IsIn, IsOptional, Matches, MinLength } from 'class-validator';
+import { defaultPublicUrl, KeyPepper, PublicUrl, SealKeys, Variable } from '@atoll/service';
+import { IsIn, IsOptional, Matches } from 'class-validator';
 
 /** One address, with a name before it or without (RFC 5322, 3.4); what is not plain in a name stands in quotes. */
 const mailboxForm = /^(?=.{3,254}$)(?:[^\s<>@,;"]+@[^\s<>@,;"]+|(?:"[^"]*"|[^<>@,;"]*)\s*<[^\s<>@,;"]+@[^\s<>@,;"]+>)$/;
 
 /** What a deployment decides about the teams service. */
 export class TeamsSettings {
-  /** Keys the HMAC under which API keys are stored: the same in the gateway. */
-  @Variable('ATOLL_KEY_PEPPER')
-  @MinLength(16, { message: 'ATOLL_KEY_PEPPER must be at least 16 characters long' })
+  @KeyPepper()
   keyPepper: string = '';
 
   /** The operator's account, made at the first start. */
@@ -23,13 +21,10 @@ export class TeamsSettings {
   @Text({ max: 64, optional: true })
   adminKey: string | undefined = undefined;
 
-  /** Encrypts the keys that sign access tokens, and second factors: `id:base64,…`, the first seals. */
-  @Variable('ATOLL_SEAL_KEYS')
+  /** For the keys that sign access tokens, and second factors. */
   @SealKeys()
   sealKeys: string = '';
 
-  /** Where people reach the platform: for links, and as the issuer of access tokens. The same in the gateway. */
-  @Variable('ATOLL_PUBLIC_URL')
   @PublicUrl()
   publicUrl: string = defaultPublicUrl;
 

@@ -77,4 +77,4 @@ export {
 } from './page.js';
 export { TeamPath } from './team-path.js';
 export { isLine, textPatterns } from './text.js';
-export { unknownFieldCode, validateWire, type WireRules } from './validate-wire.js';
+export { unknownFieldCode, readWire, validateWire, type WireRules } from './validate-wire.js';

@@ -34,12 +34,22 @@ const maxPathLength = 200;
  * the one validator of HTTP, of calls and events, and of the environment. Throws `invalid_input` that names each faulty
  * field and what is allowed, and no value.
  */
-export function validateWire<T extends object>(
+export function validateWire<T extends object>(type: Wire<T>, plain: unknown, rules: WireRules = {}): T {
+  if ('fromWire' in type) return (type as unknown as ReadsItself<T>).fromWire(plain);
+  const { instance, faults } = readWire(type, plain, rules);
+  if (faults.length > 0) throw invalidInput(faults);
+  return instance;
+}
+
+/**
+ * As `validateWire`, for who needs the fields that are right where others are faulty. What cannot be read at all throws
+ * as there.
+ */
+export function readWire<T extends object>(
   type: Wire<T>,
   plain: unknown,
   { unknownFields = 'refuse', isText = false }: WireRules = {},
-): T {
-  if ('fromWire' in type) return (type as unknown as ReadsItself<T>).fromWire(plain);
+): { instance: T; faults: FieldError[] } {
   if (typeof plain !== 'object' || plain === null || Array.isArray(plain)) {
     throw invalidInput([{ path: '', code: 'isObject', message: 'a JSON object is expected' }]);
   }
@@ -53,8 +63,7 @@ export function validateWire<T extends object>(
     forbidUnknownValues: false,
     stopAtFirstError: true,
   });
-  if (faults.length > 0) throw invalidInput(faults.flatMap((fault) => fieldErrors(fault)));
-  return instance;
+  return { instance, faults: faults.flatMap((fault) => fieldErrors(fault)) };
 }
 
 /**

@@ -7,6 +7,7 @@ const keyBytes = 32;
 const nonceBytes = 12;
 const tagBytes = 16;
 const keyId = /^[A-Za-z0-9_-]{1,32}$/;
+const rule = `ATOLL_SEAL_KEYS must be id:key, comma-separated, each key ${keyBytes} bytes in base64`;
 
 /** The value was altered, sealed for another purpose, or is not a sealed value at all. Says nothing of its content. */
 export class SealBroken extends Error {
@@ -37,12 +38,11 @@ export class Sealer {
    * faulty entry by its position, never its value.
    */
   constructor(keys: string) {
+    if (keys === '') throw new Error(`${rule}.`);
     const entries = keys.split(',').map((text, at) => readKey(text.trim(), at + 1));
-    const [first] = entries;
-    if (!first) throw new Error('ATOLL_SEAL_KEYS is empty.');
     this.#keys = new Map(entries);
     if (this.#keys.size !== entries.length) throw new Error('ATOLL_SEAL_KEYS must not name a key twice.');
-    [this.#current] = first;
+    [this.#current = ''] = this.#keys.keys();
   }
 
   /** Makes the text of `ATOLL_SEAL_KEYS` with one new random key. */
@@ -93,9 +93,7 @@ function readKey(text: string, position: number): [string, KeyObject] {
   const [id = '', key = ''] = text.split(/:(.*)/s);
   const bytes = Buffer.from(key, 'base64');
   if (!keyId.test(id) || bytes.length !== keyBytes) {
-    throw new Error(
-      `ATOLL_SEAL_KEYS must be id:key, comma-separated, each key ${keyBytes} bytes in base64; entry ${position} is not.`,
-    );
+    throw new Error(`${rule}; entry ${position} is not.`);
   }
   return [id, createSecretKey(bytes)];
 }

@@ -1,6 +1,5 @@
 import 'reflect-metadata';
-import { validateWire, type Wire } from '@atoll/contracts';
-import { isAppError } from '@atoll/errors';
+import { readWire, type Wire } from '@atoll/contracts';
 
 const variables = Symbol('atoll:variables');
 const variableName = /^[A-Z][A-Z0-9_]*$/;
@@ -32,24 +31,45 @@ export function variablesOf(type: Wire): ReadonlyMap<string, string> {
   );
 }
 
+/** What is wrong with an environment. Its message lists every fault at once. */
+export class InvalidEnvironment extends Error {
+  /** `faults`: one sentence a variable. No sentence shows a value, which may be a secret. */
+  constructor(readonly faults: ReadonlyMap<string, string>) {
+    super(`Invalid environment variables:\n${[...faults.values()].map((fault) => `  ${fault}`).join('\n')}`);
+  }
+}
+
 /**
  * Reads the environment into a class of settings, with its defaults and its validators: a property is set by the
  * variable that `@Variable` names, or by the one of its own name. An empty variable counts as absent, as compose files
- * produce them. Throws one Error that lists every fault at once, without the faulty values: they may be secrets.
+ * produce them. Throws `InvalidEnvironment`.
  */
 export function loadEnv<Env extends object>(type: Wire<Env>, source: NodeJS.ProcessEnv = process.env): Env {
-  const given = [...variablesOf(type)].flatMap(([property, variable]) => {
-    const value = source[variable];
-    return value === undefined || value === '' ? [] : [[property, value] as const];
+  const { env, faults } = readEnv(type, source);
+  if (faults.size > 0) throw new InvalidEnvironment(faults);
+  return env;
+}
+
+/**
+ * As `loadEnv`, with the faults of variables, and the default in place of each that is faulty. A variable that is
+ * absent and has no valid default is said to be missing.
+ */
+export function readEnv<Env extends object>(
+  type: Wire<Env>,
+  source: NodeJS.ProcessEnv,
+): { env: Env; faults: Map<string, string> } {
+  const names = variablesOf(type);
+  const defaults = new type();
+  const given = new Map(
+    [...names].flatMap(([property, variable]) => (source[variable] ? [[property, source[variable]]] : [])),
+  );
+  const plain = { ...defaults, ...Object.fromEntries(given) };
+  const { instance, faults } = readWire(type, plain, { unknownFields: 'keep', isText: true });
+  const sentences = faults.map(({ path, message }): [string, string] => {
+    Reflect.set(instance, path, Reflect.get(defaults, path));
+    const variable = names.get(path) ?? path;
+    const rule = message.replace(new RegExp(`^(?:${path}|${variable}) `), '');
+    return [variable, given.has(path) ? `${variable} ${rule}` : `${variable} is missing: it ${rule}`];
   });
-  try {
-    return validateWire(type, { ...new type(), ...Object.fromEntries(given) }, { unknownFields: 'keep', isText: true });
-  } catch (error) {
-    if (!isAppError(error)) throw error;
-    const names = variablesOf(type);
-    const lines = (error.details.errors ?? []).map(
-      ({ path, message }) => `  ${message.replace(new RegExp(`^${path}\\b`), names.get(path) ?? path)}`,
-    );
-    throw new Error(`Invalid environment variables:\n${lines.join('\n')}`);
-  }
+  return { env: instance, faults: new Map(sentences) };
 }

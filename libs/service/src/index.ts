@@ -8,12 +8,21 @@ export type { LocalSecrets } from './local-secrets.js';
 export { createLogger, NestLogger } from './logger.js';
 export { natsAuthorization, natsUsers } from './nats-users.js';
 export type { NatsUser } from './nats-users.js';
-export { BusEnv, HttpEnv, ServiceEnv } from './process-env.js';
+export { BusEnv, dataFolder, HttpEnv, ServiceEnv } from './process-env.js';
 export { readSettings } from './read-settings.js';
-export { defaultPublicUrl, PublicUrl } from './public-url.js';
-export { defaultDeadlineMs, RequestDeadline } from './request-deadline.js';
 export { runService } from './run-service.js';
-export { DatabaseUrl, DecimalNumber, HttpUrl, IpAddress, mostOfAny, SealKeys } from './setting-fields.js';
+export { DecimalNumber, HttpUrl, IpAddress, mostOfAny } from './setting-fields.js';
+export {
+  DatabaseUrl,
+  defaultHistoryRetentionDays,
+  defaultPublicUrl,
+  defaultSimulatedHost,
+  HistoryRetention,
+  KeyPepper,
+  PublicUrl,
+  SealKeys,
+  SimulatedHost,
+} from './shared-settings.js';
 export { defineService, moduleOf } from './service-definition.js';
 export type { FirstStart, ServiceDefinition, ServiceSurroundings } from './service-definition.js';
 export { resealColumn } from './sealed-columns.js';

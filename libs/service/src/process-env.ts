@@ -1,8 +1,10 @@
 import { WholeNumber } from '@atoll/contracts';
+import { resolve } from 'node:path';
 import { IsIn, IsOptional, IsString, MinLength } from 'class-validator';
 import { logLevels, type LogLevel } from './logger.js';
-import { defaultDeadlineMs, RequestDeadline } from './request-deadline.js';
-import { DatabaseUrl, mostOfAny } from './setting-fields.js';
+import { loadEnv } from './env.js';
+import { mostOfAny } from './setting-fields.js';
+import { DatabaseUrl } from './shared-settings.js';
 
 /** The environment of every process. */
 class ProcessEnv {
@@ -12,6 +14,13 @@ class ProcessEnv {
   /** The address to listen on; `0.0.0.0` in a container. */
   @IsString()
   HOST: string = '127.0.0.1';
+
+  /**
+   * How long a request may take in all before it is answered 504. Where it is more than the default, a service waits
+   * longer for its database.
+   */
+  @WholeNumber({ min: 100, max: 300_000, unit: 'milliseconds' })
+  ATOLL_DEADLINE_MS: number = 5_000;
 }
 
 /** Of a process with the HTTP API. */
@@ -19,6 +28,17 @@ export class HttpEnv extends ProcessEnv {
   /** 0 for any that is free. */
   @WholeNumber({ min: 0, max: 65_535 })
   PORT: number = 3000;
+}
+
+class DataFolderEnv {
+  /** Database, keys and secrets of a platform on one machine: kept between starts. */
+  @IsString()
+  ATOLL_DATA_DIR: string = '.atoll';
+}
+
+/** The absolute path of the data folder. Read before all else: the source of other settings is in it. */
+export function dataFolder(): string {
+  return resolve(loadEnv(DataFolderEnv).ATOLL_DATA_DIR);
 }
 
 /** Of a process on the bus. */
@@ -38,18 +58,11 @@ export class BusEnv extends ProcessEnv {
 /** Of a service in a process of its own. */
 export class ServiceEnv extends BusEnv {
   @DatabaseUrl()
-  DATABASE_URL: string = '';
+  databaseUrl: string = '';
 
   /** `/livez`, `/readyz`, `/metrics`. */
   @WholeNumber({ min: 0, max: 65_535 })
   HEALTH_PORT: number = 8080;
-
-  /**
-   * How long a request may take, the same as the gateway's. Where it is more than the default, a service waits longer
-   * for its database.
-   */
-  @RequestDeadline()
-  ATOLL_DEADLINE_MS: number = defaultDeadlineMs;
 
   /** Maximum size of the event stream in MiB. Default: the operator's setting of the stream, else 1024. */
   @WholeNumber({ min: 16, max: mostOfAny, unit: 'MiB', optional: true })

@@ -1,5 +1,4 @@
 import { messageOf } from '@atoll/errors';
-import { loadEnv } from './env.js';
 import { observeEvents } from './event-figures.js';
 import { createMetrics, startHealthServer } from './health.js';
 import { createLogger } from './logger.js';
@@ -16,11 +15,10 @@ import { version } from './version.js';
  * Runs one service in this process until it is told to stop. Ends the process with code 1 and one clear line where it
  * cannot start.
  */
-export async function runService<Settings extends object>(definition: ServiceDefinition<Settings>): Promise<void> {
+export async function runService(definition: ServiceDefinition): Promise<void> {
   const { name } = definition;
   try {
-    const env = loadEnv(ServiceEnv);
-    const settings = await readSettings(definition);
+    const [env, settings] = await readSettings([{ settings: ServiceEnv }, definition]);
     const logger = createLogger({ service: name, level: env.ATOLL_LOG_LEVEL });
     logger.info({ version }, 'starting');
     // Until there is something to stop, a signal ends the process at once: a start may wait for its broker for ever,
@@ -33,7 +31,7 @@ export async function runService<Settings extends object>(definition: ServiceDef
       secrets: env.ATOLL_BUS_SECRET,
       stream: streamOf(env),
     });
-    const { DATABASE_URL: databaseUrl, ATOLL_DEADLINE_MS: deadlineMs } = env;
+    const { databaseUrl, ATOLL_DEADLINE_MS: deadlineMs } = env;
     const module = moduleOf(definition, { settings, databaseUrl, deadlineMs, transport });
     const service = await startService({ name, module, transport, logger });
     const checks = [...transport.checks, ...service.checks];

@@ -24,9 +24,9 @@ export interface ServiceDefinition<Settings extends object = object> {
   readonly settings: Wire<Settings>;
   /**
    * What the validators of one setting cannot tell: settings that need each other, files, addresses of the machine.
-   * Runs before anything is started. Throws an Error whose sentence names the variables at fault.
+   * All run before anything is started. Each throws an Error whose sentence names the variables at fault.
    */
-  check?(this: void, settings: Settings): Promise<void> | void;
+  checks?(this: void, settings: Settings): readonly (() => unknown)[];
   /** Of the schema `name`. */
   readonly database: Pick<DatabaseOptions, 'entities' | 'migrations' | 'poolSize' | 'backgroundPoolSize' | 'timeouts'>;
   /** Its features. The database, events and the way to other services come with the definition. */

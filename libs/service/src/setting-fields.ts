@@ -1,8 +1,6 @@
-import { messageOf } from '@atoll/errors';
-import { Sealer } from '@atoll/seal';
 import { applyDecorators } from '@nestjs/common';
 import { Transform } from 'class-transformer';
-import { IsIP, IsNumber, IsOptional, IsUrl, Matches, Max, Min, ValidateBy } from 'class-validator';
+import { IsIP, IsNumber, IsOptional, IsUrl, Max, Min } from 'class-validator';
 
 /** The bound of settings that have none of their own. */
 export const mostOfAny = 999_999_999;
@@ -29,30 +27,7 @@ export function HttpUrl(): PropertyDecorator {
   );
 }
 
-/** A setting that is where PostgreSQL is reached. */
-export function DatabaseUrl(): PropertyDecorator {
-  return Matches(/^postgres(?:ql)?:\/\//, { message: '$property must be a postgres:// URL' });
-}
-
 /** A setting that is the address on which something listens. */
 export function IpAddress(): PropertyDecorator {
   return IsIP(undefined, { message: '$property must be an IP address' });
-}
-
-/** `ATOLL_SEAL_KEYS`: what a `Sealer` takes. The message names the faulty entry by its position, never its value. */
-export function SealKeys(): PropertyDecorator {
-  return ValidateBy({
-    name: 'isSealKeys',
-    validator: { validate: (keys) => faultOf(keys) === '', defaultMessage: (at) => faultOf(at?.value) },
-  });
-}
-
-/** Empty where there is none. */
-function faultOf(keys: unknown): string {
-  try {
-    new Sealer(String(keys));
-    return '';
-  } catch (error) {
-    return messageOf(error).replace(/\.$/, '');
-  }
 }

@@ -158,7 +158,9 @@ describe('a start', () => {
     });
     expect([replicas.code, replicas.output]).toEqual([
       1,
-      expect.stringMatching(/^Atoll cannot start: ATOLL_REPLICAS .* This is not: team=2\n$/),
+      expect.stringMatching(
+        /^Atoll cannot start: Invalid environment variables:\n {2}ATOLL_REPLICAS .* This is not: team=2\n$/,
+      ),
     ]);
   });
 
@@ -166,12 +168,12 @@ describe('a start', () => {
     [
       'a file that is away',
       { ATOLL_TLS_CERT: '/nope', ATOLL_TLS_KEY: '/nope' },
-      'ATOLL_TLS_CERT: /nope cannot be read: no such file or directory.',
+      'Invalid environment variables:\n  ATOLL_TLS_CERT: /nope cannot be read: no such file or directory.',
     ],
     [
       'the settings of the last service',
       { ATOLL_EXPOSED_PORTS: '5-4' },
-      'ATOLL_EXPOSED_PORTS must be from a lower to a higher port, 65535 at most.',
+      'Invalid environment variables:\n  ATOLL_EXPOSED_PORTS must be from a lower to a higher port, 65535 at most.',
     ],
     [
       'those of the gateway',
@@ -187,12 +189,16 @@ describe('a start', () => {
   });
 
   it.each([
-    ['a service', { ATOLL_TLS_CERT: '/nope' }, 'ATOLL_TLS_CERT needs ATOLL_TLS_KEY: set both, or neither.'],
-    ['the gateway', { ATOLL_LIMITS: 'no' }, 'The environment is not usable:\n  ATOLL_LIMITS must be on or off'],
+    [
+      'a service',
+      { ATOLL_TLS_CERT: '/nope' },
+      'Invalid environment variables:\n  ATOLL_TLS_CERT needs ATOLL_TLS_KEY: set both, or neither.',
+    ],
+    ['the gateway', { ATOLL_LIMITS: 'no' }, 'Invalid environment variables:\n  ATOLL_LIMITS must be on or off'],
     [
       'every service',
       { ATOLL_EVENTS_MAX_MIB: '1' },
-      'The environment is not usable:\n  ATOLL_EVENTS_MAX_MIB must be a whole number of MiB from 16 to 999999999',
+      'Invalid environment variables:\n  ATOLL_EVENTS_MAX_MIB must be a whole number of MiB from 16 to 999999999',
     ],
   ])(
     'in processes is refused for a setting of %s before any is started, and not again and again',
@@ -202,6 +208,40 @@ describe('a start', () => {
       expect([code, output]).toEqual([1, `Atoll cannot start: ${sentence}\n`]);
     },
   );
+
+  it.each([
+    ['apps/teams/src/main.js', ['DATABASE_URL', 'ATOLL_BUS_SECRET', 'ATOLL_KEY_PEPPER', 'ATOLL_SEAL_KEYS'], []],
+    ['apps/billing/src/main.js', ['DATABASE_URL', 'ATOLL_BUS_SECRET'], ['ATOLL_REPORTS_AT_ONCE']],
+    ['apps/gpuaas/src/main.js', ['DATABASE_URL', 'ATOLL_BUS_SECRET'], ['ATOLL_STEPS']],
+    [
+      'apps/pods/src/main.js',
+      ['DATABASE_URL', 'ATOLL_BUS_SECRET', 'ATOLL_SEAL_KEYS'],
+      ['ATOLL_TERMINAL_HOST', 'ATOLL_TLS_KEY'],
+    ],
+    ['apps/gateway/src/main.js', ['ATOLL_BUS_SECRET', 'ATOLL_KEY_PEPPER'], ['PORT', 'ATOLL_LIMITS']],
+    ['apps/platform/src/main.js', [], ['PORT', 'ATOLL_LIMITS', 'ATOLL_STEPS', 'ATOLL_KEY_PEPPER', 'ATOLL_TLS_CERT']],
+    ['tools/start-services.js', [], ['PORT', 'ATOLL_REPLICAS', 'ATOLL_LIMITS', 'ATOLL_STEPS', 'ATOLL_TLS_CERT']],
+    ['apps/platform/src/admin-key.js', ['ATOLL_KEY_PEPPER', 'ATOLL_SEAL_KEYS'], ['DATABASE_URL']],
+    ['apps/platform/src/dead-letters.js', [], ['DATABASE_URL', 'ATOLL_DEADLINE_MS']],
+    ['apps/platform/src/reseal.js', ['ATOLL_SEAL_KEYS'], ['DATABASE_URL', 'ATOLL_LOG_LEVEL']],
+  ])('of %s names at once all that is missing and all that is wrong', async (entry, missing, wrong) => {
+    const env = Object.fromEntries([
+      ['ATOLL_DATA_DIR', join(folder, entry.replaceAll('/', '-'))],
+      ...missing.map((variable) => [variable, '']),
+      ...wrong.map((variable) => [variable, '?']),
+    ]) as Record<string, string>;
+    const { code, output } = await run(entry, env);
+    expect(code).toBe(1);
+    const [first = '', ...faults] = output.trimEnd().split('\n');
+    expect(first).toMatch(/: Invalid environment variables:$/);
+    const named = faults.map((fault) => / {2}(\w+) (is missing: it must be )?/.exec(fault)?.slice(1));
+    expect(named.toSorted()).toEqual(
+      [
+        ...missing.map((variable) => [variable, 'is missing: it must be ']),
+        ...wrong.map((each) => [each, undefined]),
+      ].toSorted(),
+    );
+  });
 
   it('that is told to stop before it is ready stops as cleanly, and loses nothing', async () => {
     let isTold = false;

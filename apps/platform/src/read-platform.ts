@@ -1,0 +1,37 @@
+import { requireFreeDataFolder } from '@atoll/database';
+import { dataFolder, readSettings, requireFreePort, type ServiceDefinition } from '@atoll/service';
+import { GatewayEnv } from '../../gateway/src/create-gateway.js';
+import { PlatformEnv, settingsSource } from './env.js';
+import { services } from './services.js';
+import { publicHost } from './shown-host.js';
+
+export interface ConfiguredService {
+  readonly service: ServiceDefinition;
+  readonly settings: object;
+}
+
+/** What an operator decided about the platform in one process. */
+export interface PlatformSettings {
+  readonly env: PlatformEnv;
+  readonly dataDir: string;
+  /** A free one. */
+  readonly port: number;
+  readonly gatewayEnv: GatewayEnv;
+  readonly configured: readonly ConfiguredService[];
+}
+
+const all = [{ settings: PlatformEnv }, { settings: GatewayEnv }, ...services] as const;
+
+/** Reads all settings before anything is started. Throws one Error with all that is wrong with them. */
+export async function readPlatform(): Promise<PlatformSettings> {
+  const dataDir = dataFolder();
+  const source = settingsSource(dataDir);
+  const [env] = await readSettings(all, source);
+  requireFreeDataFolder(dataDir);
+  const port = await requireFreePort(env.PORT, env.HOST, 'npm start');
+  // Again, since what the public address is by default is known only now.
+  const ATOLL_PUBLIC_URL = `http://${publicHost(env.HOST)}:${port}`;
+  const [, gatewayEnv, ...settings] = await readSettings(all, { ATOLL_PUBLIC_URL, ...source });
+  const configured = services.flatMap((service, at) => (settings[at] ? [{ service, settings: settings[at] }] : []));
+  return { env, dataDir, port, gatewayEnv, configured };
+}
