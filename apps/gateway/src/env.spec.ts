@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { loadEnv } from '@atoll/service';
-import { GatewayEnv, optionsFrom } from './env.js';
+import { loadEnv, readSettings } from '@atoll/service';
+import { GatewayEnv, gatewaySettings, optionsFrom } from './env.js';
 import { defaultLimits } from './rate-limits/limits.js';
 
 const pepper = 'a pepper of some length';
@@ -16,6 +16,14 @@ describe('the environment of the gateway', () => {
       limitStore: 'memory',
       drainDelayMs: 0,
     });
+  });
+
+  it('in a process of its own names all that is missing at once', async () => {
+    const rule = 'is missing: it must be at least 16 characters long';
+    const lines = ['ATOLL_BUS_SECRET', 'ATOLL_KEY_PEPPER'].map((variable) => `  ${variable} ${rule}`);
+    await expect(readSettings(gatewaySettings, {})).rejects.toThrow(
+      new Error(['Invalid environment variables:', ...lines].join('\n')),
+    );
   });
 
   it('opens the compatibility mount where a port is given', () => {

@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { HttpEnv, loadEnv, readSettings, ServiceEnv, variablesOf, type ServiceDefinition } from '@atoll/service';
 import { Sealer } from '@atoll/seal';
-import { gatewaySettings } from '../../gateway/src/create-gateway.js';
 import { PlatformEnv } from './env.js';
 import { services } from './services.js';
 
@@ -93,10 +92,8 @@ it.each([
   ['billing', ['DATABASE_URL', 'ATOLL_BUS_SECRET']],
   ['gpuaas', ['DATABASE_URL', 'ATOLL_BUS_SECRET']],
   ['pods', ['DATABASE_URL', 'ATOLL_BUS_SECRET', 'ATOLL_SEAL_KEYS']],
-  ['gateway', ['ATOLL_BUS_SECRET', 'ATOLL_KEY_PEPPER']],
 ])('%s in a process of its own names all that is missing at once', async (name, missing) => {
-  const process =
-    name === 'gateway' ? gatewaySettings : [{ settings: ServiceEnv }, ...services.filter((one) => one.name === name)];
+  const process = [{ settings: ServiceEnv }, ...services.filter((one) => one.name === name)];
   const rules: Record<string, string> = {
     ATOLL_BUS_SECRET: 'at least 16 characters long',
     DATABASE_URL: 'a postgres:// URL',
