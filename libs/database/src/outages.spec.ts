@@ -117,12 +117,8 @@ describe('when the server dies', () => {
 });
 
 describe('when the server is frozen', () => {
-  /** Enough for what is asked while it is not frozen. */
-  const timeouts = {
-    acquireMs: 1_000 * timeoutFactor,
-    statementMs: 700 * timeoutFactor,
-    queryMs: 1_000 * timeoutFactor,
-  };
+  /** Enough for what is asked while it is not frozen; in proportion to the deadline. */
+  const timeouts = { acquireMs: 1_000, statementMs: 700, queryMs: 1_000 };
 
   it('a call is unavailable after the query timeout, and its connection is never used again', async () => {
     const dataSource = await bank({ timeouts });
