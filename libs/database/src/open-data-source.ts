@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
+import { backOffMs } from '@atoll/waiting';
 import { DataSource } from 'typeorm';
 import { dataSourceOptions, timeoutsOf, type DatabaseOptions } from './data-source.js';
 import { errorCodeOf } from './database-errors.js';
@@ -7,8 +8,7 @@ import { runMigrations } from './run-migrations.js';
 
 const bootPatienceMs = 30_000;
 const bootAcquireMs = 10_000;
-const firstPauseMs = 100;
-const longestPauseMs = 2_000;
+const pauses = { firstMs: 100, maxMs: 2_000 };
 const oldestServer = 150_000;
 
 const logger = new Logger('Database');
@@ -134,10 +134,11 @@ function whenAborted(signal: AbortSignal): Promise<never> {
 
 async function connect(dataSource: DataSource, url: string, patienceMs: number): Promise<DataSource> {
   const until = Date.now() + patienceMs;
-  for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
+  for (let failures = 1; ; failures += 1) {
     try {
       return await dataSource.initialize();
     } catch (error) {
+      const pauseMs = backOffMs(pauses, failures);
       const sentence = `PostgreSQL at ${placeOf(url)} cannot be used: ${reasonOf(error)}`;
       if (isHopeless(error) || Date.now() + pauseMs > until) throw new Error(sentence, { cause: error });
       logger.warn(`${sentence}. Trying again for ${Math.ceil((until - Date.now()) / 1000)} s.`);

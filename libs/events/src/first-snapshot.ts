@@ -1,10 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isOutage, type Statements, type Transactions } from '@atoll/database';
 import { messageOf } from '@atoll/errors';
+import { backOffMs } from '@atoll/waiting';
 import { Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 
-const longestWaitMs = 30_000;
+const backOff = { firstMs: 100, maxMs: 30_000 };
 
 export interface SnapshotPage {
   readonly write: (manager: EntityManager) => Promise<void>;
@@ -41,7 +42,7 @@ export abstract class FirstSnapshot implements OnApplicationBootstrap, OnModuleD
   }
 
   private async fetch(): Promise<void> {
-    for (let waitMs = 100; !this.stopping.signal.aborted; waitMs = Math.min(2 * waitMs, longestWaitMs)) {
+    for (let failures = 1; !this.stopping.signal.aborted; failures += 1) {
       try {
         const done = await this.statements.query(`SELECT FROM ${this.table}`, []);
         if (done.length === 0) await this.fetchAll();
@@ -49,6 +50,7 @@ export abstract class FirstSnapshot implements OnApplicationBootstrap, OnModuleD
       } catch (error) {
         this.tell(error);
         // Between two tries nothing is under way that would have to be waited for.
+        const waitMs = backOffMs(backOff, failures);
         await delay(waitMs, undefined, { signal: this.stopping.signal, ref: false }).catch(() => undefined);
       }
     }

@@ -1,6 +1,6 @@
 import type { PublishedEvent } from '@atoll/contracts';
 import { isAppError } from '@atoll/errors';
-import { ThrottledLog, WakeUp } from '@atoll/waiting';
+import { backOffMs, ThrottledLog, WakeUp } from '@atoll/waiting';
 import { Logger } from '@nestjs/common';
 import type { DomainEvent, EventConsumer } from './courier.js';
 import { describeError } from './error-description.js';
@@ -43,7 +43,7 @@ export class MissingEvents {
   /** By sequence: since when its publisher has not answered, in ms of `performance.now()`. */
   readonly #silentSince = new Map<string, number>();
   #stopping = false;
-  #pauseMs = firstPauseMs;
+  #looks = 0;
   #running: Promise<void> = Promise.resolve();
 
   constructor(
@@ -60,7 +60,7 @@ export class MissingEvents {
   /** Looks at once, as when the stream may have been made anew. */
   readonly lookNow = (): void => {
     this.#lastSeen.clear();
-    this.#pauseMs = firstPauseMs;
+    this.#looks = 0;
     this.#wakeUp.ring();
   };
 
@@ -84,9 +84,9 @@ export class MissingEvents {
         for (const { name, publisher } of events) await this.check(consumer, name, publisher);
       }
       // Sooner at first: after a crash what was on its way is back in seconds, and not when the broker repeats it.
-      const pauseMs = Math.min(this.#pauseMs, this.rules.checkEveryMs);
-      this.#pauseMs = 2 * pauseMs;
-      if (!this.#stopping) await this.#wakeUp.wait(pauseMs);
+      const pauses = { firstMs: firstPauseMs, maxMs: this.rules.checkEveryMs, jitter: 0 };
+      this.#looks += 1;
+      if (!this.#stopping) await this.#wakeUp.wait(backOffMs(pauses, this.#looks));
     }
   }
 

@@ -1,6 +1,6 @@
 import { ClusterError, type ClusterDriver, type LogBatch } from '@atoll/cluster';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Turns } from '@atoll/waiting';
+import { backOffMs, type Turns } from '@atoll/waiting';
 import { storedMessage } from './line-form.js';
 import type { Claimed, LogClaims } from './log-claims.js';
 import { msOfNs, nsOfInstant, type StoredLine } from './log-line.js';
@@ -8,15 +8,14 @@ import { LogRate, type LogRateLimits } from './log-rate.js';
 import type { LogVolume } from './log-volume.js';
 import type { LogWriter } from './log-writer.js';
 
-const firstRetryMs = 500;
-const longestRetryMs = 30_000;
+const backOff = { firstMs: 500, maxMs: 30_000 };
 /**
  * A batch of more lines waits for a turn of the event loop: at a start, a thousand readers find all that was written
  * while the service was away.
  */
 const manyLines = 100;
-/** A run whose container is not there yet is looked for often: its image is being pulled. */
-const absentRetryMs = 1_000;
+/** A run whose container is not there yet is looked for as after so many failures: its image is being pulled. */
+const absentFailures = 2;
 
 export interface RunReaderParts {
   readonly driverOf: (gpuaasId: string) => Promise<ClusterDriver>;
@@ -51,18 +50,18 @@ export class RunReader {
   /** Resolves when the run is read to its end, when another replica reads it, or after the signal. */
   async read(signal: AbortSignal): Promise<void> {
     const { onTrouble } = this.parts;
-    for (let retryMs = firstRetryMs; !signal.aborted; retryMs = Math.min(2 * retryMs, longestRetryMs)) {
+    for (let failures = 1; !signal.aborted; failures += 1) {
       const cursor = this.#cursor;
       try {
         if (await this.#readOn(signal)) return;
       } catch (error) {
         if (signal.aborted) return;
         if (await this.#isOver(error)) return;
-        if (isAbsent(error)) retryMs = absentRetryMs;
+        if (isAbsent(error)) failures = absentFailures;
         else onTrouble(error);
       }
-      if (this.#cursor !== cursor) retryMs = firstRetryMs;
-      await delay(retryMs, undefined, { signal }).catch(() => undefined);
+      if (this.#cursor !== cursor) failures = 1;
+      await delay(backOffMs(backOff, failures), undefined, { signal }).catch(() => undefined);
     }
   }
 
