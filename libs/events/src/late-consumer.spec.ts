@@ -31,7 +31,7 @@ const progressWhere = (condition: string) =>
   );
 
 it('a consumer that was away for longer than its publisher keeps events takes what the broker still holds, once', async () => {
-  expectErrors(/letters: orders\.placed after position 1 and up to 4 are lost/, /statistics: .* are lost/);
+  expectErrors(/letters: orders\.placed after position 1, up to 4, are lost/, /statistics: .* are lost/);
   world.recovery = specRecovery;
   await world.start();
   await eventually(() => expect(world.app('mail').get(Events).status()).toEqual({ ready: true }));

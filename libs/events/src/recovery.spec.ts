@@ -92,7 +92,7 @@ describe('a consumer that looks for what it misses', () => {
     ['its begin is forgotten', { kept: [4, 5, 6, 7], forgottenUpTo: 3 }, 3],
     ['more than it is forgotten', { kept: [7], forgottenUpTo: 6 }, 5],
   ])('gives a gap up where %s, as far as it is lost, and counts it', async (_, publisher: Publisher, upTo) => {
-    expectErrors(new RegExp(`orders\\.placed after position 2 and up to ${upTo} are lost`));
+    expectErrors(new RegExp(`orders\\.placed after position 2, up to ${upTo}, are lost`));
     const { taken, givenUp, count } = await look({ last: 7, gaps: [{ after: 2, upTo: 5 }] }, publisher);
     expect([givenUp, count]).toEqual([[[2, upTo]], 1]);
     expect(taken).toEqual(publisher.kept.filter((position) => position <= 5));
