@@ -5,6 +5,7 @@ future, that a workspace belongs to the team beside it, or that an idempotency k
 Requests that are invalid on purpose stay as they are.
 """
 
+import base64
 import json
 import os
 import uuid
@@ -25,6 +26,16 @@ FORMATS = {
 }
 for name, samples in FORMATS.items():
     schemathesis.openapi.format(name, strategies.sampled_from(samples))
+
+
+def public_key(key):
+    """RFC 4253, section 6.6, and RFC 8709, section 4: name and key, each after its length."""
+    parts = (len(part).to_bytes(4) + part for part in (b"ssh-ed25519", key))
+    return f"ssh-ed25519 {base64.b64encode(b''.join(parts)).decode()}"
+
+
+schemathesis.openapi.format("ssh-public-key", strategies.binary(min_size=32, max_size=32).map(public_key))
+schemathesis.openapi.format("ssh-private-key", strategies.just(WORLD["private_key"]))
 
 
 def instant(**ahead):
@@ -84,8 +95,28 @@ def policy(body):
             image["reference"] = "nginx"
 
 
+def exposed_port(body):
+    """A platform offers a range of ports."""
+    if "external_port" in body:
+        body["external_port"] = 30086 + body["external_port"] % 2682
+
+
+def baremetal_node(body):
+    """What is no address that may be dialled; a hook needs a secret of the platform."""
+    if "host" in body:
+        body["host"] = f"{uuid.uuid4()}.example"
+        body["name"] = body["host"]
+    body["reinstall"] = None
+    if "region_id" in body:
+        del body["reinstall"]
+
+
 BODIES = {
     "createPrice": price,
+    "exposeService": exposed_port,
+    "updateExposedService": exposed_port,
+    "registerBaremetalNode": baremetal_node,
+    "updateBaremetalNode": baremetal_node,
     "recordUsage": usage,
     "createPool": pool,
     "subscribeToPool": subscription,

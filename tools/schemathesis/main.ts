@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
+import { createHash, generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -57,6 +57,7 @@ interface World {
   gpuaas_id: string;
   gpu_id: string;
   pool_id: string;
+  private_key: string;
 }
 
 /** Objects for requests that need some: a team, and a pool of one of the GPUs of a node. */
@@ -86,7 +87,15 @@ async function createWorld(platform: Installation): Promise<World> {
   };
   const { pool_id } = await platform.send<{ pool_id: string }>('POST', '/gpuaas/pool/create', terms);
   const team = await platform.send<{ id: string; workspaces: { id: string }[] }>('POST', '/team', { name: 'World' });
-  return { team_id: team.id, workspace_id: team.workspaces[0]?.id ?? '', gpuaas_id, gpu_id: second ?? '', pool_id };
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 3_072 });
+  return {
+    team_id: team.id,
+    workspace_id: team.workspaces[0]?.id ?? '',
+    gpuaas_id,
+    gpu_id: second ?? '',
+    pool_id,
+    private_key: privateKey.export({ type: 'pkcs1', format: 'pem' }),
+  };
 }
 
 /** These two end the key that asks: they come last, and by themselves. */

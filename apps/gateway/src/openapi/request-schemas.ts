@@ -1,5 +1,6 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { numberedIdPattern, textPatterns } from '@atoll/contracts';
+import { describeDependentFields } from './dependent-fields.js';
 import {
   operationsOf,
   schemaNamedBy,
@@ -32,6 +33,7 @@ export function describeRequests(document: OpenAPIObject): void {
     if (sent.has(name)) closeSchema(schema as Schema);
     else forgetTextPatterns(schema);
   }
+  describeDependentFields(schemas);
   schemas[numberedId] = numberedIdDefinition;
 }
 

@@ -11,7 +11,13 @@ export class BaremetalCredential {
   @Text({ max: 1_024, optional: true, description: 'Password; either this or `private_key`.' })
   password?: string;
 
-  @Text({ max: 16_384, optional: true, multiline: true, description: 'Private key in OpenSSH or PEM form.' })
+  @Text({
+    max: 16_384,
+    optional: true,
+    multiline: true,
+    format: 'ssh-private-key',
+    description: 'Private key in OpenSSH or PEM form, that `passphrase` decrypts.',
+  })
   private_key?: string;
 
   @Text({ max: 1_024, optional: true, description: 'Passphrase of an encrypted `private_key`.' })

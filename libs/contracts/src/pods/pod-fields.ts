@@ -1,3 +1,4 @@
+import type { ApiPropertyOptions } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
 import { IsArray, IsInt, IsString, Matches, Max, MaxLength, Min, ValidateBy } from 'class-validator';
 import { field, holdsAtMost, WholeNumber, type FieldOptions } from '../fields.js';
@@ -11,19 +12,23 @@ const maxValue = 8_192;
 const variableName = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
 /** Variables that the platform or the container runtime sets, or that change which code runs before the image's own. */
 const reservedVariable = /^(?:NVIDIA_|LD_|ATOLL_)|^CUDA_VISIBLE_DEVICES$/i;
+/** Both as one pattern: patterns of JSON Schema have no flags. */
+const allowedName = `^(?!${['NVIDIA_', 'LD_', 'ATOLL_', 'CUDA_VISIBLE_DEVICES$'].map(inAnyCase).join('|')})${variableName.source.slice(1)}`;
+/** The kernel would drop what follows a NUL. */
+// oxlint-disable-next-line no-control-regex -- It is what must not be there.
+const withoutNul = /^[^\u0000]*$/;
 
 /** Arguments of a process, each a text without NUL. */
 export function CommandLine(options: FieldOptions & { max: number }): PropertyDecorator {
   const { max } = options;
   return field(
     options,
-    { type: String, isArray: true, maxItems: max },
+    { type: 'array', items: { type: 'string', maxLength: 4_096, pattern: withoutNul.source }, maxItems: max },
     IsArray({ message: '$property must be a list of texts' }),
     holdsAtMost(max),
     IsString({ each: true, message: 'each entry of $property must be a text' }),
     MaxLength(4_096, { each: true, message: 'each entry of $property must be at most 4096 characters long' }),
-    // oxlint-disable-next-line no-control-regex -- The kernel would drop what follows a NUL.
-    Matches(/^[^\u0000]*$/, { each: true, message: 'each entry of $property must not contain the character U+0000' }),
+    Matches(withoutNul, { each: true, message: 'each entry of $property must not contain the character U+0000' }),
   );
 }
 
@@ -33,7 +38,7 @@ export function PortNumbers(options: FieldOptions & { max: number }): PropertyDe
   const message = 'each entry of $property must be a whole number from 1 to 65535';
   return field(
     options,
-    { type: 'integer', isArray: true, maxItems: max },
+    { type: 'array', items: { type: 'integer', minimum: 1, maximum: 65_535 }, maxItems: max },
     IsArray({ message: '$property must be a list of port numbers' }),
     holdsAtMost(max),
     IsInt({ each: true, message }),
@@ -72,7 +77,12 @@ export function Amount(options: FieldOptions & { min: number; max: number }): Pr
 export function Variables(options: FieldOptions): PropertyDecorator {
   return field(
     options,
-    { type: 'object', additionalProperties: { type: 'string' } },
+    {
+      type: 'object',
+      maxProperties: maxVariables,
+      propertyNames: { pattern: allowedName },
+      additionalProperties: { type: 'string', maxLength: maxValue, pattern: withoutNul.source },
+    } as ApiPropertyOptions,
     // As it came: class-transformer would make an object of it that has lost its names.
     Transform(({ obj, key }: { obj: Record<string, unknown>; key: string }) => obj[key]),
     ValidateBy({
@@ -83,6 +93,10 @@ export function Variables(options: FieldOptions): PropertyDecorator {
       },
     }),
   );
+}
+
+function inAnyCase(text: string): string {
+  return text.replaceAll(/[A-Z]/g, (letter) => `[${letter}${letter.toLowerCase()}]`);
 }
 
 function faultOf(value: unknown): string | null {

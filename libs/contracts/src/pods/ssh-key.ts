@@ -45,6 +45,7 @@ export class AddSshKey {
     max: 16_384,
     description:
       'One line of `authorized_keys`: ssh-ed25519, ecdsa-sha2-nistp256/384/521, or ssh-rsa of at least 3072 bits.',
+    format: 'ssh-public-key',
     // Most copies of an id_….pub end with a line feed.
     multiline: true,
     example: `${exampleLine} ada@laptop`,
