@@ -55,9 +55,13 @@ export function isRetryable(error: unknown): boolean {
   return code === '40001' || code === '40P01' || isOutdated(error);
 }
 
-/** Whether a migration has changed what a prepared statement returns. */
+/**
+ * Whether a migration has changed what a prepared statement returns. PostgreSQL has no code for that alone, and its
+ * sentence is in the language of the server: what stays the same is where in the server it is thrown.
+ */
 export function isOutdated(error: unknown): boolean {
-  return errorCodeOf(error) === '0A000' && messageOf(error).startsWith('cached plan must not change result type');
+  const { routine } = (driverError(error) ?? {}) as { routine?: unknown };
+  return errorCodeOf(error) === '0A000' && routine === 'RevalidateCachedQuery';
 }
 
 /** Whether the connection that this error came from must not be used again. */

@@ -4,6 +4,7 @@ import { startPostgres, timeoutFactor, type TestPostgres } from '@atoll/testing'
 import type { DataSource } from 'typeorm';
 import { Account, bankOptions } from './account-fixture.js';
 import { poolOf, type DatabaseOptions } from './data-source.js';
+import { isOutdated } from './database-errors.js';
 import { DatabaseStatus } from './database-status.js';
 import { onceAvailable } from './once-available.js';
 import { openConnections } from './open-connections.js';
@@ -244,6 +245,15 @@ describe('a statement', () => {
     expect(await statements.query('SELECT * FROM changing', [])).toEqual([{ one: 1 }]);
     await dataSource.query('ALTER TABLE changing ADD COLUMN two int DEFAULT 2');
     expect(await statements.query('SELECT * FROM changing', [])).toEqual([{ one: 1, two: 2 }]);
+  });
+
+  it('is known to be out of date whatever the language of the server', () => {
+    const refusal = { code: '0A000', routine: 'RevalidateCachedQuery' };
+    expect(isOutdated(Object.assign(new Error('gecachter Plan darf den Ergebnistyp nicht ändern'), refusal))).toBe(
+      true,
+    );
+    const another = { code: '0A000', routine: 'transformLockingClause' };
+    expect(isOutdated(Object.assign(new Error('FOR UPDATE ist nicht erlaubt mit DISTINCT'), another))).toBe(false);
   });
 });
 
