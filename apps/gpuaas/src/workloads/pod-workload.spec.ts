@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { podWorkloads, type PodStart } from '@atoll/contracts/gpuaas';
+import { nodes, podWorkloads, subscriptions, type PodStart } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
 import { systemContext } from '@atoll/rpc';
 import { DataSource } from 'typeorm';
-import { GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
+import { errorOf, GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
 
 const context = () => systemContext('pods');
 let fixture: GpuaasFixture;
@@ -50,6 +50,30 @@ it('of a pod waits for vGPUs that another one of its subscription gives back, an
   await fixture.settle();
   const { status, slices } = await start(second, held, 2);
   expect([status, slices.length]).toEqual(['running', 2]);
+});
+
+it('of a pod gets no vGPUs that a growing subscription is still adding to a node, and the refusal does not count them', async () => {
+  const first = await fixture.inventory();
+  const { node_id, gpus } = await fixture.call(nodes.register, {
+    gpuaas_id: first.gpuaas_id,
+    node_name: `node-${newId()}`,
+    gpus: [{ board: 'A100-80GB', count: 1 }],
+  });
+  await fixture.call(nodes.initialise, { node_id });
+  await fixture.settle();
+  const gpuIds = [...first.gpu_ids, ...gpus.map(({ gpu_id }) => gpu_id)];
+  const { pool_id } = await fixture.poolOn(first, gpuIds, { mechanism: 'mps', replicas: 3 });
+  await fixture.settle();
+  // Three on one node, and one on the other, which the growth is to fill.
+  const { subscription_id } = await fixture.subscribe(team, { pool_id, vgpus: 4 });
+  await fixture.settle();
+  await start(newPod(), subscription_id, 2);
+  await fixture.call(subscriptions.resize, { subscription_id, vgpus: 6 }, team.member);
+  const scattered = 'No node holds 2 free vGPUs of the subscription, and a pod must fit on one node. Available: 1.';
+  expect(await refusal(subscription_id, 2)).toBe(scattered);
+  expect((await errorOf(start(newPod(), subscription_id, 2))).message).toBe(scattered);
+  await fixture.settle();
+  expect((await start(newPod(), subscription_id, 2)).slices).toHaveLength(2);
 });
 
 it('is told of vGPUs that workloads use which are no pod’s, until they give them back', async () => {
