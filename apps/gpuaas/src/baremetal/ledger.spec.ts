@@ -5,7 +5,9 @@ import { membershipChanged } from '@atoll/contracts/teams';
 import { newId } from '@atoll/database';
 import { generateKeyPair } from '@atoll/ssh';
 import { allStatementsDuring, mostRowsRead } from '@atoll/testing';
+import { DataSource } from 'typeorm';
 import { BaremetalFixture } from './baremetal-fixture.js';
+import { Ledger } from './ledger.js';
 
 let fixture: BaremetalFixture;
 beforeAll(async () => {
@@ -47,6 +49,23 @@ it('attempts go after 30 days, but for the last 100 of each node', async () => {
     [old.node_id],
   );
   expect(last_ones).toBe(4);
+});
+
+it('an attempt interrupts what is open of its own instance alone, not a check or another instance of the same node', async () => {
+  const { node_id } = await fixture.available();
+  const ledger = fixture.gpuaas.get(Ledger);
+  const attempt = (instanceId: string | null, work = () => Promise.resolve()) =>
+    ledger.record({ instanceId, nodeId: node_id, action: 'keys', step: 'change_keys' }, work);
+  const [one, other] = [newId(), newId()];
+  await attempt(one, () => attempt(other, () => attempt(null, () => attempt(one))));
+  const { manager } = fixture.gpuaas.get(DataSource);
+  const byInstance = await ledger.ofInstances(manager, [one, other]);
+  expect([one, other].map((id) => byInstance.get(id)?.map(({ outcome }) => outcome))).toEqual([
+    ['interrupted', 'succeeded'],
+    ['succeeded'],
+  ]);
+  const ofNode = (await ledger.ofNodes(manager, [node_id])).get(node_id) ?? [];
+  expect(ofNode.at(-1)).toMatchObject({ step: 'change_keys', outcome: 'succeeded' });
 });
 
 it('a try reads no more of its node’s history than it forgets', async () => {
