@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
 import { AppError } from '@atoll/errors';
-import { runs } from '@atoll/testing';
+import { deadlocksOf, runs } from '@atoll/testing';
 import { Account, openBank, type Bank } from './account-fixture.js';
 import { callInHand, handleOnce, type CallInHand } from './handle-once.js';
 import { Transactions } from './transactions.js';
@@ -94,6 +95,34 @@ it('a call that has committed an effect before is no copy in a transaction that 
   expect(await Promise.all([second, local])).toEqual(['second', 'local']);
   expect(await bank.dataSource.getRepository(Account).count()).toBe(3);
   expect(await bank.dataSource.query('SELECT count(*)::int AS count FROM call_nonce')).toEqual([{ count: 1 }]);
+});
+
+it('batches with copies of the same calls, in whatever order, never end in a deadlock', async () => {
+  const [first, second, third] = ['01', '02', '03'].map((nonce) => ({
+    claim: { nonce: nonce.repeat(32), expiresAtS: Date.now() / 1000 + 60 },
+    settle: () => undefined,
+  }));
+  const batch = (...calls: (CallInHand | undefined)[]) =>
+    transactions.onceShared(
+      calls.map((call) => ({ call })),
+      (_manager, places) => Promise.resolve(places.map((place) => ({ place }))),
+    );
+  const blocker = bank.dataSource.createQueryRunner();
+  await blocker.startTransaction();
+  await blocker.query(`INSERT INTO call_nonce (nonce, expires_at) VALUES (decode($1, 'hex'), now())`, [
+    second?.claim.nonce,
+  ]);
+  const deadlocks = await deadlocksOf(async () => {
+    const both = Promise.all([batch(first, second, third), batch(third, second, first)]);
+    // Both wait: for the second nonce, or for the batch that waits for it.
+    const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'INSERT INTO%call_nonce%'`;
+    while ((await bank.dataSource.query<object[]>(waiting)).length < 2) await delay(2);
+    await blocker.rollbackTransaction();
+    const answers = (await both).flat();
+    expect(answers.filter((answer) => answer instanceof Error)).toHaveLength(3);
+  });
+  await blocker.release();
+  expect(deadlocks).toEqual([]);
 });
 
 interface Keyed {
