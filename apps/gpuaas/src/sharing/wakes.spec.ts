@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { workloads, type Pool, type Subscription, type Workload } from '@atoll/contracts/gpuaas';
+import { subscriptions, workloads, type Pool, type Subscription, type Workload } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
 import { SimulatedFaults } from '../driver/simulated-faults.js';
 import { GpuaasFixture, type Inventory, type ToldTeam } from '../gpuaas-fixture.js';
@@ -92,6 +92,16 @@ describe('without a look by time', () => {
       'Temporal',
       'active',
     ]);
+  });
+
+  it('a subscription has grown when the GPU of its added leases has switched', async () => {
+    pool = await fixture.pool({ ...terms, overcommit: 1 }, { nodeName: (nodeName = `node-${newId()}`) });
+    const growing = await fixture.subscribe(team, { pool_id: pool.pool_id, vgpus: 2 });
+    await fixture.settle();
+    await fixture.call(subscriptions.resize, { subscription_id: growing.subscription_id, vgpus: 3 }, team.member);
+    await postpone();
+    await rest();
+    expect(await fixture.subscription(team, growing)).toMatchObject({ vgpus_allocated: 3, resize: null });
   });
 
   it('who waits for a pool is served when a GPU of it is at rest', async () => {
