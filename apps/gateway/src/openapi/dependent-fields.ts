@@ -2,8 +2,8 @@ import type { Schema, Schemas } from './operations.js';
 
 /**
  * What a field of a request depends on in the fields beside it, as JSON Schema says it (2020-12, 10.2.2 and 6.5), by
- * the name of the schema. Without alternatives of whole objects, of which generators of clients make types. The services
- * check it.
+ * the name of the schema. Without alternatives of whole objects, of which generators of clients make types. The
+ * services check it.
  */
 const dependentFields: Record<string, object> = {
   BaremetalCredential: {
