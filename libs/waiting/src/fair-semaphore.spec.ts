@@ -177,6 +177,19 @@ describe('a permit', () => {
     expect(order).toEqual(['a', 'a', 'b', 'urgent a', 'a']);
   });
 
+  it('goes on without a look at every key that waits', async () => {
+    const semaphore = semaphoreOf({ permits: 2, permitsPerKey: 2 });
+    const [release] = [await semaphore.acquire({ key: 'a' }), await semaphore.acquire({ key: 'b' })];
+    const waiting = Array.from({ length: 1_000 }, (_, key) => new Work(semaphore, `${key}`));
+    const looks = jest.spyOn(Map.prototype, 'get');
+    release();
+    const { length } = looks.mock.calls;
+    looks.mockRestore();
+    expect(length).toBeLessThan(10);
+    await settle();
+    expect(waiting.map(({ state }) => state)).toEqual(['running', ...Array<string>(999).fill('waiting')]);
+  });
+
   it('is released once, however often its holder says so', async () => {
     const semaphore = semaphoreOf({ permits: 1 });
     const release = await semaphore.acquire();

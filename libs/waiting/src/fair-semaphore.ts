@@ -149,6 +149,7 @@ export class FairSemaphore {
     for (const key of keys) {
       const [line, held] = [this.#lines.get(key), this.#heldBy(key)];
       if (line && held < fewest) [next, fewest] = [[key, line], held];
+      if (fewest === 0) break;
     }
     return next;
   }
