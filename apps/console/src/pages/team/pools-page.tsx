@@ -95,7 +95,7 @@ function PoolCard({ pool, region, teamId, window, maySubscribe }: PoolCardProps)
             isNumber: true,
             cell: ({ unit_price, currency }) => {
               if (unit_price === null) return <span className="quiet">no price</span>;
-              return currency === null ? decimal(unit_price) : unitPrice(unit_price, currency);
+              return currency ? unitPrice(unit_price, currency) : decimal(unit_price);
             },
           },
         ]}
