@@ -6,8 +6,12 @@ import { newId, Transactions } from '@atoll/database';
 import { generateKeyPair } from '@atoll/ssh';
 import { StepFailed } from '@atoll/state-machine';
 import { allStatementsDuring, mostRowsRead } from '@atoll/testing';
+import { DataSource } from 'typeorm';
 import type { ToldTeam } from '../gpuaas-fixture.js';
+import { BaremetalInstanceEntity } from '../model/baremetal-instance.entity.js';
+import { BaremetalNodeEntity } from '../model/baremetal-node.entity.js';
 import { BaremetalFixture } from './baremetal-fixture.js';
+import { KeyChanges } from './key-changes.js';
 import { SimulatedHosts } from './simulated-hosts.js';
 import { TeamKeys } from './team-keys.js';
 
@@ -115,6 +119,33 @@ it('keys that a frozen worker sends after newer ones are refused by the host', a
   await expect(thaw()).rejects.toMatchObject({ code: 'superseded' });
   expect(Object.values(await fixture.usersOf(node)).flatMap(({ keys }) => keys)).toEqual([other]);
   expect(await fixture.instance(theirs, instance)).toMatchObject({ status: 'Active', keys_stale: false });
+});
+
+it('a worker that was frozen after it had brought older keys does not note them as those of the host', async () => {
+  const theirs = await fixture.team();
+  const user_id = newId();
+  await fixture.gpuaas.tell(membershipChanged, { team_id: theirs.team_id, user_id, role: 'member', revision: 1 });
+  await fixture.gpuaas.tell(userKeysChanged, { user_id, keys: [one], revision: 1 });
+  const model = `keys-${newId().slice(-8)}`;
+  const node = await fixture.available('', { specs: { gpu_model: model, gpu_count: 1, cpu_cores: 8, memory_gb: 64 } });
+  const instance = await fixture.settled(theirs, { specs: { gpu_model: model } });
+  const hosts = fixture.gpuaas.get(SimulatedHosts);
+  const changeKeys = hosts.changeKeys.bind(hosts);
+  const { manager } = fixture.gpuaas.get(DataSource);
+  jest.spyOn(hosts, 'changeKeys').mockImplementationOnce(async (at, tenancy, context) => {
+    await changeKeys(at, tenancy, context);
+    // Its claim has expired, and another worker has the instance, with newer keys.
+    await fixture.gpuaas.tell(userKeysChanged, { user_id, keys: [other], revision: 3 });
+    const key = { instanceId: instance.instance_id };
+    await manager.update(BaremetalInstanceEntity, key, { claimToken: newId() });
+    const row = await manager.findOneByOrFail(BaremetalInstanceEntity, key);
+    const host = await manager.findOneByOrFail(BaremetalNodeEntity, { nodeId: node.node_id });
+    expect(await fixture.gpuaas.get(KeyChanges).bring(row, host, context)).toBe('rest');
+  });
+  await fixture.gpuaas.tell(userKeysChanged, { user_id, keys: [one, other], revision: 2 });
+  await fixture.work();
+  expect(Object.values(await fixture.usersOf(node)).flatMap(({ keys }) => keys)).toEqual([other]);
+  expect((await fixture.instance(theirs, instance)).keys_stale).toBe(false);
 });
 
 it('a sweep for hosts with old keys reads no instance that has ended', async () => {
