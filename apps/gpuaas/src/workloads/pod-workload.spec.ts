@@ -115,3 +115,13 @@ it('is ended without regard to those of the pod that have ended, and an end that
     expect((await start(pod, held, 1)).status).toBe('stopped');
   }
 });
+
+it('is ended by the end of a later start of its pod too', async () => {
+  const held = await subscription(1);
+  const pod = newPod();
+  await start(pod, held, 1);
+  await end({ ...pod, start: 2 });
+  await fixture.settle();
+  expect((await start(pod, held, 1)).status).toBe('stopped');
+  expect((await start(newPod(), held, 1)).status).toBe('pending');
+});
