@@ -146,6 +146,12 @@ describe('a GPU in Spatial', () => {
     expect((await fixture.node(pool.node_id)).status).toBe('ready');
     expect(await gpu()).toMatchObject({ mode: 'Spatial', transition: null, slices: [{}, {}] });
     expect((await stateOf(third))[0]).toBe('failed');
+    // Without a detour: it is never in Temporal.
+    const history = await fixture.query<{ to_state: string }>(
+      `SELECT to_state FROM machine_history WHERE machine = 'gpu' AND instance = $1 ORDER BY id`,
+      [pool.gpu_ids[0]],
+    );
+    expect(history.map(({ to_state }) => to_state).slice(-3)).toEqual(['offline', 'preparing', 'spatial']);
   });
 
   it('drops an answer to what it was asked before', async () => {
