@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { secondFactors, sessions, teams, users } from '@atoll/contracts/teams';
+import { onOtherClock } from '@atoll/testing';
 import { Secret, TOTP } from 'otpauth';
 import { contextOf, gateway, home, logIn, somebody, type Person } from '../sessions/session-fixture.js';
 import { errorOf, TeamsFixture } from '../teams-fixture.js';
@@ -92,6 +93,18 @@ describe('a second factor', () => {
     const earlier = ticket.replace(/\.(\d+)\./, (_match, minute: string) => `.${Number(minute) + 1}.`);
     for (const bad of ['x', earlier, ticket.replace(/\.[^.]*$/, ''), `${ticket.slice(0, -2)}AA`])
       expect(await codeOf(second(bad, nextCode(secret)))).toBe('unauthenticated');
+  });
+
+  it('takes a ticket until the minute that stands in it, and no longer', async () => {
+    const { person, codes } = await withFactor();
+    const [early, late] = [await ticketOf(person), await ticketOf(person)];
+    const halfMinutesAfter = (count: number, ticket: string, code = '') => {
+      const endMs = Number(/\.(\d+)\./.exec(ticket)?.[1]) * 60_000;
+      return onOtherClock(endMs + count * 30_000 - Date.now(), () => second(ticket, code));
+    };
+    expect((await halfMinutesAfter(-1, early, codes[0])).user.id).toBe(person.userId);
+    const { message } = await errorOf(halfMinutesAfter(1, late, codes[1]));
+    expect(message).toBe('The ticket has expired. Log in again.');
   });
 
   it('takes a ticket of the password that the user still has', async () => {
