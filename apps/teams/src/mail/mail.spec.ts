@@ -137,6 +137,9 @@ describe('mail', () => {
       ]);
     while ((await later()).length < 2) await new Promise((resolve) => setTimeout(resolve, 25));
     expect(server.received.filter(({ to }) => to.includes(email))).toHaveLength(10);
+    // One that was tried before has its place already.
+    await fixture.query('UPDATE mail SET tries = 1, due_at = now() WHERE address = $1', [email]);
+    await server.to(email, 12);
   });
 
   it('that somebody waits for goes before invitations; one whose link was replaced does not go at all', async () => {
