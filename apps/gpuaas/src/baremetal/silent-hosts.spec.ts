@@ -158,7 +158,7 @@ it('a host that waits for a connection of the platform is neither unreachable no
   expect(await fixture.instance(team, asked)).toMatchObject({
     status: 'Provisioning',
     attempts: [],
-    reason: 'Atoll has no free SSH connections.',
+    reason: 'All SSH connections of Atoll are in use.',
   });
   const tries = await fixture.gpuaas.query('SELECT attempts FROM baremetal_instance WHERE instance_id = $1', [
     asked.instance_id,

@@ -80,7 +80,7 @@ describe('the first start', () => {
     const { apiKey = '' } = await administrators.ensure({ email: operatorEmail });
     const { members } = await fixture.call(apiKey, teams.create, { name: 'x' });
     await expect(administrators.ensure({ email: operatorEmail, apiKey: members[0]?.api_key ?? '' })).rejects.toThrow(
-      'somebody else',
+      'another user',
     );
   });
 });
