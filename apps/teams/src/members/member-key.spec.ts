@@ -171,7 +171,9 @@ describe('the expiry that a manager set on a key', () => {
       'forbidden',
       expect.stringContaining(bound.expiry_date ?? 'none'),
     ]);
-    const shorter = await issue({ expiry_date: new Date(Date.now() + 60_000).toISOString() }, second.api_key ?? '');
+    const same = await issue({ expiry_date: bound.expiry_date ?? '' }, second.api_key ?? '');
+    expect(same.expiry_date).toBe(bound.expiry_date);
+    const shorter = await issue({ expiry_date: new Date(Date.now() + 60_000).toISOString() }, same.api_key ?? '');
     expect((await issue({}, shorter.api_key ?? '')).expiry_date).toBe(bound.expiry_date);
   });
 
