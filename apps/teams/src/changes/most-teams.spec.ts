@@ -141,6 +141,18 @@ it('invitations take no room, and the oldest hundred of them travel with the cal
   expect(after.teams).toHaveLength(102);
 });
 
+it('invitations to teams that were deleted since do not count among the oldest hundred', async () => {
+  const person = await memberOf(0);
+  await addTeams(person.userId, 100, 'invited');
+  await fixture.query(
+    'UPDATE team SET deleted_at = now() WHERE id IN (SELECT team_id FROM membership WHERE user_id = $1)',
+    [person.userId],
+  );
+  const { made } = await invite(person);
+  const { teams: shown } = await fixture.ask(users.profile, {}, person.context);
+  expect(shown.map(({ id }) => id)).toEqual([made.team.id]);
+});
+
 it('of the invitations that others made, however many, the profile shows the oldest hundred, and one that is declined makes room for the next', async () => {
   const person = await memberOf(2);
   await addTeams(person.userId, 10_000, 'invited');
