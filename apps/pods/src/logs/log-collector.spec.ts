@@ -220,6 +220,12 @@ describe('the collector of logs', () => {
       'Lines are dropped until midnight UTC: the pods of a team may write 1 MiB a day.',
     ]);
     expect(await fixture.messages(other)).toEqual(['another team']);
+    const volume = fixture.get(LogVolume);
+    await volume.flush();
+    expect(volume.isUsedUp(teamId)).toBe(true);
+    await fixture.query('UPDATE log_volume SET day = day - 1 WHERE team_id = $1', [teamId]);
+    await volume.flush();
+    expect(volume.isUsedUp(teamId)).toBe(false);
   });
 
   it('stores what the platform writes about a pod, once, as lines of stream platform', async () => {
