@@ -114,6 +114,17 @@ it('instances are the bare-metal ones of the team too, in whatever order their e
   expect([await list(), (await list('true')).map(({ status }) => status)]).toEqual([[], ['Released']]);
 });
 
+it('a service that is closing is no way to reach a pod any more', async () => {
+  const own = await fixture.team();
+  const { pod_name } = await fixture.running(own);
+  const input = { pod_name, service_name: 'web', port: 80, protocol: 'HTTP' as const };
+  const made = await fixture.call(exposedServices.expose, input, own.member);
+  await fixture.untilExposed(made, ({ status }) => status === 'active');
+  await fixture.query(`UPDATE exposure SET state = 'deleting', due_at = NULL WHERE service_id = $1`, [made.service_id]);
+  const { data } = await fixture.call(podBatches.connections, { team_id: own.team_id }, own.member);
+  expect(data).toMatchObject([{ pod_name, services: [] }]);
+});
+
 it('other services are told how the pods of a team are reached, and how many there are in which region; users are not', async () => {
   const own = await fixture.team();
   const pod = await fixture.running(own);
