@@ -1,8 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { baremetalNodes, type BaremetalNodeSetAside } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
+import { DataSource } from 'typeorm';
 import type { ToldTeam } from '../gpuaas-fixture.js';
 import { errorOf } from '../gpuaas-fixture.js';
+import { pickNode } from './allocation.js';
 import { nodesInMaintenance } from './baremetal-figures.js';
 import { BaremetalFixture } from './baremetal-fixture.js';
 
@@ -50,6 +52,22 @@ describe('requests for one node', () => {
       expect(await statuses(asked)).toEqual([...before, 'Active', ...after]);
       await fixture.end(team, instance);
     }
+  });
+
+  it('are given no node that was set aside before it was locked', async () => {
+    const model = `aside-${newId().slice(-8)}`;
+    const best = await fixture.available('', sized(model, 1));
+    const second = await fixture.available('', sized(model, 2));
+    const { instance_id } = await fixture.request(team, { specs: { gpu_model: model } });
+    await fixture.gpuaas.get(DataSource).transaction(async (manager) => {
+      const query = manager.query.bind(manager);
+      jest.spyOn(manager, 'query').mockImplementationOnce(async (text, values) => {
+        const candidates: unknown = await query(text, values);
+        await fixture.gpuaas.call(baremetalNodes.update, { node_id: best.node_id, maintenance: true });
+        return candidates;
+      });
+      expect((await pickNode(manager, instance_id)).nodeId).toBe(second.node_id);
+    });
   });
 
   it('go past an earlier one that the node does not fit', async () => {
