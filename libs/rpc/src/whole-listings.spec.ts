@@ -21,6 +21,21 @@ const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 afterEach(() => void jest.useRealTimers());
 
+/** Entries that come once they are let go. */
+function heldEntries() {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const held = {
+    begun: 0,
+    letGo: resolve,
+    entries: async (ids: readonly string[]) => {
+      held.begun += 1;
+      await promise;
+      return ids.map((id) => ({ id }));
+    },
+  };
+  return held;
+}
+
 describe('a whole listing', () => {
   it.each([0, 1, 100, 101, 1_234])('of %i entries is their JSON, in order', async (count) => {
     const made = textOf(await new WholeListings().make('a', context(), listingOf(count)));
@@ -60,16 +75,10 @@ describe('a whole listing', () => {
 
   it('is one of two of its owner at once, while those of others and short ones go on', async () => {
     const listings = new WholeListings();
-    const held = Promise.withResolvers<void>();
-    let begun = 0;
-    const entries = async (ids: readonly string[]) => {
-      begun += 1;
-      await held.promise;
-      return ids.map((id) => ({ id }));
-    };
-    const long = [1, 2, 3].map(() => listings.make('a', context(), listingOf(200, { entries })));
+    const held = heldEntries();
+    const long = [1, 2, 3].map(() => listings.make('a', context(), listingOf(200, held)));
     await turn();
-    expect(begun).toBe(2);
+    expect(held.begun).toBe(2);
     await listings.make('a', context(), listingOf(100));
     await listings.make('b', context(), listingOf(200));
     jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'performance'] });
@@ -78,28 +87,20 @@ describe('a whole listing', () => {
     await jest.advanceTimersByTimeAsync(10_000);
     expect(await Promise.race([refused, turn()])).toBe('too_many_requests');
     jest.useRealTimers();
-    held.resolve();
+    held.letGo();
     await Promise.all(long);
     expect(await codeOf(listings.make('a', context(), listingOf(200)))).toBe('made');
   });
 
   it('is, of more than ten thousand entries, one of four of all owners at once', async () => {
     const listings = new WholeListings();
-    const held = Promise.withResolvers<void>();
-    let begun = 0;
-    const entries = async (ids: readonly string[]) => {
-      begun += 1;
-      await held.promise;
-      return ids.map((id) => ({ id }));
-    };
-    const large = ['a', 'a', 'b', 'b', 'c'].map((owner) =>
-      listings.make(owner, context(), listingOf(10_001, { entries })),
-    );
+    const held = heldEntries();
+    const large = ['a', 'a', 'b', 'b', 'c'].map((owner) => listings.make(owner, context(), listingOf(10_001, held)));
     await turn();
-    expect(begun).toBe(4);
+    expect(held.begun).toBe(4);
     await listings.make('d', context(), listingOf(10_000));
     expect(await codeOf(listings.make('d', context(20), listingOf(10_001)))).toBe('unavailable');
-    held.resolve();
+    held.letGo();
     await Promise.all(large);
   });
 

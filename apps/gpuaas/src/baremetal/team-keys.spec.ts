@@ -97,7 +97,8 @@ it('a change that met a locked row reaches the host by the next sweep', async ()
   expect([await keysOnHost(), (await fixture.instance(theirs, instance)).keys_stale]).toEqual([[other], false]);
 });
 
-it('keys that a frozen worker sends after newer ones are refused by the host', async () => {
+/** A host of a team whose one member has one key, and how keys are changed there. */
+async function hostOfOneKey() {
   const theirs = await fixture.team();
   const user_id = newId();
   await fixture.gpuaas.tell(membershipChanged, { team_id: theirs.team_id, user_id, role: 'member', revision: 1 });
@@ -107,6 +108,11 @@ it('keys that a frozen worker sends after newer ones are refused by the host', a
   const instance = await fixture.settled(theirs, { specs: { gpu_model: model } });
   const hosts = fixture.gpuaas.get(SimulatedHosts);
   const changeKeys = hosts.changeKeys.bind(hosts);
+  return { theirs, user_id, node, instance, hosts, changeKeys };
+}
+
+it('keys that a frozen worker sends after newer ones are refused by the host', async () => {
+  const { theirs, user_id, node, instance, hosts, changeKeys } = await hostOfOneKey();
   let thaw: () => Promise<void> = () => Promise.resolve();
   jest.spyOn(hosts, 'changeKeys').mockImplementationOnce((host, tenancy) => {
     thaw = () => changeKeys(host, tenancy, { signal: AbortSignal.timeout(5_000) });
@@ -122,15 +128,7 @@ it('keys that a frozen worker sends after newer ones are refused by the host', a
 });
 
 it('a worker that was frozen after it had brought older keys does not note them as those of the host', async () => {
-  const theirs = await fixture.team();
-  const user_id = newId();
-  await fixture.gpuaas.tell(membershipChanged, { team_id: theirs.team_id, user_id, role: 'member', revision: 1 });
-  await fixture.gpuaas.tell(userKeysChanged, { user_id, keys: [one], revision: 1 });
-  const model = `keys-${newId().slice(-8)}`;
-  const node = await fixture.available('', { specs: { gpu_model: model, gpu_count: 1, cpu_cores: 8, memory_gb: 64 } });
-  const instance = await fixture.settled(theirs, { specs: { gpu_model: model } });
-  const hosts = fixture.gpuaas.get(SimulatedHosts);
-  const changeKeys = hosts.changeKeys.bind(hosts);
+  const { theirs, user_id, node, instance, hosts, changeKeys } = await hostOfOneKey();
   const { manager } = fixture.gpuaas.get(DataSource);
   jest.spyOn(hosts, 'changeKeys').mockImplementationOnce(async (at, tenancy, context) => {
     await changeKeys(at, tenancy, context);
