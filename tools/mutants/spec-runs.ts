@@ -144,7 +144,7 @@ export class SpecRuns {
     const shared = { ATOLL_TEST_RUN_DIR: this.folder, ATOLL_MUTANTS_REPORT: report };
     const child = spawn(process.execPath, [...node, ...options, ...words], {
       cwd: this.copy,
-      env: { ATOLL_TEST_TIMEOUT_FACTOR: '3', ...process.env, ...variables, ...shared },
+      env: { ATOLL_TEST_TIMEOUT_FACTOR: '3', ATOLL_TEST_ALL: '1', ...process.env, ...variables, ...shared },
       stdio: 'ignore',
       detached: true,
     });
