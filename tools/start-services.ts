@@ -8,11 +8,13 @@ import {
   dataFolder,
   HttpEnv,
   loadLocalSecrets,
+  newLocalSecrets,
   natsAuthorization,
   natsUsers,
   readSettings,
   requireFreePort,
   ServiceEnv,
+  type LocalSecrets,
 } from '@atoll/service';
 import { freePort, startNats } from '@atoll/testing';
 import { IsString } from 'class-validator';
@@ -36,14 +38,13 @@ class StartServicesEnv extends HttpEnv {
 }
 
 const dataDir = dataFolder();
-const secrets = loadLocalSecrets(dataDir);
-/** The environment, then the secrets of the data folder. An empty variable counts as absent. */
-const source: NodeJS.ProcessEnv = {
-  ATOLL_BUS_SECRET: secrets.busSecret,
-  ATOLL_KEY_PEPPER: secrets.keyPepper,
-  ATOLL_SEAL_KEYS: secrets.sealKeys,
+/** The environment, then these secrets. An empty variable counts as absent. */
+const sourceWith = ({ busSecret, keyPepper, sealKeys }: LocalSecrets): NodeJS.ProcessEnv => ({
+  ATOLL_BUS_SECRET: busSecret,
+  ATOLL_KEY_PEPPER: keyPepper,
+  ATOLL_SEAL_KEYS: sealKeys,
   ...Object.fromEntries(Object.entries(process.env).filter(([, value]) => value !== '')),
-};
+});
 const stopping = new AbortController();
 const children = new Map<string, ChildProcess>();
 
@@ -52,11 +53,12 @@ const ownSettings = {
   settings: StartServicesEnv,
   checks: ({ ATOLL_REPLICAS }: StartServicesEnv) => [() => readReplicas(ATOLL_REPLICAS, services)],
 };
-// All that is wrong at once, and of every process: one that refuses its settings would be started again for ever.
+// All that is wrong at once, and of every process: one that refuses its settings would be started again for ever. A
+// refused start leaves no secrets in the data folder, so any will do until then.
 const [env] = await orRefuse(() =>
   readSettings([ownSettings, { settings: ServiceEnv }, ...ofGateway, ...definitions], {
     DATABASE_URL: 'postgres://embedded',
-    ...source,
+    ...sourceWith(newLocalSecrets()),
   }),
 );
 const replicas = readReplicas(env.ATOLL_REPLICAS, services);
@@ -64,6 +66,7 @@ const own = await orRefuse(() =>
   OwnProcesses.takeOver(dataDir, (pid) => console.log(`Ending process ${pid}, left by a start that was killed`)),
 );
 const port = await orRefuse(() => requireFreePort(env.PORT, env.HOST, 'npm run start:services'));
+const source = sourceWith(await orRefuse(() => loadLocalSecrets(dataDir)));
 const settings: NodeJS.ProcessEnv = {
   ATOLL_PUBLIC_URL: `http://localhost:${port}`,
   ...source,

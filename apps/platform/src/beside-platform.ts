@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { connectDataSource, runningPostgresUrl, startEmbeddedPostgres } from '@atoll/database';
 import type { Wire } from '@atoll/contracts';
-import { dataFolder, readSettings, type ServiceDefinition } from '@atoll/service';
+import { dataFolder, loadLocalSecrets, readSettings, type ServiceDefinition } from '@atoll/service';
 import type { DataSource } from 'typeorm';
 import { PlatformEnv, settingsSource } from './env.js';
 import { services } from './services.js';
@@ -35,7 +35,7 @@ export async function besidePlatform<Settings extends object>(
   let hasBegun = false;
   try {
     const dataDir = dataFolder();
-    const source = hasSecrets(dataDir) ? settingsSource(dataDir) : process.env;
+    const source = hasSecrets(dataDir) ? settingsSource(() => loadLocalSecrets(dataDir)) : process.env;
     if (!source.DATABASE_URL && !existsSync(join(dataDir, 'postgres'))) {
       throw new Error(
         `${dataDir} contains no platform. Set ATOLL_DATA_DIR to its data folder, or DATABASE_URL to its database.`,

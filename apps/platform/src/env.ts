@@ -1,4 +1,4 @@
-import { DatabaseUrl, HttpEnv, loadLocalSecrets } from '@atoll/service';
+import { DatabaseUrl, HttpEnv, type LocalSecrets } from '@atoll/service';
 
 /**
  * The environment of the platform in one process. Everything has a default. The services and the gateway read their own
@@ -10,10 +10,10 @@ export class PlatformEnv extends HttpEnv {
   databaseUrl: string | undefined = undefined;
 }
 
-/** Source of settings: the environment, then the secrets of the data folder. */
-export function settingsSource(dataDir: string): NodeJS.ProcessEnv {
+/** Source of settings: the environment, then `secrets`, which is not called where the environment has them. */
+export function settingsSource(secrets: () => LocalSecrets): NodeJS.ProcessEnv {
   const given = Object.fromEntries(Object.entries(process.env).filter(([, value]) => value !== ''));
   if (given.ATOLL_KEY_PEPPER && given.ATOLL_SEAL_KEYS) return given;
-  const { keyPepper, sealKeys } = loadLocalSecrets(dataDir);
+  const { keyPepper, sealKeys } = secrets();
   return { ATOLL_KEY_PEPPER: keyPepper, ATOLL_SEAL_KEYS: sealKeys, ...given };
 }

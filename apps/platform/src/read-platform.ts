@@ -1,5 +1,12 @@
 import { requireFreeDataFolder } from '@atoll/database';
-import { dataFolder, readSettings, requireFreePort, type ServiceDefinition } from '@atoll/service';
+import {
+  dataFolder,
+  loadLocalSecrets,
+  newLocalSecrets,
+  readSettings,
+  requireFreePort,
+  type ServiceDefinition,
+} from '@atoll/service';
 import { GatewayEnv } from '../../gateway/src/create-gateway.js';
 import { PlatformEnv, settingsSource } from './env.js';
 import { services } from './services.js';
@@ -25,10 +32,11 @@ const all = [{ settings: PlatformEnv }, { settings: GatewayEnv }, ...services] a
 /** Reads all settings before anything is started. Throws one Error with all that is wrong with them. */
 export async function readPlatform(): Promise<PlatformSettings> {
   const dataDir = dataFolder();
-  const source = settingsSource(dataDir);
-  const [env] = await readSettings(all, source);
+  // A start that is refused leaves no secrets in the data folder, so any will do until then.
+  const [env] = await readSettings(all, settingsSource(newLocalSecrets));
   requireFreeDataFolder(dataDir);
   const port = await requireFreePort(env.PORT, env.HOST, 'npm start');
+  const source = settingsSource(() => loadLocalSecrets(dataDir));
   // Again, since what the public address is by default is known only now.
   const ATOLL_PUBLIC_URL = `http://${publicHost(env.HOST)}:${port}`;
   const [, gatewayEnv, ...settings] = await readSettings(all, { ATOLL_PUBLIC_URL, ...source });

@@ -3,7 +3,7 @@ export { observeEvents } from './event-figures.js';
 export { requireFreePort, requireOwnAddress } from './free-port.js';
 export { createMetrics, failuresOf, startHealthServer } from './health.js';
 export type { HealthServer, ReadinessCheck } from './health.js';
-export { loadLocalSecrets } from './local-secrets.js';
+export { loadLocalSecrets, newLocalSecrets } from './local-secrets.js';
 export type { LocalSecrets } from './local-secrets.js';
 export { createLogger, NestLogger } from './logger.js';
 export { natsAuthorization, natsUsers } from './nats-users.js';

@@ -16,6 +16,11 @@ export interface LocalSecrets {
   sealKeys: string;
 }
 
+export function newLocalSecrets(): LocalSecrets {
+  const random = () => randomBytes(32).toString('base64url');
+  return { busSecret: random(), keyPepper: random(), sealKeys: Sealer.createKeys() };
+}
+
 /**
  * Reads the secrets of a data folder, or makes them at the first start, readable by their owner alone. A secret that an
  * earlier release did not have yet is added. Never overwrites a file it cannot read.
@@ -23,8 +28,7 @@ export interface LocalSecrets {
 export function loadLocalSecrets(dataDir: string): LocalSecrets {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const path = join(dataDir, 'secrets.json');
-  const random = () => randomBytes(32).toString('base64url');
-  const fresh: LocalSecrets = { busSecret: random(), keyPepper: random(), sealKeys: Sealer.createKeys() };
+  const fresh = newLocalSecrets();
   try {
     writeFileSync(path, JSON.stringify(fresh), { mode: 0o600, flag: 'wx' });
     return fresh;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describeWhere, freePort, makeServerFolder } from '@atoll/testing';
@@ -141,6 +141,52 @@ describe('a data folder', () => {
 describe('a start', () => {
   useFolder();
 
+  it.each([
+    [
+      'a file that is away',
+      { ATOLL_TLS_CERT: '/nope', ATOLL_TLS_KEY: '/nope' },
+      'Invalid environment variables:\n  ATOLL_TLS_CERT: /nope cannot be read: no such file or directory.',
+    ],
+    [
+      'the settings of the last service',
+      { ATOLL_EXPOSED_PORTS: '5-4' },
+      'Invalid environment variables:\n  ATOLL_EXPOSED_PORTS must be from a lower to a higher port, 65535 at most.',
+    ],
+    [
+      'those of the gateway',
+      { ATOLL_LIMITS: 'no' },
+      'Invalid environment variables:\n  ATOLL_LIMITS must be on or off',
+    ],
+  ])('that is refused for %s says so and nothing else, before it starts anything', async (_cause, env, sentence) => {
+    const port = String(await freePort());
+    const { code, output } = await run('apps/platform/src/main.js', { ATOLL_DATA_DIR: folder, PORT: port, ...env });
+    const said = output.split('\n').filter((line) => line !== '' && !line.includes('"msg":"starting"'));
+    expect([code, said.join('\n')]).toEqual([1, `Atoll cannot start: ${sentence}`]);
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  it.each([
+    [
+      'a service',
+      { ATOLL_TLS_CERT: '/nope' },
+      'Invalid environment variables:\n  ATOLL_TLS_CERT needs ATOLL_TLS_KEY: set both, or neither.',
+    ],
+    ['the gateway', { ATOLL_LIMITS: 'no' }, 'Invalid environment variables:\n  ATOLL_LIMITS must be on or off'],
+    [
+      'every service',
+      { ATOLL_EVENTS_MAX_MIB: '1' },
+      'Invalid environment variables:\n  ATOLL_EVENTS_MAX_MIB must be a whole number of MiB from 16 to 999999999',
+    ],
+  ])(
+    'in processes is refused for a setting of %s before any is started, and not again and again',
+    async (_whose, env, sentence) => {
+      const port = String(await freePort());
+      const { code, output } = await run('tools/start-services.js', { ATOLL_DATA_DIR: folder, PORT: port, ...env });
+      expect([code, output]).toEqual([1, `Atoll cannot start: ${sentence}\n`]);
+      expect(readdirSync(folder)).toEqual([]);
+    },
+  );
+
   it('in processes refuses a port that is taken, and replicas that are none, before it starts anything', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
@@ -163,51 +209,6 @@ describe('a start', () => {
       ),
     ]);
   });
-
-  it.each([
-    [
-      'a file that is away',
-      { ATOLL_TLS_CERT: '/nope', ATOLL_TLS_KEY: '/nope' },
-      'Invalid environment variables:\n  ATOLL_TLS_CERT: /nope cannot be read: no such file or directory.',
-    ],
-    [
-      'the settings of the last service',
-      { ATOLL_EXPOSED_PORTS: '5-4' },
-      'Invalid environment variables:\n  ATOLL_EXPOSED_PORTS must be from a lower to a higher port, 65535 at most.',
-    ],
-    [
-      'those of the gateway',
-      { ATOLL_LIMITS: 'no' },
-      'Invalid environment variables:\n  ATOLL_LIMITS must be on or off',
-    ],
-  ])('that is refused for %s says so and nothing else, before it starts anything', async (_cause, env, sentence) => {
-    const port = String(await freePort());
-    const { code, output } = await run('apps/platform/src/main.js', { ATOLL_DATA_DIR: folder, PORT: port, ...env });
-    const said = output.split('\n').filter((line) => line !== '' && !line.includes('"msg":"starting"'));
-    expect([code, said.join('\n')]).toEqual([1, `Atoll cannot start: ${sentence}`]);
-    expect(existsSync(join(folder, 'postgres'))).toBe(false);
-  });
-
-  it.each([
-    [
-      'a service',
-      { ATOLL_TLS_CERT: '/nope' },
-      'Invalid environment variables:\n  ATOLL_TLS_CERT needs ATOLL_TLS_KEY: set both, or neither.',
-    ],
-    ['the gateway', { ATOLL_LIMITS: 'no' }, 'Invalid environment variables:\n  ATOLL_LIMITS must be on or off'],
-    [
-      'every service',
-      { ATOLL_EVENTS_MAX_MIB: '1' },
-      'Invalid environment variables:\n  ATOLL_EVENTS_MAX_MIB must be a whole number of MiB from 16 to 999999999',
-    ],
-  ])(
-    'in processes is refused for a setting of %s before any is started, and not again and again',
-    async (_whose, env, sentence) => {
-      const port = String(await freePort());
-      const { code, output } = await run('tools/start-services.js', { ATOLL_DATA_DIR: folder, PORT: port, ...env });
-      expect([code, output]).toEqual([1, `Atoll cannot start: ${sentence}\n`]);
-    },
-  );
 
   it.each([
     ['apps/teams/src/main.js', ['DATABASE_URL', 'ATOLL_BUS_SECRET', 'ATOLL_KEY_PEPPER', 'ATOLL_SEAL_KEYS'], []],
