@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createDatabase, startNats, type NatsServer, type TestDatabase } from '@atoll/testing';
+import { createDatabase, runs, startNats, type NatsServer, type TestDatabase } from '@atoll/testing';
 import fc from 'fast-check';
 import { DeadLetters } from './dead-letters.js';
 import { eventually } from './world/eventually-fixture.js';
@@ -89,7 +89,7 @@ describe.each([inProcess, overJetStream])('$name', (topology: Topology) => {
             }
           });
         }),
-        { numRuns: 12, endOnFailure: true },
+        { ...runs(12), endOnFailure: true },
       );
     } finally {
       await world.close();

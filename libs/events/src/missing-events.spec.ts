@@ -3,6 +3,7 @@ import { AppError } from '@atoll/errors';
 import {
   createDatabase,
   expectErrors,
+  runs,
   startNats,
   timeoutFactor,
   type NatsServer,
@@ -81,7 +82,7 @@ describe('a consumer', () => {
               expect(world.app('mail').get(Events).missing()).toBe(0);
             },
           ),
-          { numRuns: 25 },
+          runs(25),
         );
       } finally {
         await world.close();

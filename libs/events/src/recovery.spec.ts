@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { EventsAfter, EventsPage, PublishedEvent } from '@atoll/contracts';
 import { newId } from '@atoll/database';
-import { expectErrors } from '@atoll/testing';
+import { expectErrors, runs } from '@atoll/testing';
 import fc from 'fast-check';
 import { MissingEvents } from './missing-events.js';
 import type { Gap, Received, ReceivedEvents } from './received-events.js';
@@ -83,7 +83,7 @@ describe('a consumer that looks for what it misses', () => {
         );
         expect(asked).toHaveLength(pages);
       }),
-      { numRuns: 25, endOnFailure: true },
+      { ...runs(25), endOnFailure: true },
     );
   });
 

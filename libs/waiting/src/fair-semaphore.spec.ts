@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { runs } from '@atoll/testing';
 import fc from 'fast-check';
 import { FairSemaphore, type AcquireOptions, type Refused, type SemaphoreBounds } from './fair-semaphore.js';
 
@@ -159,7 +160,7 @@ it('law: whatever ends, fails or gives up, the bounds hold, no permit is idle or
       for (let count = 0; count < fresh; count += 1) await observed.begin('a', { isUrgent: false });
       expect(observed.of('running')).toHaveLength(fresh);
     }),
-    { numRuns: 100 },
+    runs(100),
   );
 });
 

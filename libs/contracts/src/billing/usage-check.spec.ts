@@ -3,6 +3,7 @@ import { plainToInstance } from 'class-transformer';
 import { validateSync } from 'class-validator';
 import { anything, assert, constantFrom, oneof, property, record, string, integer, type Arbitrary } from 'fast-check';
 import { AppError } from '@atoll/errors';
+import { runs } from '@atoll/testing';
 import { readUsageEvents } from './usage-check.js';
 import { UsageEvent } from './usage-event.js';
 import { RecordUsage, UsageBatch } from './usage.js';
@@ -212,7 +213,7 @@ describe('the check of a fact', () => {
           declared,
         ]);
       }),
-      { numRuns: 2000 },
+      runs(2_000),
     );
   });
 
@@ -223,7 +224,7 @@ describe('the check of a fact', () => {
         record({ events: anything() }),
         (one, other) => void [one, other, { events: [one] }].map(faultsOf),
       ),
-      { numRuns: 500 },
+      runs(500),
     );
   });
 });
