@@ -3,10 +3,13 @@ import { Harbour } from './berth-fixture.js';
 import { ClaimKeeper } from './claim-keeper.js';
 
 /**
- * A worker in a process of its own, to be killed and frozen: `node worker-process-fixture.ts <url> <name> <behaviour>`.
- * It says on its standard output what it is about to do.
+ * A worker in a process of its own, to be killed and frozen: `node worker-process-fixture.ts <url> <name> [killed]`. It
+ * says on its standard output what it is about to do. It dredges the Fram until another has done so, is at the Maud,
+ * once that is in use, until then, and is at the Belgica for ever. With `killed` it kills itself at one of its first
+ * steps.
  */
-const [, , url = '', name = '', behaviour = ''] = process.argv;
+const [, , url = '', name = '', mode = ''] = process.argv;
+const isKilled = mode === 'killed';
 const say = (line: string) => process.stdout.write(`${line}\n`);
 const harbour = await Harbour.join(url, { backgroundPoolSize: 2 });
 
@@ -30,10 +33,10 @@ harbour.machine.does.dredging = async ({ ship }, context) => {
   say(`dredging ${ship}`);
   steps += 1;
   // By itself: whoever watches it could be too late, on a busy machine, to find it at anything.
-  if (behaviour === 'killed' && steps === lastStep) process.kill(process.pid, 'SIGKILL');
-  if (behaviour === 'hang') await new Promise(() => undefined);
-  if (behaviour === 'freeze in a step' && ship === 'Fram') await untilDoneByAnother(ship);
-  if (behaviour === 'killed') await delay(Math.random() * 30);
+  if (isKilled && steps === lastStep) process.kill(process.pid, 'SIGKILL');
+  if (ship === 'Belgica') await new Promise(() => undefined);
+  if (ship === 'Fram') await untilDoneByAnother(ship);
+  if (isKilled) await delay(Math.random() * 30);
   if (context.signal.aborted) {
     say(`aborted ${ship}`);
     throw new Error('aborted');
@@ -42,7 +45,7 @@ harbour.machine.does.dredging = async ({ ship }, context) => {
   return { event: 'DREDGED' };
 };
 harbour.machine.onEntered = async ({ ship, state }) => {
-  if (state !== 'in_use' || behaviour !== 'freeze while applying') return;
+  if (state !== 'in_use' || ship !== 'Maud') return;
   say(`applying ${ship}`);
   await untilDoneByAnother(ship);
   say(`resumed ${ship}`);
