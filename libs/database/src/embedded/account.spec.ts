@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { execFileSync } from 'node:child_process';
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { chooseAccount, runAs } from './account.js';
@@ -15,6 +15,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(home, { recursive: true, force: true }));
 
+const kept = join(import.meta.dirname, '../../../../.tools/postgres');
 const capabilities = (pid: number) =>
   BigInt(`0x${/^CapEff:\s*(\w+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]}`);
 const dacOverride = 1n << 1n;
@@ -24,16 +25,17 @@ const dacReadSearch = 1n << 2n;
 function binariesBelow(folder: string): Binaries {
   const found = findBinaries();
   const root = join(folder, 'native');
-  cpSync(found.root, root, { recursive: true, verbatimSymlinks: true, filter: (path) => !path.endsWith('.a') });
+  // It takes a fifth of the time of Node's own copy.
+  execFileSync('cp', ['-a', found.root, root]);
   return { ...found, root, initdb: join(root, 'bin', 'initdb'), postgres: join(root, 'bin', 'postgres') };
 }
 
-/** Makes a cluster, starts it, and gives back what its process is allowed to do. */
-async function live(dataDir: string, binaries: Binaries): Promise<bigint> {
+/** Makes a cluster, or copies one that is kept, starts it, and gives back what its process is allowed to do. */
+async function live(dataDir: string, binaries: Binaries, keptIn?: string): Promise<bigint> {
   mkdirSync(dataDir, { recursive: true });
   const folder = join(dataDir, 'postgres');
   const account = chooseAccount(dataDir, folder, binaries);
-  prepareCluster(dataDir, folder, account, binaries, { fast: true });
+  prepareCluster(dataDir, folder, account, binaries, { fast: true, keptIn });
   const { pid } = await startPostmaster({
     folder,
     logFile: join(dataDir, 'log'),
@@ -70,7 +72,8 @@ describe('the account that PostgreSQL runs as', () => {
     chmodSync(home, 0o755);
     const dataDir = join(home, 'data');
     mkdirSync(dataDir, { mode: 0o755 });
-    expect(await live(dataDir, binariesBelow(home))).toBe(0n);
+    // What specs begin with: only the server is looked at.
+    expect(await live(dataDir, binariesBelow(home), kept)).toBe(0n);
   });
 
   it('is never root', () => {

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,6 +7,14 @@ import { chooseAccount } from './account.js';
 import { findBinaries } from './binaries.js';
 import { prepareCluster, type Cluster } from './cluster.js';
 import { startEmbeddedPostgres } from './embedded-postgres.js';
+
+/** Of what initdb makes, which takes longer than all else. */
+let made: string;
+beforeAll(() => {
+  made = mkdtempSync(join(tmpdir(), 'atoll-initdb-'));
+  chmodSync(made, 0o777);
+});
+afterAll(() => rmSync(made, { recursive: true, force: true }));
 
 let home: string;
 let keptIn: string;
@@ -18,6 +26,19 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(home, { recursive: true, force: true }));
 
+/** An initdb that runs once, and makes copies then. */
+function initdbOnce(real: string): string {
+  const file = join(home, 'initdb');
+  writeFileSync(
+    file,
+    `#!/bin/sh
+    [ -d ${made}/data ] || ${real} "$@" --pgdata=${made}/data || exit 1
+    cp -a ${made}/data/. "\${1#--pgdata=}"`,
+  );
+  chmodSync(file, 0o755);
+  return file;
+}
+
 /** Makes a data folder, with an initdb that is not there unless it may be run. */
 function make(name: string, mayRunInitdb: boolean): Cluster {
   const dataDir = join(home, name);
@@ -25,7 +46,7 @@ function make(name: string, mayRunInitdb: boolean): Cluster {
   mkdirSync(dataDir, { recursive: true });
   const binaries = findBinaries();
   const account = chooseAccount(dataDir, folder, binaries);
-  const initdb = mayRunInitdb ? binaries.initdb : join(home, 'no-initdb');
+  const initdb = mayRunInitdb ? initdbOnce(binaries.initdb) : join(home, 'no-initdb');
   return prepareCluster(dataDir, folder, account, { ...binaries, initdb }, { fast: true, keptIn });
 }
 
