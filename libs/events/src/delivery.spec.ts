@@ -50,9 +50,9 @@ describe.each([inProcess, overJetStream])('an event, $name,', (topology) => {
   });
 
   it('comes in the order of its making where nothing fails', async () => {
-    const numbers = Array.from({ length: 300 }, (_, index) => index);
-    await world.orders.place(numbers.slice(0, 150));
-    for (const number of numbers.slice(150)) await world.orders.place([number]);
+    const numbers = Array.from({ length: 120 }, (_, index) => index);
+    await world.orders.place(numbers.slice(0, 60));
+    for (const number of numbers.slice(60)) await world.orders.place([number]);
     await world.settled();
     expect(await world.noted('letters')).toEqual(numbers);
   });

@@ -215,7 +215,7 @@ describe('the JetStream courier', () => {
     await world.start();
     await world.startReplica('mail');
     await world.startReplica('orders');
-    const numbers = Array.from({ length: 100 }, (_, index) => index);
+    const numbers = Array.from({ length: 40 }, (_, index) => index);
     for (const number of numbers) await world.orders.place([number]);
     await world.settled();
     expect((await world.noted('letters')).sort((a, b) => a - b)).toEqual(numbers);

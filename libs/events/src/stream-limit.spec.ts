@@ -8,7 +8,7 @@ import { eventually } from './world/eventually-fixture.js';
 import { managerOf, overJetStream, overJetStreamWith, stream } from './world/topology-fixture.js';
 import { World } from './world/world-fixture.js';
 
-const maxBytes = 32 * 1024;
+const maxBytes = 16 * 1024;
 
 let database: TestDatabase;
 let nats: NatsServer;
@@ -52,8 +52,8 @@ async function fill(): Promise<number[]> {
   const numbers: number[] = [];
   while (!warnings.some((line) => line.includes('maximum bytes exceeded'))) {
     // Far more than fits.
-    expect(numbers.length).toBeLessThan(2_000);
-    const batch = Array.from({ length: 50 }, (_, index) => numbers.length + index);
+    expect(numbers.length).toBeLessThan(1_000);
+    const batch = Array.from({ length: 25 }, (_, index) => numbers.length + index);
     await world.orders.place(batch);
     numbers.push(...batch);
   }
@@ -90,8 +90,8 @@ describe('a full event stream', () => {
     await open();
     await world.start();
     await ready();
-    const numbers = Array.from({ length: 400 }, (_, index) => index);
-    for (let from = 0; from < numbers.length; from += 50) await world.orders.place(numbers.slice(from, from + 50));
+    const numbers = Array.from({ length: 200 }, (_, index) => index);
+    for (let from = 0; from < numbers.length; from += 25) await world.orders.place(numbers.slice(from, from + 25));
     // What the broker let go is asked for again, after the consumers have come to rest.
     await eventually(async () => expect(await noted('letters')).toEqual(numbers));
   });
@@ -121,7 +121,7 @@ describe('a full event stream', () => {
     await world.start();
     await ready();
     await world.stop('mail');
-    await world.orders.place(Array.from({ length: 300 }, (_, index) => index));
+    await world.orders.place(Array.from({ length: 60 }, (_, index) => index));
     await eventually(async () => expect(await world.waiting()).toEqual([]));
     const manager = await managerOf(world.observer.nats);
     const { state } = await manager.streams.info(stream);
@@ -136,7 +136,7 @@ describe('a full event stream', () => {
     const { config } = await manager.streams.info(stream);
     expect(config.max_bytes).toBe(state.bytes);
     await world.settled();
-    expect(await world.noted('letters')).toHaveLength(300);
+    expect(await world.noted('letters')).toHaveLength(60);
   });
 
   it('lets an event that the stream refuses for itself wait by itself', async () => {
