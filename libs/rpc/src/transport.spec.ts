@@ -165,7 +165,7 @@ describe.each([
     const long = `"${'ä€x'.repeat(10_000)}"`;
     const parts = [
       Buffer.from('{"list":[0'),
-      ...Array.from({ length: 300 }, () => Buffer.from(`,${long}`)),
+      ...Array.from({ length: 100 }, () => Buffer.from(`,${long}`)),
       Buffer.from(']}'),
     ];
     service.answer = () => Promise.resolve(new Json(parts));
@@ -181,7 +181,7 @@ describe.each([
     expect(Buffer.concat(json).equals(Buffer.concat(parts))).toBe(true);
     expect(Math.max(...json.map(({ length }) => length))).toBeLessThanOrEqual(512 * 1024);
     expect(turns).toBeGreaterThan(name === 'over NATS' ? json.length : 0);
-    expect((await ask({}, 60_000))['list']).toHaveLength(301);
+    expect((await ask({}, 60_000))['list']).toHaveLength(101);
   });
 
   it('carries many long answers at once', async () => {

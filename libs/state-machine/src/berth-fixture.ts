@@ -272,5 +272,5 @@ export class Harbour {
 }
 
 export async function eventually(holds: () => boolean | Promise<boolean>): Promise<void> {
-  for (let pauseMs = 5; !(await holds()); pauseMs = Math.min(pauseMs * 1.2, 40)) await delay(pauseMs);
+  for (let pauseMs = 5; !(await holds()); pauseMs = Math.min(pauseMs * 1.4, 80)) await delay(pauseMs);
 }

@@ -32,23 +32,23 @@ async function hold(): Promise<() => Promise<void>> {
   };
 }
 
-it('of 300 steps that need the database so many run at once that they wait for one another for short', async () => {
+it('of 200 steps that need the database so many run at once that they wait for one another for short', async () => {
   let now = 0;
   let most = 0;
   harbour.machine.does.dredging = async () => {
     most = Math.max(most, (now += 1));
-    for (let at = 0; at < 5; at += 1) await look();
+    for (let at = 0; at < 3; at += 1) await look();
     now -= 1;
     return { event: 'DREDGED' };
   };
-  const all = Array.from({ length: 300 }, (_, at) => ({
+  const all = Array.from({ length: 200 }, (_, at) => ({
     values: { ship: `${at}`, piers: [`${at}`] },
     cause: { actor: 'user:1' },
   }));
   await harbour.transactions.run((manager) => harbour.machine.insertAll(manager, all));
   const worker = harbour.worker();
   worker.start();
-  await harbour.eventuallyIn('in_use', 300);
+  await harbour.eventuallyIn('in_use', 200);
   await worker.stop();
   expect(most).toBeLessThanOrEqual(128);
 });
@@ -56,19 +56,19 @@ it('of 300 steps that need the database so many run at once that they wait for o
 it('what else waits for connections keeps no step from beginning', async () => {
   harbour.machine.does.dredging = () => Promise.resolve({ event: 'DREDGED' });
   let isOver = false;
-  const others = Array.from({ length: 200 }, () =>
+  const others = Array.from({ length: 150 }, () =>
     inBackground(async () => {
       while (!isOver) await look();
     }),
   );
-  const all = Array.from({ length: 30 }, (_, at) => ({
+  const all = Array.from({ length: 10 }, (_, at) => ({
     values: { ship: `${at}`, piers: [`${at}`] },
     cause: { actor: 'user:1' },
   }));
   await harbour.transactions.run((manager) => harbour.machine.insertAll(manager, all));
   const worker = harbour.worker();
   worker.start();
-  await eventually(() => harbour.machine.begun.length >= 30);
+  await eventually(() => harbour.machine.begun.length >= 10);
   await worker.stop();
   isOver = true;
   await Promise.all(others);
