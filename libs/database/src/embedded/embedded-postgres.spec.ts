@@ -11,8 +11,9 @@ import { startEmbeddedPostgres, type EmbeddedPostgres, type EmbeddedPostgresOpti
 import { stopPostmaster } from './postmaster.js';
 import { startOf } from './process-identity.js';
 
-// One folder for all: making the data is what takes time.
+// One folder for all, and what it begins with is that of other specs: making the data is what takes time.
 const home = mkdtempSync(join(tmpdir(), 'atoll-embedded-'));
+const keptIn = join(import.meta.dirname, '../../../../.tools/postgres');
 const dataDir = join(home, 'data');
 const urlFile = join(home, 'url');
 const running: EmbeddedPostgres[] = [];
@@ -29,7 +30,8 @@ afterEach(async () => {
 afterAll(() => rmSync(home, { recursive: true }));
 
 async function start(options: Partial<EmbeddedPostgresOptions> = {}): Promise<EmbeddedPostgres> {
-  const server = await startEmbeddedPostgres({ dataDir, fast: true, ...options });
+  const isFast = options.fast ?? true;
+  const server = await startEmbeddedPostgres({ dataDir, fast: true, ...(isFast && { keptIn }), ...options });
   running.push(server);
   return server;
 }
