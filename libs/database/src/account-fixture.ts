@@ -1,4 +1,4 @@
-import { createDatabase, type TestDatabase } from '@atoll/testing';
+import { createDatabaseFrom, type TestDatabase } from '@atoll/testing';
 import { Column, Entity, PrimaryColumn, type DataSource, type MigrationInterface, type QueryRunner } from 'typeorm';
 import type { DatabaseOptions } from './data-source.js';
 import { createCallNonceTable, dropCallNonceTable } from './call-nonce-table.js';
@@ -41,8 +41,13 @@ export interface Bank {
   close(): Promise<void>;
 }
 
+const migrated = {
+  name: 'bank',
+  make: async (url: string) => (await openDataSource(bankOptions(url, { poolSize: 2 }))).destroy(),
+};
+
 export async function openBank(options: Partial<DatabaseOptions> = {}): Promise<Bank> {
-  const database = await createDatabase();
+  const database = await createDatabaseFrom(migrated);
   const dataSource = await openDataSource(bankOptions(database.url, options));
   return {
     database,

@@ -5,7 +5,6 @@ import { createIdempotencyTable, newId } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import {
   allStatementsDuring,
-  createDatabase,
   errorOf,
   expectErrors,
   mostRowsRead,
@@ -17,6 +16,7 @@ import { DataSource } from 'typeorm';
 import { DeadLetterDesk, deadLettersController } from './dead-letter-desk.js';
 import { DeadLetters } from './dead-letters.js';
 import { eventually } from './world/eventually-fixture.js';
+import { shopDatabase } from './world/shop-fixture.js';
 import { inProcess } from './world/topology-fixture.js';
 import { World } from './world/world-fixture.js';
 
@@ -26,7 +26,7 @@ let world: World;
 let isMended: boolean;
 
 beforeAll(async () => {
-  [database, nats] = await Promise.all([createDatabase(), startNats()]);
+  [database, nats] = await Promise.all([shopDatabase(), startNats()]);
   world = await World.open(inProcess, { database: database.url, broker: nats.url });
 });
 beforeEach(async () => {

@@ -1,10 +1,11 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { newId } from '@atoll/database';
-import { createDatabase, expectErrors, startNats, type NatsServer, type TestDatabase } from '@atoll/testing';
+import { expectErrors, startNats, type NatsServer, type TestDatabase } from '@atoll/testing';
 import { DataSource } from 'typeorm';
 import { DeadLetterList } from './dead-letter-list.js';
 import { DeadLetters } from './dead-letters.js';
 import { eventually } from './world/eventually-fixture.js';
+import { shopDatabase } from './world/shop-fixture.js';
 import { inProcess } from './world/topology-fixture.js';
 import { World } from './world/world-fixture.js';
 
@@ -14,7 +15,7 @@ let world: World;
 let isMended: boolean;
 
 beforeAll(async () => {
-  [database, nats] = await Promise.all([createDatabase(), startNats()]);
+  [database, nats] = await Promise.all([shopDatabase(), startNats()]);
   world = await World.open(inProcess, { database: database.url, broker: nats.url });
 });
 beforeEach(async () => {

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, afterEach, describe, expect, it } from '@jest/globals';
 import { AppError } from '@atoll/errors';
-import { createDatabase, expectErrors, startNats, type NatsServer, type TestDatabase } from '@atoll/testing';
+import { expectErrors, startNats, type NatsServer, type TestDatabase } from '@atoll/testing';
 import { DeadLetters } from './dead-letters.js';
 import { Events } from './events.js';
 import { Outbox } from './outbox.js';
 import { eventually } from './world/eventually-fixture.js';
-import { specRetries } from './world/shop-fixture.js';
+import { specRetries, shopDatabase } from './world/shop-fixture.js';
 import { inProcess, overJetStream } from './world/topology-fixture.js';
 import { World } from './world/world-fixture.js';
 
@@ -13,7 +13,7 @@ let database: TestDatabase;
 let nats: NatsServer;
 
 beforeAll(async () => {
-  [database, nats] = await Promise.all([createDatabase(), startNats()]);
+  [database, nats] = await Promise.all([shopDatabase(), startNats()]);
 });
 afterAll(async () => {
   await nats.stop();

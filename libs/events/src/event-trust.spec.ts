@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { signatureHeader, Signer } from '@atoll/rpc';
-import { createDatabase, expectErrors, startNats, type NatsServer, type TestDatabase } from '@atoll/testing';
+import { expectErrors, startNats, type NatsServer, type TestDatabase } from '@atoll/testing';
 import { jetstream } from '@nats-io/jetstream';
 import { headers, type MsgHdrs } from '@nats-io/transport-node';
 import type { DomainEvent } from './courier.js';
@@ -9,7 +9,7 @@ import { encodeEvent, subjectOf } from './event-message.js';
 import { openEvent, sealEvent } from './event-seal.js';
 import { Events } from './events.js';
 import { eventually } from './world/eventually-fixture.js';
-import { orderPlaced } from './world/shop-fixture.js';
+import { orderPlaced, shopDatabase } from './world/shop-fixture.js';
 import { overJetStream, secret } from './world/topology-fixture.js';
 import { World } from './world/world-fixture.js';
 
@@ -20,7 +20,7 @@ const signer = new Signer(secret);
 const unsigned = /is ignored: no ATOLL_BUS_SECRET of this process signed it/;
 
 beforeAll(async () => {
-  [database, nats] = await Promise.all([createDatabase(), startNats()]);
+  [database, nats] = await Promise.all([shopDatabase(), startNats()]);
   world = await World.open(overJetStream, { database: database.url, broker: nats.url });
 });
 beforeEach(async () => {

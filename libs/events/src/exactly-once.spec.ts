@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createDatabase, runs, startNats, type NatsServer, type TestDatabase } from '@atoll/testing';
+import { runs, startNats, type NatsServer, type TestDatabase } from '@atoll/testing';
 import fc from 'fast-check';
 import { DeadLetters } from './dead-letters.js';
 import { eventually } from './world/eventually-fixture.js';
-import { specRetries } from './world/shop-fixture.js';
+import { specRetries, shopDatabase } from './world/shop-fixture.js';
 import { inProcess, overJetStream, type Topology } from './world/topology-fixture.js';
 import { World, type Moment } from './world/world-fixture.js';
 
@@ -11,7 +11,7 @@ let database: TestDatabase;
 let nats: NatsServer;
 
 beforeAll(async () => {
-  [database, nats] = await Promise.all([createDatabase(), startNats()]);
+  [database, nats] = await Promise.all([shopDatabase(), startNats()]);
 });
 afterAll(async () => {
   await nats.stop();

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { createDatabase, startNats, timeoutFactor, type NatsServer, type TestDatabase } from '@atoll/testing';
+import { startNats, timeoutFactor, type NatsServer, type TestDatabase } from '@atoll/testing';
 import { DeadLetters } from './dead-letters.js';
 import { eventually } from './world/eventually-fixture.js';
-import { specRetries } from './world/shop-fixture.js';
+import { specRetries, shopDatabase } from './world/shop-fixture.js';
 import { overJetStream } from './world/topology-fixture.js';
 import { World } from './world/world-fixture.js';
 
@@ -11,7 +11,7 @@ let nats: NatsServer;
 let world: World;
 
 beforeAll(async () => {
-  [database, nats] = await Promise.all([createDatabase(), startNats()]);
+  [database, nats] = await Promise.all([shopDatabase(), startNats()]);
   world = await World.open(overJetStream, { database: database.url, broker: nats.url });
 });
 beforeEach(() => world.start());

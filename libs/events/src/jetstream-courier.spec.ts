@@ -1,13 +1,14 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { newId } from '@atoll/database';
 import { NatsLink } from '@atoll/rpc';
-import { createDatabase, expectErrors, startNats, type NatsServer, type TestDatabase } from '@atoll/testing';
+import { expectErrors, startNats, type NatsServer, type TestDatabase } from '@atoll/testing';
 import { jetstream, type StreamInfo } from '@nats-io/jetstream';
 import { nanos } from '@nats-io/transport-node';
 import { CourierAway } from './courier.js';
 import { Events } from './events.js';
 import { JetStreamCourier } from './jetstream-courier.js';
 import { eventually } from './world/eventually-fixture.js';
+import { shopDatabase } from './world/shop-fixture.js';
 import {
   ackWaitMs,
   duplicateWindowMs,
@@ -24,7 +25,7 @@ let nats: NatsServer;
 let world: World;
 
 beforeAll(async () => {
-  [database, nats] = await Promise.all([createDatabase(), startNats()]);
+  [database, nats] = await Promise.all([shopDatabase(), startNats()]);
   world = await World.open(overJetStream, { database: database.url, broker: nats.url });
 });
 afterEach(() => world.reset());

@@ -1,11 +1,12 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { createDatabase, startNats, timeoutFactor, type NatsServer, type TestDatabase } from '@atoll/testing';
+import { startNats, timeoutFactor, type NatsServer, type TestDatabase } from '@atoll/testing';
 import { NatsLink } from '@atoll/rpc';
 import { nanos } from '@nats-io/transport-node';
 import { DeadLetters } from './dead-letters.js';
 import { Events } from './events.js';
 import { JetStreamCourier } from './jetstream-courier.js';
 import { eventually } from './world/eventually-fixture.js';
+import { shopDatabase } from './world/shop-fixture.js';
 import { managerOf, overJetStream, overJetStreamWith, secret, stream } from './world/topology-fixture.js';
 import { World } from './world/world-fixture.js';
 
@@ -14,7 +15,7 @@ let nats: NatsServer;
 let world: World;
 
 beforeAll(async () => {
-  [database, nats] = await Promise.all([createDatabase(), startNats()]);
+  [database, nats] = await Promise.all([shopDatabase(), startNats()]);
   world = await World.open(overJetStream, { database: database.url, broker: nats.url });
 });
 afterEach(() => world.reset());

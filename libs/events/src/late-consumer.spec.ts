@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { newId } from '@atoll/database';
-import { createDatabase, expectErrors, startNats, type NatsServer, type TestDatabase } from '@atoll/testing';
+import { expectErrors, startNats, type NatsServer, type TestDatabase } from '@atoll/testing';
 import { Events } from './events.js';
 import { eventually } from './world/eventually-fixture.js';
-import { specRecovery } from './world/shop-fixture.js';
+import { specRecovery, shopDatabase } from './world/shop-fixture.js';
 import { overJetStream } from './world/topology-fixture.js';
 import { World } from './world/world-fixture.js';
 
@@ -12,7 +12,7 @@ let nats: NatsServer;
 let world: World;
 
 beforeAll(async () => {
-  [database, nats] = await Promise.all([createDatabase(), startNats()]);
+  [database, nats] = await Promise.all([shopDatabase(), startNats()]);
   world = await World.open(overJetStream, { database: database.url, broker: nats.url });
 });
 afterAll(async () => {

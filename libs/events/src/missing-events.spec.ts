@@ -1,14 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { AppError } from '@atoll/errors';
-import {
-  createDatabase,
-  expectErrors,
-  runs,
-  startNats,
-  timeoutFactor,
-  type NatsServer,
-  type TestDatabase,
-} from '@atoll/testing';
+import { expectErrors, runs, startNats, timeoutFactor, type NatsServer, type TestDatabase } from '@atoll/testing';
 import { Logger } from '@nestjs/common';
 import fc from 'fast-check';
 import type { EventConsumer } from './courier.js';
@@ -16,7 +8,7 @@ import { Events } from './events.js';
 import { MissingEvents } from './missing-events.js';
 import type { ReceivedEvents } from './received-events.js';
 import { eventually } from './world/eventually-fixture.js';
-import { specRecovery } from './world/shop-fixture.js';
+import { specRecovery, shopDatabase } from './world/shop-fixture.js';
 import { LossyCourier, type Fate } from './world/lossy-courier-fixture.js';
 import { inProcess, overJetStream, overJetStreamWith, type Topology } from './world/topology-fixture.js';
 import { World } from './world/world-fixture.js';
@@ -25,7 +17,7 @@ let database: TestDatabase;
 let nats: NatsServer;
 
 beforeAll(async () => {
-  [database, nats] = await Promise.all([createDatabase(), startNats()]);
+  [database, nats] = await Promise.all([shopDatabase(), startNats()]);
 });
 afterAll(async () => {
   await nats.stop();

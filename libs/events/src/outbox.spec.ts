@@ -1,12 +1,12 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Transactions } from '@atoll/database';
-import { createDatabase, startNats, type NatsServer, type TestDatabase } from '@atoll/testing';
+import { startNats, type NatsServer, type TestDatabase } from '@atoll/testing';
 import { DataSource } from 'typeorm';
 import { InvalidPayload } from './event-payload.js';
 import { Inbox } from './inbox.js';
 import { Outbox } from './outbox.js';
 import { eventually } from './world/eventually-fixture.js';
-import { orderPlaced, specRecovery } from './world/shop-fixture.js';
+import { orderPlaced, specRecovery, shopDatabase } from './world/shop-fixture.js';
 import { inProcess } from './world/topology-fixture.js';
 import { World } from './world/world-fixture.js';
 
@@ -17,7 +17,7 @@ let nats: NatsServer;
 let world: World;
 
 beforeAll(async () => {
-  [database, nats] = await Promise.all([createDatabase(), startNats()]);
+  [database, nats] = await Promise.all([shopDatabase(), startNats()]);
   world = await World.open(inProcess, { database: database.url, broker: nats.url });
 });
 beforeEach(async () => {

@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { EventEmitter } from 'node:events';
 import { Transactions } from '@atoll/database';
-import { createDatabase, startNats, type NatsServer, type TestDatabase } from '@atoll/testing';
+import { startNats, type NatsServer, type TestDatabase } from '@atoll/testing';
 import type { QueryRunner } from 'typeorm';
 import { Outbox } from './outbox.js';
 import { eventually } from './world/eventually-fixture.js';
-import { orderPlaced } from './world/shop-fixture.js';
+import { orderPlaced, shopDatabase } from './world/shop-fixture.js';
 import { overJetStream } from './world/topology-fixture.js';
 import { World } from './world/world-fixture.js';
 
@@ -17,7 +17,7 @@ let notifyingSessions: number[];
 let notifiedAtMs: number;
 
 beforeAll(async () => {
-  [database, nats] = await Promise.all([createDatabase(), startNats()]);
+  [database, nats] = await Promise.all([shopDatabase(), startNats()]);
   world = await World.open(overJetStream, { database: database.url, broker: nats.url });
   listener = world.observer.database.createQueryRunner();
   const client = (await listener.connect()) as EventEmitter<{ notification: [{ processId: number }] }>;

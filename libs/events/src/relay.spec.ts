@@ -1,8 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { createDatabase, startNats, timeoutFactor, type NatsServer, type TestDatabase } from '@atoll/testing';
+import { startNats, timeoutFactor, type NatsServer, type TestDatabase } from '@atoll/testing';
 import { CourierAway } from './courier.js';
 import { Outbox } from './outbox.js';
 import { eventually } from './world/eventually-fixture.js';
+import { shopDatabase } from './world/shop-fixture.js';
 import { inProcess } from './world/topology-fixture.js';
 import { World } from './world/world-fixture.js';
 
@@ -11,7 +12,7 @@ let nats: NatsServer;
 let world: World;
 
 beforeAll(async () => {
-  [database, nats] = await Promise.all([createDatabase(), startNats()]);
+  [database, nats] = await Promise.all([shopDatabase(), startNats()]);
   world = await World.open(inProcess, { database: database.url, broker: nats.url });
 });
 beforeEach(() => world.start());

@@ -1,10 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { createDatabase, startNats, type NatsServer, type TestDatabase } from '@atoll/testing';
+import { startNats, type NatsServer, type TestDatabase } from '@atoll/testing';
 import { jetstreamManager } from '@nats-io/jetstream';
 import { nanos } from '@nats-io/transport-node';
 import { Logger } from '@nestjs/common';
 import { Events } from './events.js';
 import { eventually } from './world/eventually-fixture.js';
+import { shopDatabase } from './world/shop-fixture.js';
 import { managerOf, overJetStream, overJetStreamWith, stream } from './world/topology-fixture.js';
 import { World } from './world/world-fixture.js';
 
@@ -16,7 +17,7 @@ let world: World;
 const warnings: string[] = [];
 
 beforeAll(async () => {
-  [database, nats] = await Promise.all([createDatabase(), startNats()]);
+  [database, nats] = await Promise.all([shopDatabase(), startNats()]);
 });
 afterEach(async () => {
   jest.restoreAllMocks();

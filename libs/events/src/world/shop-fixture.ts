@@ -1,5 +1,6 @@
 import { event, WholeNumber } from '@atoll/contracts';
-import { DatabaseModule, Transactions } from '@atoll/database';
+import { DatabaseModule, openDataSource, Transactions, type DatabaseOptions } from '@atoll/database';
+import { createDatabaseFrom, type TestDatabase } from '@atoll/testing';
 import { Inject, Injectable, Module, type DynamicModule, type INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
@@ -149,18 +150,27 @@ export const specRetries: RetryRules = {
   aloneForMs: 50,
 };
 
+function databaseOf(service: ShopService, url: string): DatabaseOptions {
+  const migrations = [service === 'orders' ? CreateOrders1700000000000 : CreateMail1700000000000];
+  return { schema: service, url, entities: eventEntities, migrations, poolSize: 5 };
+}
+
+const migrated = {
+  name: 'shop',
+  make: async (url: string) => {
+    for (const service of shopServices) await (await openDataSource(databaseOf(service, url))).destroy();
+  },
+};
+
+/** One for both services, with all their tables. */
+export const shopDatabase = (): Promise<TestDatabase> => createDatabaseFrom(migrated);
+
 function shopModule({ service, courier, databaseUrl, script, retries, recovery, source }: ShopOptions): DynamicModule {
   const own = service === 'orders' ? [Orders] : [Effects, { provide: scriptToken, useValue: script }];
   return {
     module: ShopModule,
     imports: [
-      DatabaseModule.forRoot({
-        schema: service,
-        url: databaseUrl,
-        entities: eventEntities,
-        migrations: [service === 'orders' ? CreateOrders1700000000000 : CreateMail1700000000000],
-        poolSize: 5,
-      }),
+      DatabaseModule.forRoot(databaseOf(service, databaseUrl)),
       EventsModule.forRoot({ service, courier, retries, recovery, source }),
     ],
     providers: own,
