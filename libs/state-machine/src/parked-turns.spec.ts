@@ -78,9 +78,9 @@ it('a row that a transaction has locked is skipped, and the next ones of its own
 });
 
 it.each([false, true])(
-  'of 10,000 rows that are due for the first time, 10,000 that have failed and 10,000 parked until now, few are read at a time (statistics: %s)',
+  'of 5,000 rows that are due for the first time, 5,000 that have failed and 5,000 parked until now, few are read at a time (statistics: %s)',
   async (hasStatistics) => {
-    await park(30_000, 'crowd', 'x', 0);
+    await park(15_000, 'crowd', 'x', 0);
     await harbour.dataSource.query(
       `UPDATE berth SET due_at = parked_until, parked_until = NULL, attempts = berth_id % 3 WHERE berth_id % 3 < 2`,
     );

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { setTimeout as delay } from 'node:timers/promises';
 import { teamChanged, teamUpdated, type TeamChanged } from '@atoll/contracts/teams';
 import { newId, Transactions } from '@atoll/database';
@@ -14,7 +14,6 @@ async function start(teams: TeamChanged[] = [], isOwnerAway = false): Promise<vo
   fixture = await DirectoryFixture.start({ teams, isOwnerAway });
   directory = fixture.app.get(TeamDirectory, { strict: false });
 }
-afterEach(() => fixture.stop());
 
 /** Until all teams there were at the start have been fetched. */
 async function completed(): Promise<void> {
@@ -26,10 +25,14 @@ const askedFor = (operation: string) => fixture.owner.asked.filter((subject) => 
 const standing = { name: 'Research', is_suspended: false, status: 'active' as const, default_workspace_id: null };
 
 describe('what a service knows of teams', () => {
-  beforeEach(async () => {
+  beforeAll(async () => {
     await start();
     await completed();
   });
+  beforeEach(() => {
+    fixture.owner.teams.length = fixture.owner.asked.length = 0;
+  });
+  afterAll(() => fixture.stop());
 
   it('is what was told last, in whatever order it came', async () => {
     const [kept, added, dropped] = [workspace('kept'), workspace('added'), workspace('dropped')];
@@ -174,6 +177,7 @@ describe('what a service knows of teams', () => {
   it('is unavailable, not unknown, while the owner is away', async () => {
     fixture.owner.leave();
     expect((await errorOf(directory.team(newId()))).code).toBe('unavailable');
+    fixture.owner.comeBack();
   });
 
   it('tells strangers from the workspaces of a team', async () => {
@@ -195,6 +199,7 @@ describe('what a service knows of teams', () => {
 });
 
 describe('a service that starts beside older teams', () => {
+  afterEach(() => fixture.stop());
   const known = async () =>
     (await fixture.query<{ id: string }>('SELECT id FROM team WHERE revision > 0 ORDER BY id')).map(({ id }) => id);
 
