@@ -17,6 +17,9 @@ const toMs = Date.UTC(2038);
 /** Each law is tried in some 600 zones: in each a hundredth as often as a law that is tried once over. */
 const { numRuns = 100, seed } = runs(100);
 const runsPerZone = { numRuns: Math.ceil(numRuns / 100), ...(seed !== undefined && { seed }) };
+/** A law that is tried less often is tried in every fourth zone or so, each time in others; to repeat a run, in all. */
+const zoneStep = seed === undefined ? Math.max(1, Math.round(100 / numRuns)) : 1;
+const firstZone = Math.floor(Math.random() * zoneStep);
 
 let fixture: BillingFixture;
 let zones: { zone: Zone; clock: WallClock }[];
@@ -48,7 +51,7 @@ function holdsInEveryZone<T extends unknown[]>(
   faults: (zone: Zone, clock: WallClock, ...values: T) => unknown[],
 ): void {
   expect(zones.length).toBeGreaterThan(500);
-  for (const { zone, clock } of zones) {
+  for (const { zone, clock } of zones.filter((_, at) => at % zoneStep === firstZone)) {
     const law = (values: T) => expect([zone.name, ...faults(zone, clock, ...values)]).toEqual([zone.name]);
     fc.assert(fc.property(fc.tuple<T>(...arbitraries), law), runsPerZone);
   }

@@ -12,6 +12,7 @@ import {
   string,
 } from 'fast-check';
 import { decimalOf } from '../money/amounts.js';
+import { runs } from '@atoll/testing';
 import { Pace, Turns } from '@atoll/waiting';
 import { JsonWriter } from './json-writer.js';
 
@@ -41,7 +42,7 @@ describe('JSON written in parts', () => {
         expect(writer.byteLength).toBe(Buffer.byteLength(whole));
         expect(written(writer) === Buffer.from(whole).toString('utf8')).toBe(true);
       }),
-      { numRuns: 50 },
+      runs(50),
     );
   });
 
@@ -61,7 +62,7 @@ describe('JSON written in parts', () => {
         }
         expect(written(writer)).toBe(amounts.map((nano) => `${decimalOf(nano)} `).join(''));
       }),
-      { numRuns: 500 },
+      runs(500),
     );
   });
 

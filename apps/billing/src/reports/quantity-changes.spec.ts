@@ -1,5 +1,6 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
+import { runs } from '@atoll/testing';
 import { itemsPerSlice, Pace, Turns } from '@atoll/waiting';
 import { readChanges } from './quantity-changes.js';
 
@@ -25,7 +26,7 @@ describe('the changes of a quantity', () => {
           }
         },
       ),
-      { numRuns: 100 },
+      runs(100),
     );
   });
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { errorOf } from '@atoll/testing';
+import { errorOf, runs } from '@atoll/testing';
 import { array, assert, asyncProperty, integer, nat, record } from 'fast-check';
 import type { CallContext } from '@atoll/contracts';
 import { isAppError, type AppError } from '@atoll/errors';
@@ -87,7 +87,7 @@ describe('reports', () => {
         expect(all.every(({ outcome }) => outcome === 'done')).toBe(true);
         expect(all.map(({ team }) => team).sort()).toEqual(started.sort());
       }),
-      { numRuns: 200 },
+      runs(200),
     );
   });
 

@@ -11,6 +11,7 @@ import {
   type Arbitrary,
 } from 'fast-check';
 import { usage, type UsageEvent } from '@atoll/contracts/billing';
+import { runs } from '@atoll/testing';
 import { BillingFixture, type ToldTeam } from '../billing-fixture.js';
 
 let fixture: BillingFixture;
@@ -155,7 +156,7 @@ describe('segments', () => {
           await fixture.call(usage.record, { events: batch });
         expect(await segmentsOf(team.team_id)).toEqual(expectedSegments(events));
       }),
-      { numRuns: 60 },
+      runs(60),
     );
   });
 
@@ -172,7 +173,7 @@ describe('segments', () => {
         expect(answers.reduce((sum, { accepted }) => sum + accepted, 0)).toBe(events.length);
         expect(await segmentsOf(team.team_id)).toEqual(expectedSegments(events));
       }),
-      { numRuns: 25 },
+      runs(25),
     );
   });
 

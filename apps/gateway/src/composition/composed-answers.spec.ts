@@ -10,6 +10,7 @@ import {
   type PlatformService,
 } from '@atoll/contracts/operator';
 import { AppError } from '@atoll/errors';
+import { runs } from '@atoll/testing';
 import fc from 'fast-check';
 import { startGateway, type GatewayUnderTest } from '../testing/gateway-fixture.js';
 
@@ -119,7 +120,7 @@ describe('an answer that is composed of those of several services', () => {
             .reverse(),
         );
       }),
-      { numRuns: 50 },
+      runs(50),
     );
   });
 });

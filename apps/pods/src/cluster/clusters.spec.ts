@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { clusterChanged, clusterPurpose, clusters, type ClusterChanged } from '@atoll/contracts/gpuaas';
 import { exposedServices, type Pod, type PodStatus } from '@atoll/contracts/pods';
 import { Sealer } from '@atoll/seal';
-import { timeoutFactor } from '@atoll/testing';
+import { runs, timeoutFactor } from '@atoll/testing';
 import fc from 'fast-check';
 import { selfSigned } from '../certificates/self-signed.js';
 import { errorOf, PodsFixture } from '../pods-fixture.js';
@@ -79,7 +79,7 @@ describe('what is known of clusters', () => {
         const greatest = Math.max(...order);
         expect(await row()).toMatchObject({ revision: String(greatest), publicHost: `host-${greatest}.example.com` });
       }),
-      { numRuns: 30 },
+      runs(30),
     );
   });
 

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, it } from '@jest/globals';
+import { runs } from '@atoll/testing';
 import { Turns } from '@atoll/waiting';
 import fc from 'fast-check';
 import { PacedSocket, PacedStream } from './paced-streams.js';
@@ -44,7 +45,7 @@ it('law: bytes pass unchanged through sockets and streams that take turns', asyn
       client.destroy();
       expect(Buffer.concat(back).equals(sent)).toBe(true);
     }),
-    { numRuns: 20 },
+    runs(20),
   );
   await close();
 });
@@ -67,7 +68,7 @@ it('law: what passes comes in pieces of at most a packet, with what others wait 
       expect(seen).not.toContain('block');
       expect(seen.filter((one, at) => one === 'piece' && seen[at - 1] === 'piece')).toEqual([]);
     }),
-    { numRuns: 30 },
+    runs(30),
   );
 });
 

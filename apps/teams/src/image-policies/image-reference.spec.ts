@@ -3,6 +3,7 @@ import { plainToInstance } from 'class-transformer';
 import { validateSync } from 'class-validator';
 import fc from 'fast-check';
 import { NewImageObject } from '@atoll/contracts/teams';
+import { runs } from '@atoll/testing';
 import { coversImage, normalisedImage, parseImageReference, type ImageReference } from './image-reference.js';
 
 const digest = `sha256:${'0123456789abcdef'.repeat(4)}`;
@@ -97,7 +98,7 @@ describe('an image reference', () => {
           expect(normalisedImage(parsed(once))).toBe(once);
         },
       ),
-      { numRuns: 2000 },
+      runs(2000),
     );
   });
 });
@@ -115,7 +116,7 @@ describe('the pattern of references in the OpenAPI document', () => {
         fc.property(fc.string({ unit: character, minLength: 1, maxLength: 12 }), (text) => {
           expect([text, accepted(text)]).toEqual([text, parseImageReference(text) !== null]);
         }),
-        { numRuns: 3000 },
+        runs(3000),
       );
     }
   });

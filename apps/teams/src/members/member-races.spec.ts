@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { teamRoles } from '@atoll/contracts';
 import { members, type TeamMember } from '@atoll/contracts/teams';
 import { isAppError } from '@atoll/errors';
+import { runs } from '@atoll/testing';
 import fc from 'fast-check';
 import { TeamsFixture } from '../teams-fixture.js';
 
@@ -86,7 +87,7 @@ describe('whatever is done to the members of a team', () => {
         const [row] = await fixture.query<{ revision: number }>('SELECT revision FROM team WHERE id = $1', [team.id]);
         expect((row?.revision ?? 0) - 1).toBeLessThanOrEqual(codes.filter((code) => code === 'done').length);
       }),
-      { numRuns: 25 },
+      runs(25),
     );
   });
 });
