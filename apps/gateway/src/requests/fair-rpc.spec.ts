@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { vms } from '@atoll/contracts/pods';
 import { teams } from '@atoll/contracts/teams';
@@ -35,7 +36,7 @@ afterEach(async () => {
 
 const release = () => answers.splice(0).forEach((answer) => answer());
 const until = async (holds: () => boolean) => {
-  while (!holds()) await new Promise((resolve) => setImmediate(resolve));
+  while (!holds()) await delay(5);
 };
 const rolesIn = (...ids: string[]) =>
   ids.map((team_id) => ({ team_id, role: 'viewer' as const, lacks_second_factor: false }));
