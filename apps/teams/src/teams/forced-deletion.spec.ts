@@ -69,7 +69,7 @@ async function answer(
 }
 
 async function until(holds: () => Promise<boolean>): Promise<void> {
-  while (!(await holds())) await delay(5);
+  while (!(await holds())) await delay(25);
 }
 
 const isGone = async () =>

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { DataSource } from 'typeorm';
 import type { TeamsFixture } from '../teams-fixture.js';
 
@@ -33,7 +34,7 @@ export async function inLine(
   const outcomes: Promise<PromiseSettledResult<unknown>[]>[] = [];
   for (const call of calls) {
     outcomes.push(Promise.allSettled([call()]));
-    while ((await countWaiting(fixture)) < outcomes.length) await new Promise((resolve) => setImmediate(resolve));
+    while ((await countWaiting(fixture)) < outcomes.length) await delay(10);
   }
   await release();
   return (await Promise.all(outcomes)).flat();

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { members, teams, workspaces } from '@atoll/contracts/teams';
 import { Writers } from '@atoll/database';
@@ -18,7 +19,7 @@ afterAll(() => fixture.stop());
 const lockTeam = (...teamIds: string[]) => holdTeams(fixture, ...teamIds);
 const waitingForLocks = () => countWaiting(fixture);
 const until = async (holds: () => boolean | Promise<boolean>): Promise<void> => {
-  while (!(await holds())) await new Promise((resolve) => setImmediate(resolve));
+  while (!(await holds())) await delay(10);
 };
 
 describe('the writers of one team', () => {
