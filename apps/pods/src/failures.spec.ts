@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, it, jest } from '@jest/globals';
 import { exposedServices, sharedVolumes, vms } from '@atoll/contracts/pods';
 import { AppError } from '@atoll/errors';
@@ -108,6 +109,7 @@ async function until({ table, key, id }: Failing, condition: string): Promise<vo
       [id],
     );
     await fixture.work();
+    await delay(20);
   }
 }
 const hiccup = `last_error->>'message' = 'A service of the platform is not responding.'`;

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { TeamRole, UserCaller } from '@atoll/contracts';
 import type { UsageTold } from '@atoll/contracts/billing';
 import {
@@ -41,6 +42,9 @@ type UsageFact = UsageTold['facts'][number];
 
 /** Of what comes within milliseconds on an idle machine. */
 const patienceMs = 60_000 * timeoutFactor;
+
+/** Between two looks at what comes by itself: each costs the statements of a whole round of the workers. */
+const pauseMs = 20;
 
 const told = ['pods.usage_told', 'pods.vm_changed', 'pods.user_keys_changed', 'teams.team_deletion_answered'];
 
@@ -125,7 +129,7 @@ export class PodsFixture extends ServiceUnderTest {
       if (Date.now() > end) throw new Error(`Still ${JSON.stringify(found)}.`);
       await this.hurry();
       await this.get(ClusterWatch).sweep('1');
-      await new Promise((resolve) => setTimeout(resolve, 10));
+      await delay(pauseMs);
     }
   }
 
@@ -154,6 +158,7 @@ export class PodsFixture extends ServiceUnderTest {
       if (isAsItShould(found)) return found;
       if (Date.now() > end) throw new Error(`Still ${JSON.stringify(found)}.`);
       await this.hurry();
+      await delay(pauseMs);
     }
   }
 
@@ -184,7 +189,7 @@ export class PodsFixture extends ServiceUnderTest {
       if (Date.now() > end) throw new Error(`Still ${JSON.stringify(found)}.`);
       await this.hurry();
       await this.get(VmWatch).look('1');
-      await new Promise((resolve) => setTimeout(resolve, 10));
+      await delay(pauseMs);
     }
   }
 
@@ -208,7 +213,7 @@ export class PodsFixture extends ServiceUnderTest {
       if (isAsItShould(found)) return found;
       if (Date.now() > end) throw new Error(`Still ${JSON.stringify(found)}.`);
       await this.hurry();
-      await new Promise((resolve) => setTimeout(resolve, 10));
+      await delay(pauseMs);
     }
   }
 
@@ -220,7 +225,7 @@ export class PodsFixture extends ServiceUnderTest {
       if (rows.length > 0) return;
       if (Date.now() > end) throw new Error('It is still exposed.');
       await this.hurry();
-      await new Promise((resolve) => setTimeout(resolve, 10));
+      await delay(pauseMs);
     }
   }
 
@@ -236,16 +241,14 @@ export class PodsFixture extends ServiceUnderTest {
   /** What waits for another look has it now. */
   async hurry(): Promise<void> {
     await this.query(
-      `UPDATE exposure SET due_at = clock_timestamp(), parked_until = NULL WHERE parked_until IS NOT NULL`,
-    );
-    await this.query(
-      `UPDATE vm SET due_at = clock_timestamp(), parked_until = NULL WHERE deadline_at IS NOT NULL AND parked_until IS NOT NULL`,
-    );
-    await this.query(
-      `UPDATE shared_volume SET due_at = clock_timestamp(), parked_until = NULL WHERE parked_until IS NOT NULL`,
-    );
-    await this.query(
-      `UPDATE pod SET due_at = clock_timestamp(), parked_until = NULL WHERE deadline_at IS NOT NULL AND parked_until IS NOT NULL`,
+      `WITH exposures AS (
+         UPDATE exposure SET due_at = clock_timestamp(), parked_until = NULL WHERE parked_until IS NOT NULL
+       ), vms AS (
+         UPDATE vm SET due_at = clock_timestamp(), parked_until = NULL WHERE deadline_at IS NOT NULL AND parked_until IS NOT NULL
+       ), volumes AS (
+         UPDATE shared_volume SET due_at = clock_timestamp(), parked_until = NULL WHERE parked_until IS NOT NULL
+       )
+       UPDATE pod SET due_at = clock_timestamp(), parked_until = NULL WHERE deadline_at IS NOT NULL AND parked_until IS NOT NULL`,
     );
   }
 
@@ -268,7 +271,7 @@ export class PodsFixture extends ServiceUnderTest {
 
   /** What was told by this name, once all events are published. */
   async published<Payload>(name: string): Promise<Payload[]> {
-    while ((await this.get(Outbox).pending()) > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    while ((await this.get(Outbox).pending()) > 0) await delay(pauseMs);
     return this.events.filter((event) => event.name === name).map(({ payload }) => payload as Payload);
   }
 }

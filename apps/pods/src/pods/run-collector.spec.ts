@@ -62,7 +62,7 @@ async function ended(gpuaasId: string, count: number, { hours = 1, isLogRead = t
 const left = async () =>
   (await fixture.query<{ pod_id: string }>('SELECT pod_id FROM pod_run')).map(({ pod_id }) => pod_id);
 async function until(holds: () => Promise<boolean>): Promise<void> {
-  while (!(await holds())) await delay(5);
+  while (!(await holds())) await delay(25);
 }
 
 describe('the removal of ended runs', () => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { podBatches, pods, sharedVolumes, type ChangeMounts, type SharedVolume } from '@atoll/contracts/pods';
+import { runs } from '@atoll/testing';
 import { array, asyncProperty, assert, constantFrom } from 'fast-check';
 import { errorOf, PodsFixture, type ToldTeam } from '../pods-fixture.js';
 import { VolumeWatch } from './volume-watch.js';
@@ -131,7 +132,7 @@ it('whatever is done to a volume in whatever order, billing is told each size th
       expect(history).toEqual(expect.arrayContaining(facts.map(({ time }) => time)));
       expect([facts[0]?.time, facts.at(-1)?.time]).toEqual([history[0], history.at(-1)]);
     }),
-    { numRuns: 15 },
+    runs(15),
   );
 });
 
@@ -186,7 +187,8 @@ describe('a volume that is mounted', () => {
   it('stays so, whatever else is attached and detached at the same time', async () => {
     const pod = await fixture.create(team, mountOf(await fixture.volume(team)));
     const [kept] = pod.volumes;
-    const more = await Promise.all(Array.from({ length: 20 }, () => fixture.volume(team)));
+    const more = await Promise.all(Array.from({ length: 20 }, () => fixture.createVolume(team)));
+    for (const volume of more) await fixture.untilVolume(volume, isActive);
     const mounts = more.map(({ volume_id }) => ({ volume_id, path: `/volumes/${volume_id}` }));
     const { pod_name } = pod;
     const change = (changes: Omit<ChangeMounts, 'pod_name'>) =>
