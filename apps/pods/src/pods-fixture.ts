@@ -164,11 +164,7 @@ export class PodsFixture extends ServiceUnderTest {
 
   async untilVolumeDeleted({ volume_id }: { volume_id: string }): Promise<void> {
     const deleted = `SELECT FROM shared_volume WHERE volume_id = $1 AND state = 'deleted'`;
-    for (const end = Date.now() + patienceMs; (await this.query(deleted, [volume_id])).length === 0;) {
-      if (Date.now() > end) throw new Error('The volume is not deleted.');
-      await this.hurry();
-      await this.work();
-    }
+    await this.untilFound(deleted, volume_id, 'The volume is not deleted.');
   }
 
   createVm({ team_id, member }: ToldTeam, more: Partial<CreateVm> = {}): Promise<Vm> {
@@ -195,11 +191,7 @@ export class PodsFixture extends ServiceUnderTest {
 
   async untilVmDeleted({ instance_id }: { instance_id: string }): Promise<void> {
     const deleted = `SELECT FROM vm WHERE instance_id = $1 AND state = 'deleted'`;
-    for (const end = Date.now() + patienceMs; (await this.query(deleted, [instance_id])).length === 0;) {
-      if (Date.now() > end) throw new Error('The VM is not deleted.');
-      await this.hurry();
-      await this.work();
-    }
+    await this.untilFound(deleted, instance_id, 'The VM is not deleted.');
   }
 
   /** Works until an exposed service is as it should be. */
@@ -219,22 +211,22 @@ export class PodsFixture extends ServiceUnderTest {
 
   /** Works until an exposed service is no more. */
   async untilUnexposed({ service_id }: { service_id: string }): Promise<void> {
-    for (const end = Date.now() + patienceMs; ;) {
-      await this.work();
-      const rows = await this.query(`SELECT FROM exposure WHERE service_id = $1 AND state = 'deleted'`, [service_id]);
-      if (rows.length > 0) return;
-      if (Date.now() > end) throw new Error('It is still exposed.');
-      await this.hurry();
-      await delay(pauseMs);
-    }
+    const deleted = `SELECT FROM exposure WHERE service_id = $1 AND state = 'deleted'`;
+    await this.untilFound(deleted, service_id, 'It is still exposed.');
   }
 
   async untilDeleted({ pod_id }: { pod_id: string }): Promise<void> {
     const deleted = `SELECT FROM pod WHERE pod_id = $1 AND state = 'deleted'`;
-    for (const end = Date.now() + patienceMs; (await this.query(deleted, [pod_id])).length === 0;) {
-      if (Date.now() > end) throw new Error('The pod is not deleted.');
-      await this.hurry();
+    await this.untilFound(deleted, pod_id, 'The pod is not deleted.');
+  }
+
+  private async untilFound(rows: string, id: string, otherwise: string): Promise<void> {
+    for (const end = Date.now() + patienceMs; ;) {
       await this.work();
+      if ((await this.query(rows, [id])).length > 0) return;
+      if (Date.now() > end) throw new Error(otherwise);
+      await this.hurry();
+      await delay(pauseMs);
     }
   }
 

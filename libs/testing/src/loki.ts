@@ -92,7 +92,8 @@ async function isReady(url: string): Promise<boolean> {
 }
 
 /**
- * Ready after one second instead of ten by the two look-up periods; without labels of its own making by the two limits.
+ * Ready after one second instead of ten by the two look-up periods; without labels of its own making by the two
+ * `discover` limits; a query of all that is retained is a few and not one for each hour by the split.
  */
 function configuration(folder: string, port: number, grpcPort: number): string {
   return `
@@ -111,6 +112,6 @@ frontend: {scheduler_dns_lookup_period: 500ms}
 frontend_worker: {dns_lookup_duration: 500ms}
 analytics: {reporting_enabled: false}
 runtime_config: {file: ${folder}/limits.yaml}
-limits_config: {discover_service_name: [], discover_log_levels: false}
+limits_config: {discover_service_name: [], discover_log_levels: false, split_queries_by_interval: 24h}
 `;
 }

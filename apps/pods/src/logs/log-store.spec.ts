@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { describeWhere, lokiLacks, runs } from '@atoll/testing';
 import { array, asyncProperty, assert, constantFrom, integer, record, string } from 'fast-check';
 import { comparePositions, nsOfMs, type LogSource, type StoredLine } from './log-line.js';
@@ -216,10 +216,10 @@ describe('the log store in PostgreSQL', () => {
 
 describeWhere(lacking.loki, 'the log store in Loki', () => {
   let fixture: StoreFixture;
-  beforeEach(async () => {
+  beforeAll(async () => {
     fixture = await StoreFixture.start('loki');
   });
-  afterEach(() => fixture.stop());
+  afterAll(() => fixture.stop());
 
   it('says that it is unavailable while Loki is away, saves nothing, and goes on afterwards', async () => {
     const [source] = (await fixture.sources(1)) as [LogSource];
