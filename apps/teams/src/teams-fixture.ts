@@ -26,6 +26,7 @@ import {
   timeoutFactor,
   type StartedService,
 } from '@atoll/testing';
+import { PasswordHashes } from './passwords/password-hashes.service.js';
 import { service } from './service.js';
 import type { TeamsSettings } from './teams-settings.js';
 import { Administrators } from './users/administrators.service.js';
@@ -44,6 +45,13 @@ const toldEvents = [
   workspaceDeletionRequested,
   deletionCalledOff,
 ].map(({ name }) => name);
+
+/** Hundreds of passwords are set and verified here, and no one is guessed. */
+class QuickHashes extends PasswordHashes {
+  protected override get cost() {
+    return { memoryCost: 8, timeCost: 1, parallelism: 1 };
+  }
+}
 
 /**
  * The teams service on a database of its own, with specs in the place of the gateway (calls are made with API keys,
@@ -71,7 +79,7 @@ export class TeamsFixture extends BareServiceUnderTest {
     const given = { keyPepper: pepper, sealKeys: Sealer.createKeys(), deletionHolders: [], ...settings };
     const started = await startServiceUnderTest(
       { ...service, database: { ...service.database, ...(poolSize !== undefined && { poolSize }) } },
-      { settings: given, listensTo: toldEvents },
+      { settings: given, listensTo: toldEvents, providers: [{ provide: PasswordHashes, useClass: QuickHashes }] },
     );
     await started.app.get(Administrators).ensure({ email: operatorEmail, apiKey: admin });
     return new TeamsFixture(started, admin);
