@@ -71,34 +71,40 @@ const pathOf = (template: string, text: string): string => template.replace(/\{[
 
 describe('whatever comes in any place of any call', () => {
   it.each([...texts, ...times])('is understood or refused in words, in a path: %j', async (text) => {
+    const others: unknown[] = [];
     for (const { path, method } of operations) {
       const url = pathOf(path, text);
       // An empty segment is another path.
       if (text === '' && url !== path) continue;
       const { status } = await compat.call(method.toUpperCase(), url, { key, body: '{}' });
-      expect([method, url, understood.has(status) || status === 405]).toEqual([method, url, true]);
+      if (!understood.has(status) && status !== 405) others.push([status, method, url]);
     }
+    expect(others).toEqual([]);
   });
 
   it.each([...texts, ...times])('is understood or refused in words, in a query: %j', async (text) => {
+    const others: unknown[] = [];
     for (const { path, method, names } of operations.filter((one) => one.names('query').length > 0)) {
       const query = names('query').map((name) => `${encodeURIComponent(name)}=${sent(text)}`);
       for (const asked of [query, ...query.map((one) => [one, one])]) {
         const { status } = await compat.call(method.toUpperCase(), `${pathOf(path, uuid)}?${asked.join('&')}`, { key });
-        expect([method, path, asked, understood.has(status)]).toEqual([method, path, asked, true]);
+        if (!understood.has(status)) others.push([status, method, path, asked]);
       }
     }
+    expect(others).toEqual([]);
   });
 
   it.each(bodies)('is understood or refused in words, in a body: %s', async (body) => {
+    const others: unknown[] = [];
     for (const { path, method } of operations) {
       for (const id of [uuid, '42']) {
         const { status } = await compat.call(method.toUpperCase(), pathOf(path, id), {
           key,
           body: Buffer.from(body, 'latin1'),
         });
-        expect([method, path, understood.has(status)]).toEqual([method, path, true]);
+        if (!understood.has(status)) others.push([status, method, path]);
       }
     }
+    expect(others).toEqual([]);
   });
 });

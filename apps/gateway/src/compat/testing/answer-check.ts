@@ -35,18 +35,15 @@ export class AnswerCheck {
     const operation = `/paths/${path.replaceAll('~', '~0').replaceAll('/', '~1')}/${method.toLowerCase()}`;
     const declared = this.document.paths[path]?.[method.toLowerCase() as 'get']?.responses[String(status)];
     if (declared === undefined) return status === 405 ? null : `${method} ${path} does not declare ${status}`;
-    const pointer = `${operation}/responses/${status}/content/application~1json/schema`
-      .split('/')
-      .map(encodeURIComponent)
-      .join('/');
-    const validate = this.#validator(pointer);
+    const validate = this.#validator(`${operation}/responses/${status}/content/application~1json/schema`);
     return validate(body) ? null : `${method} ${path}, ${status}: ${this.#ajv.errorsText(validate.errors)}`;
   }
 
   #validator(pointer: string): ValidateFunction {
     let validate = this.#validators.get(pointer);
     if (!validate) {
-      validate = this.#ajv.compile({ $ref: `document#${pointer}` });
+      const encoded = pointer.split('/').map(encodeURIComponent).join('/');
+      validate = this.#ajv.compile({ $ref: `document#${encoded}` });
       this.#validators.set(pointer, validate);
     }
     return validate;
