@@ -1,5 +1,6 @@
 import { Agent, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import { teams } from '@atoll/contracts/teams';
 import { timeoutFactor } from '@atoll/testing';
@@ -60,7 +61,7 @@ describe('a gateway that is told to stop', () => {
 
 /** Resolves once no new connection is taken any more. */
 async function refused(agent: Agent, port: number): Promise<void> {
-  for (;;) {
+  for (; ; await delay(50)) {
     try {
       await get(agent, port, '/livez');
     } catch {
