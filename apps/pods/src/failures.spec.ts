@@ -102,14 +102,14 @@ function loseClusterWhileFailing({ table, key, id }: Failing): void {
 /** Works until the row is as it should be, with a look at it again and again. */
 async function until({ table, key, id }: Failing, condition: string): Promise<void> {
   const found = () => fixture.query(`SELECT FROM ${table} WHERE ${key} = $1 AND ${condition}`, [id]);
-  for (const lateMs = Date.now() + 60_000 * timeoutFactor; (await found()).length === 0;) {
+  for (let pauseMs = 0, lateMs = Date.now() + 60_000 * timeoutFactor; (await found()).length === 0; pauseMs = 20) {
     if (Date.now() > lateMs) throw new Error(`It does not come to ${condition}.`);
+    await delay(pauseMs);
     await fixture.query(
       `UPDATE ${table} SET due_at = clock_timestamp(), parked_until = NULL WHERE ${key} = $1 AND parked_until IS NOT NULL`,
       [id],
     );
     await fixture.work();
-    await delay(20);
   }
 }
 const hiccup = `last_error->>'message' = 'A service of the platform is not responding.'`;

@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { exposedServices } from '@atoll/contracts/pods';
 import { Logger } from '@nestjs/common';
 import { ExposureSteps } from '../doors/exposure-steps.js';
@@ -63,21 +63,28 @@ describe('when files change, services are told', () => {
   };
   const look = () => own.get(CertificateRenewal).look();
 
-  beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'atoll-tls-'));
-    [tlsCert, tlsKey] = [join(folder, 'tls.crt'), join(folder, 'tls.key')];
+  const writeNew = async () => {
     const { certificate, key } = selfSigned('one.example.com', 30);
     await Promise.all([write(tlsCert, certificate), write(tlsKey, key)]);
+  };
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'atoll-tls-'));
+    [tlsCert, tlsKey] = [join(folder, 'tls.crt'), join(folder, 'tls.key')];
+    await writeNew();
     own = await PodsFixture.start({ tlsCert, tlsKey });
+  });
+  beforeEach(async () => {
+    await writeNew();
     jest
       .spyOn(own.get(ExposureSteps), 'touch')
       .mockImplementation((_, ids) => Promise.resolve(void touched.push([...ids])));
     jest.spyOn(Logger.prototype, 'warn').mockImplementation((message) => void logged.push(String(message)));
-    touched.length = logged.length = 0;
     await look();
+    touched.length = logged.length = 0;
   });
-  afterEach(async () => {
-    jest.restoreAllMocks();
+  afterEach(() => void jest.restoreAllMocks());
+  afterAll(async () => {
     await own.stop();
     await rm(folder, { recursive: true });
   });

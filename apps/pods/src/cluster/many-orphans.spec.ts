@@ -6,7 +6,7 @@ import { PodsFixture } from '../pods-fixture.js';
 import { Orphans } from './orphans.js';
 
 /** More than PostgreSQL would read all of rather than look up each in an index. */
-const ended = 20_000;
+const ended = 8_000;
 const listed = 1_000;
 const volumes = 500;
 

@@ -76,7 +76,7 @@ describe('after ATOLL_HISTORY_RETENTION', () => {
          volumes, restart, start, run, state, entered_at)
        SELECT gen_random_uuid(), 'pod-' || number, 'pod', gen_random_uuid(), gen_random_uuid(), 1, 1, 1, '1g.10gb', 'busybox', 1, '[]', '[]', '[]',
          'always', 1, 1, 'deleted', now()
-       FROM generate_series(1, 20000) number`,
+       FROM generate_series(1, 4000) number`,
     );
     await fixture.query('ANALYZE pod');
     const asked = { team_id: team.team_id, include_ended: 'true', limit: 10 };
@@ -95,7 +95,7 @@ describe('after ATOLL_HISTORY_RETENTION', () => {
     const service = await exposed(pod.pod_name, 'one');
     await fixture.query(
       `INSERT INTO exposure (pod_id, gpuaas_id, public_host, service_name, port, protocol, external_port, is_ssl, is_picked, state, entered_at)
-       SELECT pod_id, gpuaas_id, public_host, service_name, port, protocol, external_port, is_ssl, is_picked, 'deleted', now() FROM exposure, generate_series(1, 10000) WHERE service_id = $1`,
+       SELECT pod_id, gpuaas_id, public_host, service_name, port, protocol, external_port, is_ssl, is_picked, 'deleted', now() FROM exposure, generate_series(1, 3000) WHERE service_id = $1`,
       [service.service_id],
     );
     await fixture.query('ANALYZE exposure');

@@ -15,7 +15,8 @@ it('a team that is deleted by force has its pods ended by as many statements as 
   const counts: number[] = [];
   for (const many of [1, 6]) {
     const team = await fixture.team('member', many);
-    const all = await Promise.all(Array.from({ length: many }, () => fixture.running(team)));
+    const all = await Promise.all(Array.from({ length: many }, () => fixture.create(team)));
+    for (const pod of all) await fixture.until(pod, 'running');
     const { pod_name } = all[0] ?? { pod_name: '' };
     await fixture.call(
       exposedServices.expose,

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { TeamRole } from '@atoll/contracts';
 import { sshKeys, vms, type Vm } from '@atoll/contracts/pods';
@@ -41,8 +42,11 @@ it('a VM lets in the members whose role may use it, and is told when a key or a 
   /** By what the change itself makes due, unless `hurries`. */
   const untilIn = async (keys: { line: string }[], run = 1, hurries = false) => {
     const expected = keys.map(({ line }) => line).toSorted();
-    for (const end = Date.now() + 60_000 * timeoutFactor; (await lets(run)).join() !== expected.join();) {
-      if (Date.now() > end) throw new Error(`Still ${(await lets(run)).join()}.`);
+    for (let pauseMs = 0, end = Date.now() + 60_000 * timeoutFactor; ; pauseMs = 20) {
+      const found = await lets(run);
+      if (found.join() === expected.join()) return;
+      if (Date.now() > end) throw new Error(`Still ${found.join()}.`);
+      await delay(pauseMs);
       if (hurries) await fixture.hurry();
       await fixture.work();
     }
