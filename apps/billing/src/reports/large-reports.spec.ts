@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 afterAll(() => billing.stop());
 
-const skus = 22;
+const skus = 8;
 const year = { start_date: '2024-01-01T00:00:00', end_date: '2025-01-01T00:00:00' };
 
 async function json(operation: 'team' | 'pools' | 'storage', interval: 'hourly' | 'monthly'): Promise<JsonText> {
@@ -63,7 +63,7 @@ describe('a report of megabytes', () => {
     expect(parts).toBeInstanceOf(Array);
     const bytes = (parts as readonly Uint8Array[]).map(({ length }) => length);
     expect(Math.max(...bytes)).toBeLessThanOrEqual(256 * 1024);
-    expect(bytes.reduce((sum, one) => sum + one, 0)).toBeGreaterThan(15_000_000);
+    expect(bytes.reduce((sum, one) => sum + one, 0)).toBeGreaterThan(5_000_000);
   });
 
   it('by pool or volume is made in slices, with work for each resource that does not grow with their number', async () => {
