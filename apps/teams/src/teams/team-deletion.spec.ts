@@ -188,7 +188,7 @@ describe('a deletion whose process died', () => {
     await fixture.query(
       `INSERT INTO team (id, name, description, policy_id, deletion_deadline, forced_deletion_due_at)
        SELECT gen_random_uuid(), 'Later', '', p.id, now() + interval '1 hour', now() + interval '1 hour'
-       FROM image_policy p, generate_series(1, 5000) WHERE p.is_default`,
+       FROM image_policy p, generate_series(1, 2000) WHERE p.is_default`,
     );
     await fixture.query('ANALYZE team');
     const sent = await allStatementsDuring(() => fixture.app.get(TeamUpkeep, { strict: false }).look());
