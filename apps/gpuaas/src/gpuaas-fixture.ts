@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { type TeamRole, type UserCaller } from '@atoll/contracts';
 import {
   nodes,
@@ -35,6 +36,7 @@ import { NodeDriver } from './driver/node-driver.js';
 import type { GpuaasSettings } from './gpuaas-settings.js';
 import { MetricsSource } from './metrics/metrics-source.js';
 import { service } from './service.js';
+import { VirtualTime } from './virtual-time-fixture.js';
 
 export { errorOf } from '@atoll/testing';
 
@@ -47,9 +49,16 @@ const told = [
   'gpuaas.baremetal_node_set_aside',
   'teams.team_deletion_answered',
 ];
-const machines = ['gpu', 'node', 'subscription', 'workload'];
-/** In SQL: on its way, though it has no deadline, or none yet. */
-const withoutDeadline = `state IN ('draining', 'preparing', 'initialising')`;
+/** A node with GPUs in no pool as registration and initialisation leave it. */
+const readyNode = `WITH node_made AS (
+    INSERT INTO node (node_id, gpuaas_id, node_name, state, lane) OVERRIDING SYSTEM VALUE
+    SELECT id, $1, $2, 'ready', id::text FROM nextval(pg_get_serial_sequence('node', 'node_id')) id RETURNING node_id
+  ), devices_made AS (
+    INSERT INTO simulated_device (uuid) SELECT unnest($4::text[])
+  ), gpus_made AS (
+    INSERT INTO gpu (node_id, uuid, board, state) SELECT node_id, uuid, $3, 'unpooled' FROM node_made, unnest($4::text[]) uuid RETURNING gpu_id
+  )
+  SELECT node_id, (SELECT array_agg(gpu_id::text ORDER BY gpu_id) FROM gpus_made) AS gpu_ids FROM node_made`;
 
 interface Doubles {
   driver?: NodeDriver;
@@ -83,6 +92,8 @@ export interface Inventory {
  * rest.
  */
 export class GpuaasFixture extends ServiceUnderTest {
+  private readonly time = new VirtualTime(this);
+
   private constructor(
     started: StartedService,
     readonly owner: OwnerOfTeams,
@@ -130,20 +141,20 @@ export class GpuaasFixture extends ServiceUnderTest {
 
   /** A region, a GPU service and a node that is ready. */
   async inventory(board = 'A100-80GB', count = 1, nodeName = `node-${newId()}`): Promise<Inventory> {
-    const { region_id } = await this.call(regions.create, { region_name: `region-${newId()}` });
+    const [region] = await this.query<{ region_id: string }>(
+      'INSERT INTO region (region_name) VALUES ($1) RETURNING region_id',
+      [`region-${newId()}`],
+    );
+    const { region_id = '' } = region ?? {};
     const { gpuaas_id } = await this.call(regions.createGpuaas, { region_id, name: 'a' });
-    const { node_id, gpus } = await this.call(nodes.register, {
+    const [made] = await this.query<{ node_id: string; gpu_ids: string[] }>(readyNode, [
       gpuaas_id,
-      node_name: nodeName,
-      gpus: [{ board, count }],
-    });
-    await this.call(nodes.initialise, { node_id });
-    await this.work();
-    // A step that took too long on a busy machine is tried again.
-    if ((await this.node(node_id)).status === 'initialising') await this.settle();
-    const { status } = await this.node(node_id);
-    if (status !== 'ready') throw new Error(`The node is ${status}.`);
-    return { gpuaas_id, node_id, gpu_ids: gpus.map(({ gpu_id }) => gpu_id) };
+      nodeName,
+      board,
+      Array.from({ length: count }, () => `GPU-${randomUUID()}`),
+    ]);
+    if (!made) throw new Error('There is no node.');
+    return { gpuaas_id, ...made };
   }
 
   /** A pool of all GPUs of a new node, at rest; MIG with all profiles unless said. */
@@ -219,39 +230,40 @@ export class GpuaasFixture extends ServiceUnderTest {
     return this.get(MachineWorkers).settle();
   }
 
-  /** As if so much time had passed. Rows are locked in the order of their keys, as the service locks them. */
-  async pass(seconds: number): Promise<void> {
-    const back = `interval '${seconds} seconds'`;
-    for (const table of machines) {
-      const key = `${table}_id`;
-      await this.query(
-        `UPDATE ${table} SET due_at = due_at - ${back}, parked_until = parked_until - ${back}, deadline_at = deadline_at - ${back},
-           claimed_until = claimed_until - ${back}
-         WHERE ${key} IN (
-           SELECT ${key} FROM ${table} WHERE due_at IS NOT NULL OR parked_until IS NOT NULL ORDER BY ${key} FOR NO KEY UPDATE
-         )`,
-      );
+  /** As if so much time had passed. */
+  pass(seconds: number): Promise<void> {
+    return this.time.pass(seconds);
+  }
+
+  /** Does what is due for so long of virtual time. */
+  async during(seconds: number): Promise<void> {
+    for (let least = 2, left = seconds; left > 0; least = Math.min(10, least + 1)) {
+      await this.work();
+      left -= await this.time.passToNext(least, left);
     }
-    await this.query(`UPDATE simulated_device SET ready_at = ready_at - ${back} WHERE ready_at IS NOT NULL`);
+    await this.work();
+  }
+
+  /** As `during`, until it holds, which may take so much virtual time at most. */
+  async until(holds: () => Promise<boolean>, seconds = 300): Promise<void> {
+    for (let least = 2, left = seconds; left > 0; least = Math.min(10, least + 1)) {
+      await this.work();
+      if (await holds()) return;
+      left -= await this.time.passToNext(least, left);
+    }
+    throw new Error(`It does not come about within ${seconds} s.`);
   }
 
   /** Until nothing is on its way any more; throws if that takes longer than the deadlines allow. */
   async settle(): Promise<void> {
-    for (let seconds = 1, passed = 0; passed < 900; passed += seconds, seconds = Math.min(10, seconds + 1)) {
+    for (let least = 1, left = 900; left > 0; least = Math.min(10, least + 1)) {
       await this.work();
-      const [{ transient = 0 } = {}] = await this.query<{ transient: number }>(
-        machines
-          .map(
-            (table) =>
-              `SELECT count(*)::int AS transient FROM ${table} WHERE deadline_at IS NOT NULL OR ${withoutDeadline}`,
-          )
-          .join(' UNION ALL '),
-      ).then((rows) => [{ transient: rows.reduce((sum, row) => sum + row.transient, 0) }]);
+      const { transient, seconds, isUntold } = await this.time.onTheWay();
       if (transient === 0) {
-        await this.get(TeamCapacity).tell();
+        if (isUntold) await this.get(TeamCapacity).tell();
         return;
       }
-      await this.pass(seconds);
+      left -= await this.time.passTo(seconds, least, left);
     }
     throw new Error('Something does not come to rest.');
   }

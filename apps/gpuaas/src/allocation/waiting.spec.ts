@@ -43,14 +43,6 @@ const shown = async ({ workload_id }: Workload, of = team) => {
 const waiting = () =>
   fixture.query<{ workload_id: string }>('SELECT workload_id FROM waiting_request ORDER BY waiting_id');
 
-async function during(seconds: number): Promise<void> {
-  for (let passed = 0; passed < seconds; passed += 2) {
-    await fixture.work();
-    await fixture.pass(2);
-  }
-  await fixture.work();
-}
-
 /**
  * Two run; a third has been stopped, and the device says that its memory is still held: the GPU is on its way back for
  * up to a minute.
@@ -60,7 +52,7 @@ async function returning(): Promise<[Workload, Workload]> {
   await fixture.settle();
   await fault('vacate', 'busy');
   await stop(third);
-  await during(4);
+  await fixture.during(4);
   expect(await fixture.gpu(pool)).toMatchObject({ mode: 'Temporal', transition: 'to_spatial' });
   return [one, two];
 }
@@ -70,7 +62,7 @@ describe('a workload that meets a GPU on its way back', () => {
     const [one, two] = await returning();
     const late = await start();
     expect(late).toMatchObject({ status: 'pending', reason });
-    await during(4);
+    await fixture.during(4);
     expect(await shown(late)).toEqual({ status: 'pending', reason });
     await freeDevice();
     await fixture.settle();
@@ -82,7 +74,7 @@ describe('a workload that meets a GPU on its way back', () => {
   it('runs in a turn where the GPU does not come back', async () => {
     await returning();
     const late = await start();
-    await during(90);
+    await fixture.during(90);
     expect(await shown(late)).toMatchObject({ status: 'running' });
     expect(await fixture.gpu(pool)).toMatchObject({ mode: 'Temporal', transition: null });
   });
@@ -116,7 +108,7 @@ describe('a workload that meets a GPU on its way back', () => {
     const [first, second] = [await start(), await start()];
     expect((await waiting()).map(({ workload_id }) => workload_id)).toEqual([first.workload_id, second.workload_id]);
     await stop(one);
-    await during(2);
+    await fixture.during(2);
     await freeDevice();
     await fixture.settle();
     for (const each of [first, second]) expect((await shown(each)).status).toBe('running');
@@ -178,7 +170,7 @@ describe('a workload that meets a GPU on its way back', () => {
     const late = await start();
     await freeDevice();
     await fault('switch', 'fail');
-    await during(10);
+    await fixture.during(10);
     expect((await fixture.node(pool.node_id)).status).toBe('init_failed');
     expect(await shown(late)).toEqual({
       status: 'failed',
@@ -265,7 +257,7 @@ describe('a subscription that meets a GPU in transition', () => {
     await fixture.settle();
     await fault('vacate', 'busy');
     await fixture.unsubscribe(team, third);
-    await during(4);
+    await fixture.during(4);
     const late = await subscribe();
     expect(late).toMatchObject({ status: 'subscribing', reason, vgpus_allocated: 1 });
     expect((await errorOf(fixture.subscribe(team, { pool_id: plain.pool_id, vgpus: 2 }))).code).toBe(

@@ -46,23 +46,6 @@ async function running(count: number): Promise<Workload[]> {
   for (const workload of workloads) expect((await stateOf(workload))[0]).toBe('running');
   return workloads;
 }
-/** Has workers look for a while of virtual time. */
-async function during(seconds: number): Promise<void> {
-  for (let passed = 0; passed < seconds; passed += 2) {
-    await fixture.work();
-    await fixture.pass(2);
-  }
-  await fixture.work();
-}
-/** As `during`, until it holds, which may take so much virtual time at most. */
-async function until(holds: () => Promise<boolean>, seconds = 300): Promise<void> {
-  for (let passed = 0; passed < seconds; passed += 2) {
-    await fixture.work();
-    if (await holds()) return;
-    await fixture.pass(2);
-  }
-  throw new Error(`It does not come about within ${seconds} s.`);
-}
 /**
  * One step of each machine that has something to do; `work` would go on with a device that has been asked meanwhile.
  */
@@ -135,13 +118,13 @@ describe('a GPU in Spatial', () => {
     const [first] = await running(2);
     await fault('switch', 'hang', 1);
     const third = await start();
-    await until(() => nodeIs('init_failed'));
+    await fixture.until(() => nodeIs('init_failed'));
     const { status, reason } = await fixture.node(pool.node_id);
     expect([status, reason]).toEqual(['init_failed', expect.stringContaining('GPU-')]);
     expect(await capacity()).toBe(0);
     expect((await stateOf(third))[0]).not.toBe('running');
     expect((await stateOf(first as Workload))[0]).toBe('running');
-    await until(() => nodeIs('ready'));
+    await fixture.until(() => nodeIs('ready'));
     await fixture.settle();
     expect((await fixture.node(pool.node_id)).status).toBe('ready');
     expect(await gpu()).toMatchObject({ mode: 'Spatial', transition: null, slices: [{}, {}] });
@@ -210,7 +193,7 @@ describe('a GPU that fell back', () => {
     const [first] = await running(3);
     await fault('vacate', 'busy', 1);
     await stop(first as Workload);
-    await during(20);
+    await fixture.during(20);
     expect(await gpu()).toMatchObject({
       transition: 'to_spatial',
       reason: 'The device still holds memory of what has stopped.',
@@ -220,7 +203,7 @@ describe('a GPU that fell back', () => {
     do await workOnce();
     while ((await gpu()).reason !== null);
     expect(await gpu()).toMatchObject({ transition: 'to_spatial', reason: null });
-    await during(20);
+    await fixture.during(20);
     expect(await gpu()).toMatchObject({ mode: 'Spatial', transition: null, reason: null });
   });
 
@@ -228,7 +211,7 @@ describe('a GPU that fell back', () => {
     const [first] = await running(3);
     await fault('vacate', 'busy', 1);
     await stop(first as Workload);
-    await until(async () => (await gpu()).transition === null);
+    await fixture.until(async () => (await gpu()).transition === null);
     expect(await gpu()).toMatchObject({
       mode: 'Temporal',
       transition: null,
@@ -239,7 +222,7 @@ describe('a GPU that fell back', () => {
     expect((await stateOf(late))[0]).toBe('running');
     await stop(late);
     await fixture.query(`UPDATE simulated_device SET holders = '{}' WHERE uuid = $1`, [(await gpu()).uuid]);
-    await during(40);
+    await fixture.during(40);
     expect(await gpu()).toMatchObject({ mode: 'Spatial', transition: null });
   });
 
@@ -247,12 +230,12 @@ describe('a GPU that fell back', () => {
     const [first] = await running(3);
     await fault('vacate', 'busy', 1);
     await stop(first as Workload);
-    do await during(2);
+    do await fixture.during(2);
     while ((await gpu()).transition !== null);
     const parked = 'SELECT FROM gpu WHERE pool_id = $1 AND due_at IS NULL AND parked_until IS NOT NULL';
     expect([(await gpu()).mode, await fixture.query(parked, [pool.pool_id])]).toEqual(['Temporal', [{}]]);
     await fixture.query(`UPDATE simulated_device SET holders = '{}' WHERE uuid = $1`, [(await gpu()).uuid]);
-    await during(40);
+    await fixture.during(40);
     expect(await gpu()).toMatchObject({ mode: 'Spatial', transition: null });
   });
 
@@ -260,9 +243,9 @@ describe('a GPU that fell back', () => {
     const [first, second] = await running(3);
     await fault('switch', 'fail', 1);
     await stop(first as Workload);
-    await until(() => nodeIs('init_failed'));
+    await fixture.until(() => nodeIs('init_failed'));
     expect(await capacity()).toBe(0);
-    await during(60);
+    await fixture.during(60);
     expect(await gpu()).toMatchObject({ mode: 'Spatial', transition: null, slices: [{}, {}] });
     expect((await stateOf(second as Workload))[0]).toBe('running');
   });
@@ -272,12 +255,12 @@ describe('a GPU that fell back', () => {
     await fault('vacate', 'busy', 1);
     await stop(first as Workload);
     await stop(second as Workload);
-    await during(4);
+    await fixture.during(4);
     expect(await gpu()).toMatchObject({ transition: 'to_spatial' });
     const arrived = await start();
     expect((await stateOf(arrived))[0]).toBe('pending');
     await fixture.query(`UPDATE simulated_device SET holders = '{}' WHERE uuid = $1`, [(await gpu()).uuid]);
-    await during(20);
+    await fixture.during(20);
     expect((await stateOf(arrived))[0]).toBe('running');
     expect(await gpu()).toMatchObject({ mode: 'Spatial', slices: [{ state: 'occupied' }, { state: 'occupied' }] });
   });
@@ -287,9 +270,9 @@ describe('a GPU that fell back', () => {
     await fault('vacate', 'busy', 1);
     await stop(first as Workload);
     await stop(second as Workload);
-    await during(4);
+    await fixture.during(4);
     const waiting = await start();
-    await during(80);
+    await fixture.during(80);
     expect(await gpu()).toMatchObject({ mode: 'Temporal' });
     expect((await stateOf(waiting))[0]).toBe('running');
   });
