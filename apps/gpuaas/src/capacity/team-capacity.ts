@@ -62,7 +62,7 @@ export class TeamCapacity implements OnApplicationBootstrap, BeforeApplicationSh
         [batch],
       );
       const teams = [...new Set(noted.map(({ team_id }) => team_id))];
-      await this.tellOf(manager, teams);
+      if (teams.length > 0) await this.tellOf(manager, teams);
       return teams.length;
     });
   }
