@@ -71,7 +71,7 @@ it('a sweep reads no node that is well, of however many', async () => {
   const { gpuaas_id, node_id, pool_id } = await fixture.pool();
   await fixture.query(
     `INSERT INTO node (gpuaas_id, node_name, state) SELECT $1, 'well-' || n, CASE n % 2 WHEN 0 THEN 'ready' ELSE 'cordoned' END
-     FROM generate_series(1, 20000) n`,
+     FROM generate_series(1, 1000) n`,
     [gpuaas_id],
   );
   for (let at = 1; at <= 5; at += 1) {

@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.stop());
 
-const count = 12;
+const count = 5;
 const context = () => systemContext('pods');
 
 /** A team with pods on as many subscriptions, which is then deleted by force. */
