@@ -65,7 +65,7 @@ describeWhere(hostsLack(), 'a tenant without root, who does not want to leave,',
     // Much to remove gives the time to see it.
     await as(
       tenancy,
-      `mkdir .ssh/authorized_keys.atoll; (cd .ssh/authorized_keys.atoll && seq 20000 | xargs touch); echo "while :; do pkill -STOP -u ${tenancy.username} -x sh; done" > stop; (setsid bash ./stop >/dev/null 2>&1 &)`,
+      `mkdir .ssh/authorized_keys.atoll; (cd .ssh/authorized_keys.atoll && seq 20000 | xargs touch); echo "while :; do pkill -STOP -u ${tenancy.username} -x sh; read -rt 0.02 <> <(:); done" > stop; (setsid bash ./stop >/dev/null 2>&1 &)`,
     );
     expect(await changeKeys(tenancy)).toBe('keys_failed');
     expect(await under.real.inside('flock -n /var/lib/atoll/lock true && ls /var/lib/atoll')).toBe(
