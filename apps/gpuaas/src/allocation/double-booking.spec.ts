@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { setTimeout as delay } from 'node:timers/promises';
 import { runs } from '@atoll/testing';
 import fc from 'fast-check';
 import { DataSource } from 'typeorm';
@@ -142,5 +143,5 @@ describe('a GPU', () => {
 /** Somebody waits for a lock of this database. */
 async function waiting(): Promise<void> {
   const sql = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-  while ((await fixture.query(sql)).length === 0) await new Promise((resolve) => setImmediate(resolve));
+  while ((await fixture.query(sql)).length === 0) await delay(10);
 }

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { DataSource } from 'typeorm';
 import type { GpuaasFixture } from '../gpuaas-fixture.js';
 
@@ -19,7 +20,7 @@ export async function betweenLookAndWriting(
     working.end = work()
       .then(() => undefined)
       .finally(() => (working.isOver = true));
-    while (!working.isOver && !(await isWaitedFor(fixture))) await new Promise((resolve) => setTimeout(resolve, 2));
+    while (!working.isOver && !(await isWaitedFor(fixture))) await delay(10);
     await meanwhile();
   } finally {
     if (holder.isTransactionActive) await holder.commitTransaction();

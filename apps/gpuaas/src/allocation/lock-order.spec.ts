@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { setTimeout as delay } from 'node:timers/promises';
 import { DataSource } from 'typeorm';
 import { subscriptions, type Pool } from '@atoll/contracts/gpuaas';
 import { takeTurn } from '@atoll/database';
@@ -22,7 +23,7 @@ const subscribe = (pool: TwoGpus) => fixture.subscribe(team, { pool_id: pool.poo
 /** Somebody waits for a lock of this database, of rows of this table where one is named. */
 async function waiting(table = ''): Promise<void> {
   const sql = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%' || $1 || '%'`;
-  while ((await fixture.query(sql, [table])).length === 0) await new Promise((resolve) => setImmediate(resolve));
+  while ((await fixture.query(sql, [table])).length === 0) await delay(10);
 }
 
 /**
@@ -77,7 +78,7 @@ describe('GPUs are locked in the order of their ids', () => {
     const all = [resize(first, 1)];
     await waiting();
     all.push(resize(shrinking, 2), resize(growing, 2));
-    while (asked.mock.calls.length < all.length) await new Promise((resolve) => setImmediate(resolve));
+    while (asked.mock.calls.length < all.length) await delay(5);
     const shared = async () => {
       await holder.commitTransaction();
       await holder.release();
@@ -120,7 +121,7 @@ describe('subscriptions are locked in the order of their ids', () => {
       const all = () => [fixture.start(team, larger), fixture.start(team, smaller)];
       const starting = behindLock(fixture, plug.subscription_id, () => fixture.start(team, plug), all);
       const behindIt = 'SELECT FROM pg_stat_activity WHERE $1 = ANY (pg_blocking_pids(pid))';
-      while ((await fixture.query(behindIt, [pid])).length === 0) await new Promise((resolve) => setImmediate(resolve));
+      while ((await fixture.query(behindIt, [pid])).length === 0) await delay(10);
       const lock = 'SELECT FROM subscription WHERE subscription_id = $1 FOR UPDATE SKIP LOCKED';
       const free = await fixture.query(lock, [larger.subscription_id]);
       await holder.commitTransaction();

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { TeamCapacityChanged } from '@atoll/contracts/gpuaas';
 import { Transactions } from '@atoll/database';
 import { GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
@@ -29,7 +30,7 @@ async function toldInTheEnd(of: ToldTeam): Promise<TeamCapacityChanged[]> {
     );
     const revisions = toldOf(of).map(({ revision }) => revision);
     if (!state?.isNoted && Math.max(0, ...revisions) === Number(state?.revision ?? 0)) return toldOf(of);
-    await new Promise((resolve) => setImmediate(resolve));
+    await delay(10);
   }
 }
 

@@ -12,7 +12,7 @@ export async function aGpuaas(fixture: GpuaasFixture): Promise<string> {
 
 /** What others were told of the cluster of this GPU service, in the order in which it was published. */
 export async function toldOf(fixture: GpuaasFixture, gpuaasId: string) {
-  while ((await fixture.get(Outbox).pending()) > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+  while ((await fixture.get(Outbox).pending()) > 0) await new Promise((resolve) => setTimeout(resolve, 10));
   return fixture.events
     .filter(
       ({ name, payload }) =>

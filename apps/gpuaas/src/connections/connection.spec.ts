@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { setTimeout as delay } from 'node:timers/promises';
 import { connections, type Connection, type ConnectionPod } from '@atoll/contracts/gpuaas';
 import { vmChanged } from '@atoll/contracts/pods';
 import { newId } from '@atoll/database';
@@ -64,15 +65,14 @@ const aPod = (pod_name: string, ...services: string[]): ConnectionPod => ({
 
 /** The next question that the source is asked. */
 async function asked(): Promise<Question> {
-  while (source.questions.length === 0) await new Promise((resolve) => setImmediate(resolve));
+  while (source.questions.length === 0) await delay(5);
   return source.questions.shift()!;
 }
 
 /** No refresh of the team is under way any more. */
 async function ended(): Promise<void> {
   const underWay = 'SELECT FROM connection_refresh WHERE team_id = $1 AND ended_at IS NULL';
-  while ((await fixture.query(underWay, [team.team_id])).length > 0)
-    await new Promise((resolve) => setImmediate(resolve));
+  while ((await fixture.query(underWay, [team.team_id])).length > 0) await delay(10);
 }
 
 async function refreshed(pods: ConnectionPod[], of = held): Promise<void> {
@@ -293,7 +293,7 @@ describe('a refresh', () => {
     const { pool_id } = await other.pool({ mechanism: 'mps', replicas: 2 });
     await other.subscribe(ours, { pool_id });
     await other.call(connections.refresh, { team_id: ours.team_id }, ours.member);
-    while (dying.questions.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    while (dying.questions.length === 0) await delay(5);
     await other.stop();
   });
 });

@@ -61,7 +61,7 @@ async function fetchAll(owner: Owner): Promise<void> {
   ];
   const snapshot = new PriceSnapshot(known, statements, transactions, owner as unknown as Rpc);
   snapshot.onApplicationBootstrap();
-  while ((await fixture.query('SELECT FROM price_directory_snapshot')).length === 0) await delay(2);
+  while ((await fixture.query('SELECT FROM price_directory_snapshot')).length === 0) await delay(10);
   await snapshot.onModuleDestroy();
 }
 

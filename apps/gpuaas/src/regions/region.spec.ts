@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { setTimeout as delay } from 'node:timers/promises';
 import { gpuServices, regions } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
 import { systemContext } from '@atoll/rpc';
@@ -30,7 +31,7 @@ describe('a region', () => {
       fixture.events.filter(
         ({ name, payload }) => name === 'gpuaas.region_added' && (payload as typeof region).region_id === region_id,
       );
-    while (told().length === 0) await new Promise((resolve) => setImmediate(resolve));
+    while (told().length === 0) await delay(5);
     expect(told().map(({ payload }) => payload)).toEqual([{ region_id, region_name }]);
   });
 

@@ -44,7 +44,8 @@ async function left(poolId: string): Promise<number> {
 
 /** The quantities that billing was told, in their order. */
 async function told({ subscription_id }: Held): Promise<string[]> {
-  while ((await fixture.query('SELECT FROM outbox')).length > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+  while ((await fixture.query('SELECT FROM outbox')).length > 0)
+    await new Promise((resolve) => setTimeout(resolve, 10));
   return fixture.events
     .filter(({ name }) => name === 'gpuaas.usage_told')
     .flatMap(({ payload }) => (payload as UsageTold).facts)

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { setTimeout as delay } from 'node:timers/promises';
 import { type UsageTold } from '@atoll/contracts/billing';
 import { nodes, subscriptions } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
@@ -27,7 +28,7 @@ const billed = ['GRANTED', 'GROWN', 'SHRUNK', 'RELEASED'];
 /** The facts of a subscription, once all that the service had to tell is told. */
 async function factsOf({ subscription_id }: Held): Promise<Fact[]> {
   const untold = () => fixture.query('SELECT FROM outbox LIMIT 1');
-  while ((await untold()).length > 0) await new Promise((resolve) => setImmediate(resolve));
+  while ((await untold()).length > 0) await delay(10);
   return fixture.events
     .filter(({ name }) => name === 'gpuaas.usage_told')
     .flatMap(({ payload }) => (payload as UsageTold).facts)

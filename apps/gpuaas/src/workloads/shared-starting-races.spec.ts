@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, it, jest } from '@jest/globals';
 import { randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import { subscriptions } from '@atoll/contracts/gpuaas';
 import { teamChanged } from '@atoll/contracts/teams';
 import { handleOnce } from '@atoll/database';
@@ -81,7 +82,7 @@ it('the workload of one team is in the next transaction, however many pods of an
   let last: Promise<unknown> = Promise.resolve();
   const { sizes } = await behind(plug, ask, async () => {
     last = start(all[1]!).then(() => answered.push('workload'));
-    while (asked.mock.calls.length < 112) await new Promise((resolve) => setImmediate(resolve));
+    while (asked.mock.calls.length < 112) await delay(5);
   });
   await last;
   expect(sizes).toEqual([100, 11]);
@@ -124,7 +125,7 @@ it('a pod that is ended while its start waits with others is stopped; one that a
     return answers;
   });
   const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'INSERT INTO pod_end%'`;
-  while ((await fixture.query(waiting)).length === 0) await new Promise((resolve) => setTimeout(resolve, 2));
+  while ((await fixture.query(waiting)).length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
   await commit();
   expect((await starting).sizes).toEqual([3, 1]);
   expect(await Promise.all(answers)).toEqual(['stopped', 'pending', 'pending', 'pending']);

@@ -158,7 +158,7 @@ it('where the connection is lost in the middle, all that share the transaction a
   await holder.query('LOCK TABLE capacity_change IN EXCLUSIVE MODE');
   const waiting = `FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'INSERT INTO capacity_change%'`;
   while ((await fixture.query(`SELECT ${waiting}`)).length === 0)
-    await new Promise((resolve) => setTimeout(resolve, 2));
+    await new Promise((resolve) => setTimeout(resolve, 10));
   await fixture.query(`SELECT pg_terminate_backend(pid, 5000) ${waiting}`);
   await holder.commitTransaction();
   await holder.release();
