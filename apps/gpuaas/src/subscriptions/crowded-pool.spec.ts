@@ -10,7 +10,7 @@ beforeAll(async () => {
 afterAll(() => fixture.stop());
 
 /** More than the service has connections. */
-const callers = 60;
+const callers = 30;
 
 /**
  * Has `many` asked while the pool, or what is subscribed to it, is locked by another process, another team's call
