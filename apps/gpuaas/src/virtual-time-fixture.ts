@@ -27,7 +27,9 @@ const passing: Readonly<Record<string, string>> = {
   simulated_device: `UPDATE simulated_device SET ready_at = ready_at - $1 * interval '1 second' WHERE ${isSwitching}`,
 };
 
-/** In SQL: when a row is due, or out of time: at once where it has yet to begin; null where time brings nothing about. */
+/**
+ * In SQL: when a row is due, or out of time: at once where it has yet to begin; null where time brings nothing about.
+ */
 const nextAt = `CASE WHEN ${isTimed}
     THEN LEAST(deadline_at, CASE WHEN due_at IS NULL THEN parked_until ELSE GREATEST(due_at, claimed_until) END)
     WHEN deadline_at IS NULL THEN clock_timestamp() END`;
