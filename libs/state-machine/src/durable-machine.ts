@@ -1,3 +1,4 @@
+import { Statements } from '@atoll/database';
 import type { DataSource, EntityManager } from 'typeorm';
 import { armedSql } from './armed-sql.js';
 import { dueSignalOf, signalAfterCommit } from './due-signals.js';
@@ -281,9 +282,12 @@ export abstract class DurableMachine<
     dueSignalOf(this.dataSource, this.table).listeners.add(listener);
   }
 
-  /** Queries outside of any transaction, for steps. */
+  /**
+   * Queries outside of any transaction, for steps and sweeps. Each text is prepared once a connection, so there must not
+   * be texts without end. Returns the rows of whatever statement.
+   */
   protected query<Result extends object>(sql: string, values: unknown[]): Promise<Result[]> {
-    return this.dataSource.query<Result[]>(sql, values);
+    return new Statements(this.dataSource).query<Result>(sql, values);
   }
 
   private hasStep(state: State): boolean {

@@ -1,7 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { workloads, type Pool } from '@atoll/contracts/gpuaas';
-import { newId, Transactions } from '@atoll/database';
-import { DataSource, type QueryRunner } from 'typeorm';
+import { newId, Statements, Transactions } from '@atoll/database';
 import { Waiting } from '../allocation/waiting.js';
 import { SimulatedFaults } from '../driver/simulated-faults.js';
 import { GpuaasFixture, type Inventory, type ToldTeam } from '../gpuaas-fixture.js';
@@ -42,13 +41,12 @@ async function settleGpu(pool: Pool & Inventory): Promise<void> {
  * this.
  */
 function between(holderId: string, other: () => Promise<unknown>): jest.Mock {
-  const dataSource = fixture.get(DataSource);
-  const query = dataSource.query.bind(dataSource);
+  const { query } = Statements.prototype;
   const once = jest.fn(other as () => Promise<undefined>);
-  jest.spyOn(dataSource, 'query').mockImplementation(async (sql: string, values?: object, runner?: QueryRunner) => {
-    const answer: unknown = await query(sql, values, runner);
-    const ids: unknown = Array.isArray(values) && values[0];
-    const isLook = !runner && sql.includes('FROM lease') && Array.isArray(ids) && ids.includes(holderId);
+  jest.spyOn(Statements.prototype, 'query').mockImplementation(async function (this: Statements, text, values) {
+    const answer = await query.call(this, text, values);
+    const [ids] = values;
+    const isLook = text.includes('FROM lease') && Array.isArray(ids) && ids.includes(holderId);
     if (isLook && once.mock.calls.length === 0) await once();
     return answer;
   });
