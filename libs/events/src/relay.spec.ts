@@ -57,6 +57,30 @@ describe('the relay', () => {
     90_000 * timeoutFactor,
   );
 
+  it(
+    'tries an event again when that is due, and not at its next look, though timers come early',
+    async () => {
+      await world.stop();
+      world.retries = { maxTries: 20, firstMs: 20, maxMs: 20 };
+      await world.start();
+      // As if each timer came so much too early.
+      await world.observer.database.query(`
+        CREATE FUNCTION orders.be_late() RETURNS trigger LANGUAGE plpgsql AS
+          $$ BEGIN NEW.next_attempt_at = NEW.next_attempt_at + interval '3 milliseconds'; RETURN NEW; END $$;
+        CREATE TRIGGER be_late BEFORE UPDATE ON orders.outbox FOR EACH ROW EXECUTE FUNCTION orders.be_late()`);
+      let tries = 0;
+      world.script = async (_payload, consumer) => {
+        tries += consumer === 'letters' ? 1 : 0;
+        if (tries < 10) throw new Error('the printer is out of paper');
+      };
+      await world.orders.place([1]);
+      await eventually(async () => expect(await world.noted('letters')).toEqual([1]));
+      await world.observer.database.query('DROP FUNCTION orders.be_late CASCADE');
+    },
+    // Its looks are 5 s apart.
+    20_000 * timeoutFactor,
+  );
+
   it('lets an event that cannot be published wait by itself, and stops nothing else', async () => {
     let refusing = true;
     world.beforePublish = ({ payload }) => {

@@ -28,6 +28,12 @@ const courierPauseMs = 1_000;
 /** Partitions are made two days ahead. */
 const renewEveryMs = 3_600_000;
 const reconnect: BackOff = { firstMs: 100, maxMs: 2_000 };
+/**
+ * How much later than in so many milliseconds an event is looked for: a timer may come a millisecond early, and this
+ * process's time may pass a thousandth faster than the database's. Too early would be a look in vain, and the next one
+ * is seconds away.
+ */
+const lateByMs = (afterMs: number): number => 5 + afterMs / 1_000;
 const unpublishable: BackOff = { firstMs: 1_000, maxMs: 60_000 };
 /** How long a stop waits for events in progress. Unfinished ones are delivered again. */
 const stopPatienceMs = 10_000;
@@ -204,7 +210,8 @@ export class Relay {
     const later = settled.flatMap(({ id, outcome }) => (outcome === 'done' ? [] : [{ id, ...outcome }]));
     if (done.length > 0) await session.keep(done);
     if (later.length > 0) await session.postpone(later);
-    for (const { retryAfterMs } of later) this.#dueAtMs.add(performance.now() + retryAfterMs);
+    const nowMs = performance.now();
+    for (const { retryAfterMs } of later) this.#dueAtMs.add(nowMs + retryAfterMs + lateByMs(retryAfterMs));
     for (const { id } of settled) this.#inHand.delete(id);
     this.#settled = this.#settled.slice(settled.length);
   }

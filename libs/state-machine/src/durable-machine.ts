@@ -283,8 +283,8 @@ export abstract class DurableMachine<
   }
 
   /**
-   * Queries outside of any transaction, for steps and sweeps. Each text is prepared once a connection, so there must not
-   * be texts without end. Returns the rows of whatever statement.
+   * Queries outside of any transaction, for steps and sweeps. Each text is prepared once a connection, so there must
+   * not be texts without end. Returns the rows of whatever statement.
    */
   protected query<Result extends object>(sql: string, values: unknown[]): Promise<Result[]> {
     return new Statements(this.dataSource).query<Result>(sql, values);
