@@ -165,7 +165,9 @@ export function clientOptionsOf(dataSource: DataSource): pg.PoolConfig {
 
 /** The pg pool beneath a DataSource. */
 export function poolOf(dataSource: DataSource): pg.Pool {
-  return (dataSource.driver as unknown as { master: pg.Pool }).master;
+  const { master } = dataSource.driver as unknown as { master?: pg.Pool };
+  if (!master) throw new Error('Driver not Connected');
+  return master;
 }
 
 /** An entity's table in the service's schema, ready to be put into SQL. */

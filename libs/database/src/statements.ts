@@ -6,8 +6,8 @@ import { isOutdated, toAppError } from './database-errors.js';
 import { nameOf } from './statement-names.js';
 
 /**
- * Prepared statements straight on the pool, for reads outside of transactions that are asked thousands of times a
- * second. Statements inside of transactions are prepared without this (`GuardedClient`).
+ * Prepared statements outside of transactions: what is asked thousands of times a second, and what the steps of
+ * machines ask. Statements inside of transactions are prepared without this (`GuardedClient`).
  */
 @Injectable()
 export class Statements {
@@ -29,13 +29,19 @@ export class Statements {
     }
   }
 
+  /** The connection goes back to its pool, whatever the statement comes to; the pool drops one that is lost. */
   private async execute<Row extends object>(text: string, values: unknown[]): Promise<Row[]> {
-    const send = () => this.poolInUse().query<Row>({ name: nameOf(text), text, values });
-    const { rows } = await send().catch((error: unknown) => {
-      // All statements have other names now.
-      if (isOutdated(error)) return send();
-      throw error;
-    });
-    return rows;
+    const client = await this.poolInUse().connect();
+    const send = () => client.query<Row>({ name: nameOf(text), text, values });
+    try {
+      const { rows } = await send().catch((error: unknown) => {
+        // It was refused before it did anything, and all statements have other names now.
+        if (isOutdated(error)) return send();
+        throw error;
+      });
+      return rows;
+    } finally {
+      client.release();
+    }
   }
 }
