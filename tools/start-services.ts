@@ -55,18 +55,22 @@ const ownSettings = {
 };
 // All that is wrong at once, and of every process: one that refuses its settings would be started again for ever. A
 // refused start leaves no secrets in the data folder, so any will do until then.
-const [env] = await orRefuse(() =>
-  readSettings([ownSettings, { settings: ServiceEnv }, ...ofGateway, ...definitions], {
-    DATABASE_URL: 'postgres://embedded',
-    ...sourceWith(newLocalSecrets()),
-  }),
-);
+const read = (from: NodeJS.ProcessEnv) =>
+  orRefuse(() =>
+    readSettings([ownSettings, { settings: ServiceEnv }, ...ofGateway, ...definitions], {
+      DATABASE_URL: 'postgres://embedded',
+      ...from,
+    }),
+  );
+const [env] = await read(sourceWith(newLocalSecrets()));
 const replicas = readReplicas(env.ATOLL_REPLICAS, services);
 const own = await orRefuse(() =>
   OwnProcesses.takeOver(dataDir, (pid) => console.log(`Ending process ${pid}, left by a start that was killed`)),
 );
 const port = await orRefuse(() => requireFreePort(env.PORT, env.HOST, 'npm run start:services'));
 const source = sourceWith(await orRefuse(() => loadLocalSecrets(dataDir)));
+// Again, since what the data folder holds may be wrong too.
+await read(source);
 const settings: NodeJS.ProcessEnv = {
   ATOLL_PUBLIC_URL: `http://localhost:${port}`,
   ...source,

@@ -49,7 +49,7 @@ const told = [
   'gpuaas.baremetal_node_set_aside',
   'teams.team_deletion_answered',
 ];
-/** A node with GPUs in no pool as registration and initialisation leave it. */
+/** A node with GPUs in no pool, in the states to which registration and initialisation bring them; without history. */
 const readyNode = `WITH node_made AS (
     INSERT INTO node (node_id, gpuaas_id, node_name, state, lane) OVERRIDING SYSTEM VALUE
     SELECT id, $1, $2, 'ready', id::text FROM nextval(pg_get_serial_sequence('node', 'node_id')) id RETURNING node_id
@@ -237,19 +237,19 @@ export class GpuaasFixture extends ServiceUnderTest {
 
   /** Does what is due for so long of virtual time. */
   async during(seconds: number): Promise<void> {
-    for (let least = 2, left = seconds; left > 0; least = Math.min(10, least + 1)) {
+    for (let left = seconds; left > 0;) {
       await this.work();
-      left -= await this.time.passToNext(least, left);
+      left -= await this.time.passToNext(2, left);
     }
     await this.work();
   }
 
   /** As `during`, until it holds, which may take so much virtual time at most. */
   async until(holds: () => Promise<boolean>, seconds = 300): Promise<void> {
-    for (let least = 2, left = seconds; left > 0; least = Math.min(10, least + 1)) {
+    for (let left = seconds; left > 0;) {
       await this.work();
       if (await holds()) return;
-      left -= await this.time.passToNext(least, left);
+      left -= await this.time.passToNext(2, left);
     }
     throw new Error(`It does not come about within ${seconds} s.`);
   }

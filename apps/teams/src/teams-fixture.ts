@@ -46,7 +46,7 @@ const toldEvents = [
   deletionCalledOff,
 ].map(({ name }) => name);
 
-/** Hundreds of passwords are set and verified here, and no one is guessed. */
+/** Hundreds of passwords are set and verified here, and nobody guesses any. */
 class QuickHashes extends PasswordHashes {
   protected override get cost() {
     return { memoryCost: 8, timeCost: 1, parallelism: 1 };

@@ -104,8 +104,8 @@ describe('what comes over the wire', () => {
 
   it('is refused with more names than anything that is meant, at any depth, whatever their number', () => {
     const many = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`x${index}`, 1]));
-    // To compare each of more with all others would take minutes.
-    expect(refusal(many(60_000)).details.errors).toEqual([
+    // Compared with each other, so many would take minutes.
+    expect(refusal(many(300_000)).details.errors).toEqual([
       { path: '', code: 'maxProperties', message: 'an object must not have more than 500 names' },
     ]);
     expect(faults({ name: 'a', members: [many(501)] })).toEqual(['members.0:maxProperties']);

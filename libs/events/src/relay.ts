@@ -29,9 +29,9 @@ const courierPauseMs = 1_000;
 const renewEveryMs = 3_600_000;
 const reconnect: BackOff = { firstMs: 100, maxMs: 2_000 };
 /**
- * How much later than in so many milliseconds an event is looked for: a timer may come a millisecond early, and this
- * process's time may pass a thousandth faster than the database's. Too early would be a look in vain, and the next one
- * is seconds away.
+ * An event that is due after so many milliseconds is looked for a little later: a timer may come a millisecond early,
+ * and this process's time may pass a thousandth faster than the database's. A look that is too early finds nothing, and
+ * the next one is seconds away.
  */
 const lateByMs = (afterMs: number): number => 5 + afterMs / 1_000;
 const unpublishable: BackOff = { firstMs: 1_000, maxMs: 60_000 };

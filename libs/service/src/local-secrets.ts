@@ -16,6 +16,7 @@ export interface LocalSecrets {
   sealKeys: string;
 }
 
+/** Secrets that nobody has used before. */
 export function newLocalSecrets(): LocalSecrets {
   const random = () => randomBytes(32).toString('base64url');
   return { busSecret: random(), keyPepper: random(), sealKeys: Sealer.createKeys() };

@@ -67,7 +67,7 @@ class Scene {
 
 const said = (child: SpawnedProcess, line: string) => eventually(() => child.lines.includes(line));
 
-/** What it does depends on the ship: see its file. */
+/** What it does depends on the ship: see its file. The last of these specs kills it. */
 describe('a worker in a process of its own', () => {
   let scene: Scene;
   let child: SpawnedProcess;
@@ -76,7 +76,11 @@ describe('a worker in a process of its own', () => {
     child = scene.spawn('child');
     await said(child, 'ready');
   });
-  afterEach(() => scene.rest());
+  afterEach(() => {
+    // One that was left frozen would keep all others waiting.
+    child.kill('SIGCONT');
+    return scene.rest();
+  });
   afterAll(() => scene.close());
 
   it('that is frozen in a step loses its claim: another does the step, and the first one neither acts nor is heard afterwards', async () => {

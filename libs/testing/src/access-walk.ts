@@ -20,7 +20,7 @@ export type AccessRule<Place> = readonly [needs: Need, operation: Operation, inp
 
 /** A service whose operations are walked. */
 export interface AccessWalk<Place> {
-  /** A team that the service was told of just now, with the objects that the operations are asked about. */
+  /** Makes a team that the service is told of, with the objects that the operations are asked about. */
   readonly place: () => Promise<Place & { readonly team_id: string }>;
   readonly call: (operation: Operation, input: object, caller: Partial<UserCaller>) => Promise<unknown>;
   /** In an order in which each can be done after the ones before. */
@@ -56,7 +56,7 @@ async function outcomeOf(call: Promise<unknown>): Promise<string> {
   return unfulfilled.has(code) ? 'done' : code;
 }
 
-/** One place for all who may only read: nothing is done to it. */
+/** One place for all who may only read, made when the first of them asks: nothing is done to it. */
 function once<T>(make: () => Promise<T>): () => Promise<T> {
   let made: Promise<T> | undefined;
   return () => (made ??= make());

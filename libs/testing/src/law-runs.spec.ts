@@ -1,12 +1,10 @@
-import { afterEach, expect, it } from '@jest/globals';
+import { beforeEach, expect, it } from '@jest/globals';
 import { runs } from './law-runs.js';
 
-const before = { ...process.env };
-afterEach(() => {
-  for (const name of ['ATOLL_TEST_ALL', 'ATOLL_LAWS_RUNS', 'ATOLL_LAWS_SEED']) {
+// Whatever a spec sets is put back after its file.
+beforeEach(() => {
+  for (const name of ['ATOLL_TEST_ALL', 'ATOLL_LAWS_RUNS', 'ATOLL_LAWS_SEED'])
     Reflect.deleteProperty(process.env, name);
-    if (before[name] !== undefined) process.env[name] = before[name];
-  }
 });
 
 it('tries a law in CI as often as it says, and elsewhere a quarter as often, at least once', () => {

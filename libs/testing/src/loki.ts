@@ -93,7 +93,7 @@ async function isReady(url: string): Promise<boolean> {
 
 /**
  * Ready after one second instead of ten by the two look-up periods; without labels of its own making by the two
- * `discover` limits; a query of all that is retained is a few and not one for each hour by the split.
+ * `discover` limits; by the split, a query of all that is retained is run in a few parts and not in one for each hour.
  */
 function configuration(folder: string, port: number, grpcPort: number): string {
   return `

@@ -65,6 +65,7 @@ echo "atoll ALL=(ALL) NOPASSWD: ALL" > /etc/sudoers.d/atoll
 rm -f /etc/ssh/ssh_host_*
 ssh-keygen -q -t ed25519 -N "" -f /etc/ssh/ssh_host_ed25519_key
 ${before.replaceAll("'", `'\\''`)}
+# -r: it does not load itself anew for each connection.
 exec /usr/sbin/sshd -r -D -e -p ${port} -o ListenAddress=127.0.0.1 -o PidFile=none -o PermitRootLogin=yes ${sshd.join(' ')}'`;
 }
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describeWhere, freePort, makeServerFolder } from '@atoll/testing';
@@ -186,6 +186,21 @@ describe('a start', () => {
       expect(readdirSync(folder)).toEqual([]);
     },
   );
+
+  it('in processes is refused for a secret of its data folder that is none, before any is started', async () => {
+    writeFileSync(
+      join(folder, 'secrets.json'),
+      JSON.stringify({ busSecret: 'short', keyPepper: 'short', sealKeys: 'x' }),
+    );
+    const port = String(await freePort());
+    const { code, output } = await run('tools/start-services.js', { ATOLL_DATA_DIR: folder, PORT: port });
+    rmSync(join(folder, 'secrets.json'));
+    expect(code).toBe(1);
+    expect(output).toMatch(/^Atoll cannot start: Invalid environment variables:\n/);
+    for (const name of ['ATOLL_BUS_SECRET', 'ATOLL_KEY_PEPPER', 'ATOLL_SEAL_KEYS'])
+      expect(output).toContain(`  ${name} `);
+    expect(output).not.toMatch(/process \d+/);
+  });
 
   it('in processes refuses a port that is taken, and replicas that are none, before it starts anything', async () => {
     const other = createServer().listen(0, '127.0.0.1');

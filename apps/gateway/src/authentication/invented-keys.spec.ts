@@ -126,7 +126,7 @@ describe('keys that nobody has', () => {
     expect(await status(good)).toBe(200);
     const addresses = Array.from({ length: 10_000 }, (_, at) => `10.${at >> 16}.${(at >> 8) & 255}.${at & 255}`);
     const asked = addresses.slice(0, 250).map((address) => status(createApiKey(), address));
-    // These come past HTTP, which is dear and waits for nobody.
+    // These skip HTTP, which takes long and is not what is tested.
     const attempts = addresses.slice(250).map((network) => verify(createApiKey(), network));
     const flood = Promise.all([...asked, ...attempts]);
     await until(() => lookUp.held() === 4);

@@ -19,7 +19,7 @@ export class PasswordHashes {
   private readonly turns = new FairSemaphore({ permits: atOnce, maxWaiting: 64, patienceMs: 2_000 }, tooMany);
   private readonly ofNobody = hash('the password of nobody', this.cost);
 
-  /** What a hash takes. Specs of others than this take less. */
+  /** What a hash takes. Specs of other classes override it to take less. */
   protected get cost(): typeof recommended {
     return recommended;
   }

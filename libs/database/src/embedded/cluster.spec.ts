@@ -8,7 +8,7 @@ import { findBinaries } from './binaries.js';
 import { prepareCluster, type Cluster } from './cluster.js';
 import { startEmbeddedPostgres } from './embedded-postgres.js';
 
-/** Of what initdb makes, which takes longer than all else. */
+/** A folder for what initdb makes, once for several specs: it takes longer than all else. */
 let made: string;
 beforeAll(() => {
   made = mkdtempSync(join(tmpdir(), 'atoll-initdb-'));
