@@ -2,28 +2,42 @@ import { existsSync, statSync } from 'node:fs';
 
 /** Spec files that take more than some 8 s, of which they wait for the most part, without `.spec.ts`. */
 const long = [
+  'libs/cluster/src/docker/isolation',
   'apps/gpuaas/src/laws/interleavings',
-  'libs/events/src/dead-letter-desk',
+  'apps/gpuaas/src/baremetal/hostile-tenants',
   'apps/gpuaas/src/clusters/cluster-checks',
+  'libs/cluster/src/docker/docker-driver',
+  'apps/gpuaas/src/baremetal/real-host',
+  'libs/state-machine/src/worker-processes',
+  'apps/gpuaas/src/baremetal/host-drivers',
   'libs/events/src/crashes',
   'libs/cluster/src/simulated/simulated-contract',
-  'libs/state-machine/src/worker-processes',
-  'apps/pods/src/vms/vm',
-  'apps/pods/src/pods/pod',
+  'libs/events/src/dead-letter-desk',
   'libs/rpc/src/secret-check',
+  'libs/events/src/delivery',
   'libs/events/src/exactly-once',
-  'libs/events/src/stream-limit',
   'libs/events/src/missing-events',
-  'apps/gpuaas/src/baremetal/interleavings',
-  'libs/database/src/outages',
-  'apps/gateway/src/authentication/invented-keys',
-  'apps/gateway/src/requests/fair-rpc',
   'libs/events/src/jetstream-courier',
+  'libs/events/src/stream-limit',
+  'apps/gpuaas/src/baremetal/interleavings',
+  'apps/teams/src/mail/mail',
+  'apps/gpuaas/src/baremetal/provisioning',
+  'apps/gpuaas/src/baremetal/silent-hosts',
+  'apps/pods/src/vms/vm',
+  'libs/database/src/outages',
+  'apps/pods/src/pods/run-collector',
+  'apps/gateway/src/requests/fair-rpc',
 ];
 
 const root = new URL('../../../', import.meta.url).pathname;
 const gone = long.filter((name) => !existsSync(`${root}${name}.spec.ts`));
 if (gone.length > 0) throw new Error(`No such spec file any more: ${gone.join(', ')}`);
+
+interface Shard {
+  /** From 1. */
+  readonly shardIndex: number;
+  readonly shardCount: number;
+}
 
 /**
  * Runs long spec files early, so that none of them is left alone at the end, in turn with the largest of the others,
@@ -40,6 +54,11 @@ class Sequencer {
       .toSorted((one, other) => other.size - one.size || (one.test.path < other.test.path ? -1 : 1))
       .map(({ test }) => test);
     return [...first.flatMap((test, at) => [test, ...rest.slice(at, at + 1)]), ...rest.slice(first.length)];
+  }
+
+  /** For `--shard`: parts of one run on several machines, each with as many long files as the others. */
+  shard<T extends { readonly path: string }>(tests: readonly T[], { shardIndex, shardCount }: Shard): T[] {
+    return this.sort(tests).filter((_, at) => at % shardCount === shardIndex - 1);
   }
 
   cacheResults(): void {}
