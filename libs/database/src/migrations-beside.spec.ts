@@ -155,7 +155,9 @@ describe('migrations of a release, beside replicas of the one before', () => {
       const starting = openDataSource(
         bankOptions(database.url, { migrations: [...before, migration], timeouts, stopping: stopping.signal }),
       ).catch((error: unknown) => error);
-      const isWaiting = async () => (await dump.query('SELECT FROM pg_locks WHERE NOT granted')).rowCount !== 0;
+      // Other specs have sessions that wait too, in databases of their own.
+      const waits = `SELECT FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE NOT granted AND datname = current_database()`;
+      const isWaiting = async () => (await dump.query(waits)).rowCount !== 0;
       await until(isWaiting);
       stopping.abort();
       expect(await starting).toBe(stopping.signal.reason);
@@ -175,9 +177,10 @@ describe('migrations of a release, beside replicas of the one before', () => {
     const dump = await startDump();
     const crashing = start([...before, IndexAccounts1790000000002]).catch(String);
     await until(async () => (await indexesOf(old)).some(({ isValid }) => !isValid));
-    await old.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE $1', [
-      `${statement} INDEX CONCURRENTLY%`,
-    ]);
+    await old.query(
+      'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE $1 AND datname = current_database()',
+      [`${statement} INDEX CONCURRENTLY%`],
+    );
     expect(await crashing).toMatch(/terminat/);
     expect(await indexesOf(old)).toEqual([
       { name: 'account_balance', isValid: statement === 'CREATE' },

@@ -3,7 +3,7 @@ import { timeoutFactor } from '@atoll/testing';
 import { openBank, type Bank } from './account-fixture.js';
 import type { DatabaseOptions } from './data-source.js';
 import { QueueTime } from './queue-time.js';
-import { inBackground } from './split-pool.js';
+import { inBackground, SplitPool } from './split-pool.js';
 import { Statements } from './statements.js';
 import { Transactions } from './transactions.js';
 
@@ -108,4 +108,11 @@ describe('background work', () => {
     await letGo();
     expect(await inBackground(one)).toEqual(found);
   });
+});
+
+it('a connection that comes after the end of the pool is given to nobody, so that the end does not wait for it', async () => {
+  const pool = new SplitPool({ connectionString: bank.database.url, max: 2 });
+  const late = expect(pool.connect()).rejects.toThrow('Cannot use a pool after calling end on the pool');
+  await pool.end();
+  await late;
 });

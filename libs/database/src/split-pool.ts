@@ -48,9 +48,12 @@ export class SplitPool extends pg.Pool {
     const { turns } = this;
     const queued = background.getStore();
     const end = queued?.begin();
-    const given: Given = (...args) => {
+    const given: Given = (error, client, release) => {
       end?.();
-      callback(...args);
+      if (!client || !this.ending) return callback(error, client, release);
+      // It comes after the end of the pool, which waits for it. Who asked may be gone, and never give it back.
+      release(true);
+      callback(new Error('Cannot use a pool after calling end on the pool'), undefined, () => undefined);
     };
     if (turns && queued) turns.take(queued.owner ?? queued, given);
     else (super.connect.bind(this) as Connect)(given);
