@@ -28,13 +28,13 @@ const courierPauseMs = 1_000;
 /** Partitions are made two days ahead. */
 const renewEveryMs = 3_600_000;
 const reconnect: BackOff = { firstMs: 100, maxMs: 2_000 };
+const unpublishable: BackOff = { firstMs: 1_000, maxMs: 60_000 };
 /**
  * An event that is due after so many milliseconds is looked for a little later: a timer may come a millisecond early,
  * and this process's time may pass a thousandth faster than the database's. A look that is too early finds nothing, and
  * the next one is seconds away.
  */
 const lateByMs = (afterMs: number): number => 5 + afterMs / 1_000;
-const unpublishable: BackOff = { firstMs: 1_000, maxMs: 60_000 };
 /** How long a stop waits for events in progress. Unfinished ones are delivered again. */
 const stopPatienceMs = 10_000;
 

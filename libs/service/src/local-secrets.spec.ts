@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Sealer } from '@atoll/seal';
@@ -28,8 +28,22 @@ describe('the secrets of one machine', () => {
     expect(statSync(join(folder, 'secrets.json')).mode & 0o777).toBe(0o600);
   });
 
-  it('are never made anew over a damaged file: that would void every key', () => {
-    writeFileSync(join(folder, 'secrets.json'), '{}');
-    expect(() => loadLocalSecrets(folder)).toThrow(/restore it from a backup/);
+  it.each(['{}', '', '{"busSecret":', 'null', '[]'])(
+    'are never made anew over a damaged file: that would void every key (%j)',
+    (text) => {
+      writeFileSync(join(folder, 'secrets.json'), text);
+      expect(() => loadLocalSecrets(folder)).toThrow(
+        /secrets\.json does not hold the secrets .* restore it from a backup/,
+      );
+      expect(readFileSync(join(folder, 'secrets.json'), 'utf8')).toBe(text);
+    },
+  );
+
+  it('are made beside what a process left that ended while it made them', () => {
+    // As one that ended while it wrote.
+    writeFileSync(join(folder, 'secrets.json.1'), '{"busSec');
+    const made = loadLocalSecrets(folder);
+    expect(loadLocalSecrets(folder)).toEqual(made);
+    expect(readdirSync(folder)).toEqual(['secrets.json', 'secrets.json.1']);
   });
 });

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Sealer } from '@atoll/seal';
 
@@ -29,19 +29,40 @@ export function newLocalSecrets(): LocalSecrets {
 export function loadLocalSecrets(dataDir: string): LocalSecrets {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const path = join(dataDir, 'secrets.json');
-  const fresh = newLocalSecrets();
-  try {
-    writeFileSync(path, JSON.stringify(fresh), { mode: 0o600, flag: 'wx' });
-    return fresh;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-  }
-  const { busSecret, keyPepper, sealKeys } = JSON.parse(readFileSync(path, 'utf8')) as Partial<LocalSecrets>;
+  if (!existsSync(path)) make(path, newLocalSecrets());
+  const { busSecret, keyPepper, sealKeys } = read(path) ?? {};
   if (!busSecret || !keyPepper)
     throw new Error(`${path} does not hold the secrets of this data folder; restore it from a backup.`);
   if (sealKeys) return { busSecret, keyPepper, sealKeys };
-  const completed: LocalSecrets = { busSecret, keyPepper, sealKeys: fresh.sealKeys };
-  writeFileSync(`${path}.new`, JSON.stringify(completed), { mode: 0o600 });
+  const completed: LocalSecrets = { busSecret, keyPepper, sealKeys: Sealer.createKeys() };
+  write(`${path}.new`, completed);
   renameSync(`${path}.new`, path);
   return completed;
+}
+
+/** Whole or not at all, whenever the power goes. Where another process was quicker, its file stays. */
+function make(path: string, secrets: LocalSecrets): void {
+  const draft = `${path}.${process.pid}`;
+  write(draft, secrets);
+  try {
+    linkSync(draft, path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  } finally {
+    rmSync(draft);
+  }
+}
+
+function write(path: string, secrets: LocalSecrets): void {
+  writeFileSync(path, JSON.stringify(secrets), { mode: 0o600, flush: true });
+}
+
+/** Undefined where the file holds no JSON object, as where it was cut off. */
+function read(path: string): Partial<LocalSecrets> | undefined {
+  const text = readFileSync(path, 'utf8');
+  try {
+    return (JSON.parse(text) as Partial<LocalSecrets> | null) ?? undefined;
+  } catch {
+    return undefined;
+  }
 }

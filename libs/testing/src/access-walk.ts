@@ -70,6 +70,7 @@ export function describeAccess<Place>({ place, call, operations, suspension }: A
   const expected = (outcome: (need: Need) => string) =>
     Object.fromEntries(rules.map(([name, [need]]) => [name, outcome(need)]));
   const placeToRead = once(place);
+
   async function walk(
     callerIn: (teamId: string) => Partial<UserCaller>,
     make = placeToRead,
@@ -101,7 +102,11 @@ export function describeAccess<Place>({ place, call, operations, suspension }: A
         if (need === 'operate') return 'forbidden';
         return need === 'readTeam' || suspension.permits.includes(name) ? 'done' : 'team_suspended';
       };
-      const suspended = () => place().then(async (here) => (await suspension.begin(here), here));
+      const suspended = async () => {
+        const here = await place();
+        await suspension.begin(here);
+        return here;
+      };
       const found = await walk((teamId) => callerBy('key', teamId, 'team_owner'), suspended);
       expect(found).toEqual(Object.fromEntries(rules.map(([name, [need]]) => [name, outcomeOfRule(name, need)])));
     });
