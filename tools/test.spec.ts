@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { failedSpecs, skippedGroups, tallyOf, type JestReport } from './test.js';
+import { failedChecks, failedSpecs, skippedGroups, tallyOf, type JestReport } from './test.js';
 
 const report = (counts: Partial<JestReport>): JestReport => ({
   success: true,
@@ -66,5 +66,10 @@ describe('the tally of a run', () => {
       'FAILED: pods.spec.ts: pods › shells › law 2',
       'FAILED: vms.spec.ts',
     ]);
+  });
+
+  it('names each check that failed, without what it printed', () => {
+    const found = ['✓ types (3.0 s)', '✗ format (1.2 s): oxfmt --check .\n    a.ts\n    ✗ b.ts', '✓ services (0.4 s)'];
+    expect(failedChecks(found)).toEqual(['FAILED: format (1.2 s): oxfmt --check .']);
   });
 });

@@ -60,6 +60,11 @@ export function failedSpecs({ testResults }: JestReport): string[] {
   });
 }
 
+/** A line a check that failed, without what it printed. */
+export function failedChecks(found: readonly string[]): string[] {
+  return found.flatMap((line) => (line.startsWith('✗ ') ? [`FAILED: ${line.slice(2).split('\n', 1)[0]}`] : []));
+}
+
 /** Undefined where Jest ended before it wrote one. */
 function readReport(file: string): JestReport | undefined {
   try {
@@ -78,9 +83,11 @@ async function jest(start: (options: string[]) => Promise<Outcome>): Promise<Tal
   if (report) {
     notRun.push(...skippedGroups(report));
     failures.push(...failedSpecs(report));
-  }
+  } else failures.push('FAILED: Jest left no report.');
   rmSync(folder, { recursive: true });
-  return ok || tally.failed ? tally : { ...tally, failed: 1 };
+  if (ok || tally.failed) return tally;
+  failures.push('FAILED: Jest, after specs that passed: what it printed says why.');
+  return { ...tally, failed: 1 };
 }
 
 const notRun: string[] = [];
@@ -92,6 +99,7 @@ const cannotRun = 77;
 async function schemathesis(): Promise<Tally> {
   const { ok, code } = await run('node dist/tools/schemathesis/main.js');
   if (code === cannotRun) notRun.push('Schemathesis was not run: it needs python3 with venv, and PyPI.');
+  if (!ok && code !== cannotRun) failures.push('FAILED: Schemathesis');
   return { passed: ok ? 1 : 0, failed: ok || code === cannotRun ? 0 : 1, skipped: code === cannotRun ? 1 : 0 };
 }
 
@@ -102,6 +110,7 @@ async function schemathesis(): Promise<Tally> {
 async function* everything(): AsyncGenerator<Tally> {
   for (const preparation of ['npm run --silent build', 'node dist/tools/nats-server.js']) {
     if ((await run(preparation)).ok) continue;
+    failures.push(`FAILED: ${preparation}`);
     yield { passed: 0, failed: 1, skipped: 0 };
     return;
   }
@@ -116,6 +125,7 @@ async function* everything(): AsyncGenerator<Tally> {
     }
   }
   const checked = await checking;
+  failures.push(...failedChecks(found));
   console.log(['\n== checks', ...found].join('\n'));
   yield checked;
   console.log('\n== schemathesis');

@@ -56,6 +56,12 @@ async function outcomeOf(call: Promise<unknown>): Promise<string> {
   return unfulfilled.has(code) ? 'done' : code;
 }
 
+/** What the owner of a suspended team is told. */
+function whileSuspended(need: Need, isPermitted: boolean): string {
+  if (need === 'operate') return 'forbidden';
+  return need === 'readTeam' || isPermitted ? 'done' : 'team_suspended';
+}
+
 /** One place for all who may only read, made when the first of them asks: nothing is done to it. */
 function once<T>(make: () => Promise<T>): () => Promise<T> {
   let made: Promise<T> | undefined;
@@ -67,8 +73,8 @@ export function describeAccess<Place>({ place, call, operations, suspension }: A
   // The globals of Jest: tools import this library outside of it.
   const { describe, expect, it } = globalThis as unknown as Pick<typeof Jest, 'describe' | 'expect' | 'it'>;
   const rules = Object.entries(operations);
-  const expected = (outcome: (need: Need) => string) =>
-    Object.fromEntries(rules.map(([name, [need]]) => [name, outcome(need)]));
+  const expected = (outcome: (need: Need, name: string) => string) =>
+    Object.fromEntries(rules.map(([name, [need]]) => [name, outcome(need, name)]));
   const placeToRead = once(place);
 
   async function walk(
@@ -98,17 +104,13 @@ export function describeAccess<Place>({ place, call, operations, suspension }: A
 
   if (suspension) {
     it('a suspended team reads, stops and gives back, and does nothing else', async () => {
-      const outcomeOfRule = (name: string, need: Need): string => {
-        if (need === 'operate') return 'forbidden';
-        return need === 'readTeam' || suspension.permits.includes(name) ? 'done' : 'team_suspended';
-      };
       const suspended = async () => {
         const here = await place();
         await suspension.begin(here);
         return here;
       };
       const found = await walk((teamId) => callerBy('key', teamId, 'team_owner'), suspended);
-      expect(found).toEqual(Object.fromEntries(rules.map(([name, [need]]) => [name, outcomeOfRule(name, need)])));
+      expect(found).toEqual(expected((need, name) => whileSuspended(need, suspension.permits.includes(name))));
     });
   }
 
