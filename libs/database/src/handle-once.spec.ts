@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { randomBytes } from 'node:crypto';
 import { array, assert, asyncProperty, boolean, constantFrom, record } from 'fast-check';
 import { AppError } from '@atoll/errors';
-import { runs, statementsOf } from '@atoll/testing';
+import { runs, statementsOf, untilLockWaits } from '@atoll/testing';
 import type { DataSource } from 'typeorm';
 import { Account, bankOptions, openBank, type Bank } from './account-fixture.js';
 import { ExpiredRows } from './expired-rows.js';
@@ -71,8 +71,7 @@ describe('a call of which copies reach two replicas', () => {
     await begun.opened;
     let copyRan = false;
     const copy = handleOnce(call, () => other.run(async () => (copyRan = true)));
-    const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'transactionid' AND query LIKE '%call_nonce%'`;
-    while ((await bank.dataSource.query<object[]>(waiting)).length === 0);
+    await untilLockWaits(bank.dataSource, { text: 'call_nonce' });
     finish.open();
     expect([await first, await copy, copyRan]).toEqual(['first', undefined, false]);
     expect(await accounts()).toBe(1);

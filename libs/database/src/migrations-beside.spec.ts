@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
-import { createDatabase, type TestDatabase } from '@atoll/testing';
+import { createDatabase, lockWaits, type TestDatabase, untilLockWaits } from '@atoll/testing';
 import pg from 'pg';
 import type { DataSource, MigrationInterface, QueryRunner } from 'typeorm';
 import { bankOptions, CreateAccounts1790000000000 } from './account-fixture.js';
@@ -149,19 +149,16 @@ describe('migrations of a release, beside replicas of the one before', () => {
   ])(
     'stop at once when they are told to while they wait %s, and leave no session that waits',
     async (_what, migration) => {
-      const dump = await startDump();
+      await startDump();
       const stopping = new AbortController();
       const timeouts = { lockMs: 1_000_000 };
       const starting = openDataSource(
         bankOptions(database.url, { migrations: [...before, migration], timeouts, stopping: stopping.signal }),
       ).catch((error: unknown) => error);
-      // Other specs have sessions that wait too, in databases of their own.
-      const waits = `SELECT FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE NOT granted AND datname = current_database()`;
-      const isWaiting = async () => (await dump.query(waits)).rowCount !== 0;
-      await until(isWaiting);
+      await untilLockWaits(old);
       stopping.abort();
       expect(await starting).toBe(stopping.signal.reason);
-      await until(async () => !(await isWaiting()));
+      await until(async () => (await lockWaits(old)).length === 0);
     },
   );
 

@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { randomBytes } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
 import { AppError } from '@atoll/errors';
-import { deadlocksOf, runs } from '@atoll/testing';
+import { deadlocksOf, runs, untilLockWaits } from '@atoll/testing';
 import { Account, openBank, type Bank } from './account-fixture.js';
 import { callInHand, handleOnce, type CallInHand } from './handle-once.js';
 import { Transactions } from './transactions.js';
@@ -115,8 +114,7 @@ it('batches with copies of the same calls, in whatever order, never end in a dea
   const deadlocks = await deadlocksOf(async () => {
     const both = Promise.all([batch(first, second, third), batch(third, second, first)]);
     // Both wait: for the second nonce, or for the batch that waits for it.
-    const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'INSERT INTO%call_nonce%'`;
-    while ((await bank.dataSource.query<object[]>(waiting)).length < 2) await delay(2);
+    await untilLockWaits(bank.dataSource, { text: 'call_nonce', count: 2 });
     await blocker.rollbackTransaction();
     const answers = (await both).flat();
     expect(answers.filter((answer) => answer instanceof Error)).toHaveLength(3);

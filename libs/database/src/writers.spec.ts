@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { CallContext, UserCaller } from '@atoll/contracts';
-import { errorOf, timeoutFactor } from '@atoll/testing';
+import { errorOf, lockWaits, timeoutFactor, untilLockWaits } from '@atoll/testing';
 import type { EntityManager } from 'typeorm';
 import { Account, bankOptions, openBank, type Bank } from './account-fixture.js';
 import { poolOf } from './data-source.js';
@@ -37,15 +37,6 @@ const context = (more: Partial<CallContext> = {}): CallContext => ({
 const withKey = (key: string) => context({ idempotency: { scope: 'ada POST /account', key, fingerprint: 'body' } });
 
 const open = (name: string) => (manager: EntityManager) => manager.insert(Account, { name, balanceInCents: 0 });
-const waitingForLocks = async () => {
-  const [{ count } = { count: 0 }] = await bank.dataSource.query<{ count: number }[]>(
-    `SELECT count(*)::int AS count FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-  );
-  return count;
-};
-const until = async (holds: () => Promise<boolean>): Promise<void> => {
-  while (!(await holds())) await new Promise((resolve) => setImmediate(resolve));
-};
 
 /** A writer of the lane that has its turn until `finish` is called. */
 function onTurn(lane: string): { first: Promise<void>; finish: () => void } {
@@ -66,10 +57,10 @@ describe('the writers of one lane', () => {
       });
     const names = Array.from({ length: 20 }, (_, at) => `boat ${at}`);
     const written = names.map(write);
-    await until(async () => (await waitingForLocks()) > 0);
+    await untilLockWaits(bank.dataSource);
     for (let round = 0; round < 3; round += 1) {
       await writers.run('dock', context(), open(`other ${round}`));
-      expect(await waitingForLocks()).toBe(1);
+      expect(await lockWaits(bank.dataSource)).toHaveLength(1);
       expect(poolOf(bank.dataSource).waitingCount).toBe(0);
     }
     await frozen.rollbackTransaction();

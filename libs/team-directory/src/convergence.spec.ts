@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type TeamChanged, type TeamStanding, type TeamUpdate } from '@atoll/contracts/teams';
 import { newId, Transactions } from '@atoll/database';
-import { runs } from '@atoll/testing';
+import { runs, untilLockWaits } from '@atoll/testing';
 import fc from 'fast-check';
 import { applyUpdate, updateOf } from './apply-update.js';
 import { DirectoryFixture } from './directory-fixture.js';
@@ -190,13 +190,10 @@ describe('the projection of a team', () => {
     const [team_id, id] = [newId(), newId()];
     await apply({ ...base(team_id), revision: 1 });
     let late: Promise<void> = Promise.resolve();
-    let isDone = false;
     await transactions.run(async (manager) => {
       await applyUpdate(manager, { ...base(team_id), revision: 3, is_complete: true });
-      late = apply({ ...base(team_id), revision: 2, workspaces: [described(id)] }).finally(() => (isDone = true));
-      const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-      while (!isDone && (await fixture.query(waiting)).length === 0)
-        await new Promise((resolve) => setImmediate(resolve));
+      late = apply({ ...base(team_id), revision: 2, workspaces: [described(id)] });
+      await untilLockWaits(fixture, { unless: late });
     });
     await late;
     expect(await isDeleted(id)).toBe(true);

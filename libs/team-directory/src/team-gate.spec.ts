@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { setTimeout as delay } from 'node:timers/promises';
 import {
   deletionCalledOff,
   teamChanged,
@@ -8,7 +7,7 @@ import {
   type TeamChanged,
 } from '@atoll/contracts/teams';
 import { newId, Transactions } from '@atoll/database';
-import { aTeam, contextOf, memberOf, operator } from '@atoll/testing';
+import { aTeam, contextOf, memberOf, operator, untilLockWaits } from '@atoll/testing';
 import type { EntityManager } from 'typeorm';
 import { DirectoryFixture, errorOf } from './directory-fixture.js';
 import { TeamGate } from './team-gate.js';
@@ -80,11 +79,6 @@ const beginToTake = () =>
     (manager) => gate.holdOpen(manager, member(), team.team_id, first),
     (manager) => manager.query('INSERT INTO thing VALUES ($1, $2)', [team.team_id, first]),
   );
-/** Until somebody waits for the lock of a team. */
-async function untilOneWaits(): Promise<void> {
-  const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND wait_event = 'advisory'`;
-  while ((await fixture.query(waiting)).length === 0) await delay(5);
-}
 const answered = (holds: string | null, remaining: object[]) => [
   expect.objectContaining({ team_id: team.team_id, holder: 'reader', holds, remaining }),
 ];
@@ -113,7 +107,7 @@ describe('a team may have more', () => {
   it('not within a transaction either that begins after a suspension is known here, which waits for those that have begun', async () => {
     const taking = await beginToTake();
     const suspending = change({ is_suspended: true });
-    await untilOneWaits();
+    await untilLockWaits(fixture, { text: 'advisory' });
     const late = codeOf(take());
     await Promise.all([taking.end(), suspending]);
     expect([await late, await codeOf(take(second))]).toEqual(['team_suspended', 'team_suspended']);
@@ -217,7 +211,7 @@ describe('a service that is asked what a team holds', () => {
     const taking = await beginToTake();
     const asking = requested();
     // For the answer.
-    await untilOneWaits();
+    await untilLockWaits(fixture, { text: 'advisory' });
     await taking.end();
     expect(await answerTo(await asking)).toEqual(answered('1 thing', [{ kind: 'thing', count: 1 }]));
   });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { billingReports } from '@atoll/contracts/billing';
 import { Rpc, type JsonText } from '@atoll/rpc';
-import { contextOf, errorOf, memberOf, timeoutFactor } from '@atoll/testing';
+import { contextOf, errorOf, memberOf, timeoutFactor, untilLockWaits } from '@atoll/testing';
 import { DataSource } from 'typeorm';
 import { BillingFixture } from '../billing-fixture.js';
 import { itemsPerSlice, Turns } from '@atoll/waiting';
@@ -101,8 +101,8 @@ describe('reports beyond the bounds', () => {
     await locking.query('LOCK TABLE segment IN ACCESS EXCLUSIVE MODE');
     const refused = errorOf(other.report({ from: '2024-01-01', to: '2024-01-02' }));
     // What PostgreSQL does itself after the timeout.
-    const cancel = `SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`;
-    while ((await billing.query(cancel)).length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+    const [pid] = await untilLockWaits(billing);
+    await billing.query('SELECT pg_cancel_backend($1)', [pid]);
     const { code, message, details } = await refused;
     await locking.rollbackTransaction();
     await locking.release();

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { setTimeout as delay } from 'node:timers/promises';
-import { runs } from '@atoll/testing';
+import { runs, untilLockWaits } from '@atoll/testing';
 import fc from 'fast-check';
 import { DataSource } from 'typeorm';
 import { GpuaasFixture } from '../gpuaas-fixture.js';
@@ -100,7 +99,7 @@ describe('leases written by hand', () => {
         await first.startTransaction();
         await first.query(insertion, valuesOf({ gpu: 0, ...contended }));
         const second = isWritten(write({ gpu: 0, ...contended }));
-        await waiting();
+        await untilLockWaits(fixture);
         await first.commitTransaction();
         expect(await second).toBe(false);
       } finally {
@@ -139,9 +138,3 @@ describe('a GPU', () => {
     expect(await moves('turns_used = 0')).toBe(true);
   });
 });
-
-/** Somebody waits for a lock of this database. */
-async function waiting(): Promise<void> {
-  const sql = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-  while ((await fixture.query(sql)).length === 0) await delay(10);
-}

@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { untilLockWaits } from '@atoll/testing';
 import { DataSource } from 'typeorm';
 import type { GpuaasFixture } from '../gpuaas-fixture.js';
 
@@ -13,23 +13,16 @@ export async function betweenLookAndWriting(
 ) {
   const holder = fixture.get(DataSource).createQueryRunner();
   await holder.connect();
-  const working = { isOver: false, end: Promise.resolve() };
+  let working: Promise<unknown> = Promise.resolve();
   try {
     await holder.startTransaction();
     await holder.query('SELECT FROM gpu ORDER BY gpu_id FOR NO KEY UPDATE');
-    working.end = work()
-      .then(() => undefined)
-      .finally(() => (working.isOver = true));
-    while (!working.isOver && !(await isWaitedFor(fixture))) await delay(10);
+    working = work();
+    await untilLockWaits(fixture, { unless: working });
     await meanwhile();
   } finally {
     if (holder.isTransactionActive) await holder.commitTransaction();
     await holder.release();
   }
-  await working.end;
-}
-
-async function isWaitedFor(fixture: GpuaasFixture): Promise<boolean> {
-  const sql = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-  return (await fixture.query(sql)).length > 0;
+  await working;
 }

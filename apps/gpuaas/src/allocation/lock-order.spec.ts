@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { DataSource } from 'typeorm';
 import { subscriptions, type Pool } from '@atoll/contracts/gpuaas';
 import { takeTurn } from '@atoll/database';
+import { untilLockWaits } from '@atoll/testing';
 import { SubscriptionResizing } from '../subscriptions/subscription-resizing.js';
 import { behindLock } from '../workloads/shared-starting-fixture.js';
 import { GpuaasFixture, type Inventory, type ToldTeam } from '../gpuaas-fixture.js';
@@ -20,12 +21,6 @@ type TwoGpus = Pool & Inventory;
 const twoGpus = (): Promise<TwoGpus> => fixture.pool({ mechanism: 'mps', replicas: 2 }, { count: 2 });
 const subscribe = (pool: TwoGpus) => fixture.subscribe(team, { pool_id: pool.pool_id, vgpus: 4 });
 
-/** Somebody waits for a lock of this database, of rows of this table where one is named. */
-async function waiting(table = ''): Promise<void> {
-  const sql = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%' || $1 || '%'`;
-  while ((await fixture.query(sql, [table])).length === 0) await delay(10);
-}
-
 /**
  * Has something done while the GPU with the smaller id is locked, and tells whether the other one is locked meanwhile.
  */
@@ -37,7 +32,7 @@ async function locksTheOther({ gpu_ids }: TwoGpus, work: () => Promise<unknown>)
     await first.startTransaction();
     await first.query('SELECT FROM gpu WHERE gpu_id = $1 FOR UPDATE', [smaller]);
     const working = work();
-    await waiting('FROM gpu ');
+    await untilLockWaits(fixture, { text: 'FROM gpu ' });
     const free = await fixture.query('SELECT FROM gpu WHERE gpu_id = $1 FOR UPDATE SKIP LOCKED', [larger]);
     await first.commitTransaction();
     await working;
@@ -76,7 +71,7 @@ describe('GPUs are locked in the order of their ids', () => {
     await holder.startTransaction();
     await holder.query('SELECT FROM subscription WHERE subscription_id = $1 FOR UPDATE', [first.subscription_id]);
     const all = [resize(first, 1)];
-    await waiting();
+    await untilLockWaits(fixture);
     all.push(resize(shrinking, 2), resize(growing, 2));
     while (asked.mock.calls.length < all.length) await delay(5);
     const shared = async () => {
@@ -158,7 +153,7 @@ describe('a team is locked before what it holds', () => {
       await ending.startTransaction();
       await takeTurn(ending.manager, `team ${team.team_id}`);
       const giving = give(subscription_id);
-      await waiting();
+      await untilLockWaits(fixture);
       const free = await ending.query('SELECT FROM subscription WHERE subscription_id = $1 FOR UPDATE SKIP LOCKED', [
         subscription_id,
       ]);

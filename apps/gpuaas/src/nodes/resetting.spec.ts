@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { setTimeout as delay } from 'node:timers/promises';
 import { nodes } from '@atoll/contracts/gpuaas';
 import { Transactions } from '@atoll/database';
+import { untilLockWaits } from '@atoll/testing';
 import { errorOf, GpuaasFixture } from '../gpuaas-fixture.js';
 
 let fixture: GpuaasFixture;
@@ -9,13 +9,6 @@ beforeAll(async () => {
   fixture = await GpuaasFixture.start();
 });
 afterAll(() => fixture.stop());
-
-const waitsForALock = async () =>
-  (
-    await fixture.query(
-      `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%FROM gpu%'`,
-    )
-  ).length > 0;
 
 it('a reset waits for who takes a slice of the node in the same moment, and is refused for it', async () => {
   const team = await fixture.team();
@@ -33,7 +26,7 @@ it('a reset waits for who takes a slice of the node in the same moment, and is r
       [gpuId, subscription.subscription_id, subscription.profile],
     );
     const asked = errorOf(fixture.call(nodes.reset, { node_id: pool.node_id }));
-    while (!(await Promise.race([waitsForALock(), asked.then(() => true)]))) await delay(25);
+    await untilLockWaits(fixture, { text: 'FROM gpu', unless: asked });
     return { asked };
   });
   expect(await reset.asked).toMatchObject({

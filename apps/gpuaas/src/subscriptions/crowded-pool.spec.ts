@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { subscriptions } from '@atoll/contracts/gpuaas';
+import { lockWaits } from '@atoll/testing';
 import { DataSource } from 'typeorm';
 import { GpuaasFixture } from '../gpuaas-fixture.js';
 
@@ -29,9 +30,7 @@ async function whileLocked<T>(
   const asked = many();
   try {
     expect((await fixture.call(subscriptions.list, { team_id: other.team_id }, other.member)).data).toEqual([]);
-    const waiting = `SELECT count(*)::int AS count FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-    const [row] = await fixture.query<{ count: number }>(waiting);
-    expect(row?.count).toBeLessThanOrEqual(1);
+    expect((await lockWaits(fixture)).length).toBeLessThanOrEqual(1);
   } finally {
     await holder.commitTransaction();
     await holder.release();

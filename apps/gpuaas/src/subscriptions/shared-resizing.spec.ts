@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, it, jest } from '@jest/globals'
 import { subscriptions, type CreatePool, type Pool, type Subscription } from '@atoll/contracts/gpuaas';
 import { Transactions } from '@atoll/database';
 import { isAppError } from '@atoll/errors';
-import { expectErrors, runs } from '@atoll/testing';
+import { expectErrors, runs, untilLockWaits } from '@atoll/testing';
 import fc from 'fast-check';
 import { DataSource } from 'typeorm';
 import { errorOf, GpuaasFixture, type Inventory, type ToldTeam } from '../gpuaas-fixture.js';
@@ -192,9 +192,8 @@ it('where the connection is lost in the middle, all that share the transaction a
     return [...answers];
   });
   await holder.query('LOCK TABLE capacity_change IN EXCLUSIVE MODE');
-  const waiting = `FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'INSERT INTO capacity_change%'`;
-  while ((await fixture.query(`SELECT ${waiting}`)).length === 0) await pause();
-  await fixture.query(`SELECT pg_terminate_backend(pid, 5000) ${waiting}`);
+  const [pid] = await untilLockWaits(fixture, { text: 'INSERT INTO capacity_change' });
+  await fixture.query('SELECT pg_terminate_backend($1, 5000)', [pid]);
   await holder.commitTransaction();
   await holder.release();
   expect(await batches).toEqual([4]);

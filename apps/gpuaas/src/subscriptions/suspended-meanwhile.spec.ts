@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { subscriptions, workloads } from '@atoll/contracts/gpuaas';
-import { Transactions } from '@atoll/database';
 import { codeWhenSuspendedMeanwhile } from '@atoll/testing';
 import { GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
 
@@ -13,8 +12,7 @@ beforeAll(async () => {
 afterAll(() => fixture.stop());
 
 /** What a call is told that was let in before the suspension of its team was known here, and gives after it. */
-const toldAfter = (call: () => Promise<unknown>) =>
-  codeWhenSuspendedMeanwhile(fixture.get(Transactions), team.team_id, call);
+const toldAfter = (call: () => Promise<unknown>) => codeWhenSuspendedMeanwhile(fixture, team.team_id, call);
 
 it('nothing is given to a team whose suspension is heard of while the call waits', async () => {
   const { member } = team;

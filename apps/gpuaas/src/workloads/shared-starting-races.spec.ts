@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { subscriptions } from '@atoll/contracts/gpuaas';
 import { teamChanged } from '@atoll/contracts/teams';
 import { handleOnce } from '@atoll/database';
-import { aTeam, contextOf, memberOf } from '@atoll/testing';
+import { aTeam, contextOf, memberOf, untilLockWaits } from '@atoll/testing';
 import { DataSource, type QueryRunner } from 'typeorm';
 import { GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
 import { behindLock, newPod, startsOn, type Held } from './shared-starting-fixture.js';
@@ -124,8 +124,7 @@ it('a pod that is ended while its start waits with others is stopped; one that a
     answers = [ended, twice, third, twice].map((pod) => toldBy(startPod(all[0]!, { pod })));
     return answers;
   });
-  const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'INSERT INTO pod_end%'`;
-  while ((await fixture.query(waiting)).length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+  await untilLockWaits(fixture, { text: 'INSERT INTO pod_end' });
   await commit();
   expect((await starting).sizes).toEqual([3, 1]);
   expect(await Promise.all(answers)).toEqual(['stopped', 'pending', 'pending', 'pending']);

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, it, jest } from '@jest/globals'
 import { podWorkloads, type PodWorkload, type Workload } from '@atoll/contracts/gpuaas';
 import { isAppError } from '@atoll/errors';
 import { systemContext } from '@atoll/rpc';
-import { expectErrors, runs } from '@atoll/testing';
+import { expectErrors, runs, untilLockWaits } from '@atoll/testing';
 import fc from 'fast-check';
 import { DataSource } from 'typeorm';
 import { GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
@@ -156,10 +156,8 @@ it('where the connection is lost in the middle, all that share the transaction a
   // What comes late: rows and leases have been written by then.
   const batches = behind(plug, () => (answers = all.map((one, at) => code(at % 2 === 0 ? start(one) : startPod(one)))));
   await holder.query('LOCK TABLE capacity_change IN EXCLUSIVE MODE');
-  const waiting = `FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'INSERT INTO capacity_change%'`;
-  while ((await fixture.query(`SELECT ${waiting}`)).length === 0)
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  await fixture.query(`SELECT pg_terminate_backend(pid, 5000) ${waiting}`);
+  const [pid] = await untilLockWaits(fixture, { text: 'INSERT INTO capacity_change' });
+  await fixture.query('SELECT pg_terminate_backend($1, 5000)', [pid]);
   await holder.commitTransaction();
   await holder.release();
   await batches;

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { pods } from '@atoll/contracts/pods';
 import type { AppError } from '@atoll/errors';
+import { untilLockWaits } from '@atoll/testing';
 import { DataSource } from 'typeorm';
 import { errorOf, PodsFixture, type ToldTeam } from '../pods-fixture.js';
 import { PodLimitsService } from '../limits/pod-limits.service.js';
@@ -82,7 +83,6 @@ it('is counted after what another replica has under way at the same time', async
   const found = subscription(2);
   const { subscription_id } = found;
   const { pod_id } = await fixture.create(team, { subscription_id });
-  let isAnswered = false;
   let answer: Promise<AppError> | undefined;
   await fixture.get(DataSource).transaction(async (manager) => {
     await requireRoom(manager, found, 1);
@@ -91,10 +91,8 @@ it('is counted after what another replica has under way at the same time', async
        FROM pod WHERE pod_id = $1`,
       [pod_id],
     );
-    answer = errorOf(fixture.create(team, { subscription_id }).finally(() => (isAnswered = true)));
-    const waits = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-    while (!isAnswered && (await manager.query<object[]>(waits)).length === 0)
-      await new Promise((resolve) => setTimeout(resolve, 10));
+    answer = errorOf(fixture.create(team, { subscription_id }));
+    await untilLockWaits(fixture, { unless: answer });
   });
   expect(await answer).toMatchObject(refusal(2, 2));
 });

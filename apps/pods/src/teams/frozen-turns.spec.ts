@@ -3,6 +3,7 @@ import type { UserCaller } from '@atoll/contracts';
 import { sshKeys, vms } from '@atoll/contracts/pods';
 import { newId, takeTurn } from '@atoll/database';
 import { generateKeyPair } from '@atoll/ssh';
+import { lockWaits, untilLockWaits } from '@atoll/testing';
 import { DataSource } from 'typeorm';
 import { PodsFixture, type ToldTeam } from '../pods-fixture.js';
 
@@ -24,11 +25,6 @@ async function freezeWith(turn: string): Promise<{ thaw: () => Promise<void> }> 
     await runner.release();
   };
   return { thaw };
-}
-
-async function waitingForTurns(): Promise<number> {
-  const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'advisory'`;
-  return (await fixture.query(waiting)).length;
 }
 
 const addKey = (userId: string) => {
@@ -59,12 +55,10 @@ describe('a replica that freezes in the middle of creating', () => {
       const [busy, busyUser] = [await fixture.team(), newId()];
       const { thaw } = await freezeWith(turnOf(busy, busyUser));
       const created = Promise.all(Array.from({ length: 24 }, () => create(busy, busyUser)));
-      const areDone = created.then(() => 24);
-      while ((await Promise.race([waitingForTurns(), areDone])) === 0)
-        await new Promise((resolve) => setTimeout(resolve, 10));
+      await untilLockWaits(fixture, { text: 'advisory', unless: created });
       for (let round = 0; round < 3; round += 1) {
         await create(await fixture.team(), newId());
-        expect(await waitingForTurns()).toBe(1);
+        expect(await lockWaits(fixture, 'advisory')).toHaveLength(1);
       }
       await thaw();
       expect(await created).toHaveLength(24);

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { exposedServices, podBatches, pods, sharedVolumes, vms } from '@atoll/contracts/pods';
-import { Transactions } from '@atoll/database';
 import { codeWhenSuspendedMeanwhile } from '@atoll/testing';
 import { PodsFixture, type ToldTeam } from '../pods-fixture.js';
 
@@ -14,8 +13,7 @@ beforeAll(async () => {
 afterAll(() => fixture.stop());
 
 /** What a call is told that was let in before the suspension of its team was known here, and gives after it. */
-const toldAfter = (call: () => Promise<unknown>) =>
-  codeWhenSuspendedMeanwhile(fixture.get(Transactions), team.team_id, call);
+const toldAfter = (call: () => Promise<unknown>) => codeWhenSuspendedMeanwhile(fixture, team.team_id, call);
 
 it('nothing is given to a team whose suspension is heard of while the call waits', async () => {
   const { member } = team;

@@ -1,15 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { invitations, links, members, sessions, teams, users } from '@atoll/contracts/teams';
 import { isAppError } from '@atoll/errors';
-import { allStatementsDuring, mostRowsRead } from '@atoll/testing';
+import { allStatementsDuring, mostRowsRead, untilLockWaits } from '@atoll/testing';
 import { DataSource } from 'typeorm';
 import { contextOf, gateway, logIn, password, somebody, tokenIn, type Person } from '../sessions/session-fixture.js';
 import { SsoMemberships } from '../sso/sso-memberships.js';
 import type { SsoProviderSettings } from '../sso/sso-file.js';
 import { errorOf, TeamsFixture, type MadeTeam } from '../teams-fixture.js';
-import { countWaiting } from '../teams/held-teams-fixture.js';
 import { mostTeams } from './most-teams.js';
 
 const full = { code: 'conflict', message: 'A user is a member of at most 200 teams. Leave one of them first.' };
@@ -90,7 +88,7 @@ describe('a user who is in as many teams as one may be', () => {
       fixture.ask(invitations.accept, { team_id: first.made.team.id }, context),
       fixture.ask(links.use, { token: tokenIn(second.url), password }, gateway),
     ]);
-    while ((await countWaiting(fixture)) < 4) await delay(10);
+    await untilLockWaits(fixture, { count: 4 });
     await runner.commitTransaction();
     await runner.release();
     const refusals = (await calls).flatMap((call) => (call.status === 'rejected' ? [call.reason as unknown] : []));

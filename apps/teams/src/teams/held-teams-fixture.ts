@@ -1,13 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { untilLockWaits } from '@atoll/testing';
 import { DataSource } from 'typeorm';
 import type { TeamsFixture } from '../teams-fixture.js';
-
-/** Connections to this database whose statement waits for a lock. */
-export async function countWaiting(fixture: TeamsFixture): Promise<number> {
-  return (
-    await fixture.query(`SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
-  ).length;
-}
 
 /** Locks the teams' rows past this service, as another replica that hangs would, until what it returns is called. */
 export async function holdTeams(fixture: TeamsFixture, ...teamIds: string[]): Promise<() => Promise<void>> {
@@ -34,7 +27,7 @@ export async function inLine(
   const outcomes: Promise<PromiseSettledResult<unknown>[]>[] = [];
   for (const call of calls) {
     outcomes.push(Promise.allSettled([call()]));
-    while ((await countWaiting(fixture)) < outcomes.length) await delay(10);
+    await untilLockWaits(fixture, { count: outcomes.length });
   }
   await release();
   return (await Promise.all(outcomes)).flat();

@@ -13,7 +13,7 @@ import {
 } from '@atoll/contracts/teams';
 import { Transactions } from '@atoll/database';
 import { Outbox } from '@atoll/events';
-import { allStatementsDuring, mostRowsRead, timeoutFactor } from '@atoll/testing';
+import { allStatementsDuring, mostRowsRead, timeoutFactor, untilLockWaits } from '@atoll/testing';
 import { errorOf, TeamsFixture, unknownId } from '../teams-fixture.js';
 import { TeamsSettings } from '../teams-settings.js';
 import { TeamDeletionService } from './team-deletion.service.js';
@@ -115,7 +115,6 @@ describe('deleting a team', () => {
       `UPDATE team SET status = 'deleting', deletion_attempt_id = $2, deletion_deadline = now() + interval '1 minute' WHERE id = $1`,
       [team.id, unknownId],
     );
-    const waits = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
     let told: Promise<void> | undefined;
     await fixture.app.get(Transactions, { strict: false }).run(async (manager) => {
       await manager.query('SELECT FROM team WHERE id = $1 FOR NO KEY UPDATE', [team.id]);
@@ -124,7 +123,7 @@ describe('deleting a team', () => {
         { team_id: team.id, attempt_id: unknownId, holder: 'pods', holds: null },
         'pods',
       );
-      await Promise.race([told, until(async () => (await fixture.query(waits)).length > 0)]);
+      await untilLockWaits(fixture, { unless: told });
       await manager.query(
         `UPDATE team SET status = 'active', deletion_attempt_id = NULL, deletion_deadline = NULL WHERE id = $1`,
         [team.id],

@@ -2,9 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { members, teams, workspaces } from '@atoll/contracts/teams';
 import { Writers } from '@atoll/database';
+import { lockWaits, untilLockWaits } from '@atoll/testing';
 import { DataSource } from 'typeorm';
 import { errorOf, TeamsFixture } from '../teams-fixture.js';
-import { countWaiting, holdTeams } from './held-teams-fixture.js';
+import { holdTeams } from './held-teams-fixture.js';
 
 type PoolCounts = Record<'totalCount' | 'idleCount' | 'waitingCount', number>;
 
@@ -17,7 +18,6 @@ beforeAll(async () => {
 afterAll(() => fixture.stop());
 
 const lockTeam = (...teamIds: string[]) => holdTeams(fixture, ...teamIds);
-const waitingForLocks = () => countWaiting(fixture);
 const until = async (holds: () => boolean | Promise<boolean>): Promise<void> => {
   while (!(await holds())) await delay(10);
 };
@@ -28,9 +28,9 @@ describe('the writers of one team', () => {
     const rename = (team_id: string, name: string) => fixture.call(fixture.admin, teams.update, { team_id, name });
     const release = await lockTeam(busy.id);
     const renamed = Array.from({ length: 10 }, (_, at) => rename(busy.id, `name ${at}`));
-    await until(async () => (await waitingForLocks()) > 0);
+    await untilLockWaits(fixture);
     for (let round = 0; round < 2; round += 1) {
-      expect(await waitingForLocks()).toBe(1);
+      expect(await lockWaits(fixture)).toHaveLength(1);
       expect(await rename(other.id, `other ${round}`)).toMatchObject({ name: `other ${round}` });
     }
     await release();
@@ -59,7 +59,7 @@ describe('the writers of one team', () => {
     const release = await lockTeam(team.id);
     const create = () => fixture.call(fixture.admin, workspaces.create, { team_id: team.id, name: 'lab' }, 'one-key');
     const first = create();
-    await until(async () => (await waitingForLocks()) > 0);
+    await untilLockWaits(fixture);
     expect((await errorOf(create())).toWire()).toMatchObject({
       code: 'conflict',
       message: 'A request with this Idempotency-Key is still running.',
