@@ -200,11 +200,14 @@ export class Harbour {
     return this.end();
   }
 
-  /** Its claims outlast a freeze of the machine. A spec about claims that run out by themselves gives it a `keeper`. */
+  /**
+   * Its claims outlast a freeze of the machine, and no beat comes meanwhile. A spec about claims that run out by
+   * themselves, or about beats, gives it a `keeper`.
+   */
   worker(
     options: Partial<WorkerOptions> = {},
     machine = this.machine,
-    keeper = new ClaimKeeper(this.dataSource, 30_000),
+    keeper = new ClaimKeeper(this.dataSource, 3_600_000),
   ): MachineWorker<BerthEntity, BerthState, BerthEvent> {
     return new MachineWorker(
       machine,

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, it, jest } from '@jest/globals';
 import { inBackground, QueueTime } from '@atoll/database';
+import { timeoutFactor } from '@atoll/testing';
 import { eventually, Harbour } from './berth-fixture.js';
 import { Claims } from './claims.js';
 import { Lanes } from './lanes.js';
@@ -46,7 +47,8 @@ it('of 200 steps that need the database so many run at once that they wait for o
     cause: { actor: 'user:1' },
   }));
   await harbour.transactions.run((manager) => harbour.machine.insertAll(manager, all));
-  const worker = harbour.worker();
+  // A step that is cut off goes on to wait for its connection, beside those that begin in its place.
+  const worker = harbour.worker({ stepMs: 3_600_000 });
   worker.start();
   await harbour.eventuallyIn('in_use', 200);
   await worker.stop();
@@ -142,7 +144,7 @@ it('a step that was cut off while it waited for a connection counts as no try, a
     return { event: 'DREDGED' };
   };
   const id = await harbour.ask('Fram', 'a');
-  const done = harbour.worker({ stepMs: 4_000 }).doNext();
+  const done = harbour.worker({ stepMs: 4_000 * timeoutFactor }).doNext();
   await eventually(() => isCutOff);
   await letGo[0]?.();
   await done;
@@ -159,6 +161,6 @@ it('a step that was cut off while its node did not answer counts as a try, howev
     return new Promise(() => undefined);
   };
   const id = await harbour.ask('Fram', 'a');
-  await harbour.worker({ stepMs: 500 }).doNext();
+  await harbour.worker({ stepMs: 500 * timeoutFactor }).doNext();
   expect(await harbour.read(id)).toMatchObject({ state: 'dredging', attempts: 1, lastError: { code: 'timeout' } });
 });
