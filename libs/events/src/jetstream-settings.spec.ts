@@ -25,6 +25,9 @@ afterAll(async () => {
   await database.drop();
 });
 
+/** With what no busy machine outwaits, where a repeated delivery would be one too many. */
+const patient = overJetStreamWith({ ackWaitMs: 600_000 });
+
 async function ready(): Promise<void> {
   for (const service of ['orders', 'mail'] as const) {
     await eventually(() => expect(world.app(service).get(Events).status()).toEqual({ ready: true }));
@@ -55,7 +58,7 @@ describe('the settings of the JetStream courier', () => {
   });
 
   it('repeat the delivery of a process that shows no sign of life, in another process', async () => {
-    await world.start();
+    await world.restartWith(overJetStream);
     await ready();
     await world.startReplica('mail');
     let entered = 0;
@@ -71,7 +74,6 @@ describe('the settings of the JetStream courier', () => {
   });
 
   it('do not repeat the delivery of a process that is still at it, however long that takes', async () => {
-    await world.start();
     // Longer than a busy machine keeps a process from showing a sign of life.
     const ackWaitMs = 1_500 * timeoutFactor;
     await world.restartWith(overJetStreamWith({ ackWaitMs }));
@@ -82,14 +84,13 @@ describe('the settings of the JetStream courier', () => {
     };
     await world.orders.place([1]);
     await world.settled();
-    await world.restartWith(overJetStream);
     expect(deliveries(1)).toBe(1);
     expect(await world.noted('letters')).toEqual([1]);
   });
 
   it('let a failed event wait for its back-off, while others are delivered', async () => {
     world.retries = { firstMs: 600_000, maxMs: 600_000 };
-    await world.start();
+    await world.restartWith(patient);
     await ready();
     world.script = (payload, consumer) => {
       if (consumer === 'letters' && payload.number === 1) throw new Error('not yet');
@@ -105,7 +106,7 @@ describe('the settings of the JetStream courier', () => {
 
   it('deliver a failed event again when its back-off is over', async () => {
     world.retries = { firstMs: 400, maxMs: 400 };
-    await world.start();
+    await world.restartWith(patient);
     await ready();
     let failures = 0;
     world.script = (_payload, consumer) => {
