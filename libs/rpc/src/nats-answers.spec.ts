@@ -68,6 +68,8 @@ describe.each<Length>(['single', 'multi'])('an answer (%s-part) on a NATS where 
   ): Promise<void> {
     const answer = async (request: Msg) =>
       send(request, await choose(await messagesOf({ json: genuine }, makerOf(request)), request));
+    // A request whose caller has given up, and that is still on its way, is none of this one's.
+    await link.flush();
     network.subscribe(specSubject(probe.ask), { max: 1, callback: (_error, request) => void answer(request) });
     await network.flush();
   }

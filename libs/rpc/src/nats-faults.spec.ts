@@ -57,6 +57,8 @@ describe('a call over a NATS where things go wrong', () => {
       const maker = { secret, service: 'probe', request: request.headers?.get('Atoll-Signature') ?? '' };
       for (const { data, marks } of messagesFor(maker)) request.respond(data, { headers: headersOf(marks) });
     };
+    // A request whose caller has given up, and that is still on its way, is none of this one's.
+    await link.flush();
     other.subscribe(specSubject(probe.ask), { max: 1, callback: (_error, request) => respond(request) });
     await other.flush();
   }
