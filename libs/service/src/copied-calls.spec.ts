@@ -144,7 +144,7 @@ describe('a call that somebody copies, on a service of two replicas', () => {
   async function call(operation: typeof ledger.add, text: string): Promise<unknown> {
     const client = await NestFactory.createApplicationContext(transports[2]!.rpc, { abortOnError: false });
     try {
-      return await client.get(Rpc).call(operation, { text }, systemContext('spec'));
+      return await client.get(Rpc).call(operation, { text }, systemContext('spec', { deadlineMs: 60_000 }));
     } catch (error) {
       return error;
     } finally {

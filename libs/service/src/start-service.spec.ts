@@ -143,7 +143,7 @@ describe.each(transports)('a service $name', ({ open }) => {
     withRpc(async (rpc) => {
       await untilReady();
       release = () => undefined;
-      const asked = rpc.call(greeter.greet, { text: 'wait' }, systemContext('spec'));
+      const asked = rpc.call(greeter.greet, { text: 'wait' }, systemContext('spec', { deadlineMs: 60_000 }));
       const idle = release;
       while (release === idle) await new Promise((resolve) => setTimeout(resolve, 5));
       const stopped = service.stop();
