@@ -83,7 +83,7 @@ const indexesOf = (dataSource: DataSource) =>
      WHERE indrelid = 'account'::regclass AND NOT indisprimary ORDER BY 1`,
   );
 const waiting =
-  /^The migration of bank waits for locks, and goes on by itself\. In its way: (pg_dump \(process \d+\)|a session)$/;
+  /^The migration of bank waits for locks, and goes on by itself\. In its way: (.*pg_dump \(process \d+\).*|a session)$/;
 
 describe('migrations of a release, beside replicas of the one before', () => {
   let old: DataSource;
@@ -135,7 +135,9 @@ describe('migrations of a release, beside replicas of the one before', () => {
     const dump = await startDump();
     const attempts = jest.spyOn(IndexAccounts1790000000002.prototype, 'up');
     const starting = start(after, 5);
-    await workUntil(() => log.length > 0);
+    // Nobody else is in its way for long, however busy the machine is.
+    await until(() => log.length > 0);
+    await workUntil(() => true);
     expect(log).toEqual([expect.stringMatching(/ In its way: pg_dump \(process \d+\)$/)]);
     expect(await indexesOf(old)).toContainEqual({ name: 'account_balance', isValid: true });
     await dump.query('COMMIT');
