@@ -16,18 +16,20 @@ afterAll(() => rmSync(parent, { recursive: true }));
 const ended = () => spawnSync(process.execPath, ['-e', '']).pid;
 
 /** A process in the place of a server, which has the data folder on its command line where it is the folder's own. */
-function server(folder: string, isItsOwn: boolean) {
+async function server(folder: string, isItsOwn: boolean) {
   const data = join(folder, 'postgres', 'postgres');
   mkdirSync(data, { recursive: true });
-  const args = ['-e', 'setInterval(() => undefined, 1000)', ...(isItsOwn ? [data] : [])];
-  const child = spawn(process.execPath, args, { stdio: 'ignore' });
+  const args = ['-e', 'console.log(1); setInterval(() => undefined, 1000)', ...(isItsOwn ? [data] : [])];
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'ignore'] });
+  // A process that has just begun has no command line yet.
+  await once(child.stdout, 'data');
   writeFileSync(join(data, 'postmaster.pid'), `${child.pid}\n${data}\n`);
   return child;
 }
 
 it('removes what a process that has ended left, and ends the server there; what lives keeps its folder', async () => {
   const [mine, left] = [makeServerFolder(process.pid, parent), makeServerFolder(ended(), parent)];
-  const child = server(left, true);
+  const child = await server(left, true);
   const exit = once(child, 'exit');
   removeAbandonedServerFolders([parent]);
   expect(await exit).toEqual([null, 'SIGQUIT']);
@@ -38,7 +40,7 @@ it('removes what a process that has ended left, and ends the server there; what 
 it.each(process.platform === 'linux' ? ['another process'] : [])(
   'does not end %s that got the id of the server',
   async () => {
-    const child = server(makeServerFolder(ended(), parent), false);
+    const child = await server(makeServerFolder(ended(), parent), false);
     try {
       removeAbandonedServerFolders([parent]);
       expect(readdirSync(parent)).toEqual([]);
