@@ -255,7 +255,7 @@ describeWhere(podmanLacks(), 'what a container engine has and no row needs', () 
       const [sight] = await driver.observeDoors([door.ref], soon());
       isOpen = sight?.phase === 'open';
     }
-    // In no network: what the service starts meanwhile changes the same chains of the firewall, and Podman stumbles there.
+    // In no network: what the service starts meanwhile changes the same chains of the firewall, where Podman stumbles.
     await podman.cli('run', '--detach', '--network', 'none', '--name', 'by-hand', podmanImage, 'sleep', 'infinity');
     fixture.get(PodsSettings).orphanGraceMs = 0;
     expect(await fixture.get(Orphans).look('1')).toBe(2);
