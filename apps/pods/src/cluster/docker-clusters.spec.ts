@@ -20,7 +20,7 @@ describeWhere(podmanLacks(), 'pods on a real container engine', () => {
   let fixture: PodsFixture;
   let team: ToldTeam;
   beforeAll(async () => {
-    podman = await startPodman();
+    podman = await startPodman({ hasOwnNetwork: true });
     fixture = await PodsFixture.start({ isRunning: true, sshPort: '0' });
     fixture.neighbours.clusters.set('1', { driver: 'docker', socket: podman.socketPath, door_image: podmanImage });
     team = await fixture.team('member', 8);

@@ -86,7 +86,7 @@ export class SshDoorFixture {
   ) {}
 
   static async start(): Promise<SshDoorFixture> {
-    const podman = await startPodman();
+    const podman = await startPodman({ hasOwnNetwork: true });
     const address = { socketPath: podman.socketPath };
     const driver = new DockerDriver({
       installationId: randomUUID(),

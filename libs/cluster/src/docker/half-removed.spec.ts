@@ -10,7 +10,7 @@ describeWhere(podmanLacks(), 'what a Podman has left that was killed while it re
   let cluster: PodmanCluster;
   let here: Installation;
   beforeAll(async () => {
-    cluster = await startPodmanCluster();
+    cluster = await startPodmanCluster({ hasOwnNetwork: true });
     here = new Installation(cluster);
   });
   afterAll(async () => {

@@ -17,7 +17,7 @@ describeWhere(podmanLacks(), 'a run that is stopped while another process create
   /** What the caller has decided, as each process reads it. */
   let isStopped: boolean;
 
-  beforeAll(async () => void (cluster = await startPodmanCluster()));
+  beforeAll(async () => void (cluster = await startPodmanCluster({ hasOwnNetwork: true })));
   afterAll(() => cluster?.stop());
   beforeEach(async () => {
     isStopped = false;
