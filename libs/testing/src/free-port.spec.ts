@@ -6,16 +6,19 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { freePort } from './free-port.js';
 import { spawnTypescript } from './spawn-typescript.js';
 
-it('a free port is nobody else’s while its process runs, even where nobody listens there yet', async () => {
+it('a free port is nobody else’s while its process runs, even where nobody listens there yet, and so is a range of ports', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'atoll-ports-'));
   process.env['TMPDIR'] = folder;
   const file = new URL('./free-port-process-fixture.ts', import.meta.url);
   const all = Array.from({ length: 3 }, () => spawnTypescript(file));
-  while (all.some(({ lines }) => lines.length < 20)) await delay(10);
+  while (all.some(({ lines }) => lines.length < 22)) await delay(10);
   for (const { kill } of all) kill('SIGKILL');
   await Promise.all(all.map(({ ended }) => ended));
   rmSync(folder, { recursive: true });
-  expect(new Set(all.flatMap(({ lines }) => lines)).size).toBe(60);
+  expect(new Set(all.flatMap(({ lines }) => lines.slice(0, 20))).size).toBe(60);
+  const ranges = all.map(({ lines }) => lines.slice(20));
+  expect(ranges).toEqual(ranges.map(([range]) => [range, range]));
+  expect(new Set(ranges.flat()).size).toBe(3);
 });
 
 it('a free port is one that `fetch` calls', async () => {

@@ -1,9 +1,6 @@
 import { once } from 'node:events';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { isAlive } from './server-folder.js';
+import { claim } from './claims.js';
 
 /**
  * Below the range from which systems pick ports for outgoing connections and for listeners that take any port: none of
@@ -15,8 +12,8 @@ const refusedPort = 10_080;
 /** Processes that ask at the same time begin apart. */
 let asked = process.pid * 37;
 
-/** A file for each port that was given away, with the number of the process that has it. */
-const claims = join(tmpdir(), `atoll-ports-${process.getuid?.() ?? 'windows'}`);
+/** Above those. */
+const ranges = { first: 21_000, size: 100, count: 90 };
 
 /**
  * A port of loopback that nobody listens on at present. Another one at each call, and no process that asks here has it
@@ -24,25 +21,23 @@ const claims = join(tmpdir(), `atoll-ports-${process.getuid?.() ?? 'windows'}`);
  */
 export async function freePort(from?: number): Promise<number> {
   asked = from ?? asked;
-  mkdirSync(claims, { recursive: true });
   for (;;) {
     const port = ports.first + (asked++ % ports.count);
-    if (port !== refusedPort && isClaimed(port) && (await isFree(port))) return port;
+    if (port !== refusedPort && claim(String(port)) === 'now' && (await isFree(port))) return port;
   }
 }
 
 /**
- * Of two processes that find the claim of a dead one at the same moment both may have it; that is as rare as harmless.
+ * A hundred ports, `21000-21099`, that are never those of `freePort`, for what picks its ports itself: no process that
+ * asks here has one of them while this one runs. The same at each call. `from`: where to begin to look.
  */
-function isClaimed(port: number): boolean {
-  const claim = join(claims, String(port));
-  try {
-    writeFileSync(claim, String(process.pid), { flag: 'wx' });
-  } catch {
-    if (isAlive(Number(readFileSync(claim, 'utf8')))) return false;
-    writeFileSync(claim, String(process.pid));
+export function ownPorts(from = process.pid): string {
+  for (let at = from; at < from + ranges.count; at += 1) {
+    const first = ranges.first + (at % ranges.count) * ranges.size;
+    const range = `${first}-${first + ranges.size - 1}`;
+    if (claim(range) !== 'another') return range;
   }
-  return true;
+  throw new Error('More processes ask for ports of their own than there are.');
 }
 
 async function isFree(port: number): Promise<boolean> {

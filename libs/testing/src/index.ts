@@ -4,7 +4,7 @@ export { allowErrors, expectErrors, recordError } from './error-log.js';
 export { describeWhere } from './describe-where.js';
 export { errorOf } from './error-of.js';
 export { runs } from './law-runs.js';
-export { freePort } from './free-port.js';
+export { freePort, ownPorts } from './free-port.js';
 export { lockWaits, untilLockWaits } from './lock-waits.js';
 export { keepOutput, loggedOf } from './logged-requests.js';
 export type { Answered } from './logged-requests.js';

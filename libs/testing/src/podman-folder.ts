@@ -36,17 +36,17 @@ export interface PodmanFolder {
   readonly env: NodeJS.ProcessEnv;
 }
 
-let made = 0;
-
 /**
  * The folder belongs to the Jest run (`ATOLL_TEST_RUN_OWNER`), whose workers may be killed, and outside of one to this
  * process: see `removeLeftPodmanFolders`.
  *
  * @param imageStore Images that the service reads beside its own.
+ * @param secondByte Of the addresses of its networks, 10.x.0.0.
  */
 export function createPodmanFolder(
   imageStore: string,
   { registry, diskBytes, hasOwnNetwork = false }: PodmanOptions,
+  secondByte = 64,
 ): PodmanFolder {
   const path = mkdtempSync(join(tmpdir(), prefix));
   const inside = (name: string) => join(path, name);
@@ -54,9 +54,7 @@ export function createPodmanFolder(
   for (const name of ['root', 'scratch', 'networking']) mkdirSync(inside(name));
   if (diskBytes) execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${diskBytes}`, 'tmpfs', inside('root')]);
   symlinkSync(imageStore, inside('images'));
-  // Addresses of its own for each service: Podman avoids only those that are in use at the moment.
-  made += 1;
-  writeFileSync(inside('containers.conf'), configuration(64 + ((process.pid + made) % 180)));
+  writeFileSync(inside('containers.conf'), configuration(secondByte));
   writeFileSync(inside('registries.conf'), registry ? `[[registry]]\nlocation = "${registry}"\ninsecure = true\n` : '');
   if (hasOwnNetwork) writeFileSync(inside('own-network'), '');
   return folderAt(path);

@@ -5,11 +5,14 @@ import { request } from 'node:http';
 import { delimiter, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { claim } from './claims.js';
 import { cachePath } from './machine.js';
 import { createPodmanFolder, removePodmanFolder, type PodmanFolder, type PodmanOptions } from './podman-folder.js';
 import { timeoutFactor } from './timeout-factor.js';
 
 const run = promisify(execFile);
+/** Second bytes of 10.0.0.0/8. */
+const subnets = { first: 64, count: 180 };
 const startTimeoutMs = 20_000 * timeoutFactor;
 /** Made by tools/test-setup.sh. */
 const imageStore = cachePath('base-1.images');
@@ -60,7 +63,7 @@ function isInstalled(name: string): boolean {
 
 /** Starts a Podman service. Without `stop` it ends with the Jest run, or with this process. */
 export async function startPodman(options: PodmanOptions = {}): Promise<Podman> {
-  const folder = createPodmanFolder(imageStore, options);
+  const folder = createPodmanFolder(imageStore, options, options.hasOwnNetwork ? subnets.first : ownSubnets());
   // For benches: the `process` that Jest gives to specs emits no `exit`.
   const removeWithUs = (): void => removePodmanFolder(folder);
   process.once('exit', removeWithUs);
@@ -86,6 +89,15 @@ export async function startPodman(options: PodmanOptions = {}): Promise<Podman> 
       process.off('exit', removeWithUs);
     },
   };
+}
+
+/** Of each service that shares the network of the machine: Podman avoids only those that are in use at the moment. */
+function ownSubnets(): number {
+  for (let at = process.pid; at < process.pid + subnets.count; at += 1) {
+    const secondByte = subnets.first + (at % subnets.count);
+    if (claim(`10.${secondByte}.0.0`) === 'now') return secondByte;
+  }
+  throw new Error('More Podman services run than there are addresses for.');
 }
 
 async function startService({
