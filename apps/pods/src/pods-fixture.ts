@@ -23,6 +23,7 @@ import { MachineWorkers } from '@atoll/state-machine';
 import {
   aTeam,
   memberOf,
+  ownPorts,
   OwnerOfTeams,
   ServiceUnderTest,
   startServiceUnderTest,
@@ -84,7 +85,7 @@ export class PodsFixture extends ServiceUnderTest {
       sshPort: 'off',
       restartMs: 50,
       sweepMs: 200,
-      exposedPorts: '21000-29999',
+      exposedPorts: ownPorts(),
       workers,
       ...given,
     };

@@ -1,4 +1,3 @@
-import { randomInt } from 'node:crypto';
 import { createSocket } from 'node:dgram';
 import { createServer, connect, type Server } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
@@ -13,13 +12,23 @@ import {
 import { newId } from '@atoll/database';
 import { timeoutFactor } from '@atoll/testing';
 import { ExposureSteps } from '../doors/exposure-steps.js';
+import { ExternalPorts } from '../doors/ports.js';
 import { errorOf, PodsFixture, type ToldTeam } from '../pods-fixture.js';
 import { say } from './say-fixture.js';
 
 let fixture: PodsFixture;
 let team: ToldTeam;
 let pod: Pod;
-const anyPort = () => randomInt(21_000, 30_000);
+/** One that no service has. */
+const anyPort = async (): Promise<number> => {
+  const { first, last } = fixture.get(ExternalPorts);
+  const [free] = await fixture.query<{ port: number }>(
+    `SELECT port FROM generate_series($1::integer, $2::integer) port
+     WHERE NOT EXISTS (SELECT FROM reserved_port WHERE external_port = port) ORDER BY random() LIMIT 1`,
+    [first, last],
+  );
+  return free?.port ?? 0;
+};
 beforeAll(async () => {
   fixture = await PodsFixture.start();
   team = await fixture.team('member', 100);
@@ -47,6 +56,10 @@ const isClosed = (port: number) =>
     });
     socket.on('error', () => resolve(true));
   });
+/** The cluster closes it when it comes to it, which may be after the door is gone. */
+const untilClosed = async (port: number): Promise<void> => {
+  while (!(await isClosed(port))) await fixture.work();
+};
 const reserved = async ({ service_id }: ExposedService) =>
   (await fixture.query('SELECT FROM reserved_port WHERE service_id = $1', [service_id])).length;
 
@@ -71,7 +84,7 @@ describe('an exposed service', () => {
     expect((await remove(service)).status).toBe('deleting');
     expect((await errorOf(remove(service))).code).toBe('not_found');
     await fixture.untilUnexposed(service);
-    expect(await isClosed(service.external_port)).toBe(true);
+    await untilClosed(service.external_port);
     expect((await errorOf(fixture.call(exposedServices.find, { service_id: service.service_id }))).code).toBe(
       'not_found',
     );
@@ -138,7 +151,8 @@ describe('an exposed service', () => {
     expect(await reserved(service)).toBe(1);
     await fixture.act(own, 'stop', team);
     await fixture.untilUnexposed(service);
-    expect([await isClosed(service.external_port), await reserved(service)]).toEqual([true, 0]);
+    await untilClosed(service.external_port);
+    expect(await reserved(service)).toBe(0);
     await fixture.until(own, 'stopped');
     expect((await errorOf(ask({}, team.member, own))).message).toBe(
       'The pod is not running; only services of a running pod can be exposed.',
@@ -154,8 +168,7 @@ describe('an exposed service', () => {
     await remove(service);
     await fixture.untilUnexposed(service);
     sights.mockRestore();
-    // The cluster closes it when it comes to it.
-    while (!(await isClosed(service.external_port))) await fixture.work();
+    await untilClosed(service.external_port);
   });
 
   it('outlives a restart of its pod', async () => {
@@ -175,7 +188,7 @@ describe('an update', () => {
 
   it('opens the new port before the old one closes, and gives that back', async () => {
     const service = await active();
-    const external_port = anyPort();
+    const external_port = await anyPort();
     expect(await update(service, { external_port })).toMatchObject({
       status: 'updating',
       external_port: service.external_port,
@@ -184,7 +197,7 @@ describe('an update', () => {
     const moved = await fixture.untilExposed(service, ({ status }) => status === 'active');
     expect(moved.external_port).toBe(external_port);
     expect(await fetchText(moved.url)).toBe(`${pod.pod_name}\n`);
-    while (!(await isClosed(service.external_port))) await fixture.work();
+    await untilClosed(service.external_port);
     while ((await reserved(service)) > 1) await fixture.untilExposed(service, () => true);
     await remove(moved);
   });
@@ -193,7 +206,7 @@ describe('an update', () => {
     const service = await active();
     const steps = fixture.get(ExposureSteps);
     const [raw] = await fixture.query('SELECT * FROM exposure WHERE service_id = $1', [service.service_id]);
-    await update(service, { external_port: anyPort() });
+    await update(service, { external_port: await anyPort() });
     await steps.step(steps.rowOf(raw!), { signal: AbortSignal.timeout(60_000 * timeoutFactor) });
     expect(await reserved(service)).toBe(2);
     await remove(service);
@@ -201,7 +214,7 @@ describe('an update', () => {
 
   it('makes the port one that was asked for, which no other replaces where something else takes it', async () => {
     const service = await active();
-    const external_port = anyPort();
+    const external_port = await anyPort();
     await update(service, { external_port });
     await fixture.untilExposed(service, ({ status }) => status === 'active');
     const driver = await fixture.simulated.driverOf('1');
@@ -253,7 +266,7 @@ describe('an update', () => {
   it('that changes nothing leaves it active; one of a service that is not active is refused', async () => {
     const service = await active();
     expect((await update(service, { port: service.port })).status).toBe('active');
-    await update(service, { external_port: anyPort() });
+    await update(service, { external_port: await anyPort() });
     expect((await errorOf(update(service, { port: 81 }))).code).toBe('conflict');
     expect((await errorOf(update(service, {}))).code).toBe('invalid_input');
     await fixture.untilExposed(service, ({ status }) => status === 'active');
@@ -263,7 +276,7 @@ describe('an update', () => {
 
 describe('an external port', () => {
   it('is one service’s: of two who ask for it one gets 409, also at the same instant', async () => {
-    const external_port = anyPort();
+    const external_port = await anyPort();
     const answers = await Promise.allSettled([ask({ external_port }), ask({ external_port })]);
     expect(answers.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
     expect(await errorOf(ask({ external_port, protocol: 'UDP' }))).toMatchObject({
@@ -335,7 +348,7 @@ function listen(port: number): Promise<Server> {
 /** A port of the range that something else on this host has. */
 async function occupy(): Promise<{ port: number; server: Server }> {
   for (;;) {
-    const port = anyPort();
+    const port = await anyPort();
     const server = await listen(port).catch(() => undefined);
     if (server) return { port, server };
   }
