@@ -14,7 +14,7 @@ beforeAll(async () => {
   fixture = await LogsFixture.start();
   const claims = () => new LogClaims(fixture.get(Statements));
   replicas = [claims(), claims(), claims()];
-  for (const replica of replicas) await replica.beAlive();
+  await live(replicas);
   await write(`SELECT lpad(number::text, 32, '0')::uuid FROM generate_series(1, ${podCount}) number`);
   const first = claims();
   for (const reading: number[] = []; reading.length < podCount;)
@@ -26,6 +26,14 @@ beforeAll(async () => {
   await write(`SELECT '${newest}'::uuid`);
 });
 afterAll(() => fixture.stop());
+
+/** They show up, and no other takes over from them however long the spec takes. */
+async function live(these: readonly LogClaims[]): Promise<void> {
+  for (const replica of these) await replica.beAlive();
+  await fixture.query(`UPDATE log_reader SET alive_until = 'infinity' WHERE id = ANY ($1)`, [
+    these.map(({ readerId }) => readerId),
+  ]);
+}
 
 /** Pods that run, each with a line of the platform that is not stored yet. */
 async function write(podIds: string): Promise<void> {
@@ -69,7 +77,7 @@ it('a round asks for what is new alone, however many pods are read: for all othe
   const [nowMs, clock] = [performance.now(), jest.spyOn(performance, 'now')];
   const look = async (offsetMs: number, ended: readonly number[] = []) => {
     clock.mockReturnValue(nowMs + offsetMs);
-    for (const replica of living) await replica.beAlive();
+    await live([...living]);
     const reading = (await readingOf(own)).filter((no) => !ended.includes(no));
     let taken: number[] = [];
     const sent = await allStatementsDuring(

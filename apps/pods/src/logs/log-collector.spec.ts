@@ -114,7 +114,6 @@ describe('the collector of logs', () => {
     fixture.write(pod.podId, ['one']);
     await one.collect();
     await until(async () => (await fixture.messages(pod)).length === 1);
-    await other.collect();
     const readerOf = async () =>
       (
         await fixture.query<{ reader_id: string }>(
@@ -123,7 +122,12 @@ describe('the collector of logs', () => {
         )
       )[0]?.reader_id;
     const first = await readerOf();
-    await fixture.query(`UPDATE log_reader SET alive_until = now() - interval '1 second' WHERE id = $1`, [first]);
+    const livesUntil = (until: string) =>
+      fixture.query('UPDATE log_reader SET alive_until = $2 WHERE id = $1', [first, until]);
+    await livesUntil('infinity');
+    await other.collect();
+    expect(await readerOf()).toBe(first);
+    await livesUntil('-infinity');
     await other.collect();
     expect(await readerOf()).not.toBe(first);
     await fixture.endRun(pod.podId, 1);
