@@ -3,8 +3,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Transactions } from '@atoll/database';
-import { timeoutFactor } from '@atoll/testing';
-import { afterEach, expect, it } from '@jest/globals';
+import { afterEach, expect, it, jest } from '@jest/globals';
 import { nsOfMs } from './log-line.js';
 import type { LogQuery } from './log-store.js';
 import { LokiLogStore } from './loki-log-store.js';
@@ -42,9 +41,6 @@ async function storeOn(
   return new LokiLogStore({} as Transactions, { url, retentionDays: 7, readMs });
 }
 
-/** Answers the first question alone. */
-const hangingAfterOne = (response: ServerResponse, number: number) => number === 1 && response.end(nothing);
-
 it('all questions of a read are answered within its time, or the store is unavailable', async () => {
   const readMs = 2_000;
   const slow = await storeOn((response) => delay((readMs * 3) / 5).then(() => response.end(nothing)), readMs);
@@ -57,8 +53,15 @@ it('an answer that stops in the midst is none', async () => {
 });
 
 it('a search that Loki stops answering says how far it got, a read that is no search is unavailable', async () => {
-  const readMs = 500 * timeoutFactor;
+  const readMs = 500;
+  let time = new AbortController();
+  const limits = jest.spyOn(AbortSignal, 'timeout').mockImplementation(() => (time = new AbortController()).signal);
+  /** Answers the first question alone; the time of the read passes while the second one waits. */
+  const hangingAfterOne = (response: ServerResponse, number: number) =>
+    number === 1 ? response.end(nothing) : time.abort();
   await expect((await storeOn(hangingAfterOne, readMs)).read(query)).rejects.toMatchObject({ code: 'unavailable' });
   const page = await (await storeOn(hangingAfterOne, readMs)).read({ ...query, search: 'x' });
   expect(page).toEqual({ lines: [], readTo: { atNs: query.untilNs - nsOfMs(3_600_000), sourceNo: 0 } });
+  expect(limits.mock.calls).toEqual([[readMs], [readMs]]);
+  limits.mockRestore();
 });
