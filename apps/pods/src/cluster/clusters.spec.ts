@@ -197,8 +197,15 @@ describe('another driver', () => {
     await fixture.tell(clusterChanged, simulated({ revision: 2, setting: 10 }));
     const driver = await fixture.get(Clusters).driverOf(id);
     const closed = jest.spyOn(driver, 'close');
-    jest.spyOn(fixture.get(ClusterRows), 'read').mockResolvedValueOnce(older);
+    const rows = fixture.get(ClusterRows);
+    const read = rows.read.bind(rows);
+    // Workers read the rows of other clusters meanwhile.
+    const late = [older];
+    jest
+      .spyOn(rows, 'read')
+      .mockImplementation(async (gpuaasId) => (gpuaasId === id && late.shift()) || read(gpuaasId));
     expect(await fixture.get(Clusters).driverOf(id)).toBe(driver);
+    expect(late).toEqual([]);
     expect(await fixture.get(Clusters).driverOf(id)).toBe(driver);
     expect(closed).not.toHaveBeenCalled();
   });
