@@ -171,18 +171,22 @@ describe('the log store in PostgreSQL', () => {
 
   it('drops lines that are older than the retention, a day at a time, and takes none of that age any more', async () => {
     const [source] = (await fixture.sources(1)) as [LogSource];
-    const nowMs = Date.now();
-    const old = aLine(source, nsOfMs(nowMs - 7 * 86_400_000), 'old');
+    const dayMs = 86_400_000;
+    // The store's clock is at noon of yesterday: no day ends meanwhile.
+    const nowMs = Math.floor(Date.now() / dayMs) * dayMs - dayMs / 2;
+    const toNoonMs = nowMs - Date.now();
+    fixture.clock.offsetMs = toNoonMs;
+    const old = aLine(source, nsOfMs(nowMs - 7 * dayMs), 'old');
     await fixture.append(source, [old, aLine(source, nsOfMs(nowMs), 'new')]);
     await fixture.store.maintain();
     expect(messagesOf(await fixture.readAll([source]))).toEqual(['new', 'old']);
 
-    fixture.clock.offsetMs = 86_400_000;
+    fixture.clock.offsetMs = toNoonMs + dayMs;
     await fixture.store.maintain();
     expect(messagesOf(await fixture.readAll([source]))).toEqual(['new']);
     await fixture.append(source, [old]);
     expect(messagesOf(await fixture.readAll([source]))).toEqual(['new']);
-    expect(await partitions()).toEqual([dayOf(nowMs), dayOf(nowMs + 86_400_000), dayOf(nowMs + 2 * 86_400_000)]);
+    expect(await partitions()).toEqual([dayOf(nowMs), dayOf(nowMs + dayMs), dayOf(nowMs + 2 * dayMs)]);
     fixture.clock.offsetMs = 0;
   });
 
