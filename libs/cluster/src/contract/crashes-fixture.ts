@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { freePort, runs, timeoutFactor } from '@atoll/testing';
 import type { ClusterDriver } from '../cluster-driver.js';
 import type { Door, PodRun, Volume } from '../objects.js';
-import { accepts, greeting } from './doors-fixture.js';
+import { greeting, untilClosed } from './doors-fixture.js';
 import { eventually, ownerOf, soon, wanted, type Installation, type Lack } from './cluster-under-test-fixture.js';
 
 interface Wanted {
@@ -37,7 +37,7 @@ export function crashLaws(here: () => Installation, lacks: readonly Lack[]): voi
 
           await until(here(), whileRemoving, lacks, (driver) => release(driver, wanted));
           expect(await here().listed()).toEqual([]);
-          expect(await accepts(publicHost, wanted.door.externalPort)).toBe(false);
+          await untilClosed(publicHost, wanted.door.externalPort);
         }),
         // What a failure leaves behind would fail each smaller example too, and hide the first.
         { ...runs(3), endOnFailure: true },

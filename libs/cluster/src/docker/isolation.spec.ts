@@ -31,6 +31,9 @@ describeWhere(podmanLacks(), 'the isolation of networks on Podman', () => {
       () => true,
       () => false,
     );
+  /** What listens there may begin after its pod has. */
+  const untilReached = (from: PodRun, address: string) =>
+    eventually(async () => (await reaches(from, address)) || undefined);
   /** Looks at the networks in each `list`. */
   const vigilant = () => new Installation({ ...cluster, open: (id) => cluster.open(id, { isolationProbeMs: 0 }) });
   /** An isolated network of another program of the host, whose only container ends. */
@@ -46,7 +49,7 @@ describeWhere(podmanLacks(), 'the isolation of networks on Podman', () => {
   it('outlives the last pod of another workspace, by its own end and by its removal', async () => {
     const [ours, theirs] = [await here.startRunning(here.programs.serves), await here.startRunning(here.programs.idle)];
     const address = await addressOf(ours);
-    expect(await reaches(ours, address)).toBe(true);
+    await untilReached(ours, address);
     expect(await reaches(theirs, address)).toBe(false);
     const [ends, goes] = [here.pod(here.programs.exits(0)), await here.startRunning(here.programs.idle)];
     await here.start(ends, 'ended');
@@ -69,7 +72,7 @@ describeWhere(podmanLacks(), 'the isolation of networks on Podman', () => {
     await here.listed();
     expect(await checked()).toMatchObject({ ok: true });
     await endForeignNetwork();
-    expect(await reaches(theirs, address)).toBe(true);
+    await untilReached(theirs, address);
     await here.listed();
     expect(await reaches(theirs, address)).toBe(false);
     expect(await checked()).toMatchObject({
@@ -125,7 +128,7 @@ describeWhere(podmanLacks(), 'the isolation of networks on Podman', () => {
         await here.startRunning(here.programs.idle),
       ];
       await firewall('-I', ...accept);
-      expect(await reaches(theirs, await addressOf(ours))).toBe(true);
+      await untilReached(theirs, await addressOf(ours));
       await here.listed();
       return { ours, theirs };
     };
