@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { baseTree, describeWhere, freePort, podmanImage, podmanLacks, timeoutFactor } from '@atoll/testing';
+import { baseTree, describeWhere, freePort, podmanImage, podmanLacks } from '@atoll/testing';
 import { codeOf, eventually, Installation, ownerOf, soon, wanted } from '../contract/cluster-under-test-fixture.js';
 import type { PodRun, PodSlice } from '../objects.js';
 import type { Trouble } from '../observations.js';
@@ -35,8 +35,7 @@ describeWhere(podmanLacks(), 'pods and doors as containers on Podman', () => {
   beforeAll(async () => {
     cluster = await startPodmanCluster();
     // The driver whose slices are devices of a CDI file that this spec has made up.
-    const open = (id: string): DockerDriver =>
-      cluster.open(id, { cdiDeviceOf: ({ gpuUuid }) => `${kind}=${gpuUuid}`, pullStallMs: 3_000 * timeoutFactor });
+    const open = (id: string): DockerDriver => cluster.open(id, { cdiDeviceOf: ({ gpuUuid }) => `${kind}=${gpuUuid}` });
     here = new Installation({ ...cluster, open });
     await mkdir(cdiFolder, { recursive: true });
     const devices = [
@@ -67,10 +66,10 @@ describeWhere(podmanLacks(), 'pods and doors as containers on Podman', () => {
     await here.remove(pod);
     return lines.map(({ message }) => message);
   };
-  const troubleOf = (pod: PodRun): Promise<Trouble> =>
+  const troubleOf = (pod: PodRun, by = here): Promise<Trouble> =>
     eventually(async () => {
-      await here.driver.startPod(pod, wanted, soon());
-      const sight = await here.observePod(pod);
+      await by.driver.startPod(pod, wanted, soon());
+      const sight = await by.observePod(pod);
       return sight.phase === 'preparing' && sight.trouble ? sight.trouble : undefined;
     });
 
@@ -182,10 +181,12 @@ describeWhere(podmanLacks(), 'pods and doors as containers on Podman', () => {
       '/bin/sh',
     ]);
     const goOn = cluster.registry.stall();
-    const pod = here.pod({ image: `${cluster.registry.host}/slow/box:1`, command: [] });
-    expect((await troubleOf(pod)).code).toBe('unreachable');
+    const hasty = new Installation({ ...cluster, open: (id) => cluster.open(id, { pullStallMs: 1_000 }) });
+    const pod = hasty.pod({ image: `${cluster.registry.host}/slow/box:1`, command: [] });
+    expect((await troubleOf(pod, hasty)).code).toBe('unreachable');
     goOn();
-    await here.remove(pod);
+    await hasty.remove(pod);
+    await hasty.leave();
   });
 
   it('ends a run whose image does not have the command, and its log says so', async () => {
