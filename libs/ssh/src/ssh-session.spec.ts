@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { generateKeyPairSync } from 'node:crypto';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
-import { describeWhere, freePort, hostsLack, startSshHost, type SshHost } from '@atoll/testing';
+import { describeWhere, freePort, hostsLack, startSshHost, timeoutFactor, type SshHost } from '@atoll/testing';
 import ssh2 from 'ssh2';
 import { generateKeyPair } from './private-key.js';
 import { SshError } from './ssh-error.js';
@@ -9,7 +9,7 @@ import { SshSession, type SshTarget } from './ssh-session.js';
 
 const local = { allowLoopback: true };
 const soon = () => AbortSignal.timeout(300);
-const patient = () => AbortSignal.timeout(20_000);
+const patient = () => AbortSignal.timeout(20_000 * timeoutFactor);
 const sessions: SshSession[] = [];
 afterEach(() => sessions.splice(0).forEach((session) => session.close()));
 
