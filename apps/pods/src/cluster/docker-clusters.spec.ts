@@ -106,10 +106,9 @@ describeWhere(podmanLacks(), 'pods on a real container engine', () => {
     const listed = () => podman.cli('volume', 'ls', '--quiet').catch(() => null);
     const isLeft = async () => (await listed())?.includes(`-volume-${volume.volume_id}`) ?? true;
     await until(async () => !(await isLeft()));
-    expect((await fixture.usageOf(`shared_storage:${volume.volume_id}`)).map(({ quantity }) => quantity)).toEqual([
-      '10',
-      '0',
-    ]);
+    const told = (await fixture.usageOf(`shared_storage:${volume.volume_id}`)).map(({ quantity }) => quantity);
+    // Where it has been looked at meanwhile, billing has been told of its used bytes too.
+    expect([...new Set(told)]).toEqual(['10', '0']);
   });
 
   it('write on and let go of their volumes although a run before was created and never started', async () => {

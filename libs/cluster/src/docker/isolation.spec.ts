@@ -139,13 +139,18 @@ describeWhere(podmanLacks(), 'the isolation of networks on Podman', () => {
       await driver.close();
       return checks.find(({ name }) => name === 'isolation');
     };
+    /** What is under way when the time of one check is over is there for the next. */
+    const untilRestored = async () => {
+      await eventually(async () => ((await checkedElsewhere())?.isVital ? undefined : true));
+      expect(await checkedElsewhere()).toMatchObject(restored);
+    };
 
     it('is said to be lost, and no pod may start, until it is there again', async () => {
       await lose();
       expect([await checked(), await checkedElsewhere()]).toMatchObject([lost, lost]);
       await firewall('-D', ...accept);
       await here.listed();
-      expect(await checkedElsewhere()).toMatchObject(restored);
+      await untilRestored();
       await here.leave();
     });
 
@@ -153,7 +158,7 @@ describeWhere(podmanLacks(), 'the isolation of networks on Podman', () => {
       await lose();
       expect(await checkedElsewhere()).toMatchObject(lost);
       await firewall('-D', ...accept);
-      expect(await checkedElsewhere()).toMatchObject(restored);
+      await untilRestored();
       expect(
         (await listed('ps', '--all', '--format', '{{.Names}}')).filter((name) => /open-breach|probe/.test(name)),
       ).toEqual([]);
@@ -177,7 +182,7 @@ describeWhere(podmanLacks(), 'the isolation of networks on Podman', () => {
       for (let look = 0; look < pods.length; look += 1) await here.listed();
       for (let again = 0; again < 3; again += 1) expect(await checkedElsewhere()).toMatchObject(lost);
       for (const rule of accepts) await firewall('-D', 'FORWARD', ...rule);
-      expect(await checkedElsewhere()).toMatchObject(restored);
+      await untilRestored();
       await here.leave();
     });
 
@@ -188,8 +193,7 @@ describeWhere(podmanLacks(), 'the isolation of networks on Podman', () => {
         await firewall('-F', 'FORWARD');
         return (await reaches(theirs, await addressOf(ours))) || undefined;
       });
-      // What is under way when the time of one check is over is there for the next.
-      await eventually(async () => ((await checkedElsewhere())?.isVital ? undefined : true));
+      await untilRestored();
       expect(await reaches(theirs, await addressOf(ours))).toBe(false);
       await here.leave();
     });
@@ -197,7 +201,7 @@ describeWhere(podmanLacks(), 'the isolation of networks on Podman', () => {
     it('is of no weight where no two networks run', async () => {
       const { ours, theirs } = await lose();
       await podman('rm', '--force', '--time', '0', keeperOf(ours), keeperOf(theirs));
-      expect(await checkedElsewhere()).toMatchObject(restored);
+      await untilRestored();
       await firewall('-D', ...accept);
       await here.leave();
     });
