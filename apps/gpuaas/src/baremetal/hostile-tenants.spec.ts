@@ -86,7 +86,10 @@ EOF
   it('is shut out although another script of the platform hangs, or something newer was told to the host', async () => {
     const tenancy = await tenant();
     await as(tenancy, '(setsid sleep 1000 >/dev/null 2>&1 &)');
-    const release = await under.real.inside('setsid flock /var/lib/atoll/lock sleep 1000 >/dev/null 2>&1 & echo $!');
+    const release = await under.real.inside(
+      `setsid flock /var/lib/atoll/lock sleep 1000 >/dev/null 2>&1 & echo $!
+while flock -n /var/lib/atoll/lock true; do sleep 0.01; done`,
+    );
     expect(await revoke(tenancy)).toBe('host_locked');
     expect(await isOpenTo(tenancy)).toBe(false);
     expect(

@@ -187,11 +187,11 @@ it('where the connection is lost in the middle, all that share the transaction a
   await holder.connect();
   await holder.startTransaction();
   // What comes last: rows and leases have been written by then.
+  await holder.query('LOCK TABLE capacity_change IN EXCLUSIVE MODE');
   const batches = behind(plug, () => {
     answers = all.map((one, at) => toldBy(resize(one, at === 0 ? 1 : 2)));
     return [...answers];
   });
-  await holder.query('LOCK TABLE capacity_change IN EXCLUSIVE MODE');
   const [pid] = await untilLockWaits(fixture, { text: 'INSERT INTO capacity_change' });
   await fixture.query('SELECT pg_terminate_backend($1, 5000)', [pid]);
   await holder.commitTransaction();

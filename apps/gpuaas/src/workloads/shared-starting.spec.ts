@@ -154,8 +154,8 @@ it('where the connection is lost in the middle, all that share the transaction a
   await holder.connect();
   await holder.startTransaction();
   // What comes late: rows and leases have been written by then.
-  const batches = behind(plug, () => (answers = all.map((one, at) => code(at % 2 === 0 ? start(one) : startPod(one)))));
   await holder.query('LOCK TABLE capacity_change IN EXCLUSIVE MODE');
+  const batches = behind(plug, () => (answers = all.map((one, at) => code(at % 2 === 0 ? start(one) : startPod(one)))));
   const [pid] = await untilLockWaits(fixture, { text: 'INSERT INTO capacity_change' });
   await fixture.query('SELECT pg_terminate_backend($1, 5000)', [pid]);
   await holder.commitTransaction();
