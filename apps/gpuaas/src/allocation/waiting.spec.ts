@@ -136,10 +136,10 @@ describe('a workload that meets a GPU on its way back', () => {
     const [first, second] = [await start(), await start()];
     await freeDevice();
     const [gpus, , , workloads] = fixture.get(MachineWorkers).workers;
-    for (let passed = 0; passed < 3; passed += 1) {
+    do {
       await gpus?.settle();
       await fixture.pass(2);
-    }
+    } while ((await fixture.gpu(pool)).transition !== null);
     expect(await fixture.gpu(pool)).toMatchObject({ mode: 'Spatial', transition: null });
     await betweenLookAndWriting(
       fixture,

@@ -54,13 +54,14 @@ describe('a subscription that its node does not grant', () => {
     const { pool_id } = await fixture.pool({ profiles: ['1g.10gb'] }, { nodeName });
     const faults = fixture.get(SimulatedFaults);
     await faults.inject(nodeName, 'confirm', 'fail');
-    await faults.inject(nodeName, 'vacate', 'refuse', 2);
+    await faults.inject(nodeName, 'vacate', 'refuse', 1_000);
     const held = await fixture.subscribe(team, { pool_id, vgpus: 3 });
     await fixture.work();
     const failed = { status: 'failed', reason: 'The node failed: confirm.', vgpus_allocated: 0 };
     expect(await fixture.subscription(team, held)).toMatchObject(failed);
     expect(await fixture.call(subscriptions.list, { team_id: team.team_id }, team.member)).toEqual({ data: [] });
     expect([(await fixture.unsubscribe(team, held)).status, await left(pool_id)]).toEqual(['failed', 4]);
+    await faults.mend(nodeName);
     await fixture.settle();
     expect(await fixture.subscription(team, held)).toMatchObject(failed);
     expect(await left(pool_id)).toBe(7);

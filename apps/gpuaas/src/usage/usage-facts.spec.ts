@@ -112,10 +112,11 @@ describe('what billing is told', () => {
     const { pool_id } = await fixture.pool({ mechanism: 'mps', replicas: 4 }, { nodeName });
     const held = await fixture.subscribe(team, { pool_id });
     await fixture.settle();
-    await fixture.get(SimulatedFaults).inject(nodeName, 'vacate', 'refuse', 2);
+    await fixture.get(SimulatedFaults).inject(nodeName, 'vacate', 'refuse', 1_000);
     await fixture.unsubscribe(team, held);
     await fixture.work();
     expect(quantities(await factsOf(held))).toEqual(['1']);
+    await fixture.get(SimulatedFaults).mend(nodeName);
     await fixture.settle();
     expect(quantities(await factsOf(held))).toEqual(['1', '0']);
   });

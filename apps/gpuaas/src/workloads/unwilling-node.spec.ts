@@ -55,13 +55,15 @@ describe('a workload whose node does not do its part', () => {
   it('has failed, and occupies its slices still, while what was done of it is taken back; its subscription may be left meanwhile', async () => {
     const nodeName = `node-${newId()}`;
     const held = await active((await fixture.pool(mps(2), { nodeName })).pool_id);
-    await fixture.get(SimulatedFaults).inject(nodeName, 'occupy', 'fail');
-    await fixture.get(SimulatedFaults).inject(nodeName, 'vacate', 'refuse', 2);
+    const faults = fixture.get(SimulatedFaults);
+    await faults.inject(nodeName, 'occupy', 'fail');
+    await faults.inject(nodeName, 'vacate', 'refuse', 1_000);
     const job = await start(held);
     await fixture.work();
     expect(await statusOf(job)).toMatchObject({ status: 'failed', reason: 'The node failed: occupy.' });
     expect([await list(), await occupied(held)]).toEqual([[], [1, 1]]);
     expect((await fixture.unsubscribe(team, held)).status).toBe('unsubscribing');
+    await faults.mend(nodeName);
     await fixture.settle();
     expect(await fixture.subscription(team, held)).toMatchObject({ status: 'unsubscribed' });
   });
