@@ -71,7 +71,12 @@ export class BaremetalFixture {
   async available(faults = '', input: Partial<RegisterBaremetalNode> = {}): Promise<BaremetalNode> {
     const { node_id } = await this.register({ name: `metal-${newId()}.${faults}`, ...input });
     await this.work();
-    const node = await this.node(node_id);
+    let node = await this.node(node_id);
+    // Where the machine is slow, a look may have been cut off, and is tried again.
+    for (; node.status === 'Checking'; node = await this.node(node_id)) {
+      await this.pass(5);
+      await this.work();
+    }
     if (node.status !== 'Available') throw new Error(`The node is ${node.status}: ${node.reason}`);
     return node;
   }

@@ -129,7 +129,7 @@ it('a worker that was frozen changes nothing on the host once another has taken 
   const original = hosts.setPassword.bind(hosts);
   let thaw: () => Promise<void> = () => Promise.resolve();
   jest.spyOn(hosts, 'setPassword').mockImplementationOnce((host, tenancy) => {
-    thaw = () => original(host, tenancy, { signal: AbortSignal.timeout(5_000) });
+    thaw = () => original(host, tenancy, { signal: new AbortController().signal });
     return Promise.reject(new StepFailed('frozen', 'The worker was frozen.'));
   });
   await fixture.settle();

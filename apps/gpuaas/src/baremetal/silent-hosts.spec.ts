@@ -5,6 +5,7 @@ import type { BaremetalNode } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
 import { generateKeyPair } from '@atoll/ssh';
 import { timeoutFactor } from '@atoll/testing';
+import type { FairSemaphore } from '@atoll/waiting';
 import ssh2 from 'ssh2';
 import type { ToldTeam } from '../gpuaas-fixture.js';
 import type { BaremetalNodeEntity } from '../model/baremetal-node.entity.js';
@@ -146,14 +147,13 @@ it('a check that hung is made again after five minutes', async () => {
 it('a host that waits for a connection of the platform is neither unreachable nor tried', async () => {
   const [hanging, node] = [await onPort(await hangingPort()), await onPort(await silentPort())];
   const access = fixture.gpuaas.get(HostAccess);
-  const row = await rowOf(hanging);
-  const held = new AbortController();
-  const holding = access.driverOf(row).reach(access.hostOf(row), { signal: held.signal });
+  const { connections } = access.driverOf(await rowOf(hanging)) as unknown as { connections: FairSemaphore };
+  const release = await connections.acquire({ key: 'another host' });
   const asked = await fixture.request(team, { specs: { gpu_model: node.specs.gpu_model ?? '' } });
   await fixture.workOnce();
   await fixture.pass(61);
-  // Each node and the instance once: they are due again sooner than all of them have waited.
-  for (let steps = 0; steps < 3; steps += 1) await fixture.workOnce();
+  // The nodes go first.
+  while ((await fixture.instance(team, asked)).reason === null) await fixture.workOnce();
   expect(await fixture.node(hanging.node_id)).toMatchObject({ unreachable_since: null, reason: null });
   expect(await fixture.instance(team, asked)).toMatchObject({
     status: 'Provisioning',
@@ -164,8 +164,7 @@ it('a host that waits for a connection of the platform is neither unreachable no
     asked.instance_id,
   ]);
   expect(tries).toEqual([{ attempts: 0 }]);
-  held.abort();
-  await holding.catch(() => undefined);
+  release();
   await look();
   expect((await fixture.node(hanging.node_id)).unreachable_since).not.toBeNull();
 });

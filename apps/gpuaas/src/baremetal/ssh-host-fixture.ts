@@ -3,7 +3,7 @@ import { startSshHost, type SshHost, type SshHostOptions } from '@atoll/testing'
 import type { HostUnderContract } from './host-driver-contract-fixture.js';
 import { SshHosts } from './ssh-hosts.js';
 
-const local = { allowLoopback: true };
+const local = { allowLoopback: true, connectMs: 60_000 };
 
 /** Whether an ordinary client gets in. Throws where the host gives no answer to that. */
 export async function opens(host: SshHost, user: string, credential: SshCredential): Promise<boolean> {

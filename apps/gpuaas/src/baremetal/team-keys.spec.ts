@@ -115,7 +115,7 @@ it('keys that a frozen worker sends after newer ones are refused by the host', a
   const { theirs, user_id, node, instance, hosts, changeKeys } = await hostOfOneKey();
   let thaw: () => Promise<void> = () => Promise.resolve();
   jest.spyOn(hosts, 'changeKeys').mockImplementationOnce((host, tenancy) => {
-    thaw = () => changeKeys(host, tenancy, { signal: AbortSignal.timeout(5_000) });
+    thaw = () => changeKeys(host, tenancy, { signal: new AbortController().signal });
     return Promise.reject(new StepFailed('frozen', 'The worker was frozen.'));
   });
   await fixture.gpuaas.tell(userKeysChanged, { user_id, keys: [one, other], revision: 2 });
