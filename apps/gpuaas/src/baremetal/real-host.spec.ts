@@ -80,7 +80,8 @@ describeWhere(hostsLack(), 'a real host', () => {
 
   it('opens to its tenant alone, shows no secret in its processes, and is shut when it is released', async () => {
     const node = await accepted(host);
-    const watching = host.inside('until [ -e /run/watched ]; do ps -e -o args=; sleep 0.01; done');
+    const watching = host.inside('until [ -e /run/watched ]; do ps -e -o args=; touch /run/watching; sleep 0.01; done');
+    await host.inside('until [ -e /run/watching ]; do sleep 0.01; done');
     const instance = await provision(node);
     expect(instance).toMatchObject({ status: 'Active', error: null });
     const { username, ssh_password: password } = await fixture.credentials(team, instance);
