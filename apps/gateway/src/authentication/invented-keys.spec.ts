@@ -134,7 +134,7 @@ describe('keys that nobody has', () => {
     // These skip HTTP, which takes long and is not what is tested.
     const attempts = addresses.slice(250).map((network) => verify(createApiKey(), network));
     const flood = Promise.all([...asked, ...attempts]);
-    await until(() => lookUp.held() === 4);
+    await until(() => lookUp.held() >= 4);
     // Past the cache: the good key is looked up again, and does not stand in the line of the others.
     gateway.clock.nowMs += 5_000;
     expect(await statuses(times(20, good))).toEqual(times(20, 200));
