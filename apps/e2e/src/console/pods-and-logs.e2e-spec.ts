@@ -87,6 +87,8 @@ describeWhere(browserLack(), 'pods and their logs in the console', () => {
     await page.getByLabel('Lines that contain').fill('loss');
     await page.getByRole('button', { name: 'Search' }).click();
     await page.waitForURL(/[?&]q=loss/);
+    // Until then the lines of before may still be drawn.
+    await page.getByRole('heading', { name: 'Lines found' }).waitFor();
     await drawn().first().waitFor();
     for (const text of await drawn().allTextContents()) expect(text).toContain('loss');
 
