@@ -1,3 +1,4 @@
+import { connect } from 'node:net';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { adminKey, call, succeed, until, type Refusal } from './client.js';
 import { createNode, createPool, createTenant } from './gpu-inventory.js';
@@ -85,6 +86,8 @@ describe('a pod', () => {
       () => read(pod.pod_name),
       (found) => found.status === 404,
     );
+    // That ends a step later, and is none of those that the next story counts.
+    await until(workloads, (found) => found.length === 0);
     const day = (offset: number) => new Date(Date.now() + offset * 86_400_000).toISOString().slice(0, 10);
     const path = `/team-billing/${tenant.teamId}/${day(-1)}T00:00:00/${day(2)}T00:00:00/daily/utc`;
     const items = () =>
@@ -151,7 +154,14 @@ describe('a pod', () => {
       () => status('', named),
       (found) => found.status === 404,
     );
-    await expect(fetch(service.url)).rejects.toThrow();
+    // By a connection alone: the door spoke TLS at last, and is closed only after its service is gone.
+    const { hostname, port } = new URL(service.url);
+    const isOpen = () =>
+      new Promise<boolean>((resolve) => {
+        const socket = connect(Number(port), hostname, () => resolve(true)).on('error', () => resolve(false));
+        socket.on('connect', () => socket.destroy());
+      });
+    await until(isOpen, (open) => !open);
     await call('DELETE', `/pods/${pod.pod_name}`, { key: tenant.key });
     await until(workloads, (found) => found.length === 0);
   });

@@ -140,7 +140,15 @@ describeWhere(podmanLacks(), 'pods as real containers', () => {
     expect(await page(second.url)).toBe(`${pod.pod_name}\n`);
     expect((await api('DELETE', `/pods/delete-exposed-service/${service_id}`)).status).toBe(200);
     await until(status, (found) => found.status === 404, patienceMs);
-    for (const { url } of [first, second]) await expect(page(url)).rejects.toThrow();
+    // The doors are closed after the service is gone.
+    for (const { url } of [first, second]) {
+      const isOpen = () =>
+        page(url).then(
+          () => true,
+          () => false,
+        );
+      await until(isOpen, (open) => !open, patienceMs);
+    }
     await api('DELETE', `/pods/${pod.pod_name}`);
   });
 
