@@ -80,16 +80,20 @@ describeWhere(browserLack(), 'the demo', () => {
     expect(data.map(({ name }) => name)).toEqual(expect.arrayContaining(Object.keys(demo.keys)));
     const to = new Date(Date.now() + 86_400_000).toISOString().slice(0, 10);
     const from = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);
-    const unpriced: string[] = [];
-    for (const { id, name } of data) {
-      const path = `/team-billing/${id}/${from}T00:00:00/${to}T00:00:00/daily/utc`;
-      const bill = await succeed<{ unpriced: { sku: string }[] }>('GET', path, {
-        url: demo.platform.url,
-        key: demo.platform.adminKey,
-      });
-      unpriced.push(...bill.unpriced.map(({ sku }) => `${name}: ${sku}`));
-    }
-    expect(unpriced).toEqual(['Ledger Analytics: gpu.A30-24GB.1g.6gb']);
+    const unpriced = async () => {
+      const found: string[] = [];
+      for (const { id, name } of data) {
+        const path = `/team-billing/${id}/${from}T00:00:00/${to}T00:00:00/daily/utc`;
+        const bill = await succeed<{ unpriced: { sku: string }[] }>('GET', path, {
+          url: demo.platform.url,
+          key: demo.platform.adminKey,
+        });
+        found.push(...bill.unpriced.map(({ sku }) => `${name}: ${sku}`));
+      }
+      return found;
+    };
+    // Billing may hear of the last subscription after it runs.
+    expect(await until(unpriced, (found) => found.length > 0)).toEqual(['Ledger Analytics: gpu.A30-24GB.1g.6gb']);
   });
 
   // After the other stories, which read what it changes.
@@ -193,7 +197,7 @@ describeWhere(browserLack(), 'the demo', () => {
       await picture(page, 'story-full');
       await dialog.getByRole('button', { name: 'Cancel' }).click();
       const ours = card.getByRole('img', { name: /3g\.40gb .* by subscription \d+/ });
-      expect(await ours.count()).toBeGreaterThan(0);
+      await ours.first().waitFor();
       expect(
         await page
           .getByRole('region', { name: 'a100-slices', exact: true })
@@ -210,7 +214,10 @@ describeWhere(browserLack(), 'the demo', () => {
       const failed = page.getByRole('region', { name: /init-refuse/ });
       await failed.getByText('init failed').waitFor();
       expect(await failed.textContent()).toContain('refused');
-      expect(await page.getByRole('img', { name: /Temporal: \d of \d+ slots held/ }).count()).toBeGreaterThan(0);
+      await page
+        .getByRole('img', { name: /Temporal: \d of \d+ slots held/ })
+        .first()
+        .waitFor();
       await picture(page, 'story-nodes');
 
       await follow('Teams');
