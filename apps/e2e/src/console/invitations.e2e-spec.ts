@@ -130,8 +130,11 @@ describeWhere(browserLack(), 'an invitation in the console', () => {
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     expect(await memberOf(4)).toBe('invited');
     await invitation('Fifth').getByRole('button', { name: 'Decline' }).click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Decline' }).click();
-    await page.getByText('You have declined the invitation to Fifth team.').waitFor();
+    // Waited for from before the click: it is gone after 6 s.
+    await Promise.all([
+      page.getByText('You have declined the invitation to Fifth team.').waitFor(),
+      page.getByRole('dialog').getByRole('button', { name: 'Decline' }).click(),
+    ]);
     await invitation('Fifth').waitFor({ state: 'detached' });
     expect(await memberOf(4)).toBeUndefined();
     await invitation('First').getByRole('button', { name: 'Accept the invitation' }).click();
