@@ -1,11 +1,12 @@
 import { Agent, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { teams } from '@atoll/contracts/teams';
 import { timeoutFactor } from '@atoll/testing';
 import { startGateway } from '../testing/gateway-fixture.js';
 import { aTeam, teamId } from '../testing/team-fixture.js';
+import { Draining } from './draining.js';
 
 interface Answer {
   status: number;
@@ -27,7 +28,8 @@ function get(agent: Agent, port: number, path: string, key?: string): Promise<An
 
 describe('a gateway that is told to stop', () => {
   it('says so, answers what is open, closes kept connections, and only then ends', async () => {
-    const gateway = await startGateway({ drainDelayMs: 1_000 * timeoutFactor, deadlineMs: 60_000 * timeoutFactor });
+    const drainDelayMs = 200;
+    const gateway = await startGateway({ drainDelayMs, deadlineMs: 60_000 * timeoutFactor });
     const key = gateway.services.key();
     let release = (): void => undefined;
     const reached = new Promise<void>((resolve) => {
@@ -44,13 +46,27 @@ describe('a gateway that is told to stop', () => {
     const open = get(busy, port, `/api/team/${teamId}`, key);
     await reached;
 
+    // The pause lasts until two requests are answered in it, however long a busy machine takes for them.
+    const draining = gateway.app.get(Draining);
+    const pause = draining.beforeApplicationShutdown.bind(draining);
+    const asked = Promise.withResolvers<void>();
+    let pausedMs = 0;
+    jest.spyOn(draining, 'beforeApplicationShutdown').mockImplementation(async () => {
+      const begunMs = performance.now();
+      await pause();
+      pausedMs = performance.now() - begunMs;
+      await asked.promise;
+    });
     const closed = gateway.close();
     expect(await get(idle, port, '/readyz')).toEqual({ status: 503, connection: 'close' });
     expect((await get(idle, port, '/livez')).status).toBe(200);
+    asked.resolve();
     let ended = false;
     void closed.then(() => (ended = true));
     await refused(idle, port);
     expect(ended).toBe(false);
+    // A timer may be a millisecond early.
+    expect(pausedMs).toBeGreaterThanOrEqual(drainDelayMs - 1);
     release();
     expect(await open).toEqual({ status: 200, connection: 'close' });
     await closed;
