@@ -96,9 +96,17 @@ describeWhere(podmanLacks(), 'pods as real containers', () => {
       platform.adminKey,
     );
     expect(key.status).toBe(201);
-    const client = new ssh2.Client();
-    client.connect({ host: '127.0.0.1', port: await sshPort, username: pod.pod_name, privateKey });
-    await once(client, 'ready');
+    const host = { host: '127.0.0.1', port: await sshPort };
+    const enter = () => {
+      const entering = new ssh2.Client().on('error', () => undefined);
+      entering.connect({ ...host, username: pod.pod_name, privateKey });
+      return once(entering, 'ready').then(
+        () => entering,
+        () => undefined,
+      );
+    };
+    // Again where the door of a busy machine was too late to let it in.
+    const client = (await until(enter, (entered) => entered !== undefined)) as ssh2.Client;
     const channel = await new Promise<ssh2.ClientChannel>((resolve, reject) => {
       client.exec('echo "on $(hostname) with $ATOLL_SLICES"', (error, opened) =>
         error ? reject(error) : resolve(opened),
