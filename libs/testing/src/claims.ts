@@ -7,9 +7,9 @@ import { isAlive } from './server-folder.js';
 const folder = join(tmpdir(), `atoll-ports-${process.getuid?.() ?? 'windows'}`);
 
 /**
- * Which process has this thing of the machine, a port or a range of addresses, until it ends: this one from now on, this
- * one since before, or another. Of two processes that find the claim of a dead one at the same moment both may have it;
- * that is as rare as harmless.
+ * Which process has this thing of the machine, a port or a range of addresses, until it ends: this one from now on,
+ * this one since before, or another. Of two processes that find the claim of a dead one at the same moment both may
+ * have it; that is as rare as harmless.
  */
 export function claim(name: string): 'now' | 'before' | 'another' {
   const file = join(folder, name);
