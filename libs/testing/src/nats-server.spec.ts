@@ -3,6 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { jetstreamManager } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
 import { startNats, type NatsServer } from './nats-server.js';
+import { isAlive, removeAbandonedServerFolders } from './server-folder.js';
+import { spawnTypescript } from './spawn-typescript.js';
 
 describe('a nats-server for specs', () => {
   let server: NatsServer;
@@ -38,6 +40,17 @@ describe('a nats-server for specs', () => {
     server.resume();
     expect(await flushed).toBe('answered');
     await connection.close();
+  });
+
+  it('is ended by the next run where its process was killed outright', async () => {
+    const { lines, kill, ended } = spawnTypescript(new URL('./nats-process-fixture.ts', import.meta.url));
+    while (lines.length === 0) await delay(10);
+    const pid = Number(lines[0]);
+    kill('SIGKILL');
+    await ended;
+    expect(isAlive(pid)).toBe(true);
+    removeAbandonedServerFolders();
+    while (isAlive(pid)) await delay(10);
   });
 
   it('can be started several times at once', async () => {

@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { withPatience } from '@atoll/waiting';
 import { findNatsServer } from './find-nats-server.js';
 import { freePort } from './free-port.js';
-import { makeServerFolder } from './server-folder.js';
+import { makeServerFolder, natsPidFile } from './server-folder.js';
 
 export interface NatsServerOptions {
   /** Further lines of the server's configuration, such as `max_payload: 65536`. */
@@ -110,6 +110,8 @@ async function start({ binary, folder, storeDir }: Files, port: number): Promise
     storeDir,
     '--ports_file_dir',
     folder,
+    '--pid',
+    join(folder, natsPidFile),
     '-c',
     join(folder, 'nats.conf'),
   ];

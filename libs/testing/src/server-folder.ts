@@ -1,10 +1,12 @@
 import { accessSync, constants, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 
 const memory = '/dev/shm';
 const tmpfs = 0x0102_1994;
 const prefix = 'atoll-server-';
+/** In the folder of a NATS server. */
+export const natsPidFile = 'nats.pid';
 
 /**
  * Makes a folder for data of a server that nobody will miss. It is in memory where Linux offers that and there is
@@ -40,11 +42,12 @@ export function removeAbandonedServerFolders(parents = [memory, tmpdir()]): void
 }
 
 /**
- * Ends the PostgreSQL of the folder at once, if one runs there, and removes the folder. Several may do so at the same
- * time.
+ * Ends the PostgreSQL or NATS of the folder at once, if one runs there, and removes the folder. Several may do so at
+ * the same time.
  */
 export function removeServerFolder(folder: string): void {
-  for (const place of ['postgres', 'postgres/postgres']) endPostgres(join(folder, place, 'postmaster.pid'));
+  for (const place of ['postgres', 'postgres/postgres']) endServer(join(folder, place, 'postmaster.pid'), 'SIGQUIT');
+  endServer(join(folder, natsPidFile), 'SIGKILL');
   // A server that ends still removes files of its own, at which Node stops half-way, in silence or not. What is left
   // after 2 s is the next run's.
   for (let attempt = 0; attempt < 40; attempt += 1) {
@@ -63,15 +66,13 @@ function pause(milliseconds: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds);
 }
 
-function endPostgres(pidFile: string): void {
+function endServer(pidFile: string, signal: NodeJS.Signals): void {
   try {
-    const [pid = '', dataFolder] = readFileSync(pidFile, 'utf8').split('\n');
+    // PostgreSQL adds its data folder.
+    const [pid = '', folder = dirname(pidFile)] = readFileSync(pidFile, 'utf8').split('\n');
     // The id may be another process's by now.
-    const isServer =
-      process.platform !== 'linux' ||
-      dataFolder === undefined ||
-      readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(dataFolder);
-    if (isServer) process.kill(Number(pid), 'SIGQUIT');
+    const isServer = process.platform !== 'linux' || readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(folder);
+    if (isServer) process.kill(Number(pid), signal);
   } catch {
     // None was started, or it has ended.
   }
