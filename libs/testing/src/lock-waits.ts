@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 /**
- * A DataSource, or a service under test. Never the manager of a transaction: PostgreSQL shows a transaction the
- * sessions that were there when it looked first, and those that come to wait later for ever not.
+ * A DataSource, or a service under test. Never the manager of a transaction: in a transaction, PostgreSQL keeps showing
+ * the sessions that were there at the first look, and never those that have come since.
  */
 interface Looker {
   query(sql: string, values: unknown[]): Promise<unknown>;
@@ -23,7 +23,7 @@ interface Awaited {
   text?: string;
   /** How many wait. Default 1. */
   count?: number;
-  /** What does not come to wait if it settles first. */
+  /** Ends the wait too, once it settles: what was expected to wait may be answered without. */
   unless?: Promise<unknown>;
 }
 
