@@ -1,6 +1,6 @@
 import { accessSync, constants, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 
 const memory = '/dev/shm';
 const tmpfs = 0x0102_1994;
@@ -47,7 +47,7 @@ export function removeAbandonedServerFolders(parents = [memory, tmpdir()]): void
  */
 export function removeServerFolder(folder: string): void {
   for (const place of ['postgres', 'postgres/postgres']) endServer(join(folder, place, 'postmaster.pid'), 'SIGQUIT');
-  endServer(join(folder, natsPidFile), 'SIGKILL');
+  endServer(join(folder, natsPidFile), 'SIGKILL', folder);
   // A server that ends still removes files of its own, at which Node stops half-way, in silence or not. What is left
   // after 2 s is the next run's.
   for (let attempt = 0; attempt < 40; attempt += 1) {
@@ -66,12 +66,15 @@ function pause(milliseconds: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds);
 }
 
-function endServer(pidFile: string, signal: NodeJS.Signals): void {
+function endServer(pidFile: string, signal: NodeJS.Signals, folder?: string): void {
   try {
     // PostgreSQL adds its data folder.
-    const [pid = '', folder = dirname(pidFile)] = readFileSync(pidFile, 'utf8').split('\n');
+    const [pid = '', named = folder] = readFileSync(pidFile, 'utf8').split('\n');
     // The id may be another process's by now.
-    const isServer = process.platform !== 'linux' || readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(folder);
+    const isServer =
+      process.platform !== 'linux' ||
+      named === undefined ||
+      readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(named);
     if (isServer) process.kill(Number(pid), signal);
   } catch {
     // None was started, or it has ended.
