@@ -27,7 +27,9 @@ const interrupted = (signal: string) => `
 it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
   'a run that %s ends takes its server along, and its data',
   async (signal) => {
-    const server = spawn(process.execPath, ['-e', 'setInterval(() => undefined, 1000)'], { stdio: 'ignore' });
+    const server = spawn(process.execPath, ['-e', 'setInterval(() => undefined, 1000)', 'its-data'], {
+      stdio: 'ignore',
+    });
     const ended = once(server, 'exit');
     try {
       const env = {
@@ -35,7 +37,7 @@ it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
         NODE_OPTIONS: '',
         ATOLL_TEST_RUN_DIR: '',
         TMPDIR: folder,
-        SERVER: String(server.pid),
+        SERVER: `${server.pid}\nits-data`,
       };
       const run = spawn(process.execPath, ['--no-warnings', '--input-type=module', '-e', interrupted(signal)], {
         env,

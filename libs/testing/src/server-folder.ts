@@ -1,6 +1,7 @@
+import { execFileSync } from 'node:child_process';
 import { accessSync, constants, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 
 const memory = '/dev/shm';
 const tmpfs = 0x0102_1994;
@@ -47,7 +48,7 @@ export function removeAbandonedServerFolders(parents = [memory, tmpdir()]): void
  */
 export function removeServerFolder(folder: string): void {
   for (const place of ['postgres', 'postgres/postgres']) endServer(join(folder, place, 'postmaster.pid'), 'SIGQUIT');
-  endServer(join(folder, natsPidFile), 'SIGKILL', folder);
+  endServer(join(folder, natsPidFile), 'SIGKILL');
   // A server that ends still removes files of its own, at which Node stops half-way, in silence or not. What is left
   // after 2 s is the next run's.
   for (let attempt = 0; attempt < 40; attempt += 1) {
@@ -66,19 +67,22 @@ function pause(milliseconds: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds);
 }
 
-function endServer(pidFile: string, signal: NodeJS.Signals, folder?: string): void {
+function endServer(pidFile: string, signal: NodeJS.Signals): void {
   try {
     // PostgreSQL adds its data folder.
-    const [pid = '', named = folder] = readFileSync(pidFile, 'utf8').split('\n');
+    const [pid = '', folder = dirname(pidFile)] = readFileSync(pidFile, 'utf8').split('\n');
     // The id may be another process's by now.
-    const isServer =
-      process.platform !== 'linux' ||
-      named === undefined ||
-      readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(named);
-    if (isServer) process.kill(Number(pid), signal);
+    if (commandLineOf(pid).includes(folder)) process.kill(Number(pid), signal);
   } catch {
     // None was started, or it has ended.
   }
+}
+
+/** Throws where there is no such process, or no way to tell. */
+function commandLineOf(pid: string): string {
+  return process.platform === 'linux'
+    ? readFileSync(`/proc/${pid}/cmdline`, 'utf8')
+    : execFileSync('ps', ['-ww', '-o', 'args=', '-p', pid], { encoding: 'utf8', stdio: 'pipe' });
 }
 
 function namesIn(folder: string): string[] {
