@@ -166,6 +166,15 @@ describe('what a service knows of teams', () => {
     expect(askedFor('lookUp')).toBe(before);
   });
 
+  it('fetches nothing of a team that the caller is not in, also where the owner knows it', async () => {
+    const [own, foreign] = [aTeam(), aTeam()];
+    fixture.owner.teams.push(own, foreign);
+    await errorOf(directory.workspace(foreign.workspaces[0]!.id, [own.team_id]));
+    expect(await directory.knownTeams([foreign.team_id])).toEqual(new Set());
+    await directory.workspace(foreign.workspaces[0]!.id, [foreign.team_id]);
+    expect(await directory.knownTeams([foreign.team_id])).toEqual(new Set([foreign.team_id]));
+  });
+
   it('is asked of the owner once for a thousand pairs', async () => {
     const teams = Array.from({ length: 20 }, () => aTeam());
     fixture.owner.teams.push(...teams);
