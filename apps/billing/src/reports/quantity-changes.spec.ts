@@ -1,7 +1,7 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { runs } from '@atoll/testing';
-import { itemsPerSlice, Pace, Turns } from '@atoll/waiting';
+import { Pace, Turns } from '@atoll/waiting';
 import { readChanges } from './quantity-changes.js';
 
 const nanoPerUnit = 1_000_000_000n;
@@ -28,14 +28,5 @@ describe('the changes of a quantity', () => {
       ),
       runs(100),
     );
-  });
-
-  it('are read a slice in each turn of the event loop', async () => {
-    const turns = new Turns();
-    const slices: number[] = [];
-    jest.spyOn(turns, 'next').mockImplementation((items) => Promise.resolve(void slices.push(items)));
-    const count = 3 * itemsPerSlice;
-    await readChanges(Array.from({ length: count }, (_, at) => `${at + 1} 1 0 0`).join(' '), count, new Pace(turns));
-    expect(slices).toEqual([itemsPerSlice, itemsPerSlice, itemsPerSlice]);
   });
 });

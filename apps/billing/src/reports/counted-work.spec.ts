@@ -1,0 +1,132 @@
+import { expect, it, jest } from '@jest/globals';
+import type { Statements } from '@atoll/database';
+import { Pace, Turns } from '@atoll/waiting';
+import { readPeriod } from '../calendar/billing-range.js';
+import { largestOf, largestRemainder } from '../money/rounding.js';
+import { Catalogues } from './catalogue.js';
+import { FactDetails } from './fact-details.js';
+import { gridOf } from './grid.js';
+import { JsonWriter } from './json-writer.js';
+import { readChanges } from './quantity-changes.js';
+import { rate, totalOf, unitHoursOf, type Rated } from './rated-usage.js';
+import { ReportSheet } from './report-sheet.js';
+import type { ReportSubject } from './report-access.js';
+import type { ResourceLine } from './report-usage.js';
+import { Resources } from './resources.js';
+import { mergeGroups, roundTree, type ShownGroup } from './rounding-tree.js';
+import { unpricedOf } from './unpriced.js';
+import { UsageQuery } from './usage-query.js';
+
+const count = 200;
+const all = <T>(value: T): T[] => new Array<T>(count).fill(value);
+const rated = (rest = 0): Rated => ({ wholes: all(1n), rests: new Float64Array(all(rest)), heldNano: all(1n) });
+const item = { kind: 'vm', sku: 'vm.small', unit: 'vm' } as const;
+const shownItem = { ...item, heldNano: all(1n), costsNano: all(1n) };
+const shown: ShownGroup = { totalNano: BigInt(count), costsNano: all(1n), items: [shownItem] };
+const answering = (rows: object[]) => ({ query: () => Promise.resolve(rows) }) as unknown as Statements;
+/** A bucket an hour. */
+const period = readPeriod(
+  { start_date: '2026-01-01T00:00:00', end_date: '2026-01-09T08:00:00', interval: 'hourly' },
+  'UTC',
+);
+const bounds = Array.from({ length: count + 1 }, (_, at) => at);
+const sheet = (pace: Pace) =>
+  ReportSheet.of('EUR', period, { catalogue: { asOfMs: 0 } } as unknown as ReportSubject, pace);
+const sheetMade = await sheet(new Pace(new Turns()));
+
+/** What is done for each of `count` figures, so many times. */
+const works: [string, number, (pace: Pace) => Promise<unknown>][] = [
+  ['rounding parts that are whole', 1, (pace) => largestRemainder(BigInt(count), all(1n), all(0), pace)],
+  ['finding the largest rests', 2, (pace) => largestOf(all(1), 5, pace)],
+  ['adding up costs', 1, (pace) => totalOf(rated(), pace)],
+  // Its total, and the costs of its buckets.
+  ['rounding a group of one item', 2, (pace) => roundTree([{ lines: [{ ...item, ...rated() }] }], pace)],
+  // The same; and two items are added up.
+  [
+    'rounding a group of two items',
+    4,
+    (pace) => roundTree([{ lines: [rated(), rated()].map((one) => ({ ...item, ...one })) }], pace),
+  ],
+  // The same; and in each bucket the rests of two items are one more.
+  [
+    'rounding items whose rests come to more',
+    6,
+    (pace) => roundTree([{ lines: [rated(1.8e15), rated(1.8e15)].map((one) => ({ ...item, ...one })) }], pace),
+  ],
+  // Of each of two groups its costs, and of its item what was held and what it costs.
+  ['merging groups', 6, (pace) => mergeGroups([shown, shown], pace)],
+  [
+    'reading changes',
+    1,
+    (pace) =>
+      readChanges(
+        bounds
+          .slice(1)
+          .map((at) => `${at} 1 0 0`)
+          .join(' '),
+        count,
+        pace,
+      ),
+  ],
+  ['cutting a grid', 2, (pace) => gridOf(bounds, [], count, pace)],
+  [
+    'rating usage',
+    1,
+    (pace) =>
+      rate(
+        { deltasNano: all(undefined), momentsNano: all(undefined) },
+        { bounds, lengthsMs: all(1), buckets: all(0), bucketCount: 1 },
+        all(1n),
+        pace,
+      ),
+  ],
+  ['adding up what was held', 1, (pace) => unitHoursOf([rated()], pace)],
+  ['looking for usage without a price', 1, (pace) => unpricedOf(all({ unpricedNano: 0n } as ResourceLine), pace)],
+  ['writing a list', 1, (pace) => new JsonWriter().list(all(1), pace, () => undefined)],
+  ['writing the starts of buckets', 1, sheet],
+  [
+    'writing the costs of two items',
+    2,
+    (pace) => sheetMade.writeCosts(new JsonWriter(), { ...shown, items: [shownItem, shownItem] }, pace),
+  ],
+  [
+    'reading the catalogue',
+    1,
+    (pace) => new Catalogues(answering(all({ what: 'unit', value: { sku: 'vm', unit: 'vm' } }))).read('', pace),
+  ],
+  [
+    'reading lines and resources',
+    1,
+    async (pace) => {
+      const grid = await gridOf([0, 1], [], 1, new Pace(new Turns()));
+      const scope = { teamNo: 1, fromMs: 0, upToMs: 1, seriesNos: [], lines: [] };
+      return new UsageQuery(answering(all({ line: 0 }))).lines(scope, grid, grid, [0], pace);
+    },
+  ],
+  ['reading names', 1, (pace) => new Resources(answering(all({ id: 'a', name: 'b' }))).workspaceNames(['a'], pace)],
+  // Each is read, and then put in its place as five items.
+  [
+    'reading what is known of pools',
+    6,
+    (pace) => new FactDetails(answering(all({ poolId: '1' }))).pools(1, all({ id: '1' }), pace),
+  ],
+  [
+    'reading what is known of volumes',
+    1,
+    (pace) => new FactDetails(answering([])).volumes(1, all({ resourceId: 'volume:1' }), pace),
+  ],
+];
+
+it.each(works)(
+  '%s counts each figure that it works on (%i times), so that others get their turns',
+  async (_, times, work) => {
+    const turns = new Turns();
+    const slices: number[] = [];
+    jest.spyOn(turns, 'next').mockImplementation((items) => Promise.resolve(void slices.push(items)));
+    const pace = new Pace(turns);
+    await work(pace);
+    await pace.turn();
+    const counted = slices.reduce((sum, items) => sum + items, 0);
+    expect(Math.floor(counted / count)).toBe(times);
+  },
+);
