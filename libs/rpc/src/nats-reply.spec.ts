@@ -1,8 +1,10 @@
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import type { NatsConnection } from '@nats-io/transport-node';
 import { array, asyncProperty, assert, constantFrom, integer, nat, record, string } from 'fast-check';
+import { systemContext } from './call-context.js';
 import { messagesOf, received, type Captured, type Maker } from './hostile-fixture.js';
 import { textOf } from './json.js';
-import { ReplyAssembly } from './nats-reply.js';
+import { ReplyAssembly, ReplySender } from './nats-reply.js';
 import { Signer } from './signature.js';
 import { specSecret as secret } from './transports-fixture.js';
 
@@ -100,5 +102,49 @@ describe('an answer put together from its messages', () => {
     );
     expect(assemble([first![0]!, second![1]!, second![2]!])).toEqual([]);
     expect(assemble([first![0]!, second![1]!, first![1]!, second![2]!, first![2]!])).toEqual(['{"a":"aaaaaaaaaaaa"}']);
+  });
+});
+
+describe('a service that answers', () => {
+  /** In which turn of the event loop each message was sent. */
+  let sentIn: number[];
+  let turn: number;
+  let next: NodeJS.Immediate;
+  const countTurns = () => {
+    turn += 1;
+    next = setImmediate(countTurns);
+  };
+  beforeEach(() => {
+    sentIn = [];
+    turn = 0;
+    countTurns();
+  });
+  afterEach(() => clearImmediate(next));
+
+  const sender = new ReplySender('probe', new Signer(secret));
+  const connection = {
+    info: { max_payload: 8 + 1024 },
+    publish: () => void sentIn.push(turn),
+    request: async () => void sentIn.push(turn),
+  } as unknown as NatsConnection;
+  const send = (json: string) =>
+    sender.send(connection, { inbox: '_INBOX.1', signature: '', context: systemContext('spec') }, { json });
+
+  it('sends together what it answers in one turn of the event loop, when that ends', async () => {
+    const answerAfter = async (ticks: number) => {
+      for (let tick = 0; tick < ticks; tick += 1) await null;
+      await send('{}');
+    };
+    const answering = Promise.all([0, 3, 9].map(answerAfter));
+    for (let tick = 0; tick < 30; tick += 1) await null;
+    expect(sentIn).toEqual([]);
+    await answering;
+    expect([sentIn.length, new Set(sentIn).size]).toEqual([3, 1]);
+  });
+
+  it('sends a part of a long answer in each turn, so that others get theirs', async () => {
+    await send('{"text":"some parts of eight bytes, a window and more"}');
+    expect(sentIn.length).toBeGreaterThan(4);
+    expect(new Set(sentIn).size).toBe(sentIn.length);
   });
 });
