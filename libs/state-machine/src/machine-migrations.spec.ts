@@ -28,15 +28,16 @@ afterAll(async () => {
   await database?.drop();
 });
 
+const rowsOf = (sql: string) => runner.query(sql) as Promise<object[]>;
 const shape = async (): Promise<object[]> => [
-  ...(await runner.query<object[]>(
+  ...(await rowsOf(
     `SELECT column_name, data_type, column_default, is_nullable FROM information_schema.columns WHERE table_name = 'buoy' ORDER BY 1`,
   )),
-  ...(await runner.query<object[]>(`SELECT indexdef FROM pg_indexes WHERE tablename = 'buoy' ORDER BY 1`)),
+  ...(await rowsOf(`SELECT indexdef FROM pg_indexes WHERE tablename = 'buoy' ORDER BY 1`)),
 ];
 /** Of each row: how many hours from now it is due, and until when it is parked. */
 const hours = () =>
-  runner.query<object[]>(
+  rowsOf(
     `SELECT name, round(extract(epoch FROM due_at - now()) / 3600)::int AS due,
        round(extract(epoch FROM (to_jsonb(buoy) ->> 'parked_until')::timestamptz - now()) / 3600)::int AS parked FROM buoy ORDER BY name`,
   );
