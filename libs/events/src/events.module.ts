@@ -8,7 +8,7 @@ import type { Courier } from './courier.js';
 import { DeadLetterDesk, deadLettersController } from './dead-letter-desk.js';
 import { DeadLetters } from './dead-letters.js';
 import { EventConsumers } from './event-consumers.js';
-import { askPublisher, type EventSource } from './event-source.js';
+import { askPublisher } from './event-source.js';
 import { Events } from './events.js';
 import { defaultRetryRules, Inbox, type RetryRules } from './inbox.js';
 import { defaultRecoveryRules, type RecoveryRules } from './missing-events.js';
@@ -22,10 +22,11 @@ export interface EventsOptions {
   courier: Courier;
   /** Of effects that fail. 5 tries after 0.5, 2, 8 and 32 s unless given. */
   retries?: Partial<RetryRules>;
-  /** When events are looked for that never came: every 15 s, 5 s after they were published, unless given. */
+  /**
+   * When events are looked for that never came: every 15 s, 5 s after they were published, unless given. Their
+   * publishers are asked for them by `Rpc`; nobody in an application without it.
+   */
   recovery?: Partial<RecoveryRules>;
-  /** Where those are asked for: their publishers, by `Rpc`, unless given; nowhere in an application without it. */
-  source?: EventSource;
 }
 
 /**
@@ -35,7 +36,7 @@ export interface EventsOptions {
 @Module({})
 export class EventsModule {
   static forRoot(options: EventsOptions): DynamicModule {
-    const { service, courier, retries, recovery, source } = options;
+    const { service, courier, retries, recovery } = options;
     const processId = newId();
     return {
       module: EventsModule,
@@ -65,13 +66,12 @@ export class EventsModule {
             letters: DeadLetters,
             rpc?: Rpc,
           ) => {
-            const asked = source ?? (rpc && askPublisher(rpc, service));
             const surroundings = {
               service,
               processId,
               courier,
               recovery: { ...defaultRecoveryRules, ...recovery },
-              source: asked,
+              source: rpc && askPublisher(rpc, service),
             };
             return new Events(surroundings, consumers, inbox, dataSource, signal, letters);
           },

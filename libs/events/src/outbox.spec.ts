@@ -88,6 +88,15 @@ describe('the inbox', () => {
     expect(await consumers()).toEqual(['letters']);
   });
 
+  it('forgets all at once that is old enough, however much that is', async () => {
+    const rows = 10_001;
+    await world.observer.database.query(
+      `INSERT INTO mail.inbox (consumer, event_id, received_at) SELECT 'letters', gen_random_uuid(), now() - interval '31 days' FROM generate_series(1, $1::int)`,
+      [rows],
+    );
+    expect(await world.app('mail').get(Inbox).prune()).toBe(rows);
+  });
+
   it('knows a copy again of what it has forgotten', async () => {
     await world.orders.place([1]);
     await world.settled();

@@ -15,6 +15,7 @@ let database: TestDatabase;
 let nats: NatsServer;
 let world: World;
 const warnings: string[] = [];
+const notes: string[] = [];
 
 beforeAll(async () => {
   [database, nats] = await Promise.all([shopDatabase(), startNats()]);
@@ -33,7 +34,8 @@ async function open(topology = overJetStreamWith({ maxBytes })): Promise<void> {
   // While a file of the stream is purged again and again, the broker now and then drops events at its end that nobody
   // has acknowledged.
   world.recovery = { checkEveryMs: 500, graceMs: 1_000 };
-  warnings.length = 0;
+  warnings.length = notes.length = 0;
+  jest.spyOn(Logger.prototype, 'log').mockImplementation((message: unknown) => void notes.push(String(message)));
   jest.spyOn(Logger.prototype, 'warn').mockImplementation((message: unknown) => void warnings.push(String(message)));
 }
 
@@ -88,6 +90,8 @@ describe('a full event stream', () => {
     for (const consumer of ['letters', 'statistics'])
       await eventually(async () => expect(await noted(consumer)).toEqual(numbers));
     await eventually(() => expect(events.streamUsage()?.bytes).toBeLessThan(maxBytes / 2));
+    const end = 'The event stream ATOLL_EVENTS is no longer near its limit.';
+    await eventually(() => expect(notes).toContain(end));
   });
 
   it('takes events without end where consumers follow', async () => {

@@ -1,5 +1,6 @@
 import { event, WholeNumber } from '@atoll/contracts';
 import { DatabaseModule, openDataSource, Transactions, type DatabaseOptions } from '@atoll/database';
+import { Rpc } from '@atoll/rpc';
 import { createDatabaseFrom, type TestDatabase } from '@atoll/testing';
 import { Inject, Injectable, Module, type DynamicModule, type INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
@@ -8,7 +9,6 @@ import type { Courier } from '../courier.js';
 import { eventEntities } from '../event-entities.js';
 import { createEventTables, dropEventTables } from '../event-tables.js';
 import { EventsModule } from '../events.module.js';
-import type { EventSource } from '../event-source.js';
 import type { RetryRules } from '../inbox.js';
 import type { RecoveryRules } from '../missing-events.js';
 import { OnEvent, type EventDelivery } from '../on-event.js';
@@ -127,6 +127,9 @@ class Effects {
 @Module({})
 class ShopModule {}
 
+@Module({})
+class RpcOfShop {}
+
 export interface ShopOptions {
   service: ShopService;
   courier: Courier;
@@ -134,7 +137,7 @@ export interface ShopOptions {
   script: EffectHook;
   retries: RetryRules;
   recovery: RecoveryRules;
-  source: EventSource;
+  rpc: Pick<Rpc, 'call'>;
 }
 
 /** Nothing counts as missing: what a courier loses, it must bring back itself. */
@@ -165,13 +168,14 @@ const migrated = {
 /** One for both services, with all their tables. */
 export const shopDatabase = (): Promise<TestDatabase> => createDatabaseFrom(migrated);
 
-function shopModule({ service, courier, databaseUrl, script, retries, recovery, source }: ShopOptions): DynamicModule {
+function shopModule({ service, courier, databaseUrl, script, retries, recovery, rpc }: ShopOptions): DynamicModule {
   const own = service === 'orders' ? [Orders] : [Effects, { provide: scriptToken, useValue: script }];
   return {
     module: ShopModule,
     imports: [
       DatabaseModule.forRoot(databaseOf(service, databaseUrl)),
-      EventsModule.forRoot({ service, courier, retries, recovery, source }),
+      { module: RpcOfShop, global: true, providers: [{ provide: Rpc, useValue: rpc }], exports: [Rpc] },
+      EventsModule.forRoot({ service, courier, retries, recovery }),
     ],
     providers: own,
   };

@@ -1,4 +1,6 @@
 import { expect } from '@jest/globals';
+import { eventLog, type EventsAfter } from '@atoll/contracts';
+import type { Rpc } from '@atoll/rpc';
 import { allowErrors } from '@atoll/testing';
 import type { INestApplicationContext } from '@nestjs/common';
 import { connect } from '@nats-io/transport-node';
@@ -294,16 +296,20 @@ export class World {
           script,
           retries: { ...specRetries, ...this.retries },
           recovery: this.recovery,
-          source: {
-            read: (publisher, asked) =>
-              this.app(publisher as ShopService)
-                .get(PublishedEvents)
-                .read(asked),
-          },
+          rpc: this.rpc,
         }),
       );
     }
   }
+
+  /** Publishers are asked for what was lost without a broker between. */
+  private readonly rpc: Pick<Rpc, 'call'> = {
+    call: async <Output>({ service, subject }: { service: string; subject: string }, asked: object) => {
+      expect(subject).toBe(eventLog(service).read.subject);
+      const published = this.app(service as ShopService).get(PublishedEvents);
+      return (await published.read(asked as EventsAfter)) as Output;
+    },
+  };
 
   /** Throws if this process is dead, or dies now. */
   private pass(process: ShopProcess, moment: Moment, consumer?: string): void {
