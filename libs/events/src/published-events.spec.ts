@@ -114,6 +114,18 @@ describe('what a service has published', () => {
     );
   });
 
+  it('says of each event what request it came of, where that is known', async () => {
+    await write([1, 2].map(() => ({ name: names[0] ?? '', place: 'kept' })));
+    await app
+      .get(DataSource)
+      .query(`UPDATE outbox_published SET request_id = 'request-1', traceparent = '00-1-2-01' WHERE position = 2`);
+    const told = (await ask({})).events.map(({ id: _id, occurred_at: _at, ...event }) => event);
+    expect(told).toEqual([
+      { position: 1, previous: 0, payload: {} },
+      { position: 2, previous: 1, payload: {}, request_id: 'request-1', traceparent: '00-1-2-01' },
+    ]);
+  });
+
   it('comes in pages of 200, whose payloads have at most 1 MiB', async () => {
     await write(Array.from({ length: 201 }, () => ({ name: names[0] ?? '', place: 'kept' })));
     const first = await ask({});

@@ -4,6 +4,7 @@ import { jetstreamManager } from '@nats-io/jetstream';
 import { nanos } from '@nats-io/transport-node';
 import { Logger } from '@nestjs/common';
 import { Events } from './events.js';
+import { StreamMonitor } from './stream-monitor.js';
 import { eventually } from './world/eventually-fixture.js';
 import { shopDatabase } from './world/shop-fixture.js';
 import { managerOf, overJetStream, overJetStreamWith, stream } from './world/topology-fixture.js';
@@ -92,6 +93,29 @@ describe('a full event stream', () => {
     await eventually(() => expect(events.streamUsage()?.bytes).toBeLessThan(maxBytes / 2));
     const end = 'The event stream ATOLL_EVENTS is no longer near its limit.';
     await eventually(() => expect(notes).toContain(end));
+  });
+
+  it('that cannot be looked at is a warning once, however often that fails, and once more when it fails again', async () => {
+    await open();
+    let isFailing = true;
+    let looks = 0;
+    jest.spyOn(StreamMonitor.prototype, 'check').mockImplementation(() => {
+      looks += 1;
+      return isFailing ? Promise.reject(new Error('no quorum')) : Promise.resolve();
+    });
+    const some = () => {
+      const wanted = looks + 3;
+      return eventually(() => expect(looks).toBeGreaterThanOrEqual(wanted));
+    };
+    await world.start('orders');
+    await some();
+    const warning = 'Cannot check how full the event stream is; retrying: Error: no quorum';
+    expect(warnings).toEqual([warning]);
+    isFailing = false;
+    await some();
+    isFailing = true;
+    await some();
+    expect(warnings).toEqual([warning, warning]);
   });
 
   it('takes events without end where consumers follow', async () => {

@@ -97,6 +97,13 @@ describe('the tries of an event', () => {
   });
 });
 
+it('a session that has ended gives its connection back to the pool', async () => {
+  const dataSource = app.get(DataSource);
+  // More than the pool has.
+  for (let at = 0; at < 30; at += 1) await (await RelaySession.open(dataSource, newId(), () => undefined)).close();
+  expect(await dataSource.query<object[]>('SELECT 1 AS one')).toEqual([{ one: 1 }]);
+});
+
 describe('a session that cannot be opened', () => {
   it('leaves no connection behind', async () => {
     const dataSource = app.get(DataSource);

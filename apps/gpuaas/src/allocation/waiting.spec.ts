@@ -4,8 +4,10 @@ import { newId } from '@atoll/database';
 import { SimulatedFaults } from '../driver/simulated-faults.js';
 import { MachineWorkers } from '@atoll/state-machine';
 import { errorOf, GpuaasFixture, type Inventory, type ToldTeam } from '../gpuaas-fixture.js';
+import { statementsOf } from '@atoll/testing';
 import { maxWaiting } from './admission.js';
 import { betweenLookAndWriting } from './held-gpus-fixture.js';
+import { Waiting } from './waiting.js';
 
 let fixture: GpuaasFixture;
 let team: ToldTeam;
@@ -117,6 +119,15 @@ describe('a workload that meets a GPU on its way back', () => {
       [[first.workload_id, second.workload_id]],
     );
     expect(rows.map(({ workload_id }) => workload_id)).toEqual([first.workload_id, second.workload_id]);
+  });
+
+  it('looks for room only where it is the first, and so for all of its queue', async () => {
+    await returning();
+    const [first, second] = [await start(), await start()];
+    const looks = async ({ workload_id }: Workload) =>
+      (await statementsOf(() => fixture.get(Waiting).attend('workload', workload_id))).length;
+    expect(await looks(second)).toBe(1);
+    expect(await looks(first)).toBeGreaterThan(3);
   });
 
   it('may be stopped while it waits: its place is for the next', async () => {
