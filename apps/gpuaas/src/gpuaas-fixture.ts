@@ -59,6 +59,16 @@ const readyNode = `WITH node_made AS (
     INSERT INTO gpu (node_id, uuid, board, state) SELECT node_id, uuid, $3, 'unpooled' FROM node_made, unnest($4::text[]) uuid RETURNING gpu_id
   )
   SELECT node_id, (SELECT array_agg(gpu_id::text ORDER BY gpu_id) FROM gpus_made) AS gpu_ids FROM node_made`;
+/** The GPUs of a new pool as their preparation leaves them, with their devices; without its history. */
+const preparePool = `WITH prepared AS (
+    UPDATE gpu SET state = CASE asked_mode WHEN 'Spatial' THEN 'spatial' ELSE 'configured_temporal' END,
+      entered_at = clock_timestamp(), revision = revision + 1
+    WHERE pool_id = $1 AND state = 'preparing' RETURNING node_id, uuid, asked_mode, generation
+  ), switched AS (
+    UPDATE simulated_device SET mode = asked_mode, generation = prepared.generation, ready_at = clock_timestamp()
+    FROM prepared WHERE simulated_device.uuid = prepared.uuid
+  )
+  UPDATE node SET due_at = NULL WHERE node_id IN (SELECT node_id FROM prepared)`;
 
 interface Doubles {
   driver?: NodeDriver;
@@ -99,6 +109,8 @@ export class GpuaasFixture extends ServiceUnderTest {
     readonly owner: OwnerOfTeams,
     /** What pods says that the cluster of a GPU service keeps: nothing where it is not here. */
     readonly keptOn: Map<string, ClusterHoldings | 'away'>,
+    /** Nodes are simulated, and nobody works at them but who calls `work`. */
+    private readonly isQuiet: boolean,
   ) {
     super(started);
   }
@@ -130,7 +142,7 @@ export class GpuaasFixture extends ServiceUnderTest {
       settings: { simulatedSwitchMs: 0, workers: { isIdle: !isRunning, pollMs: 50 }, ...given },
       providers: doubles.flatMap(([provide, useValue]) => (useValue ? [{ provide, useValue }] : [])),
     });
-    return new GpuaasFixture(started, owner, keptOn);
+    return new GpuaasFixture(started, owner, keptOn, !driver && !isRunning);
   }
 
   async team(role: TeamRole = 'member'): Promise<ToldTeam> {
@@ -164,6 +176,7 @@ export class GpuaasFixture extends ServiceUnderTest {
   ): Promise<Pool & Inventory> {
     const inventory = await this.inventory(board, count, nodeName);
     const pool = await this.poolOn(inventory, inventory.gpu_ids, terms);
+    if (this.isQuiet) await this.query(preparePool, [pool.pool_id]);
     await this.settle();
     return pool;
   }
