@@ -84,20 +84,15 @@ export function findStatements(
 }
 
 /**
- * Who calls a function. To resolve a call is dear, so only those are resolved that may be one of it: a call by the
- * function's own name, if it has one; by a name that is given to a value from elsewhere; or by no name.
+ * Who calls a function. The type of what is called is dear, so it is looked at only where the call may be one of the
+ * function: by its own name, if it has one; by a name that is given to a value from elsewhere; or by no name.
  */
 function callerIndex(calls: readonly ts.CallExpression[], checker: ts.TypeChecker) {
   const byName = Map.groupBy(calls, ({ expression }) => nameOf(expression));
   const aliases = new Set(aliasesIn(new Set(calls.map((call) => call.getSourceFile()))));
-  const resolved = new Map<
-    string | undefined,
-    Map<ts.SignatureDeclaration | ts.JSDocSignature | undefined, ts.CallExpression[]>
-  >();
+  const resolved = new Map<string | undefined, Map<ReturnType<typeof calledBy>, ts.CallExpression[]>>();
   const named = (name: string | undefined, of: ts.SignatureDeclaration): ts.CallExpression[] => {
-    const known =
-      resolved.get(name) ??
-      Map.groupBy(byName.get(name) ?? [], (call) => checker.getResolvedSignature(call)?.declaration);
+    const known = resolved.get(name) ?? Map.groupBy(byName.get(name) ?? [], (call) => calledBy(call, checker));
     resolved.set(name, known);
     return known.get(of) ?? [];
   };
@@ -105,6 +100,17 @@ function callerIndex(calls: readonly ts.CallExpression[], checker: ts.TypeChecke
     const own = of.name?.getText() ?? (hasName(of.parent) ? of.parent.name.getText() : undefined);
     return [...new Set([own, undefined, ...aliases])].flatMap((name) => named(name, of));
   };
+}
+
+/**
+ * The function that is called, by the type of what is called alone: to choose among overloads, the compiler would work
+ * out the types of all arguments. What has overloads has no body of its own, and is none of those who send statements.
+ */
+function calledBy({ expression }: ts.CallExpression, checker: ts.TypeChecker) {
+  const called = checker.getNonNullableType(checker.getTypeAtLocation(expression));
+  const isOfBase = expression.kind === ts.SyntaxKind.SuperKeyword;
+  const [signature] = isOfBase ? called.getConstructSignatures() : called.getCallSignatures();
+  return signature?.declaration;
 }
 
 function nameOf(callee: ts.Expression): string | undefined {

@@ -71,6 +71,7 @@ describe('the texts of a statement', () => {
     ['by a property', `const by = { ask: find }; by.ask('1');`],
     ['by what is taken from an object', `const { find: ask } = { find }; ask('1');`],
     ['by what a function returns', `const make = () => find; make()('1');`],
+    ['where it may be missing', `const ask = flag ? find : undefined; ask?.('1');`],
   ])('are those of a caller that calls it %s', (_what, call) => {
     expect(
       textsOf(`function find(text: string) { return statements.query(\`SELECT \${text}\`, []); } ${call}`),
@@ -79,6 +80,13 @@ describe('the texts of a statement', () => {
 
   it('are those of the callers of a function that has no name', () => {
     const source = `const finder = () => (text: string) => { return manager.query(\`SELECT \${text}\`); }; const find = finder(); find('1');`;
+    expect(textsOf(source)).toEqual([['SELECT 1']]);
+  });
+
+  it('are those of a class that extends one which sends them as it is created', () => {
+    const source = `
+      class Sender { constructor(text: string) { void manager.query(\`SELECT \${text}\`); } }
+      class Own extends Sender { constructor() { super('1'); } }`;
     expect(textsOf(source)).toEqual([['SELECT 1']]);
   });
 
