@@ -50,8 +50,8 @@ async function copyRepository(): Promise<string> {
   chmodSync(copy, 0o755);
   const list = ['ls-files', '-z', '--cached', '--others', '--exclude-standard'];
   const { stdout } = await exec('git', list, { cwd: root, maxBuffer });
-  // What is built of the console changes with none of this.
-  for (const path of [...stdout.split('\0'), 'dist/apps/console', 'apps/console/src/api/generated']) {
+  // The console that is served changes with none of this.
+  for (const path of [...stdout.split('\0'), 'dist/apps/console']) {
     if (path !== '' && existsSync(join(root, path))) {
       cpSync(join(root, path), join(copy, path), { recursive: true, preserveTimestamps: true });
     }
@@ -82,9 +82,9 @@ interface Platform {
   env: { ATOLL_URL: string; ATOLL_KEY: string };
 }
 
-/** What `npm start` runs, at any port that is free. */
+/** What `npm start` runs, at any port that is free; but for the build of the console, which is copied. */
 async function startPlatform(cwd: string): Promise<Platform> {
-  await runScript('npm run --silent build', cwd);
+  await runScript('node --run compile && node tools/bundle.ts', cwd);
   const env = { ...process.env, PORT: '0', ATOLL_DATA_DIR: join(cwd, '.atoll') };
   const started = spawn(process.execPath, ['dist/apps/platform/src/main.js'], {
     cwd,
