@@ -39,7 +39,7 @@ export class SpecRuns {
   }
 
   end(): void {
-    if (this.running !== undefined) process.kill(-this.running, 'SIGKILL');
+    endGroup(this.running);
     rmSync(this.folder, { recursive: true, force: true });
   }
 
@@ -155,15 +155,26 @@ export class SpecRuns {
         const silentMs = Date.now() - Math.max(startedMs, statSync(report).mtimeMs);
         if (limitMs === undefined || silentMs <= limitMs) return;
         clearInterval(looks);
-        process.kill(-(child.pid ?? 0), 'SIGKILL');
+        endGroup(child.pid);
       }, lookMs);
       child.once('close', () => {
         clearInterval(looks);
+        // With `--bail` Jest ends without its workers, which go on with specs that hang.
+        endGroup(child.pid);
         this.running = undefined;
         const lines = readFileSync(report, 'utf8').split('\n').slice(0, -1);
         resolve(lines.map((line) => JSON.parse(line) as SpecResult));
       });
     });
+  }
+}
+
+function endGroup(pid: number | undefined): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, 'SIGKILL');
+  } catch (error) {
+    // All of it has ended.
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
   }
 }
 
