@@ -156,18 +156,22 @@ export function freshEmail(name: string): string {
   return `${fresh(name)}@example.com`;
 }
 
-/** Asks again until what is read is as it should be; throws after the deadline, with what was read last. */
+/**
+ * Asks again until what is read is as it should be, the less often the longer that takes: stories that wait together
+ * would keep the platform busy with nothing else. Throws after the deadline, with what was read last.
+ */
 export async function until<T>(
   read: () => Promise<T>,
   isAsItShould: (found: T) => boolean,
   deadlineMs = 90_000,
 ): Promise<T> {
-  const deadline = Date.now() + deadlineMs * timeoutFactor;
+  const startedAt = Date.now();
+  const deadline = startedAt + deadlineMs * timeoutFactor;
   for (;;) {
     const found = await read();
     if (isAsItShould(found)) return found;
     if (Date.now() > deadline) throw new Error(`Still ${JSON.stringify(found)} after ${deadlineMs} ms.`);
-    await delay(25);
+    await delay(Math.min(25 + (Date.now() - startedAt) / 8, 250));
   }
 }
 
