@@ -66,10 +66,20 @@ describe('a data folder', () => {
   const anyKey = /atl_[0-9A-Za-z]{38}/;
   // A key that is given is not printed; an empty variable is none.
   const env = () => ({ ATOLL_DATA_DIR: folder, ATOLL_ADMIN_KEY: '' });
-  const startAgain = async () => {
-    platform = await startPlatform('one-process', env());
+  const startAgain = async (settings: Record<string, string> = {}) => {
+    platform = await startPlatform('one-process', { ...env(), ...settings });
+    expect(platform.output()).toContain('npm run admin-key');
+    expect(platform.output()).not.toMatch(anyKey);
+    return platform;
+  };
+  /** The key that `npm run admin-key` makes. */
+  const keyByHand = async () => {
+    const { code, output } = await run('apps/platform/src/admin-key.js', { ATOLL_DATA_DIR: folder });
+    expect(code).toBe(0);
+    return anyKey.exec(output)?.[0] ?? '';
   };
   let first: string;
+  let key: string;
 
   it('is not touched by a start on a port that is taken, which says so', async () => {
     const other = createServer().listen(0, '127.0.0.1');
@@ -82,6 +92,23 @@ describe('a data folder', () => {
     expect(said).toEqual([
       `Atoll cannot start: port ${port} is taken by another program. Choose another: PORT=${port + 1} npm start`,
     ]);
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  it('loses nothing to a start that is told to stop before it is ready, which stops as cleanly', async () => {
+    let isTold = false;
+    const { code, output } = await run(
+      'apps/platform/src/main.js',
+      { ...env(), PORT: String(await freePort()), ATOLL_SSH_PORT: '0' },
+      (said, child) => {
+        if (!isTold && said.includes('"msg":"starting"')) isTold = child.kill('SIGTERM');
+      },
+    );
+    expect([code, output]).toEqual([0, expect.stringContaining('"msg":"stopped"')]);
+    expect(output).not.toMatch(/"level":"(error|fatal)"/);
+    // It goes no further than the service that it was starting, and makes no key that nobody would see.
+    const [, afterwards = ''] = output.split('"msg":"stopping"');
+    expect(new Set(afterwards.match(/Migrated \w+/g)).size).toBeLessThanOrEqual(1);
   });
 
   it('gets a key at its first start, printed with the documentation and a call that works; PORT=0 takes a free port, and all that is shown names it', async () => {
@@ -102,11 +129,10 @@ describe('a data folder', () => {
     expect(output).toContain(`http://localhost:${port}/link#`);
   });
 
-  it('keeps the key, which no later start prints', async () => {
+  it('gets another key for its operator by hand, which the next start takes in place of the first, and prints none', async () => {
+    key = await keyByHand();
     await startAgain();
-    expect(platform?.output()).toContain('npm run admin-key');
-    expect(platform?.output()).not.toMatch(anyKey);
-    expect(await statusWith(first)).toBe(200);
+    expect([await statusWith(key), await statusWith(first)]).toEqual([200, 401]);
   });
 
   describeWhere(lacking, 'the README', () => {
@@ -118,23 +144,53 @@ describe('a data folder', () => {
       expect(given.match(/(?<=^export )\w+/gm)).toEqual(['ATOLL_URL', 'ATOLL_KEY']);
       const answers = blocks('json').filter((json) => !json.includes('"statusCode"'));
       expect(answers).toHaveLength(5);
-      const env = { ATOLL_URL: platform?.url ?? '', ATOLL_KEY: first };
+      const env = { ATOLL_URL: platform?.url ?? '', ATOLL_KEY: key };
       const { output } = await run(['sh', '-c', scripts.join('echo\n')], env);
       const printed = output.split('\n').filter((line) => line !== '');
       expect(printed.map(withoutIds)).toEqual(answers.map(withoutIds));
     });
   });
 
-  it('gets another key for its operator by hand, beside a running platform and without one', async () => {
-    for (const running of [true, false]) {
-      if (!running) await platform?.stop();
-      const { code, output } = await run('apps/platform/src/admin-key.js', { ATOLL_DATA_DIR: folder });
-      expect(code).toBe(0);
-      const [key = ''] = anyKey.exec(output) ?? [];
-      if (!running) await startAgain();
-      expect(await statusWith(key)).toBe(200);
-    }
-    await until(async () => (await statusWith(first)) === 401);
+  it('is that of one platform: a second start says who holds it', async () => {
+    await expect(startPlatform('one-process', { ATOLL_DATA_DIR: folder })).rejects.toThrow(
+      `is in use by process ${platform?.process.pid}`,
+    );
+    expect(await statusWith(key)).toBe(200);
+  });
+
+  it('gets another key by hand beside the running platform too', async () => {
+    const before = key;
+    key = await keyByHand();
+    expect(await statusWith(key)).toBe(200);
+    await until(async () => (await statusWith(before)) === 401);
+  });
+
+  it('has kept everything, its key too, where the platform was killed outright; the next start limits callers where it is told to', async () => {
+    const headers = () => ({ authorization: `Bearer ${key}`, 'content-type': 'application/json' });
+    const call = (path: string, init: RequestInit = {}) =>
+      fetch(`${platform?.url}/api${path}`, { ...init, headers: headers() });
+    const created = await call('/team', { method: 'POST', body: '{"name": "Survivors"}' });
+    const { id } = (await created.json()) as { id: string };
+    platform?.process.kill('SIGKILL');
+    if (platform) await once(platform.process, 'exit');
+
+    await startAgain({ ATOLL_LIMITS: 'on', ATOLL_LIMIT_ADMIN: '5/60' });
+    const found = await call(`/team/${id}`);
+    expect([found.status, await found.json()]).toEqual([200, expect.objectContaining({ id, name: 'Survivors' })]);
+    let refused: Response | undefined;
+    await until(async () => {
+      refused = await call('/user/profile');
+      return refused.status === 429;
+    });
+    // In the words of the reference.
+    expect(await refused?.json()).toMatchObject({
+      code: 'too_many_requests',
+      detail: 'Too many requests. Please try again later.',
+      message: 'Too many requests. Please try again later.',
+    });
+    expect(Number(refused?.headers.get('retry-after'))).toBeGreaterThan(0);
+    expect(refused?.headers.get('ratelimit')).toBeTruthy();
+    expect(refused?.headers.get('ratelimit-policy')).toBeTruthy();
   });
 });
 
@@ -143,46 +199,45 @@ describe('a start', () => {
 
   it.each([
     [
-      'a file that is away',
-      { ATOLL_TLS_CERT: '/nope', ATOLL_TLS_KEY: '/nope' },
-      'Invalid environment variables:\n  ATOLL_TLS_CERT: /nope cannot be read: no such file or directory.',
+      'apps/platform/src/main.js',
+      // Of a service's own, a file that is away, of the last service, of the gateway.
+      {
+        ...{ ATOLL_STEPS: '?', ATOLL_KEY_PEPPER: '?', ATOLL_TLS_CERT: '/nope', ATOLL_TLS_KEY: '/nope' },
+        ...{ ATOLL_EXPOSED_PORTS: '5-4', ATOLL_LIMITS: 'no' },
+      },
+      [
+        'ATOLL_EXPOSED_PORTS must be from a lower to a higher port, 65535 at most.',
+        'ATOLL_KEY_PEPPER must be at least 16 characters long',
+        'ATOLL_LIMITS must be on or off',
+        'ATOLL_STEPS must be a whole number from 1 to 10000',
+        'ATOLL_TLS_CERT: /nope cannot be read: no such file or directory.',
+        'PORT must be a whole number from 0 to 65535',
+      ],
     ],
     [
-      'the settings of the last service',
-      { ATOLL_EXPOSED_PORTS: '5-4' },
-      'Invalid environment variables:\n  ATOLL_EXPOSED_PORTS must be from a lower to a higher port, 65535 at most.',
-    ],
-    [
-      'those of the gateway',
-      { ATOLL_LIMITS: 'no' },
-      'Invalid environment variables:\n  ATOLL_LIMITS must be on or off',
-    ],
-  ])('that is refused for %s says so and nothing else, before it starts anything', async (_cause, env, sentence) => {
-    const port = String(await freePort());
-    const { code, output } = await run('apps/platform/src/main.js', { ATOLL_DATA_DIR: folder, PORT: port, ...env });
-    const said = output.split('\n').filter((line) => line !== '' && !line.includes('"msg":"starting"'));
-    expect([code, said.join('\n')]).toEqual([1, `Atoll cannot start: ${sentence}`]);
-    expect(readdirSync(folder)).toEqual([]);
-  });
-
-  it.each([
-    [
-      'a service',
-      { ATOLL_TLS_CERT: '/nope' },
-      'Invalid environment variables:\n  ATOLL_TLS_CERT needs ATOLL_TLS_KEY: set both, or neither.',
-    ],
-    ['the gateway', { ATOLL_LIMITS: 'no' }, 'Invalid environment variables:\n  ATOLL_LIMITS must be on or off'],
-    [
-      'every service',
-      { ATOLL_EVENTS_MAX_MIB: '1' },
-      'Invalid environment variables:\n  ATOLL_EVENTS_MAX_MIB must be a whole number of MiB from 16 to 999999999',
+      'tools/start-services.js',
+      // Of a service, of the gateway, of every service, and its own. Not again and again, as by processes that restart.
+      {
+        ...{ ATOLL_STEPS: '?', ATOLL_TLS_CERT: '/nope', ATOLL_LIMITS: 'no', ATOLL_EVENTS_MAX_MIB: '1' },
+        ATOLL_REPLICAS: 'team=2',
+      },
+      [
+        'ATOLL_EVENTS_MAX_MIB must be a whole number of MiB from 16 to 999999999',
+        'ATOLL_LIMITS must be on or off',
+        expect.stringMatching(/^ATOLL_REPLICAS .* This is not: team=2$/),
+        'ATOLL_STEPS must be a whole number from 1 to 10000',
+        'ATOLL_TLS_CERT needs ATOLL_TLS_KEY: set both, or neither.',
+        'PORT must be a whole number from 0 to 65535',
+      ],
     ],
   ])(
-    'in processes is refused for a setting of %s before any is started, and not again and again',
-    async (_whose, env, sentence) => {
-      const port = String(await freePort());
-      const { code, output } = await run('tools/start-services.js', { ATOLL_DATA_DIR: folder, PORT: port, ...env });
-      expect([code, output]).toEqual([1, `Atoll cannot start: ${sentence}\n`]);
+    'of %s that is refused says all that is wrong and nothing else, before it starts anything',
+    async (entry, env, faults) => {
+      const { code, output } = await run(entry, { ATOLL_DATA_DIR: folder, PORT: '?', ...env });
+      const said = output.split('\n').filter((line) => line !== '' && !line.includes('"msg":"starting"'));
+      const [refusal, ...wrong] = said;
+      expect([code, refusal]).toEqual([1, 'Atoll cannot start: Invalid environment variables:']);
+      expect(wrong.map((line) => line.replace(/^ {2}/, '')).toSorted()).toEqual(faults);
       expect(readdirSync(folder)).toEqual([]);
     },
   );
@@ -202,7 +257,7 @@ describe('a start', () => {
     expect(output).not.toMatch(/process \d+/);
   });
 
-  it('in processes refuses a port that is taken, and replicas that are none, before it starts anything', async () => {
+  it('in processes refuses a port that is taken, before it starts anything', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
     const { port } = other.address() as { port: number };
@@ -212,17 +267,6 @@ describe('a start', () => {
     expect(taken.output).toMatch(
       /^Atoll cannot start: port \d+ is taken by another program\. Choose another: PORT=\d+ npm run start:services\n$/,
     );
-    const replicas = await run('tools/start-services.js', {
-      ATOLL_DATA_DIR: folder,
-      PORT: String(port),
-      ATOLL_REPLICAS: 'team=2',
-    });
-    expect([replicas.code, replicas.output]).toEqual([
-      1,
-      expect.stringMatching(
-        /^Atoll cannot start: Invalid environment variables:\n {2}ATOLL_REPLICAS .* This is not: team=2\n$/,
-      ),
-    ]);
   });
 
   it.each([
@@ -235,8 +279,6 @@ describe('a start', () => {
       ['ATOLL_TERMINAL_HOST', 'ATOLL_TLS_KEY'],
     ],
     ['apps/gateway/src/main.js', ['ATOLL_BUS_SECRET', 'ATOLL_KEY_PEPPER'], ['PORT', 'ATOLL_LIMITS']],
-    ['apps/platform/src/main.js', [], ['PORT', 'ATOLL_LIMITS', 'ATOLL_STEPS', 'ATOLL_KEY_PEPPER', 'ATOLL_TLS_CERT']],
-    ['tools/start-services.js', [], ['PORT', 'ATOLL_REPLICAS', 'ATOLL_LIMITS', 'ATOLL_STEPS', 'ATOLL_TLS_CERT']],
     ['apps/platform/src/admin-key.js', ['ATOLL_KEY_PEPPER', 'ATOLL_SEAL_KEYS'], ['DATABASE_URL']],
     ['apps/platform/src/dead-letters.js', [], ['DATABASE_URL', 'ATOLL_DEADLINE_MS']],
     ['apps/platform/src/reseal.js', ['ATOLL_SEAL_KEYS'], ['DATABASE_URL', 'ATOLL_LOG_LEVEL']],
@@ -257,25 +299,6 @@ describe('a start', () => {
         ...wrong.map((each) => [each, undefined]),
       ].toSorted(),
     );
-  });
-
-  it('that is told to stop before it is ready stops as cleanly, and loses nothing', async () => {
-    let isTold = false;
-    const stopped = run(
-      'apps/platform/src/main.js',
-      { ATOLL_DATA_DIR: folder, PORT: String(await freePort()), ATOLL_SSH_PORT: '0' },
-      (output, child) => {
-        if (!isTold && output.includes('"msg":"starting"')) isTold = child.kill('SIGTERM');
-      },
-    );
-    const { code, output } = await stopped;
-    expect([code, output]).toEqual([0, expect.stringContaining('"msg":"stopped"')]);
-    expect(output).not.toMatch(/"level":"(error|fatal)"/);
-    // It goes no further than the service that it was starting.
-    const [, afterwards = ''] = output.split('"msg":"stopping"');
-    expect(new Set(afterwards.match(/Migrated \w+/g)).size).toBeLessThanOrEqual(1);
-    platform = await startPlatform('one-process', { ATOLL_DATA_DIR: folder });
-    expect(await statusWith(platform.adminKey)).toBe(200);
   });
 
   it('no key is made where there is no platform', async () => {
