@@ -26,6 +26,19 @@ beforeAll(async () => {
 });
 afterAll(() => platform?.stop());
 
+/** Of 100 customers. Some came by the API as it is now, the others as it was. */
+const teams: string[] = [];
+beforeAll(async () => {
+  const access = { key: platform.adminKey };
+  const create = async (url: string, body: object) =>
+    teams.push((await succeed<TeamView>('POST', '/team', { ...access, url, body })).id);
+  for (let at = 0; at < 60; at += 1) await create(platform.url, { name: `Customer ${at}` });
+  for (let at = 60; at < 100; at += 1) {
+    const members = [{ email: freshEmail('owner'), name: 'Owner', role: 'team_admin' }];
+    await create(compatUrl(), { name: fresh('Swept'), members });
+  }
+});
+
 /**
  * While NATS does not answer in time, as on a busy machine, a gateway counts by itself: then that bucket may be used up
  * beside the shared one.
@@ -53,18 +66,12 @@ it('a member who rotates the key six times gets no more calls than without', asy
 });
 
 it('an operator bills 60 customers in a row, and looks at 100 teams 20 at a time', async () => {
-  const teams: string[] = [];
-  for (let at = 0; at < 60; at++) {
-    const body = { name: `Customer ${at}` };
-    teams.push(
-      (await succeed<{ id: string }>('POST', '/team', { url: platform.url, key: platform.adminKey, body })).id,
-    );
-  }
   const month = '2026-10-01T00:00:00/2026-11-01T00:00:00/monthly';
-  for (const id of teams) expect(await statusOf(`/team-billing/${id}/${month}`, platform.adminKey)).toBe(200);
+  for (const id of teams.slice(0, 60))
+    expect(await statusOf(`/team-billing/${id}/${month}`, platform.adminKey)).toBe(200);
   for (let round = 0; round < 5; round++) {
     const together = Array.from({ length: 20 }, (_, at) =>
-      statusOf(`/team/${teams[(20 * round + at) % teams.length]}`, platform.adminKey),
+      statusOf(`/team/${teams[20 * round + at]}`, platform.adminKey),
     );
     expect(new Set(await Promise.all(together))).toEqual(new Set([200]));
   }
@@ -121,16 +128,6 @@ async function inTurn<T>(
 }
 
 describe('a shop with the operator’s key', () => {
-  const teams: string[] = [];
-
-  beforeAll(async () => {
-    for (let at = 0; at < 100; at += 1) {
-      const members = [{ email: freshEmail('owner'), name: 'Owner', role: 'team_admin' }];
-      const body = { name: fresh('Swept'), members };
-      teams.push((await succeed<TeamView>('POST', '/team', { url: compatUrl(), key: platform.adminKey, body })).id);
-    }
-  });
-
   it('sweeps 100 teams, 20 at a time, and is refused nothing', async () => {
     const statuses = await inTurn(teams, 20, async (id) => [
       await old('GET', `/team/${id}`),

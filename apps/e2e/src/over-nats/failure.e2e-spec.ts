@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
 import { Sealer } from '@atoll/seal';
 import { createDatabase, freePort, timeoutFactor } from '@atoll/testing';
 import { OwnPlatform, until } from '../own-platform.js';
@@ -112,18 +113,21 @@ describe('services over NATS', () => {
       ['teams 2', await ready('teams 2')],
     ]);
     const answers = new Map<string, number>();
+    const ask = async () => {
+      const answer = await own.get(`/team/${team}`);
+      const told = answer.status === 200 ? '200' : await answer.text();
+      answers.set(told, (answers.get(told) ?? 0) + 1);
+    };
+    const askAtOnce = (times: number) => Promise.all(Array.from({ length: times }, ask));
     let loading = true;
-    const load = Promise.all(
-      Array.from({ length: 16 }, async () => {
-        while (loading) {
-          const answer = await own.get(`/team/${team}`);
-          const told = answer.status === 200 ? '200' : await answer.text();
-          answers.set(told, (answers.get(told) ?? 0) + 1);
-        }
-      }),
-    );
+    const load = (async () => {
+      for (; loading; await delay(20)) await askAtOnce(4);
+    })();
     for (const [name, pid] of pids) {
+      // In the middle of more requests than those of the load.
+      const asked = askAtOnce(16);
       process.kill(Number(pid), 'SIGTERM');
+      await asked;
       // The next one goes when its successor answers.
       await ready(name, pid);
     }
