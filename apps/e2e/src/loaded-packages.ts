@@ -6,7 +6,7 @@ const packageOf = /node_modules\/((?:@[^/]+\/)?[^/]+)\/(?!.*node_modules\/)/;
 
 /**
  * What a process needs in its environment to write into a file, as it ends, the packages that it has loaded from
- * node_modules.
+ * node_modules, and undici where it has loaded Node's own.
  */
 export function tellingLoadedPackages(file: string): Record<string, string> {
   return { NODE_OPTIONS: `--import ${import.meta.url}`, ATOLL_E2E_LOADED_PACKAGES: file };
@@ -26,5 +26,9 @@ if (file) {
       return next(url, context);
     },
   });
-  process.once('exit', () => writeFileSync(file, JSON.stringify([...loaded])));
+  process.once('exit', () => {
+    const { moduleLoadList } = process as typeof process & { moduleLoadList: string[] };
+    if (moduleLoadList.some((name) => name.endsWith('/undici'))) loaded.add('undici');
+    writeFileSync(file, JSON.stringify([...loaded]));
+  });
 }
