@@ -115,6 +115,16 @@ async function podsUnderWay() {
   };
 }
 
+it('Ctrl-C in a terminal lets what is under way end, and leaves no process behind', async () => {
+  const ended = once(platform.process, 'exit');
+  // As a terminal does: to the whole group.
+  process.kill(-(platform.process.pid ?? 0), 'SIGINT');
+  expect(await ended).toEqual([0, null]);
+  await expect(fetch(`${platform.url}/livez`)).rejects.toThrow();
+  expect(platform.output()).not.toMatch(/"level":"(error|fatal)"/);
+  await start();
+});
+
 it('everything comes back and goes on where all processes are killed at once, PostgreSQL too', async () => {
   const [pods, team] = await Promise.all([podsUnderWay(), deletion()]);
   const begun = await pods.begin();
@@ -130,14 +140,4 @@ it('everything comes back and goes on where all processes are killed at once, Po
   );
   await begun.areAsBefore();
   await team.ends();
-});
-
-/** The last of these stories: no platform runs after it. */
-it('Ctrl-C in a terminal lets what is under way end, and leaves no process behind', async () => {
-  const ended = once(platform.process, 'exit');
-  // As a terminal does: to the whole group.
-  process.kill(-(platform.process.pid ?? 0), 'SIGINT');
-  expect(await ended).toEqual([0, null]);
-  await expect(fetch(`${platform.url}/livez`)).rejects.toThrow();
-  expect(platform.output()).not.toMatch(/"level":"(error|fatal)"/);
 });
