@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { startNats, timeoutFactor, type NatsServer, type TestDatabase } from '@atoll/testing';
+import { setTimeout as delay } from 'node:timers/promises';
+import { allStatementsDuring, startNats, timeoutFactor, type NatsServer, type TestDatabase } from '@atoll/testing';
 import { CourierAway } from './courier.js';
 import { Outbox } from './outbox.js';
 import { eventually } from './world/eventually-fixture.js';
@@ -99,6 +100,21 @@ describe('the relay', () => {
     refusing = false;
     await world.settled();
     expect(await world.noted('letters')).toEqual([2, 3, 1]);
+  });
+
+  it('rests again after an event that had to wait', async () => {
+    let isFirst = true;
+    world.script = () => {
+      if (!isFirst) return;
+      isFirst = false;
+      throw new Error('no stamps');
+    };
+    await world.orders.place([1]);
+    await eventually(async () => expect(await world.noted('letters')).toEqual([1]));
+    await world.settled();
+    expect(isFirst).toBe(false);
+    const sent = await allStatementsDuring(() => delay(500));
+    expect(sent.length).toBeLessThan(20);
   });
 
   it('waits, and counts no attempt, while the courier as a whole is away', async () => {

@@ -49,6 +49,42 @@ describe('GPUs are locked in the order of their ids', () => {
     await fixture.settle();
   });
 
+  it('where one has changed since it was looked at: then none is kept locked while others are', async () => {
+    const pool = await fixture.pool({ mechanism: 'mps', replicas: 2 }, { count: 3 });
+    const [first = '', second = '', third = ''] = pool.gpu_ids.toSorted((one, other) => Number(one) - Number(other));
+    const holders = [[first, second], [third]].map((gpuIds) => ({
+      gpuIds,
+      runner: fixture.get(DataSource).createQueryRunner(),
+    }));
+    const [ofPlanned, ofThird] = holders.map(({ runner }) => runner);
+    for (const { gpuIds, runner } of holders) {
+      await runner.connect();
+      await runner.startTransaction();
+      await runner.query('SELECT FROM gpu WHERE gpu_id = ANY ($1) FOR UPDATE', [gpuIds]);
+    }
+    try {
+      const subscribing = subscribe(pool);
+      await untilLockWaits(fixture, { text: 'FROM gpu ' });
+      await ofPlanned?.query(`UPDATE gpu SET state = 'offline' WHERE gpu_id = $1`, [first]);
+      await ofPlanned?.commitTransaction();
+      // For the third, which it takes in place of the first.
+      const isFree = async (gpuId: string) =>
+        (await fixture.query('SELECT FROM gpu WHERE gpu_id = $1 FOR UPDATE SKIP LOCKED', [gpuId])).length === 1;
+      while (await isFree(second)) await delay(5);
+      await untilLockWaits(fixture, { text: 'FROM gpu ' });
+      expect(await isFree(first)).toBe(true);
+      await ofThird?.commitTransaction();
+      await subscribing;
+    } finally {
+      for (const { runner } of holders) {
+        if (runner.isTransactionActive) await runner.rollbackTransaction();
+        await runner.release();
+      }
+    }
+    await fixture.query(`UPDATE gpu SET state = 'spatial' WHERE gpu_id = $1`, [first]);
+    await fixture.settle();
+  });
+
   it('where leases are given back', async () => {
     const pool = await twoGpus();
     const held = await subscribe(pool);
