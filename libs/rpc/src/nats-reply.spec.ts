@@ -132,11 +132,11 @@ describe('a service that answers', () => {
 
   it('sends together what it answers in one turn of the event loop, when that ends', async () => {
     const answerAfter = async (ticks: number) => {
-      for (let tick = 0; tick < ticks; tick += 1) await null;
+      for (let tick = 0; tick < ticks; tick += 1) await Promise.resolve();
       await send('{}');
     };
     const answering = Promise.all([0, 3, 9].map(answerAfter));
-    for (let tick = 0; tick < 30; tick += 1) await null;
+    for (let tick = 0; tick < 30; tick += 1) await Promise.resolve();
     expect(sentIn).toEqual([]);
     await answering;
     expect([sentIn.length, new Set(sentIn).size]).toEqual([3, 1]);
