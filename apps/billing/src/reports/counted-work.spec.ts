@@ -1,4 +1,4 @@
-import { expect, it, jest } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import type { Statements } from '@atoll/database';
 import { Pace, Turns } from '@atoll/waiting';
 import { readPeriod } from '../calendar/billing-range.js';
@@ -117,16 +117,27 @@ const works: [string, number, (pace: Pace) => Promise<unknown>][] = [
   ],
 ];
 
+/** Each item fills its slice. */
+class FullAtOnce extends Pace {
+  counted = 0;
+  /** Slices that are full, of which no end has come. */
+  full = 0;
+  override isFull(items = 1): boolean {
+    this.counted += items;
+    this.full += 1;
+    return true;
+  }
+  override turn(): Promise<void> {
+    this.full -= 1;
+    return Promise.resolve();
+  }
+}
+
 it.each(works)(
-  '%s counts each figure that it works on (%i times), so that others get their turns',
+  '%s counts each figure that it works on (%i times), and ends each slice that is full, so that others get their turns',
   async (_, times, work) => {
-    const turns = new Turns();
-    const slices: number[] = [];
-    jest.spyOn(turns, 'next').mockImplementation((items) => Promise.resolve(void slices.push(items)));
-    const pace = new Pace(turns);
+    const pace = new FullAtOnce(new Turns());
     await work(pace);
-    await pace.turn();
-    const counted = slices.reduce((sum, items) => sum + items, 0);
-    expect(Math.floor(counted / count)).toBe(times);
+    expect([Math.floor(pace.counted / count), pace.full]).toEqual([times, 0]);
   },
 );
