@@ -8,6 +8,7 @@ import type { DomainEvent, Outcome } from './courier.js';
 import { eventEntities } from './event-entities.js';
 import { createEventTables } from './event-tables.js';
 import { defaultRetryRules, Inbox } from './inbox.js';
+import { Tries } from './tries.js';
 import { orderPlaced } from './world/shop-fixture.js';
 
 class Tables1700000000000 implements MigrationInterface {
@@ -95,6 +96,16 @@ describe('an event whose effect takes longer than the database allows', () => {
     expect(await dead()).toMatchObject([
       { event_id: event.id, tries: maxTries, last_error: expect.stringContaining('57014') },
     ]);
+  });
+
+  it('is done where another process has taken it meanwhile', async () => {
+    const event = eventAt(1);
+    const { timedOut } = Tries.prototype;
+    jest.spyOn(Tries.prototype, 'timedOut').mockImplementationOnce(async function (this: Tries, ...given) {
+      expect(await take(event, well, 1)).toBe('done');
+      return timedOut.apply(this, given);
+    });
+    expect(await take(event, tooLong)).toBe('done');
   });
 
   it('is no dead letter where nothing had its effect since it was last tried: a database that is slow is slow for all', async () => {
