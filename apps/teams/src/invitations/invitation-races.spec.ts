@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { invitations, links, members, type Team } from '@atoll/contracts/teams';
 import { isAppError } from '@atoll/errors';
+import { untilLockWaits } from '@atoll/testing';
+import { DataSource } from 'typeorm';
 import { contextOf, gateway, logIn, password, somebody, tokenIn } from '../sessions/session-fixture.js';
 import { TeamsFixture } from '../teams-fixture.js';
 import { inLine } from '../teams/held-teams-fixture.js';
@@ -24,6 +26,7 @@ async function invited() {
   const own = await contextOf(fixture, await logIn(fixture, person));
   return {
     team,
+    userId: person.userId,
     revoke: () => fixture.call(owner, invitations.revoke, { team_id: team.id, invitation_id: found?.id ?? '' }),
     useLink: () => fixture.ask(links.use, { token: tokenIn(invitation?.url ?? ''), password }, gateway),
     accept: () => fixture.ask(invitations.accept, { team_id: team.id }, own),
@@ -39,6 +42,28 @@ const codesOf = (outcomes: PromiseSettledResult<unknown>[]): string[] =>
   outcomes.map((one) =>
     one.status === 'fulfilled' ? 'done' : isAppError(one.reason) ? one.reason.code : String(one.reason),
   );
+
+it('an invitation that is accepted with a password waits for whoever sets one, and has them wait for nothing', async () => {
+  const { userId, useLink } = await invited();
+  const setting = fixture.get(DataSource).createQueryRunner();
+  await setting.connect();
+  try {
+    await setting.startTransaction();
+    await setting.query('SELECT FROM "user" WHERE id = $1 FOR NO KEY UPDATE', [userId]);
+    let isAccepted = false;
+    const accepting = useLink().then(() => (isAccepted = true));
+    await untilLockWaits(fixture, { unless: accepting });
+    const free = (await setting.query('SELECT FROM password WHERE user_id = $1 FOR NO KEY UPDATE SKIP LOCKED', [
+      userId,
+    ])) as object[];
+    expect([isAccepted, free.length]).toEqual([false, 1]);
+    await setting.commitTransaction();
+    expect(await accepting).toBe(true);
+  } finally {
+    if (setting.isTransactionActive) await setting.rollbackTransaction();
+    await setting.release();
+  }
+});
 
 describe('an invitation that is revoked while it is accepted', () => {
   it.each(['accept', 'useLink'] as const)('is accepted where %s comes first: there is none to revoke', async (way) => {
