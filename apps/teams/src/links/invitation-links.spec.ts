@@ -196,10 +196,16 @@ describe('invitations of a team', () => {
   });
 
   it('are not there for another team', async () => {
-    const stranger = (await fixture.createTeam('team_owner')).keys[0] ?? '';
+    const other = await fixture.createTeam('team_owner');
+    const stranger = other.keys[0] ?? '';
     const { data } = await fixture.call(owner, invitations.list, { team_id: own.team.id });
-    for (const invitation_id of [data[0]?.id ?? '', unknownId]) {
-      const path = { team_id: own.team.id, invitation_id };
+    const paths = [
+      { team_id: own.team.id, invitation_id: data[0]?.id ?? '' },
+      { team_id: own.team.id, invitation_id: unknownId },
+      // As if it were one of the stranger's own team.
+      { team_id: other.team.id, invitation_id: data[0]?.id ?? '' },
+    ];
+    for (const path of paths) {
       for (const operation of [invitations.resend, invitations.revoke] as const) {
         expect((await errorOf(fixture.call(stranger, operation, path))).code).toBe('not_found');
       }
