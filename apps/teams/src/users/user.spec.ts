@@ -127,8 +127,9 @@ describe('a key of a user as a whole', () => {
     expect((await fixture.verify(made.keys[0] ?? '')).scope).toBe('membership');
   });
 
-  it('keeps the addresses of the one that it replaces, unless others are sent', async () => {
-    const made = await fixture.createTeam('member');
+  it('keeps the addresses of the one that it replaces, unless others are sent, and never those of another user', async () => {
+    const made = await fixture.createTeam('member', 'member');
+    const ofAnother = await fixture.wholeKeyOf(made.userIds[1] ?? '');
     let key = await fixture.wholeKeyOf(made.userIds[0] ?? '');
     const replace = async (terms: KeyTerms): Promise<string> => {
       const issued = await fixture.call(key, users.issueKey, terms);
@@ -136,6 +137,7 @@ describe('a key of a user as a whole', () => {
       return issued.ip_whitelist;
     };
     expect(await replace({ ip_whitelist: '203.0.113.0/24' })).toBe('203.0.113.0/24');
+    await fixture.call(ofAnother, users.issueKey, { ip_whitelist: '198.51.100.0/24' });
     expect(await replace({})).toBe('203.0.113.0/24');
     expect((await fixture.verify(key)).ip_whitelist).toBe('203.0.113.0/24');
     expect(await replace({ ip_whitelist: '' })).toBe('');
