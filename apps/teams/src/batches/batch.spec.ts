@@ -157,6 +157,9 @@ describe('looking for members', () => {
       { second_factor: false },
     ]);
     expect(await seen(viewer)).toMatchObject([{ timezone: 'Asia/Tokyo', second_factor: false }, {}]);
+    // Others have one still.
+    await fixture.query('DELETE FROM second_factor WHERE user_id = $1', [userIds[0]]);
+    expect(await seen(owner)).toMatchObject([{ second_factor: false }, {}]);
   });
 });
 
