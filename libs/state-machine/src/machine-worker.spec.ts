@@ -223,10 +223,10 @@ it('an event that changes nothing leaves neither a trace nor a deadline behind',
 it('a step that asks to be run again after a while is, without a poll', async () => {
   harbour.machine.does.dredging = () =>
     Promise.resolve(harbour.machine.begun.length === 1 ? { againAfterMs: 30 } : { event: 'DREDGED' });
+  await harbour.ask();
   const worker = harbour.worker({ pollMs: 3_600_000, sweepMs: 3_600_000 });
   worker.start();
   try {
-    await harbour.ask();
     await harbour.eventuallyIn('in_use', 1);
   } finally {
     await worker.stop();
