@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
+import { aDayThatLasts } from '@atoll/testing';
 import { adminKey, call, createTeam, succeed, userKeyOf, type TeamView } from './client.js';
 
 interface Bucket {
@@ -201,6 +202,7 @@ describe('the bill of a team', () => {
 
   it('is for owners, admins and billing viewers, and counts what runs up to now', async () => {
     expect((await read(`/team-billing/${team.id}/${october}/daily/utc`, keys.member)).status).toBe(403);
+    await aDayThatLasts();
     const now = Date.now();
     await record({
       ...slice,

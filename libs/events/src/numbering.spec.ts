@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { createDatabase, type TestDatabase } from '@atoll/testing';
+import { aDayThatLasts, createDatabase, type TestDatabase } from '@atoll/testing';
 import { DataSource, type QueryRunner } from 'typeorm';
 import { createEventTables } from './event-tables.js';
 import { numberAndFetch } from './numbering.js';
@@ -133,6 +133,7 @@ describe('the positions of events', () => {
 
 describe('what was published', () => {
   it('is kept for days, a partition each, and then dropped', async () => {
+    await aDayThatLasts();
     await create();
     const days = (await runner.query(`SELECT (now() AT TIME ZONE 'UTC')::date::text AS today`)) as { today: string }[];
     const nameOf = (offset: number) =>

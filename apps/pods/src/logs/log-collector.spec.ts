@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { ClusterError } from '@atoll/cluster';
-import { memberOf } from '@atoll/testing';
+import { aDayThatLasts, memberOf } from '@atoll/testing';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { array, assert, asyncProperty, boolean, integer, record } from 'fast-check';
 import { Clusters } from '../cluster/clusters.js';
@@ -204,6 +204,7 @@ describe('the collector of logs', () => {
   });
 
   it('drops what a team writes beyond its share of a day, and says so, until the next', async () => {
+    await aDayThatLasts();
     const teamId = fixture.team();
     const pod = await fixture.pod(teamId);
     const other = await fixture.pod(fixture.team());
