@@ -36,17 +36,17 @@ const operators = new Map<ts.SyntaxKind, string>([
 
 /** In SQL, a whole statement or a condition: predicates, locks, order and comparisons. */
 const statements = /\b(?:SELECT|INSERT|UPDATE|DELETE)\b|\b[a-z_.]+ (?:=|<>|<=?|>=?) (?:ANY )?\(?\$\d/;
+const compared = String.raw`(?:=|<>|<=?|>=?) (?:ANY )?(?:\$\d+|\([^()]*\)|'[^']*'|[a-z_.]+(?:\([^()]*\))?)(?:::[a-z]+(?:\[\])?)?`;
+const predicate = String.raw`(?:NOT )?[a-z_.]+ (?:${compared}|IN \([^()]*\)|IS (?:NOT )?NULL)`;
+const predicateEnd = String.raw`(?=\s*(?:$|[)\n,;\`']|\$\{|(?:AND|OR|ORDER|GROUP|FOR|LIMIT|OFFSET|RETURNING|UNION|THEN)\b))`;
+/**
+ * A dropped predicate is one that always holds, so that its parameters keep their types: PostgreSQL refuses a statement
+ * with a parameter that is nowhere used, and any spec would notice that.
+ */
+const holds = (found: string) => `(${found} OR true)`;
 const inStatements: readonly { readonly pattern: RegExp; readonly replace: (found: string) => string }[] = [
-  {
-    pattern:
-      / AND (?:NOT )?[a-z_.]+ (?:=|<>|<=?|>=?|IN|IS(?: NOT)?) (?:ANY )?(?:\$\d+|\([^()]*\)|'[^']*'|NULL|[a-z_.()]+)/g,
-    replace: () => '',
-  },
-  {
-    pattern:
-      /(?<=WHERE |['`])(?:[a-z_]+\.)?[a-z_]+ (?:=|<>|<=?|>=?) (?:ANY )?(?:\$\d+|\([^()]*\)|'[^']*'|[a-z_.()]+) AND /g,
-    replace: () => '',
-  },
+  { pattern: new RegExp(`(?<=(?: AND|WHERE) )${predicate}${predicateEnd}`, 'g'), replace: holds },
+  { pattern: new RegExp(`(?<=['\`])${predicate}(?= AND )`, 'g'), replace: holds },
   { pattern: / FOR (?:NO KEY )?UPDATE(?: SKIP LOCKED)?/g, replace: () => '' },
   { pattern: / (?:<=|>=) /g, replace: (found) => found.replace('=', '') },
   { pattern: / (?:<|>) /g, replace: (found) => `${found.trimEnd()}= ` },
