@@ -119,6 +119,9 @@ describe('a service over JetStream', () => {
     await eventually(() => expect(world.app('mail').get(Events).status()).toEqual({ ready: true }));
     await world.orders.place([1]);
     await world.settled();
+    // A consumer misses nothing that was published before it began to count.
+    const begun = `SELECT FROM mail.event_progress WHERE event_name = 'orders.placed'`;
+    await eventually(async () => expect(await world.observer.database.query(begun)).toHaveLength(2));
     await world.stop('mail');
     await world.orders.place([2, 3]);
     await eventually(async () => expect(await world.waiting()).toEqual([]));
