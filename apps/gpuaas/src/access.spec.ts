@@ -70,6 +70,7 @@ describeAccess<Place>({
     };
   },
   call: (operation: Operation, input, caller) => fixture.call(operation, input, caller),
+  query: (sql, values) => fixture.query(sql, values),
   suspension: {
     begin: ({ team_id }) => fixture.tell(teamChanged, { ...aTeam(), team_id, revision: 2, is_suspended: true }),
     permits: [

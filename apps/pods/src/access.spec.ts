@@ -70,6 +70,7 @@ describeAccess<Place>({
       fixture.owner.members.push({ user_id, team_id, role, is_suspended: false });
     return fixture.call(operation, input, { ...caller, userId: user_id });
   },
+  query: (sql, values) => fixture.query(sql, values),
   suspension: {
     begin: ({ team_id }) => fixture.tell(teamChanged, { ...aTeam(), team_id, revision: 2, is_suspended: true }),
     permits: [

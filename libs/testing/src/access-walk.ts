@@ -1,6 +1,7 @@
 import type * as Jest from '@jest/globals';
 import { teamRoles, type Operation, type TeamRole, type UserCaller } from '@atoll/contracts';
 import { newId } from '@atoll/database';
+import { Bystander } from './bystander.js';
 import { memberOf } from './service-under-test.js';
 
 /** Permissions as documented, independent of the code that enforces them. */
@@ -23,6 +24,8 @@ export interface AccessWalk<Place> {
   /** Makes a team that the service is told of, with the objects that the operations are asked about. */
   readonly place: () => Promise<Place & { readonly team_id: string }>;
   readonly call: (operation: Operation, input: object, caller: Partial<UserCaller>) => Promise<unknown>;
+  /** Asks the database of the service. */
+  readonly query: <Row extends object>(sql: string, values?: unknown[]) => Promise<Row[]>;
   /** In an order in which each can be done after the ones before. */
   readonly operations: Readonly<Record<string, AccessRule<Place>>>;
   /**
@@ -69,7 +72,7 @@ function once<T>(make: () => Promise<T>): () => Promise<T> {
 }
 
 /** Specs that walk operations of a service, by each role and each kind of credential, and as another team's owner. */
-export function describeAccess<Place>({ place, call, operations, suspension }: AccessWalk<Place>): void {
+export function describeAccess<Place>({ place, call, query, operations, suspension }: AccessWalk<Place>): void {
   // The globals of Jest: tools import this library outside of it.
   const { describe, expect, it } = globalThis as unknown as Pick<typeof Jest, 'describe' | 'expect' | 'it'>;
   const rules = Object.entries(operations);
@@ -100,6 +103,17 @@ export function describeAccess<Place>({ place, call, operations, suspension }: A
       const stranger = callerBy(way, newId(), 'team_owner');
       expect(await walk(() => stranger)).toEqual(expected((need) => (need === 'operate' ? 'forbidden' : 'not_found')));
     });
+  });
+
+  it('law: whatever a team does, of another team nothing is changed, and nothing is shown', async () => {
+    const [here, elsewhere] = [await place(), await place()];
+    const bystander = await Bystander.of(query, [elsewhere.team_id], [here.team_id]);
+    for (const [name, [need, operation, input]] of rules) {
+      const caller = callerBy('session', here.team_id, 'team_owner');
+      const answer = need === 'operate' ? undefined : await call(operation, input(here), caller).catch(() => undefined);
+      expect([name, await bystander.rows()]).toEqual([name, bystander.before]);
+      expect([name, bystander.shownIn(answer)]).toEqual([name, []]);
+    }
   });
 
   if (suspension) {

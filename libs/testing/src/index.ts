@@ -20,6 +20,7 @@ export { OidcProvider } from './oidc-provider.js';
 export type { OidcPerson, OidcTrouble } from './oidc-provider.js';
 export { onOtherClock } from './other-clock.js';
 export { aTeam, OwnerOfTeams } from './owner-of-teams.js';
+export { Bystander } from './bystander.js';
 export { aDayThatLasts } from './day-that-lasts.js';
 export { deadlocksOf } from './deadlocks-of.js';
 export { spawnTypescript, typescriptHooks } from './spawn-typescript.js';

@@ -47,6 +47,7 @@ const refusals = async (calls: Promise<unknown>[]) => {
 describeAccess({
   place: () => Promise.resolve({ team_id: team.id, workspace_id: team.workspace('training') }),
   call: (operation: Operation, input, caller) => billing.call(operation, input, caller),
+  query: (sql, values) => billing.query(sql, values),
   operations: {
     'read the bill': ['readBilling', billingReports.team, ({ team_id }) => ({ ...range, team_id })],
     'read the bill of a workspace': [
