@@ -1,9 +1,16 @@
 type Query = <Row extends object>(sql: string, values?: unknown[]) => Promise<Row[]>;
-type Rows = Readonly<Record<string, readonly string[]>>;
+type Rows = Readonly<Record<string, readonly object[]>>;
 
-/** Ids and addresses: what no two accounts have in common. */
-const marksIn = (all: unknown): string[] =>
-  JSON.stringify(all ?? '').match(/[\da-f]{8}-[\da-f-]{27}(?:@example\.com)?|[\w-]+@example\.com/g) ?? [];
+const idOrAddress = /[\da-f]{8}-[\da-f-]{27}(?:@example\.com)?|[\w-]+@example\.com/g;
+/** Instants of two accounts may be the same, and short texts are names and states that many have. */
+const isAnybodys = /^.{0,7}$|^\d{4}-\d\d-\d\d/;
+
+/** Ids, addresses and texts, at any depth, by which one account is told from another. */
+function marksIn(found: unknown): string[] {
+  if (typeof found === 'string')
+    return [...(found.match(idOrAddress) ?? []), ...(isAnybodys.test(found) ? [] : [found])];
+  return typeof found === 'object' && found !== null ? Object.values(found).flatMap(marksIn) : [];
+}
 
 /**
  * A team, a user, or several of them, to whom nothing is done: what others do must leave all rows of theirs as they
@@ -13,7 +20,7 @@ export class Bystander {
   private constructor(
     private readonly query: Query,
     private readonly ids: readonly string[],
-    /** All rows of theirs by table, as text, as they were at first. */
+    /** All rows of theirs by table, as they were at first. */
     readonly before: Rows,
     private readonly marks: ReadonlySet<string>,
   ) {}
@@ -43,11 +50,11 @@ async function rowsOf(query: Query, ids: readonly string[]): Promise<Rows> {
      WHERE table_schema = current_schema() AND (column_name IN ('user_id', 'team_id') OR (table_name, column_name) IN (('user', 'id'), ('team', 'id')))
      GROUP BY 1 ORDER BY 1`,
   );
-  const rows: Record<string, string[]> = {};
+  const rows: Record<string, object[]> = {};
   for (const { name, columns } of tables) {
     const isTheirs = columns.map((column) => `${column}::text = ANY ($1)`).join(' OR ');
-    const sql = `SELECT to_jsonb(found)::text AS text FROM "${name}" AS found WHERE ${isTheirs} ORDER BY 1`;
-    rows[name] = (await query<{ text: string }>(sql, [ids])).map(({ text }) => text);
+    const sql = `SELECT to_jsonb(found) AS row FROM "${name}" AS found WHERE ${isTheirs} ORDER BY found::text`;
+    rows[name] = (await query<{ row: object }>(sql, [ids])).map(({ row }) => row);
   }
   return rows;
 }
