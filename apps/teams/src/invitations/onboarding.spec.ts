@@ -31,6 +31,8 @@ const memberIn = async (email: string) =>
 describe('a person whom the operator welcomes', () => {
   it('becomes a user and a member with the role, who joins by the link', async () => {
     const asked = { email: fresh(), team_id: own.team.id, role: 'viewer' as const };
+    const { userId: another } = await somebody(fixture);
+    await fixture.query(`INSERT INTO second_factor (user_id, sealed, is_confirmed) VALUES ($1, 'x', true)`, [another]);
     const welcomed = await welcome(asked);
     expect(welcomed).toMatchObject({ has_password: false, has_second_factor: false });
     expect(await memberIn(asked.email)).toMatchObject({ role: 'viewer', status: 'invited' });

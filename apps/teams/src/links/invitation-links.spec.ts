@@ -183,14 +183,14 @@ describe('invitations of a team', () => {
     expect((await errorOf(fixture.call(admin, invitations.resend, path))).code).toBe('not_found');
   });
 
-  it('have the expiry of their own link, whatever links to other teams the person has', async () => {
+  it('have the expiry of their own link, whatever links others have, and the person to other teams', async () => {
     const [made, other] = [await fixture.createTeam('team_owner'), await fixture.createTeam('team_owner')];
     const email = fresh();
-    const { invitation } = await invite(email, made);
+    const { invitation, user_id } = await invite(email, made);
+    await invite(fresh(), made);
     await invite(email, other);
-    await fixture.query(`UPDATE one_time_link SET expires_at = expires_at + interval '1 hour' WHERE team_id = $1`, [
-      other.team.id,
-    ]);
+    const later = `UPDATE one_time_link SET expires_at = expires_at + interval '1 hour' WHERE team_id <> $1 OR user_id <> $2`;
+    await fixture.query(later, [made.team.id, user_id]);
     const { data } = await fixture.call(made.keys[0] ?? '', invitations.list, { team_id: made.team.id });
     expect(data.find((one) => one.email === email)?.expires_at).toBe(invitation?.expires_at);
   });

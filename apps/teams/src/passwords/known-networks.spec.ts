@@ -58,6 +58,13 @@ describe('the networks that are known of a user', () => {
     await logIn(fixture, person, home, another);
   });
 
+  it('are of that user alone: a guess from where somebody else has logged in counts among all others', async () => {
+    const [person, guesser] = [await somebody(fixture), await somebody(fixture)];
+    await logIn(fixture, guesser, thirdPlace);
+    for (let tries = 0; tries < 2; tries += 1) await errorOf(logIn(fixture, person, elsewhere, 'a guess of somebody'));
+    expect((await errorOf(logIn(fixture, person, thirdPlace))).code).toBe('too_many_requests');
+  });
+
   it('end with it, all of them, where nobody says from where it was set', async () => {
     const person = await knownInTwo();
     await reset(person.email, {});
