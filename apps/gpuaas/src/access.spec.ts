@@ -12,7 +12,7 @@ import {
   subscriptions,
   workloads,
 } from '@atoll/contracts/gpuaas';
-import { teamChanged } from '@atoll/contracts/teams';
+import { teamChanged, teamDeletionRequested } from '@atoll/contracts/teams';
 import { newId } from '@atoll/database';
 import { aTeam, describeAccess } from '@atoll/testing';
 import { BaremetalFixture } from './baremetal/baremetal-fixture.js';
@@ -71,6 +71,8 @@ describeAccess<Place>({
   },
   call: (operation: Operation, input, caller) => fixture.call(operation, input, caller),
   query: (sql, values) => fixture.query(sql, values),
+  deletion: ({ team_id }) =>
+    fixture.tell(teamDeletionRequested, { team_id, revision: 2, attempt_id: newId(), force: true }),
   suspension: {
     begin: ({ team_id }) => fixture.tell(teamChanged, { ...aTeam(), team_id, revision: 2, is_suspended: true }),
     permits: [

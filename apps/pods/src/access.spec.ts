@@ -12,7 +12,7 @@ import {
   terminals,
   vms,
 } from '@atoll/contracts/pods';
-import { teamChanged } from '@atoll/contracts/teams';
+import { teamChanged, teamDeletionRequested } from '@atoll/contracts/teams';
 import { newId } from '@atoll/database';
 import { aTeam, describeAccess, memberOf } from '@atoll/testing';
 import { errorOf, PodsFixture } from './pods-fixture.js';
@@ -71,6 +71,8 @@ describeAccess<Place>({
     return fixture.call(operation, input, { ...caller, userId: user_id });
   },
   query: (sql, values) => fixture.query(sql, values),
+  deletion: ({ team_id }) =>
+    fixture.tell(teamDeletionRequested, { team_id, revision: 2, attempt_id: newId(), force: true }),
   suspension: {
     begin: ({ team_id }) => fixture.tell(teamChanged, { ...aTeam(), team_id, revision: 2, is_suspended: true }),
     permits: [

@@ -28,6 +28,8 @@ export interface AccessWalk<Place> {
   readonly query: <Row extends object>(sql: string, values?: unknown[]) => Promise<Row[]>;
   /** In an order in which each can be done after the ones before. */
   readonly operations: Readonly<Record<string, AccessRule<Place>>>;
+  /** Has the team deleted with all that it holds, as far as the service does that. */
+  readonly deletion?: (place: Place) => Promise<unknown>;
   /**
    * For operations that grant something to a team: how the service learns that the team is suspended, and what the team
    * may still do besides reading.
@@ -72,7 +74,14 @@ function once<T>(make: () => Promise<T>): () => Promise<T> {
 }
 
 /** Specs that walk operations of a service, by each role and each kind of credential, and as another team's owner. */
-export function describeAccess<Place>({ place, call, query, operations, suspension }: AccessWalk<Place>): void {
+export function describeAccess<Place>({
+  place,
+  call,
+  query,
+  operations,
+  suspension,
+  deletion,
+}: AccessWalk<Place>): void {
   // The globals of Jest: tools import this library outside of it.
   const { describe, expect, it } = globalThis as unknown as Pick<typeof Jest, 'describe' | 'expect' | 'it'>;
   const rules = Object.entries(operations);
@@ -105,7 +114,7 @@ export function describeAccess<Place>({ place, call, query, operations, suspensi
     });
   });
 
-  itLeavesOthersAlone({ place, call, query, operations });
+  itLeavesOthersAlone({ place, call, query, operations, ...(deletion && { deletion }) });
 
   if (suspension) {
     it('a suspended team reads, stops and gives back, and does nothing else', async () => {
@@ -129,16 +138,18 @@ export function describeAccess<Place>({ place, call, query, operations, suspensi
 }
 
 /** What an owner does in one place, step by step, beside another place. */
-function itLeavesOthersAlone<Place>({ place, call, query, operations }: AccessWalk<Place>): void {
+function itLeavesOthersAlone<Place>({ place, call, query, operations, deletion }: AccessWalk<Place>): void {
   const { expect, it } = globalThis as unknown as Pick<typeof Jest, 'expect' | 'it'>;
   it('law: whatever a team does, of another team nothing is changed, and nothing is shown', async () => {
-    const [here, elsewhere] = [await place(), await place()];
-    const bystander = await Bystander.of(query, [elsewhere.team_id], [here.team_id]);
+    const [here, doomed, elsewhere] = [await place(), await place(), await place()];
+    const bystander = await Bystander.of(query, [elsewhere.team_id], [here.team_id, doomed.team_id]);
     for (const [name, [need, operation, input]] of Object.entries(operations)) {
       const caller = callerBy('session', here.team_id, 'team_owner');
       const answer = need === 'operate' ? undefined : await call(operation, input(here), caller).catch(() => undefined);
       expect([name, await bystander.rows()]).toEqual([name, bystander.before]);
       expect([name, bystander.shownIn(answer)]).toEqual([name, []]);
     }
+    await deletion?.(doomed);
+    expect(await bystander.rows()).toEqual(bystander.before);
   });
 }

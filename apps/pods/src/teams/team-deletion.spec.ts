@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { exposedServices } from '@atoll/contracts/pods';
-import { teamDeletionRequested } from '@atoll/contracts/teams';
+import { exposedServices, vms } from '@atoll/contracts/pods';
+import { teamDeletionAnswered, teamDeletionRequested, type TeamDeletionAnswered } from '@atoll/contracts/teams';
 import { newId } from '@atoll/database';
 import { statementsOf } from '@atoll/testing';
 import { PodsFixture } from '../pods-fixture.js';
@@ -33,4 +33,24 @@ it('a team that is deleted by force has its pods ended by as many statements as 
   }
   expect(counts[0]).toBeGreaterThan(3);
   expect(counts[1]).toBe(counts[0]);
+});
+
+it('a team that holds nothing is told so, whatever another holds', async () => {
+  const [team, other] = [await fixture.team(), await fixture.team()];
+  await fixture.create(other);
+  await fixture.createVolume(other);
+  await fixture.call(vms.createFlavour, { name: 'small', vcpus: 4, memory_gb: 16 });
+  await fixture.createVm(other);
+  const answerTo = async ({ team_id }: typeof team) => {
+    const attempt_id = newId();
+    await fixture.tell(teamDeletionRequested, { team_id, revision: 2, attempt_id });
+    const told = await fixture.published<TeamDeletionAnswered>(teamDeletionAnswered.name);
+    return told.find((answer) => answer.attempt_id === attempt_id)?.remaining;
+  };
+  expect(await answerTo(team)).toEqual([]);
+  expect((await answerTo(other))?.map(({ kind, count }) => [kind, count])).toEqual([
+    ['pod', 1],
+    ['vm', 1],
+    ['shared_volume', 1],
+  ]);
 });
