@@ -77,8 +77,11 @@ async function open(): Promise<Account> {
     await fixture.ask(links.use, { token: tokenIn(url), password }, gateway);
     await logIn(fixture, { email: each }, elsewhere);
   }
+  await asUser(await contextOf(fixture, await logIn(fixture, { email: memberEmail })))(secondFactors.begin, {});
   const ask = asUser(await contextOf(fixture, await logIn(fixture, { email })));
   const recoveryCodes = await addFactor(ask);
+  // As long ago.
+  await fixture.query('UPDATE second_factor SET last_step = last_step - 10 WHERE user_id = $1', [userIds[0]]);
   const authenticator = new Authenticator('atoll.example.com', publicUrl);
   await addPasskey(ask, authenticator);
   await ask(users.issueKey, {});
@@ -112,6 +115,13 @@ function stepsOf({ ask, email, teamId: team_id, ...own }: Account): [name: strin
     ['changes the profile', () => ask(users.updateProfile, { name: 'Ada' })],
     ['lists sessions', () => ask(sessions.list, {})],
     ['logs in by a recovery code', bySecondFactor],
+    [
+      'adds a passkey, and removes it',
+      async () => {
+        const id = await addPasskey(ask, new Authenticator('atoll.example.com', publicUrl));
+        return ask(passkeys.remove, { id });
+      },
+    ],
     ['logs in by a passkey', byPasskey],
     ['refreshes a session', async () => refresh(fixture, await byPasskey())],
     [
@@ -120,13 +130,6 @@ function stepsOf({ ask, email, teamId: team_id, ...own }: Account): [name: strin
     ],
     ['ends a session', async () => ask(sessions.end, { id: (await byPasskey()).session_id })],
     ['lists passkeys', () => ask(passkeys.list, {})],
-    [
-      'adds a passkey, and removes it',
-      async () => {
-        const id = await addPasskey(ask, new Authenticator('atoll.example.com', publicUrl));
-        return ask(passkeys.remove, { id });
-      },
-    ],
     ['issues a key', () => ask(users.issueKey, {})],
     ['revokes the key', () => ask(users.revokeKey, {})],
     ['changes the password', () => ask(passwords.change, { current: password, new: 'another good passphrase' })],

@@ -74,14 +74,8 @@ function once<T>(make: () => Promise<T>): () => Promise<T> {
 }
 
 /** Specs that walk operations of a service, by each role and each kind of credential, and as another team's owner. */
-export function describeAccess<Place>({
-  place,
-  call,
-  query,
-  operations,
-  suspension,
-  deletion,
-}: AccessWalk<Place>): void {
+export function describeAccess<Place>(service: AccessWalk<Place>): void {
+  const { place, call, operations, suspension } = service;
   // The globals of Jest: tools import this library outside of it.
   const { describe, expect, it } = globalThis as unknown as Pick<typeof Jest, 'describe' | 'expect' | 'it'>;
   const rules = Object.entries(operations);
@@ -114,7 +108,7 @@ export function describeAccess<Place>({
     });
   });
 
-  itLeavesOthersAlone({ place, call, query, operations, ...(deletion && { deletion }) });
+  itLeavesOthersAlone(service);
 
   if (suspension) {
     it('a suspended team reads, stops and gives back, and does nothing else', async () => {

@@ -19,11 +19,11 @@ const isRunning = ({ status }: Vm) => status === 'running';
 
 it('a VM lets in the members whose role may use it, and is told when a key or a member changes', async () => {
   const own = await fixture.team();
-  const [ada, grace, lin] = [newId(), newId(), newId()];
+  const [ada, grace, lin, stranger] = [newId(), newId(), newId(), newId()];
   let revision = 0;
-  const join = (user_id: string, role: TeamRole | null, is_invited = false) => {
+  const join = (user_id: string, role: TeamRole | null, is_invited = false, { team_id } = own) => {
     revision += 1;
-    return fixture.tell(membershipChanged, { team_id: own.team_id, user_id, role, is_invited, revision });
+    return fixture.tell(membershipChanged, { team_id, user_id, role, is_invited, revision });
   };
   const hold = async (userId: string) => {
     const { publicKey: public_key } = generateKeyPair();
@@ -34,6 +34,8 @@ it('a VM lets in the members whose role may use it, and is told when a key or a 
   await join(grace, 'viewer');
   // The team must not find out that this address is known.
   await join(lin, 'member', true);
+  await join(stranger, 'member', false, await fixture.team());
+  await hold(stranger);
   const [first, second, unknown] = [await hold(ada), await hold(grace), await hold(lin)];
   const vm = await fixture.untilVm(await fixture.createVm(own), isRunning);
   const { instance_id } = vm;

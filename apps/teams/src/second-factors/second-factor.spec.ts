@@ -68,6 +68,13 @@ describe('a second factor', () => {
     await second(ticket, (codes[1] ?? '').toUpperCase().replace('-', ' '));
   });
 
+  it('is nobody else’s: neither a code nor a recovery code of another user is one', async () => {
+    const [one, other] = [await withFactor(), await withFactor()];
+    for (const code of [nextCode(other.secret), other.codes[0] ?? ''])
+      expect(await codeOf(second(await ticketOf(one.person), code))).toBe('unauthenticated');
+    await second(await ticketOf(other.person), other.codes[0] ?? '');
+  });
+
   it('is sealed in its row, and recovery codes stand in none', async () => {
     const { person, secret, codes } = await withFactor();
     const rows = await fixture.query('SELECT * FROM second_factor WHERE user_id = $1', [person.userId]);

@@ -85,8 +85,9 @@ describe('a log-in', () => {
     for (let attempt = 0; attempt < 8; attempt++) await logIn(fixture, person, elsewhere);
   });
 
-  it('beyond 100 sessions of one user ends the one that was used the longest ago', async () => {
-    const person = await somebody(fixture);
+  it('beyond 100 sessions of one user ends the one of them that was used the longest ago', async () => {
+    const [stranger, person] = [await somebody(fixture), await somebody(fixture)];
+    const another = await logIn(fixture, stranger);
     const first = await logIn(fixture, person);
     await fixture.query(
       `INSERT INTO session (id, user_id, address, device, idle_until, expires_at)
@@ -96,6 +97,7 @@ describe('a log-in', () => {
     const last = await logIn(fixture, person);
     const { data } = await fixture.ask(sessions.list, {}, await contextOf(fixture, last));
     expect([data.length, data.some(({ id }) => id === last.session_id)]).toEqual([100, true]);
+    await verify(fixture, another);
   });
 
   it('that ends another of its user, by whatever way it was begun, is told to gateways, which drop what they know', async () => {
