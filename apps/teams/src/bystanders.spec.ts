@@ -77,9 +77,9 @@ async function open(): Promise<Account> {
     await fixture.ask(links.use, { token: tokenIn(url), password }, gateway);
     await logIn(fixture, { email: each }, elsewhere);
   }
-  await asUser(await contextOf(fixture, await logIn(fixture, { email: memberEmail })))(secondFactors.begin, {});
   const ask = asUser(await contextOf(fixture, await logIn(fixture, { email })));
   const recoveryCodes = await addFactor(ask);
+  await asUser(await contextOf(fixture, await logIn(fixture, { email: memberEmail })))(secondFactors.begin, {});
   // As long ago.
   await fixture.query('UPDATE second_factor SET last_step = last_step - 10 WHERE user_id = $1', [userIds[0]]);
   const authenticator = new Authenticator('atoll.example.com', publicUrl);

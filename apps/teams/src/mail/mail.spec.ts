@@ -216,7 +216,8 @@ describe('mail', () => {
     await logIn(fixture, person, elsewhere);
     await refresh(fixture, await refresh(fixture, first));
     await errorOf(refresh(fixture, first, elsewhere));
-    const mails = (await server.to(person.email, 4)).map(({ text }) => text).join('\n');
+    const received = await server.to(person.email, 4);
+    const mails = received.map(({ text }) => text).join('\n');
     for (const words of [
       'a network that is new to it',
       'password of your account was changed',
@@ -225,6 +226,8 @@ describe('mail', () => {
     ]) {
       expect(mails).toContain(words);
     }
+    // The first network of a user is none that is new.
+    expect(received.filter(({ text }) => text.includes('a network that is new to it'))).toHaveLength(1);
     expect(mails).not.toContain(first.refresh_token);
   });
 

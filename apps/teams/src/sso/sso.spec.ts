@@ -102,6 +102,7 @@ describe('single sign-on', () => {
   });
 
   it('takes an account over that somebody else may have made: neither their password nor their session opens it', async () => {
+    const verified = await somebody(fixture);
     const email = `${randomUUID()}@example.com`;
     const userId = await squat(fixture, email, 'of somebody else');
     const logInAsThem = () => logIn(fixture, { email }, undefined, 'of somebody else');
@@ -109,7 +110,6 @@ describe('single sign-on', () => {
     expect((await logInAt(corp, someone({ email }))).user.id).toBe(userId);
     expect((await errorOf(fixture.ask(sessions.verify, { id }, gateway))).code).toBe('unauthenticated');
     expect((await errorOf(logInAsThem())).code).toBe('unauthenticated');
-    const verified = await somebody(fixture);
     await logInAt(corp, someone({ email: verified.email }));
     await logIn(fixture, verified);
   });

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createApiKey, isWellFormedApiKey } from '@atoll/api-keys';
-import { teams, users } from '@atoll/contracts/teams';
+import { links, teams, users } from '@atoll/contracts/teams';
+import { somebody } from '../sessions/session-fixture.js';
 import { errorOf, operatorEmail, TeamsFixture } from '../teams-fixture.js';
 import { DataSource } from 'typeorm';
 import { TeamsSettings } from '../teams-settings.js';
@@ -33,6 +34,20 @@ describe('the first start', () => {
     });
     expect(await administrators.ensure({ email: 'operator@example.com' })).toEqual({ created: false });
     expect((await fixture.call(first.apiKey ?? '', users.profile, {})).email).toBe(operatorEmail);
+  });
+
+  it('returns a link until the operator has a password, whoever else has one, or a link', async () => {
+    await forgetEverybody();
+    const ensure = () => administrators.ensure({ email: operatorEmail, apiKey: fixture.admin });
+    await ensure();
+    await somebody(fixture);
+    const { emails } = await fixture.createTeam('member');
+    await fixture.call(fixture.admin, links.create, { email: emails[0] ?? '' });
+    // As at a later start.
+    await fixture.query(
+      `UPDATE one_time_link SET created_at = now() - interval '2 minutes' WHERE user_id = (SELECT id FROM "user" WHERE platform_admin)`,
+    );
+    expect((await ensure()).link).toContain('/link#');
   });
 
   it('makes one operator, however many replicas start at once', async () => {
