@@ -46,6 +46,15 @@ describe('the members of a team', () => {
     expect(fixture.credentialsChanged).toContain(added.user_id);
   });
 
+  it('have the role that others are told of in this team, whatever it is in another', async () => {
+    const [{ team_id, owner }, other] = [await teamOf(), await fixture.createTeam('viewer')];
+    const person = { email: other.emails[0] ?? '', name: 'Grace', role: 'team_admin' as const };
+    const { user_id } = await fixture.call(owner, members.add, { team_id, ...person });
+    await fixture.call(owner, members.remove, { team_id, user_id });
+    const told = await fixture.told(membershipChanged, team_id, (all) => all.some(({ role }) => role === null));
+    expect(told.filter((change) => change.user_id === user_id).map(({ role }) => role)).toEqual(['team_admin', null]);
+  });
+
   it('are no two of one address', async () => {
     const { team_id, owner, emails } = await teamOf('member');
     expect(

@@ -73,6 +73,8 @@ describe('a second factor', () => {
     for (const code of [nextCode(other.secret), other.codes[0] ?? ''])
       expect(await codeOf(second(await ticketOf(one.person), code))).toBe('unauthenticated');
     await second(await ticketOf(other.person), other.codes[0] ?? '');
+    const { user } = await logIn(fixture, await somebody(fixture));
+    expect(user.second_factor).toEqual({ is_set: false, recovery_codes: 0, passkeys: 0 });
   });
 
   it('is sealed in its row, and recovery codes stand in none', async () => {

@@ -5,6 +5,7 @@ import {
   membershipChanged,
   teams,
   teamUpdated,
+  workspaces,
   type CreateTeam,
   type Team,
   type TeamMember,
@@ -101,6 +102,12 @@ describe('creating a team', () => {
       workspaces: team.workspaces.map((workspace) => ({ ...workspace, is_deleted: false })),
       is_complete: true,
     });
+    const workspace_id = team.workspaces[0]?.id ?? '';
+    await fixture.call(fixture.admin, workspaces.create, { team_id: team.id, name: 'lab' });
+    await fixture.call(fixture.admin, workspaces.rename, { workspace_id, name: 'renamed' });
+    await fixture.call(fixture.admin, teams.update, { team_id: team.id, name: 'Renamed' });
+    const renamed = await fixture.told(teamUpdated, team.id, (all) => all.some((one) => one.team?.name === 'Renamed'));
+    expect(renamed.at(-1)?.team).toMatchObject({ default_workspace_id: workspace_id });
     const members = await fixture.told(membershipChanged, team.id, ({ length }) => length === 2);
     expect(members).toContainEqual({
       team_id: team.id,
