@@ -308,6 +308,7 @@ describe('instances that may attach', () => {
     // Events come in any order, and twice.
     await fixture.tell(vmChanged, { ...vm, revision: 2, is_running: true });
     await fixture.tell(vmChanged, { ...vm, revision: 1, is_running: false });
+    await fixture.tell(vmChanged, { ...vm, instance_id: newId(), team_id: newId(), revision: 1, is_running: true });
     expect(await compatible()).toEqual([{ id: vm.instance_id, name: 'head-node', kind: 'vm', status: 'running' }]);
     const page = await fixture.call(connections.compatibleInstances, { team_id, page: 2, limit: 1 }, viewer);
     expect(page).toEqual({ data: [], pagination: { page: 2, limit: 1, total: 1 } });
