@@ -72,6 +72,9 @@ async function deletion(
 describe('what a team has of bare metal', () => {
   it('counts in its resources, in the cards of its members and among the instances that may attach, until it is released', async () => {
     await node();
+    await fixture.request(await fixture.team(), { specs: { gpu_model: model } });
+    await fixture.settle();
+    await node();
     const instance = await ask();
     expect([await holdings(), await cards()]).toEqual([[], 0]);
     await fixture.settle();
