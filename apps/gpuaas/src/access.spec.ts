@@ -15,6 +15,7 @@ import {
 import { teamChanged, teamDeletionRequested } from '@atoll/contracts/teams';
 import { newId } from '@atoll/database';
 import { aTeam, describeAccess } from '@atoll/testing';
+import { TeamCapacity } from './capacity/team-capacity.js';
 import { BaremetalFixture } from './baremetal/baremetal-fixture.js';
 import type { GpuaasFixture, Inventory, ToldTeam } from './gpuaas-fixture.js';
 
@@ -57,6 +58,8 @@ describeAccess<Place>({
     await metal.settle();
     await fixture.settle();
     const { workload_id } = await fixture.start(team, { subscription_id });
+    // What is told of a team by itself has been told.
+    while ((await fixture.query('SELECT FROM capacity_change')).length > 0) await fixture.get(TeamCapacity).tell();
     const { gpuaas_id, node_id, pool_id } = pool;
     return {
       team_id: team.team_id,
