@@ -137,6 +137,7 @@ function itLeavesOthersAlone<Place>({ place, call, query, operations, deletion }
   it('law: whatever a team does, of another team nothing is changed, and nothing is shown', async () => {
     const [here, doomed, elsewhere] = [await place(), await place(), await place()];
     const bystander = await Bystander.of(query, [elsewhere.team_id], [here.team_id, doomed.team_id]);
+    expect(Object.values(bystander.before).flat()).not.toEqual([]);
     for (const [name, [need, operation, input]] of Object.entries(operations)) {
       const caller = callerBy('session', here.team_id, 'team_owner');
       const answer = need === 'operate' ? undefined : await call(operation, input(here), caller).catch(() => undefined);
