@@ -80,7 +80,7 @@ async function open(): Promise<Account> {
   const ask = asUser(await contextOf(fixture, await logIn(fixture, { email })));
   const recoveryCodes = await addFactor(ask);
   await asUser(await contextOf(fixture, await logIn(fixture, { email: memberEmail })))(secondFactors.begin, {});
-  // As long ago.
+  // Their last code is as one of five minutes ago: one that is used now makes a difference.
   await fixture.query('UPDATE second_factor SET last_step = last_step - 10 WHERE user_id = $1', [userIds[0]]);
   const authenticator = new Authenticator('atoll.example.com', publicUrl);
   await addPasskey(ask, authenticator);

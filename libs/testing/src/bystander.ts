@@ -32,6 +32,11 @@ export class Bystander {
     return new Bystander(query, ids, before, new Set(marksIn(before).filter((mark) => !shared.has(mark))));
   }
 
+  /** Whether anything of theirs could be shown. */
+  get hasMarks(): boolean {
+    return this.marks.size > 0;
+  }
+
   /** Their rows now. */
   rows(): Promise<Rows> {
     return rowsOf(this.query, this.ids);

@@ -45,7 +45,13 @@ const refusals = async (calls: Promise<unknown>[]) => {
 };
 
 describeAccess({
-  place: () => Promise.resolve({ team_id: team.id, workspace_id: team.workspace('training') }),
+  place: async () => {
+    const billed = await BilledTeam.of(billing, 'training');
+    const place = { team_id: billed.id, workspace_id: billed.workspace('training') };
+    await billed.holds('training', [['2025-03-10', 1]], { ...place, resource_id: `vm:${billed.id}` });
+    await billed.price('training', '1', '2025-01-01', 'team');
+    return place;
+  },
   call: (operation: Operation, input, caller) => billing.call(operation, input, caller),
   query: (sql, values) => billing.query(sql, values),
   operations: {
