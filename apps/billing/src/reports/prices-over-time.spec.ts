@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { prices } from '@atoll/contracts/billing';
 import { BillingFixture } from '../billing-fixture.js';
 import { BilledTeam, brief } from './report-fixture.js';
 
@@ -58,15 +59,15 @@ describe('a team’s own price', () => {
   it('is that team’s alone', async () => {
     const [team, other] = [await BilledTeam.of(billing), await BilledTeam.of(billing)];
     await team.price('vm', '10', '2025-01-01');
-    await other.price('vm', '1', '2025-01-01', 'team');
-    await team.holds('vm', [
+    const sku = team.sku('vm');
+    const own = { sku, unit: 'unit', unit_price: '1', valid_from: '2025-01-01T00:00:00Z', force: true };
+    await billing.call(prices.create, { ...own, team_id: other.id });
+    const aDayLong = [
       ['2025-03-10', 1],
       ['2025-03-11', 0],
-    ]);
-    await other.holds('vm', [
-      ['2025-03-10', 1],
-      ['2025-03-11', 0],
-    ]);
+    ] as const;
+    await team.holds('vm', aDayLong);
+    await other.holds('vm', aDayLong, { sku });
     expect([(await team.report(aDay)).total_cost, (await other.report(aDay)).total_cost]).toEqual(['240', '24']);
   });
 });
