@@ -18,11 +18,16 @@ import {
 import { Bystander } from '@atoll/testing';
 import { Secret, TOTP } from 'otpauth';
 import { MailServer } from './mail/mail-server-fixture.js';
-import { Authenticator } from './passkeys/authenticator-fixture.js';
+import {
+  addPasskey,
+  anAuthenticator,
+  logInBy,
+  publicUrl,
+  type Authenticator,
+} from './passkeys/authenticator-fixture.js';
 import { contextOf, elsewhere, gateway, home, logIn, password, refresh, tokenIn } from './sessions/session-fixture.js';
 import { errorOf, TeamsFixture } from './teams-fixture.js';
 
-const publicUrl = 'https://atoll.example.com';
 let server: MailServer;
 let fixture: TeamsFixture;
 beforeAll(async () => {
@@ -38,6 +43,7 @@ type Ask = <I extends object, O extends object>(operation: Operation<I, O>, inpu
 
 /** Somebody with all that a user may have, who owns a team with all that a team may have. */
 interface Account {
+  readonly context: CallContext;
   readonly ask: Ask;
   readonly email: string;
   readonly teamId: string;
@@ -63,12 +69,6 @@ async function addFactor(ask: Ask): Promise<string[]> {
   return (await ask(secondFactors.confirm, { code })).recovery_codes;
 }
 
-async function addPasskey(ask: Ask, authenticator: Authenticator): Promise<string> {
-  const { challenge_id, options } = await ask(passkeys.begin, {});
-  const credential = authenticator.register(options);
-  return (await ask(passkeys.finish, { challenge_id, credential, name: 'Laptop' })).id;
-}
-
 async function open(): Promise<Account> {
   const { team, userIds, emails } = await fixture.createTeam('team_owner', 'member');
   const [email = '', memberEmail = ''] = emails;
@@ -77,20 +77,31 @@ async function open(): Promise<Account> {
     await fixture.ask(links.use, { token: tokenIn(url), password }, gateway);
     await logIn(fixture, { email: each }, elsewhere);
   }
-  const ask = asUser(await contextOf(fixture, await logIn(fixture, { email })));
+  const context = await contextOf(fixture, await logIn(fixture, { email }));
+  const ask = asUser(context);
   const recoveryCodes = await addFactor(ask);
   await asUser(await contextOf(fixture, await logIn(fixture, { email: memberEmail })))(secondFactors.begin, {});
   // Their last code is as one of five minutes ago: one that is used now makes a difference.
   await fixture.query('UPDATE second_factor SET last_step = last_step - 10 WHERE user_id = $1', [userIds[0]]);
-  const authenticator = new Authenticator('atoll.example.com', publicUrl);
-  await addPasskey(ask, authenticator);
+  const authenticator = anAuthenticator();
+  await addPasskey(fixture, context, authenticator);
   await ask(users.issueKey, {});
   await ask(workspaces.create, { team_id: team.id, name: 'lab' });
   const invited = await ask(members.add, { team_id: team.id, email: anEmail(), name: 'Guest', role: 'viewer' });
   const { url } = await asOperator(links.create, { email, remove_second_factors: true });
   const memberId = userIds[1] ?? '';
   const all = [...userIds, invited.user_id];
-  return { ask, email, teamId: team.id, memberId, recoveryCodes, authenticator, token: tokenIn(url), userIds: all };
+  return {
+    context,
+    ask,
+    email,
+    teamId: team.id,
+    memberId,
+    recoveryCodes,
+    authenticator,
+    token: tokenIn(url),
+    userIds: all,
+  };
 }
 
 /** All that a user may do to themselves and to their team, in an order in which each can be done after those before. */
@@ -99,11 +110,7 @@ function stepsOf({ ask, email, teamId: team_id, ...own }: Account): [name: strin
   const ticket = async () => (await errorOf(logIn(fixture, { email }))).details.secondFactor?.ticket ?? '';
   const bySecondFactor = async () =>
     fixture.ask(secondFactors.logIn, { ticket: await ticket(), code: codes.pop() ?? '', ...home }, gateway);
-  const byPasskey = async () => {
-    const { challenge_id, options } = await fixture.ask(passkeys.beginLogIn, {}, gateway);
-    const credential = own.authenticator.logIn(options);
-    return fixture.ask(passkeys.logIn, { challenge_id, credential, ...home }, gateway);
-  };
+  const byPasskey = () => logInBy(fixture, own.authenticator);
   const member = { team_id, user_id: own.memberId };
   const somebodyNew = () => ({ email: anEmail(), name: 'New', role: 'member' as const });
   const invitation = async () =>
@@ -118,7 +125,7 @@ function stepsOf({ ask, email, teamId: team_id, ...own }: Account): [name: strin
     [
       'adds a passkey, and removes it',
       async () => {
-        const id = await addPasskey(ask, new Authenticator('atoll.example.com', publicUrl));
+        const { id } = await addPasskey(fixture, own.context, anAuthenticator());
         return ask(passkeys.remove, { id });
       },
     ],

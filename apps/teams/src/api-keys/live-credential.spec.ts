@@ -3,11 +3,10 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { CallContext } from '@atoll/contracts';
 import { links, passkeys, passwords, secondFactors, teamBatches, teams, users } from '@atoll/contracts/teams';
 import { Secret, TOTP } from 'otpauth';
-import { Authenticator } from '../passkeys/authenticator-fixture.js';
+import { addPasskey, anAuthenticator, answerOf, publicUrl } from '../passkeys/authenticator-fixture.js';
 import { contextOf, logIn, password, somebody } from '../sessions/session-fixture.js';
 import { errorOf, TeamsFixture } from '../teams-fixture.js';
 
-const publicUrl = 'https://atoll.example.com';
 let fixture: TeamsFixture;
 beforeAll(async () => {
   fixture = await TeamsFixture.start({ publicUrl });
@@ -16,15 +15,6 @@ afterAll(() => fixture.stop());
 
 /** A call that is ready to be made, with what it needs beforehand. */
 type Call = (context: CallContext) => Promise<() => Promise<unknown>>;
-
-async function passkeyOf(context: CallContext) {
-  const { challenge_id, options } = await fixture.ask(passkeys.begin, {}, context);
-  return {
-    challenge_id,
-    credential: new Authenticator('atoll.example.com', publicUrl).register(options),
-    name: 'Laptop',
-  };
-}
 
 /** What outlasts the session that asks for it. */
 const lasting: Record<string, Call> = {
@@ -36,11 +26,11 @@ const lasting: Record<string, Call> = {
   },
   'a passkey that is begun': (context) => Promise.resolve(() => fixture.ask(passkeys.begin, {}, context)),
   'a passkey that is added': async (context) => {
-    const added = await passkeyOf(context);
+    const added = await answerOf(fixture, context, anAuthenticator());
     return () => fixture.ask(passkeys.finish, added, context);
   },
   'a passkey that is removed': async (context) => {
-    const { id } = await fixture.ask(passkeys.finish, await passkeyOf(context), context);
+    const { id } = await addPasskey(fixture, context, anAuthenticator());
     return () => fixture.ask(passkeys.remove, { id }, context);
   },
   'a key': (context) => Promise.resolve(() => fixture.ask(users.issueKey, {}, context)),

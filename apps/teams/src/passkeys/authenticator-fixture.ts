@@ -1,4 +1,11 @@
 import { createHash, generateKeyPairSync, randomBytes, sign, type KeyObject } from 'node:crypto';
+import type { CallContext } from '@atoll/contracts';
+import { passkeys, type OpenedSession } from '@atoll/contracts/teams';
+import { gateway, home } from '../sessions/session-fixture.js';
+import type { TeamsFixture } from '../teams-fixture.js';
+
+/** Of a platform that has passkeys: its host is their relying party. */
+export const publicUrl = 'https://atoll.example.com';
 
 const sha256 = (data: string | Buffer): Buffer => createHash('sha256').update(data).digest();
 
@@ -62,4 +69,23 @@ export class Authenticator {
     const id = this.id.toString('base64url');
     return JSON.stringify({ id, rawId: id, type: 'public-key', clientExtensionResults: {}, response });
   }
+}
+
+export function anAuthenticator(): Authenticator {
+  return new Authenticator(new URL(publicUrl).hostname, publicUrl);
+}
+
+/** What a browser answers to a registration that is begun. */
+export async function answerOf(fixture: TeamsFixture, context: CallContext, authenticator: Authenticator) {
+  const { challenge_id, options } = await fixture.ask(passkeys.begin, {}, context);
+  return { challenge_id, credential: authenticator.register(options), name: 'Laptop' };
+}
+
+export async function addPasskey(fixture: TeamsFixture, context: CallContext, authenticator: Authenticator) {
+  return fixture.ask(passkeys.finish, await answerOf(fixture, context, authenticator), context);
+}
+
+export async function logInBy(fixture: TeamsFixture, authenticator: Authenticator): Promise<OpenedSession> {
+  const { challenge_id, options } = await fixture.ask(passkeys.beginLogIn, {}, gateway);
+  return fixture.ask(passkeys.logIn, { challenge_id, credential: authenticator.logIn(options), ...home }, gateway);
 }

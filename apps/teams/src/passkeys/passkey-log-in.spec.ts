@@ -2,12 +2,11 @@ import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { CallContext } from '@atoll/contracts';
 import { passkeys, secondFactors, sessions, users } from '@atoll/contracts/teams';
 import { MailServer } from '../mail/mail-server-fixture.js';
-import { contextOf, gateway, home, logIn, somebody } from '../sessions/session-fixture.js';
+import { contextOf, gateway, logIn, somebody } from '../sessions/session-fixture.js';
 import { SessionsService } from '../sessions/session.service.js';
 import { errorOf, TeamsFixture } from '../teams-fixture.js';
-import { Authenticator } from './authenticator-fixture.js';
+import { addPasskey, anAuthenticator, Authenticator, logInBy, publicUrl } from './authenticator-fixture.js';
 
-const publicUrl = 'https://atoll.example.com';
 let server: MailServer;
 let fixture: TeamsFixture;
 beforeAll(async () => {
@@ -19,21 +18,7 @@ afterAll(async () => {
   await server.stop();
 });
 
-const anAuthenticator = () => new Authenticator('atoll.example.com', publicUrl);
-
-async function add(context: CallContext, authenticator: Authenticator) {
-  const { challenge_id, options } = await fixture.ask(passkeys.begin, {}, context);
-  return fixture.ask(
-    passkeys.finish,
-    { challenge_id, credential: authenticator.register(options), name: 'Laptop' },
-    context,
-  );
-}
-
-async function logInBy(authenticator: Authenticator) {
-  const { challenge_id, options } = await fixture.ask(passkeys.beginLogIn, {}, gateway);
-  return fixture.ask(passkeys.logIn, { challenge_id, credential: authenticator.logIn(options), ...home }, gateway);
-}
+const add = (context: CallContext, authenticator: Authenticator) => addPasskey(fixture, context, authenticator);
 
 describe('a passkey of an authenticator', () => {
   it('is added, and its user is told by mail', async () => {
@@ -73,7 +58,7 @@ describe('a passkey of an authenticator', () => {
     const person = await somebody(fixture);
     const authenticator = anAuthenticator();
     await add(await contextOf(fixture, await logIn(fixture, person)), authenticator);
-    const { session_id } = await logInBy(authenticator);
+    const { session_id } = await logInBy(fixture, authenticator);
     expect(await fixture.ask(sessions.verify, { id: session_id }, gateway)).toMatchObject({ user_id: person.userId });
     const [session] = await fixture.query('SELECT has_second_factor FROM session WHERE id = $1', [session_id]);
     expect(session).toEqual({ has_second_factor: true });
@@ -97,7 +82,7 @@ describe('a passkey of an authenticator', () => {
         'This needs a log-in with your second factor. Log in again, with it.',
       ]);
     }
-    const byPasskey = await contextOf(fixture, await logInBy(authenticator));
+    const byPasskey = await contextOf(fixture, await logInBy(fixture, authenticator));
     for (const attempt of attempts) await attempt(byPasskey);
   });
 
@@ -110,7 +95,7 @@ describe('a passkey of an authenticator', () => {
       await fixture.query('DELETE FROM passkey WHERE id = $1', [id]);
       return open(...asked);
     });
-    expect((await errorOf(logInBy(authenticator))).code).toBe('unauthenticated');
+    expect((await errorOf(logInBy(fixture, authenticator))).code).toBe('unauthenticated');
     expect(spy).toHaveBeenCalledTimes(1);
     spy.mockRestore();
   });
@@ -118,15 +103,15 @@ describe('a passkey of an authenticator', () => {
   it('of a counter that goes back, as a copy has it, logs nobody in', async () => {
     const authenticator = anAuthenticator();
     await add(await contextOf(fixture, await logIn(fixture, await somebody(fixture))), authenticator);
-    await logInBy(authenticator);
+    await logInBy(fixture, authenticator);
     authenticator.counter = 1;
-    expect((await errorOf(logInBy(authenticator))).message).toBe('The passkey is not valid here.');
+    expect((await errorOf(logInBy(fixture, authenticator))).message).toBe('The passkey is not valid here.');
   });
 
   it('is added once, and logs nobody in before that or for another origin', async () => {
     const context = await contextOf(fixture, await logIn(fixture, await somebody(fixture)));
     const authenticator = anAuthenticator();
-    expect((await errorOf(logInBy(authenticator))).code).toBe('unauthenticated');
+    expect((await errorOf(logInBy(fixture, authenticator))).code).toBe('unauthenticated');
     await add(context, authenticator);
     expect((await errorOf(add(context, authenticator))).code).toBe('conflict');
     const elsewhere = new Authenticator('atoll.example.com', 'https://evil.example.com');
