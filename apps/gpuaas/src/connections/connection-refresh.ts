@@ -68,6 +68,8 @@ export class ConnectionRefresh implements BeforeApplicationShutdown {
     try {
       const ids = await this.subscriptionsOf(teamId, gpuaasId);
       const signal = AbortSignal.any([this.stopping.signal, AbortSignal.timeout(sourceMs)]);
+      // Of an end that came before, nothing is told to who listens from now on.
+      signal.throwIfAborted();
       const pods = await this.source.read(teamId, ids, signal);
       await this.transactions.run(async (manager) => {
         const [, count] = await manager.query<[unknown, number]>(endQuery, [teamId, gpuaasId, startedAt, false]);
