@@ -5,13 +5,19 @@ import {
   baremetalNodes,
   clusters,
   connections,
+  gpuaasBatches,
+  gpuHoldings,
+  gpuServices,
   nodes,
+  podUsages,
+  podWorkloads,
   poolGpus,
   pools,
   regions,
   subscriptions,
   workloads,
 } from '@atoll/contracts/gpuaas';
+import { machines } from '@atoll/contracts/operator';
 import { teamChanged, teamDeletionRequested } from '@atoll/contracts/teams';
 import { newId } from '@atoll/database';
 import { aTeam, describeAccess } from '@atoll/testing';
@@ -50,6 +56,7 @@ const ofMetal = ({ metal_id }: Place) => ({ node_id: metal_id });
 const ofGpuaas = ({ gpuaas_id }: Place) => ({ gpuaas_id });
 
 describeAccess<Place>({
+  service: 'gpuaas',
   place: async () => {
     const team: ToldTeam = await fixture.team();
     const { subscription_id } = await fixture.subscribe(team, { pool_id: pool.pool_id, vgpus: 2 });
@@ -83,9 +90,16 @@ describeAccess<Place>({
       'shrink a subscription',
       'stop a workload',
       'end a subscription',
+      'end the subscription of a pool',
+      'take a subscription back',
       'read the credentials of bare metal',
       'release bare metal',
     ],
+  },
+  subjects: () => fixture.subjects,
+  elsewhere: {
+    'whoever has the token of the reinstall': [baremetalNodes.reinstalled],
+    'all teams of the caller: what is of others is not found': [gpuaasBatches.places],
   },
   operations: {
     'list regions with pools': ['readTeam', pools.availableRegions, ofTeam],
@@ -117,7 +131,10 @@ describeAccess<Place>({
       ({ subscription_id }) => ({ subscription_id, name: 'job', vgpus: 1 }),
     ],
     'stop a workload': ['useResources', workloads.stop, ({ workload_id }) => ({ workload_id })],
+    'read the utilization of a subscription': ['readTeam', subscriptions.utilization, ofSubscription],
     'end a subscription': ['useResources', subscriptions.unsubscribe, ofSubscription],
+    'end the subscription of a pool': ['useResources', gpuaasBatches.end, ofSubscription],
+    'take a subscription back': ['useResources', gpuaasBatches.undo, ofSubscription],
     'list bare metal': ['readTeam', baremetal.list, ofTeam],
     'read bare metal': ['readTeam', baremetal.get, ofInstance],
     'request bare metal': [
@@ -163,5 +180,26 @@ describeAccess<Place>({
     'check a host': ['operate', baremetalNodes.check, ofMetal],
     'accept a host': ['operate', baremetalNodes.accept, ofMetal],
     'remove a host': ['operate', baremetalNodes.delete, ofMetal],
+    'count what its machines do': ['operate', machines('gpuaas').states, () => ({})],
+    'list what its machines do': [
+      'operate',
+      machines('gpuaas').list,
+      () => ({ service: 'gpuaas', machine: 'subscription', kind: 'waiting' }),
+    ],
+    'find a GPU service': ['serve', gpuServices.find, () => ({ region_id: '1' })],
+    'look a cluster up': ['serve', clusters.lookUp, ofGpuaas],
+    'tell what a team holds': ['serve', gpuHoldings.ofTeam, ofTeam],
+    'read the use of pods': ['serve', podUsages.read, () => ({ seconds: 60, pods: [] })],
+    'check a workload of a pod': [
+      'serve',
+      podWorkloads.check,
+      ({ subscription_id }) => ({ subscription_id, vgpus: 1 }),
+    ],
+    'start a workload of a pod': [
+      'serve',
+      podWorkloads.start,
+      ({ subscription_id }) => ({ subscription_id, pod_id: newId(), start: 1, pod_name: 'x', vgpus: 1 }),
+    ],
+    'end a workload of a pod': ['serve', podWorkloads.end, () => ({ pod_id: newId(), start: 1 })],
   },
 });

@@ -1,9 +1,12 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { type Operation } from '@atoll/contracts';
+import { machines } from '@atoll/contracts/operator';
 import {
   exposedServices,
   instances,
   podBatches,
+  podConnections,
+  podHoldings,
   podLimits,
   podLogs,
   pods,
@@ -46,6 +49,7 @@ const limits = {
 };
 
 describeAccess<Place>({
+  service: 'pods',
   place: async () => {
     const team = await fixture.team('member', 8);
     const { pod_name } = await fixture.running(team);
@@ -86,6 +90,12 @@ describeAccess<Place>({
       'delete a VM',
       'read the limits of pods',
     ],
+  },
+  subjects: () => fixture.subjects,
+  elsewhere: {
+    'a user, of whom there is more below': [sshKeys.list, sshKeys.get, sshKeys.add, sshKeys.rename, sshKeys.remove],
+    'all teams of the caller: what is of others is not found': [podBatches.instances],
+    'whoever has the ticket of the terminal': [terminals.locate],
   },
   operations: {
     'list pods': ['readTeam', pods.list, ofTeam],
@@ -143,6 +153,16 @@ describeAccess<Place>({
     'set the limits of pods': ['manageTeam', podLimits.setOfTeam, ({ team_id }) => ({ team_id, ...limits })],
     'read the limits of all pods': ['operate', podLimits.get, () => ({})],
     'set the limits of all pods': ['operate', podLimits.set, () => limits],
+    'list flavours': ['call', vms.listFlavours, () => ({})],
+    'count what its machines do': ['operate', machines('pods').states, () => ({})],
+    'list what its machines do': [
+      'operate',
+      machines('pods').list,
+      () => ({ service: 'pods', machine: 'pod', kind: 'waiting' }),
+    ],
+    'read how pods are reached': ['serve', podConnections.read, ofTeam],
+    'tell what a team holds': ['serve', podHoldings.ofTeam, ofTeam],
+    'tell what a cluster holds': ['serve', podHoldings.ofGpuaas, () => ({ gpuaas_id: '1' })],
     'create a flavour': ['operate', vms.createFlavour, () => ({ name: 'x', vcpus: 1, memory_gb: 1 })],
   },
 });

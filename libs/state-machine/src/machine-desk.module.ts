@@ -27,7 +27,8 @@ export class MachineDeskModule {
   }
 }
 
-function machinesController(service: MachineService): Type {
+/** Serves the operations. */
+export function machinesController(service: MachineService): Type {
   const operations = machines(service);
 
   @Controller()

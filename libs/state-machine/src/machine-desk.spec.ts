@@ -1,10 +1,12 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { countedRowsLimit, type MachineKind } from '@atoll/contracts/operator';
+import { newId } from '@atoll/database';
 import { errorOf, mostRowsRead, statementsOf } from '@atoll/testing';
 import type { DiscoveryService } from '@nestjs/core';
 import { berths as machineOfBerths, Harbour } from './berth-fixture.js';
 import type { StateDefinition } from './definition.js';
 import { MachineDesk } from './machine-desk.js';
+import { machinesController } from './machine-desk.module.js';
 import { MachineWorkers } from './machine-workers.js';
 
 const ended: StateDefinition = { rule: undefined, isReviewed: false, neverRests: false, isFinal: true, on: new Map() };
@@ -206,6 +208,24 @@ describe('what waits or has failed', () => {
     expect(await rowsRead(() => desk.states('pods'))).toBeLessThan(400);
     expect(await rowsRead(() => list('failed'))).toBeLessThan(400);
     expect((await list('failed')).pagination.total).toBe(300);
+  });
+
+  it('is the operator’s alone to count and to list', async () => {
+    const Controller = machinesController('pods');
+    const operations = new Controller(desk) as Record<
+      'states' | 'list',
+      (asked: object, context: object) => Promise<object>
+    >;
+    const asked = { service: 'pods', machine: 'berth', kind: 'waiting' };
+    for (const act of ['states', 'list'] as const) {
+      const owner = { kind: 'user', platformAdmin: false, teams: [{ teamId: newId(), role: 'team_owner' }] };
+      expect([act, await errorOf(operations[act](asked, { caller: owner }))]).toMatchObject([
+        act,
+        { code: 'forbidden' },
+      ]);
+      const operator = { ...owner, platformAdmin: true };
+      expect(await operations[act](asked, { caller: operator })).toMatchObject({ data: [] });
+    }
   });
 
   it('is not found under the name of no machine', async () => {

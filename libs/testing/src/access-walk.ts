@@ -1,8 +1,9 @@
 import type * as Jest from '@jest/globals';
-import { teamRoles, type Operation, type TeamRole, type UserCaller } from '@atoll/contracts';
+import { eventLog, teamRoles, type Operation, type TeamRole, type UserCaller } from '@atoll/contracts';
+import { deadLetters, type PlatformService } from '@atoll/contracts/operator';
 import { newId } from '@atoll/database';
 import { Bystander } from './bystander.js';
-import { memberOf } from './service-under-test.js';
+import { memberOf, operator } from './service-under-test.js';
 
 /** Permissions as documented, independent of the code that enforces them. */
 const rolesThatMay = {
@@ -12,15 +13,39 @@ const rolesThatMay = {
   manageTeam: ['team_owner', 'team_admin'],
   /** Of the operator alone. */
   operate: [],
+  /** What services ask each other: no user may, and the operator is one. */
+  serve: [],
+  /** Of no team: of whoever has a credential. */
+  call: teamRoles,
 } as const satisfies Record<string, readonly TeamRole[]>;
 
 type Need = keyof typeof rolesThatMay;
 
+/** Nothing is changed by these. */
+const reading = new Set<Need>(['readTeam', 'readBilling', 'call']);
+
 /** An operation, who may do it, and what it is asked about in a place. */
 export type AccessRule<Place> = readonly [needs: Need, operation: Operation, input: (place: Place) => object];
 
+/** Those that libs/events adds to each service. */
+function ofEachService(service: PlatformService): Record<string, AccessRule<unknown>> {
+  const { list, replay, drop } = deadLetters(service);
+  const one = () => ({ service, dead_letter_id: newId() });
+  return {
+    'list dead letters': ['operate', list, () => ({})],
+    'replay a dead letter': ['operate', replay, one],
+    'drop a dead letter': ['operate', drop, one],
+    'read events again': [
+      'serve',
+      eventLog(service).read,
+      () => ({ event_name: 'x', after: 0, published_before_ms: 0 }),
+    ],
+  };
+}
+
 /** A service whose operations are walked. */
 export interface AccessWalk<Place> {
+  readonly service: PlatformService;
   /** Makes a team that the service is told of, with the objects that the operations are asked about. */
   readonly place: () => Promise<Place & { readonly team_id: string }>;
   readonly call: (operation: Operation, input: object, caller: Partial<UserCaller>) => Promise<unknown>;
@@ -28,6 +53,10 @@ export interface AccessWalk<Place> {
   readonly query: <Row extends object>(sql: string, values?: unknown[]) => Promise<Row[]>;
   /** In an order in which each can be done after the ones before. */
   readonly operations: Readonly<Record<string, AccessRule<Place>>>;
+  /** Of all operations that the service serves. */
+  readonly subjects: () => readonly string[];
+  /** What is served besides `operations`, by what it is of. */
+  readonly elsewhere: Readonly<Record<string, readonly Operation[]>>;
   /** Has the team deleted with all that it holds, as far as the service does that. */
   readonly deletion?: (place: Place) => Promise<unknown>;
   /**
@@ -66,10 +95,16 @@ function unfulfilledOnly(error: unknown): undefined {
   if (!unfulfilled.has((error as { code?: string }).code ?? '')) throw error;
 }
 
+/** What somebody of another team is told. */
+function ofStrangers(need: Need): string {
+  if (need === 'call') return 'done';
+  return need === 'operate' || need === 'serve' ? 'forbidden' : 'not_found';
+}
+
 /** What the owner of a suspended team is told. */
 function whileSuspended(need: Need, isPermitted: boolean): string {
-  if (need === 'operate') return 'forbidden';
-  return need === 'readTeam' || isPermitted ? 'done' : 'team_suspended';
+  if (need === 'operate' || need === 'serve') return 'forbidden';
+  return need === 'readTeam' || need === 'call' || isPermitted ? 'done' : 'team_suspended';
 }
 
 /** One place for all who may only read, made when the first of them asks: nothing is done to it. */
@@ -80,10 +115,10 @@ function once<T>(make: () => Promise<T>): () => Promise<T> {
 
 /** Specs that walk operations of a service, by each role and each kind of credential, and as another team's owner. */
 export function describeAccess<Place>(service: AccessWalk<Place>): void {
-  const { place, call, operations, suspension } = service;
+  const { place, call, suspension } = service;
   // The globals of Jest: tools import this library outside of it.
   const { describe, expect, it } = globalThis as unknown as Pick<typeof Jest, 'describe' | 'expect' | 'it'>;
-  const rules = Object.entries(operations);
+  const rules = Object.entries({ ...service.operations, ...ofEachService(service.service) });
   const expected = (outcome: (need: Need, name: string) => string) =>
     Object.fromEntries(rules.map(([name, [need]]) => [name, outcome(need, name)]));
   const placeToRead = once(place);
@@ -99,20 +134,22 @@ export function describeAccess<Place>(service: AccessWalk<Place>): void {
     return found;
   }
 
+  itKnowsAllOperations(service, rules);
+
   describe.each(ways)('who may do what by a %s', (way) => {
     it.each(teamRoles)('as %s', async (role) => {
       const mayDo = (need: Need): boolean => (rolesThatMay[need] as readonly TeamRole[]).includes(role);
-      const changes = rules.some(([, [need]]) => need !== 'readTeam' && need !== 'readBilling' && mayDo(need));
-      const found = await walk((teamId) => callerBy(way, teamId, role), changes ? place : placeToRead);
+      const make = rules.some(([, [need]]) => !reading.has(need) && mayDo(need)) ? place : placeToRead;
+      const found = await walk((teamId) => callerBy(way, teamId, role), make);
       expect(found).toEqual(expected((need) => (mayDo(need) ? 'done' : 'forbidden')));
     });
 
     it('another team is not there, and what is the operator’s is forbidden', async () => {
-      const stranger = callerBy(way, newId(), 'team_owner');
-      expect(await walk(() => stranger)).toEqual(expected((need) => (need === 'operate' ? 'forbidden' : 'not_found')));
+      expect(await walk(() => callerBy(way, newId(), 'team_owner'))).toEqual(expected(ofStrangers));
     });
   });
 
+  itRefusesTheOperator(service, rules, placeToRead);
   itLeavesOthersAlone(service);
 
   if (suspension) {
@@ -132,7 +169,33 @@ export function describeAccess<Place>(service: AccessWalk<Place>): void {
       ...callerBy('session', teamId, 'team_owner'),
       teams: [{ teamId, role: 'team_owner' as const, lacksSecondFactor: true }],
     });
-    expect(await walk(lacking)).toEqual(expected(() => 'forbidden'));
+    expect(await walk(lacking)).toEqual(expected((need) => (need === 'call' ? 'done' : 'forbidden')));
+  });
+}
+
+type Rules<Place> = readonly (readonly [name: string, rule: AccessRule<Place>])[];
+
+function itKnowsAllOperations<Place>({ elsewhere, subjects }: AccessWalk<Place>, rules: Rules<Place>): void {
+  const { expect, it } = globalThis as unknown as Pick<typeof Jest, 'expect' | 'it'>;
+  it('each operation that is served is walked, or is said to be elsewhere', () => {
+    const walked = rules.map(([, [, operation]]) => operation);
+    const known = [...walked, ...Object.values(elsewhere).flat()].map(({ subject }) => subject);
+    expect(new Set(known)).toEqual(new Set(subjects()));
+  });
+}
+
+function itRefusesTheOperator<Place>(
+  { call }: AccessWalk<Place>,
+  rules: Rules<Place>,
+  placeToRead: () => Promise<Place>,
+): void {
+  const { expect, it } = globalThis as unknown as Pick<typeof Jest, 'expect' | 'it'>;
+  it('what services ask each other is refused to the operator too', async () => {
+    const here = await placeToRead();
+    for (const [name, [need, operation, input]] of rules) {
+      if (need !== 'serve') continue;
+      expect([name, await outcomeOf(call(operation, input(here), operator))]).toEqual([name, 'forbidden']);
+    }
   });
 }
 
@@ -146,7 +209,8 @@ function itLeavesOthersAlone<Place>({ place, call, query, operations, deletion }
     expect(bystander.hasMarks).toBe(true);
     for (const [name, [need, operation, input]] of Object.entries(operations)) {
       const caller = callerBy('session', here.team_id, 'team_owner');
-      const answer = need === 'operate' ? undefined : await call(operation, input(here), caller).catch(unfulfilledOnly);
+      const isTheirs = need !== 'operate' && need !== 'serve';
+      const answer = isTheirs ? await call(operation, input(here), caller).catch(unfulfilledOnly) : undefined;
       expect([name, await bystander.rows()]).toEqual([name, bystander.before]);
       expect([name, bystander.shownIn(answer)]).toEqual([name, []]);
     }

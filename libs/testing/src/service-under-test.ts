@@ -54,6 +54,8 @@ export function memberOf(teamId: string, role: TeamRole = 'team_owner', timezone
 /** What a fixture is made of. */
 export interface StartedService {
   readonly app: INestMicroservice;
+  /** Of the operations that it serves. */
+  readonly subjects: readonly string[];
   readonly events: readonly DomainEvent[];
   readonly others: ReturnType<Courier['join']>;
   readonly database: TestDatabase;
@@ -96,8 +98,9 @@ export async function startServiceUnderTest<Settings extends object>(
     if (!events.some(({ id }) => id === event.id)) events.push(event);
     return Promise.resolve('done');
   };
+  const subjects = [...strategy.getHandlers().keys()];
   const consumers = listensTo.length > 0 ? [{ name: 'specs', eventNames: listensTo, take }] : [];
-  return { app, events, others: courier.join('specs', consumers, () => undefined), database };
+  return { app, subjects, events, others: courier.join('specs', consumers, () => undefined), database };
 }
 
 /**
@@ -108,9 +111,11 @@ export class BareServiceUnderTest {
   readonly app: INestMicroservice;
   /** The events of `listensTo` that the service has published, each once. */
   readonly events: readonly DomainEvent[];
+  /** Of the operations that the service serves. */
+  readonly subjects: readonly string[];
 
   constructor(private readonly started: StartedService) {
-    ({ app: this.app, events: this.events } = started);
+    ({ app: this.app, events: this.events, subjects: this.subjects } = started);
   }
 
   async stop(): Promise<void> {

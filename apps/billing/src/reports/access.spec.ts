@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Operation, type UserCaller } from '@atoll/contracts';
-import { billingReports, instanceReports, prices, usage } from '@atoll/contracts/billing';
+import { billingReports, currencies, instanceReports, priceDirectory, prices, usage } from '@atoll/contracts/billing';
 import { describeAccess } from '@atoll/testing';
 import { BillingFixture, errorOf, memberOf } from '../billing-fixture.js';
 import { BilledTeam } from './report-fixture.js';
@@ -45,6 +45,7 @@ const refusals = async (calls: Promise<unknown>[]) => {
 };
 
 describeAccess({
+  service: 'billing',
   place: async () => {
     const billed = await BilledTeam.of(billing, 'training');
     const place = { team_id: billed.id, workspace_id: billed.workspace('training') };
@@ -54,6 +55,8 @@ describeAccess({
   },
   call: (operation: Operation, input, caller) => billing.call(operation, input, caller),
   query: (sql, values) => billing.query(sql, values),
+  subjects: () => billing.subjects,
+  elsewhere: {},
   operations: {
     'read the bill': ['readBilling', billingReports.team, ({ team_id }) => ({ ...range, team_id })],
     'read the bill of a workspace': [
@@ -90,6 +93,8 @@ describeAccess({
       () => ({ sku: 'x', unit: 'vm', unit_price: '1', valid_from: '2025-01-01T00:00:00Z', force: true }),
     ],
     'list prices': ['operate', prices.list, () => ({})],
+    'read the currency': ['call', currencies.read, () => ({})],
+    'read prices in force': ['serve', priceDirectory.page, () => ({})],
     'tell usage': [
       'operate',
       usage.record,
