@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { pools, type Pool, type Subscription, type Workload } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
 import { MachineWorkers } from '@atoll/state-machine';
+import { NodeDriver } from '../driver/node-driver.js';
 import { SimulatedFaults, type FaultKind, type SimulatedOperation } from '../driver/simulated-faults.js';
 import { errorOf, GpuaasFixture, type Inventory, type ToldTeam } from '../gpuaas-fixture.js';
 
@@ -135,6 +136,22 @@ describe('a GPU in Spatial', () => {
       [pool.gpu_ids[0]],
     );
     expect(history.map(({ to_state }) => to_state).slice(-3)).toEqual(['offline', 'preparing', 'spatial']);
+  });
+
+  it('asks its device for what its pool is: shares or slices of so many parts, or so many turns', async () => {
+    const asked = jest.spyOn(fixture.get(NodeDriver), 'request');
+    await running(2);
+    const third = await start();
+    await fixture.settle();
+    await stop(third);
+    await fixture.settle();
+    expect(await gpu()).toMatchObject({ mode: 'Spatial', transition: null });
+    const layouts = asked.mock.calls.map(([, { mode, mechanism, replicas }]) => ({ mode, mechanism, replicas }));
+    expect(layouts).toEqual([
+      { mode: 'Temporal', mechanism: 'time_slicing', replicas: 4 },
+      { mode: 'Spatial', mechanism: 'mps', replicas: 2 },
+    ]);
+    asked.mockRestore();
   });
 
   it('drops an answer to what it was asked before', async () => {
@@ -309,4 +326,21 @@ it('a GPU that is configured Temporal stays so', async () => {
     transition: null,
     tenants: [],
   });
+});
+
+it('a GPU in Temporal that is out of service for a while keeps those who run there, and their turns', async () => {
+  const stays = [...(await running(2)), await start()];
+  const leaves = await start();
+  await fixture.settle();
+  const before = await gpu();
+  const tenants = before.tenants.filter(({ workload_id }) => workload_id !== leaves.workload_id);
+  expect([before.tenants.length, tenants.length]).toEqual([4, 3]);
+  await fault('vacate', 'fail', 1);
+  await stop(leaves);
+  await fixture.until(() => nodeIs('init_failed'));
+  expect([await capacity(), (await gpu()).tenants]).toEqual([0, tenants]);
+  await fixture.until(() => nodeIs('ready'));
+  await fixture.settle();
+  expect(await gpu()).toEqual({ ...before, tenants });
+  for (const workload of stays) expect((await stateOf(workload))[0]).toBe('running');
 });

@@ -114,6 +114,24 @@ describe('without a look by time', () => {
     expect([await queue(), await statusOf(late)]).toEqual([[], 'running']);
   });
 
+  it('a subscription that waits for a pool is active when a GPU of it is at rest', async () => {
+    pool = await fixture.pool({ ...terms, overcommit: 1 }, { nodeName: (nodeName = `node-${newId()}`) });
+    const subscribe = () => fixture.subscribe(team, { pool_id: pool.pool_id });
+    const [, , third] = [await subscribe(), await subscribe(), await subscribe()];
+    await fixture.settle();
+    await fixture.get(SimulatedFaults).inject(nodeName, 'vacate', 'busy', 1);
+    await fixture.unsubscribe(team, third);
+    await fixture.work();
+    const late = await subscribe();
+    const waiting = 'SELECT FROM waiting_request WHERE subscription_id = $1';
+    expect(await fixture.query(waiting, [late.subscription_id])).toHaveLength(1);
+    await postpone();
+    await freeDevice();
+    await rest();
+    expect(await fixture.query(waiting, [late.subscription_id])).toEqual([]);
+    expect((await fixture.subscription(team, late)).status).toBe('active');
+  });
+
   it('who waits for a pool is served when leases are given back', async () => {
     const one = await returning();
     const late = await start();
