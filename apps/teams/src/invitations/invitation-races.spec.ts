@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { invitations, links, members, type Team } from '@atoll/contracts/teams';
 import { isAppError } from '@atoll/errors';
@@ -59,6 +60,34 @@ it('an invitation that is accepted with a password waits for whoever sets one, a
     expect([isAccepted, free.length]).toEqual([false, 1]);
     await setting.commitTransaction();
     expect(await accepting).toBe(true);
+  } finally {
+    if (setting.isTransactionActive) await setting.rollbackTransaction();
+    await setting.release();
+  }
+});
+
+it('of invitations of two teams that are used at once for a new address one makes the account, and the other is refused', async () => {
+  const email = `${randomUUID()}@example.com`;
+  const invite = async () => {
+    const { team, keys } = await fixture.createTeam('team_owner');
+    const added = { team_id: team.id, email, name: 'Ada', role: 'member' } as const;
+    return fixture.call(keys[0] ?? '', members.add, added);
+  };
+  const [one, other] = [await invite(), await invite()];
+  expect(one.user_id).toBe(other.user_id);
+  const setting = fixture.get(DataSource).createQueryRunner();
+  await setting.connect();
+  try {
+    await setting.startTransaction();
+    await setting.query('SELECT FROM "user" WHERE id = $1 FOR NO KEY UPDATE', [one.user_id]);
+    const uses = Promise.allSettled(
+      [one, other].map(({ invitation }, at) =>
+        fixture.ask(links.use, { token: tokenIn(invitation?.url ?? ''), password: `${password} ${at}` }, gateway),
+      ),
+    );
+    await untilLockWaits(fixture, { count: 2, unless: uses });
+    await setting.commitTransaction();
+    expect(codesOf(await uses).toSorted()).toEqual(['done', 'forbidden']);
   } finally {
     if (setting.isTransactionActive) await setting.rollbackTransaction();
     await setting.release();
