@@ -65,6 +65,7 @@ describeAccess<Place>({
     await metal.settle();
     await fixture.settle();
     const { workload_id } = await fixture.start(team, { subscription_id });
+    await fixture.settle();
     // What is told of a team by itself has been told.
     while ((await fixture.query('SELECT FROM capacity_change')).length > 0) await fixture.get(TeamCapacity).tell();
     const { gpuaas_id, node_id, pool_id } = pool;
@@ -81,6 +82,7 @@ describeAccess<Place>({
   },
   call: (operation: Operation, input, caller) => fixture.call(operation, input, caller),
   query: (sql, values) => fixture.query(sql, values),
+  changing: ['list pools', 'list the GPUs of a pool', 'read the utilization of a subscription'],
   deletion: ({ team_id }) =>
     fixture.tell(teamDeletionRequested, { team_id, revision: 2, attempt_id: newId(), force: true }),
   suspension: {

@@ -57,6 +57,8 @@ export interface AccessWalk<Place> {
   readonly subjects: () => readonly string[];
   /** What is served besides `operations`, by what it is of. */
   readonly elsewhere: Readonly<Record<string, readonly Operation[]>>;
+  /** Reads that change with time, or tell what others have left of what all teams share. */
+  readonly changing?: readonly string[];
   /** Has the team deleted with all that it holds, as far as the service does that. */
   readonly deletion?: (place: Place) => Promise<unknown>;
   /**
@@ -151,6 +153,7 @@ export function describeAccess<Place>(service: AccessWalk<Place>): void {
 
   itRefusesTheOperator(service, rules, placeToRead);
   itLeavesOthersAlone(service);
+  itIsToldOfItselfAlone(service);
 
   if (suspension) {
     it('a suspended team reads, stops and gives back, and does nothing else', async () => {
@@ -216,5 +219,26 @@ function itLeavesOthersAlone<Place>({ place, call, query, operations, deletion }
     }
     await deletion?.(doomed);
     expect(await bystander.rows()).toEqual(bystander.before);
+  });
+}
+
+/** Fields of answers that change from one moment to the next. */
+const ofNow = new Set(['as_of', 'metrics']);
+
+/** What a team reads before there is another, and beside it. */
+function itIsToldOfItselfAlone<Place>({ place, call, operations, changing = [] }: AccessWalk<Place>): void {
+  const { expect, it } = globalThis as unknown as Pick<typeof Jest, 'expect' | 'it'>;
+  it('law: what a team reads is the same, whatever another has', async () => {
+    const here = await place();
+    const caller = callerBy('session', here.team_id, 'team_owner');
+    const read = async () => {
+      const answers: Record<string, unknown> = {};
+      for (const [name, [need, operation, input]] of Object.entries(operations))
+        if (reading.has(need) && !changing.includes(name)) answers[name] = await call(operation, input(here), caller);
+      return JSON.parse(JSON.stringify(answers, (key, value: unknown) => (ofNow.has(key) ? '' : value))) as object;
+    };
+    const before = await read();
+    await place();
+    expect(await read()).toEqual(before);
   });
 }
