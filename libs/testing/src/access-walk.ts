@@ -152,8 +152,7 @@ export function describeAccess<Place>(service: AccessWalk<Place>): void {
   });
 
   itRefusesTheOperator(service, rules, placeToRead);
-  itLeavesOthersAlone(service);
-  itIsToldOfItselfAlone(service);
+  itKeepsToItself(service);
 
   if (suspension) {
     it('a suspended team reads, stops and gives back, and does nothing else', async () => {
@@ -200,6 +199,11 @@ function itRefusesTheOperator<Place>(
       expect([name, await outcomeOf(call(operation, input(here), operator))]).toEqual([name, 'forbidden']);
     }
   });
+}
+
+function itKeepsToItself<Place>(service: AccessWalk<Place>): void {
+  itLeavesOthersAlone(service);
+  itIsToldOfItselfAlone(service);
 }
 
 /** What an owner does in one place, step by step, beside another place. */
