@@ -188,3 +188,16 @@ it('law: whatever one team and its people do, of another team and its people not
     expect([name, bystander.shownIn(answer)]).toEqual([name, []]);
   }
 });
+
+it('law: what people read of themselves and of their team is the same, whatever others have', async () => {
+  const reads = stepsOf(await open()).filter(([name]) => /^(reads|lists|finds|checks) /.test(name));
+  const read = async () => {
+    const answers: Record<string, unknown> = {};
+    for (const [name, step] of reads) answers[name] = await step();
+    return answers;
+  };
+  const before = await read();
+  await open();
+  expect(await read()).toEqual(before);
+  expect(Object.keys(before).length).toBeGreaterThan(8);
+});
