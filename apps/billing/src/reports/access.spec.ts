@@ -49,12 +49,18 @@ describeAccess({
   place: async () => {
     const billed = await BilledTeam.of(billing, 'training');
     const place = { team_id: billed.id, workspace_id: billed.workspace('training') };
-    // Of the SKUs, the pool and the region that all teams have.
+    // Of the SKU, the pool and the region that all teams have; of the pool each has another profile.
     const { id } = billed;
     const steps = [['2025-03-10', 1]] as const;
     const used = { ...place, region_id: '1', sku: 'of-all' };
     await billed.holds('', steps, { ...used, resource_id: `vm:${id}` });
-    await billed.holds('', steps, { ...used, resource_id: `gpuaas_pool:${id}`, kind: 'gpuaas_pool', pool_id: '1' });
+    await billed.holds('', steps, {
+      ...used,
+      sku: billed.sku('profile'),
+      resource_id: `gpuaas_pool:${id}`,
+      kind: 'gpuaas_pool',
+      pool_id: '1',
+    });
     await billed.holds('', steps, { ...used, resource_id: `shared_storage:${id}`, kind: 'shared_storage' });
     const price = { sku: 'of-all', unit: 'unit', unit_price: '1', valid_from: '2025-01-01T00:00:00Z', force: true };
     await billing.call(prices.create, { ...price, team_id: id });
