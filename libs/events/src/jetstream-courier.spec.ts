@@ -160,6 +160,18 @@ describe('the JetStream courier', () => {
     await link.close();
   });
 
+  it('is not ready any more once it is closed, also where it was being set up', async () => {
+    await nats.kill();
+    const link = NatsLink.open({ servers: nats.url });
+    const courier = new JetStreamCourier({ link, secret, stream });
+    let isReady = false;
+    const joined = courier.join('hall', [], () => (isReady = true));
+    await joined.close();
+    await link.close();
+    await nats.restart();
+    expect([isReady, joined.status()]).toEqual([false, expect.objectContaining({ ready: false })]);
+  });
+
   it('leaves aside what is no event', async () => {
     expectErrors(/is ignored: it is not an event/);
     await world.start();

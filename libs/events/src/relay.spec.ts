@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { allStatementsDuring, startNats, timeoutFactor, type NatsServer, type TestDatabase } from '@atoll/testing';
 import { CourierAway } from './courier.js';
 import { Outbox } from './outbox.js';
+import { courierPauseMs } from './relay.js';
 import { eventually } from './world/eventually-fixture.js';
 import { shopDatabase } from './world/shop-fixture.js';
 import { inProcess } from './world/topology-fixture.js';
@@ -129,6 +130,23 @@ describe('the relay', () => {
     world.beforePublish = () => undefined;
     await world.settled();
     expect(await world.noted('letters')).toEqual([1, 2]);
+  });
+
+  it('leaves a courier that is away alone for a while, also where there is more to publish', async () => {
+    const triedAtMs: number[] = [];
+    world.beforePublish = () => {
+      triedAtMs.push(performance.now());
+      throw new CourierAway('gone fishing');
+    };
+    await world.orders.place([1]);
+    await eventually(() => expect(triedAtMs.length).toBeGreaterThanOrEqual(1));
+    await world.orders.place([2]);
+    await eventually(() => expect(triedAtMs.length).toBeGreaterThanOrEqual(2));
+    const [first = 0, second = 0] = triedAtMs;
+    // A timer may be early by a millisecond.
+    expect(second - first).toBeGreaterThanOrEqual(courierPauseMs - 2);
+    world.beforePublish = () => undefined;
+    await world.settled();
   });
 
   it('settles more events than it may hold at one time, whatever the order in which they are done', async () => {

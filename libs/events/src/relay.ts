@@ -24,7 +24,7 @@ const gatherMs = 5;
  */
 const busy = { fetched: 16, gatherMs: 25 };
 /** After the courier failed as a whole while it seemed ready. */
-const courierPauseMs = 1_000;
+export const courierPauseMs = 1_000;
 /** Partitions are made two days ahead. */
 const renewEveryMs = 3_600_000;
 const reconnect: BackOff = { firstMs: 100, maxMs: 2_000 };
