@@ -97,6 +97,73 @@ describe('the tries of an event', () => {
   });
 });
 
+describe('a try that timed out', () => {
+  const never = { mayCount: true, aloneForMs: 3_600_000 };
+  /** The third of a sequence of its own. */
+  const third = () => ({ ...newEvent(), publisher: `orders-${newId()}`, position: 3, previous: 2 });
+  type Numbered = ReturnType<typeof third>;
+  async function take(event: Numbered, consumer = 'letters'): Promise<void> {
+    await triesOf(newId()).begin(consumer, event);
+    await app
+      .get(DataSource)
+      .query('UPDATE inbox SET taken_at = now() WHERE event_id = $1 AND consumer = $2', [event.id, consumer]);
+  }
+  const later = (event: Numbered): Numbered => ({ ...event, id: newId(), position: 4, previous: 3 });
+  /** Whether a second time-out counts, after what comes between the two. */
+  async function counts(event: Numbered, between: (event: Numbered) => Promise<void>, rules = never): Promise<boolean> {
+    const tries = triesOf(newId());
+    expect(await tries.timedOut('letters', event, rules)).toEqual({ tries: 0, counts: false });
+    await between(event);
+    const found = await tries.timedOut('letters', event, rules);
+    return found !== 'taken' && found.counts && found.tries === 1;
+  }
+
+  it('counts where a later event of its sequence has had its effect since', async () => {
+    expect(await counts(third(), (event) => take(later(event)))).toBe(true);
+  });
+
+  it.each<[string, (event: Numbered) => Promise<void>]>([
+    ['nothing', () => Promise.resolve()],
+    ['an earlier event', (event) => take({ ...event, id: newId(), position: 2, previous: 1 })],
+    ['a later event of another publisher', (event) => take({ ...later(event), publisher: `other-${newId()}` })],
+    ['a later event of another name', (event) => take({ ...later(event), name: 'orders.paid' })],
+    ['a later event, at another consumer', (event) => take(later(event), 'statistics')],
+    [
+      'a later event that is a dead letter',
+      async (event) => {
+        const lost = later(event);
+        await take(lost);
+        await app.get(DataSource).query(
+          `INSERT INTO dead_letter (id, consumer, event_id, event_name, payload, occurred_at, last_error, tries, first_failed_at, last_failed_at)
+           VALUES (gen_random_uuid(), 'letters', $1, $2, '{}', now(), 'no stamps', 3, now(), now())`,
+          [lost.id, lost.name],
+        );
+      },
+    ],
+  ])('does not count where %s had its effect since', async (_, between) => {
+    expect(await counts(third(), between)).toBe(false);
+  });
+
+  it('does not count where the later one had its effect before', async () => {
+    const event = third();
+    await take(later(event));
+    expect(await counts(event, () => Promise.resolve())).toBe(false);
+  });
+
+  it('counts where it waits for long, and no other event of its consumer times out', async () => {
+    await app.get(DataSource).query('DELETE FROM inbox');
+    const alone = { mayCount: true, aloneForMs: -1 };
+    const timesOut = (consumer: string) => async () => void (await triesOf(newId()).timedOut(consumer, third(), alone));
+    expect(await counts(third(), timesOut('statistics'), alone)).toBe(true);
+    expect(await counts(third(), timesOut('letters'), alone)).toBe(false);
+  });
+
+  it('does not count where none may', async () => {
+    const none = { mayCount: false, aloneForMs: -1 };
+    expect(await counts(third(), (event) => take(later(event)), none)).toBe(false);
+  });
+});
+
 it('a session that has ended gives its connection back to the pool', async () => {
   const dataSource = app.get(DataSource);
   // More than the pool has.
