@@ -179,6 +179,19 @@ describe('the dead letters of a service, for its operator', () => {
     expect(await world.noted('letters')).toEqual([]);
   });
 
+  it('are replayed and dropped each by itself', async () => {
+    await deadLetter(1, 2, 3);
+    const [first, second, third] = (await list()).data;
+    for (const letter of [second, first]) {
+      const answer = await operations().replay(pathOf(letter?.dead_letter_id ?? ''), contextOf());
+      expect(answer).toMatchObject({ dead_letter_id: letter?.dead_letter_id, event_id: letter?.event_id });
+    }
+    await operations().drop(pathOf(second?.dead_letter_id ?? ''), contextOf());
+    const left = (await list()).data.map(({ event_id }) => event_id);
+    expect(left).toContain(third?.event_id);
+    expect(left).not.toContain(second?.event_id);
+  });
+
   it('are not found where there is none', async () => {
     await deadLetter(1);
     for (const act of ['replay', 'drop'] as const) {

@@ -42,6 +42,29 @@ async function locksTheOther({ gpu_ids }: TwoGpus, work: () => Promise<unknown>)
   }
 }
 
+describe('whoever allocates of a pool waits for another who does', () => {
+  it.each([
+    ['leases', { mechanism: 'mps', replicas: 2 }],
+    ['entitlements', { mechanism: 'mps', replicas: 2, overcommit: 2 }],
+  ] as const)('%s', async (_, terms) => {
+    const { pool_id } = await fixture.pool(terms);
+    const other = fixture.get(DataSource).createQueryRunner();
+    await other.connect();
+    try {
+      await other.startTransaction();
+      await other.query('SELECT FROM pool WHERE pool_id = $1 FOR NO KEY UPDATE', [pool_id]);
+      const subscribing = fixture.subscribe(team, { pool_id });
+      expect(await untilLockWaits(fixture, { text: 'FROM pool', unless: subscribing })).toHaveLength(1);
+      await other.commitTransaction();
+      await subscribing;
+    } finally {
+      if (other.isTransactionActive) await other.rollbackTransaction();
+      await other.release();
+    }
+    await fixture.settle();
+  });
+});
+
 describe('GPUs are locked in the order of their ids', () => {
   it('where leases are allocated', async () => {
     const pool = await twoGpus();
