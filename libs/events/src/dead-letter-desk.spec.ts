@@ -179,6 +179,16 @@ describe('the dead letters of a service, for its operator', () => {
     expect(await world.noted('letters')).toEqual([]);
   });
 
+  it('fail again each by itself', async () => {
+    await deadLetter(1, 2);
+    const [first, second] = (await list()).data;
+    await operations().replay(pathOf(second?.dead_letter_id ?? ''), contextOf());
+    const tries = async () => Object.fromEntries((await list()).data.map((one) => [one.event_id, one.tries]));
+    await eventually(async () =>
+      expect(await tries()).toEqual({ [first?.event_id ?? '']: 3, [second?.event_id ?? '']: 4 }),
+    );
+  });
+
   it('are replayed and dropped each by itself', async () => {
     await deadLetter(1, 2, 3);
     const [first, second, third] = (await list()).data;

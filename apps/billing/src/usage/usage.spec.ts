@@ -1,8 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { billingReports, gpuUsageTold, podUsageTold, usage, type UsageEvent } from '@atoll/contracts/billing';
+import {
+  billingReports,
+  gpuUsageTold,
+  podUsageTold,
+  usage,
+  type UsageEvent,
+  type UsageRecorded,
+} from '@atoll/contracts/billing';
 import { regionAdded } from '@atoll/contracts/gpuaas';
 import { teamChanged } from '@atoll/contracts/teams';
 import { newId } from '@atoll/database';
+import { deadlocksOf, untilLockWaits } from '@atoll/testing';
+import { DataSource } from 'typeorm';
 import { BillingFixture, errorOf, memberOf, type ToldTeam } from '../billing-fixture.js';
 
 let fixture: BillingFixture;
@@ -46,6 +55,35 @@ describe('a batch of usage', () => {
     const facts = [aFact(), aFact()];
     expect(await record(...facts)).toEqual({ accepted: 2, duplicates: 0 });
     expect(await record(...facts, aFact(), facts[0]!)).toEqual({ accepted: 1, duplicates: 3 });
+  });
+
+  it('waits for another that has facts in common, in whatever order each has them: neither locks the other out', async () => {
+    const common = () => aFact({ resource_id: 'vm:common' });
+    const [known, ...facts] = [common(), common(), common(), common()];
+    await record(known!);
+    const third = fixture.get(DataSource).createQueryRunner();
+    await third.connect();
+    try {
+      // A third one has the fact in the middle, and comes to nothing.
+      await third.startTransaction();
+      await third.query(
+        `INSERT INTO usage_fact (source, id, timeline_no, series_no, time_ms, sequence, quantity_nano)
+         SELECT source, $1, timeline_no, series_no, time_ms, sequence, quantity_nano FROM usage_fact WHERE id = $2`,
+        [facts[1]?.id, known?.id],
+      );
+      let answers: UsageRecorded[] = [];
+      const deadlocks = await deadlocksOf(async () => {
+        const recorded = Promise.all([record(...facts), record(...facts.toReversed())]);
+        await untilLockWaits(fixture, { text: 'INSERT INTO usage_fact', count: 2, unless: recorded });
+        await third.rollbackTransaction();
+        answers = await recorded;
+      });
+      expect(deadlocks).toEqual([]);
+      expect(answers.map(({ accepted }) => accepted).toSorted()).toEqual([0, 3]);
+    } finally {
+      if (third.isTransactionActive) await third.rollbackTransaction();
+      await third.release();
+    }
   });
 
   it('takes one content for another only where it differs: order of attributes and spelling of ids, times and numbers do not', async () => {
