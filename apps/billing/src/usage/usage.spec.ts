@@ -59,8 +59,8 @@ describe('a batch of usage', () => {
 
   it('waits for another that has facts in common, in whatever order each has them: neither locks the other out', async () => {
     const common = () => aFact({ resource_id: 'vm:common' });
-    const [known, ...facts] = [common(), common(), common(), common()];
-    await record(known!);
+    const [known, facts] = [common(), [common(), common(), common()]];
+    await record(known);
     const third = fixture.get(DataSource).createQueryRunner();
     await third.connect();
     try {
@@ -69,7 +69,7 @@ describe('a batch of usage', () => {
       await third.query(
         `INSERT INTO usage_fact (source, id, timeline_no, series_no, time_ms, sequence, quantity_nano)
          SELECT source, $1, timeline_no, series_no, time_ms, sequence, quantity_nano FROM usage_fact WHERE id = $2`,
-        [facts[1]?.id, known?.id],
+        [facts[1]?.id, known.id],
       );
       let answers: UsageRecorded[] = [];
       const deadlocks = await deadlocksOf(async () => {

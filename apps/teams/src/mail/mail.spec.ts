@@ -1,7 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { links, members, sessions, singleSignOn, teams } from '@atoll/contracts/teams';
-import { elsewhere, gateway, logIn, password, refresh, somebody, tokenIn } from '../sessions/session-fixture.js';
+import { links, members, passkeys, secondFactors, sessions, singleSignOn, teams } from '@atoll/contracts/teams';
+import { Secret, TOTP } from 'otpauth';
+import { addPasskey, anAuthenticator } from '../passkeys/authenticator-fixture.js';
+import {
+  contextOf,
+  elsewhere,
+  gateway,
+  logIn,
+  password,
+  refresh,
+  somebody,
+  tokenIn,
+} from '../sessions/session-fixture.js';
 import { errorOf, TeamsFixture } from '../teams-fixture.js';
 import { MailServer } from './mail-server-fixture.js';
 import { mailText } from './mail-text.js';
@@ -229,6 +240,21 @@ describe('mail', () => {
     // The first network of a user is none that is new.
     expect(received.filter(({ text }) => text.includes('a network that is new to it'))).toHaveLength(1);
     expect(mails).not.toContain(first.refresh_token);
+  });
+
+  it('tells of each second factor that is added or removed', async () => {
+    const person = await somebody(fixture);
+    const context = await contextOf(fixture, await logIn(fixture, person));
+    const { secret } = await fixture.ask(secondFactors.begin, {}, context);
+    const code = new TOTP({ secret: Secret.fromBase32(secret) }).generate();
+    const { recovery_codes } = await fixture.ask(secondFactors.confirm, { code }, context);
+    const { id } = await addPasskey(fixture, context, anAuthenticator());
+    await fixture.ask(passkeys.remove, { id }, context);
+    await fixture.ask(secondFactors.remove, { code: recovery_codes[0] ?? '' }, context);
+    // The first is of the password.
+    const texts = (await server.to(person.email, 5)).map(({ text }) => text);
+    const told = (what: string) => texts.filter((text) => text.includes(`was ${what} your account`)).length;
+    expect([told('added to'), told('removed from')]).toEqual([2, 2]);
   });
 
   it('tells a user once that log-ins to the account are slowed, with the same statements for an address that nobody has', async () => {
