@@ -66,3 +66,31 @@ it('law: the publishers of an event are those of which anything has come with a 
     runs(60),
   );
 });
+
+const aSequence = () => ({ consumer: newId(), publisher: 'orders', eventName: 'orders.placed' });
+
+it('what a consumer has without a gap never goes back, whoever looks late', async () => {
+  const [source, events] = [app.get(DataSource), new ReceivedEvents(app.get(DataSource))];
+  const sequence = aSequence();
+  await events.begin(sequence, 9);
+  for (let position = 1; position <= 5; position += 1)
+    await source.query(
+      `INSERT INTO inbox (consumer, event_id, publisher, event_name, position, previous, taken_at) VALUES ($1, $2, $3, $4, $5, $6, now())`,
+      [sequence.consumer, newId(), sequence.publisher, sequence.eventName, position, position - 1],
+    );
+  expect(await events.look(sequence, 0, 0)).toEqual({ last: 5, gaps: [] });
+  expect(await events.progress(sequence)).toEqual({ position: 9, lost: 0 });
+});
+
+it('a gap is given up once, and where it is next', async () => {
+  const events = new ReceivedEvents(app.get(DataSource));
+  const [sequence, other] = [aSequence(), aSequence()];
+  await events.begin(sequence, 5);
+  await events.begin(other, 5);
+  expect(await events.giveUp(sequence, 3, 4)).toBe(false);
+  expect(await events.giveUp(sequence, 6, 8)).toBe(false);
+  expect(await events.giveUp(sequence, 5, 7)).toBe(true);
+  expect(await events.giveUp(sequence, 5, 7)).toBe(false);
+  expect(await events.progress(sequence)).toEqual({ position: 7, lost: 1 });
+  expect(await events.progress(other)).toEqual({ position: 5, lost: 0 });
+});
