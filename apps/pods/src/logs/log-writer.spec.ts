@@ -102,6 +102,21 @@ describe('the writer of logs', () => {
     expect(await Promise.all(together)).toEqual([true, true]);
   });
 
+  it('writes for a team that the store refused one after the other, however many of its sources were refused at once', async () => {
+    const first = [write('over'), write('one'), write('over')];
+    await turn();
+    const waiting = write('over');
+    await store.asked[0]?.end('over');
+    await Promise.all(first);
+    const more = [write('over'), write('over')];
+    await turn();
+    expect(store.asked.map(({ teams }) => teams)).toEqual([['over', 'one', 'over'], ['over']]);
+    await store.asked[1]?.end();
+    expect(await waiting).toBe(true);
+    await store.asked[2]?.end();
+    expect(await Promise.all(more)).toEqual([true, true]);
+  });
+
   it('tells everybody where the store is away, and sets nobody apart', async () => {
     const first = [write('one'), write('other')];
     await turn();
