@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { subscriptions, workloads, type Pool, type Subscription, type Workload } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
+import { untilLockWaits } from '@atoll/testing';
+import { DataSource } from 'typeorm';
 import { SimulatedFaults } from '../driver/simulated-faults.js';
 import { GpuaasFixture, type Inventory, type ToldTeam } from '../gpuaas-fixture.js';
 
@@ -114,7 +116,8 @@ describe('without a look by time', () => {
     expect([await queue(), await statusOf(late)]).toEqual([[], 'running']);
   });
 
-  it('a subscription that waits for a pool is active when a GPU of it is at rest', async () => {
+  /** One of a pool whose only GPU is on its way back, and waits for memory to be given back. */
+  async function waitingSubscription(): Promise<Subscription> {
     pool = await fixture.pool({ ...terms, overcommit: 1 }, { nodeName: (nodeName = `node-${newId()}`) });
     const subscribe = () => fixture.subscribe(team, { pool_id: pool.pool_id });
     const [, , third] = [await subscribe(), await subscribe(), await subscribe()];
@@ -123,13 +126,37 @@ describe('without a look by time', () => {
     await fixture.unsubscribe(team, third);
     await fixture.work();
     const late = await subscribe();
-    const waiting = 'SELECT FROM waiting_request WHERE subscription_id = $1';
-    expect(await fixture.query(waiting, [late.subscription_id])).toHaveLength(1);
+    expect(await isQueued(late)).toBe(true);
+    return late;
+  }
+  const isQueued = async ({ subscription_id }: Subscription) =>
+    (await fixture.query('SELECT FROM waiting_request WHERE subscription_id = $1', [subscription_id])).length > 0;
+
+  it('a subscription that waits for a pool is active when a GPU of it is at rest', async () => {
+    const late = await waitingSubscription();
     await postpone();
     await freeDevice();
     await rest();
-    expect(await fixture.query(waiting, [late.subscription_id])).toEqual([]);
-    expect((await fixture.subscription(team, late)).status).toBe('active');
+    expect([await isQueued(late), (await fixture.subscription(team, late)).status]).toEqual([false, 'active']);
+  });
+
+  it('who waits for a pool is served when another has done who allocates of it', async () => {
+    const late = await waitingSubscription();
+    await freeDevice();
+    const other = fixture.get(DataSource).createQueryRunner();
+    await other.connect();
+    try {
+      await other.startTransaction();
+      await other.query('SELECT FROM pool WHERE pool_id = $1 FOR NO KEY UPDATE', [pool.pool_id]);
+      const resting = rest();
+      expect(await untilLockWaits(fixture, { text: 'FROM pool', unless: resting })).toHaveLength(1);
+      await other.commitTransaction();
+      await resting;
+    } finally {
+      if (other.isTransactionActive) await other.rollbackTransaction();
+      await other.release();
+    }
+    expect([await isQueued(late), (await fixture.subscription(team, late)).status]).toEqual([false, 'active']);
   });
 
   it('who waits for a pool is served when leases are given back', async () => {
