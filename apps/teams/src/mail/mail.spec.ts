@@ -251,8 +251,8 @@ describe('mail', () => {
     const { id } = await addPasskey(fixture, context, anAuthenticator());
     await fixture.ask(passkeys.remove, { id }, context);
     await fixture.ask(secondFactors.remove, { code: recovery_codes[0] ?? '' }, context);
-    // The first is of the password.
-    const texts = (await server.to(person.email, 5)).map(({ text }) => text);
+    // The first two are the link, and that it has set a password.
+    const texts = (await server.to(person.email, 6)).map(({ text }) => text);
     const told = (what: string) => texts.filter((text) => text.includes(`was ${what} your account`)).length;
     expect([told('added to'), told('removed from')]).toEqual([2, 2]);
   });
