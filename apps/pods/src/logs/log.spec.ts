@@ -267,6 +267,16 @@ describe('reading logs of pods', () => {
       expect(await read({ team_id: theirs })).toEqual(await read({ team_id: randomUUID() }));
     });
 
+    it('a pod that is looked for in another of the caller’s teams', async () => {
+      const [one, other] = [fixture.team(), fixture.team()];
+      const { podName } = await podThatWrote(one, ['x']);
+      const teams = [one, other].map((teamId) => ({ teamId, role: 'member' as const }));
+      const read = (team_id: string) =>
+        fixture.logs({ pod_name: podName, team_id }, { ...memberOf(one), scope: 'user', teams });
+      expect(messagesOf(await read(one))).toEqual(['x']);
+      await expect(read(other)).rejects.toMatchObject({ code: 'not_found' });
+    });
+
     it('those who lack the second factor that the team requires, and what they have elsewhere is read', async () => {
       const [teamId, elsewhere] = [fixture.team(), fixture.team()];
       await podThatWrote(teamId, ['x']);
