@@ -53,6 +53,12 @@ async function running(count: number): Promise<Workload[]> {
 async function workOnce(): Promise<void> {
   for (const worker of await fixture.get(MachineWorkers).due()) await worker.doNext();
 }
+/** The GPU is let alone for a while. */
+const park = () =>
+  fixture.query(
+    `UPDATE gpu SET due_at = NULL, parked_until = clock_timestamp() + interval '30 seconds' WHERE pool_id = $1`,
+    [pool.pool_id],
+  );
 const nodeIs = async (status: string) => (await fixture.node(pool.node_id)).status === status;
 const capacity = async () => {
   const { data } = await fixture.call(pools.available, { team_id: team.team_id, gpuaas_id: pool.gpuaas_id });
@@ -108,11 +114,20 @@ describe('a GPU in Spatial', () => {
     await fault('switch', 'fail', 1);
     const late = [await start(), await start()];
     for (const workload of both) await stop(workload);
-    const park = `UPDATE gpu SET due_at = NULL, parked_until = clock_timestamp() + interval '30 seconds' WHERE pool_id = $1`;
-    await fixture.query(park, [pool.pool_id]);
+    await park();
     await fixture.settle();
     for (const workload of late) expect((await stateOf(workload))[0]).toBe('running');
     expect(await gpu()).toMatchObject({ mode: 'Spatial', slices: [{ state: 'occupied' }, { state: 'occupied' }] });
+  });
+
+  it('gives the one share that was given back before the switch failed to who asked for a turn first', async () => {
+    const [leaves] = await running(2);
+    await fault('switch', 'fail', 1);
+    const [first, second] = [await start(), await start()];
+    await stop(leaves as Workload);
+    await park();
+    await fixture.settle();
+    expect([(await stateOf(first))[0], (await stateOf(second))[0]]).toEqual(['running', 'failed']);
   });
 
   it('is out of service after a switch that does not end, with its node, and comes back by itself when that has been initialised', async () => {
