@@ -136,8 +136,6 @@ export function describeAccess<Place>(service: AccessWalk<Place>): void {
     return found;
   }
 
-  itKnowsAllOperations(service, rules);
-
   describe.each(ways)('who may do what by a %s', (way) => {
     it.each(teamRoles)('as %s', async (role) => {
       const mayDo = (need: Need): boolean => (rolesThatMay[need] as readonly TeamRole[]).includes(role);
@@ -150,9 +148,9 @@ export function describeAccess<Place>(service: AccessWalk<Place>): void {
       expect(await walk(() => callerBy(way, newId(), 'team_owner'))).toEqual(expected(ofStrangers));
     });
   });
-
-  itRefusesTheOperator(service, rules, placeToRead);
-  itKeepsToItself(service);
+  itKnowsWhatIsServed(service, rules, placeToRead);
+  itLeavesOthersAlone(service);
+  itIsToldOfItselfAlone(service);
 
   if (suspension) {
     it('a suspended team reads, stops and gives back, and does nothing else', async () => {
@@ -177,21 +175,18 @@ export function describeAccess<Place>(service: AccessWalk<Place>): void {
 
 type Rules<Place> = readonly (readonly [name: string, rule: AccessRule<Place>])[];
 
-function itKnowsAllOperations<Place>({ elsewhere, subjects }: AccessWalk<Place>, rules: Rules<Place>): void {
+function itKnowsWhatIsServed<Place>(
+  { call, elsewhere, subjects }: AccessWalk<Place>,
+  rules: Rules<Place>,
+  placeToRead: () => Promise<Place>,
+): void {
   const { expect, it } = globalThis as unknown as Pick<typeof Jest, 'expect' | 'it'>;
   it('each operation that is served is walked, or is said to be elsewhere', () => {
     const walked = rules.map(([, [, operation]]) => operation);
     const known = [...walked, ...Object.values(elsewhere).flat()].map(({ subject }) => subject);
     expect(new Set(known)).toEqual(new Set(subjects()));
   });
-}
 
-function itRefusesTheOperator<Place>(
-  { call }: AccessWalk<Place>,
-  rules: Rules<Place>,
-  placeToRead: () => Promise<Place>,
-): void {
-  const { expect, it } = globalThis as unknown as Pick<typeof Jest, 'expect' | 'it'>;
   it('what services ask each other is refused to the operator too', async () => {
     const here = await placeToRead();
     for (const [name, [need, operation, input]] of rules) {
@@ -199,11 +194,6 @@ function itRefusesTheOperator<Place>(
       expect([name, await outcomeOf(call(operation, input(here), operator))]).toEqual([name, 'forbidden']);
     }
   });
-}
-
-function itKeepsToItself<Place>(service: AccessWalk<Place>): void {
-  itLeavesOthersAlone(service);
-  itIsToldOfItselfAlone(service);
 }
 
 /** What an owner does in one place, step by step, beside another place. */
@@ -242,6 +232,8 @@ function itIsToldOfItselfAlone<Place>({ place, call, operations, changing = [] }
       return JSON.parse(JSON.stringify(answers, (key, value: unknown) => (ofNow.has(key) ? '' : value))) as object;
     };
     const before = await read();
+    // There is something to compare.
+    expect(before).not.toEqual({});
     await place();
     expect(await read()).toEqual(before);
   });

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { DataSource, QueryRunner } from 'typeorm';
 
 /**
  * A DataSource, or a service under test. Never the manager of a transaction: in a transaction, PostgreSQL keeps showing
@@ -38,5 +39,24 @@ export async function untilLockWaits(
     const found = await lockWaits(database, text);
     if (found.length >= count || isSettled) return found;
     await delay(5);
+  }
+}
+
+/**
+ * Does `work` in a transaction beside the service's own, as another process that holds locks. What `work` does not
+ * commit is rolled back at its end.
+ */
+export async function inTransactionBeside<T>(
+  dataSource: DataSource,
+  work: (other: QueryRunner) => Promise<T>,
+): Promise<T> {
+  const other = dataSource.createQueryRunner();
+  await other.connect();
+  try {
+    await other.startTransaction();
+    return await work(other);
+  } finally {
+    if (other.isTransactionActive) await other.rollbackTransaction();
+    await other.release();
   }
 }

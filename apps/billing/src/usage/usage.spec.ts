@@ -10,7 +10,7 @@ import {
 import { regionAdded } from '@atoll/contracts/gpuaas';
 import { teamChanged } from '@atoll/contracts/teams';
 import { newId } from '@atoll/database';
-import { deadlocksOf, untilLockWaits } from '@atoll/testing';
+import { deadlocksOf, inTransactionBeside, untilLockWaits } from '@atoll/testing';
 import { DataSource } from 'typeorm';
 import { BillingFixture, errorOf, memberOf, type ToldTeam } from '../billing-fixture.js';
 
@@ -61,11 +61,8 @@ describe('a batch of usage', () => {
     const common = () => aFact({ resource_id: 'vm:common' });
     const [known, facts] = [common(), [common(), common(), common()]];
     await record(known);
-    const third = fixture.get(DataSource).createQueryRunner();
-    await third.connect();
-    try {
-      // A third one has the fact in the middle, and comes to nothing.
-      await third.startTransaction();
+    await inTransactionBeside(fixture.get(DataSource), async (third) => {
+      // It has the fact in the middle, and comes to nothing.
       await third.query(
         `INSERT INTO usage_fact (source, id, timeline_no, series_no, time_ms, sequence, quantity_nano)
          SELECT source, $1, timeline_no, series_no, time_ms, sequence, quantity_nano FROM usage_fact WHERE id = $2`,
@@ -80,10 +77,7 @@ describe('a batch of usage', () => {
       });
       expect(deadlocks).toEqual([]);
       expect(answers.map(({ accepted }) => accepted).toSorted()).toEqual([0, 3]);
-    } finally {
-      if (third.isTransactionActive) await third.rollbackTransaction();
-      await third.release();
-    }
+    });
   });
 
   it('takes one content for another only where it differs: order of attributes and spelling of ids, times and numbers do not', async () => {

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { DataSource } from 'typeorm';
 import { subscriptions, type Pool } from '@atoll/contracts/gpuaas';
 import { takeTurn } from '@atoll/database';
-import { untilLockWaits } from '@atoll/testing';
+import { inTransactionBeside, untilLockWaits } from '@atoll/testing';
 import { SubscriptionResizing } from '../subscriptions/subscription-resizing.js';
 import { behindLock } from '../workloads/shared-starting-fixture.js';
 import { GpuaasFixture, type Inventory, type ToldTeam } from '../gpuaas-fixture.js';
@@ -48,19 +48,13 @@ describe('whoever allocates of a pool waits for another who does', () => {
     ['entitlements', { mechanism: 'mps', replicas: 2, overcommit: 2 }],
   ] as const)('%s', async (_, terms) => {
     const { pool_id } = await fixture.pool(terms);
-    const other = fixture.get(DataSource).createQueryRunner();
-    await other.connect();
-    try {
-      await other.startTransaction();
+    await inTransactionBeside(fixture.get(DataSource), async (other) => {
       await other.query('SELECT FROM pool WHERE pool_id = $1 FOR NO KEY UPDATE', [pool_id]);
       const subscribing = fixture.subscribe(team, { pool_id });
       expect(await untilLockWaits(fixture, { text: 'FROM pool', unless: subscribing })).toHaveLength(1);
       await other.commitTransaction();
       await subscribing;
-    } finally {
-      if (other.isTransactionActive) await other.rollbackTransaction();
-      await other.release();
-    }
+    });
     await fixture.settle();
   });
 });

@@ -68,7 +68,7 @@ export class ConnectionRefresh implements BeforeApplicationShutdown {
     try {
       const ids = await this.subscriptionsOf(teamId, gpuaasId);
       const signal = AbortSignal.any([this.stopping.signal, AbortSignal.timeout(sourceMs)]);
-      // Of an end that came before, nothing is told to who listens from now on.
+      // A listener that is added after the abort would never be called.
       signal.throwIfAborted();
       const pods = await this.source.read(teamId, ids, signal);
       await this.transactions.run(async (manager) => {

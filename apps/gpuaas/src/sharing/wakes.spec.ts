@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { subscriptions, workloads, type Pool, type Subscription, type Workload } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
-import { untilLockWaits } from '@atoll/testing';
+import { inTransactionBeside, untilLockWaits } from '@atoll/testing';
 import { DataSource } from 'typeorm';
 import { SimulatedFaults } from '../driver/simulated-faults.js';
 import { GpuaasFixture, type Inventory, type ToldTeam } from '../gpuaas-fixture.js';
@@ -143,19 +143,13 @@ describe('without a look by time', () => {
   it('who waits for a pool is served when another has done who allocates of it', async () => {
     const late = await waitingSubscription();
     await freeDevice();
-    const other = fixture.get(DataSource).createQueryRunner();
-    await other.connect();
-    try {
-      await other.startTransaction();
+    await inTransactionBeside(fixture.get(DataSource), async (other) => {
       await other.query('SELECT FROM pool WHERE pool_id = $1 FOR NO KEY UPDATE', [pool.pool_id]);
       const resting = rest();
       expect(await untilLockWaits(fixture, { text: 'FROM pool', unless: resting })).toHaveLength(1);
       await other.commitTransaction();
       await resting;
-    } finally {
-      if (other.isTransactionActive) await other.rollbackTransaction();
-      await other.release();
-    }
+    });
     expect([await isQueued(late), (await fixture.subscription(team, late)).status]).toEqual([false, 'active']);
   });
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { invitations, links, members, type Team } from '@atoll/contracts/teams';
 import { isAppError } from '@atoll/errors';
-import { untilLockWaits } from '@atoll/testing';
+import { inTransactionBeside, untilLockWaits } from '@atoll/testing';
 import { DataSource } from 'typeorm';
 import { contextOf, gateway, logIn, password, somebody, tokenIn } from '../sessions/session-fixture.js';
 import { TeamsFixture } from '../teams-fixture.js';
@@ -46,10 +46,7 @@ const codesOf = (outcomes: PromiseSettledResult<unknown>[]): string[] =>
 
 it('an invitation that is accepted with a password waits for whoever sets one, and has them wait for nothing', async () => {
   const { userId, useLink } = await invited();
-  const setting = fixture.get(DataSource).createQueryRunner();
-  await setting.connect();
-  try {
-    await setting.startTransaction();
+  await inTransactionBeside(fixture.get(DataSource), async (setting) => {
     await setting.query('SELECT FROM "user" WHERE id = $1 FOR NO KEY UPDATE', [userId]);
     let isAccepted = false;
     const accepting = useLink().then(() => (isAccepted = true));
@@ -60,10 +57,7 @@ it('an invitation that is accepted with a password waits for whoever sets one, a
     expect([isAccepted, free.length]).toEqual([false, 1]);
     await setting.commitTransaction();
     expect(await accepting).toBe(true);
-  } finally {
-    if (setting.isTransactionActive) await setting.rollbackTransaction();
-    await setting.release();
-  }
+  });
 });
 
 it('of invitations of two teams that are used at once for a new address one makes the account, and the other is refused', async () => {
@@ -75,10 +69,7 @@ it('of invitations of two teams that are used at once for a new address one make
   };
   const [one, other] = [await invite(), await invite()];
   expect(one.user_id).toBe(other.user_id);
-  const setting = fixture.get(DataSource).createQueryRunner();
-  await setting.connect();
-  try {
-    await setting.startTransaction();
+  await inTransactionBeside(fixture.get(DataSource), async (setting) => {
     await setting.query('SELECT FROM "user" WHERE id = $1 FOR NO KEY UPDATE', [one.user_id]);
     const uses = Promise.allSettled(
       [one, other].map(({ invitation }, at) =>
@@ -88,10 +79,7 @@ it('of invitations of two teams that are used at once for a new address one make
     await untilLockWaits(fixture, { count: 2, unless: uses });
     await setting.commitTransaction();
     expect(codesOf(await uses).toSorted()).toEqual(['done', 'forbidden']);
-  } finally {
-    if (setting.isTransactionActive) await setting.rollbackTransaction();
-    await setting.release();
-  }
+  });
 });
 
 describe('an invitation that is revoked while it is accepted', () => {
