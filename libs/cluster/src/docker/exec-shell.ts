@@ -63,10 +63,8 @@ export class ExecShell implements Shell {
     try {
       await untilAborted(signal, this.#begun.promise);
     } catch (error) {
-      void this.#begun.promise.then(
-        () => this.close(),
-        () => undefined,
-      );
+      // Nobody is left to hear of an end that the engine refuses: the pod may have ended meanwhile.
+      void this.#begun.promise.then(() => this.close()).catch(() => this.disconnect());
       throw error;
     }
   }

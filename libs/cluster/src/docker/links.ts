@@ -82,7 +82,7 @@ export class Links {
 
   #end(key: string, entry: Entry): void {
     this.#entries.delete(key);
-    void entry.link.then((link) => link.close());
+    void entry.link.then((link) => link.close()).catch(() => undefined);
   }
 
   /** Shared by all waiters, so it is not aborted when one of them gives up. */
