@@ -1,24 +1,33 @@
 import { describe, expect, it } from '@jest/globals';
-import ssh2 from 'ssh2';
+import { readFileSync } from 'node:fs';
+import { generateKeyPair } from './private-key.js';
 import { BadPublicKey, parsePublicKey } from './public-key.js';
 
-const { generateKeyPairSync } = ssh2.utils;
-const ed25519 = generateKeyPairSync('ed25519', { comment: 'ada@laptop' });
+/** As ssh-keygen wrote them. */
+const [ed25519 = '', ecdsa256 = '', ecdsa521 = '', rsa3072 = '', rsa2048 = ''] = readFileSync(
+  new URL('./public-keys-fixture.pub', import.meta.url),
+  'utf8',
+).split('\n');
+
+/** An RSA key that nobody has: `size` bytes of modulus. */
+function inventedRsa(size: number, exponent = Buffer.from([1, 0, 1])): string {
+  const modulus = Buffer.concat([Buffer.from([0]), Buffer.alloc(size, 0xc5)]);
+  const parts = [Buffer.from('ssh-rsa'), exponent, modulus].map((part) => {
+    const length = Buffer.alloc(4);
+    length.writeUInt32BE(part.length);
+    return Buffer.concat([length, part]);
+  });
+  return `ssh-rsa ${Buffer.concat(parts).toString('base64')}`;
+}
 
 describe('a public key', () => {
   it('of each strong type is taken, with its fingerprint and comment', () => {
-    const keys = [
-      ed25519,
-      generateKeyPairSync('ecdsa', { bits: 256 }),
-      generateKeyPairSync('ecdsa', { bits: 521 }),
-      generateKeyPairSync('rsa', { bits: 3072 }),
-    ];
-    for (const { public: line } of keys) {
+    for (const line of [ed25519, ecdsa256, ecdsa521, rsa3072, inventedRsa(2048)]) {
       const parsed = parsePublicKey(`  ${line}\n`);
       expect(line).toContain(parsed.line);
       expect(parsed.fingerprint).toMatch(/^SHA256:[A-Za-z0-9+/]{43}$/);
     }
-    expect(parsePublicKey(ed25519.public).comment).toBe('ada@laptop');
+    expect(parsePublicKey(ed25519).comment).toBe('ada@laptop');
   });
 
   it('has the fingerprint that ssh-keygen shows', () => {
@@ -27,14 +36,16 @@ describe('a public key', () => {
   });
 
   it('that is weak, malformed or not a public key is refused, with what is taken', () => {
-    const weak = generateKeyPairSync('rsa', { bits: 2048 }).public;
-    const [type, body = ''] = ed25519.public.split(' ');
+    const { privateKey } = generateKeyPair();
+    const [type, body = ''] = ed25519.split(' ');
     const bad = {
-      [weak]: 'at least 3072 bits',
-      [ed25519.private]: 'one line',
-      [ed25519.private.replaceAll('\n', ' ')]: 'private key',
-      [`command="rm" ${ed25519.public}`]: 'without options',
-      [`${ed25519.public}\n${ed25519.public}`]: 'one line',
+      [rsa2048]: 'at least 3072 bits',
+      [inventedRsa(2049)]: '16384 bits at most',
+      [inventedRsa(384, Buffer.alloc(2_000, 1))]: 'too long',
+      [privateKey]: 'one line',
+      [privateKey.replaceAll('\n', ' ')]: 'private key',
+      [`command="rm" ${ed25519}`]: 'without options',
+      [`${ed25519}\n${ed25519}`]: 'one line',
       [`${type} ${body.slice(0, -8)}`]: 'not a public key',
       [`ssh-rsa ${body}`]: 'not a public key',
       [`ssh-ed25519 ${body}AAAA`]: 'not a public key',

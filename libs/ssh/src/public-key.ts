@@ -17,7 +17,11 @@ export class BadPublicKey extends Error {}
 
 /** NIST SP 800-57 part 1, table 2: 128 bits of security from 3072 bits on. */
 const minimumRsaBits = 3072;
+/** What OpenSSL, and so OpenSSH, works with at most: OPENSSL_RSA_MAX_MODULUS_BITS. */
+const maximumRsaBits = 16_384;
 const longestLine = 16_384;
+/** Base64 of an RSA key of 16384 bits has 2,764 characters. */
+const longestBody = 2_800;
 const types: ReadonlySet<string> = new Set([
   'ssh-ed25519',
   'ssh-rsa',
@@ -28,8 +32,8 @@ const types: ReadonlySet<string> = new Set([
 
 /**
  * Reads one line of `authorized_keys`: type, key in base64, comment. Throws `BadPublicKey` for options before the key,
- * several lines, keys of other types (DSA, security keys, certificates), RSA under 3072 bits, and whatever is not a
- * key.
+ * several lines, keys of other types (DSA, security keys, certificates), RSA under 3072 or over 16384 bits, and
+ * whatever is not a key. So a line has 2,800 characters at most.
  */
 export function parsePublicKey(text: string): PublicKey {
   const line = text.trim();
@@ -48,15 +52,22 @@ export function parsePublicKey(text: string): PublicKey {
     throw new BadPublicKey(`This is not a public key of type ${type}.`);
   const blob = parsed.getPublicSSH();
   if (blob.toString('base64') !== body) throw new BadPublicKey(`This is not a public key of type ${type}.`);
-  if (type === 'ssh-rsa' && rsaBits(parsed.getPublicPEM()) < minimumRsaBits) {
-    throw new BadPublicKey(`An RSA key must have at least ${minimumRsaBits} bits. Better: ssh-keygen -t ed25519`);
-  }
+  if (type === 'ssh-rsa') requireBits(parsed.getPublicPEM());
+  // Whatever a type may carry beside its numbers, such as an exponent without end.
+  if (body.length > longestBody) throw new BadPublicKey('The key is too long.');
   return { type, line: `${type} ${body}`, comment: comment.join(' '), fingerprint: fingerprintOf(blob) };
 }
 
 /** `SHA256:…`, as OpenSSH shows it (RFC 4648 base64 without padding), of a key in its wire form (RFC 4253 §6.6). */
 export function fingerprintOf(blob: Uint8Array): string {
   return `SHA256:${createHash('sha256').update(blob).digest('base64').replace(/=+$/, '')}`;
+}
+
+function requireBits(pem: string): void {
+  const bits = rsaBits(pem);
+  if (bits < minimumRsaBits)
+    throw new BadPublicKey(`An RSA key must have at least ${minimumRsaBits} bits. Better: ssh-keygen -t ed25519`);
+  if (bits > maximumRsaBits) throw new BadPublicKey(`An RSA key may have ${maximumRsaBits} bits at most.`);
 }
 
 function rsaBits(pem: string): number {

@@ -10,8 +10,9 @@ export const maxRequests = 64;
 
 /**
  * The free node for a request that this transaction has locked, the one that fits best; locked, and checked again under
- * the lock. A node for which an earlier request waits, of whatever team, is left to that. `next`: the first requests
- * that wait for what is left free; where there is no node, the earlier ones.
+ * the lock. One on which the team's last instance failed comes after the others. A node for which an earlier request
+ * waits, of whatever team, is left to that. `next`: the first requests that wait for what is left free; where there is
+ * no node, the earlier ones.
  */
 export async function pickNode(
   manager: EntityManager,
@@ -20,8 +21,9 @@ export async function pickNode(
   // Those who wait are read once for each kind of node, of which there are few.
   const rows = await manager.query<{ node_id: string; first: string | null }[]>(
     `WITH candidate AS MATERIALIZED (
-       SELECT n.* FROM baremetal_node n, baremetal_instance me WHERE me.instance_id = $1 AND ${isOffered('n')} AND ${fits('n', 'me')}
-       ORDER BY n.gpu_count, n.memory_gb, n.cpu_cores, n.node_id LIMIT ${candidates}
+       SELECT n.*, n.failures > 0 AND n.failed_team_id IS NOT DISTINCT FROM me.team_id AS has_failed_me
+       FROM baremetal_node n, baremetal_instance me WHERE me.instance_id = $1 AND ${isOffered('n')} AND ${fits('n', 'me')}
+       ORDER BY has_failed_me, n.gpu_count, n.memory_gb, n.cpu_cores, n.node_id LIMIT ${candidates}
      ), offered AS MATERIALIZED (
        SELECT kind.*, (
          SELECT w.instance_id FROM baremetal_instance w WHERE w.instance_id <> $1 AND ${isWaiting('w')} AND ${fits('kind', 'w')}
@@ -31,7 +33,7 @@ export async function pickNode(
      )
      SELECT node_id, first FROM candidate c JOIN offered o ON o.region_id = c.region_id AND o.gpu_model IS NOT DISTINCT FROM c.gpu_model
        AND o.gpu_count = c.gpu_count AND o.cpu_cores = c.cpu_cores AND o.memory_gb = c.memory_gb
-     ORDER BY c.gpu_count, c.memory_gb, c.cpu_cores, node_id`,
+     ORDER BY has_failed_me, c.gpu_count, c.memory_gb, c.cpu_cores, node_id`,
     [instanceId],
   );
   const firstOf = (those: typeof rows) => [...new Set(those.flatMap(({ first }) => first ?? []))];

@@ -51,6 +51,9 @@ const stepNames: Partial<Record<BaremetalInstanceState, string>> = {
   ...Object.fromEntries(Object.entries(deeds).map(([state, { step }]) => [state, step])),
 };
 
+/** From its keys on, a tenant can reach into what is done on its host. */
+const withTenant: ReadonlySet<BaremetalInstanceState> = new Set(['placing_keys', 'setting_password', 'verifying']);
+
 /** Requests for hosts: given a node, provisioned step by step, undone where that fails, and released. */
 @Injectable()
 export class BaremetalInstanceSteps extends DurableMachine<
@@ -126,7 +129,7 @@ export class BaremetalInstanceSteps extends DurableMachine<
       return;
     }
     const node = await this.lockNode(manager, nodeId);
-    if (event === 'FAILED') await this.noteFailure(manager, node, instance);
+    if (event === 'FAILED') await this.noteFailure(manager, node, instance, from);
     if (state === 'active') await this.begin(manager, instance, node);
     if (state === 'releasing') {
       await this.usage.tell(manager, gpuUsageTold, usageOf(instance, node, 0));
@@ -256,18 +259,28 @@ export class BaremetalInstanceSteps extends DurableMachine<
     ]);
   }
 
-  /** After some failures in a row a node gets no further tenant; after a changed host key at once. */
+  /**
+   * After some failures in a row a node gets no further tenant; after a changed host key at once. From `placing_keys`
+   * on the tenant can make a step fail, with its keys or from within, so there one team counts once in a row: a team
+   * alone takes no host from the others.
+   */
   private async noteFailure(
     manager: EntityManager,
     node: BaremetalNodeEntity,
-    { lastError }: BaremetalInstanceEntity,
+    { lastError, teamId }: BaremetalInstanceEntity,
+    from: BaremetalInstanceState,
   ): Promise<void> {
     const { nodeId } = node;
-    const failures = node.failures + 1;
-    await manager.query('UPDATE baremetal_node SET failures = $2 WHERE node_id = $1', [nodeId, failures]);
+    const isAgain = node.failures > 0 && node.failedTeamId === teamId && withTenant.has(from);
+    const failures = isAgain ? node.failures : node.failures + 1;
+    await manager.query('UPDATE baremetal_node SET failures = $2, failed_team_id = $3 WHERE node_id = $1', [
+      nodeId,
+      failures,
+      teamId,
+    ]);
     if (lastError?.code === 'host_key_changed')
       await this.nodes.setAside(manager, nodeId, 'host_key_changed', lastError.message);
-    else if (failures >= this.settings.hostFailures) {
+    else if (!isAgain && failures >= this.settings.hostFailures) {
       const reason =
         `${failures} instances in a row could not be provisioned here. The last: ${lastError?.message ?? ''}`.trim();
       await this.nodes.setAside(manager, nodeId, 'failures', reason);

@@ -202,21 +202,25 @@ export class BaremetalNodeSteps extends DurableMachine<BaremetalNodeEntity, Bare
         ])
       : [];
     if (busy) return { againAfterMs };
-    let reason: string | null = null;
+    let failed: StepFailed | null = null;
     try {
       await this.patiently(context, (limited) => this.access.driverOf(node).reach(this.access.hostOf(node), limited));
     } catch (error) {
       if (!(error instanceof StepFailed) || isCrowded(error)) throw error;
-      reason = error.message;
+      failed = error;
     }
-    if ((reason === null) === (node.unreachableSince === null)) return { againAfterMs };
+    const reason = failed && failed.message;
+    // Somebody else may be at that address: also where the known host answers again, the operator has to look.
+    const hasOtherKey = failed?.code === 'host_key_changed' && !node.isMaintenance;
+    if (!hasOtherKey && (reason === null) === (node.unreachableSince === null)) return { againAfterMs };
     return {
       decide: async (manager, row) => {
         await manager.query(
-          `UPDATE baremetal_node SET unreachable_reason = $2, unreachable_since = CASE WHEN $2::text IS NOT NULL THEN clock_timestamp() END
+          `UPDATE baremetal_node SET unreachable_reason = $2, unreachable_since = CASE WHEN $2::text IS NOT NULL THEN coalesce(unreachable_since, clock_timestamp()) END
            WHERE node_id = $1`,
           [row.nodeId, reason],
         );
+        if (hasOtherKey) await this.setAside(manager, row.nodeId, 'host_key_changed', reason ?? '');
         await this.park(manager, row, againAfterMs);
         if (reason === null) await this.returned(manager, row);
         return true;

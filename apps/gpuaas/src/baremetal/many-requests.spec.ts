@@ -90,7 +90,7 @@ it('those who wait are read once for all hosts of a kind', async () => {
   const sent = await allStatementsDuring(async () => {
     await fixture.reach(await fixture.request(ours, { specs: { gpu_model: model } }), 'reaching');
   });
-  const picks = sent.filter(({ text }) => /ORDER BY n.gpu_count/.test(text));
+  const picks = sent.filter(({ text }) => /ORDER BY has_failed_me, n.gpu_count/.test(text));
   expect(picks).toHaveLength(1);
   for (const pick of picks) expect(await mostRowsRead(fixture.gpuaas, pick)).toBeLessThan(3 * many);
   await fixture.gpuaas.query(`DELETE FROM baremetal_instance WHERE gpu_model = $1`, [other]);

@@ -8,17 +8,18 @@ import type { HostDriver, HostRef, Inspection, Tenancy } from './host-driver.js'
 import type { SimulatedHostEntity } from './ledger.entity.js';
 
 type SimulatedStep = 'inspect' | 'reach' | 'user' | 'keys' | 'password' | 'verify' | 'revoke';
-type Fault = 'slow' | 'refuse' | 'fail' | 'hang' | 'lie' | 'drop' | 'login';
+type Fault = 'slow' | 'refuse' | 'fail' | 'hang' | 'lie' | 'drop' | 'login' | 'rekeyed';
 type Users = SimulatedHostEntity['users'];
 
-const named = /(inspect|reach|user|keys|password|verify|revoke)-(slow|refuse|fail|hang|lie|drop|login)/g;
+const named = /(inspect|reach|user|keys|password|verify|revoke)-(slow|refuse|fail|hang|lie|drop|login|rekeyed)/g;
 const slowMs = 2_000;
 const foreverMs = 2 ** 31 - 1;
 
 /**
  * Hosts that do not exist. What goes wrong is chosen by the node's name, `<step>-<fault>`, such as
  * `metal-01.password-fail`. Faults: slow (2 s), refuse (worth another try), fail (for good), hang (no end), lie (says
- * it is done and is not), drop (done, but the answer is lost), login (the platform's log-in is refused).
+ * it is done and is not), drop (done, but the answer is lost), login (the platform's log-in is refused), rekeyed
+ * (another host key).
  */
 @Injectable()
 export class SimulatedHosts implements HostDriver {
@@ -118,6 +119,8 @@ export class SimulatedHosts implements HostDriver {
     const fault = [...name.matchAll(named)].find(([, of]) => of === step)?.[2] as Fault | undefined;
     if (fault === 'refuse') throw new StepFailed('host_refused', 'The host refuses connections on its SSH port.');
     if (fault === 'login') throw new StepFailed('login_refused', 'The host refuses the log-in.', true);
+    if (fault === 'rekeyed')
+      throw new StepFailed('host_key_changed', 'The host shows another host key than the one that is pinned.', true);
     if (fault === 'fail') throw new StepFailed(`${step}_failed`, `The host failed: ${step}.`, true);
     if (fault === 'slow') await delay(slowMs, undefined, { signal: context.signal });
     if (fault === 'hang') await delay(foreverMs, undefined, { signal: context.signal, ref: false });

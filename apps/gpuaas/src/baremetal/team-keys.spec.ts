@@ -74,6 +74,34 @@ it('the keys of somebody who was invited open no host before they accept, so tha
   expect(await keysOnHost()).toEqual([other]);
 });
 
+it('as many keys as go on a host are on it, the first of each member before the second of anyone; and one that goes makes room', async () => {
+  const theirs = await fixture.team();
+  const tell = (user_id: string, keys: string[], revision: number) =>
+    fixture.gpuaas.tell(userKeysChanged, { user_id, keys, revision });
+  const key = (length: number) => `ssh-rsa ${newId().replaceAll('-', '')}${'A'.repeat(length - 40)}`;
+  // 1 MiB in all, each with the end of its line.
+  const many = Array.from({ length: 100 }, () => key(15_000));
+  const [late, last] = [key(15_000), key(15_000)];
+  const [flood, member, gone] = [newId(), newId(), newId()];
+  await tell(flood, many, 1);
+  await tell(member, [late], 1);
+  await tell(gone, [last], 1);
+  for (const user_id of [flood, member, gone])
+    await fixture.gpuaas.tell(membershipChanged, { team_id: theirs.team_id, user_id, role: 'member', revision: 1 });
+  const model = `many-${newId().slice(-8)}`;
+  const node = await fixture.available('', { specs: { gpu_model: model, gpu_count: 1, cpu_cores: 8, memory_gb: 64 } });
+  const instance = await fixture.settled(theirs, { specs: { gpu_model: model } });
+  const keysOnHost = async () => Object.values(await fixture.usersOf(node)).flatMap(({ keys }) => keys);
+  const fitting = Math.floor(1_048_576 / 15_001);
+  expect((await keysOnHost()).toSorted()).toEqual([late, last, ...many.slice(0, fitting - 2)].toSorted());
+  // Nor does a sweep find that others are missing.
+  await fixture.sweep();
+  expect((await fixture.instance(theirs, instance)).keys_stale).toBe(false);
+  await fixture.gpuaas.tell(membershipChanged, { team_id: theirs.team_id, user_id: gone, role: null, revision: 2 });
+  await fixture.work();
+  expect((await keysOnHost()).toSorted()).toEqual([late, ...many.slice(0, fitting - 1)].toSorted());
+});
+
 it('a change that met a locked row reaches the host by the next sweep', async () => {
   const theirs = await fixture.team();
   const user_id = newId();

@@ -10,6 +10,18 @@ import type { EntityManager } from 'typeorm';
 import { GpuaasSettings } from '../gpuaas-settings.js';
 import { baremetalInstanceMachine, type BaremetalInstanceMachine } from '../model/baremetal-instance.machine.js';
 
+/** Bytes of all keys on one host: the script that writes them there writes no file larger than 2 MiB. */
+const mostBytes = 1_048_576;
+
+/** In SQL: the keys that go on the hosts of the teams that meet the condition. `$1`: the roles that may use a host. */
+const keysOn = (ofTeams: `team_id ${string}`): string =>
+  `SELECT team_id, key FROM (
+     SELECT team_id, key, sum(octet_length(key) + 1) OVER (PARTITION BY team_id ORDER BY place, key) AS bytes
+     FROM (SELECT team_id, key, min(place) AS place
+           FROM member_role JOIN user_ssh_keys USING (user_id), unnest(keys) WITH ORDINALITY AS of_user (key, place)
+           WHERE role = ANY ($1::text[]) AND ${ofTeams} GROUP BY team_id, key) of_team
+   ) in_turn WHERE bytes <= ${mostBytes}`;
+
 /**
  * The public keys by which members of a team log in to its hosts: a projection of memberships and of the keys of users.
  * A change makes each active instance that it concerns look at its host.
@@ -25,12 +37,14 @@ export class TeamKeys {
     this.instances = baremetalInstanceMachine(settings.baremetalLimits);
   }
 
-  /** Each as a line of `authorized_keys`, without a comment, sorted. */
+  /**
+   * Each as a line of `authorized_keys`, without a comment, sorted: as many as go on a host. Where a team has more, the
+   * oldest key of each member goes before the second of anyone.
+   */
   async of(teamId: string): Promise<string[]> {
     const rows = await this.statements.query<{ key: string }>(
-      `SELECT DISTINCT key FROM member_role JOIN user_ssh_keys USING (user_id), unnest(keys) key
-       WHERE team_id = $1 AND role = ANY ($2::text[]) ORDER BY key`,
-      [teamId, permissions.useResources],
+      `SELECT key FROM (${keysOn(`team_id = $2`)}) fitting ORDER BY key`,
+      [permissions.useResources, teamId],
     );
     return rows.map(({ key }) => key);
   }
@@ -42,8 +56,8 @@ export class TeamKeys {
   async staleInstances(): Promise<string[]> {
     const rows = await this.statements.query<{ instance_id: string }>(
       `SELECT i.instance_id FROM baremetal_instance i LEFT JOIN (
-         SELECT team_id, string_agg(DISTINCT key, E'\n' ORDER BY key) AS keys FROM member_role JOIN user_ssh_keys USING (user_id), unnest(keys) key
-         WHERE role = ANY ($1::text[]) AND team_id IN (SELECT team_id FROM baremetal_instance WHERE state = 'active') GROUP BY team_id
+         SELECT team_id, string_agg(key, E'\n' ORDER BY key) AS keys
+         FROM (${keysOn(`team_id IN (SELECT team_id FROM baremetal_instance WHERE state = 'active')`)}) fitting GROUP BY team_id
        ) now USING (team_id)
        WHERE i.state = 'active' AND i.due_at IS NULL AND i.parked_until IS NULL AND coalesce(now.keys, '') IS DISTINCT FROM i.placed_keys`,
       [permissions.useResources],

@@ -153,7 +153,7 @@ describe('a node on which nothing can be provisioned', () => {
     const model = `fails-${newId().slice(-8)}`;
     const node = await fixture.available('keys-fail', sized(model, 8));
     for (let count = 1; count <= 3; count += 1) {
-      expect((await fixture.settled(team, { specs: { gpu_model: model } })).status).toBe('Failed');
+      expect((await fixture.settled(await fixture.team(), { specs: { gpu_model: model } })).status).toBe('Failed');
       expect((await fixture.node(node.node_id)).maintenance).toBe(count === 3);
     }
     const kept = await fixture.node(node.node_id);
@@ -180,6 +180,58 @@ describe('a node on which nothing can be provisioned', () => {
     expect(told.filter(isMeant)).toMatchObject([{ node_id: node.node_id, code: 'failures', reason: kept.reason }]);
   });
 
+  it('is taken from nobody by one team, whose own keys and log-ins may be what fails; and that team gets another', async () => {
+    const model = `own-${newId().slice(-8)}`;
+    const node = await fixture.available('keys-fail', sized(model, 1));
+    for (let count = 1; count <= 5; count += 1)
+      expect((await fixture.settled(team, { specs: { gpu_model: model } })).status).toBe('Failed');
+    expect(await fixture.node(node.node_id)).toMatchObject({ status: 'Available', maintenance: false });
+    await fixture.available('', sized(model, 8));
+    expect((await fixture.settled(team, { specs: { gpu_model: model } })).status).toBe('Active');
+    for (let count = 2; count <= 3; count += 1)
+      expect((await fixture.settled(await fixture.team(), { specs: { gpu_model: model } })).status).toBe('Failed');
+    expect((await fixture.node(node.node_id)).maintenance).toBe(true);
+  });
+
+  it('gets no further tenant after three failures of one team before it has anything on the host', async () => {
+    const model = `early-${newId().slice(-8)}`;
+    const node = await fixture.available('user-fail', sized(model, 8));
+    for (let count = 1; count <= 3; count += 1) {
+      expect((await fixture.settled(team, { specs: { gpu_model: model } })).status).toBe('Failed');
+      expect((await fixture.node(node.node_id)).maintenance).toBe(count === 3);
+    }
+  });
+
+  it('with another host key goes into maintenance by itself, and comes back by the operator alone', async () => {
+    const model = `rekeyed-${newId().slice(-8)}`;
+    const node = await fixture.available('', sized(model, 8));
+    const rename = (name: string) =>
+      fixture.gpuaas.query('UPDATE baremetal_node SET name = $2 WHERE node_id = $1', [node.node_id, name]);
+    const look = async () => {
+      await fixture.pass(61);
+      await fixture.settle();
+      return fixture.node(node.node_id);
+    };
+    // Where it was away before, too.
+    await rename(`away-${newId()}.reach-refuse`);
+    const { unreachable_since } = await look();
+    await rename(`other-${newId()}.reach-rekeyed`);
+    const found = await look();
+    expect(found).toMatchObject({ maintenance: true, unreachable_since, reason: expect.stringContaining('host key') });
+    const isMeant = ({ node_id }: BaremetalNodeSetAside) => node_id === node.node_id;
+    const told = await fixture.heard<BaremetalNodeSetAside>('gpuaas.baremetal_node_set_aside', (all) =>
+      all.some(isMeant),
+    );
+    expect(told.filter(isMeant)).toMatchObject([{ code: 'host_key_changed' }]);
+    await rename(`back-${newId()}`);
+    expect(await look()).toMatchObject({ maintenance: true, unreachable_since: null });
+    const waiting = await fixture.settled(team, { specs: { gpu_model: model } });
+    expect(waiting.status).toBe('Requested');
+    await fixture.gpuaas.call(baremetalNodes.update, { node_id: node.node_id, maintenance: false });
+    await fixture.settle();
+    expect((await fixture.instance(team, waiting)).status).toBe('Active');
+  });
+
   it('counts failures anew after an instance that became Active', async () => {
     const model = `mended-${newId().slice(-8)}`;
     const node = await fixture.available('keys-fail', sized(model, 8));
@@ -188,11 +240,11 @@ describe('a node on which nothing can be provisioned', () => {
         node.node_id,
         `metal-${newId()}.${faults}`,
       ]);
-    const ask = () => fixture.settled(team, { specs: { gpu_model: model } });
-    const fail = async () => expect((await ask()).status).toBe('Failed');
+    const ask = (asking: ToldTeam) => fixture.settled(asking, { specs: { gpu_model: model } });
+    const fail = async () => expect((await ask(await fixture.team())).status).toBe('Failed');
     for (let count = 0; count < 2; count += 1) await fail();
     await rename('');
-    const well = await ask();
+    const well = await ask(team);
     expect(well.status).toBe('Active');
     await fixture.end(team, well);
     await fixture.settle();

@@ -53,6 +53,7 @@ import { DrainingSubscriptions1879000000000 } from './migrations/1879000000000-d
 import { Portions1883000000000 } from './migrations/1883000000000-portions.js';
 import { NodeTenants1884000000000 } from './migrations/1884000000000-node-tenants.js';
 import { PriceCurrency1885000000000 } from './migrations/1885000000000-price-currency.js';
+import { FailedTeam1886000000000 } from './migrations/1886000000000-failed-team.js';
 import { MissedChecks1872000000000 } from './migrations/1872000000000-missed-checks.js';
 
 /** The PostgreSQL schema that the gpuaas service owns. */
@@ -121,5 +122,6 @@ export const gpuaasSchema = {
     Portions1883000000000,
     NodeTenants1884000000000,
     PriceCurrency1885000000000,
+    FailedTeam1886000000000,
   ],
 };

@@ -116,6 +116,10 @@ export class BaremetalNodeEntity extends MachineRow {
   @Column('integer', { default: 0 })
   failures!: number;
 
+  /** The team of the last of them. */
+  @Column('uuid', { nullable: true })
+  failedTeamId!: string | null;
+
   /** Sealed. What the reinstall hook is given, until it has answered. */
   @Column('text', { nullable: true })
   reinstallToken!: string | null;
