@@ -11,6 +11,7 @@ import {
   natsAuthorization,
   natsUsers,
   newLocalSecrets,
+  onStopSignals,
   readSettings,
   requireFreePort,
   ServiceEnv,
@@ -156,10 +157,8 @@ function envOf(name: string): NodeJS.ProcessEnv {
   return { ...shared, NATS_URL: url.href };
 }
 
-let stopped = false;
 async function stop(): Promise<void> {
-  if (stopped) process.exit(1);
-  stopped = true;
+  if (stopping.signal.aborted) return;
   stopping.abort();
   // The door first, then what stands behind it.
   await stopProcess(children.get('gateway'));
@@ -168,7 +167,13 @@ async function stop(): Promise<void> {
   await postgres?.stop();
   process.exit();
 }
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => void stop());
+onStopSignals(
+  () => void stop(),
+  () => {
+    for (const child of children.values()) child.kill('SIGKILL');
+    process.exit(1);
+  },
+);
 
 async function announce(): Promise<void> {
   const url = `http://127.0.0.1:${port}`;

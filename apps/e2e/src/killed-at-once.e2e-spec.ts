@@ -115,11 +115,22 @@ async function podsUnderWay() {
   };
 }
 
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
 it('Ctrl-C in a terminal lets what is under way end, and leaves no process behind', async () => {
   const ended = once(platform.process, 'exit');
-  // As a terminal does: to the whole group.
+  // As a terminal does: to the whole group. And once more, as npm does with what it gets itself.
   process.kill(-(platform.process.pid ?? 0), 'SIGINT');
+  platform.process.kill('SIGINT');
   expect(await ended).toEqual([0, null]);
+  const started = [...platform.output().matchAll(/^[\w ]+: process (\d+)$/gm)].map(([, pid]) => Number(pid));
+  expect(started.filter(isRunning)).toEqual([]);
   await expect(fetch(`${platform.url}/livez`)).rejects.toThrow();
   expect(platform.output()).not.toMatch(/"level":"(error|fatal)"/);
   await start();

@@ -30,6 +30,7 @@ export type { Resealed, SealedColumn } from './sealed-columns.js';
 export { observeFigures } from './service-figures.js';
 export type { ServiceFigure } from './service-figures.js';
 export { onShutdown } from './shutdown.js';
+export { onStopSignals } from './stop-signals.js';
 export { startService } from './start-service.js';
 export type { RunningService } from './start-service.js';
 export { inProcessTransport, natsTransport } from './transport.js';

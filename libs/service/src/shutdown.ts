@@ -1,17 +1,15 @@
 import type { Logger } from 'pino';
+import { onStopSignals } from './stop-signals.js';
 
 /** Longer than requests and events in hand may take, shorter than the 30 s after which a container is killed. */
 const patienceMs = 25_000;
 
 /**
- * Runs `stop` once, at the first SIGTERM or SIGINT, then ends the process with code 0. A second signal, a stop that
- * fails, or one that takes longer than 25 seconds ends it with code 1.
+ * Runs `stop` once, at the first SIGTERM or SIGINT, then ends the process with code 0. A signal a second later or more,
+ * a stop that fails, or one that takes longer than 25 seconds ends it with code 1.
  */
 export function onShutdown(logger: Logger, stop: () => Promise<unknown>): void {
-  let stopping = false;
   const end = (signal: NodeJS.Signals) => {
-    if (stopping) process.exit(1);
-    stopping = true;
     logger.info({ signal }, 'stopping');
     setTimeout(() => {
       logger.error('did not stop in time');
@@ -28,6 +26,5 @@ export function onShutdown(logger: Logger, stop: () => Promise<unknown>): void {
       },
     );
   };
-  process.on('SIGTERM', end);
-  process.on('SIGINT', end);
+  onStopSignals(end, () => process.exit(1));
 }
