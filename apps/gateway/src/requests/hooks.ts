@@ -39,7 +39,8 @@ export function hookPartsOf(app: INestApplication): HookParts {
     filter: app.get(ProblemFilter),
     refuseUnmatched: (request, reply) => {
       refuseRemoved(request);
-      if (request.is404) throw unmatchedRoute(request, reply);
+      const refusal = unmatchedRoute(request, reply);
+      if (refusal) throw refusal;
     },
   };
 }

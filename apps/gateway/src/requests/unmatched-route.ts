@@ -13,10 +13,21 @@ export function refuseRemoved(request: FastifyRequest): void {
   if (replacement !== undefined) throw new AppError('gone', `This path was removed. Use ${replacement}.`);
 }
 
-/** Why no route was found: the path exists under other methods (405, with `Allow`), or is unknown (404). */
-export function unmatchedRoute(request: FastifyRequest, reply: FastifyReply): AppError {
-  const path = pathOf(request);
-  const allowed = methods.filter((method) => request.server.findRoute({ method, url: path }) !== null);
+/**
+ * Why a request has no route, undefined where it has: its path exists under other methods (405, with `Allow`), or is
+ * unknown (404). A route that takes a word of the API for an id is none: no pod is named `action`, so
+ * `GET /pods/action` is 405.
+ */
+export function unmatchedRoute(request: FastifyRequest, reply: FastifyReply): AppError | undefined {
+  const parameters = (route: { params: unknown } | null): number =>
+    route ? Object.keys(route.params as object).length : Infinity;
+  const own = request.is404 ? Infinity : parameters(request);
+  if (own === 0) return undefined;
+  const url = pathOf(request);
+  const found = methods.map((method) => ({ method, has: parameters(request.server.findRoute({ method, url })) }));
+  const fewest = Math.min(...found.map(({ has }) => has));
+  if (own === fewest && own < Infinity) return undefined;
+  const allowed = found.flatMap(({ method, has }) => (has === fewest && has < Infinity ? [method] : []));
   if (allowed.length === 0 || allowed.includes(request.method))
     return new AppError('not_found', 'There is nothing at this path.');
   reply.header('allow', allowed.join(', '));

@@ -28,7 +28,7 @@ const otherwise = 'docs/compatibility.md lists the calls that are served; everyt
 export function refuseNotServed(request: FastifyRequest, reply: FastifyReply): void {
   if (!request.is404 && !hasEmptySegment(request)) return;
   const refusal = unmatchedRoute(request, reply);
-  if (request.is404 && refusal.code === 'method_not_allowed') throw refusal;
+  if (request.is404 && refusal?.code === 'method_not_allowed') throw refusal;
   const path = pathOf(request).replace(/^\/api/, '');
   const alternative = alternatives.find(([pattern]) => pattern.test(path))?.[1] ?? otherwise;
   throw new NotServed(`The compatibility mount does not serve this call. ${alternative}`);
