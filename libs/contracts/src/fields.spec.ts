@@ -73,6 +73,15 @@ describe('a field', () => {
     }
   });
 
+  it('that lacks an e-mail address, or has something else in its place, is told that it needs one', () => {
+    for (const email of [undefined, null, 5, {}, ['ada@example.com']])
+      expect(faults(AddMember, { email, name: 'Ada', role: 'member' }).join()).not.toContain('254');
+    const long = `${'a'.repeat(250)}@example.com`;
+    expect(faults(AddMember, { email: long, name: 'Ada', role: 'member' }).join()).toContain(
+      'email: email must be shorter than or equal to 254 characters',
+    );
+  });
+
   it('that is an e-mail address is refused, and throws nothing, where it holds half a surrogate pair', () => {
     for (const email of ['\ud800@example.com', 'ada@\udc00.example', '\ud800']) {
       expect(

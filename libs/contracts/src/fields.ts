@@ -120,7 +120,10 @@ export function Email(options: FieldOptions = {}): PropertyDecorator {
       typeof value === 'string' ? (value.isWellFormed() ? emailSpelling(value) : '') : value,
     ),
     // First: what is too long for an address is not looked at any further.
-    MaxLength(254),
+    MaxLength(254, {
+      message: ({ value }) =>
+        typeof value === 'string' ? '$property must be shorter than or equal to 254 characters' : message,
+    }),
     IsEmail({ blacklisted_chars: '"' }, { message }),
     Matches(/^[^\p{C}\p{Z}\p{Default_Ignorable_Code_Point}]+@[\x21-\x7e]+$/u, { message }),
   );

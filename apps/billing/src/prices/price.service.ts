@@ -51,7 +51,7 @@ export class PricesService {
     if (terms.team_id !== undefined) await this.requireTeam(terms.team_id);
     return this.transactions.once(context, async (manager) => {
       // Prices of one SKU are set one after the other.
-      await this.requireUnit(manager, terms);
+      await this.requireUnit(manager, terms, validFrom);
       const place = await this.placeOf(manager, terms, validFrom);
       requireForce(terms, place);
       const price = await this.insert(manager, terms, validFrom, place);
@@ -93,18 +93,31 @@ export class PricesService {
     }
   }
 
-  /** Locks the SKU until the transaction ends; makes it where this is its first price. */
-  private async requireUnit(manager: EntityManager, { sku, unit }: CreatePrice): Promise<void> {
+  /**
+   * Locks the SKU until the transaction ends; makes it where this is its first price, and gives it this unit where this
+   * one replaces its only price.
+   */
+  private async requireUnit(
+    manager: EntityManager,
+    { sku, unit, team_id, force }: CreatePrice,
+    validFrom: string,
+  ): Promise<void> {
     await manager.query('INSERT INTO sku (sku, unit) VALUES ($1, $2) ON CONFLICT DO NOTHING', [sku, unit]);
     const [known] = await manager.query<{ unit: string }[]>('SELECT unit FROM sku WHERE sku = $1 FOR NO KEY UPDATE', [
       sku,
     ]);
-    if (known && known.unit !== unit) {
+    if (!known || known.unit === unit) return;
+    const others = await manager.query<object[]>(
+      `SELECT FROM price WHERE sku = $1 AND replaced_at IS NULL
+         AND (team_id IS DISTINCT FROM $2 OR valid_from <> $3) LIMIT 1`,
+      [sku, team_id ?? null, validFrom],
+    );
+    if (!force || others.length > 0)
       throw new AppError(
         'conflict',
-        `${sku} is priced by the unit "${known.unit}": all prices of a SKU must use the same unit.`,
+        `${sku} is priced by the unit "${known.unit}": all prices of a SKU must use the same unit. The unit of its only price is corrected with the same valid_from and force.`,
       );
-    }
+    await manager.query('UPDATE sku SET unit = $2 WHERE sku = $1', [sku, unit]);
   }
 
   private async placeOf(manager: EntityManager, { sku, team_id }: CreatePrice, validFrom: string): Promise<Place> {

@@ -144,8 +144,29 @@ describe('a price', () => {
 
   it('of a new SKU, set at once by two units, is by one of them', async () => {
     const price = terms();
-    const answers = await Promise.allSettled(['vm', 'hour'].map((unit) => create({ ...price, unit, force: true })));
+    const answers = await Promise.allSettled(['vm', 'hour'].map((unit) => create({ ...price, unit })));
     expect(answers.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+  });
+
+  it('with a wrong unit is corrected by force while it is the only one of its SKU', async () => {
+    const price = terms({ unit: 'hour' });
+    await create(price);
+    const right = { ...price, unit: 'vm' };
+    expect((await errorOf(create(right))).message).toContain('force');
+    expect(await create({ ...right, force: true })).toMatchObject({ unit: 'vm' });
+    await create({ ...right, team_id: team.team_id });
+    // Now there are two, of which one would keep the other unit.
+    expect(await errorOf(create({ ...price, force: true }))).toMatchObject({
+      code: 'conflict',
+      message: expect.stringContaining('priced by the unit "vm"'),
+    });
+    const later = { ...price, valid_from: past, force: true };
+    expect((await errorOf(create(later))).code).toBe('conflict');
+    const shown = (await fixture.call(prices.list, { sku: price.sku })).data;
+    expect(shown.map(({ unit, team_id }) => [unit, team_id])).toEqual([
+      ['vm', null],
+      ['vm', team.team_id],
+    ]);
   });
 
   it('is set once by one Idempotency-Key', async () => {

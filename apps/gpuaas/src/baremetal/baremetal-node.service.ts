@@ -205,7 +205,11 @@ export class BaremetalNodesService {
   private requireDiallable(host: string): void {
     const address = addressIn(host);
     if (address === undefined || isDiallable(address, { allowLoopback: this.settings.allowLoopbackHosts })) return;
-    throw invalidField('host', 'isDiallable', 'must not be a loopback, link-local, multicast or metadata address.');
+    throw invalidField(
+      'host',
+      'isDiallable',
+      'must not be a loopback, link-local, multicast, metadata or reserved address.',
+    );
   }
 
   private requireHook(reinstall: object | null | undefined): void {
