@@ -135,11 +135,11 @@ describe('what is decided on requests for shares, one after the other', () => {
     );
   });
 
-  it('law: whatever came after it, each that waits is served once every GPU is at rest', () => {
-    fc.assert(
-      fc.property(mpsCase, (all) => {
+  it('law: whatever came after it, each that waits is served once every GPU is at rest', async () => {
+    await fc.assert(
+      fc.asyncProperty(mpsCase, async (all) => {
         const { pool, decisions } = decideAll(all);
-        const served = serve({ ...pool, gpus: rested(pool.gpus) }, all.rules);
+        const served = await serve({ ...pool, gpus: rested(pool.gpus) }, all.rules);
         expect(served.map(({ kind }) => kind)).toEqual(pool.waiting.map(() => 'lease'));
         expect(served.length).toBe(decisions.filter(({ kind }) => kind === 'wait').length);
       }),
@@ -147,16 +147,16 @@ describe('what is decided on requests for shares, one after the other', () => {
     );
   });
 
-  it('law: as the GPUs are, each that is served takes nothing from those that waited before it and still do', () => {
-    fc.assert(
-      fc.property(mpsCase, (all) => {
+  it('law: as the GPUs are, each that is served takes nothing from those that waited before it and still do', async () => {
+    await fc.assert(
+      fc.asyncProperty(mpsCase, async (all) => {
         const { pool } = decideAll(all);
         const state = decideAll({
           pool: { gpus: pool.gpus, waiting: [] },
           rules: all.rules,
           asks: [...pool.waiting],
         }).pool;
-        const rest = serve({ ...state, gpus: rested(state.gpus) }, all.rules);
+        const rest = await serve({ ...state, gpus: rested(state.gpus) }, all.rules);
         expect(rest.every(({ kind }) => kind === 'lease')).toBe(true);
       }),
       runs(300),
@@ -219,11 +219,11 @@ describe('what is decided on requests for MIG slices', () => {
     );
   });
 
-  it('law: whatever came after it, each that waits is served once every GPU is at rest', () => {
-    fc.assert(
-      fc.property(migCase, (all) => {
+  it('law: whatever came after it, each that waits is served once every GPU is at rest', async () => {
+    await fc.assert(
+      fc.asyncProperty(migCase, async (all) => {
         const { pool } = decideAll(all);
-        const served = serve({ ...pool, gpus: rested(pool.gpus) }, all.rules);
+        const served = await serve({ ...pool, gpus: rested(pool.gpus) }, all.rules);
         expect(served.map(({ kind }) => kind)).toEqual(pool.waiting.map(() => 'lease'));
       }),
       runs(500),
@@ -234,19 +234,60 @@ describe('what is decided on requests for MIG slices', () => {
 it.each([
   ['shares', mpsCase],
   ['MIG slices', migCase],
-])('law: what is expected of a pool is carried along as it would be made anew: %s', (_, cases) => {
-  fc.assert(
-    fc.property(cases, ({ pool, rules, asks }) => {
+])('law: what is expected of a pool is carried along as it would be made anew: %s', async (_, cases) => {
+  await fc.assert(
+    fc.asyncProperty(cases, async ({ pool, rules, asks }) => {
       let { gpus, waiting } = pool;
       const anew = asks.map((ask) => {
         const decided = decide({ gpus, waiting }, ask, rules);
         ({ gpus, waiting } = decided.pool);
         return decided.decision;
       });
-      expect(decideInTurn(pool, asks, rules)).toEqual(anew);
+      expect(await decideInTurn(pool, asks, rules)).toEqual(anew);
     }),
     runs(500),
   );
+});
+
+describe('many requests for a large pool beside a queue', () => {
+  const returning: GpuRoom = { gpuId: '1', state: 'to_spatial', slotsUsed: 0b01n, turnsUsed: 0b01n };
+  const asking = (count: number, teamId: string): Wanted[] =>
+    Array.from({ length: count }, () => ({ teamId, profile: half, vgpus: 1 }));
+
+  it('look once at each GPU that is full, however many they are and wait', async () => {
+    let looks = 0;
+    const full = (gpuId: string): GpuRoom => ({
+      gpuId,
+      state: 'temporal',
+      slotsUsed: 0n,
+      get turnsUsed() {
+        looks += 1;
+        return 0b1111n;
+      },
+    });
+    const gpus = [...Array.from({ length: 100 }, (_, at) => full(String(at + 2))), returning];
+    const looksOf = async (requests: number): Promise<number> => {
+      looks = 0;
+      const asks = [{ teamId: 'theirs', profile: half, vgpus: 2 }, ...asking(requests, 'ours')];
+      await decideInTurn({ gpus, waiting: asking(10, 'others') }, asks, mpsRules(true));
+      return looks;
+    };
+    expect(await looksOf(1)).toBeGreaterThanOrEqual(100);
+    expect(await looksOf(50)).toBe(await looksOf(1));
+  });
+
+  it('leave the event loop to others between two of them', async () => {
+    let isOver = false;
+    let others = 0;
+    const other = (): void => {
+      others += 1;
+      if (!isOver) setImmediate(other);
+    };
+    setImmediate(other);
+    await decideInTurn({ gpus: [returning], waiting: asking(3, 'others') }, asking(40, 'ours'), mpsRules(true));
+    isOver = true;
+    expect(others).toBeGreaterThanOrEqual(39);
+  });
 });
 
 describe('how many may wait', () => {

@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import type { AppError } from '@atoll/errors';
 import { maskOf, type SliceProfile } from '@atoll/gpu';
 import {
@@ -101,11 +102,14 @@ export function decide(pool: PoolState, wanted: Wanted, rules: PlacingRules): De
   };
 }
 
-/** Decides on each as if it came when the one before it had what was decided. */
-export function decideInTurn(pool: PoolState, all: readonly Wanted[], rules: PlacingRules): Decision[] {
-  let state = pool;
+/**
+ * Decides on each as if it came when the one before it had what was decided. Beside a queue a decision looks at all
+ * that wait, so others have the event loop between two.
+ */
+export async function decideInTurn(pool: PoolState, all: readonly Wanted[], rules: PlacingRules): Promise<Decision[]> {
+  let state: PoolState = { gpus: withRoom(pool, all, rules), waiting: pool.waiting };
   const takenOf = new Map<string, number>();
-  return all.map((wanted) => {
+  const next = (wanted: Wanted): Decision => {
     const { partOf, vgpus } = wanted;
     const taken = takenOf.get(partOf?.id ?? '') ?? 0;
     const refusal = partOf?.refusal(taken);
@@ -114,15 +118,33 @@ export function decideInTurn(pool: PoolState, all: readonly Wanted[], rules: Pla
     state = decided.pool;
     if (partOf && decided.decision.kind !== 'refuse') takenOf.set(partOf.id, taken + vgpus);
     return decided.decision;
-  });
+  };
+  const decisions: Decision[] = [];
+  for (const wanted of all) {
+    decisions.push(next(wanted));
+    if (state.waiting.length > 0) await turn();
+  }
+  return decisions;
 }
 
 /**
  * What becomes of each that waits, in their order: leases; `wait`; or `refuse`, since it would have no place once every
  * GPU is at rest.
  */
-export function serve({ gpus, waiting }: PoolState, rules: PlacingRules): Decision[] {
+export function serve({ gpus, waiting }: PoolState, rules: PlacingRules): Promise<Decision[]> {
   return decideInTurn({ gpus, waiting: [] }, waiting, rules);
+}
+
+/**
+ * The GPUs that could take something, as they are or once they are at rest: of those that are full, as most of a busy
+ * pool are, none of the decisions has to look at any.
+ */
+function withRoom({ gpus, waiting }: PoolState, all: readonly Wanted[], rules: PlacingRules): readonly GpuRoom[] {
+  const profiles = new Set([...rules.sold, ...[...waiting, ...all].map(({ profile }) => profile)]);
+  const hasRoom = (gpu: GpuRoom): boolean =>
+    roomByFallback(gpu, rules) > 0 || [...profiles].some((profile) => roomOn(gpu, profile, rules) > 0);
+  const later = atRest(gpus, rules);
+  return gpus.filter((gpu, at) => hasRoom(gpu) || hasRoom(later[at] ?? gpu));
 }
 
 /** The GPUs as they are expected to be when what they are at is over, and has succeeded. */

@@ -206,7 +206,7 @@ export class Allocation {
       ],
     );
     if (rows.length === 0 || rows[0]?.has_queue) return undefined;
-    const decisions = decideInTurn({ gpus: rows.map(roomOf), waiting: [] }, wanted, rules);
+    const decisions = await decideInTurn({ gpus: rows.map(roomOf), waiting: [] }, wanted, rules);
     const isPlain = (decision: Decision) =>
       decision.kind === 'lease' && decision.plans.every(({ fallsBack }) => !fallsBack);
     const isAtRest = decisions.every((decision) => decision.kind === 'exceed' || isPlain(decision));
@@ -217,7 +217,7 @@ export class Allocation {
   private async lookAtAll(
     manager: EntityManager,
     pool: KnownPool,
-    decideOn: (gpus: readonly GpuRoom[], queue: readonly QueuedRequest[]) => readonly Decision[],
+    decideOn: (gpus: readonly GpuRoom[], queue: readonly QueuedRequest[]) => Promise<readonly Decision[]>,
     leaving: readonly string[] = [],
   ): Promise<Found> {
     const queue = await readQueue(manager, pool.poolId);
@@ -227,7 +227,7 @@ export class Allocation {
          WHERE pool_id = $1 AND gpu.state NOT IN ('unpooled', 'offline') AND node.state = 'ready' ORDER BY gpu_id ${lock}`,
         [pool.poolId],
       );
-      const found = await this.lockPlanned(manager, rows, decideOn(rows.map(roomOf), queue), leaving);
+      const found = await this.lockPlanned(manager, rows, await decideOn(rows.map(roomOf), queue), leaving);
       if (found) return found;
     }
     throw new Error(`GPUs of pool ${pool.poolId} changed while they were locked.`);

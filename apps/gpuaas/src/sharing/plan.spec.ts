@@ -269,3 +269,15 @@ describe('room', () => {
     expect([roomOn(gpu, profile, rules), planLeases([gpu], profile, 1, rules)]).toEqual([0, null]);
   });
 });
+
+it('law: a GPU in Temporal has room for all turns that are not taken, wherever these are', () => {
+  const profile = timeSliceProfile(boardNamed('A100-80GB')!, 48);
+  const rules = { isTemporal: true, turns: 48, allowFallback: false, canSwitchUnderTenants: true, sold: [profile] };
+  fc.assert(
+    fc.property(fc.bigInt({ min: 0n, max: lowest(48) }), (turnsUsed) => {
+      const gpu: GpuRoom = { gpuId: '1', state: 'configured_temporal', slotsUsed: 0n, turnsUsed };
+      expect(roomOn(gpu, profile, rules)).toBe(48 - bitsIn(turnsUsed).size);
+    }),
+    runs(500),
+  );
+});
