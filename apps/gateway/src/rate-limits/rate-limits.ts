@@ -12,18 +12,24 @@ import { ThrottlerGuard } from './throttler.js';
 /** What a request is counted as. */
 type Counted =
   | { kind: 'caller'; caller: UserCaller; billing: boolean }
-  | { kind: 'session'; sessionId: string }
+  | { kind: 'session'; sessionId: string; network: string }
   | { kind: 'anonymous'; network: string }
   | { kind: 'failure'; network: string };
 
 /** The bucket of each limit from which a request takes a token; null if the limit does not apply to it. */
 const holders: Record<LimitName, (counted: Counted) => string | null> = {
-  key: (counted) =>
-    counted.kind === 'session' ? `session/${counted.sessionId}` : isOrdinary(counted) ? memberOf(counted.caller) : null,
+  key: (counted) => (isOrdinary(counted) ? memberOf(counted.caller) : null),
   billing: (counted) => (isOrdinary(counted) && counted.billing ? memberOf(counted.caller) : null),
-  team: (counted) => (isOrdinary(counted) ? (membershipOf(counted.caller) ?? null) : null),
+  // Whoever has logged in often has many sessions, of which each counts by itself.
+  team: (counted) => {
+    if (counted.kind === 'session') return `sessions/${counted.network}`;
+    return isOrdinary(counted) ? (membershipOf(counted.caller) ?? null) : null;
+  },
   admin: (counted) => (counted.kind === 'caller' && counted.caller.platformAdmin ? counted.caller.userId : null),
-  anonymous: (counted) => (counted.kind === 'anonymous' ? counted.network : null),
+  anonymous: (counted) => {
+    if (counted.kind === 'session') return `session/${counted.sessionId}`;
+    return counted.kind === 'anonymous' ? counted.network : null;
+  },
   authFailures: (counted) => (counted.kind === 'failure' ? counted.network : null),
 };
 
@@ -88,9 +94,13 @@ export class RateLimits extends ThrottlerGuard {
     return () => this.#giveBack(demands);
   }
 
-  /** A refresh or a log-out, by the cookie of a session that is not looked at yet. */
-  async session(sessionId: string, reply: FastifyReply): Promise<void> {
-    await this.#count({ kind: 'session', sessionId }, reply);
+  /**
+   * A refresh or a log-out, by the cookie of a session that is not looked at yet. Counted like requests without
+   * credentials, but by session, since an office shares an address; and all those of an address like the members of one
+   * team.
+   */
+  async session(sessionId: string, address: string, reply: FastifyReply): Promise<void> {
+    await this.#count({ kind: 'session', sessionId, network: networkOf(address) }, reply);
   }
 
   async authenticated(caller: UserCaller, billing: boolean, reply: FastifyReply): Promise<void> {

@@ -58,7 +58,7 @@ export class Admission {
   async #admitBrowser(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const { takesCookie } = request.routeOptions.config;
     const sessionId = takesCookie ? this.cookie.read(request)?.sessionId : undefined;
-    if (sessionId !== undefined) await this.limits.session(sessionId, reply);
+    if (sessionId !== undefined) await this.limits.session(sessionId, request.address, reply);
     else if (!takesCookie || !(await this.#identifySession(request, reply)))
       await this.limits.anonymous(request.address, reply);
     if (!request.routeOptions.config.byLink) requireOwnOrigin(request, this.settings.publicUrl);

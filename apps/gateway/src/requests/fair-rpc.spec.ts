@@ -112,7 +112,7 @@ describe('calls of one team', () => {
     await start();
     jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'performance'] });
     const direct = { call: () => new Promise<void>((resolve) => answers.push(resolve)) } as unknown as Rpc;
-    const fair = new FairRpc(direct, { limits: defaultLimits, deadlineMs: 10_000 });
+    const fair = new FairRpc(direct, { limits: defaultLimits });
     const team = newId();
     const refused: string[] = [];
     const begin = (): CallContext => ({ ...contextOf(memberOf(team)), deadlineAtMs: Date.now() + 10_000 });
@@ -137,7 +137,7 @@ describe('calls of one team', () => {
         return new Promise<void>((resolve) => answers.push(resolve));
       },
     } as unknown as Rpc;
-    const fair = new FairRpc(direct, { limits: defaultLimits, deadlineMs: 600_000 });
+    const fair = new FairRpc(direct, { limits: defaultLimits });
     const team = newId();
     const begin = (): CallContext => ({ ...contextOf(memberOf(team)), deadlineAtMs: Date.now() + 600_000 });
     const ask = (team_id: string, context: CallContext) => void fair.call(teams.get, { team_id }, context);
@@ -154,4 +154,47 @@ describe('calls of one team', () => {
     }
     expect(begun.slice(6)).toEqual(['ours', 'ours', 'ours', 'after']);
   });
+});
+
+it('of all teams 400 calls are under way at once to one service; a team that has none goes next, and is told 503 where the others keep it waiting', async () => {
+  await start();
+  jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'performance'] });
+  const begun: string[] = [];
+  const direct = {
+    call: (_operation: unknown, { team_id }: { team_id: string }) => {
+      begun.push(team_id);
+      return new Promise<void>((resolve) => answers.push(resolve));
+    },
+  } as unknown as Rpc;
+  const fair = new FairRpc(direct, { limits: defaultLimits });
+  const refused: [string, unknown][] = [];
+  const ask = (team: string, operation: typeof teams.get | typeof vms.list = teams.get) =>
+    fair
+      .call(
+        operation as typeof teams.get,
+        { team_id: team },
+        {
+          ...contextOf(memberOf(team)),
+          deadlineAtMs: Date.now() + 10_000,
+        },
+      )
+      .catch((error: unknown) => refused.push([team, String(error)]));
+  // One user may have made them all.
+  const many = Array.from({ length: 67 }, () => newId());
+  for (const team of many) for (let count = 0; count < 6; count += 1) void ask(team);
+  expect(begun).toHaveLength(400);
+  const quiet = newId();
+  void ask(quiet);
+  void ask(many[0] ?? '', vms.list);
+  expect(begun.slice(400)).toEqual([many[0]]);
+  answers[0]?.();
+  await jest.advanceTimersByTimeAsync(0);
+  expect(begun.slice(401)).toEqual([quiet]);
+  const late = newId();
+  void ask(late);
+  await jest.advanceTimersByTimeAsync(5_000);
+  expect(refused.filter(([team]) => team === late)).toEqual([
+    [late, expect.stringContaining('Too many requests are being processed.')],
+  ]);
+  jest.useRealTimers();
 });

@@ -9,30 +9,34 @@ import type { GatewaySettings } from '../gateway-options.js';
  * the limits needs no more.
  */
 const callsAtOnce = 6;
+/**
+ * Of all that wait in turns. One user may have made two hundred teams: two gateways stay below what a service takes at
+ * once before it refuses everybody.
+ */
+const callsOfAllAtOnce = 400;
 
 /** The token of the way to other services without turns. */
 export const directRpc = Symbol('direct rpc');
 
 /**
  * The way to other services, on which calls of one team take turns: to each service 6 are under way at once from one
- * gateway, and the rest wait here in the order in which they came. Whatever a team asks for at once within its limits,
- * a call of another team waits behind 6 of it and not behind all. The further calls of a request go before the first
- * ones of others and are refused by no wait, so that what it has begun it can end, or undo. A request whose first call
- * has waited for half of its deadline is refused: as `too_many_requests`, or as `unavailable` where none of the others
- * was answered meanwhile. The operator and services wait for nobody.
+ * gateway, 400 of all teams together, and the rest wait here in the order in which they came. Whatever a team asks for
+ * at once within its limits, a call of another team waits behind 6 of it and not behind all. The further calls of a
+ * request go before the first ones of others and are refused by no wait, so that what it has begun it can end, or undo.
+ * A request whose first call has waited for half of its deadline is refused: as `too_many_requests`, or as
+ * `unavailable` where none of the others was answered meanwhile. The operator and services wait for nobody.
  */
 export class FairRpc extends Rpc {
-  /** What waits is bounded by the buckets that let it in. None where nothing is limited. */
-  readonly #turns: FairSemaphore | null;
+  /** By service. What waits is bounded by the buckets that let it in. */
+  readonly #turns = new Map<string, FairSemaphore>();
   /** Those of requests that have made their first call: each request has an object of its own. */
   readonly #callers = new WeakSet<Caller>();
 
   constructor(
     private readonly direct: Rpc,
-    { limits, deadlineMs }: Pick<GatewaySettings, 'limits' | 'deadlineMs'>,
+    private readonly settings: Pick<GatewaySettings, 'limits'>,
   ) {
     super();
-    this.#turns = limits && new FairSemaphore({ permitsPerKey: callsAtOnce, patienceMs: deadlineMs / 2 }, refusal);
   }
 
   override call<Input extends object, Output extends object>(
@@ -66,14 +70,21 @@ export class FairRpc extends Rpc {
     return this.direct.status();
   }
 
+  #turnsOf(service: string): FairSemaphore {
+    const turns =
+      this.#turns.get(service) ?? new FairSemaphore({ permits: callsOfAllAtOnce, permitsPerKey: callsAtOnce }, refusal);
+    this.#turns.set(service, turns);
+    return turns;
+  }
+
   #inTurn<T>({ service }: Operation, context: CallContext, work: () => Promise<T>): Promise<T> {
     const { caller } = context;
     const holder = holderOf(caller);
-    if (!this.#turns || holder === undefined) return work();
+    if (!this.settings.limits || holder === undefined) return work();
     const isUrgent = this.#callers.has(caller);
     this.#callers.add(caller);
     const patienceMs = remainingMs(context) / (isUrgent ? 1 : 2);
-    return this.#turns.run(work, { key: `${service} ${holder}`, isUrgent, patienceMs });
+    return this.#turnsOf(service).run(work, { key: holder, isUrgent, patienceMs });
   }
 }
 
@@ -87,8 +98,10 @@ function holderOf(caller: Caller): string | undefined {
   return team && !another ? team.teamId : caller.userId;
 }
 
-/** A service that hangs is no fault of those who wait for it. */
-function refusal({ isStalled }: Refused): AppError {
+/** A service that hangs, or that others keep busy, is no fault of those who wait for it. */
+function refusal({ isKeyFull, isStalled }: Refused): AppError {
+  if (!isKeyFull)
+    return new AppError('unavailable', 'Too many requests are being processed.', { retryAfterSeconds: 2 });
   return isStalled
     ? new AppError('unavailable', 'Earlier requests of your team are still being processed.', { retryAfterSeconds: 2 })
     : new AppError('too_many_requests', 'Too many requests. Please try again later.', { retryAfterSeconds: 1 });
