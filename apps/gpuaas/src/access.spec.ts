@@ -108,6 +108,11 @@ describeAccess<Place>({
     'list pools': ['readTeam', pools.available, ({ team_id, gpuaas_id }) => ({ team_id, gpuaas_id })],
     'list the GPUs of a pool': ['readTeam', poolGpus.list, ({ team_id, pool_id }) => ({ team_id, pool_id })],
     'list subscriptions': ['readTeam', subscriptions.list, ofTeam],
+    'find subscriptions by their ids': [
+      'readTeam',
+      gpuaasBatches.subscriptions,
+      ({ team_id, subscription_id }) => ({ team_id, subscription_ids: [subscription_id] }),
+    ],
     'list workloads': ['readTeam', workloads.list, ofTeam],
     'list instances that can be connected': ['readTeam', connections.compatibleInstances, ofTeam],
     'read connections': ['useResources', connections.read, ofTeam],

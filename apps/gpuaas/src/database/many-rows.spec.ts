@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { nodes, pools, subscriptions, workloads } from '@atoll/contracts/gpuaas';
+import { gpuaasBatches, nodes, pools, subscriptions, workloads } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
 import { allStatementsDuring, mostRowsRead, statementsOf } from '@atoll/testing';
 import { GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
@@ -85,6 +85,7 @@ describe('what has ended', () => {
       await fixture.call(workloads.list, { team_id, subscription_id: held.subscription_id }, member);
       await fixture.call(subscriptions.list, { team_id }, member);
       await fixture.call(subscriptions.list, { team_id, gpuaas_id: pool.gpuaas_id }, member);
+      await fixture.call(gpuaasBatches.subscriptions, { team_id, subscription_ids: [held.subscription_id] }, member);
       await fixture.call(subscriptions.listAll, {});
       await fixture.call(pools.available, { team_id, gpuaas_id: pool.gpuaas_id }, member);
       await fixture.stopWorkload(team, await fixture.start(team, held));

@@ -3,6 +3,8 @@ import {
   gpuaasBatches,
   type EndSubscription,
   type FindPlaces,
+  type FindSubscriptions,
+  type FoundSubscriptions,
   type Places,
   type Subscription,
   type SubscriptionPath,
@@ -11,19 +13,21 @@ import { Transactions } from '@atoll/database';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { PlacesService } from './places.js';
+import { SubscriptionListing } from './subscription-listing.js';
 import { SubscriptionsService } from './subscription.service.js';
 
 @Controller()
 export class BatchesController implements Handlers<typeof gpuaasBatches> {
   constructor(
-    private readonly subscriptions: SubscriptionsService,
+    private readonly service: SubscriptionsService,
     private readonly known: PlacesService,
+    private readonly listing: SubscriptionListing,
     private readonly transactions: Transactions,
   ) {}
 
   @Handle(gpuaasBatches.end)
   end(input: EndSubscription, context: CallContext): Promise<Subscription> {
-    return this.subscriptions.end(input, context);
+    return this.service.end(input, context);
   }
 
   /**
@@ -32,7 +36,7 @@ export class BatchesController implements Handlers<typeof gpuaasBatches> {
    */
   @Handle(gpuaasBatches.undo)
   async undo({ subscription_id }: SubscriptionPath, { idempotency, ...context }: CallContext): Promise<Subscription> {
-    const ended = await this.subscriptions.end({ subscription_id }, context);
+    const ended = await this.service.end({ subscription_id }, context);
     await this.transactions.forget(
       { ...context, ...(idempotency && { idempotency }) },
       'subscription_id',
@@ -44,5 +48,10 @@ export class BatchesController implements Handlers<typeof gpuaasBatches> {
   @Handle(gpuaasBatches.places)
   places(input: FindPlaces, context: CallContext): Promise<Places> {
     return this.known.find(input, context);
+  }
+
+  @Handle(gpuaasBatches.subscriptions)
+  subscriptions(input: FindSubscriptions, context: CallContext): Promise<FoundSubscriptions> {
+    return this.listing.find(input, context);
   }
 }

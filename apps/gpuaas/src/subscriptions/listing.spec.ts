@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { metricWindows, subscriptions, type MetricWindow } from '@atoll/contracts/gpuaas';
+import { gpuaasBatches, metricWindows, subscriptions, type MetricWindow } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
 import { errorOf, GpuaasFixture, type Inventory, type ToldTeam } from '../gpuaas-fixture.js';
 import {
@@ -80,6 +80,24 @@ describe('the subscriptions of a team', () => {
   it('are of one id where asked for, whatever became of it', async () => {
     expect(idsOf(await ofTeam({ subscription_id: held[3] }))).toEqual([held[3]]);
     expect((await ofTeam({ subscription_id: held[0] })).data[0]?.status).toBe('unsubscribed');
+  });
+
+  it('are found by many ids at once, whatever became of them, as they are listed but for metrics', async () => {
+    const other = await fixture.team();
+    const foreign = await fixture.subscribe(other, { pool_id: pool.pool_id });
+    const find = (team_id: string, by?: ToldTeam['member']) => {
+      const subscription_ids = [held[3] ?? '', foreign.subscription_id, held[0] ?? '', '999999999'];
+      return fixture.call(gpuaasBatches.subscriptions, { team_id, subscription_ids }, by);
+    };
+    const { data } = await ofTeam({ include_ended: 'true' });
+    const listed = [data[0], data[3]].map((one) => {
+      const { metrics: _metrics, metrics_status: _status, ...subscription } = one ?? ({} as never);
+      return subscription;
+    });
+    expect((await find(team.team_id, team.member)).data).toEqual(listed);
+    expect((await find(team.team_id)).data).toEqual(listed);
+    expect(idsOf(await find(other.team_id, other.member))).toEqual([foreign.subscription_id]);
+    expect((await errorOf(find(newId()))).code).toBe('not_found');
   });
 
   it('of another team, of another GPU service or of nobody are not found by their id', async () => {

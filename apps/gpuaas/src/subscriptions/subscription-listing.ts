@@ -11,6 +11,8 @@ import {
   utilizationPoints,
   type ReadUtilization,
   type SubscriptionUtilization,
+  type FindSubscriptions,
+  type FoundSubscriptions,
   type ListAllSubscriptions,
   type ListSubscriptions,
   type MeteredSubscription,
@@ -112,6 +114,18 @@ export class SubscriptionListing {
     const { total, data } = await this.page(where, 'LIMIT $4 OFFSET $5', [...values, limit, offset], metric_window);
     required(total);
     return allOrPage(data, window, total);
+  }
+
+  /** By their ids, whatever became of them, without metrics: one statement, whatever else the team has or had. */
+  async find({ team_id, subscription_ids }: FindSubscriptions, { caller }: CallContext): Promise<FoundSubscriptions> {
+    requirePermission(caller, team_id, 'readTeam');
+    await this.teams.team(team_id);
+    const query =
+      'SELECT * FROM subscription WHERE subscription_id = ANY ($1::bigint[]) AND team_id = $2 ORDER BY subscription_id';
+    const raws = await this.statements.query<object>(query, [subscription_ids, team_id]);
+    const rows = raws.map((raw) => this.subscriptions.rowOf(raw));
+    const pools = await this.pools.poolsOf(rows.map(({ poolId }) => poolId));
+    return { data: rows.map((row) => subscriptionView(row, poolIn(pools, row))) };
   }
 
   /** How its GPUs were used in the course of the window, whatever became of it. */

@@ -48,6 +48,19 @@ export class Places {
   regions!: Region[];
 }
 
+export class FindSubscriptions {
+  @Uuid({ description: 'Id of the team whose subscriptions they are.' })
+  team_id!: string;
+
+  @NumberedIds({ max: 1000, description: 'Ids of subscriptions.' })
+  subscription_ids!: string[];
+}
+
+export class FoundSubscriptions {
+  @ListOf(() => Subscription, { max: 1000 })
+  data!: Subscription[];
+}
+
 /** What the compatibility mount needs of many objects at once, or as one step. */
 export const gpuaasBatches = contract('gpuaas.batches', {
   /** As `subscriptions.unsubscribe` with force; `not_found` where the team or the pool that is named is another. */
@@ -62,4 +75,6 @@ export const gpuaasBatches = contract('gpuaas.batches', {
    * rest.
    */
   places: operation(FindPlaces, Places),
+  /** Those of the team among the ids, also those that have ended, by id. Nothing is said about the rest. */
+  subscriptions: operation(FindSubscriptions, FoundSubscriptions),
 });

@@ -43,7 +43,7 @@ export {
   RequestBaremetal,
   RequestedSpecs,
 } from './baremetal.js';
-export { EndSubscription, FindPlaces, gpuaasBatches, Places } from './batch.js';
+export { EndSubscription, FindPlaces, FindSubscriptions, FoundSubscriptions, gpuaasBatches, Places } from './batch.js';
 export {
   Cluster,
   ClusterChanged,

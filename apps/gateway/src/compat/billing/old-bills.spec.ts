@@ -1,17 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { array, assert, bigInt, constantFrom, property, record } from 'fast-check';
-import {
-  billingReports,
-  instanceReports,
-  type BilledInstance,
-  type BillingBucket,
-  type BillingReport,
-  type RatedPool,
-} from '@atoll/contracts/billing';
-import { subscriptions, type MeteredSubscription } from '@atoll/contracts/gpuaas';
+import { billingReports, instanceReports, type BilledInstance, type BillingBucket } from '@atoll/contracts/billing';
 import { invalidField } from '@atoll/errors';
 import { teamId } from '../../testing/team-fixture.js';
 import { startCompat, type CompatUnderTest } from '../testing/compat-fixture.js';
+import { aBilledPool, aReport, bucket, days, item } from '../testing/reports-fixture.js';
 import { exactNumber, nanoOf } from './exact.js';
 import { endOf, endOfDay, startOf } from './old-range.js';
 import { symbolOf, uniqueNames, usedByInterval } from './reports.js';
@@ -27,47 +20,6 @@ beforeAll(async () => {
 });
 afterAll(() => compat.close());
 
-const item = (hours: number, cost: string, kind = 'gpuaas_pool', sku = 'gpu.A100-80GB.1g.10gb') =>
-  ({ kind, sku, unit: 'vgpu', unit_hours: hours, cost }) as BillingBucket['items'][number];
-const bucket = (start: string, cost: string, ...items: BillingBucket['items']): BillingBucket => ({
-  start,
-  end: start,
-  partial: false,
-  cost,
-  items,
-});
-
-function aReport(total_cost: string, intervals: BillingBucket[] = []): BillingReport {
-  const at = { start: '2026-10-01T00:00:00Z', end: '2026-11-01T00:00:00Z', as_of: '2026-11-02T00:00:00.000Z' };
-  return {
-    scope: { team_id: teamId },
-    currency: 'USD',
-    timezone: 'UTC',
-    interval: 'daily',
-    total_cost,
-    intervals,
-    unpriced: [],
-    ...at,
-  };
-}
-
-const aPool = (
-  pool_id: string,
-  pool_name: string | null,
-  total_cost: string,
-  intervals: BillingBucket[] = [],
-): RatedPool => ({
-  pool_id,
-  pool_name,
-  region_id: '1',
-  v_ram_gb: 10,
-  vgpu_hours: 48,
-  vgpu_hour_cost: '0.031250001',
-  total_cost,
-  intervals,
-  subscriptions: [{ subscription_id: pool_id, profile: '1g.10gb', v_ram_gb: 10, vgpu_hours: 48, total_cost }],
-});
-
 const anInstance = (instance_id: string, total_cost: string, intervals: BillingBucket[] = []): BilledInstance => ({
   instance_id,
   kind: 'vm',
@@ -78,12 +30,6 @@ const anInstance = (instance_id: string, total_cost: string, intervals: BillingB
   total_cost,
   intervals,
 });
-
-const days = [
-  bucket('2026-10-01T00:00:00Z', '1.5', item(24, '1.5')),
-  bucket('2026-10-02T00:00:00Z', '0'),
-  bucket('2026-10-03T00:00:00Z', '0', item(24, '0')),
-];
 
 beforeEach(() => {
   const { services } = compat.gateway;
@@ -98,7 +44,7 @@ beforeEach(() => {
     instances: [anInstance('a', '0.1', days), anInstance('b', '0.2')],
   }));
   services.answer(instanceReports.ofWorkspace, () => ({ ...aReport('0.1'), instances: [anInstance('a', '0.1')] }));
-  const pools = [aPool('1', 'a100', '1.5', days), aPool('2', 'a100', '0'), aPool('3', null, '0')];
+  const pools = [aBilledPool('1', 'a100', '1.5', days), aBilledPool('2', 'a100', '0'), aBilledPool('3', null, '0')];
   services.answer(billingReports.pools, () => ({ ...aReport('1.5', days), pools }));
   services.answer(billingReports.ratedPools, () => ({ ...aReport('1.5', days), pools }));
   const volume = {
@@ -247,73 +193,6 @@ describe('an old bill', () => {
       status: 400,
       body: { message: expect.stringContaining('longer than the 4 MiB'), errors: [] },
     });
-  });
-});
-
-describe('what subscriptions used', () => {
-  beforeAll(() =>
-    compat.gateway.services.answer(subscriptions.list, () => ({
-      data: [
-        {
-          subscription_id: '1',
-          vgpus_allocated: 2,
-          status: 'active',
-          created_at: '2026-10-01T00:00:00.000Z',
-        } as MeteredSubscription,
-      ],
-    })),
-  );
-
-  it('is listed by page, with the totals of all', async () => {
-    const page = await read(
-      `/api/gpuaas/${teamId}/metrics?start_date=2026-10-01&end_date=2026-10-31&page=7&itemsPerPage=2`,
-    );
-    expect(page).toMatchObject({
-      total_hours: 144,
-      total_cost: 1.5,
-      page: 1,
-      per_page: 2,
-      total_items: 3,
-      total_pages: 2,
-    });
-    expect(page.items).toEqual([
-      {
-        subscription_id: 3,
-        pool_name: 'Pool 3',
-        gpu_count: 0,
-        hours_used: 48,
-        cost: 0,
-        start_time: null,
-        end_time: null,
-        status: 'unsubscribed',
-      },
-    ]);
-    expect(asked(billingReports.pools)).toMatchObject({
-      start_date: '2026-10-01T00:00:00',
-      end_date: '2026-11-01T00:00:00',
-    });
-    expect(await read(`/api/gpuaas/${teamId}/metrics`)).toMatchObject({
-      items: [{ subscription_id: 1, gpu_count: 2, status: 'subscribed' }, {}, {}],
-    });
-    expect(asked(billingReports.pools)).toMatchObject({ start_date: expect.stringMatching(/-01T00:00:00$/) });
-  });
-
-  it('is shown over time', async () => {
-    const graph = await read(
-      `/api/gpuaas/${teamId}/metrics-graph?start_timestamp=1790812800&end_timestamp=2026-10-04T00:00:00.000Z&granularity=1h`,
-    );
-    expect(graph).toMatchObject({
-      granularity: '1h',
-      total_hours: 48,
-      total_tflops: 0,
-      data: [{ hours: 24, value: 24, tflops: 0 }, { hours: 0 }, {}],
-    });
-    expect(asked(billingReports.pools)).toMatchObject({
-      start_date: '2026-10-01T00:00:00',
-      end_date: '2026-10-04T00:00:00',
-      interval: 'hourly',
-    });
-    expect((await compat.call('GET', `/api/gpuaas/${teamId}/metrics-graph?granularity=2h`, { key })).status).toBe(400);
   });
 });
 

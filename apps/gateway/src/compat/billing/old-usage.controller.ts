@@ -1,14 +1,14 @@
 import { Controller, Get, Param, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { OneOf, TeamPath, type CallContext } from '@atoll/contracts';
-import { billingReports } from '@atoll/contracts/billing';
-import { subscriptions } from '@atoll/contracts/gpuaas';
+import { numberedIdPattern, OneOf, TeamPath, type CallContext } from '@atoll/contracts';
+import { billingReports, type BilledSubscription } from '@atoll/contracts/billing';
+import { gpuaasBatches, type Subscription } from '@atoll/contracts/gpuaas';
 import { Rpc } from '@atoll/rpc';
 import { Context } from '../../requests/call-context.js';
 import { ConfigureRoute } from '../../http/route-config.js';
 import { oldStatusOf } from '../pools/old-status.js';
 import { OldAnswers } from '../http/old-answers.js';
-import { OldPage } from '../http/old-pages.js';
+import { OldPage, pageOfAll } from '../http/old-pages.js';
 import { exactNumber, nanoOf, quantityNanoOf } from './exact.js';
 import { UsageGraph, UsagePage, type SubscriptionUsage } from './old-usage.js';
 import { endOf, endOfDay, OldTime, startOf } from './old-range.js';
@@ -66,38 +66,22 @@ export class OldUsageController {
     @Query() query: UsageQuery,
     @Context() context: CallContext,
   ): Promise<UsagePage> {
-    const { start_date = monthStart(0), end_date = monthStart(1), page = 0, itemsPerPage = 10 } = query;
+    const { start_date = monthStart(0), end_date = monthStart(1) } = query;
     const asked = { ...team, start_date, end_date, interval: 'monthly', region_id: 'all' } as const;
-    const [report, list] = await Promise.all([
-      askReport(this.rpc, billingReports.pools, asked, context),
-      this.rpc.call(subscriptions.list, { ...team, include_ended: 'true' }, context),
-    ]);
-    const known = new Map(list.data.map((subscription) => [subscription.subscription_id, subscription]));
-    const all = report.pools.flatMap(({ pool_id, pool_name, subscriptions: inside }) =>
-      inside.map(({ subscription_id, vgpu_hours, total_cost }): SubscriptionUsage => {
-        const subscription = known.get(subscription_id);
-        return {
-          subscription_id: exactNumber(nanoOf(/^\d+$/.test(subscription_id) ? subscription_id : '0')),
-          pool_name: pool_name ?? `Pool ${pool_id}`,
-          gpu_count: subscription?.vgpus_allocated ?? 0,
-          hours_used: exactNumber(quantityNanoOf(vgpu_hours)),
-          cost: exactNumber(nanoOf(total_cost)),
-          start_time: subscription?.created_at ?? null,
-          end_time: null,
-          status: subscription ? oldStatusOf(subscription.status) : 'unsubscribed',
-        };
-      }),
+    const report = await askReport(this.rpc, billingReports.pools, asked, context);
+    const all = report.pools.flatMap(({ pool_id, pool_name, subscriptions }) =>
+      subscriptions.map((used) => ({ ...used, pool_name: pool_name ?? `Pool ${pool_id}` })),
     );
-    const pages = Math.max(1, Math.ceil(all.length / itemsPerPage));
-    const shown = Math.min(page, pages - 1);
+    const { data, pagination } = pageOfAll(all, query);
+    const known = await this.known(team, data, context);
     return {
-      items: all.slice(shown * itemsPerPage, (shown + 1) * itemsPerPage),
+      items: data.map((used) => usageOf(used, known.get(used.subscription_id))),
       total_hours: exactNumber(report.pools.reduce((sum, { vgpu_hours }) => sum + quantityNanoOf(vgpu_hours), 0n)),
       total_cost: exactNumber(nanoOf(report.total_cost)),
-      page: shown,
-      per_page: itemsPerPage,
-      total_items: all.length,
-      total_pages: pages,
+      page: pagination.page,
+      per_page: pagination.limit,
+      total_items: pagination.total,
+      total_pages: Math.max(1, Math.ceil(pagination.total / pagination.limit)),
     };
   }
 
@@ -128,6 +112,37 @@ export class OldUsageController {
       total_tflops: 0,
     };
   }
+
+  /** What the GPU service knows of the subscriptions on a page, by id. A bill may name others, of meters elsewhere. */
+  private async known(
+    team: TeamPath,
+    used: readonly { subscription_id: string }[],
+    context: CallContext,
+  ): Promise<ReadonlyMap<string, Subscription>> {
+    const named = used.map(({ subscription_id }) => subscription_id).filter((id) => numberedId.test(id));
+    if (named.length === 0) return new Map();
+    const subscription_ids = [...new Set(named)];
+    const { data } = await this.rpc.call(gpuaasBatches.subscriptions, { ...team, subscription_ids }, context);
+    return new Map(data.map((subscription) => [subscription.subscription_id, subscription]));
+  }
+}
+
+const numberedId = new RegExp(numberedIdPattern);
+
+function usageOf(
+  { subscription_id, pool_name, vgpu_hours, total_cost }: BilledSubscription & { pool_name: string },
+  subscription: Subscription | undefined,
+): SubscriptionUsage {
+  return {
+    subscription_id: exactNumber(nanoOf(/^\d+$/.test(subscription_id) ? subscription_id : '0')),
+    pool_name,
+    gpu_count: subscription?.vgpus_allocated ?? 0,
+    hours_used: exactNumber(quantityNanoOf(vgpu_hours)),
+    cost: exactNumber(nanoOf(total_cost)),
+    start_time: subscription?.created_at ?? null,
+    end_time: null,
+    status: subscription ? oldStatusOf(subscription.status) : 'unsubscribed',
+  };
 }
 
 /** The first of this month, or of one so many later, in UTC. */

@@ -48,6 +48,19 @@ export async function allOf<T>(ask: AskFor<T>): Promise<T[]> {
   }
 }
 
+/** As `pageOrLast`, of a listing that is here as a whole. */
+export function pageOfAll<T>(
+  all: readonly T[],
+  { page = 0, itemsPerPage = 10 }: OldPage,
+): { data: T[]; pagination: Pagination } {
+  const limit = Math.min(itemsPerPage, mostPerPage);
+  const shown = Math.min(page, Math.max(0, Math.ceil(all.length / limit) - 1));
+  return {
+    data: all.slice(shown * limit, (shown + 1) * limit),
+    pagination: { page: shown, limit, total: all.length },
+  };
+}
+
 /** The page that is asked for, or the last that has entries: there are clients that ask for page 1 first. */
 export async function pageOrLast<T>(
   ask: AskFor<T>,
