@@ -168,4 +168,31 @@ describe('the money of an old shop', () => {
     expect(await statuses(theirs.team, theirs.keys.team_owner)).toEqual(all(200));
     expect(await statuses(ours.team, ours.keys.viewer)).toEqual(all(403));
   });
+
+  it('is asked for by the fields of each call, by which a range that is refused is told', async () => {
+    const { team, keys } = await createTeam(fresh('Ranges'), ['team_owner']);
+    const faultOf = async (path: string) => {
+      const answer = await call<{ errors: { field: string; message: string }[] }>('GET', path, {
+        url: compatUrl,
+        key: keys.team_owner,
+      });
+      expect(answer.status).toBe(400);
+      return answer.body.errors[0];
+    };
+    const graph = `/gpuaas/${team.id}/metrics-graph?start_timestamp=2026-03-01T00:00:00Z`;
+    const unreal = `/gpuaas/${team.id}/metrics-graph?start_timestamp=2026-02-30T00:00:00Z`;
+    expect(await faultOf(unreal)).toMatchObject({ field: 'start_timestamp' });
+    expect(await faultOf(`${graph}&end_timestamp=2026-02-01T00:00:00Z`)).toEqual({
+      field: 'end_timestamp',
+      message: 'end_timestamp must be later than start_timestamp',
+    });
+    expect(await faultOf(`${graph}&end_timestamp=2028-03-01T00:00:00Z&granularity=1h`)).toEqual({
+      field: 'end_timestamp',
+      message: 'end_timestamp must be at most 366 days after start_timestamp where granularity is 1h',
+    });
+    expect(await faultOf(`/gpuaas/${team.id}/metrics?start_date=2010-01-01&end_date=2026-01-01`)).toEqual({
+      field: 'end_date',
+      message: 'end_date must be at most 10 years after start_date',
+    });
+  });
 });

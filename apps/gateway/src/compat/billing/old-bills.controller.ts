@@ -18,6 +18,7 @@ import {
   resourceCosts,
 } from './old-bills.js';
 import { OldZone, TeamRange, TeamTimes, WorkspaceRange } from './old-range.js';
+import { withoutInterval } from './report-faults.js';
 import { askReport, hoursNanoOf, reportDeadlineMs, symbolOf, uniqueNames, usedByInterval } from './reports.js';
 import { poolNames, volumeNames } from './report-names.js';
 
@@ -41,8 +42,8 @@ export class OldBillsController {
   ): Promise<OldBill> {
     const asked = { ...range, ...zone, ...asOneTotal };
     const [bill, instances] = await Promise.all([
-      askReport(this.rpc, billingReports.team, asked, context),
-      askReport(this.rpc, instanceReports.ofTeam, asked, context),
+      askReport(this.rpc, billingReports.team, asked, context, withoutInterval),
+      askReport(this.rpc, instanceReports.ofTeam, asked, context, withoutInterval),
     ]);
     return billOf(bill, instances);
   }
@@ -57,8 +58,8 @@ export class OldBillsController {
   ): Promise<OldBill> {
     const asked = { ...range, ...zone, ...asOneTotal };
     const [bill, instances] = await Promise.all([
-      askReport(this.rpc, billingReports.workspace, asked, context),
-      askReport(this.rpc, instanceReports.ofWorkspace, asked, context),
+      askReport(this.rpc, billingReports.workspace, asked, context, withoutInterval),
+      askReport(this.rpc, instanceReports.ofWorkspace, asked, context, withoutInterval),
     ]);
     return billOf(bill, instances);
   }
@@ -74,9 +75,9 @@ export class OldBillsController {
     const asked = { ...times, ...zone, ...asOneTotal };
     const everywhere = { ...asked, region_id: 'all' };
     const [instances, pools, storage] = await Promise.all([
-      askReport(this.rpc, instanceReports.ofTeam, asked, context),
-      askReport(this.rpc, billingReports.ratedPools, everywhere, context),
-      askReport(this.rpc, billingReports.storage, everywhere, context),
+      askReport(this.rpc, instanceReports.ofTeam, asked, context, withoutInterval),
+      askReport(this.rpc, billingReports.ratedPools, everywhere, context, withoutInterval),
+      askReport(this.rpc, billingReports.storage, everywhere, context, withoutInterval),
     ]);
     const totalNano = [instances, pools, storage].reduce((sum, { total_cost }) => sum + nanoOf(total_cost), 0n);
     const poolHoursNano = pools.pools.reduce((sum, { vgpu_hours }) => sum + quantityNanoOf(vgpu_hours), 0n);
@@ -123,7 +124,7 @@ export class OldBillsController {
     const asked = { ...range, ...zone };
     const [instances, bill] = await Promise.all([
       askReport(this.rpc, instanceReports.ofTeam, asked, context),
-      askReport(this.rpc, billingReports.team, { ...asked, ...asOneTotal }, context),
+      askReport(this.rpc, billingReports.team, { ...asked, ...asOneTotal }, context, withoutInterval),
     ]);
     return {
       billing_by_workspace: workspacesOf(instances),

@@ -12,6 +12,7 @@ import { OldPage, pageOfAll } from '../http/old-pages.js';
 import { exactNumber, nanoOf, quantityNanoOf } from './exact.js';
 import { UsageGraph, UsagePage, type SubscriptionUsage } from './old-usage.js';
 import { endOf, endOfDay, OldTime, startOf } from './old-range.js';
+import { inWords, withoutInterval } from './report-faults.js';
 import { askReport, hoursNanoOf, reportDeadlineMs } from './reports.js';
 
 class UsageQuery extends OldPage {
@@ -25,6 +26,14 @@ class UsageQuery extends OldPage {
 }
 
 const granularities = { '1h': 'hourly', '1d': 'daily', '1w': 'weekly' } as const;
+
+/** What the graph calls the fields and the intervals of a report. */
+const graphWords = new Map([
+  ['start_date', 'start_timestamp'],
+  ['end_date', 'end_timestamp'],
+  ['interval', 'granularity'],
+  ...Object.entries(granularities).map(([granularity, interval]) => [interval, granularity] as const),
+]);
 
 class GraphQuery {
   @OldTime(
@@ -68,7 +77,7 @@ export class OldUsageController {
   ): Promise<UsagePage> {
     const { start_date = monthStart(0), end_date = monthStart(1) } = query;
     const asked = { ...team, start_date, end_date, interval: 'monthly', region_id: 'all' } as const;
-    const report = await askReport(this.rpc, billingReports.pools, asked, context);
+    const report = await askReport(this.rpc, billingReports.pools, asked, context, withoutInterval);
     const all = report.pools.flatMap(({ pool_id, pool_name, subscriptions }) =>
       subscriptions.map((used) => ({ ...used, pool_name: pool_name ?? `Pool ${pool_id}` })),
     );
@@ -100,6 +109,7 @@ export class OldUsageController {
       billingReports.pools,
       { ...team, ...times, region_id: 'all' },
       context,
+      inWords(graphWords),
     );
     const points = intervals.map(({ start, items }) => ({ start, hoursNano: hoursNanoOf(items) }));
     return {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { billingReports } from '@atoll/contracts/billing';
+import { billingReports, instanceReports } from '@atoll/contracts/billing';
 import { gpuaasBatches, subscriptions, type Subscription } from '@atoll/contracts/gpuaas';
+import { invalidField, type AppError } from '@atoll/errors';
 import { teamId } from '../../testing/team-fixture.js';
 import { startCompat, type CompatUnderTest } from '../testing/compat-fixture.js';
 import { aBilledPool, aReport, days } from '../testing/reports-fixture.js';
@@ -111,5 +112,74 @@ describe('what subscriptions used', () => {
       interval: 'hourly',
     });
     expect((await compat.call('GET', `/api/gpuaas/${teamId}/metrics-graph?granularity=2h`, { key })).status).toBe(400);
+  });
+});
+
+/** What the billing service says of the fields of a report. */
+const faults = {
+  unreal: invalidField('start_date', 'realDate', 'must be a real date in the years 2000 to 2199'),
+  reversed: invalidField('end_date', 'later', 'must be later than start_date'),
+  tooLong: invalidField(
+    'end_date',
+    'longestRange',
+    'must be at most 366 days after start_date where interval is hourly',
+  ),
+  tooMany: invalidField(
+    'interval',
+    'mostCells',
+    'must be longer, or the range shorter: this makes 200001 cells (intervals × groups × items), and at most 200000 are shown',
+  ),
+};
+
+describe('a refused range is told by the fields of the call', () => {
+  const excess = 'this makes 200001 cells (intervals × groups × items), and at most 200000 are shown';
+
+  async function refused(url: string, fault: AppError) {
+    const { services } = compat.gateway;
+    for (const operation of [
+      billingReports.pools,
+      billingReports.ratedPools,
+      billingReports.storage,
+      billingReports.team,
+      instanceReports.ofTeam,
+    ])
+      services.answer(operation, () => {
+        throw fault;
+      });
+    const { status, body } = await compat.call('GET', url, { key });
+    expect(status).toBe(400);
+    // The sentence of the error is that of its first fault.
+    expect(body.message).toBe(`${body.errors[0]?.message}.`);
+    return body.errors.map(({ field, message }) => [field, message]);
+  }
+
+  it.each([
+    ['unreal', 'start_timestamp', 'start_timestamp must be a real date in the years 2000 to 2199'],
+    ['reversed', 'end_timestamp', 'end_timestamp must be later than start_timestamp'],
+    [
+      'tooLong',
+      'end_timestamp',
+      'end_timestamp must be at most 366 days after start_timestamp where granularity is 1h',
+    ],
+    ['tooMany', 'granularity', `granularity must be longer, or the range shorter: ${excess}`],
+  ] as const)('of the graph: %s', async (name, field, message) => {
+    const url = `/api/gpuaas/${teamId}/metrics-graph?granularity=1h`;
+    expect(await refused(url, faults[name])).toEqual([[field, message]]);
+  });
+
+  it.each([
+    ['the list', `gpuaas/${teamId}/metrics`],
+    ['the bill by kind', `team-billing/summary/${teamId}/2026-01-01/2026-02-01`],
+    ['a bill that is one total, whatever its interval', `team-billing/${teamId}/2026-01-01/2026-02-01/hourly`],
+  ])('of a call without intervals: %s', async (_, path) => {
+    expect(await refused(`/api/${path}`, faults.unreal)).toEqual([
+      ['start_date', expect.stringMatching(/^start_date must be a real/)],
+    ]);
+    expect(await refused(`/api/${path}`, faults.tooLong)).toEqual([
+      ['end_date', 'end_date must be at most 366 days after start_date'],
+    ]);
+    expect(await refused(`/api/${path}`, faults.tooMany)).toEqual([
+      ['end_date', `end_date must be earlier: ${excess}`],
+    ]);
   });
 });

@@ -3,6 +3,7 @@ import type { BilledGroup, BillingBucket, BillingInterval } from '@atoll/contrac
 import { AppError, isAppError } from '@atoll/errors';
 import type { Rpc } from '@atoll/rpc';
 import { nanoOf, quantityNanoOf } from './exact.js';
+import { withFaults, type ToldAs } from './report-faults.js';
 
 /** A report is read here, not only passed on: what takes longer to read than a few milliseconds is not. */
 const mostBytes = 4 * 1024 * 1024;
@@ -14,16 +15,20 @@ const tooLong =
 /** Reports over thousands of instances take seconds to be made, and several are made for one call. */
 export const reportDeadlineMs = 20_000;
 
-/** Asks for a report of the billing service. Throws `invalid_input` for one that is too long to be read here. */
+/**
+ * Asks for a report of the billing service. Throws `invalid_input` for one that is too long to be read here, and for
+ * faults of the input, each by `toldAs` where the call has other fields than the report.
+ */
 export async function askReport<Input extends object, Output extends object>(
   rpc: Rpc,
   operation: Operation<Input, Output>,
   input: NoInfer<Input>,
   context: CallContext,
+  toldAs: ToldAs = (fault) => fault,
 ): Promise<Output> {
   const json = await rpc.callForJson(operation, input, context).catch((error: unknown) => {
     // Who bills each hour of a year asks for the one that clocks skip too: it costs nothing.
-    if (!isSkipped(error)) throw error;
+    if (!isSkipped(error)) throw withFaults(error, toldAs);
     return rpc.callForJson(operation, { ...input, ...emptyRange }, context);
   });
   const parts = typeof json === 'string' ? [Buffer.from(json)] : json;
