@@ -9,7 +9,7 @@ import {
   type RegisterBaremetalNode,
   type UpdateBaremetalNode,
 } from '@atoll/contracts/gpuaas';
-import { isUniqueViolation, Transactions } from '@atoll/database';
+import { isUniqueViolation, readPage, Statements, Transactions } from '@atoll/database';
 import { AppError, invalidField, requireSomeField } from '@atoll/errors';
 import { boards } from '@atoll/gpu';
 import { BadPrivateKey, checkPrivateKey, isDiallable, type SshCredential } from '@atoll/ssh';
@@ -31,6 +31,7 @@ import { ReinstallHook } from './reinstall-hook.js';
 export class BaremetalNodesService {
   constructor(
     private readonly dataSource: DataSource,
+    private readonly statements: Statements,
     private readonly transactions: Transactions,
     private readonly nodes: BaremetalNodeSteps,
     private readonly secrets: BaremetalSecrets,
@@ -80,16 +81,13 @@ export class BaremetalNodesService {
   ): Promise<BaremetalNodePage> {
     requirePlatformAdmin(caller);
     const { page, limit, offset } = pageWindow(asked, 1);
-    const where = `state <> 'removed' AND ($1::bigint IS NULL OR region_id = $1)`;
-    const rows = await this.dataSource.query<object[]>(
-      `SELECT * FROM baremetal_node WHERE ${where} ORDER BY created_at, node_id LIMIT $2 OFFSET $3`,
-      [regionId ?? null, limit, offset],
-    );
-    const [{ total = 0 } = {}] = await this.dataSource.query<{ total: number }[]>(
-      `SELECT count(*)::int AS total FROM baremetal_node WHERE ${where}`,
-      [regionId ?? null],
-    );
-    const nodes = rows.map((row) => this.nodes.rowOf(row));
+    const { total, rows } = await readPage(this.statements, {
+      from: `baremetal_node WHERE state <> 'removed' AND ($1::bigint IS NULL OR region_id = $1)`,
+      order: 'created_at, node_id',
+      window: 'LIMIT $2 OFFSET $3',
+      values: [regionId ?? null, limit, offset],
+    });
+    const nodes = rows.map((raw) => this.nodes.rowOf(raw));
     return { data: await this.reader.nodes(this.dataSource.manager, nodes), pagination: { page, limit, total } };
   }
 

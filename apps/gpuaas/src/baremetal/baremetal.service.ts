@@ -9,10 +9,10 @@ import {
   type ListBaremetal,
   type RequestBaremetal,
 } from '@atoll/contracts/gpuaas';
-import { newId, takeTurn, Transactions, Writers } from '@atoll/database';
+import { newId, readPage, Statements, takeTurn, Transactions, Writers } from '@atoll/database';
 import { AppError, invalidField } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';
-import { TeamGate } from '@atoll/team-directory';
+import { TeamDirectory, TeamGate } from '@atoll/team-directory';
 import { Injectable, Logger } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { RegionEntity } from '../model/region.entity.js';
@@ -34,9 +34,11 @@ export class BaremetalService {
 
   constructor(
     private readonly dataSource: DataSource,
+    private readonly statements: Statements,
     private readonly transactions: Transactions,
     private readonly writers: Writers,
     private readonly gate: TeamGate,
+    private readonly teams: TeamDirectory,
     private readonly instances: BaremetalInstanceSteps,
     private readonly nodes: BaremetalNodeSteps,
     private readonly reader: BaremetalReader,
@@ -84,17 +86,16 @@ export class BaremetalService {
 
   async list({ team_id, include_ended, ...asked }: ListBaremetal, { caller }: CallContext): Promise<BaremetalPage> {
     requirePermission(caller, team_id, 'readTeam');
+    await this.teams.team(team_id);
     const { page, limit, offset } = pageWindow(asked, 1);
     const where = `team_id = $1${include_ended === 'true' ? '' : ` AND ${liveBaremetal}`}`;
-    const rows = await this.dataSource.query<object[]>(
-      `SELECT * FROM baremetal_instance WHERE ${where} ORDER BY created_at, instance_id LIMIT $2 OFFSET $3`,
-      [team_id, limit, offset],
-    );
-    const [{ total = 0 } = {}] = await this.dataSource.query<{ total: number }[]>(
-      `SELECT count(*)::int AS total FROM baremetal_instance WHERE ${where}`,
-      [team_id],
-    );
-    const instances = rows.map((row) => this.instances.rowOf(row));
+    const { total, rows } = await readPage(this.statements, {
+      from: `baremetal_instance WHERE ${where}`,
+      order: 'created_at, instance_id',
+      window: 'LIMIT $2 OFFSET $3',
+      values: [team_id, limit, offset],
+    });
+    const instances = rows.map((raw) => this.instances.rowOf(raw));
     return { data: await this.views(this.dataSource.manager, instances), pagination: { page, limit, total } };
   }
 
