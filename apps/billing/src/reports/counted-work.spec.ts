@@ -100,7 +100,12 @@ const works: [string, number, (pace: Pace) => Promise<unknown>][] = [
     async (pace) => {
       const grid = await gridOf([0, 1], [], 1, new Pace(new Turns()));
       const scope = { teamNo: 1, fromMs: 0, upToMs: 1, seriesNos: [], lines: [] };
-      return new UsageQuery(answering(all({ line: 0 }))).lines(scope, grid, grid, [0], pace);
+      return new UsageQuery(answering(all({ line: 0 }))).lines(
+        scope,
+        grid,
+        { grid, lines: [{ no: 0, untilMs: 1 }], most: 1 },
+        pace,
+      );
     },
   ],
   ['reading names', 1, (pace) => new Resources(answering(all({ id: 'a', name: 'b' }))).workspaceNames(['a'], pace)],

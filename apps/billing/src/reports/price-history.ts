@@ -32,10 +32,9 @@ export class PriceHistory {
     return this.steps.map(({ fromMs }) => fromMs);
   }
 
-  /** Whether there is time from `ms` on without a price. */
-  isMissingAt(ms: number): boolean {
-    const [first] = this.steps;
-    return !first || first.fromMs > ms;
+  /** Where the first price begins; Infinity where there is none. */
+  get beginsMs(): number {
+    return this.steps[0]?.fromMs ?? Infinity;
   }
 
   /** The price in each interval of a grid that is cut at this history's changes; undefined where there is none yet. */

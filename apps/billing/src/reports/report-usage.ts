@@ -1,5 +1,5 @@
 import type { UsageKind } from '@atoll/contracts/billing';
-import { invalidField } from '@atoll/errors';
+import { invalidField, type AppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
 import { monthStarts } from '../calendar/utc-months.js';
 import type { Pace } from '@atoll/waiting';
@@ -7,6 +7,7 @@ import type { Catalogue } from './catalogue.js';
 import { gridOf, type Grid } from './grid.js';
 import { readChanges } from './quantity-changes.js';
 import { rate, type RatedUsage } from './rated-usage.js';
+import { needsPrice } from './unpriced.js';
 import { UsageQuery, type LineChanges, type ResourceChanges, type UsageScope } from './usage-query.js';
 
 /** What a report adds up. */
@@ -35,7 +36,10 @@ export type ResourceLine = ReportLine & { resourceId: string };
 export interface ReportUsage {
   /** Those that were held in the range, by kind, then SKU. */
   lines: ReportLine[];
-  /** In the range as a whole: of each line where the groups are pools, and else of those that had no price at first. */
+  /**
+   * In the range as a whole, of each line where the groups are pools. Else up to the first price of its SKU, of those
+   * that had none at first: for what had no price, and nothing besides.
+   */
   resources: ResourceLine[];
 }
 
@@ -58,10 +62,12 @@ export async function groupsOf<GroupLine extends ReportLine>(
 
 /** Buckets × lines: a report of more takes too long to add up and to show. */
 const mostCells = 200_000;
+/** Resources by themselves: of more without a price a bill names the first, and of more by pool there is no bill. */
+const mostResources = 200_000;
 
 /**
  * Reads the usage of a report, and rates it. Throws `invalid_input` that names `interval` where there would be too many
- * cells.
+ * cells, and `end_date` where there would be too many subscriptions to pools.
  */
 @Injectable()
 export class UsageReader {
@@ -72,12 +78,22 @@ export class UsageReader {
     const { lines, cuts, grid, scope } = await preparationOf(question, pace);
     if (!scope) return { lines: [], resources: [] };
     const { fromMs, upToMs } = scope;
-    const isWanted = ({ sku }: Line) => groupBy === 'poolId' || catalogue.prices.get(sku)?.isMissingAt(fromMs);
-    const resourceLines = lines.flatMap((line, no) => (isWanted(line) ? [no] : []));
+    const isByPool = groupBy === 'poolId';
+    const untilMs = ({ kind, sku }: Line) => {
+      if (isByPool) return upToMs;
+      return needsPrice(kind) ? Math.min(catalogue.prices.get(sku)?.beginsMs ?? upToMs, upToMs) : fromMs;
+    };
+    const resourceLines = lines.map((line, no) => ({ no, untilMs: untilMs(line) }));
     const resourceGrid = await gridOf([fromMs, upToMs], [...cuts, ...monthStarts(fromMs, upToMs)], upToMs, pace);
-    const changes = await this.query.lines(scope, grid, resourceGrid, resourceLines, pace);
+    const ofResources = {
+      grid: resourceGrid,
+      lines: resourceLines.filter((line) => line.untilMs > fromMs),
+      most: isByPool ? mostResources + 1 : mostResources,
+    };
+    const changes = await this.query.lines(scope, grid, ofResources, pace);
     await pace.turn();
     requireFewCells(changes.lines.length, bounds);
+    if (changes.resources.length > mostResources) throw tooManySubscriptions();
     const ratedLines = new Rater(lines, grid, catalogue);
     const ratedResources = new Rater(lines, resourceGrid, catalogue);
     return {
@@ -169,4 +185,9 @@ function requireFewCells(lineCount: number, bounds: readonly number[]): void {
   if (cells <= mostCells) return;
   const excess = `this makes ${cells} cells (intervals × groups × items), and at most ${mostCells} are shown`;
   throw invalidField('interval', 'mostCells', `must be longer, or the range shorter: ${excess}`);
+}
+
+function tooManySubscriptions(): AppError {
+  const excess = `more than ${mostResources} subscriptions to pools are in the range, and at most so many are shown`;
+  return invalidField('end_date', 'mostResources', `must be earlier: ${excess}`);
 }

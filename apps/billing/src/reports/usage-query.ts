@@ -15,6 +15,16 @@ export interface UsageScope {
   lines: readonly number[];
 }
 
+/** Of which lines each resource is asked for by itself. */
+export interface ResourceScope {
+  /** As the report as a whole. */
+  grid: Grid;
+  /** The numbers of the lines, and of each line the time from which its changes do not matter. */
+  lines: readonly { no: number; untilMs: number }[];
+  /** How many are read, the first by line and then by when they were first told of. */
+  most: number;
+}
+
 /** How the quantity of a line changes over a grid. */
 export interface LineChanges {
   line: number;
@@ -35,17 +45,18 @@ export interface ResourceChanges extends LineChanges {
 export class UsageQuery {
   constructor(private readonly statements: Statements) {}
 
-  /** Of each line over `grid`, and besides of each resource in `resourceLines` over `resourceGrid`. */
+  /** Of each line over `grid`, and besides of resources over a grid of theirs. */
   async lines(
     scope: UsageScope,
     grid: Grid,
-    resourceGrid: Grid,
-    resourceLines: readonly number[],
+    ofResources: ResourceScope,
     pace: Pace,
   ): Promise<{ lines: LineChanges[]; resources: ResourceChanges[] }> {
     const values = valuesOf(scope, grid);
-    if (resourceLines.length === 0) return { lines: await this.statements.query(lineStatement, values), resources: [] };
-    values.push(numberList(resourceGrid.bounds), numberList(resourceLines));
+    const asked = ofResources.lines;
+    if (asked.length === 0) return { lines: await this.statements.query(lineStatement, values), resources: [] };
+    const [nos, untils] = [asked.map(({ no }) => no), asked.map(({ untilMs }) => untilMs)];
+    values.push(numberList(ofResources.grid.bounds), numberList(nos), numberList(untils), ofResources.most);
     const rows = await this.statements.query<LineChanges | ResourceChanges>(bothStatement, values);
     const [lines, resources]: [LineChanges[], ResourceChanges[]] = [[], []];
     for (const row of rows) {
@@ -103,7 +114,9 @@ const sumsOfResources = (bounds: string, where = '') =>
   sums('timeline_no', '(SELECT resource_id FROM timeline WHERE no = timeline_no)', bounds, where);
 const lineStatement = changes + sums('NULL::integer', 'NULL::text', '$7');
 const resourceStatement = changes + sumsOfResources('$7');
-const bothStatement = `${lineStatement} UNION ALL ${sumsOfResources('$8', 'WHERE line = ANY ($9::integer[])')}`;
+const isAsked =
+  'JOIN unnest($9::integer[], $10::bigint[]) AS asked (line, until_ms) USING (line) WHERE at_ms < until_ms';
+const bothStatement = `${lineStatement} UNION ALL (${sumsOfResources('$8', isAsked)} ORDER BY line, timeline_no LIMIT $11)`;
 
 function isOfResource(row: LineChanges | ResourceChanges): row is ResourceChanges {
   return 'resourceId' in row && row.resourceId !== null;
