@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { instanceReports, type InstancesReport } from '@atoll/contracts/billing';
+import { instanceReports, podUsageTold, type InstancesReport } from '@atoll/contracts/billing';
 import { BillingFixture, errorOf, memberOf } from '../billing-fixture.js';
 import { BilledTeam } from './report-fixture.js';
 
@@ -58,6 +58,45 @@ describe('what instances used', () => {
     ]);
     expect(report.total_cost).toBe('48');
     expect(report.unpriced.map(({ resource_id }) => resource_id)).toEqual(['baremetal:m']);
+  });
+
+  it('is shown by the name that it was given while it runs, and costs the same to the last digit', async () => {
+    const team = await BilledTeam.of(billing);
+    await team.price('vm', '0.333333333', '2025-01-01');
+    const tell = (facts: [id: string, sequence: number, time: string, quantity: string, name: string][]) =>
+      billing.tell(podUsageTold, {
+        facts: facts.map(([id, sequence, time, quantity, resource_name]) => ({
+          id: `${team.id}:${id}`,
+          sequence,
+          time,
+          quantity,
+          resource_name,
+          resource_id: 'vm:renamed',
+          kind: 'vm' as const,
+          sku: team.sku('vm'),
+          team_id: team.id,
+          workspace_id: team.workspace(),
+        })),
+      });
+    const shown = async () => {
+      const { as_of: _asOf, instances, ...report } = await read(team);
+      return {
+        names: instances.map(({ name }) => name),
+        costs: [report, instances.map((one) => ({ ...one, name: '' }))],
+      };
+    };
+    const startedAt = '2025-10-31T10:11:12.345Z';
+    await tell([['5', 5, startedAt, '1', 'old']]);
+    const before = await shown();
+    // As pods tells of a VM that was renamed twice: at the instant from which it is billed, behind that fact.
+    await tell([['5.0000000010', 5, startedAt, '1', 'new']]);
+    await tell([['5.0000000009', 5, startedAt, '1', 'middle']]);
+    expect(await shown()).toEqual({ names: ['new'], costs: before.costs });
+    // What has ended in between, and was seen later, still ends then.
+    await tell([['6', 6, '2025-10-31T12:00:00.000Z', '0', 'new']]);
+    const { names, costs } = await shown();
+    expect(names).toEqual(['new']);
+    expect(costs[0]).toMatchObject({ total_cost: '0.604412499' });
   });
 
   it('is in no report that begins when it ends, or ends when it begins', async () => {

@@ -3,7 +3,7 @@ import { podUsageTold } from '@atoll/contracts/billing';
 import { vmChanged } from '@atoll/contracts/pods';
 import { Outbox } from '@atoll/events';
 import { DurableMachine, StepFailed, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
-import { UsageTeller } from '@atoll/team-directory';
+import { UsageTeller, type HeldUsage } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { DatabaseClock } from '../clock/database-clock.js';
@@ -28,6 +28,8 @@ const lookAgainMs = 500;
 /** Of what runs, by itself; sweeps look sooner. */
 const reviewMs = 600_000;
 const graceMs = 30_000;
+/** Of an integer: ids of facts that are equally late are in order as texts. */
+const digitsOfTold = 10;
 const self = { actor: 'system:pods' };
 
 /** VMs: started, started again where their guest stops by itself, and ended. */
@@ -62,20 +64,35 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
     }
   }
 
-  /** For what other services show of it. */
-  async tell(manager: EntityManager, { instanceId, teamId, name, state, createdAt }: VmEntity): Promise<void> {
+  /**
+   * For what other services show of it, the bill too: the name that it has now. What it is billed for stays as it is:
+   * the fact is of the instant from which that holds, and comes behind the one that says so.
+   */
+  async tellName(manager: EntityManager, vm: VmEntity): Promise<void> {
+    const told = await this.tell(manager, vm);
+    const mark = `${vm.revision}.${String(told).padStart(digitsOfTold, '0')}`;
+    await this.usage.tell(manager, podUsageTold, [{ ...heldOf(vm, Number(vm.isBilled)), mark }]);
+  }
+
+  /** For what other services show of it. Returns how often they were told. */
+  private async tell(
+    manager: EntityManager,
+    { instanceId, teamId, name, state, createdAt }: VmEntity,
+  ): Promise<number> {
     const [[row]] = await manager.query<[{ told: number }[], number]>(
       'UPDATE vm SET told = told + 1 WHERE instance_id = $1 RETURNING told',
       [instanceId],
     );
+    const revision = row?.told ?? 0;
     const shown = {
       instance_id: instanceId,
-      revision: row?.told ?? 0,
+      revision,
       team_id: teamId,
       name,
       is_running: state === 'running',
     };
     await this.outbox.add(manager, vmChanged, { ...shown, created_at: createdAt.toISOString() });
+    return revision;
   }
 
   protected override async entered(
@@ -95,16 +112,7 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
     const isRunning = vm.state === 'running';
     if (isRunning || from === 'running') await this.tell(manager, vm);
     if (vm.isBilled === isRunning) return;
-    const held = {
-      row: vm,
-      kind: 'vm' as const,
-      id: vm.instanceId,
-      name: vm.name,
-      sku: `vm.${vm.flavour}`,
-      quantity: Number(isRunning),
-      regionId: vm.regionId,
-      at: countsSince(from, vm),
-    };
+    const held = { ...heldOf(vm, Number(isRunning)), at: countsSince(from, vm) };
     await this.usage.tell(manager, podUsageTold, [held]);
     await manager.query('UPDATE vm SET is_billed = $2 WHERE instance_id = $1', [vm.instanceId, isRunning]);
   }
@@ -220,6 +228,12 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
       },
     };
   }
+}
+
+/** From the state that it is in on. */
+function heldOf(vm: VmEntity, quantity: number): HeldUsage {
+  const { instanceId, name, flavour, regionId } = vm;
+  return { row: vm, kind: 'vm', id: instanceId, name, sku: `vm.${flavour}`, quantity, regionId };
 }
 
 function refOf({ instanceId, run }: Pick<VmEntity, 'instanceId' | 'run'>, ofRun = run): RunOf {

@@ -87,7 +87,7 @@ export class VmsService {
       };
       await named(name ?? '', () => manager.update(VmEntity, { instanceId: instance_id }, changed));
       Object.assign(vm, changed);
-      if (name !== undefined) await this.steps.tell(manager, vm);
+      if (name !== undefined) await this.steps.tellName(manager, vm);
       if (auto_restart === false) await this.steps.touch(manager, [instance_id], ['restarting']);
       return vmView(vm);
     });

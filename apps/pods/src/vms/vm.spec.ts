@@ -220,6 +220,26 @@ describe('a VM', () => {
     expect(new Set(told.map(({ revision }) => revision)).size).toBe(told.length);
   });
 
+  it('has its new name in the bill at once, and is billed as before', async () => {
+    const vm = await running({ name: `old-${newId().slice(-8)}` });
+    const names = Array.from({ length: 11 }, (_, at) => `new-${at}-${newId().slice(-8)}`);
+    for (const name of names) await update(vm, { name });
+    const [started, ...renamed] = await factsOf(vm);
+    // Each is a copy of what it was told to be billed for, but for the name; and comes behind it, as texts are ordered.
+    expect(renamed).toEqual(names.map((resource_name) => ({ ...started, resource_name, id: expect.any(String) })));
+    const ids = [started, ...renamed].map((fact) => fact?.id ?? '');
+    expect(ids).toEqual(
+      [...new Set(ids)].toSorted((one, other) => Buffer.compare(Buffer.from(one), Buffer.from(other))),
+    );
+    await stop(vm);
+    await fixture.untilVm(vm, ({ status }) => status === 'stopped');
+    await update(vm, { name: `last-${newId().slice(-8)}` });
+    const [ended, last] = (await factsOf(vm)).slice(1 + names.length);
+    expect([ended?.quantity, last?.quantity, last?.resource_name]).toEqual(['0', '0', expect.stringMatching(/^last-/)]);
+    expect([ended!.time <= last!.time, ended!.sequence! < last!.sequence!]).toEqual([true, true]);
+    expect(ended?.sequence).toBeGreaterThan(started?.sequence ?? Infinity);
+  });
+
   it('ends with its team, where the deletion is forced', async () => {
     const own = await fixture.team();
     const vm = await running({}, own);
