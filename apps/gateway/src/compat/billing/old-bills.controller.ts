@@ -6,7 +6,7 @@ import { Rpc } from '@atoll/rpc';
 import { Context } from '../../requests/call-context.js';
 import { ConfigureRoute } from '../../http/route-config.js';
 import { OldAnswers } from '../http/old-answers.js';
-import { exactNumber, nanoOf, quantityNanoOf, zero } from './exact.js';
+import { exactNumber, nanoOf, quantityNanoOf, zero } from '../http/exact.js';
 import {
   OldBill,
   OldCost,

@@ -5,7 +5,7 @@ import { invalidField } from '@atoll/errors';
 import { teamId } from '../../testing/team-fixture.js';
 import { startCompat, type CompatUnderTest } from '../testing/compat-fixture.js';
 import { aBilledPool, aReport, bucket, days, item } from '../testing/reports-fixture.js';
-import { exactNumber, nanoOf } from './exact.js';
+import { exactNumber, nanoOf } from '../http/exact.js';
 import { endOf, endOfDay, startOf } from './old-range.js';
 import { symbolOf, uniqueNames, usedByInterval } from './reports.js';
 

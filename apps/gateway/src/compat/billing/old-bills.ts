@@ -1,6 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { ShownList, ShownMap, ShownNumber, ShownObject, ShownText } from '../http/old-answers.js';
-import type { ExactNumber } from './exact.js';
+import type { ExactNumber } from '../http/exact.js';
 
 const hours = 'Units × hours: instance hours, vGPU hours, GB hours.';
 const cost = 'Cost: the exact decimal.';

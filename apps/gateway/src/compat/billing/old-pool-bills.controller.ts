@@ -6,7 +6,7 @@ import { Rpc } from '@atoll/rpc';
 import { Context } from '../../requests/call-context.js';
 import { ConfigureRoute } from '../../http/route-config.js';
 import { OldAnswers } from '../http/old-answers.js';
-import { exactNumber, nanoOf, zero } from './exact.js';
+import { exactNumber, nanoOf, zero } from '../http/exact.js';
 import { OldPoolsBill, OldStorageBill, PoolBill, PoolInterval, StorageInterval } from './old-bills.js';
 import { OldZoneAndRegion, TeamRange } from './old-range.js';
 import { askReport, reportDeadlineMs, usedByInterval, type Used } from './reports.js';

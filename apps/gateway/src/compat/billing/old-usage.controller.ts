@@ -9,7 +9,7 @@ import { ConfigureRoute } from '../../http/route-config.js';
 import { oldStatusOf } from '../pools/old-status.js';
 import { OldAnswers } from '../http/old-answers.js';
 import { OldPage, pageOfAll } from '../http/old-pages.js';
-import { exactNumber, nanoOf, quantityNanoOf } from './exact.js';
+import { exactNumber, nanoOf, quantityNanoOf } from '../http/exact.js';
 import { UsageGraph, UsagePage, type SubscriptionUsage } from './old-usage.js';
 import { endOf, endOfDay, OldTime, startOf } from './old-range.js';
 import { inWords, withoutInterval } from './report-faults.js';

@@ -1,5 +1,5 @@
 import { ShownInteger, ShownList, ShownNumber, ShownText } from '../http/old-answers.js';
-import type { ExactNumber } from './exact.js';
+import type { ExactNumber } from '../http/exact.js';
 
 export class SubscriptionUsage {
   @ShownInteger('Id of the subscription.')

@@ -2,7 +2,7 @@ import type { CallContext, Operation } from '@atoll/contracts';
 import type { BilledGroup, BillingBucket, BillingInterval } from '@atoll/contracts/billing';
 import { AppError, isAppError } from '@atoll/errors';
 import type { Rpc } from '@atoll/rpc';
-import { nanoOf, quantityNanoOf } from './exact.js';
+import { nanoOf, quantityNanoOf } from '../http/exact.js';
 import { withFaults, type ToldAs } from './report-faults.js';
 
 /** A report is read here, not only passed on: what takes longer to read than a few milliseconds is not. */

@@ -6,7 +6,7 @@ import { pools, regions, type AvailablePool, type OfferedProfile } from '@atoll/
 import { AppError } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';
 import { Context } from '../../requests/call-context.js';
-import { exactNumber, nanoOf, zero } from '../billing/exact.js';
+import { exactNumber, nanoOf, zero } from '../http/exact.js';
 import { countryCodeOf } from '../http/country-codes.js';
 import { OldAnswers } from '../http/old-answers.js';
 import { allOf } from '../http/old-pages.js';

@@ -1,6 +1,6 @@
 import { IntersectionType } from '@nestjs/swagger';
 import { DecimalText, NumberedId, TeamPath, WholeNumber } from '@atoll/contracts';
-import type { ExactNumber } from '../billing/exact.js';
+import type { ExactNumber } from '../http/exact.js';
 import { ShownInteger, ShownNumber, ShownObject, ShownText } from '../http/old-answers.js';
 
 export class OldRegion {

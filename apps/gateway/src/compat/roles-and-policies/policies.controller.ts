@@ -6,7 +6,7 @@ import { Rpc } from '@atoll/rpc';
 import { Context } from '../../requests/call-context.js';
 import { OldAnswers } from '../http/old-answers.js';
 import { allOf } from '../http/old-pages.js';
-import { namesOfTeams } from '../teams/team-names.js';
+import { namesOfTeams } from './team-names.js';
 import {
   AssignedTeam,
   DefaultPolicy,

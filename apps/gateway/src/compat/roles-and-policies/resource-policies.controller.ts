@@ -8,7 +8,7 @@ import { Context } from '../../requests/call-context.js';
 import { countryCodeOf } from '../http/country-codes.js';
 import { OldAnswers } from '../http/old-answers.js';
 import { allOf } from '../http/old-pages.js';
-import { namesOfTeams } from '../teams/team-names.js';
+import { namesOfTeams } from './team-names.js';
 import { AssignedPolicy, emptyPolicy, NamedOne, PolicyPath, ResourcePolicy, type RegionAccess } from './policies.js';
 
 /** The policy has no history; clients want an instant. */
