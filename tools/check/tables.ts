@@ -1,10 +1,10 @@
 import type ts from 'typescript';
 import { moneyFaults } from './exact-money.js';
-import { checkTables } from './migrated.js';
-import { drift } from './migration-drift.js';
+import { checkTables } from './tables/migrated.js';
+import { drift } from './tables/migration-drift.js';
 import { pathOf, readProgram } from './program.js';
 import { statementCheck } from './statements/statements.js';
-import { upgrade } from './upgrade.js';
+import { upgrade } from './tables/upgrade.js';
 
 /** Where sources reckon with money, or hand it on. */
 const mayHoldMoney = /^(apps|libs\/contracts)\/(?!.*\.tsx$)/;

@@ -38,7 +38,7 @@ const ofService = [
   'tsc --noEmit -p dist/worked-example.json',
   'knip',
   'oxfmt --check $(git ls-files --others --modified --exclude-standard)',
-  'node dist/tools/check/migration-drift.js announcements',
+  'node dist/tools/check/tables/migration-drift.js announcements',
   'node dist/tools/check/services.js',
   'npm run --silent jest -- --maxWorkers=1 apps/announcements',
 ];

@@ -1,5 +1,5 @@
 import type ts from 'typescript';
-import type { TableCheck } from '../migrated.js';
+import type { TableCheck } from '../tables/migrated.js';
 import { clockFaults, indexedColumnsSql, type IndexedColumns } from './clock-faults.js';
 import { Preparer } from './describe-statement.js';
 import { findStatements, type Statement } from './find-statements.js';

@@ -3,7 +3,7 @@ import type { ServiceDefinition } from '@atoll/service';
 import { startPostgres } from '@atoll/testing';
 import { NestFactory } from '@nestjs/core';
 import { DataSource } from 'typeorm';
-import { serviceDefinitions } from '../service-definitions.js';
+import { serviceDefinitions } from '../../service-definitions.js';
 
 /** A service's tables as its migrations make them, in the schema of its name. */
 export interface Migrated {
