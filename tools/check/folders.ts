@@ -1,22 +1,22 @@
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 
-/** Which folder imports which, by one file each: `sharing` → `model` → `gpu-steps.ts`. */
+/** Which folder imports which, by one file each: `sharing` → `model` → `sharing/gpu-steps.ts`. */
 export type FolderImports = ReadonlyMap<string, ReadonlyMap<string, string>>;
 
 const isProof = /(?:\.spec|-fixture)\.tsx?$|(?:^|\/)(?:laws|testing|contract)\//;
 const relativeImport = /\bfrom '(\.[^']+)'|\bimport\('(\.[^']+)'\)/g;
 
 /**
- * The imports among the folders of a project, of what ships. What stands beside the folders puts them together, so it
- * is left out.
+ * The imports among the folders of a project, of what ships. They are compared where their paths part: `compat/pools`
+ * with `compat/teams`, each with what is in it, and the files of `compat` itself with either. What stands beside the
+ * outermost folders puts them together, so it is left out.
  */
 export function folderImports(files: readonly { readonly path: string; readonly text: string }[]): FolderImports {
   const imports = new Map<string, Map<string, string>>();
   for (const { path, text } of files.filter((file) => !isProof.test(file.path))) {
-    const from = folderOf(path);
     for (const [, first, second] of text.matchAll(relativeImport)) {
-      const to = folderOf(normalize(join(dirname(path), first ?? second ?? '')));
+      const [from, to] = foldersApart(path, normalize(join(dirname(path), first ?? second ?? '')));
       if (from === undefined || to === undefined || from === to) continue;
       const of = imports.get(from) ?? new Map<string, string>();
       imports.set(from, of.set(to, of.get(to) ?? path));
@@ -25,9 +25,17 @@ export function folderImports(files: readonly { readonly path: string; readonly 
   return imports;
 }
 
-function folderOf(path: string): string | undefined {
-  const [folder, ...rest] = path.split('/');
-  return rest.length > 0 ? folder : undefined;
+/**
+ * The folders of two files up to where they part. Undefined for a file beside the outermost folders, or outside of
+ * them.
+ */
+function foldersApart(one: string, other: string): (string | undefined)[] {
+  const [folders, others] = [one.split('/').slice(0, -1), other.split('/').slice(0, -1)];
+  const parting = folders.findIndex((folder, at) => folder !== others[at]);
+  const depth = 1 + (parting === -1 ? folders.length : parting);
+  return [folders, others].map((path) =>
+    path.length === 0 || path[0] === '..' ? undefined : path.slice(0, depth).join('/'),
+  );
 }
 
 /** A shortest circle, as a line that names a file for each of its imports; undefined where all imports go downwards. */
@@ -58,7 +66,7 @@ function pathBack(imports: FolderImports, start: string): Step[] | undefined {
 }
 
 if (import.meta.main) {
-  for (const project of globSync('{apps,libs}/*/src').toSorted()) {
+  for (const project of [...globSync('{apps,libs}/*/src').toSorted(), 'tools']) {
     const files = globSync('**/*.{ts,tsx}', { cwd: project }).map((path) => ({
       path,
       text: readFileSync(join(project, path), 'utf8'),
