@@ -100,3 +100,20 @@ export function teamsThatAllow(caller: Caller, permission: Permission): string[]
     .filter(({ role, lacksSecondFactor }) => allowed.includes(role) && !lacksSecondFactor)
     .map(({ teamId }) => teamId);
 }
+
+/**
+ * Why a team gets nothing new, in every service; undefined if it may have more. `beingDeleted` is what goes, the team
+ * or the workspace in question. Its deletion is said before a suspension, as it is final; a suspension does not bind
+ * the operator.
+ */
+export function growthRefusal(
+  team: { readonly beingDeleted: 'team' | 'workspace' | undefined; readonly isSuspended: boolean },
+  isByOperator: boolean,
+): AppError | undefined {
+  if (team.beingDeleted) return new AppError('conflict', `The ${team.beingDeleted} is being deleted.`);
+  if (!team.isSuspended || isByOperator) return undefined;
+  return new AppError(
+    'team_suspended',
+    'The team is suspended: it may read, stop, unsubscribe and delete, nothing else.',
+  );
+}

@@ -1,5 +1,6 @@
 export { emailSpelling } from './email-spelling.js';
 export {
+  growthRefusal,
   isPlatformAdmin,
   notFound,
   type Permission,

@@ -121,7 +121,9 @@ describe('a team may have more', () => {
     expect(await codeOf(grow(member(), second))).toBe('not_found');
     await fixture.tell(teamChanged, { ...team, revision: 3, status: 'deleting' });
     expect(await codeOf(grow())).toBe('conflict');
-    await fixture.tell(teamChanged, { ...team, revision: 4, status: 'deleted' });
+    await fixture.tell(teamChanged, { ...team, revision: 4, status: 'deleting', is_suspended: true });
+    expect(await codeOf(grow())).toBe('conflict');
+    await fixture.tell(teamChanged, { ...team, revision: 5, status: 'deleted' });
     expect(await codeOf(grow())).toBe('not_found');
   });
 });

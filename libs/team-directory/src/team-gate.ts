@@ -1,5 +1,5 @@
-import { isPlatformAdmin, notFound, requirePermission, type Caller } from '@atoll/contracts';
-import { AppError, isAppError } from '@atoll/errors';
+import { growthRefusal, isPlatformAdmin, notFound, requirePermission, type Caller } from '@atoll/contracts';
+import { isAppError, type AppError } from '@atoll/errors';
 import { TeamDirectory } from './team-directory.js';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
@@ -18,8 +18,9 @@ export class TeamGate {
     requirePermission(caller, teamId, 'useResources', what);
     const team = await this.teams.team(teamId);
     if (team.status === 'deleted') throw notFound('team');
-    if (team.status === 'deleting') throw isBeingDeleted();
-    if (team.isSuspended && !isPlatformAdmin(caller)) throw isSuspended();
+    const beingDeleted = team.status === 'deleting' ? 'team' : undefined;
+    const refusal = growthRefusal({ beingDeleted, isSuspended: team.isSuspended }, isPlatformAdmin(caller));
+    if (refusal) throw refusal;
     if (workspaceId === undefined) {
       if (team.defaultWorkspaceId === null) throw notFound('workspace');
       return team.defaultWorkspaceId;
@@ -68,7 +69,7 @@ export class TeamGate {
       [[...teamIds].toSorted()],
     );
     // A statement of its own, so that it sees what was committed before the locks were had.
-    const found = await manager.query<{ id: string; what: string }[]>(
+    const found = await manager.query<{ id: string; what: 'suspended' | 'team' | 'workspace' }[]>(
       `SELECT id, 'suspended' AS what FROM team WHERE id = ANY ($1::uuid[]) AND is_suspended
        UNION ALL SELECT team_id, 'team' FROM team_closing WHERE team_id = ANY ($1::uuid[]) AND until > clock_timestamp()
        UNION ALL SELECT workspace_id, 'workspace' FROM workspace_closing WHERE workspace_id = ANY ($2::uuid[]) AND until > clock_timestamp()`,
@@ -77,20 +78,8 @@ export class TeamGate {
     const suspended = new Set(found.flatMap(({ id, what }) => (what === 'suspended' ? [id] : [])));
     const closed = new Map(found.flatMap(({ id, what }) => (what === 'suspended' ? [] : [[id, what] as const])));
     return all.map(({ caller, teamId, workspaceId }) => {
-      const what = closed.get(teamId) ?? closed.get(workspaceId);
-      if (what !== undefined) return isBeingDeleted(what);
-      return suspended.has(teamId) && !isPlatformAdmin(caller) ? isSuspended() : undefined;
+      const beingDeleted = closed.get(teamId) ?? closed.get(workspaceId);
+      return growthRefusal({ beingDeleted, isSuspended: suspended.has(teamId) }, isPlatformAdmin(caller));
     });
   }
-}
-
-function isSuspended(): AppError {
-  return new AppError(
-    'team_suspended',
-    'The team is suspended: it may read, stop, unsubscribe and delete, nothing else.',
-  );
-}
-
-function isBeingDeleted(what = 'team'): AppError {
-  return new AppError('conflict', `The ${what} is being deleted.`);
 }

@@ -1,4 +1,4 @@
-import { isPlatformAdmin, notFound, type CallContext, type Caller } from '@atoll/contracts';
+import { growthRefusal, isPlatformAdmin, notFound, type CallContext, type Caller } from '@atoll/contracts';
 import {
   membershipChanged,
   teamUpdated,
@@ -6,7 +6,6 @@ import {
   type TeamUpdate,
   type WorkspaceStanding,
 } from '@atoll/contracts/teams';
-import { AppError } from '@atoll/errors';
 import { Outbox } from '@atoll/events';
 import { Injectable } from '@nestjs/common';
 import { IsNull, type EntityManager } from 'typeorm';
@@ -143,13 +142,9 @@ export class TeamChanges {
 }
 
 function requireGrowing(team: TeamEntity, isByOperator: boolean): void {
-  if (team.isSuspended && !isByOperator) {
-    throw new AppError(
-      'team_suspended',
-      'The team is suspended: it may read, stop, unsubscribe and delete, nothing else.',
-    );
-  }
-  if (team.status === 'deleting') throw new AppError('conflict', 'The team is being deleted.');
+  const beingDeleted = team.status === 'deleting' ? 'team' : undefined;
+  const refusal = growthRefusal({ beingDeleted, isSuspended: team.isSuspended }, isByOperator);
+  if (refusal) throw refusal;
 }
 
 async function standingOf(

@@ -347,4 +347,11 @@ describe('changing a team', () => {
     const told = await fixture.told(teamUpdated, team.id, ({ length }) => length === 4);
     expect(told.map(({ team: now }) => now?.is_suspended)).toEqual([false, true, true, false]);
   });
+
+  it('is refused as one that is being deleted if it is suspended too, as every service refuses it', async () => {
+    const { team, keys } = await fixture.createTeam('team_owner');
+    await fixture.query(`UPDATE team SET status = 'deleting', is_suspended = true WHERE id = $1`, [team.id]);
+    const { code, message } = await errorOf(fixture.call(keys[0] ?? '', teams.update, { team_id: team.id, name: 'x' }));
+    expect([code, message]).toEqual(['conflict', 'The team is being deleted.']);
+  });
 });
