@@ -13,7 +13,11 @@ interface Made {
 const made: readonly Made[] = [
   {
     output: 'dist/apps/console/web/index.html',
-    inputs: ['apps/console/**/*.{ts,tsx,css,html,json,svg}', 'libs/{gpu,session-tab}/src/*.ts', 'package-lock.json'],
+    inputs: [
+      'apps/console/**/*.{ts,tsx,css,html,json,svg}',
+      'libs/{gpu,service-names,session-tab}/src/*.ts',
+      'package-lock.json',
+    ],
     make: async () => {
       const { build } = await import('vite');
       await build({ root: 'apps/console', configFile: 'apps/console/vite.config.ts', logLevel: 'warn' });

@@ -46,6 +46,7 @@ const config = defineConfig({
   resolve: {
     alias: {
       '@atoll/gpu': join(import.meta.dirname, '../../libs/gpu/src/index.ts'),
+      '@atoll/service-names': join(import.meta.dirname, '../../libs/service-names/src/index.ts'),
       '@atoll/session-tab': join(import.meta.dirname, '../../libs/session-tab/src/index.ts'),
     },
   },

@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { ServiceDefinition } from '@atoll/service';
-import { declaredAgain, missingFromPlatform, missingPasswords, missingPieces } from './services.js';
+import { declaredAgain, missingNames, missingPasswords, missingPieces } from './services.js';
 
 const processes = [{ name: 'harbour', variables: ['HOST', 'ATOLL_TIDES'] }];
 const stanza = { command: ['node', 'dist/apps/harbour/src/main.js'], environment: { ATOLL_TIDES: null } };
@@ -42,8 +41,8 @@ describe('the check of services', () => {
       'docker-compose.yml: nats is not passed ATOLL_NATS_PASSWORD_DRY_DOCK',
       'docker-compose.yml: the commands at the top make no ATOLL_NATS_PASSWORD_DRY_DOCK',
     ]);
-    expect(missingFromPlatform([{ name: 'harbour' } as ServiceDefinition], [])).toEqual([
-      'apps/platform/src/services.ts: harbour is missing',
+    expect(missingNames(['harbour', 'quay'], ['quay'])).toEqual([
+      'libs/service-names/src/platform-services.ts: harbour is missing',
     ]);
   });
 });

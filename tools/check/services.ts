@@ -1,7 +1,6 @@
 import { globSync, readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { ServiceEnv, variablesOf, type ServiceDefinition } from '@atoll/service';
+import { platformServices } from '@atoll/service-names';
 import { parse } from 'yaml';
 import { natsConfiguration } from '../nats-users.js';
 import { gatewaySettings, serviceDefinitions } from '../service-definitions.js';
@@ -81,18 +80,11 @@ export function declaredAgain(sources: ReadonlyMap<string, string>): string[] {
     .map(([variable, paths]) => `${variable} is declared more than once: ${paths.join(', ')}`);
 }
 
-/** A service that one process does not run. */
-export function missingFromPlatform(
-  services: readonly ServiceDefinition[],
-  platform: readonly ServiceDefinition[],
-): string[] {
+/** A service that is not in the list of names: `npm start` does not run it, and its dead letters are not listed. */
+export function missingNames(services: readonly string[], listed: readonly string[]): string[] {
   return services
-    .filter(({ name }) => !platform.some((other) => other.name === name))
-    .map(({ name }) => `apps/platform/src/services.ts: ${name} is missing`);
-}
-
-async function built<Module>(path: string): Promise<Module> {
-  return (await import(pathToFileURL(resolve('dist', path)).href)) as Module;
+    .filter((name) => !listed.includes(name))
+    .map((name) => `libs/service-names/src/platform-services.ts: ${name} is missing`);
 }
 
 function settingsFiles(): string[] {
@@ -103,7 +95,6 @@ function settingsFiles(): string[] {
 
 async function problems(): Promise<string[]> {
   const services = await serviceDefinitions();
-  const { services: platform } = await built<{ services: ServiceDefinition[] }>('apps/platform/src/services.js');
   const compose = readFileSync('docker-compose.yml', 'utf8');
   const { services: containers } = parse(compose, { merge: true }) as {
     services: Record<string, Container>;
@@ -121,7 +112,10 @@ async function problems(): Promise<string[]> {
       ? ['deploy/nats.conf: not what the contracts say; run npm run --silent nats-users > deploy/nats.conf']
       : []),
     ...declaredAgain(new Map(settingsFiles().map((path) => [path, readFileSync(path, 'utf8')]))),
-    ...missingFromPlatform(services, platform),
+    ...missingNames(
+      services.map(({ name }) => name),
+      platformServices,
+    ),
     ...missingPasswords(
       processes.map(({ name }) => name),
       containers.nats,

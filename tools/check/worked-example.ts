@@ -28,7 +28,7 @@ const root = new URL('../..', import.meta.url).pathname;
 const exec = promisify(execFile);
 const maxBuffer = 64 * 2 ** 20;
 
-/** The checks that find in seconds what a new service lacks. */
+/** The checks and specs that find in seconds what a new service lacks. */
 const ofSkeleton = [
   'node tools/check/projects.ts',
   'node tools/check/file-names.ts',
@@ -40,7 +40,7 @@ const ofService = [
   'oxfmt --check $(git ls-files --others --modified --exclude-standard)',
   'node dist/tools/check/tables/migration-drift.js announcements',
   'node dist/tools/check/services.js',
-  'npm run --silent jest -- --maxWorkers=1 apps/announcements',
+  'npm run --silent jest -- --maxWorkers=1 apps/announcements apps/platform/src/services.spec.ts',
 ];
 
 /** A commit of the working tree, uncommitted files included, with the packages that are installed. */
@@ -170,13 +170,12 @@ async function followAll(steps: readonly Step[], copy: string): Promise<void> {
   } finally {
     await follower.stop();
   }
-  const sources = steps.flatMap((step) =>
-    step.kind === 'create' && step.path.endsWith('.ts') ? [join('..', step.path)] : [],
-  );
-  // What the gateway adds to a request is declared where it is made.
+  const sources = steps.flatMap((step) => ('path' in step && step.path.endsWith('.ts') ? [join('..', step.path)] : []));
+  // What the gateway adds to Fastify's requests and replies is declared where it is made.
+  const declarations = ['requests/request-state.ts', 'console/console-files.ts'];
   const types = {
     extends: '../tsconfig.base.json',
-    files: [...sources, '../apps/gateway/src/requests/request-state.ts'],
+    files: [...sources, ...declarations.map((path) => `../apps/gateway/src/${path}`)],
   };
   writeFileSync(join(copy, 'dist/worked-example.json'), JSON.stringify(types));
   for (const command of ofService) await runScript(command, copy);

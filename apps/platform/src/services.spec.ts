@@ -1,5 +1,6 @@
 import { expect, it } from '@jest/globals';
-import { machineServices, platformServices } from '@atoll/contracts/operator';
+import { machineServices } from '@atoll/contracts/operator';
+import { platformServices } from '@atoll/service-names';
 import { MachineHistory } from '@atoll/state-machine';
 import { services } from './services.js';
 

@@ -1,7 +1,8 @@
 import type * as Jest from '@jest/globals';
 import { eventLog, teamRoles, type Operation, type TeamRole, type UserCaller } from '@atoll/contracts';
-import { deadLetters, type PlatformService } from '@atoll/contracts/operator';
+import { deadLetters } from '@atoll/contracts/operator';
 import { newId } from '@atoll/database';
+import type { PlatformService } from '@atoll/service-names';
 import { Bystander } from './bystander.js';
 import { memberOf, operator } from './service-under-test.js';
 

@@ -1,6 +1,7 @@
 import { requirePlatformAdmin, type CallContext } from '@atoll/contracts';
-import { type PlatformService, type ServiceAnswer } from '@atoll/contracts/operator';
+import type { ServiceAnswer } from '@atoll/contracts/operator';
 import { isAppError, type AppError } from '@atoll/errors';
+import type { PlatformService } from '@atoll/service-names';
 
 /** How long a service is waited for: what the others answer is not held back for longer. */
 const patienceMs = 2_000;

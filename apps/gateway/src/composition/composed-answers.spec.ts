@@ -2,14 +2,13 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import {
   deadLetters,
   machines,
-  platformServices,
   type DeadLetterPage,
   type FailedEvent,
   type MachineState,
   type MachineStates,
-  type PlatformService,
 } from '@atoll/contracts/operator';
 import { AppError } from '@atoll/errors';
+import { platformServices, type PlatformService } from '@atoll/service-names';
 import { runs } from '@atoll/testing';
 import fc from 'fast-check';
 import { startGateway, type GatewayUnderTest } from '../testing/gateway-fixture.js';

@@ -1,13 +1,13 @@
 import { type CallContext } from '@atoll/contracts';
 import {
   deadLetters,
-  platformServices,
   type DeadLetterPage,
   type DeadLettersOfService,
   type FailedEvent,
   type ListDeadLetters,
 } from '@atoll/contracts/operator';
 import type { Rpc } from '@atoll/rpc';
+import { platformServices } from '@atoll/service-names';
 import { askEach } from './ask-each.js';
 
 const defaultLimit = 20;

@@ -1,9 +1,10 @@
+import { platformServices, type PlatformService } from '@atoll/service-names';
 import { ApiPropertyOptional, IntersectionType } from '@nestjs/swagger';
 import { contract, operation, type Contract } from '../contract.js';
 import { Instant, ListOf, OneOf, Text, WholeNumber } from '../fields.js';
 import { Uuid } from '../id-fields.js';
 import { Nothing } from '../page.js';
-import { ComposedOfServices, platformServices, type PlatformService } from './services.js';
+import { ComposedOfServices } from './services.js';
 
 /** Longest excerpt of a payload, characters. */
 export const payloadExcerptLimit = 4_000;

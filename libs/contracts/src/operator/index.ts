@@ -21,11 +21,4 @@ export {
   MachineStatesOfService,
   ProcessPage,
 } from './machine.js';
-export {
-  ComposedOfServices,
-  machineServices,
-  type MachineService,
-  platformServices,
-  type PlatformService,
-  ServiceAnswer,
-} from './services.js';
+export { ComposedOfServices, machineServices, type MachineService, ServiceAnswer } from './services.js';

@@ -1,8 +1,5 @@
+import { platformServices, type PlatformService } from '@atoll/service-names';
 import { ListOf, OneOf, Text } from '../fields.js';
-
-/** The services of a platform, each with its own events. */
-export const platformServices = ['teams', 'billing', 'gpuaas', 'pods'] as const;
-export type PlatformService = (typeof platformServices)[number];
 
 /** Those with state machines. */
 export const machineServices = ['gpuaas', 'pods'] as const satisfies readonly PlatformService[];

@@ -1,3 +1,4 @@
+import { platformServices } from '@atoll/service-names';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { answerOf, api, idempotencyKey } from '../../api/client.js';
@@ -18,10 +19,7 @@ const invalidates = ['dead-letters'];
 
 const services: { value: DeadLetter['service'] | 'all'; label: string }[] = [
   { value: 'all', label: 'All services' },
-  { value: 'teams', label: 'teams' },
-  { value: 'billing', label: 'billing' },
-  { value: 'gpuaas', label: 'gpuaas' },
-  { value: 'pods', label: 'pods' },
+  ...platformServices.map((name) => ({ value: name, label: name })),
 ];
 
 export function DeadLettersPage() {

@@ -1,6 +1,5 @@
+import { platformServices } from '@atoll/service-names';
 import type { DeadLetter, Machine } from './operation-queries.js';
-
-const services: readonly string[] = ['teams', 'billing', 'gpuaas', 'pods'] satisfies DeadLetter['service'][];
 
 const matching = (value: unknown, form: RegExp): string | undefined =>
   typeof value === 'string' && form.test(value) ? value : undefined;
@@ -25,6 +24,6 @@ export interface DeadLetterSearch {
 
 export function validateDeadLetters({ service, cursor }: Record<string, unknown>): DeadLetterSearch {
   const place = matching(cursor, /^(?:0|[1-9]\d{0,15})_[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
-  const isService = typeof service === 'string' && services.includes(service);
-  return { ...(isService && { service: service as DeadLetter['service'] }), ...(place && { cursor: place }) };
+  const named = platformServices.find((name) => name === service);
+  return { ...(named && { service: named }), ...(place && { cursor: place }) };
 }
