@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { startEmbeddedPostgres } from '@atoll/database';
 import {
   dataFolder,
+  environmentWith,
   HttpEnv,
   loadLocalSecrets,
   natsAuthorization,
@@ -15,7 +16,6 @@ import {
   readSettings,
   requireFreePort,
   ServiceEnv,
-  type LocalSecrets,
 } from '@atoll/service';
 import { freePort, startNats } from '@atoll/testing';
 import { IsString } from 'class-validator';
@@ -39,13 +39,6 @@ class StartServicesEnv extends HttpEnv {
 }
 
 const dataDir = dataFolder();
-/** The environment, then these secrets. An empty variable counts as absent. */
-const sourceWith = ({ busSecret, keyPepper, sealKeys }: LocalSecrets): NodeJS.ProcessEnv => ({
-  ATOLL_BUS_SECRET: busSecret,
-  ATOLL_KEY_PEPPER: keyPepper,
-  ATOLL_SEAL_KEYS: sealKeys,
-  ...Object.fromEntries(Object.entries(process.env).filter(([, value]) => value !== '')),
-});
 const stopping = new AbortController();
 const children = new Map<string, ChildProcess>();
 
@@ -63,13 +56,13 @@ const read = (from: NodeJS.ProcessEnv) =>
       ...from,
     }),
   );
-const [env] = await read(sourceWith(newLocalSecrets()));
+const [env] = await read(environmentWith(newLocalSecrets()));
 const replicas = readReplicas(env.ATOLL_REPLICAS, services);
 const own = await orRefuse(() =>
   OwnProcesses.takeOver(dataDir, (pid) => console.log(`Ending process ${pid}, left by a start that was killed`)),
 );
 const port = await orRefuse(() => requireFreePort(env.PORT, env.HOST, 'npm run start:services'));
-const source = sourceWith(await orRefuse(() => loadLocalSecrets(dataDir)));
+const source = environmentWith(await orRefuse(() => loadLocalSecrets(dataDir)));
 // Again, since what the data folder holds may be wrong too.
 await read(source);
 const settings: NodeJS.ProcessEnv = {

@@ -1,4 +1,4 @@
-import { DatabaseUrl, HttpEnv, type LocalSecrets } from '@atoll/service';
+import { DatabaseUrl, environmentWith, HttpEnv, type LocalSecrets } from '@atoll/service';
 
 /**
  * The environment of the platform in one process. Everything has a default. The services and the gateway read their own
@@ -10,10 +10,11 @@ export class PlatformEnv extends HttpEnv {
   databaseUrl: string | undefined = undefined;
 }
 
-/** Source of settings: the environment, then `secrets`, which is not called where the environment has them. */
+/**
+ * Source of settings: the environment, then `secrets`, which is not called where the environment has those of a
+ * platform in one process, which needs no secret of a bus.
+ */
 export function settingsSource(secrets: () => LocalSecrets): NodeJS.ProcessEnv {
-  const given = Object.fromEntries(Object.entries(process.env).filter(([, value]) => value !== ''));
-  if (given.ATOLL_KEY_PEPPER && given.ATOLL_SEAL_KEYS) return given;
-  const { keyPepper, sealKeys } = secrets();
-  return { ATOLL_KEY_PEPPER: keyPepper, ATOLL_SEAL_KEYS: sealKeys, ...given };
+  const { ATOLL_KEY_PEPPER, ATOLL_SEAL_KEYS } = process.env;
+  return environmentWith(ATOLL_KEY_PEPPER && ATOLL_SEAL_KEYS ? undefined : secrets());
 }

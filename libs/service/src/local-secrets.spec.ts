@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Sealer } from '@atoll/seal';
-import { loadLocalSecrets } from './local-secrets.js';
+import { environmentWith, loadLocalSecrets } from './local-secrets.js';
 
 describe('the secrets of one machine', () => {
   let folder = '';
@@ -45,5 +45,20 @@ describe('the secrets of one machine', () => {
     const made = loadLocalSecrets(folder);
     expect(loadLocalSecrets(folder)).toEqual(made);
     expect(readdirSync(folder)).toEqual(['secrets.json', 'secrets.json.1']);
+  });
+
+  it('are what the environment lacks, where an empty variable counts as absent', () => {
+    const before = process.env;
+    process.env = { ATOLL_KEY_PEPPER: 'the pepper of the operator', ATOLL_SEAL_KEYS: '', NATS_URL: '' };
+    try {
+      expect(environmentWith({ busSecret: 'b', keyPepper: 'p', sealKeys: 's' })).toEqual({
+        ATOLL_BUS_SECRET: 'b',
+        ATOLL_KEY_PEPPER: 'the pepper of the operator',
+        ATOLL_SEAL_KEYS: 's',
+      });
+      expect(environmentWith()).toEqual({ ATOLL_KEY_PEPPER: 'the pepper of the operator' });
+    } finally {
+      process.env = before;
+    }
   });
 });

@@ -23,6 +23,21 @@ export function newLocalSecrets(): LocalSecrets {
 }
 
 /**
+ * The environment of this process, in which an empty variable counts as absent. Secrets that it lacks are those given,
+ * under the names of their variables.
+ */
+export function environmentWith(secrets?: LocalSecrets): NodeJS.ProcessEnv {
+  return {
+    ...(secrets && {
+      ATOLL_BUS_SECRET: secrets.busSecret,
+      ATOLL_KEY_PEPPER: secrets.keyPepper,
+      ATOLL_SEAL_KEYS: secrets.sealKeys,
+    }),
+    ...Object.fromEntries(Object.entries(process.env).filter(([, value]) => value !== '')),
+  };
+}
+
+/**
  * Reads the secrets of a data folder, or makes them at the first start, readable by their owner alone. A secret that an
  * earlier release did not have yet is added. Never overwrites a file it cannot read.
  */

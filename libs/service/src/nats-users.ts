@@ -8,8 +8,8 @@ export interface NatsUser {
   readonly subscribe: readonly string[];
 }
 
-/** Of the shared rate limits, which gateways keep in a key-value bucket. */
-const limitsBucket = 'atoll_rate_limits';
+/** The key-value bucket of NATS in which gateways share their rate limits. */
+export const limitsBucket = 'atoll_rate_limits';
 
 /**
  * The users of a deployment, one for each service and one for the gateways: what their contracts name, and no more. So

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import { limitsBucket } from '@atoll/service';
 import { Logger } from '@nestjs/common';
 import { JetStreamApiCodes, JetStreamApiError, jetstream } from '@nats-io/jetstream';
 import { Kvm, type KV } from '@nats-io/kv';
@@ -29,7 +30,6 @@ interface Waiting {
   settle: (record: BucketRecord | null) => void;
 }
 
-const bucketName = 'atoll_rate_limits';
 const defaultAnswerWithinMs = 300;
 /**
  * The longest random delay before a bucket is tried again that another replica has changed: four replicas need half the
@@ -148,7 +148,7 @@ export class NatsBuckets implements Buckets {
     if (!connection) return Promise.reject(new Error('NATS is not connected'));
     if (this.#store?.connection !== connection) {
       const manager = new Kvm(jetstream(connection, { timeout: this.#answerWithinMs }));
-      const kv = manager.create(bucketName, {
+      const kv = manager.create(limitsBucket, {
         history: 1,
         ttl: Math.max(60_000, 2 * this.options.longestRefillMs),
         storage: 'memory',
