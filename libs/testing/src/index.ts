@@ -5,7 +5,7 @@ export { describeWhere } from './describe-where.js';
 export { errorOf } from './error-of.js';
 export { runs } from './law-runs.js';
 export { freePort, ownPorts } from './free-port.js';
-export { inTransactionBeside, lockWaits, untilLockWaits } from './lock-waits.js';
+export { inTransactionBeside, lockWaits, untilLockWaits, waitersForTurn } from './lock-waits.js';
 export { keepOutput, loggedOf } from './logged-requests.js';
 export type { Answered } from './logged-requests.js';
 export { lokiLacks, startLoki } from './loki.js';

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { takeTurn } from '@atoll/database';
 import type { DataSource, QueryRunner } from 'typeorm';
 
 /**
@@ -59,4 +60,23 @@ export async function inTransactionBeside<T>(
     if (other.isTransactionActive) await other.rollbackTransaction();
     await other.release();
   }
+}
+
+/**
+ * Takes the turn `at` something beside the service, as another replica does, until `work` waits for it or has ended,
+ * then lets it go. Returns how many waited, once `work` has ended.
+ */
+export async function waitersForTurn(
+  dataSource: DataSource,
+  at: string,
+  work: () => Promise<unknown>,
+): Promise<number> {
+  // In a list, as it is waited for only once the turn is let go.
+  const { working, waiters } = await inTransactionBeside(dataSource, async (other) => {
+    await takeTurn(other.manager, at);
+    const begun = work();
+    return { working: [begun], waiters: await untilLockWaits(dataSource, { text: 'advisory', unless: begun }) };
+  });
+  await Promise.all(working);
+  return waiters.length;
 }

@@ -1,7 +1,7 @@
 import { messageOf } from '@atoll/errors';
 import { createPrivateKey, generateKeyPairSync, randomBytes, type KeyObject } from 'node:crypto';
 import type { SessionKeys } from '@atoll/contracts/teams';
-import { Transactions } from '@atoll/database';
+import { takeTurn, Transactions } from '@atoll/database';
 import { Sealer } from '@atoll/seal';
 import { Injectable, Logger } from '@nestjs/common';
 import { SignJWT } from 'jose';
@@ -117,7 +117,8 @@ export class SigningKeys {
     const sealed = this.sealer.seal(privateKey.export({ format: 'der', type: 'pkcs8' }), signingKeyPurpose(kid));
     const { x = '' } = publicKey.export({ format: 'jwk' });
     const theirs = await this.transactions.run(async (manager) => {
-      await manager.query(`SELECT pg_advisory_xact_lock(hashtextextended('atoll signing keys', 0))`);
+      // A replica of an earlier release takes another lock, and may make a second key meanwhile: both verify.
+      await takeTurn(manager, 'signing keys');
       // Another replica may have made one while this one waited.
       const made = await this.find(manager);
       if (made) return made;

@@ -2,6 +2,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { sessions } from '@atoll/contracts/teams';
 import { Transactions } from '@atoll/database';
+import { waitersForTurn } from '@atoll/testing';
 import { decodeProtectedHeader } from 'jose';
 import { DataSource } from 'typeorm';
 import { TeamsFixture } from '../teams-fixture.js';
@@ -43,6 +44,12 @@ describe('the keys that sign', () => {
     const tokens = await Promise.all(Array.from({ length: 20 }, (_, at) => (at % 2 ? one : other).sign(claims)));
     expect(new Set(tokens.map((token) => decodeProtectedHeader(token).kid)).size).toBe(1);
     expect(await fixture.query('SELECT FROM signing_key')).toHaveLength(1);
+  });
+
+  it('are not made while another replica makes one', async () => {
+    await fixture.query(`UPDATE signing_key SET created_at = now() - interval '31 days 1 minute'`);
+    const list = () => fixture.ask(sessions.keys, {}, gateway);
+    expect(await waitersForTurn(fixture.get(DataSource), 'signing keys', list)).toBe(1);
   });
 
   it('are replaced where they cannot be opened any more', async () => {

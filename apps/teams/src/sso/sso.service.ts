@@ -9,7 +9,7 @@ import {
   type SsoProviderPath,
   type SsoProviders,
 } from '@atoll/contracts/teams';
-import { newId, Transactions } from '@atoll/database';
+import { newId, takeTurn, Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';
 import { Injectable, Logger } from '@nestjs/common';
@@ -100,7 +100,8 @@ export class SsoService {
    */
   private async userOf(manager: EntityManager, provider: SsoProviderSettings, claims: SsoClaims): Promise<string> {
     const identity = { issuer: provider.issuer, subject: claims.subject };
-    await manager.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [JSON.stringify(identity)]);
+    // A replica of an earlier release takes another lock: beside one, the primary key refuses the second identity.
+    await takeTurn(manager, `identity ${JSON.stringify(identity)}`);
     const known = await manager.findOneBy(UserIdentityEntity, identity);
     if (known) return known.userId;
     const { email: given = '' } = claims;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { members, sessions, singleSignOn, teams, type OpenedSession, type SsoFlow } from '@atoll/contracts/teams';
-import { OidcProvider, timeoutFactor, type OidcPerson, type OidcTrouble } from '@atoll/testing';
+import { OidcProvider, timeoutFactor, waitersForTurn, type OidcPerson, type OidcTrouble } from '@atoll/testing';
 import { DataSource, type QueryRunner } from 'typeorm';
 import { gateway, home, logIn, somebody, squat } from '../sessions/session-fixture.js';
 import { errorOf, TeamsFixture, type MadeTeam } from '../teams-fixture.js';
@@ -133,6 +133,12 @@ describe('single sign-on', () => {
     await fixture.call(fixture.admin, teams.unsuspend, { team_id: mapped.team.id });
     await logInAt(corp, person);
     expect(await roleOf(user.id)).toBe('member');
+  });
+
+  it('makes one account of a person who logs in at two replicas at once: the second waits', async () => {
+    const person = someone();
+    const turn = `identity ${JSON.stringify({ issuer: corp.issuer, subject: person.sub })}`;
+    expect(await waitersForTurn(fixture.get(DataSource), turn, () => logInAt(corp, person))).toBe(1);
   });
 
   it('finds an account by its address only where the provider calls it verified and the operator trusts it', async () => {

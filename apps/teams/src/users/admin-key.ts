@@ -1,6 +1,6 @@
 import { hkdfSync } from 'node:crypto';
 import { createApiKey } from '@atoll/api-keys';
-import { Transactions } from '@atoll/database';
+import { takeTurn, Transactions } from '@atoll/database';
 import type { DataSource, EntityManager } from 'typeorm';
 import { ApiKeysService } from '../api-keys/api-key.service.js';
 import type { TeamsSettings } from '../teams-settings.js';
@@ -79,7 +79,10 @@ export function findAdministrator(manager: EntityManager): Promise<UserEntity | 
   return manager.findOne(UserEntity, { where: { platformAdmin: true }, order: { createdAt: 'ASC', id: 'ASC' } });
 }
 
-/** So that of several replicas that start at once one makes the operator. */
+/**
+ * So that of several replicas that start at once one makes the operator. A lock of another name, as an earlier release
+ * takes, does not matter: where one has run there is an operator.
+ */
 export async function lockAdministrators(manager: EntityManager): Promise<void> {
-  await manager.query(`SELECT pg_advisory_xact_lock(hashtextextended('atoll administrators', 0))`);
+  await takeTurn(manager, 'administrators');
 }

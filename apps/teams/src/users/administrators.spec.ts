@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createApiKey, isWellFormedApiKey } from '@atoll/api-keys';
 import { links, teams, users } from '@atoll/contracts/teams';
+import { waitersForTurn } from '@atoll/testing';
 import { somebody } from '../sessions/session-fixture.js';
 import { errorOf, operatorEmail, TeamsFixture } from '../teams-fixture.js';
 import { DataSource } from 'typeorm';
@@ -55,6 +56,11 @@ describe('the first start', () => {
     const ensured = await Promise.all(Array.from({ length: 5 }, () => administrators.ensure({ email: operatorEmail })));
     expect(ensured.filter(({ created }) => created)).toHaveLength(1);
     expect(ensured.filter(({ apiKey }) => apiKey)).toHaveLength(1);
+  });
+
+  it('waits for a replica that is making the operator just now', async () => {
+    const ensure = () => administrators.ensure({ email: operatorEmail });
+    expect(await waitersForTurn(fixture.get(DataSource), 'administrators', ensure)).toBe(1);
   });
 
   it('makes nothing where anything of it fails: a key that is kept has been returned', async () => {
