@@ -1,5 +1,5 @@
 import { isPlatformAdmin, type CallContext } from '@atoll/contracts';
-import { AppError, stillRunning } from '@atoll/errors';
+import { stillRunning, tooManyRequests } from '@atoll/errors';
 import { FairSemaphore } from '@atoll/waiting';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
@@ -22,7 +22,7 @@ const workMs = 1_000;
  */
 @Injectable()
 export class Writers {
-  private readonly turns = new FairSemaphore({ permitsPerKey: 1, maxWaitingPerKey }, tooMany);
+  private readonly turns = new FairSemaphore({ permitsPerKey: 1, maxWaitingPerKey }, () => tooManyRequests(1));
   private readonly running = new Set<string>();
 
   constructor(private readonly transactions: Transactions) {}
@@ -68,8 +68,4 @@ export class Writers {
     const patienceMs = Math.max(0, (context.deadlineAtMs - Date.now() - workMs) / 2);
     return this.turns.run(work, { key: lane, patienceMs, isUrgent: isPlatformAdmin(context.caller) });
   }
-}
-
-function tooMany(): AppError {
-  return new AppError('too_many_requests', 'Too many requests. Please try again later.', { retryAfterSeconds: 1 });
 }

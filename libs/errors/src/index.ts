@@ -4,4 +4,5 @@ export { errorCodes, isErrorCode } from './error-code.js';
 export { invalidField, invalidInput, requireSomeField } from './invalid-input.js';
 export { messageOf } from './message-of.js';
 export { isStillRunning, stillRunning } from './still-running.js';
+export { tooManyRequests } from './too-many-requests.js';
 export type { ErrorCode } from './error-code.js';

@@ -1,5 +1,5 @@
 import type { CallContext } from '@atoll/contracts';
-import { AppError, invalidField } from '@atoll/errors';
+import { AppError, invalidField, tooManyRequests } from '@atoll/errors';
 import { FairSemaphore, Pace, Turns } from '@atoll/waiting';
 import { remainingMs } from './call-context.js';
 import { Json } from './json.js';
@@ -32,10 +32,7 @@ export interface WholeListing {
  */
 export class WholeListings {
   readonly #turns = new Turns();
-  readonly #owners = new FairSemaphore(
-    { permitsPerKey: atOnce, maxWaiting },
-    () => new AppError('too_many_requests', 'Too many requests. Please try again later.', { retryAfterSeconds: 1 }),
-  );
+  readonly #owners = new FairSemaphore({ permitsPerKey: atOnce, maxWaiting }, () => tooManyRequests(1));
   readonly #large = new FairSemaphore(
     { permits: largeAtOnce, maxWaiting },
     () => new AppError('unavailable', 'Too many large responses are being generated.', { retryAfterSeconds: 5 }),

@@ -1,6 +1,6 @@
 import type { CallContext } from '@atoll/contracts';
 import { isStatementTimeout } from '@atoll/database';
-import { AppError } from '@atoll/errors';
+import { AppError, tooManyRequests } from '@atoll/errors';
 import { remainingMs } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
 import { BillingSettings } from '../billing-settings.js';
@@ -36,7 +36,7 @@ export class ReportQueue {
 function refusal({ waitedMs, isKeyFull }: Refused): AppError {
   const retryAfterSeconds = Math.max(1, Math.ceil(waitedMs / 1000));
   return isKeyFull
-    ? new AppError('too_many_requests', 'Too many requests. Please try again later.', { retryAfterSeconds })
+    ? tooManyRequests(retryAfterSeconds)
     : new AppError('unavailable', 'Too many reports are being generated.', { retryAfterSeconds });
 }
 

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { Injectable, StreamableFile } from '@nestjs/common';
 import type { CallContext, Caller, Operation } from '@atoll/contracts';
-import { AppError } from '@atoll/errors';
+import { AppError, tooManyRequests } from '@atoll/errors';
 import type { JsonText, Rpc } from '@atoll/rpc';
 
 /** What a controller returns of an answer that came over the bus as JSON, on a route with `AnswersJson`. */
@@ -31,7 +31,7 @@ export class LargeAnswers {
   requireRoom(caller: Caller): void {
     const details = { retryAfterSeconds: 5 };
     if ((this.unread.get(readerOf(caller)) ?? 0) >= this.limits.ofOne) {
-      throw new AppError('too_many_requests', 'Too many requests. Please try again later.', details);
+      throw tooManyRequests(details.retryAfterSeconds);
     }
     const all = [...this.unread.values()].reduce((sum, bytes) => sum + bytes, 0);
     if (all >= this.limits.ofAll)

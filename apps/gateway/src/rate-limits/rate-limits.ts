@@ -3,7 +3,7 @@ import type { Reflector } from '@nestjs/core';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import type { ThrottlerOptions, ThrottlerRequest } from '@nestjs/throttler';
 import { networkOf, type UserCaller } from '@atoll/contracts';
-import { AppError } from '@atoll/errors';
+import { tooManyRequests } from '@atoll/errors';
 import type { FastifyReply } from 'fastify';
 import type { Buckets, Demand } from './buckets.js';
 import { defaultLimits, policiesOf, type LimitName, type Limits } from './limits.js';
@@ -161,9 +161,7 @@ export class RateLimits extends ThrottlerGuard {
     reply?.header('ratelimit-policy', policies.join(', ')).header('ratelimit', left.join(', '));
     const waits = records.filter(({ isBlocked }) => isBlocked).map(({ timeToBlockExpire }) => timeToBlockExpire);
     if (waits.length > 0) {
-      throw new AppError('too_many_requests', 'Too many requests. Please try again later.', {
-        retryAfterSeconds: Math.max(1, ...waits),
-      });
+      throw tooManyRequests(Math.max(1, ...waits));
     }
   }
 

@@ -1,5 +1,5 @@
 import type { BroadcastType, CallContext, Caller, Operation } from '@atoll/contracts';
-import { AppError } from '@atoll/errors';
+import { AppError, tooManyRequests } from '@atoll/errors';
 import { remainingMs, Rpc, type JsonText, type Readiness } from '@atoll/rpc';
 import { FairSemaphore, type Refused } from '@atoll/waiting';
 import type { GatewaySettings } from '../gateway-options.js';
@@ -104,5 +104,5 @@ function refusal({ isKeyFull, isStalled }: Refused): AppError {
     return new AppError('unavailable', 'Too many requests are being processed.', { retryAfterSeconds: 2 });
   return isStalled
     ? new AppError('unavailable', 'Earlier requests of your team are still being processed.', { retryAfterSeconds: 2 })
-    : new AppError('too_many_requests', 'Too many requests. Please try again later.', { retryAfterSeconds: 1 });
+    : tooManyRequests(1);
 }

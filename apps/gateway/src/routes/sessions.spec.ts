@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { refreshTokensOf } from '@atoll/api-keys';
 import { links, sessions, type OpenedSession, type User } from '@atoll/contracts/teams';
-import { AppError } from '@atoll/errors';
+import { AppError, tooManyRequests } from '@atoll/errors';
 import { FakeSessions } from '../testing/access-token-fixture.js';
 import { startGateway, type GatewayUnderTest } from '../testing/gateway-fixture.js';
 import { pepper } from '../testing/services-fixture.js';
@@ -110,7 +110,7 @@ describe('log-in', () => {
       limits: { anonymous: { count: 9, seconds: 60 }, authFailures: { count: 5, seconds: 60 } },
     });
     limited.services.answer(sessions.logIn, () => {
-      throw new AppError('too_many_requests', 'Too many requests. Please try again later.', { retryAfterSeconds: 30 });
+      throw tooManyRequests(30);
     });
     const { status, headers } = await limited.call('POST', '/api/user/login', { body: logIn });
     expect([status, headers['retry-after'], headers['ratelimit'], headers['ratelimit-policy']]).toEqual([

@@ -1,4 +1,4 @@
-import { AppError } from '@atoll/errors';
+import { AppError, tooManyRequests } from '@atoll/errors';
 import { FairSemaphore, type Refused } from '@atoll/waiting';
 import { Injectable } from '@nestjs/common';
 
@@ -16,6 +16,6 @@ export class SearchBounds extends FairSemaphore {
 
 function refusal({ isKeyFull }: Refused): AppError {
   return isKeyFull
-    ? new AppError('too_many_requests', 'Too many requests. Please try again later.', { retryAfterSeconds: 1 })
+    ? tooManyRequests(1)
     : new AppError('unavailable', 'Too many searches are running.', { retryAfterSeconds: 1 });
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { TerminalSize } from '@atoll/cluster';
-import { AppError } from '@atoll/errors';
+import { tooManyRequests } from '@atoll/errors';
 import type { Sealer } from '@atoll/seal';
 import { SealBroken, UnknownSealKey } from '@atoll/seal';
 import type { Admission } from '../ssh-door/admission-control.js';
@@ -48,9 +48,7 @@ export class TerminalTickets {
     const { userId, podName } = request.admission;
     const ofUser = [...this.#waiting.values()].filter(({ admission }) => admission.userId === userId);
     if (ofUser.length >= waitingOfUser || this.#waiting.size >= waitingAtMost) {
-      throw new AppError('too_many_requests', 'Too many requests. Please try again later.', {
-        retryAfterSeconds: lifeMs / 1_000,
-      });
+      throw tooManyRequests(lifeMs / 1_000);
     }
     const untilMs = this.now() + lifeMs;
     const id = randomUUID();

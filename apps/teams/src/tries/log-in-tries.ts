@@ -1,6 +1,6 @@
 import { createHmac, hkdfSync } from 'node:crypto';
 import { Statements } from '@atoll/database';
-import { AppError } from '@atoll/errors';
+import { tooManyRequests } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { TeamsSettings } from '../teams-settings.js';
@@ -42,9 +42,7 @@ export class LogInTries {
   async take(account: string, from: string): Promise<() => Promise<unknown>> {
     if (await this.hasOne(account, from))
       return () => this.statements.query(giveBackQuery, [this.idOf(account, from), this.refillMs]);
-    throw new AppError('too_many_requests', 'Too many requests. Please try again later.', {
-      retryAfterSeconds: Math.ceil(this.refillMs / 1000),
-    });
+    throw tooManyRequests(Math.ceil(this.refillMs / 1000));
   }
 
   /** Takes one if there is one. */
