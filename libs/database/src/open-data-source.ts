@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
-import { backOffMs } from '@atoll/waiting';
+import { backOffMs, untilAborted } from '@atoll/waiting';
 import { DataSource } from 'typeorm';
 import { dataSourceOptions, timeoutsOf, type DatabaseOptions } from './data-source.js';
 import { errorCodeOf } from './database-errors.js';
@@ -117,19 +117,11 @@ async function migrate(options: DatabaseOptions, patienceMs: number): Promise<vo
   await connect(dataSource, options.url, patienceMs);
   try {
     const running = runMigrations(dataSource, options.schema, timeoutsOf(options).lockMs);
-    await (options.stopping ? Promise.race([running, whenAborted(options.stopping)]) : running);
+    await (options.stopping ? untilAborted(options.stopping, running) : running);
   } finally {
     // Ends the connections, and the lock with them.
     await dataSource.destroy();
   }
-}
-
-function whenAborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_resolve, reject) => {
-    const end = () => reject(signal.reason as Error);
-    if (signal.aborted) end();
-    else signal.addEventListener('abort', end, { once: true });
-  });
 }
 
 async function connect(dataSource: DataSource, url: string, patienceMs: number): Promise<DataSource> {

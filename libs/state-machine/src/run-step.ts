@@ -1,5 +1,6 @@
 import { inBackground, isOutage, QueueTime, type OutageLog } from '@atoll/database';
 import { AppError, messageOf } from '@atoll/errors';
+import { untilAborted } from '@atoll/waiting';
 import { Logger } from '@nestjs/common';
 import type { KeptClaim } from './claim-keeper.js';
 import type { DurableMachine } from './durable-machine.js';
@@ -52,7 +53,10 @@ export async function runStep<Row extends MachineRow, State extends string, Even
   const queued = new QueueTime(machine.table);
   queues.add(queued);
   try {
-    return await Promise.race([inBackground(() => step(context), queued), aborted(signal)]);
+    return await untilAborted(
+      signal,
+      inBackground(() => step(context), queued),
+    );
   } catch (error) {
     if (stopping.aborted || isLost()) return undefined;
     if (error instanceof StepFailed)
@@ -110,12 +114,4 @@ export function isTimeout(found: unknown): boolean {
  */
 export function stepTimeoutMs(leftMs: number, stepMs: number): number {
   return leftMs <= 0 ? stepMs : Math.min(stepMs, Math.ceil(leftMs));
-}
-
-function aborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    const end = () => reject(new Error('aborted'));
-    if (signal.aborted) end();
-    else signal.addEventListener('abort', end, { once: true });
-  });
 }

@@ -6,4 +6,5 @@ export { Removals } from './removals.js';
 export { Rounds } from './rounds.js';
 export { Turns } from './turns.js';
 export { ThrottledLog } from './throttled-log.js';
+export { untilAborted } from './until-aborted.js';
 export { WakeUp } from './wake-up.js';

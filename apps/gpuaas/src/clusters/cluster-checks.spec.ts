@@ -78,6 +78,8 @@ describe('a cluster that was well and misses a check', () => {
       { has_missed: false, status: 'unreachable' },
       [false, false, true],
     ]);
+    const checks = `SELECT FROM cluster WHERE gpuaas_id = $1 AND strpos(checks::text, 'The engine does not answer.') > 0`;
+    expect(await fixture.query(checks, [gpuaas_id])).toHaveLength(1);
   });
 
   it('is unreachable at once where another engine answers in its place', async () => {

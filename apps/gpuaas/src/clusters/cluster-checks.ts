@@ -4,6 +4,7 @@ import { databaseNowMs, inBackground, OutageLog, Transactions } from '@atoll/dat
 import { AppError, messageOf } from '@atoll/errors';
 import { Outbox } from '@atoll/events';
 import { systemContext } from '@atoll/rpc';
+import { untilAborted } from '@atoll/waiting';
 import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { BaremetalSecrets } from '../baremetal/baremetal-secrets.js';
@@ -117,9 +118,9 @@ export class ClusterChecks implements OnApplicationBootstrap, BeforeApplicationS
   private async look(cluster: ClusterEntity, patienceMs: number): Promise<Found> {
     if (cluster.driver !== 'docker') return simulated;
     const patience = AbortSignal.any([AbortSignal.timeout(patienceMs), this.stopping.signal]);
-    const late = Promise.withResolvers<Found>();
-    patience.addEventListener('abort', () => late.resolve(unreachable('The engine does not answer.', lookAtEngine)));
-    const found = await Promise.race([late.promise, this.ask(cluster, patience)]);
+    const found = await untilAborted(patience, this.ask(cluster, patience)).catch(() =>
+      unreachable('The engine does not answer.', lookAtEngine),
+    );
     // What a service that stops did not wait for tells nothing of the cluster.
     if (this.stopping.signal.aborted) throw new AppError('unavailable', 'The service is stopping.');
     return found;

@@ -28,7 +28,7 @@ export class ConnectionRefresh implements BeforeApplicationShutdown {
   ) {}
 
   async beforeApplicationShutdown(): Promise<void> {
-    this.stopping.abort();
+    this.stopping.abort(new Error('the service is stopping'));
     await Promise.all(this.underWay);
   }
 
@@ -68,7 +68,7 @@ export class ConnectionRefresh implements BeforeApplicationShutdown {
     try {
       const ids = await this.subscriptionsOf(teamId, gpuaasId);
       const signal = AbortSignal.any([this.stopping.signal, AbortSignal.timeout(sourceMs)]);
-      // A listener that is added after the abort would never be called.
+      // Of one that begins as the service stops the source is not asked any more.
       signal.throwIfAborted();
       const pods = await this.source.read(teamId, ids, signal);
       await this.transactions.run(async (manager) => {

@@ -1,6 +1,7 @@
 import { type ConnectionPod } from '@atoll/contracts/gpuaas';
 import { podConnections } from '@atoll/contracts/pods';
 import { Rpc, systemContext } from '@atoll/rpc';
+import { untilAborted } from '@atoll/waiting';
 import { Injectable } from '@nestjs/common';
 import { ConnectionSource } from './connection-source.js';
 
@@ -19,10 +20,7 @@ export class PodsAsSource extends ConnectionSource {
     signal: AbortSignal,
   ): Promise<Map<string, ConnectionPod[]>> {
     const context = systemContext('gpuaas', { deadlineMs: patienceMs });
-    const { data } = await Promise.race([
-      this.rpc.call(podConnections.read, { team_id: teamId }, context),
-      aborted(signal),
-    ]);
+    const { data } = await untilAborted(signal, this.rpc.call(podConnections.read, { team_id: teamId }, context));
     const wanted = new Set(subscriptionIds);
     const found = new Map<string, ConnectionPod[]>();
     for (const { subscription_id, ...pod } of data) {
@@ -30,10 +28,4 @@ export class PodsAsSource extends ConnectionSource {
     }
     return found;
   }
-}
-
-function aborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_resolve, reject) => {
-    signal.addEventListener('abort', () => reject(new Error('The refresh was ended.')));
-  });
 }
