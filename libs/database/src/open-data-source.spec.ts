@@ -158,7 +158,7 @@ describe('openDataSource', () => {
     await start(bankOptions(database.url));
   });
 
-  it('says at once and without the password that a login is refused or a database is missing', async () => {
+  it('says at once and without the password that a login is refused, a database is missing or an address is invalid', async () => {
     const wrong = new URL(database.url);
     wrong.password = 'sesame';
     const refusal = await start(bankOptions(wrong.href)).catch(String);
@@ -169,6 +169,8 @@ describe('openDataSource', () => {
     const missing = new URL(database.url);
     missing.pathname = '/nowhere';
     await expect(start(bankOptions(missing.href))).rejects.toThrow('database "nowhere" does not exist');
+    const invalid = await start(bankOptions('postgres://atoll:ses#ame@127.0.0.1/atoll')).catch(String);
+    expect(invalid).toBe('Error: DATABASE_URL is not a valid URL; percent-encode special characters in its password');
     expect(warnings).toEqual([]);
   });
 

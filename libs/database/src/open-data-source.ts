@@ -131,7 +131,7 @@ async function connect(dataSource: DataSource, url: string, patienceMs: number):
       return await dataSource.initialize();
     } catch (error) {
       const pauseMs = backOffMs(pauses, failures);
-      const sentence = `PostgreSQL at ${placeOf(url)} cannot be used: ${reasonOf(error)}`;
+      const sentence = sentenceOf(url, error);
       if (isHopeless(error) || Date.now() + pauseMs > until) throw new Error(sentence, { cause: error });
       logger.warn(`${sentence}. Trying again for ${Math.ceil((until - Date.now()) / 1000)} s.`);
       await delay(pauseMs);
@@ -139,9 +139,15 @@ async function connect(dataSource: DataSource, url: string, patienceMs: number):
   }
 }
 
-/** A wrong password or a database that does not exist: waiting will not mend it. */
+/** A wrong password, a database that does not exist or an invalid URL: waiting will not mend it. */
 function isHopeless(error: unknown): boolean {
-  return /^(28...|3D000)$/.test(errorCodeOf(error) ?? '');
+  return /^(28...|3D000|ERR_INVALID_URL)$/.test(errorCodeOf(error) ?? '');
+}
+
+function sentenceOf(url: string, error: unknown): string {
+  if (errorCodeOf(error) === 'ERR_INVALID_URL')
+    return 'DATABASE_URL is not a valid URL; percent-encode special characters in its password';
+  return `PostgreSQL at ${placeOf(url)} cannot be used: ${reasonOf(error)}`;
 }
 
 function reasonOf(error: unknown): string {
@@ -150,8 +156,9 @@ function reasonOf(error: unknown): string {
   return causes.map(({ message }) => message).join('; ');
 }
 
+/** One without a host, for a local socket, is valid for pg alone. */
 function placeOf(url: string): string {
-  if (!URL.canParse(url)) return 'the URL given (which is none)';
+  if (!URL.canParse(url)) return 'DATABASE_URL';
   const { host, pathname } = new URL(url);
   return `${host}${pathname}`;
 }
