@@ -53,7 +53,7 @@ describe('a node that fails', () => {
       mode: 'Temporal',
       origin: 'dynamic_fallback',
       transition: 'to_spatial',
-      reason: 'The device still holds memory of what has stopped.',
+      reason: 'The device still holds memory of workloads that have stopped.',
     });
     expect((await tenant.workload(wide.workload_id)).status).toBe('running');
   });

@@ -134,7 +134,7 @@ export class Neighbours {
         start,
         workload_id: null,
         status: 'waiting',
-        reason: 'It waits for its subscription.',
+        reason: 'Waiting for its subscription.',
         slices: [],
         cluster_setting: 0,
       };

@@ -53,7 +53,7 @@ export class EventsPage {
   })
   events!: PublishedEvent[];
 
-  @WholeNumber({ ...position, description: 'Events of this name up to this position are kept no more.' })
+  @WholeNumber({ ...position, description: 'Events of this name up to this position are no longer stored.' })
   forgotten_up_to!: number;
 
   /** Whether the publisher has no event in the whole range, published or not. */

@@ -106,7 +106,7 @@ describe('what comes over the wire', () => {
     const many = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`x${index}`, 1]));
     // Compared with each other, so many would take minutes.
     expect(refusal(many(300_000)).details.errors).toEqual([
-      { path: '', code: 'maxProperties', message: 'an object must not have more than 500 names' },
+      { path: '', code: 'maxProperties', message: 'an object must not have more than 500 fields' },
     ]);
     expect(faults({ name: 'a', members: [many(501)] })).toEqual(['members.0:maxProperties']);
     expect(faults({ name: 'a', ...many(499) })).toHaveLength(499);

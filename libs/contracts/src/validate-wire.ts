@@ -94,7 +94,7 @@ function requireHarmless(value: object, path: string, depth: number, isOmitted: 
   if (!isOmitted && !Array.isArray(value) && members.length > mostNames) {
     const which = path ? shownPath(path) : 'an object';
     throw invalidInput([
-      { path: shownPath(path), code: 'maxProperties', message: `${which} must not have more than ${mostNames} names` },
+      { path: shownPath(path), code: 'maxProperties', message: `${which} must not have more than ${mostNames} fields` },
     ]);
   }
   for (const [name, member] of members) {

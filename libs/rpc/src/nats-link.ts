@@ -172,7 +172,7 @@ export class NatsLink {
     for (let attempt = 1; !this.#stop.signal.aborted; attempt += 1) {
       try {
         const connection = await this.#adopt(await connect(options));
-        if (attempt > 1) this.#logger.log('NATS is there.');
+        if (attempt > 1) this.#logger.log('Connected to NATS.');
         return connection;
       } catch (error) {
         if (attempt === 1) this.#logger.warn(`Cannot connect to NATS; retrying: ${String(error)}`);
@@ -218,7 +218,7 @@ export class NatsLink {
     for await (const event of connection.status()) {
       if (event.type === 'disconnect') this.#fall();
       if (event.type === 'reconnect') {
-        this.#logger.log('NATS is back.');
+        this.#logger.log('Reconnected to NATS.');
         this.#rise();
       }
       if (event.type === 'error') this.#logger.warn(`NATS: ${event.error.message}`);

@@ -34,7 +34,7 @@ describe('logs', () => {
     nest.error(new Error('broken'), 'the stack', 'Rpc');
     nest.error(AbortSignal.abort().reason, undefined, 'ExceptionHandler');
     nest.log('started', 'InstanceLoader');
-    nest.log('NATS is back.', 'NatsLink');
+    nest.log('Reconnected to NATS.', 'NatsLink');
     // Whoever starts the process says it too.
     nest.error(new Error('no port'), 'ExceptionHandler');
     expect(lines.map((line) => JSON.parse(line) as object)).toMatchObject([
@@ -42,7 +42,7 @@ describe('logs', () => {
       { level: 'error', context: 'Rpc', details: ['the stack'], err: { message: 'broken' }, msg: 'broken' },
       { level: 'debug', context: 'ExceptionHandler', msg: 'This operation was aborted' },
       { level: 'debug', msg: 'started' },
-      { level: 'info', context: 'NatsLink', msg: 'NATS is back.' },
+      { level: 'info', context: 'NatsLink', msg: 'Reconnected to NATS.' },
       { level: 'debug', err: { message: 'no port' }, msg: 'no port' },
     ]);
   });

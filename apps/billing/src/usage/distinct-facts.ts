@@ -41,7 +41,7 @@ export function conflictOf(facts: readonly Fact[]): AppError {
   const errors = facts.map(({ index, source, id }) => ({
     path: `events.${index}`,
     code: 'otherContent',
-    message: `events.${index}: the id ${id} of the source ${source} stands for a fact with other content already`,
+    message: `events.${index}: the id ${id} of the source ${source} was already used for a different fact`,
   }));
   return new AppError('conflict', `${errors[0]?.message}. No fact of the batch was stored.`, { errors });
 }

@@ -66,11 +66,16 @@ it('a fault of a part of a field is one of the field', () => {
 it.each([
   ['This needs a log-in within the last 10 minutes. Log in again.', true],
   ['This needs a log-in with your second factor. Log in again, with it.', true],
-  ['A team that such a key opens requires a second factor. Add one, or log in with it.', true],
   [
-    'A team of yours, or the role of the operator, requires a second factor for such a key. Add one, or log in with it.',
+    'A team whose pods this key would open requires a second factor. Set up a second factor, or log in with yours.',
     true,
   ],
+  [
+    'A team of yours, or the role of the operator, requires a second factor for a key that is not limited to a team. ' +
+      'Set up a second factor, or log in with yours.',
+    true,
+  ],
+  ['This team requires a second factor. Add one, or log in with it.', true],
   ['The role viewer may not do this.', false],
 ])('%s A new log-in helps: %s', (detail, helps) => {
   expect(takesNewLogIn(new Problem(403, 'forbidden', detail, null))).toBe(helps);

@@ -110,7 +110,7 @@ export function isOfDeadLink({ code, detail }: Problem): boolean {
 
 /** Whether a new log-in, perhaps with the second factor, may do what was refused: ADR 62. */
 export function takesNewLogIn({ code, detail }: Problem): boolean {
-  return code === 'forbidden' && /\blog in (?:again|with it)\b/i.test(detail);
+  return code === 'forbidden' && /\blog in (?:again|with (?:it|yours))\b/i.test(detail);
 }
 
 /** The fault of a field, or of its first faulty part, such as `ports.0`. */

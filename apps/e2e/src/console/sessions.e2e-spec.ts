@@ -147,7 +147,7 @@ describeWhere(browserLack(), 'a session in the console', () => {
     const body = { token: new URL(link.url).hash.slice(1), password };
     await succeed('POST', '/user/link', { body });
     await page.getByRole('button', { name: 'Change the password' }).click();
-    await page.getByRole('dialog').getByLabel('Password so far').fill(password);
+    await page.getByRole('dialog').getByLabel('Current password').fill(password);
     await page.getByRole('dialog').getByLabel('New password').fill(`${password} 2`);
     await page.getByRole('dialog').getByRole('button', { name: 'Change', exact: true }).click();
     await page.getByText('Your session has ended.').waitFor();

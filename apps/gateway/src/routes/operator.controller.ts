@@ -72,8 +72,8 @@ export class OperatorController {
     202,
     FailedEvent,
     'Replay a dead letter',
-    'Requests another try of the event, which runs within seconds. The dead letter then disappears from the list, or it has one more try and ' +
-      'its new error. Requires platform_admin.',
+    'Requests another try of the event, which runs within seconds. If it succeeds, the dead letter disappears from the list; ' +
+      'if it fails, `tries` and `error` of the dead letter are updated. Requires platform_admin.',
   )
   replayDeadLetter(@Param() path: DeadLetterPath, @Context() context: CallContext): Promise<FailedEvent> {
     return this.rpc.call(deadLetters(path.service).replay, path, context);

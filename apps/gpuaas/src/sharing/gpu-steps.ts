@@ -31,7 +31,7 @@ const lookAgainMs = 50;
 const mostLookAgainMs = 5_000;
 /** In SQL: somebody has a GPU, or waits for it. */
 export const isTaken = 'slots_used <> 0 OR turns_used <> 0';
-const isBusy = () => new StepFailed('device_busy', 'The device still holds memory of what has stopped.');
+const isBusy = () => new StepFailed('device_busy', 'The device still holds memory of workloads that have stopped.');
 
 /** The sharing mode of each GPU: requests to the device, the meaning of its answers, and the effect on leases. */
 @Injectable()
@@ -108,7 +108,7 @@ export class GpuSteps extends DurableMachine<GpuEntity, GpuState, GpuEvent> {
     if (gpu.state === 'temporal') {
       return {
         decide: (manager, row) =>
-          this.returnIfFits(manager, row, { actor: 'system:gpuaas', reason: 'tried again by time' }),
+          this.returnIfFits(manager, row, { actor: 'system:gpuaas', reason: 'retried periodically' }),
       };
     }
     const device = await this.deviceOf(gpu);

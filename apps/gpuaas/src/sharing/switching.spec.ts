@@ -228,7 +228,7 @@ describe('a GPU that fell back', () => {
     await fixture.during(20);
     expect(await gpu()).toMatchObject({
       transition: 'to_spatial',
-      reason: 'The device still holds memory of what has stopped.',
+      reason: 'The device still holds memory of workloads that have stopped.',
     });
     await fixture.query(`UPDATE simulated_device SET holders = '{}' WHERE uuid = $1`, [(await gpu()).uuid]);
     await fixture.pass(12);

@@ -214,7 +214,7 @@ export class SubscriptionSteps extends DurableMachine<SubscriptionEntity, Subscr
 
   private async giveBack(subscription: SubscriptionEntity, context: StepContext): Promise<Found> {
     if (await this.isInUse(subscription))
-      return this.moving('DRAIN', { code: 'stopping', message: 'It waits for its workloads to stop.' });
+      return this.moving('DRAIN', { code: 'stopping', message: 'Waiting for its workloads to stop.' });
     await this.driver.vacate(await this.leasesHere(subscription), context.signal);
     return isOnLastNode(subscription) ? { event: 'RELEASED' } : 'lane done';
   }

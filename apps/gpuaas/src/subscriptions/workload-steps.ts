@@ -136,7 +136,7 @@ export class WorkloadSteps extends DurableMachine<WorkloadEntity, WorkloadState,
     const waitedMs = drainingMs.longest - left_ms;
     const againAfterMs = drainingMs.quiet - Math.min(waitedMs, this.podEnds.quietMs(teamId));
     if (againAfterMs > 0)
-      return { againAfterMs, reason: { code: 'draining', message: 'It waits for its pod to stop.' } };
+      return { againAfterMs, reason: { code: 'draining', message: 'Waiting for its pod to stop.' } };
     const cause = { actor: 'system:gpuaas', reason: 'Its pod did not stop in time.' };
     return { decide: async (manager, row) => (await this.move(manager, row, 'STOP', cause)) !== undefined };
   }

@@ -17,6 +17,6 @@ export class NotStarted extends AppError {
 export function notActive({ state }: SubscriptionEntity): NotStarted | undefined {
   const status = statusOf(state);
   if (status === 'active') return undefined;
-  if (status === 'subscribing') return new NotStarted('waiting', 'It waits for its subscription to become active.');
+  if (status === 'subscribing') return new NotStarted('waiting', 'Waiting for its subscription to become active.');
   return new NotStarted('failed', `The subscription is ${status}: pods start on an active one.`);
 }

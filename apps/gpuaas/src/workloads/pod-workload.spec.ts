@@ -42,7 +42,7 @@ it('of a pod waits for vGPUs that another one of its subscription gives back, an
   const waits = {
     workload_id: null,
     status: 'waiting',
-    reason: 'It waits for vGPUs of its subscription that are being given back.',
+    reason: 'Waiting for vGPUs of its subscription to be released.',
   };
   expect(await start(second, held, 2)).toMatchObject(waits);
   await fixture.settle();

@@ -82,7 +82,7 @@ export function refusalOfPod(
   if (vgpus > free.soon) return tooFewVgpus(held, held - free.soon);
   if (vgpus > onOneNode.soon) return scattered(vgpus, onOneNode.soon);
   if (vgpus <= free.now && vgpus <= onOneNode.now) return undefined;
-  return new NotStarted('waiting', 'It waits for vGPUs of its subscription that are being given back.');
+  return new NotStarted('waiting', 'Waiting for vGPUs of its subscription to be released.');
 }
 
 function scattered(vgpus: number, most: number): AppError {

@@ -151,7 +151,7 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
     const reference = await this.starts.requireImage(pod.teamId, pod.image, pod.requestId ?? undefined);
     const { status, reason, slices, cluster_setting } = await this.starts.workload(pod);
     if (status === 'waiting' || status === 'pending') {
-      return { againAfterMs: lookAgainMs, reason: { code: status, message: reason ?? 'It waits for a GPU.' } };
+      return { againAfterMs: lookAgainMs, reason: { code: status, message: reason ?? 'Waiting for a GPU.' } };
     }
     // Its own reason is what the workload itself waits for.
     if (status === 'stopping' || status === 'stopped')

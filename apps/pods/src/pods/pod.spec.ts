@@ -82,7 +82,7 @@ describe('a pod', () => {
     const subscription = fixture.neighbours.subscription(team.team_id, team.workspace_id, 1, { isActive: false });
     const pod = await fixture.create(team, { subscription_id: subscription.subscription_id });
     await fixture.work();
-    expect(await fixture.pod(pod)).toMatchObject({ status: 'pending', reason: 'It waits for its subscription.' });
+    expect(await fixture.pod(pod)).toMatchObject({ status: 'pending', reason: 'Waiting for its subscription.' });
     subscription.isActive = true;
     await fixture.until(pod, 'running');
   });
@@ -101,11 +101,11 @@ describe('a pod', () => {
     async (status) => {
       const { neighbours } = fixture;
       const pod = await fixture.create(team);
-      neighbours.startsAs = { status: 'pending', reason: 'It waits for a GPU.' };
+      neighbours.startsAs = { status: 'pending', reason: 'Waiting for a GPU.' };
       await fixture.work();
       neighbours.startsAs = { status: 'running', reason: null };
-      expect(await fixture.pod(pod)).toMatchObject({ status: 'pending', reason: 'It waits for a GPU.' });
-      Object.assign(neighbours.workload(pod.pod_id) ?? {}, { status, reason: 'It waits for its pod to stop.' });
+      expect(await fixture.pod(pod)).toMatchObject({ status: 'pending', reason: 'Waiting for a GPU.' });
+      Object.assign(neighbours.workload(pod.pod_id) ?? {}, { status, reason: 'Waiting for its pod to stop.' });
       await fixture.tell(podWorkloadChanged, { pod_id: pod.pod_id, start: 1, status, reason: null });
       expect(await fixture.until(pod, 'stopped')).toMatchObject({
         reason: 'Its subscription ended.',

@@ -76,7 +76,7 @@ export class SshKeysService {
       if (roles.every(({ is_invited }) => is_invited)) continue;
       throw new AppError(
         'forbidden',
-        'A team that such a key opens requires a second factor. Add one, or log in with it.',
+        'A team whose pods this key would open requires a second factor. Set up a second factor, or log in with yours.',
       );
     }
   }

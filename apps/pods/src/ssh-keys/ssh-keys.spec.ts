@@ -79,7 +79,7 @@ describe('the SSH keys of a user', () => {
     const { code, message } = await errorOf(add(lacking(invitedTo, closed)));
     expect([code, message]).toEqual([
       'forbidden',
-      'A team that such a key opens requires a second factor. Add one, or log in with it.',
+      'A team whose pods this key would open requires a second factor. Set up a second factor, or log in with yours.',
     ]);
     await add(lacking(invitedTo));
     expect(await list(user)).toHaveLength(1);

@@ -57,7 +57,8 @@ export async function requireWholeCredential(
   if (row?.is_required === false) return;
   throw new AppError(
     'forbidden',
-    'A team of yours, or the role of the operator, requires a second factor for such a key. Add one, or log in with it.',
+    'A team of yours, or the role of the operator, requires a second factor for a key that is not limited to a team. ' +
+      'Set up a second factor, or log in with yours.',
   );
 }
 

@@ -200,7 +200,8 @@ describe('a team that requires a second factor', () => {
     // A key of the user as a whole reaches the team, so whoever makes one must.
     const issue = async (session: typeof without) => fixture.ask(users.issueKey, {}, await contextOf(fixture, session));
     expect((await errorOf(issue(without))).message).toBe(
-      'A team of yours, or the role of the operator, requires a second factor for such a key. Add one, or log in with it.',
+      'A team of yours, or the role of the operator, requires a second factor for a key that is not limited to a team. ' +
+        'Set up a second factor, or log in with yours.',
     );
     expect((await issue(withOne)).api_key).toMatch(/^atl_/);
     await fixture.query('DELETE FROM membership WHERE user_id = $1 AND team_id = $2', [other.userId, team.id]);

@@ -127,7 +127,7 @@ export class SigningKeys {
       return undefined;
     });
     if (theirs) return theirs;
-    this.logger.log({ message: 'A new key signs access tokens', kid });
+    this.logger.log({ message: 'Created a new key that signs access tokens', kid });
     const found = await this.find(this.dataSource);
     if (!found) throw new Error('The signing key that was stored just now is not there.');
     return found;

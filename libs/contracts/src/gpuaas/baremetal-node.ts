@@ -16,7 +16,7 @@ export class BaremetalCredential {
     optional: true,
     multiline: true,
     format: 'ssh-private-key',
-    description: 'Private key in OpenSSH or PEM form, that `passphrase` decrypts.',
+    description: 'Private key in OpenSSH or PEM format; with `passphrase` if it is encrypted.',
   })
   private_key?: string;
 
@@ -94,7 +94,7 @@ export class RegisterBaremetalNode {
 
   @OneOf('BaremetalDriver', baremetalDrivers, {
     optional: true,
-    description: 'Driver, ssh unless given; simulated: no host at all, with failures by words in the name.',
+    description: 'Driver; ssh if left out. simulated has no host: words in the name of the node choose its failures.',
   })
   driver?: BaremetalDriver;
 

@@ -22,7 +22,7 @@ export class RequestBaremetal {
   name!: string;
 
   @Nested(() => BaremetalRequirements, {
-    description: 'Requirements, at least one: text ignoring case, numbers as at least.',
+    description: 'Requirements, at least one. Text must be equal, ignoring case; numbers are minimums.',
   })
   specs!: BaremetalRequirements;
 }

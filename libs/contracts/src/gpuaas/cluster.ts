@@ -59,7 +59,7 @@ export class SetClusterBody {
     max: 512,
     optional: true,
     example: 'docker.io/library/nginx:1.29',
-    description: 'Image of what stands in front of exposed services, `ATOLL_DOOR_IMAGE` if left out.',
+    description: 'Image of the proxies in front of exposed services; `ATOLL_DOOR_IMAGE` if left out.',
   })
   door_image?: string;
 }
@@ -132,7 +132,7 @@ export class Cluster {
   @Text({
     max: 512,
     nullable: true,
-    description: 'Image of what stands in front of exposed services; null where the cluster is simulated.',
+    description: 'Image of the proxies in front of exposed services; null if the cluster is simulated.',
   })
   door_image!: string | null;
 

@@ -76,7 +76,7 @@ class ConnectionFilter extends TeamPath {
 }
 
 class ConnectionSearch {
-  @NumberedId({ optional: true, example: '42', description: 'This one alone.' })
+  @NumberedId({ optional: true, example: '42', description: 'Id of the only subscription to return; all if left out.' })
   subscription_id?: string;
 
   @Text({

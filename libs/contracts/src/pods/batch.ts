@@ -30,7 +30,7 @@ export class FindInstances extends OfTeam {
   @WholeNumber({
     min: 0,
     max: 1_000_000_000,
-    description: 'Number of the page, counted from 0; the last one with entries where it is past it.',
+    description: 'Number of the page, counted from 0. Past the last page with entries, that page is returned.',
   })
   page!: number;
 

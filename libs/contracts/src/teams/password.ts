@@ -11,7 +11,7 @@ export const newPassword = {
 };
 
 export class ChangePassword {
-  @Text({ max: 256, example: 'the password so far', description: 'Password so far.' })
+  @Text({ max: 256, example: 'the current password', description: 'Current password.' })
   current!: string;
 
   @Text(newPassword)
@@ -36,7 +36,12 @@ export class UseLink extends LinkToken {
 
 export class UseLinkFrom extends UseLink {
   /** Left out by gateways of earlier releases. */
-  @Text({ max: 64, optional: true, description: 'As of a log-in.', example: '203.0.113.9' })
+  @Text({
+    max: 64,
+    optional: true,
+    description: 'Address of the client, or the /64 of an IPv6 address.',
+    example: '203.0.113.9',
+  })
   network?: string;
 }
 

@@ -74,7 +74,7 @@ export class SessionPath {
 }
 
 export class OfUser {
-  @Uuid({ optional: true, description: 'A user. Left out: the caller.' })
+  @Uuid({ optional: true, description: 'Id of the user; the caller if left out.' })
   user_id?: string;
 }
 
@@ -121,7 +121,7 @@ export class SessionKey {
   @Text({ max: 64 })
   kid!: string;
 
-  @Text({ max: 64, description: 'The point, base64url.' })
+  @Text({ max: 64, description: 'Public key, base64url.' })
   x!: string;
 }
 

@@ -67,7 +67,7 @@ export class User {
   @ListOf(() => UserTeam, {
     max: 100_000,
     description:
-      'Teams of the user. Of those that the user is invited to, and has not joined, the 100 that invited first.',
+      'Teams of the user, including the first 100 that have invited the user and that the user has not joined.',
   })
   teams!: UserTeam[];
 

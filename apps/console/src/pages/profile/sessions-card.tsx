@@ -64,7 +64,7 @@ function ChangePassword() {
     >
       {({ field }) => (
         <>
-          <PasswordField label="Password so far" kind="current" {...field('current')} />
+          <PasswordField label="Current password" kind="current" {...field('current')} />
           <PasswordField label="New password" kind="new" {...field('new')} />
         </>
       )}
