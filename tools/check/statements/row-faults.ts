@@ -58,6 +58,23 @@ export function rowFaults(row: ts.Type, columns: readonly Column[], checker: ts.
   });
 }
 
+/**
+ * Properties whose type says null where a statement never returns it, or the reverse: of a statement with several texts
+ * where all of them agree, since its parts may be joined in ways in which it never sends them.
+ */
+export function nullFaults(row: ts.Type, texts: readonly (readonly Column[])[], checker: ts.TypeChecker): string[] {
+  return propertiesOf(row, checker).flatMap(([name, type]) => {
+    const has = (flags: ts.TypeFlags) =>
+      (type.isUnion() ? type.types : [type]).some((part) => (part.flags & flags) !== 0);
+    const areAll = (isNullable: boolean) =>
+      texts.length > 0 && texts.every((columns) => columns.find((one) => one.name === name)?.isNullable === isNullable);
+    if (areAll(false) && has(ts.TypeFlags.Null)) return [`never returns ${name} as null`];
+    if (areAll(true) && !has(ts.TypeFlags.Null | ts.TypeFlags.Any | ts.TypeFlags.Unknown))
+      return [`returns ${name} as null too, not only as ${checker.typeToString(type)}`];
+    return [];
+  });
+}
+
 /** Of a union of rows: what all of them have. */
 function propertiesOf(row: ts.Type, checker: ts.TypeChecker): [name: string, type: ts.Type, isOptional: boolean][] {
   return checker

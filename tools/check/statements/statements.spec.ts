@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import ts from 'typescript';
+import { mayReturnNull } from './describe-statement.js';
 import { findStatements } from './find-statements.js';
-import { rowFaults } from './row-faults.js';
+import { nullFaults, rowFaults } from './row-faults.js';
 
 const types = `
   class Statements { async query<Row extends object>(text: string, values: unknown[]): Promise<Row[]> { return []; } }
@@ -116,7 +117,54 @@ describe('the rows of a statement', () => {
     expect(faults(`{ a: ${type} }`, [{ name: 'a', type: oid }])).toEqual([fault]);
   });
 
+  const nullFaultsOf = (type: string, ...texts: (boolean | undefined)[]) => {
+    const program = programOf(`statements.query<{ a: ${type} }>('SELECT 1', []);`);
+    const [{ row } = {}] = findStatements(program, '/', () => true);
+    const described = texts.map((isNullable) => [{ name: 'a', type: 25, isNullable }]);
+    return row && nullFaults(row, described, program.getTypeChecker());
+  };
+
+  it.each([
+    ['a column that may be null', 'string', true, ['returns a as null too, not only as string']],
+    ['a column that may be null', 'string | null', true, []],
+    ['a column that may be null', 'unknown', true, []],
+    ['a column that is never null', 'string | null', false, ['never returns a as null']],
+    ['a column that is never null', 'string', false, []],
+    ['what is not known to be null', 'string', undefined, []],
+    ['what is not known to be null', 'string | null', undefined, []],
+  ])('may be null as the table says: of %s the type is %s', (_what, type, isNullable, found) => {
+    expect(nullFaultsOf(type, isNullable)).toEqual(found);
+  });
+
+  it('is compared where all texts of the statement agree', () => {
+    for (const type of ['string', 'string | null']) expect(nullFaultsOf(type, true, false)).toEqual([]);
+    expect(nullFaultsOf('string', true, true)).toHaveLength(1);
+  });
+
   it('may be anything where a column is JSON', () => {
     expect(faults('{ a: { b: string }[] }', [{ name: 'a', type: 114 }])).toEqual([]);
+  });
+});
+
+describe('a column of a table', () => {
+  const mayBeNull = (is_not_null: boolean, text: string) => mayReturnNull({ name: 'ended_at', is_not_null }, text);
+
+  it('is null where the table says so', () => {
+    expect(mayBeNull(false, 'SELECT ended_at FROM run WHERE id = $1')).toBe(true);
+    expect(mayBeNull(true, 'SELECT ended_at FROM run WHERE id = $1')).toBe(false);
+  });
+
+  it('may be null beside an outer join', () => {
+    expect(mayBeNull(true, 'SELECT ended_at FROM pod LEFT JOIN run USING (pod_id)')).toBeUndefined();
+  });
+
+  it.each([
+    'WHERE ended_at IS NOT NULL',
+    'WHERE run.ended_at\n  < now()',
+    'WHERE (ended_at, id) > ($1, $2)',
+    'WHERE ended_at = ANY ($1)',
+    'JOIN day USING (place, ended_at)',
+  ])('may be left out where it is null: %s', (condition) => {
+    expect(mayBeNull(false, `SELECT ended_at FROM run ${condition}`)).toBeUndefined();
   });
 });

@@ -1,9 +1,9 @@
 import type ts from 'typescript';
 import type { TableCheck } from '../tables/migrated.js';
 import { clockFaults, indexedColumnsSql, type IndexedColumns } from './clock-faults.js';
-import { Preparer } from './describe-statement.js';
+import { Preparer, type Column } from './describe-statement.js';
 import { findStatements, type Statement } from './find-statements.js';
-import { rowFaults } from './row-faults.js';
+import { nullFaults, rowFaults } from './row-faults.js';
 
 const root = process.cwd();
 
@@ -26,11 +26,17 @@ async function faultsOf(
 ): Promise<string[]> {
   if ('unread' in statement.texts) return [`cannot be read from the source: ${statement.texts.unread}`];
   const faults: string[] = [];
+  const described: Column[][] = [];
   for (const text of statement.texts.texts) {
     const found = await preparer.describe(text);
     if ('fault' in found) faults.push(`${found.fault}\n${text.replace(/^/gm, '    ')}`);
     faults.push(...clockFaults(text, indexed));
-    if ('columns' in found && statement.row) faults.push(...rowFaults(statement.row, found.columns, checker));
+    if ('columns' in found) described.push(found.columns);
+  }
+  const { row } = statement;
+  if (row) {
+    faults.push(...described.flatMap((columns) => rowFaults(row, columns, checker)));
+    faults.push(...nullFaults(row, described, checker));
   }
   return [...new Set(faults)];
 }

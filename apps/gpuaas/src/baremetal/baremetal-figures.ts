@@ -12,7 +12,7 @@ export const nodesInMaintenance: ServiceFigure = {
   async read(app: INestMicroservice) {
     const rows = await app.get(Statements, { strict: false }).query<{ code: string; nodes: number }>(
       `SELECT maintenance_code AS code, count(*)::int AS nodes FROM baremetal_node
-       WHERE is_maintenance AND state <> 'removed' GROUP BY maintenance_code`,
+       WHERE is_maintenance AND maintenance_code IS NOT NULL AND state <> 'removed' GROUP BY maintenance_code`,
       [],
     );
     return Object.fromEntries(rows.map(({ code, nodes }) => [code, nodes]));
