@@ -43,7 +43,7 @@ const fate = fc.constantFrom<Fate>('delivered', 'dropped', 'doubled', 'held');
 
 describe('a consumer', () => {
   it(
-    'has the effect of every committed event once, whatever is dropped, doubled, reordered or wiped between outbox and inbox',
+    'has the effect of every committed event once, whatever is dropped, doubled, reordered or wiped between outbox and inbox, and whatever fails',
     async () => {
       let fates: Iterator<Fate> = [][Symbol.iterator]();
       const courier = new LossyCourier(() => (fates.next().value as Fate | undefined) ?? 'dropped');
@@ -54,10 +54,15 @@ describe('a consumer', () => {
           fc.asyncProperty(
             fc.array(step, { minLength: 2, maxLength: 8 }),
             fc.array(fate, { maxLength: 40 }),
-            async (steps, given) => {
+            fc.array(fc.boolean(), { maxLength: 20 }),
+            async (steps, given, failing) => {
               await world.reset();
               world.recovery = specRecovery;
               fates = given[Symbol.iterator]();
+              const fails = failing[Symbol.iterator]();
+              world.script = () => {
+                if (fails.next().value === true) throw new AppError('unavailable', 'Another service is away.');
+              };
               await world.start();
               let number = 0;
               for (const each of steps) {
@@ -82,6 +87,59 @@ describe('a consumer', () => {
     },
     300_000 * timeoutFactor,
   );
+});
+
+describe('an event that the broker has lost and whose effect failed', () => {
+  const courier = new LossyCourier(() => 'dropped');
+  let world: World;
+  let tries: number;
+  beforeAll(async () => {
+    const topology: Topology = { ...inProcess, openCourier: () => ({ courier, close: () => Promise.resolve() }) };
+    world = await World.open(topology, { database: database.url, broker: nats.url });
+  });
+  beforeEach(() => {
+    tries = 0;
+  });
+  afterEach(() => world.reset());
+  afterAll(() => world.close());
+
+  /** The effects of the second order fail so often. */
+  const failing = (times: number) => {
+    world.script = ({ number }) => {
+      if (number === 2 && (tries += 1) <= times) throw new AppError('unavailable', 'Another service is away.');
+    };
+  };
+
+  it('has it in the end where it failed when it was fetched, and counts as missing until then', async () => {
+    world.recovery = { ...specRecovery, untakenMs: 3_600_000 };
+    failing(Infinity);
+    await world.start();
+    await world.orders.place([1, 2, 3]);
+    await eventually(async () => expect(await world.noted('letters')).toEqual([1, 3]));
+    await eventually(() => expect(world.app('mail').get(Events).missing()).toBe(2));
+    failing(0);
+    await expectEachOnce(world);
+    await eventually(() => expect(world.app('mail').get(Events).missing()).toBe(0));
+  });
+
+  it('has it in the end where the process that would have tried it again is gone', async () => {
+    world.recovery = { ...specRecovery, untakenMs: 3_600_000 };
+    failing(Infinity);
+    await world.start();
+    await world.orders.place([1, 2, 3]);
+    const untaken = async () =>
+      (await world.observer.database.query('SELECT FROM mail.inbox WHERE taken_at IS NULL')) as object[];
+    await eventually(async () => {
+      expect(await world.noted('letters')).toEqual([1, 3]);
+      expect(await untaken()).toHaveLength(2);
+    });
+    await world.stop();
+    world.recovery = specRecovery;
+    failing(0);
+    await world.start();
+    await expectEachOnce(world);
+    expect(await untaken()).toEqual([]);
+  });
 });
 
 describe('a service over JetStream', () => {
@@ -175,6 +233,7 @@ describe('a publisher that does not answer', () => {
     const missing = new MissingEvents(received as unknown as ReceivedEvents, source, awaiting, {
       checkEveryMs: 1,
       graceMs: 0,
+      untakenMs: 0,
     });
     const lookAt = async (ms: number) => {
       nowMs = ms;

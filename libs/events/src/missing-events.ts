@@ -12,14 +12,30 @@ export interface RecoveryRules {
   readonly checkEveryMs: number;
   /** How long an event may be on its way before it counts as missing. */
   readonly graceMs: number;
+  /**
+   * How long after it came an event that has not had its effect is asked for again: later than the broker has tried all
+   * that it tries of one that fails.
+   */
+  readonly untakenMs: number;
 }
 
-export const defaultRecoveryRules: RecoveryRules = { checkEveryMs: 15_000, graceMs: 5_000 };
+export const defaultRecoveryRules: RecoveryRules = { checkEveryMs: 15_000, graceMs: 5_000, untakenMs: 90_000 };
 
 /** A publisher that has not answered for this time is logged, since missing events stay undetected meanwhile. */
 const silentMs = 60_000;
 /** After the first look; doubled from look to look. */
 const firstPauseMs = 1_000;
+
+/** Fetched events of a sequence that are kept for another try; those beyond are fetched again, later. */
+const mostAgain = 1_000;
+
+/** A fetched event whose effect failed. The courier knows nothing of it. */
+interface Again {
+  readonly event: DomainEvent;
+  readonly attempt: number;
+  /** Of `performance.now()`. */
+  readonly atMs: number;
+}
 
 /** A consumer, and the publisher of each event that it handles; undefined if any service may publish it. */
 export interface Awaiting {
@@ -40,6 +56,8 @@ export class MissingEvents {
   /** By sequence: events that are known to be missing, and the last one that had come when it was last looked. */
   readonly #missing = new Map<string, number>();
   readonly #lastSeen = new Map<string, number>();
+  /** By sequence, then by event. */
+  readonly #again = new Map<string, Map<string, Again>>();
   /** By sequence: since when its publisher has not answered, in ms of `performance.now()`. */
   readonly #silentSince = new Map<string, number>();
   #stopping = false;
@@ -132,12 +150,15 @@ export class MissingEvents {
     key: string,
     progress: { position: number; lost: number },
   ): Promise<void> {
-    const { last, gaps } = await this.received.look(sequence, progress.position, this.rules.graceMs);
+    const { last, gaps } = await this.received.look(sequence, progress.position, this.rules);
     // Where events still come in, the next one will tell whether there was one before it.
     const isQuiet = this.#lastSeen.get(key) === last || !this.#lastSeen.has(key);
     this.#lastSeen.set(key, last);
-    let missing = progress.lost;
-    for (const gap of isQuiet ? [...gaps, { after: last }] : gaps) missing += await this.fill(consumer, sequence, gap);
+    let missing = progress.lost + (await this.tryAgain(consumer, key));
+    const kept = new Set([...(this.#again.get(key)?.values() ?? [])].map(({ event }) => event.position));
+    const unasked: Gap[] = gaps.filter(({ upTo }) => !kept.has(upTo));
+    for (const gap of isQuiet ? [...unasked, { after: last }] : unasked)
+      missing += await this.fill(consumer, sequence, key, gap);
     this.#missing.set(key, missing);
   }
 
@@ -148,7 +169,7 @@ export class MissingEvents {
   }
 
   /** Fetches the events of a gap, page by page. Returns how many could not be handled, or are lost. */
-  private async fill(consumer: EventConsumer, sequence: Sequence, gap: Gap): Promise<number> {
+  private async fill(consumer: EventConsumer, sequence: Sequence, key: string, gap: Gap): Promise<number> {
     const { after, upTo = Infinity } = gap;
     let [found, left] = [0, 0];
     for (let from = after; !this.#stopping;) {
@@ -157,7 +178,8 @@ export class MissingEvents {
         const gone = has_none && upTo !== Infinity ? upTo : Math.min(forgotten_up_to, upTo);
         if (gone > after) left += await this.giveUp(sequence, after, gone);
       }
-      for (const event of events) if ((await consumer.take(delivered(sequence, event), 2)) !== 'done') left += 1;
+      for (const event of events)
+        if (!(await this.take(consumer, key, { event: delivered(sequence, event), attempt: 2 }))) left += 1;
       found += events.length;
       const end = events.at(-1);
       if (!end) break;
@@ -167,10 +189,35 @@ export class MissingEvents {
     // Lost, late, or from before anybody awaited them: that cannot be told apart.
     if (found > 0) {
       this.#logger.warn(
-        `${sequence.consumer}: ${found} missing ${eventName} fetched from ${publisher}; ${left} could not be applied.`,
+        `${sequence.consumer}: ${found} missing ${eventName} fetched from ${publisher}; ${left} of them failed and are tried again.`,
       );
     }
     return left;
+  }
+
+  /** Whether nothing is left to do for the event; otherwise it is kept for another try. */
+  private async take(
+    consumer: EventConsumer,
+    key: string,
+    { event, attempt }: Pick<Again, 'event' | 'attempt'>,
+  ): Promise<boolean> {
+    const outcome = await consumer.take(event, attempt);
+    const kept = this.#again.get(key) ?? new Map<string, Again>();
+    kept.delete(event.id);
+    // Sooner than every so many seconds, until it is clear that this takes longer.
+    if (outcome !== 'done' && attempt === 2) this.#looks = 0;
+    if (outcome !== 'done' && kept.size < mostAgain)
+      kept.set(event.id, { event, attempt: attempt + 1, atMs: performance.now() + outcome.retryAfterMs });
+    if (kept.size > 0) this.#again.set(key, kept);
+    else this.#again.delete(key);
+    return outcome === 'done';
+  }
+
+  /** Those that are due. Returns how many are left. */
+  private async tryAgain(consumer: EventConsumer, key: string): Promise<number> {
+    for (const again of [...(this.#again.get(key)?.values() ?? [])])
+      if (!this.#stopping && again.atMs <= performance.now()) await this.take(consumer, key, again);
+    return this.#again.get(key)?.size ?? 0;
   }
 
   private async giveUp(sequence: Sequence, after: number, upTo: number): Promise<number> {

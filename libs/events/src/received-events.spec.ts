@@ -78,8 +78,40 @@ it('what a consumer has without a gap never goes back, whoever looks late', asyn
       `INSERT INTO inbox (consumer, event_id, publisher, event_name, position, previous, taken_at) VALUES ($1, $2, $3, $4, $5, $6, now())`,
       [sequence.consumer, newId(), sequence.publisher, sequence.eventName, position, position - 1],
     );
-  expect(await events.look(sequence, 0, 0)).toEqual({ last: 5, gaps: [] });
+  expect(await events.look(sequence, 0, { graceMs: 0, untakenMs: 0 })).toEqual({ last: 5, gaps: [] });
   expect(await events.progress(sequence)).toEqual({ position: 9, lost: 0 });
+});
+
+it('what came and has had no effect for long is a gap, but where it times out; and the last is the last, however much lies behind', async () => {
+  const [source, events] = [app.get(DataSource), new ReceivedEvents(app.get(DataSource))];
+  const sequence = aSequence();
+  await events.begin(sequence, 0);
+  const come = (position: number, previous: number, more: string) =>
+    source.query(
+      `INSERT INTO inbox (consumer, event_id, publisher, event_name, position, previous, received_at, taken_at, begun_by, timed_out_at)
+       SELECT $1, $2, $3, $4, $5::bigint, $6::bigint, ${more}`,
+      [sequence.consumer, newId(), sequence.publisher, sequence.eventName, position, previous],
+    );
+  await come(3, 0, `now() - interval '1 hour', now(), NULL, NULL`);
+  await come(5, 3, `now() - interval '91 s', NULL, NULL, NULL`);
+  await come(6, 5, `now() - interval '89 s', NULL, NULL, NULL`);
+  await come(7, 6, `now() - interval '91 s', NULL, gen_random_uuid(), NULL`);
+  await come(8, 7, `now() - interval '1 hour', NULL, NULL, now() - interval '19 minutes'`);
+  await come(9, 8, `now() - interval '1 hour', NULL, NULL, now() - interval '21 minutes'`);
+  await source.query(
+    `INSERT INTO inbox (consumer, event_id, publisher, event_name, position, previous, taken_at)
+     SELECT $1, gen_random_uuid(), $2, $3, position, position - 1, now() FROM generate_series(10, 20100) position`,
+    [sequence.consumer, sequence.publisher, sequence.eventName],
+  );
+  expect(await events.look(sequence, 0, { graceMs: 5_000, untakenMs: 90_000 })).toEqual({
+    last: 20_100,
+    gaps: [
+      { after: 3, upTo: 5 },
+      { after: 6, upTo: 7 },
+      { after: 8, upTo: 9 },
+    ],
+  });
+  expect(await events.progress(sequence)).toEqual({ position: 3, lost: 0 });
 });
 
 it('a gap is given up once, and where it is next', async () => {

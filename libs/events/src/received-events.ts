@@ -1,4 +1,5 @@
 import type { DataSource } from 'typeorm';
+import { timingOutMinutes } from './tries.js';
 
 /** The events of one publisher and one name, as one consumer takes them. */
 export interface Sequence {
@@ -54,25 +55,34 @@ export class ReceivedEvents {
 
   /**
    * Scans the events after `from`, records up to where they are complete, and returns the gaps. A gap counts once the
-   * event after it is `graceMs` old.
+   * event after it is `graceMs` old. An event that came `untakenMs` ago and has not had its effect is a gap too: the
+   * broker may have lost it between two tries. Not where it times out, which makes the broker wait longer.
    */
-  async look(sequence: Sequence, from: number, graceMs: number): Promise<Received> {
+  async look(
+    sequence: Sequence,
+    from: number,
+    { graceMs, untakenMs }: { graceMs: number; untakenMs: number },
+  ): Promise<Received> {
+    // What comes before the first obstacle is worked out once, by a query in a query, and not for each row.
     const rows = await this.dataSource.query<{ reached: number; last: number; gaps: Gap[] | null }[]>(
       `WITH known AS (
          SELECT position, previous, taken_at IS NOT NULL AS is_taken, received_at,
+                taken_at IS NULL AND received_at <= now() - $6 * interval '1 millisecond'
+                  AND COALESCE(timed_out_at <= now() - interval '${timingOutMinutes} minutes', true) AS is_left,
                 lag(position, 1, $4::bigint) OVER (ORDER BY position) AS before
          FROM inbox WHERE ${ofSequence} AND position > $4::bigint ORDER BY position LIMIT ${longestLook}
-       ), obstacle AS (
-         SELECT min(position) AS position FROM known WHERE NOT is_taken OR previous > before
        ), gap AS (
          SELECT before AS after, previous AS "upTo" FROM known
-         WHERE previous > before AND received_at <= now() - $5 * interval '1 millisecond' ORDER BY position LIMIT ${mostGaps}
+         WHERE previous > before AND received_at <= now() - $5 * interval '1 millisecond'
+         UNION ALL SELECT previous, position FROM known WHERE is_left
+         ORDER BY 2 LIMIT ${mostGaps}
        )
-       SELECT COALESCE((SELECT max(known.position) FROM known, obstacle WHERE obstacle.position IS NULL OR known.position < obstacle.position),
+       SELECT COALESCE((SELECT max(position) FROM known WHERE position < COALESCE(
+                         (SELECT min(position) FROM known WHERE NOT is_taken OR previous > before), 'Infinity'::float8)),
                        $4)::float8 AS reached,
-              COALESCE((SELECT max(position) FROM known), $4)::float8 AS last,
+              GREATEST((SELECT max(position) FROM inbox WHERE ${ofSequence}), $4)::float8 AS last,
               (SELECT json_agg(gap) FROM gap) AS gaps`,
-      [...keyOf(sequence), from, graceMs],
+      [...keyOf(sequence), from, graceMs, untakenMs],
     );
     const { reached, last, gaps } = rows[0] ?? { reached: from, last: from, gaps: null };
     if (reached > from) {

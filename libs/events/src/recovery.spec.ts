@@ -7,7 +7,7 @@ import { MissingEvents } from './missing-events.js';
 import type { Gap, Received, ReceivedEvents } from './received-events.js';
 import { eventually } from './world/eventually-fixture.js';
 
-const rules = { checkEveryMs: 3_600_000, graceMs: 5_000 };
+const rules = { checkEveryMs: 3_600_000, graceMs: 5_000, untakenMs: 90_000 };
 const name = 'orders.placed';
 
 interface Publisher {

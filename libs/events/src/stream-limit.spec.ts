@@ -34,7 +34,7 @@ async function open(topology = overJetStreamWith({ maxBytes })): Promise<void> {
   world = await World.open(topology, { database: database.url, broker: nats.url });
   // While a file of the stream is purged again and again, the broker now and then drops events at its end that nobody
   // has acknowledged.
-  world.recovery = { checkEveryMs: 500, graceMs: 1_000 };
+  world.recovery = { checkEveryMs: 500, graceMs: 1_000, untakenMs: 90_000 };
   warnings.length = notes.length = 0;
   jest.spyOn(Logger.prototype, 'log').mockImplementation((message: unknown) => void notes.push(String(message)));
   jest.spyOn(Logger.prototype, 'warn').mockImplementation((message: unknown) => void warnings.push(String(message)));

@@ -7,7 +7,7 @@ import { processLock } from './relay-session.js';
 /** Of the events after one in its sequence, those that are looked at for one that had its effect. */
 const latestEvents = 100;
 /** How long ago an event may have timed out that still does: longer than the longest wait between two tries of it. */
-const timingOutMinutes = 20;
+export const timingOutMinutes = 20;
 
 interface Row {
   tries: number;

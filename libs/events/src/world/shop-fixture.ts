@@ -141,9 +141,9 @@ export interface ShopOptions {
 }
 
 /** Nothing counts as missing: what a courier loses, it must bring back itself. */
-export const noRecovery: RecoveryRules = { checkEveryMs: 3_600_000, graceMs: 3_600_000 };
+export const noRecovery: RecoveryRules = { checkEveryMs: 3_600_000, graceMs: 3_600_000, untakenMs: 3_600_000 };
 /** What never came is asked for again soon. */
-export const specRecovery: RecoveryRules = { checkEveryMs: 50, graceMs: 50 };
+export const specRecovery: RecoveryRules = { checkEveryMs: 50, graceMs: 50, untakenMs: 200 };
 export const specRetries: RetryRules = {
   maxTries: 3,
   firstMs: 10,
