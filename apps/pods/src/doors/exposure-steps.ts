@@ -178,11 +178,17 @@ export class ExposureSteps extends DurableMachine<ExposureEntity, ExposureState,
       : { againAfterMs: longestLookMs, ...reasonOf(sight) };
   }
 
-  /** Its door is closed: another service may have the port. Not while an update has reserved one. */
+  /**
+   * Its door is closed: another service may have the port. Not while an update has reserved one: the service is locked
+   * as by an update, since PostgreSQL checks again only what a statement locks, after it has waited for another.
+   */
   private async giveBackOldPort({ serviceId, revision }: ExposureEntity): Promise<void> {
     await this.query(
-      `DELETE FROM reserved_port USING exposure WHERE reserved_port.service_id = $1 AND exposure.service_id = $1
-         AND exposure.revision = $2 AND reserved_port.external_port <> exposure.external_port`,
+      `WITH unchanged AS MATERIALIZED (
+         SELECT service_id, external_port FROM exposure WHERE service_id = $1 AND revision = $2 FOR NO KEY UPDATE
+       )
+       DELETE FROM reserved_port USING unchanged
+       WHERE reserved_port.service_id = unchanged.service_id AND reserved_port.external_port <> unchanged.external_port`,
       [serviceId, revision],
     );
   }
