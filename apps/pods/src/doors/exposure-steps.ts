@@ -23,6 +23,8 @@ type Found = Outcome<ExposureEntity, ExposureEvent>;
 /** A door that opens is looked at after 20, 40, 80 … ms. */
 const firstLookMs = 20;
 const longestLookMs = 500;
+/** An old door that is open for so long after the update has begun is left to reviews. */
+const oldDoorMs = 30_000;
 const reviewMs = 600_000;
 const self = { actor: 'system:pods' };
 
@@ -88,6 +90,8 @@ export class ExposureSteps extends DurableMachine<ExposureEntity, ExposureState,
     if (event === 'FAILED' && from !== 'failing')
       await manager.query('UPDATE exposure SET failure = last_error WHERE service_id = $1', [serviceId]);
     if (state === 'deleted' || state === 'failed') return this.ports.release(manager, serviceId);
+    // All other doors are closed.
+    if (event === 'OPENED') return this.ports.releaseOthers(manager, exposure);
     if (state !== 'reverting' || next === null) return;
     const problem = lastError && { code: lastError.code, message: lastError.message };
     await manager.query(
@@ -138,20 +142,27 @@ export class ExposureSteps extends DurableMachine<ExposureEntity, ExposureState,
   /** Make before break: the old door closes when the new one is open. On one port the old one has to close first. */
   private async update(exposure: ExposureEntity, { signal }: StepContext): Promise<Found> {
     const { next, run } = exposure;
-    if (!next) return { event: 'REVERTED', reason: { code: 'internal', message: 'The update has no terms.' } };
     const driver = await this.clusters.driverOf(exposure.gpuaasId);
+    if (!next) return this.closeOld(driver, exposure, signal);
     const isSamePort = next.externalPort === exposure.externalPort;
     if (isSamePort && !(await this.closeRuns(driver, exposure, (of) => of === run, signal)))
       return { againAfterMs: firstLookMs };
     const sight = await this.open(driver, exposure, next, run + 1, signal);
     if (isPortTaken(sight)) return this.revert(taken(next.externalPort));
     if (sight.phase !== 'open') return { againAfterMs: lookAfter(exposure), ...reasonOf(sight) };
+    const { port, protocol, externalPort, isSsl } = next;
+    return { againAfterMs: 0, reason: null, values: { port, protocol, externalPort, isSsl, run: run + 1, next: null } };
+  }
+
+  /** The update is done when the old door is closed and its port given back, so that a service holds two at most. */
+  private async closeOld(driver: ClusterDriver, exposure: ExposureEntity, signal: AbortSignal): Promise<Found> {
+    if (Date.now() - exposure.enteredAt.getTime() > oldDoorMs) return { event: 'SWITCHED' };
+    if (!(await this.closeRuns(driver, exposure, (run) => run !== exposure.run, signal)))
+      return { againAfterMs: lookAfter(exposure) };
     return {
       decide: async (manager, row) => {
-        if (row.next === null) return false;
-        const { port, protocol, externalPort, isSsl } = next;
-        const values = { port, protocol, externalPort, isSsl, run: run + 1, next: null, problem: null };
-        await this.move(manager, row, 'SWITCHED', self, values);
+        await this.ports.releaseOthers(manager, row);
+        await this.move(manager, row, 'SWITCHED', self);
         return true;
       },
     };

@@ -1,6 +1,7 @@
 import { AppError, invalidField } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
+import type { ExposureEntity } from '../model/exposure.entity.js';
 import { PodsSettings } from '../pods-settings.js';
 
 /** How long a port that something else on the host has is not chosen again. */
@@ -66,6 +67,33 @@ export class ExternalPorts {
   /** Gives back what a service has reserved. */
   async release(manager: EntityManager, serviceId: string): Promise<void> {
     await manager.query('DELETE FROM reserved_port WHERE service_id = $1', [serviceId]);
+  }
+
+  /** Gives back all that a service has reserved but its external port. Their doors are closed. */
+  async releaseOthers(
+    manager: EntityManager,
+    { serviceId, externalPort }: Pick<ExposureEntity, 'serviceId' | 'externalPort'>,
+  ): Promise<void> {
+    await manager.query('DELETE FROM reserved_port WHERE service_id = $1 AND external_port <> $2', [
+      serviceId,
+      externalPort,
+    ]);
+  }
+
+  /** Throws `conflict` while a service has another port beside its external port: an old door is open there. */
+  async requireNoOther(
+    manager: EntityManager,
+    { serviceId, externalPort }: Pick<ExposureEntity, 'serviceId' | 'externalPort'>,
+  ): Promise<void> {
+    const [old] = await manager.query<{ external_port: number }[]>(
+      'SELECT external_port FROM reserved_port WHERE service_id = $1 AND external_port <> $2 LIMIT 1',
+      [serviceId, externalPort],
+    );
+    if (old)
+      throw new AppError(
+        'conflict',
+        `The former external port ${old.external_port} of the service is not closed yet; retry the update later.`,
+      );
   }
 
   /** Something else on the host has the port of a service: it is nobody's, and is not chosen for a while. */

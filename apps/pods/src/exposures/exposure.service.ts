@@ -144,6 +144,7 @@ export class ExposuresService {
         await manager.query('UPDATE exposure SET problem = NULL WHERE service_id = $1', [exposure.serviceId]);
         return exposureView(Object.assign(exposure, { problem: null }), known.podName);
       }
+      await this.ports.requireNoOther(manager, exposure);
       if (next.externalPort !== exposure.externalPort) {
         await this.ports.reserve(manager, exposure.publicHost, next.externalPort, exposure.serviceId);
       }

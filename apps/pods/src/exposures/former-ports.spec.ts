@@ -1,11 +1,12 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { createServer } from 'node:net';
+import { afterAll, afterEach, beforeAll, expect, it, jest } from '@jest/globals';
 import { exposedServices, type ExposedService, type Pod } from '@atoll/contracts/pods';
 import { newId } from '@atoll/database';
 import { inTransactionBeside, timeoutFactor, untilLockWaits } from '@atoll/testing';
 import { DataSource } from 'typeorm';
 import { ExposureSteps } from '../doors/exposure-steps.js';
 import { ExternalPorts } from '../doors/ports.js';
-import { PodsFixture, type ToldTeam } from '../pods-fixture.js';
+import { errorOf, PodsFixture, type ToldTeam } from '../pods-fixture.js';
 
 let fixture: PodsFixture;
 let team: ToldTeam;
@@ -15,6 +16,7 @@ beforeAll(async () => {
   team = await fixture.team('member', 100);
   pod = await fixture.running(team);
 });
+afterEach(() => void jest.restoreAllMocks());
 afterAll(() => fixture.stop());
 
 const isActive = ({ status }: ExposedService) => status === 'active';
@@ -22,6 +24,8 @@ const active = async () => {
   const asked = { pod_name: pod.pod_name, service_name: `s-${newId()}`, port: 80, protocol: 'HTTP' } as const;
   return fixture.untilExposed(await fixture.call(exposedServices.expose, asked, team.member), isActive);
 };
+const update = ({ service_id }: ExposedService, more: object) =>
+  fixture.call(exposedServices.update, { service_id, ...more }, team.member);
 const portsOf = async ({ service_id }: ExposedService) => {
   const reserved = 'SELECT external_port FROM reserved_port WHERE service_id = $1 ORDER BY external_port';
   const rows = await fixture.query<{ external_port: number }>(reserved, [service_id]);
@@ -37,6 +41,81 @@ const anyPort = async (): Promise<number> => {
   );
   return free?.port ?? 0;
 };
+
+/** The cluster does not come to close the first door of a service. Returns what lets it. */
+async function neverClosed({ service_id }: ExposedService): Promise<() => void> {
+  const driver = await fixture.simulated.driverOf('1');
+  const observe = driver.observeDoors.bind(driver);
+  const sights = jest.spyOn(driver, 'observeDoors').mockImplementation(async (refs, signal) => {
+    const seen = await observe(refs, signal);
+    const isFirst = (at: number) => refs[at]?.id === `svc-${service_id}` && refs[at].run === 1;
+    return seen.map((sight, at) => (isFirst(at) ? { phase: 'opening', trouble: null } : sight));
+  });
+  return () => sights.mockRestore();
+}
+
+it('an update is done when the old port is closed and free for others, and not before', async () => {
+  const service = await active();
+  const close = await neverClosed(service);
+  const external_port = await anyPort();
+  await update(service, { external_port });
+  const moved = await fixture.untilExposed(service, (found) => found.external_port === external_port);
+  for (let look = 0; look < 3; look += 1) {
+    expect((await fixture.untilExposed(service, () => true)).status).toBe('updating');
+    await fixture.hurry();
+  }
+  expect(await (await fetch(moved.url)).text()).toBe(`${pod.pod_name}\n`);
+  expect((await errorOf(update(service, { external_port: await anyPort() }))).code).toBe('conflict');
+  expect(await portsOf(service)).toEqual([service.external_port, external_port].toSorted());
+  close();
+  await fixture.untilExposed(service, isActive);
+  expect(await portsOf(service)).toEqual([external_port]);
+});
+
+it('a service whose old port does not close is active, and keeps it: another update is refused until it is closed', async () => {
+  const service = await active();
+  const close = await neverClosed(service);
+  const external_port = await anyPort();
+  await update(service, { external_port });
+  await fixture.untilExposed(service, (found) => found.external_port === external_port);
+  await fixture.query(`UPDATE exposure SET entered_at = entered_at - interval '31 s' WHERE service_id = $1`, [
+    service.service_id,
+  ]);
+  await fixture.untilExposed(service, isActive);
+  for (const more of [{ external_port: await anyPort() }, { external_port: service.external_port }, { port: 81 }])
+    expect(await errorOf(update(service, more))).toMatchObject({
+      code: 'conflict',
+      message: `The former external port ${service.external_port} of the service is not closed yet; retry the update later.`,
+    });
+  expect((await update(service, { service_name: 'renamed' })).service_name).toBe('renamed');
+  expect(await portsOf(service)).toEqual([service.external_port, external_port].toSorted());
+  close();
+  while ((await portsOf(service)).length > 1) await fixture.untilExposed(service, isActive);
+  expect(await portsOf(service)).toEqual([external_port]);
+  expect((await update(service, { port: 81 })).status).toBe('updating');
+});
+
+it('an update that came to nothing has given back the port that it wanted when the service is active again', async () => {
+  const service = await active();
+  const stranger = createServer();
+  let external_port = 0;
+  while (!stranger.listening) {
+    external_port = await anyPort();
+    await new Promise<void>((resolve) => {
+      stranger.once('error', () => resolve()).listen(external_port, '127.0.0.1', resolve);
+    });
+  }
+  await update(service, { external_port });
+  const steps = fixture.get(ExposureSteps);
+  const review = jest.spyOn(steps, 'step').mockImplementation(async (exposure, context) => {
+    if (exposure.state === 'active') return { againAfterMs: 60_000 };
+    return ExposureSteps.prototype.step.call(steps, exposure, context);
+  });
+  expect(await fixture.untilExposed(service, isActive)).toMatchObject({ error: { code: 'port_in_use' } });
+  expect(await portsOf(service)).toEqual([service.external_port]);
+  review.mockRestore();
+  stranger.close();
+});
 
 it('a review gives back no port that an update has reserved while the review waited for it', async () => {
   const service = await active();

@@ -61,7 +61,7 @@ export class ExposureEntity extends MachineRow {
 
   /**
    * While `updating`: what it is to be, and its name before, which it has again where that comes to nothing. `run + 1`
-   * is its door.
+   * is its door. null once this door is open.
    */
   @Column('jsonb', { nullable: true })
   next!: (DoorTerms & { readonly previousName?: string }) | null;

@@ -40,7 +40,10 @@ const logic = setup({
       on: { OPENED: 'active', DELETE: 'deleting', FAILED: 'failing' },
     },
     active: { meta: { isReviewed: true }, on: { UPDATE: 'updating', REOPEN: 'provisioning', DELETE: 'deleting' } },
-    /** The new door opens before the old one closes, where they have different ports. */
+    /**
+     * The new door opens before the old one closes, where they have different ports. Once it is open its terms are
+     * those of the service, `next` is null, and the old door closes.
+     */
     updating: {
       meta: { deadlineMs: 60_000, givesUpBy: 'REVERTED', backOff },
       on: { SWITCHED: 'active', REVERTED: 'reverting', DELETE: 'deleting' },
