@@ -65,7 +65,7 @@ export class Doors {
       const found = await containers.find(name, signal);
       const existing = found && (await this.#unlessAnother(door, found, signal));
       if (existing?.State.Status === 'running') return this.#renew(existing.Id, door.tls, signal);
-      if (!existing && !(await images.prepare(this.options.image, door.ref, signal))) return;
+      if (!existing && !(await images.prepare(this.options.image, { ref: door.ref, teamId: '' }, signal))) return;
       await networks.with(door.owner, this.options.image, signal, (network) =>
         this.#start(door, network, existing, signal),
       );

@@ -1,14 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { once } from 'node:events';
-import { createServer, type Server, type ServerResponse } from 'node:http';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import type { Duplex } from 'node:stream';
+import type { ServerResponse } from 'node:http';
 import fc from 'fast-check';
 import type { Shell } from '../shell.js';
-import { DockerDriver } from './docker-driver.js';
 import { LatestSize, PendingSignals } from './exec-gestures.js';
+import { FakeEngine } from './fake-engine-fixture.js';
 
 const soon = () => AbortSignal.timeout(60_000);
 
@@ -54,21 +49,12 @@ it('sends signals in order, and none twice that waits already', async () => {
 });
 
 describe('shells of an engine', () => {
-  let folder: string;
-  let server: Server;
-  let driver: DockerDriver;
+  let engine: FakeEngine;
   const held: ServerResponse[] = [];
-  const sessions: Duplex[] = [];
   let [resizes, signals, isHolding] = [0, 0, true];
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'atoll-engine-'));
-    const socketPath = join(folder, 'engine.sock');
-    server = createServer((request, response) => {
-      const { url = '' } = request;
-      request.resume();
-      if (url.startsWith('/_ping'))
-        response.writeHead(200, { 'Api-Version': '1.41', Server: 'Docker/28.0 (linux)' }).end('OK');
-      else if (url.includes('/resize?')) {
+    engine = await FakeEngine.start(({ url }, response) => {
+      if (url.includes('/resize?')) {
         resizes += 1;
         hold(response);
       } else if (/\/exec\/\w+\/start/.test(url)) {
@@ -85,26 +71,11 @@ describe('shells of an engine', () => {
           }),
         );
     });
-    server.on('upgrade', (_request, socket: Duplex) => {
-      sessions.push(socket.on('error', () => undefined));
-      socket.write('HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n42\n');
-    });
-    await once(server.listen(socketPath), 'listening');
-    driver = new DockerDriver({
-      installationId: 'i1',
-      address: { socketPath },
-      publicHost: '127.0.0.1',
-      doorImage: 'none',
-    });
   });
   afterAll(async () => {
     isHolding = false;
     for (const response of held) response.end();
-    for (const socket of sessions) socket.destroy();
-    await driver.close();
-    server.close();
-    server.closeAllConnections();
-    await rm(folder, { recursive: true });
+    await engine.stop();
   });
 
   function hold(response: ServerResponse): void {
@@ -114,7 +85,7 @@ describe('shells of an engine', () => {
 
   const ref = (id: string) => ({ kind: 'pod', id, run: 1 }) as const;
   const open = (): Promise<Shell> =>
-    driver.openShell(
+    engine.driver.openShell(
       ref('p1'),
       { command: null, terminal: { columns: 80, rows: 24, type: 'xterm' }, env: new Map() },
       soon(),
@@ -127,7 +98,7 @@ describe('shells of an engine', () => {
       for (const shell of shells) asked.push(shell.resize({ columns: 1 + count, rows: 24 }), shell.signal('SIGWINCH'));
     for (const one of asked) one.catch(() => undefined);
     // Answered only if a call is left for others.
-    await Promise.all(Array.from({ length: 50 }, () => driver.observePods([ref('p2')], soon())));
+    await Promise.all(Array.from({ length: 50 }, () => engine.driver.observePods([ref('p2')], soon())));
     expect(resizes + signals).toBeLessThanOrEqual(4);
     isHolding = false;
     for (const response of held.splice(0)) response.end();

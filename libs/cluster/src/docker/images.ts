@@ -16,17 +16,29 @@ interface PullMessage {
   readonly progressDetail?: { readonly current?: number; readonly total?: number };
 }
 
+/** Who waits for an image: an object, for a team. */
+export interface Wanting {
+  readonly ref: ObjectRef;
+  /** Whose turn the pull takes; "" for what the platform itself needs. */
+  readonly teamId: string;
+}
+
 interface Pull {
-  /** The objects that wait for it, by the name of their container. */
-  readonly wanted: Map<string, ObjectRef>;
+  /** What waits for it, by the name of the container. */
+  readonly wanted: Map<string, Wanting>;
+  /** By team that waits for its turn: ends the wait. */
+  readonly lines: Map<string, AbortController>;
   readonly stop: AbortController;
   readonly layers: Map<string, { current: number; total: number }>;
   failure: ClusterError | null;
+  hasBegun: boolean;
   /** Milliseconds of the process's clock; null while it runs. */
   endedAtMs: number | null;
 }
 
-const pullsAtOnce = 3;
+const pullsAtOnce = 8;
+/** A registry may take its time, so a team leaves turns to others. */
+const pullsOfTeam = 2;
 /** A failed pull is not repeated before, however often it is requested. */
 const pauseMs = 10_000;
 /** How long the outcome of a pull is kept for a container that is requested no more. */
@@ -34,11 +46,12 @@ const keptMs = 600_000;
 
 /**
  * Pulls of images. An engine pulls for as long as a client listens, so a pull belongs to this process; after a crash
- * the next request begins it again, with the layers that are already there.
+ * the next request begins it again, with the layers that are already there. An image waits in the line of each team
+ * that wants it, and is pulled in the turn of the first: no team holds it back by having much to pull.
  */
 export class Images {
   readonly #pulls = new Map<string, Pull>();
-  readonly #turns = new FairSemaphore({ permits: pullsAtOnce });
+  readonly #turns = new FairSemaphore({ permits: pullsAtOnce, permitsPerKey: pullsOfTeam });
 
   constructor(
     private readonly engine: Engine,
@@ -52,15 +65,16 @@ export class Images {
    * Whether the object's container can be created from the image now. If not, a pull is under way for it, or has failed
    * lately: `sightOf` tells.
    */
-  async prepare(image: string, ref: ObjectRef, signal: AbortSignal): Promise<boolean> {
+  async prepare(image: string, wanting: Wanting, signal: AbortSignal): Promise<boolean> {
     if (await this.has(image, signal)) {
-      this.forget(ref);
+      this.forget(wanting.ref);
       return true;
     }
-    const pull = this.#pulls.get(image);
-    const isFresh = pull && (pull.endedAtMs === null || Date.now() - pull.endedAtMs < pauseMs);
-    if (isFresh) pull.wanted.set(this.names.of(ref), ref);
-    else this.#begin(image, ref);
+    const known = this.#pulls.get(image);
+    const isFresh = known && (known.endedAtMs === null || Date.now() - known.endedAtMs < pauseMs);
+    const pull = isFresh ? known : this.#request(image);
+    pull.wanted.set(this.names.of(wanting.ref), wanting);
+    if (!pull.hasBegun && !pull.lines.has(wanting.teamId)) this.#queue(image, pull, wanting.teamId);
     return false;
   }
 
@@ -85,36 +99,65 @@ export class Images {
 
   /** The object is not wanted any more; a pull that no other object wants ends. */
   forget(ref: ObjectRef): void {
-    for (const [image, { wanted, stop }] of this.#pulls) {
-      if (!wanted.delete(this.names.of(ref)) || wanted.size > 0) continue;
+    const name = this.names.of(ref);
+    for (const [image, pull] of this.#pulls) {
+      const { wanted, lines, stop } = pull;
+      const teamId = wanted.get(name)?.teamId;
+      if (teamId === undefined) continue;
+      wanted.delete(name);
+      if (![...wanted.values()].some((other) => other.teamId === teamId)) leave(lines, teamId);
+      if (wanted.size > 0) continue;
       this.#pulls.delete(image);
       stop.abort();
     }
   }
 
   close(): void {
-    for (const { stop } of this.#pulls.values()) stop.abort();
+    for (const { lines, stop } of this.#pulls.values()) {
+      leaveAll(lines);
+      stop.abort();
+    }
     this.#pulls.clear();
   }
 
-  #begin(image: string, ref: ObjectRef): void {
+  #request(image: string): Pull {
     for (const [other, { endedAtMs }] of this.#pulls)
       if (endedAtMs !== null && Date.now() - endedAtMs > keptMs) this.#pulls.delete(other);
-    const wanted = new Map([[this.names.of(ref), ref]]);
-    const pull: Pull = { wanted, stop: new AbortController(), layers: new Map(), failure: null, endedAtMs: null };
+    const pull: Pull = {
+      wanted: new Map(),
+      lines: new Map(),
+      stop: new AbortController(),
+      layers: new Map(),
+      failure: null,
+      hasBegun: false,
+      endedAtMs: null,
+    };
     this.#pulls.set(image, pull);
-    void this.#turns
-      .run(() => this.#pull(image, pull), { signal: pull.stop.signal })
-      .then(
-        () => this.#end(pull, null),
-        (error: unknown) => this.#end(pull, pullErrorOf(error, image)),
+    return pull;
+  }
+
+  #queue(image: string, pull: Pull, teamId: string): void {
+    const line = new AbortController();
+    pull.lines.set(teamId, line);
+    const take = async (): Promise<void> => {
+      // Two turns may come at once.
+      if (pull.hasBegun) return;
+      pull.hasBegun = true;
+      leaveAll(pull.lines);
+      const failure = await this.#pull(image, pull).then(
+        () => null,
+        (error: unknown) => pullErrorOf(error, image),
       );
+      this.#end(pull, failure);
+    };
+    // Rejects where the wait is ended.
+    this.#turns.run(take, { key: teamId, signal: line.signal }).catch(() => undefined);
   }
 
   #end(pull: Pull, failure: ClusterError | null): void {
     pull.failure = failure;
     pull.endedAtMs = Date.now();
-    for (const ref of pull.wanted.values()) this.onEnd(ref);
+    for (const { ref } of pull.wanted.values()) this.onEnd(ref);
   }
 
   async #pull(image: string, { stop, layers }: Pull): Promise<void> {
@@ -133,6 +176,15 @@ export class Images {
       if (message.id && total) layers.set(message.id, { current: current ?? 0, total });
     }
   }
+}
+
+function leave(lines: Pull['lines'], teamId: string): void {
+  lines.get(teamId)?.abort();
+  lines.delete(teamId);
+}
+
+function leaveAll(lines: Pull['lines']): void {
+  for (const teamId of lines.keys()) leave(lines, teamId);
 }
 
 async function* withoutStall(body: Readable, stallMs: number): AsyncGenerator<PullMessage> {

@@ -1,0 +1,54 @@
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Duplex } from 'node:stream';
+import { DockerDriver } from './docker-driver.js';
+
+type Answer = (request: IncomingMessage & { url: string }, response: ServerResponse) => void;
+
+/**
+ * An engine of no containers, and a driver on it: a spec answers the driver's calls in the place of Docker. Each exec
+ * that is attached to begins its session, and says nothing more.
+ */
+export class FakeEngine {
+  readonly driver: DockerDriver;
+  readonly #sessions: Duplex[] = [];
+
+  private constructor(
+    private readonly folder: string,
+    private readonly server: Server,
+    socketPath: string,
+  ) {
+    server.on('upgrade', (_request, socket: Duplex) => {
+      this.#sessions.push(socket.on('error', () => undefined));
+      socket.write('HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n42\n');
+    });
+    const installation = { installationId: 'i1', address: { socketPath }, publicHost: '127.0.0.1' };
+    this.driver = new DockerDriver({ ...installation, doorImage: 'door' });
+  }
+
+  /** `answer` is asked for all but the engine's greeting. */
+  static async start(answer: Answer): Promise<FakeEngine> {
+    const folder = await mkdtemp(join(tmpdir(), 'atoll-engine-'));
+    const socketPath = join(folder, 'engine.sock');
+    const server = createServer((request, response) => {
+      const { url = '' } = request;
+      request.resume();
+      if (url.startsWith('/_ping'))
+        response.writeHead(200, { 'Api-Version': '1.41', Server: 'Docker/28.0 (linux)' }).end('OK');
+      else answer(Object.assign(request, { url }), response);
+    });
+    await once(server.listen(socketPath), 'listening');
+    return new FakeEngine(folder, server, socketPath);
+  }
+
+  async stop(): Promise<void> {
+    await this.driver.close();
+    for (const socket of this.#sessions) socket.destroy();
+    this.server.close();
+    this.server.closeAllConnections();
+    await rm(this.folder, { recursive: true });
+  }
+}
