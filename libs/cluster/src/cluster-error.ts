@@ -11,7 +11,7 @@
  * - `image_not_found`, `image_needs_login`, `image_too_large`: permanent for this image.
  * - `invalid`: the cluster refuses the object itself, or its name belongs to an object that is not ours. Permanent.
  * - `port_in_use`: something else holds the external port. Permanent for this port.
- * - `no_space`: the cluster has no disk, memory or addresses left.
+ * - `no_space`: the cluster has no disk, memory or addresses left, or no room for another session of the team.
  * - `slice_missing`: a GPU slice of the pod does not exist on the node. The lease must be checked.
  * - `in_use`: something still uses the object that was to be removed.
  * - `not_found`: the object does not exist.

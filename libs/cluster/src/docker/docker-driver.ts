@@ -22,6 +22,7 @@ import { Logs } from './logs.js';
 import { Names } from './names.js';
 import { Networks } from './networks.js';
 import { isUnstartedStatus, Pods } from './pods.js';
+import { Sessions } from './sessions.js';
 import { Shells } from './shells.js';
 import { Volumes } from './volumes.js';
 
@@ -110,8 +111,9 @@ export class DockerDriver extends ClusterDriver {
     };
     this.#doors = new Doors(parts, { image: doorImage, bindAddress: bindAddressOf(options.publicHost) });
     this.#logs = new Logs(parts);
-    this.#shells = new Shells(parts);
-    this.#links = new Links(parts, helperImage);
+    const sessions = new Sessions();
+    this.#shells = new Shells({ ...parts, sessions });
+    this.#links = new Links({ ...parts, sessions }, helperImage);
     this.#checks = new Checks(
       { engine, images, probeOf },
       { doorImage, helperImage, isLocal: 'socketPath' in options.address },

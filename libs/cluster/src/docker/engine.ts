@@ -38,16 +38,25 @@ const libpodPrefix = '/v4.0.0/libpod';
 const defaultDeadlineMs = 15_000;
 const callsAtOnce = 16;
 const streamsAtOnce = 1_024;
+const logsAtOnce = 1_024;
+
+/** `stream`: what the platform needs, and ends by itself. `log`: that of a pod, which lasts as long. */
+type StreamKind = 'stream' | 'log';
+type ExchangeKind = StreamKind | 'call' | 'upgrade';
 
 /**
- * The HTTP API of a container engine, Docker's or Podman's. Calls and streams (logs, events, shells, pulls) are bounded
- * apart, so that no number of streams delays a call. Throws `EngineRefusal` for an answer that is an error, and
- * `ClusterError` where there is no answer in time.
+ * The HTTP API of a container engine, Docker's or Podman's. Calls, streams (events, pulls, stops) and logs are bounded
+ * apart, so that no number of one kind delays another. Upgrades are bounded by who asks for them: `Sessions`. Throws
+ * `EngineRefusal` for an answer that is an error, and `ClusterError` where there is no answer in time.
  */
 export class Engine {
   readonly #connection: EngineConnection;
-  readonly #calls = new FairSemaphore({ permits: callsAtOnce });
-  readonly #streams = new FairSemaphore({ permits: streamsAtOnce });
+  readonly #permits: Record<ExchangeKind, FairSemaphore> = {
+    call: new FairSemaphore({ permits: callsAtOnce }),
+    stream: new FairSemaphore({ permits: streamsAtOnce }),
+    log: new FairSemaphore({ permits: logsAtOnce }),
+    upgrade: new FairSemaphore({}),
+  };
   #greeting: Promise<Greeting> | undefined;
 
   constructor(address: EngineAddress) {
@@ -74,9 +83,9 @@ export class Engine {
   }
 
   /** The body of an answer while it comes. Ends with an error when the signal is aborted or the connection breaks. */
-  async stream(call: EngineCall): Promise<Readable> {
+  async stream(call: EngineCall, kind: StreamKind = 'stream'): Promise<Readable> {
     return within(call, async (signal) => {
-      const { response } = await this.#send(call, signal, 'stream');
+      const { response } = await this.#send(call, signal, kind);
       return addAbortSignal(call.signal, response);
     });
   }
@@ -87,7 +96,7 @@ export class Engine {
    */
   async upgrade(call: EngineCall): Promise<Duplex> {
     return within(call, async (signal) => {
-      const { socket, response } = await this.#send(call, signal, 'stream', { Connection: 'Upgrade', Upgrade: 'tcp' });
+      const { socket, response } = await this.#send(call, signal, 'upgrade', { Connection: 'Upgrade', Upgrade: 'tcp' });
       if (socket) return socket;
       response.destroy();
       throw new ClusterError('unreachable', 'The container engine did not open a stream.');
@@ -120,15 +129,15 @@ export class Engine {
     this.#connection.close();
   }
 
-  async #send(call: EngineCall, signal: AbortSignal, kind: 'call' | 'stream', headers = {}): Promise<Reply> {
+  async #send(call: EngineCall, signal: AbortSignal, kind: ExchangeKind, headers = {}): Promise<Reply> {
     const message = messageOf(call, await this.#prefix(call), signal, headers);
     return this.#exchange(message, kind, signal);
   }
 
-  async #exchange(message: Message, kind: 'call' | 'stream', signal: AbortSignal): Promise<Reply> {
-    const release = await (kind === 'call' ? this.#calls : this.#streams).acquire({ signal });
+  async #exchange(message: Message, kind: ExchangeKind, signal: AbortSignal): Promise<Reply> {
+    const release = await this.#permits[kind].acquire({ signal });
     try {
-      const reply = await this.#connection.exchange(message, kind);
+      const reply = await this.#connection.exchange(message, kind === 'call' ? 'call' : 'stream');
       (reply.socket ?? reply.response).once('close', release);
       const status = reply.response.statusCode ?? 0;
       if (status >= 400) throw new EngineRefusal(status, messageIn(await text(reply.response)));

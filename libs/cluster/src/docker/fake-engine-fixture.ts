@@ -14,7 +14,8 @@ type Answer = (request: IncomingMessage & { url: string }, response: ServerRespo
  */
 export class FakeEngine {
   readonly driver: DockerDriver;
-  readonly #sessions: Duplex[] = [];
+  /** Those that were attached to, in order. */
+  readonly sessions: Duplex[] = [];
 
   private constructor(
     private readonly folder: string,
@@ -22,7 +23,7 @@ export class FakeEngine {
     socketPath: string,
   ) {
     server.on('upgrade', (_request, socket: Duplex) => {
-      this.#sessions.push(socket.on('error', () => undefined));
+      this.sessions.push(socket.on('error', () => undefined));
       socket.write('HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n42\n');
     });
     const installation = { installationId: 'i1', address: { socketPath }, publicHost: '127.0.0.1' };
@@ -46,7 +47,7 @@ export class FakeEngine {
 
   async stop(): Promise<void> {
     await this.driver.close();
-    for (const socket of this.#sessions) socket.destroy();
+    for (const socket of this.sessions) socket.destroy();
     this.server.close();
     this.server.closeAllConnections();
     await rm(this.folder, { recursive: true });

@@ -5,6 +5,7 @@ import type { Containers } from './containers.js';
 import type { Engine } from './engine.js';
 import { Links } from './links.js';
 import { Names } from './names.js';
+import { Sessions } from './sessions.js';
 
 it('tells whoever waits for a connection that is opening when the driver is closed, and nobody else', async () => {
   const pod: RunRef = { kind: 'pod', id: 'p1', run: 1 };
@@ -15,7 +16,12 @@ it('tells whoever waits for a connection that is opening when the driver is clos
     create: () => (begun.resolve(), creation.promise),
   };
   const links = new Links(
-    { engine: {} as Engine, containers: containers as unknown as Containers, names: new Names('here') },
+    {
+      engine: {} as Engine,
+      containers: containers as unknown as Containers,
+      names: new Names('here'),
+      sessions: new Sessions(),
+    },
     'helper',
   );
   const connecting = links.connect(pod, 80, new AbortController().signal);

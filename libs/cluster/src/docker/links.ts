@@ -11,6 +11,7 @@ import type { Engine } from './engine.js';
 import type { ContainerAnswer } from './engine-answer.js';
 import { createLinkKeys, Link, linkArchive, linkCommand } from './link.js';
 import type { Names } from './names.js';
+import type { Sessions } from './sessions.js';
 
 const memoryBytes = 128 * 1024 * 1024;
 const processesAtMost = 32;
@@ -36,7 +37,7 @@ export class Links {
   readonly #openings = new FairSemaphore({ permits: openingAtOnce });
 
   constructor(
-    private readonly parts: { engine: Engine; containers: Containers; names: Names },
+    private readonly parts: { engine: Engine; containers: Containers; names: Names; sessions: Sessions },
     /** Debian or Alpine with OpenSSH's server at /usr/sbin/sshd. */
     private readonly image: string,
   ) {}
@@ -86,25 +87,37 @@ export class Links {
   }
 
   /** Shared by all waiters, so it is not aborted when one of them gives up. */
-  #open(pod: ContainerAnswer, onIdle: (isIdle: boolean) => void): Promise<Link> {
-    const { containers, engine } = this.parts;
+  async #open(pod: ContainerAnswer, onIdle: (isIdle: boolean) => void): Promise<Link> {
+    const { names, sessions } = this.parts;
+    const end = sessions.begin(names.teamOf(pod.Config.Labels));
     const signal = AbortSignal.timeout(openMs);
-    const open = async (): Promise<Link> => {
-      const keys = createLinkKeys();
-      const name = this.parts.names.link(randomBytes(8).toString('hex'));
-      const id = await containers.create(name, this.#body(pod), signal);
-      try {
-        await containers.upload(id, doorFolder, await linkArchive(keys), signal);
-        const query = { stream: true, stdin: true, stdout: true, stderr: true };
-        const socket = await engine.upgrade({ method: 'POST', path: `/containers/${id}/attach`, query, signal });
-        await containers.start(id, signal);
-        return await Link.open(socket, keys, onIdle);
-      } catch (error) {
-        await containers.remove(id, signal);
-        throw error;
-      }
-    };
-    return this.#openings.run(open, { signal });
+    try {
+      return await this.#openings.run(() => this.#start(pod, { onIdle, onEnd: end }, signal), { signal });
+    } catch (error) {
+      end();
+      throw error;
+    }
+  }
+
+  async #start(
+    pod: ContainerAnswer,
+    { onIdle, onEnd }: { onIdle: (isIdle: boolean) => void; onEnd: () => void },
+    signal: AbortSignal,
+  ): Promise<Link> {
+    const { containers, engine, names } = this.parts;
+    const keys = createLinkKeys();
+    const id = await containers.create(names.link(randomBytes(8).toString('hex')), this.#body(pod), signal);
+    try {
+      await containers.upload(id, doorFolder, await linkArchive(keys), signal);
+      const query = { stream: true, stdin: true, stdout: true, stderr: true };
+      const socket = await engine.upgrade({ method: 'POST', path: `/containers/${id}/attach`, query, signal });
+      socket.once('close', onEnd);
+      await containers.start(id, signal);
+      return await Link.open(socket, keys, onIdle);
+    } catch (error) {
+      await containers.remove(id, signal);
+      throw error;
+    }
   }
 
   #body(pod: ContainerAnswer): object {

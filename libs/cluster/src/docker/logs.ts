@@ -48,7 +48,7 @@ export class Logs {
     signal: AbortSignal,
   ): Promise<Readable> {
     const query = { follow, stdout: true, stderr: true, timestamps: true, ...(since !== null && { since }) };
-    return this.parts.engine.stream({ method: 'GET', path: `/containers/${id}/logs`, query, signal });
+    return this.parts.engine.stream({ method: 'GET', path: `/containers/${id}/logs`, query, signal }, 'log');
   }
 }
 

@@ -186,6 +186,11 @@ export class Names {
     return this.isOurs(labels) && labels?.[label.team] === teamId;
   }
 
+  /** "" where they do not say it. */
+  teamOf(labels: Labels | null): string {
+    return labels?.[label.team] ?? '';
+  }
+
   workspaceOf(labels: Labels | null | undefined): string | null {
     return labels?.[label.workspace] ?? null;
   }

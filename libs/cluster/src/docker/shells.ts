@@ -1,12 +1,15 @@
+import type { Duplex } from 'node:stream';
 import { FairSemaphore } from '@atoll/waiting';
 import { ClusterError } from '../cluster-error.js';
 import type { ObjectRef } from '../objects.js';
 import type { Shell, ShellExit, ShellRequest } from '../shell.js';
 import type { Containers } from './containers.js';
 import type { Engine, EngineKind } from './engine.js';
+import type { ContainerAnswer } from './engine-answer.js';
 import { isMissing, isRefusal } from './engine-errors.js';
 import { ExecShell } from './exec-shell.js';
 import type { Names } from './names.js';
+import type { Sessions } from './sessions.js';
 
 /**
  * Says the id of the session before it becomes the command, on the stream that the session begins with: `$1` and `$2`
@@ -44,15 +47,13 @@ export class Shells {
    */
   readonly #gestures = new FairSemaphore({ permits: gesturesAtOnce });
 
-  constructor(private readonly parts: { engine: Engine; containers: Containers; names: Names }) {}
+  constructor(private readonly parts: { engine: Engine; containers: Containers; names: Names; sessions: Sessions }) {}
 
   async open(ref: ObjectRef, request: ShellRequest, signal: AbortSignal): Promise<Shell> {
-    const { containers, engine, names } = this.parts;
+    const { containers, names } = this.parts;
     const pod = await containers.find(names.of(ref), signal);
     if (pod?.State.Status !== 'running') throw new ClusterError('not_found', 'The pod is not running.');
-    const id = await this.#create(pod.Id, bodyOf(request, await engine.kind(signal)), signal);
-    const body = { Detach: false, Tty: request.terminal !== null };
-    const socket = await engine.upgrade({ method: 'POST', path: `/exec/${id}/start`, body, signal });
+    const { id, socket } = await this.#attach(pod, request, signal);
     const shell = new ExecShell(socket, request.terminal !== null, {
       exit: () => this.#exitOf(id),
       resize: ({ columns, rows }) => this.#gestures.run(() => this.#resize(id, columns, rows)),
@@ -63,6 +64,25 @@ export class Shells {
     void shell.exit.finally(() => this.#open.delete(shell));
     await shell.begin(signal);
     return shell;
+  }
+
+  async #attach(
+    pod: ContainerAnswer,
+    request: ShellRequest,
+    signal: AbortSignal,
+  ): Promise<{ id: string; socket: Duplex }> {
+    const { engine, names, sessions } = this.parts;
+    const end = sessions.begin(names.teamOf(pod.Config.Labels));
+    try {
+      const id = await this.#create(pod.Id, bodyOf(request, await engine.kind(signal)), signal);
+      const body = { Detach: false, Tty: request.terminal !== null };
+      const socket = await engine.upgrade({ method: 'POST', path: `/exec/${id}/start`, body, signal });
+      socket.once('close', end);
+      return { id, socket };
+    } catch (error) {
+      end();
+      throw error;
+    }
   }
 
   async #create(containerId: string, body: object, signal: AbortSignal): Promise<string> {

@@ -1,0 +1,107 @@
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { EventEmitter, once } from 'node:events';
+import type { RunRef } from '../objects.js';
+import type { Shell } from '../shell.js';
+import { FakeEngine } from './fake-engine-fixture.js';
+import { Sessions } from './sessions.js';
+
+const soon = () => AbortSignal.timeout(60_000);
+
+let engine: FakeEngine;
+/** What the engine was asked for. */
+let asked: EventEmitter;
+let execs: number;
+beforeEach(async () => {
+  [asked, execs] = [new EventEmitter(), 0];
+  engine = await FakeEngine.start(({ url }, response) => {
+    const [, teamId = ''] = /pod-(\w+)-1\/json/.exec(url) ?? [];
+    if (url.includes('/stop?')) asked.emit('stop');
+    else if (url.includes('/logs?')) {
+      response.writeHead(200).flushHeaders();
+      asked.emit('log');
+    } else if (url.includes('/containers/ending/exec')) response.writeHead(409).end('{"message":"not running"}');
+    else if (/\/containers\/\w+\/exec/.test(url)) response.writeHead(201).end(`{"Id":"e${(execs += 1)}"}`);
+    else if (/\/exec\/\w+\/json/.test(url)) response.end('{"Running":false,"ExitCode":0}');
+    else {
+      const Labels = { 'dev.atoll.installation': 'i1', 'dev.atoll.team': teamId };
+      response.end(JSON.stringify({ Id: teamId, State: { Status: 'running' }, Config: { Labels } }));
+    }
+  });
+});
+afterEach(() => engine.stop());
+
+const podOf = (teamId: string): RunRef => ({ kind: 'pod', id: teamId, run: 1 });
+const terminal = { columns: 80, rows: 24, type: 'xterm' };
+const open = (teamId: string): Promise<Shell> =>
+  engine.driver.openShell(podOf(teamId), { command: null, terminal, env: new Map() }, soon());
+const stopOf = async (teamId: string): Promise<void> => {
+  const isAsked = once(asked, 'stop', { signal: soon() });
+  await engine.driver.stopPod(podOf(teamId), 0, soon());
+  await isAsked;
+};
+const openMany = (teamId: string, count: number) => Promise.all(Array.from({ length: count }, () => open(teamId)));
+const refusal = (count: number) => ({
+  code: 'no_space',
+  message: `The team has ${count} sessions in pods of this cluster, the most that it may have now. End one, or try again later.`,
+});
+
+it('a pod is stopped however many shells are open, or are wanted', async () => {
+  for (let count = 0; count < 17; count += 1)
+    await Promise.allSettled(Array.from({ length: 64 }, (_, at) => open(`t${at % 5}`)));
+  await stopOf('t0');
+});
+
+it('a pod is stopped, and has a shell, however many logs are read', async () => {
+  const left = new AbortController();
+  const read = () => engine.driver.readLogs(podOf('t0'), null, left.signal)[Symbol.asyncIterator]().next();
+  const reading: Promise<unknown>[] = [];
+  for (let count = 0; count < 1_024; count += 1) {
+    const isRead = once(asked, 'log', { signal: soon() });
+    reading.push(read().catch(() => undefined));
+    await isRead;
+  }
+  for (let count = 0; count < 100; count += 1) reading.push(read().catch(() => undefined));
+  await open('t0');
+  await stopOf('t0');
+  left.abort();
+  await Promise.all(reading);
+});
+
+it('a team has 256 shells, and another as many; one that ends makes room, and one that is refused costs the engine nothing', async () => {
+  await openMany('one', 256);
+  await expect(open('one')).rejects.toMatchObject(refusal(256));
+  expect(execs).toBe(256);
+  await openMany('other', 256);
+  engine.sessions[0]?.destroy();
+  // The driver sees its end when it comes to it.
+  while (!(await open('one').catch(() => undefined)));
+  await expect(open('one')).rejects.toMatchObject(refusal(256));
+});
+
+it('a shell that could not be opened takes no place', async () => {
+  for (let count = 0; count < 300; count += 1)
+    await expect(open('ending')).rejects.toMatchObject({ code: 'not_found' });
+});
+
+it('a team has no more sessions than are free: however many teams take all they can, another has one', () => {
+  const sessions = new Sessions({ sessions: 100, sessionsOfTeam: 40 });
+  const countOf = (teamId: string): number => {
+    for (let count = 0; ; count += 1)
+      try {
+        sessions.begin(teamId);
+      } catch {
+        return count;
+      }
+  };
+  expect(['a', 'b', 'c', 'd', 'e'].map(countOf)).toEqual([40, 30, 15, 8, 4]);
+});
+
+it('a session that is ended twice makes one place', () => {
+  const sessions = new Sessions({ sessions: 10, sessionsOfTeam: 2 });
+  const end = sessions.begin('one');
+  sessions.begin('one');
+  end();
+  end();
+  sessions.begin('one');
+  expect(() => sessions.begin('one')).toThrow('The team has 2 sessions');
+});
