@@ -23,7 +23,8 @@ export class FakeEngine {
     socketPath: string,
   ) {
     server.on('upgrade', (_request, socket: Duplex) => {
-      this.sessions.push(socket.on('error', () => undefined));
+      this.sessions.push(socket.on('error', () => undefined).on('end', () => socket.destroy()));
+      socket.resume();
       socket.write('HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n42\n');
     });
     const installation = { installationId: 'i1', address: { socketPath }, publicHost: '127.0.0.1' };

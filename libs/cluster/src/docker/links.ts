@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import type { Duplex } from 'node:stream';
 import { FairSemaphore } from '@atoll/waiting';
 import { ClusterError } from '../cluster-error.js';
 import type { ObjectRef } from '../objects.js';
@@ -18,6 +19,7 @@ const processesAtMost = 32;
 const openingAtOnce = 4;
 const idleMs = 300_000;
 const openMs = 60_000;
+const removeMs = 30_000;
 /** A helper that never started was left by a crash. */
 const abandonedMs = 600_000;
 
@@ -107,15 +109,20 @@ export class Links {
     const { containers, engine, names } = this.parts;
     const keys = createLinkKeys();
     const id = await containers.create(names.link(randomBytes(8).toString('hex')), this.#body(pod), signal);
+    let socket: Duplex | undefined;
     try {
       await containers.upload(id, doorFolder, await linkArchive(keys), signal);
       const query = { stream: true, stdin: true, stdout: true, stderr: true };
-      const socket = await engine.upgrade({ method: 'POST', path: `/containers/${id}/attach`, query, signal });
-      socket.once('close', onEnd);
+      socket = await engine.upgrade({ method: 'POST', path: `/containers/${id}/attach`, query, signal });
+      // Its end is seen by the link.
+      socket.on('error', () => undefined).once('close', onEnd);
       await containers.start(id, signal);
       return await Link.open(socket, keys, onIdle);
     } catch (error) {
-      await containers.remove(id, signal);
+      // A helper that starts late ends with it.
+      socket?.destroy();
+      // Its time may be over. What cannot be removed now goes with `removeAbandoned`.
+      await containers.remove(id, AbortSignal.timeout(removeMs)).catch(() => undefined);
       throw error;
     }
   }
