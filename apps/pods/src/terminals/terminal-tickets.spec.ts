@@ -35,8 +35,24 @@ describe('a ticket', () => {
   it('is not hoarded by many: all users together have at most 1,000 unused ones', () => {
     const tickets = new TerminalTickets(new Sealer(Sealer.createKeys()), () => 1_000_000);
     const make = (userId: string) =>
-      tickets.make({ admission: { userId, podName: 'p' } as Admission, size }, { host: 'h', port: 1 });
+      tickets.make({ admission: { userId, teamId: userId, podName: 'p' } as Admission, size }, { host: 'h', port: 1 });
     for (let made = 0; made < 1_000; made += 1) make(`user ${made}`);
     expect(() => make('another')).toThrow('Too many requests');
+  });
+
+  it('is not hoarded by a team: it has no more unused ones than are left for others, however many its members are', () => {
+    const tickets = new TerminalTickets(new Sealer(Sealer.createKeys()), () => 1_000_000);
+    const make = (teamId: string, userId: string) =>
+      tickets.make({ admission: { userId, teamId, podName: 'p' } as Admission, size }, { host: 'h', port: 1 });
+    const mostOf = (teamId: string): number => {
+      for (let made = 0; ; made += 1)
+        try {
+          make(teamId, `${teamId} ${made}`);
+        } catch (error) {
+          expect(error).toMatchObject({ code: 'too_many_requests' });
+          return made;
+        }
+    };
+    expect(['one', 'two', 'three'].map(mostOf)).toEqual([500, 250, 125]);
   });
 });

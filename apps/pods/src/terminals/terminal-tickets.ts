@@ -42,12 +42,17 @@ export class TerminalTickets {
     private readonly now: () => number = Date.now,
   ) {}
 
-  /** Throws `too_many_requests` where the user, or all users, have too many unused. */
+  /**
+   * Throws `too_many_requests` where the user has too many unused, and where the team has as many as are left: so those
+   * that have many leave room for those that have few.
+   */
   make(request: TerminalRequest, place: Place): { ticket: string; expiresAt: Date } {
     this.#dropExpired();
-    const { userId, podName } = request.admission;
-    const ofUser = [...this.#waiting.values()].filter(({ admission }) => admission.userId === userId);
-    if (ofUser.length >= waitingOfUser || this.#waiting.size >= waitingAtMost) {
+    const { userId, teamId, podName } = request.admission;
+    const waiting = [...this.#waiting.values()].map(({ admission }) => admission);
+    const ofUser = waiting.filter((admission) => admission.userId === userId).length;
+    const ofTeam = waiting.filter((admission) => admission.teamId === teamId).length;
+    if (ofUser >= waitingOfUser || ofTeam >= waitingAtMost - waiting.length) {
       throw tooManyRequests(lifeMs / 1_000);
     }
     const untilMs = this.now() + lifeMs;
