@@ -67,7 +67,7 @@ export class VolumeSteps extends DurableMachine<VolumeEntity, VolumeState, Volum
     const isHeld = volume.state === 'active' || volume.state === 'growing';
     const billedGb = isHeld ? volume.sizeGb : 0;
     if (billedGb === volume.billedGb) return;
-    await this.usage.tell(manager, podUsageTold, [usageOf(volume, billedGb)]);
+    await this.usage.tell(manager, podUsageTold, [{ ...usageOf(volume, billedGb), at: afterUsed(volume) }]);
     await manager.query('UPDATE shared_volume SET billed_gb = $2 WHERE volume_id = $1', [volume.volumeId, billedGb]);
   }
 
@@ -140,6 +140,14 @@ function bytesOf(sight: VolumeSight & { phase: 'ready' }): string | null {
 /** The longer it takes, the later it is looked at again. */
 function lookAfter({ enteredAt }: VolumeEntity): number {
   return Math.min(longestLookMs, Math.max(firstLookMs, Date.now() - enteredAt.getTime()));
+}
+
+/**
+ * When it has entered its state, and not before the used bytes were told: billing goes by time, and the database's
+ * clock may have been set back since.
+ */
+function afterUsed({ enteredAt, usedToldAt }: VolumeEntity): Date {
+  return usedToldAt && usedToldAt > enteredAt ? usedToldAt : enteredAt;
 }
 
 /** From the volume's `enteredAt` on it has this size; 0: it is no longer held. */

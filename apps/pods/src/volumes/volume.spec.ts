@@ -162,6 +162,25 @@ describe('a volume that is mounted', () => {
     expect(new Set(told.map(({ id }) => id)).size).toBe(3);
   });
 
+  it('is billed until it is deleted, also where the clock of the database was set back after its used size was told', async () => {
+    const volume = await fixture.volume(team);
+    const pod = await fixture.running(team, mountOf(volume));
+    const enter = (sign: '+' | '-') =>
+      fixture.query(
+        `UPDATE shared_volume SET entered_at = entered_at ${sign} interval '30 minutes' WHERE volume_id = $1`,
+        [volume.volume_id],
+      );
+    // The used size is told at the time that it is then: the clock reads half an hour more.
+    await enter('+');
+    await fixture.get(VolumeWatch).look('1');
+    await enter('-');
+    await fixture.call(pods.delete, { pod_name: pod.pod_name }, team.member);
+    await fixture.untilDeleted(pod);
+    await remove(volume);
+    await fixture.untilVolumeDeleted(volume);
+    expect((await factsOf(volume)).map(({ quantity }) => quantity)).toEqual(['10', '10', '0']);
+  });
+
   it('is not deleted, in whatever run it is, and its mounters are named', async () => {
     const volume = await fixture.volume(team);
     const [pod, stopped] = [
