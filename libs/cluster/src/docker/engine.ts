@@ -1,9 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { addAbortSignal, type Duplex, type Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { FairSemaphore } from '@atoll/waiting';
+import { FairSemaphore, untilAborted } from '@atoll/waiting';
 import { ClusterError } from '../cluster-error.js';
-import { untilAborted } from './abort.js';
 import { EngineConnection, type EngineAddress, type Message, type Reply } from './engine-connection.js';
 import { connectionErrorOf, EngineRefusal } from './engine-errors.js';
 

@@ -1,8 +1,8 @@
 import { Writable, type Duplex, type Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
+import { untilAborted } from '@atoll/waiting';
 import { ClusterError } from '../cluster-error.js';
 import type { Shell, ShellExit, TerminalSize } from '../shell.js';
-import { untilAborted } from './abort.js';
 import { LatestSize, PendingSignals } from './exec-gestures.js';
 import { framesOf, Outlet, type Frame } from './multiplexed.js';
 

@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { Duplex } from 'node:stream';
-import { FairSemaphore } from '@atoll/waiting';
+import { FairSemaphore, untilAborted } from '@atoll/waiting';
 import { ClusterError } from '../cluster-error.js';
 import type { ObjectRef } from '../objects.js';
 import type { PodConnection } from '../shell.js';
-import { untilAborted } from './abort.js';
 import { confinement } from './container-body.js';
 import type { Containers } from './containers.js';
 import { doorFolder, doorUser } from './door-files.js';

@@ -1,8 +1,7 @@
-import { FairSemaphore } from '@atoll/waiting';
+import { FairSemaphore, untilAborted } from '@atoll/waiting';
 import { ClusterError } from '../cluster-error.js';
 import type { ObjectRef, PodRun, VolumeMount } from '../objects.js';
 import type { Exit, RunSight, Trouble } from '../observations.js';
-import { untilAborted } from './abort.js';
 import { dockerBody, libpodBody, type PodContainer, type PodDefaults } from './container-body.js';
 import type { Containers } from './containers.js';
 import type { Engine, EngineKind } from './engine.js';
