@@ -1,4 +1,4 @@
-import { networkOf } from '@atoll/contracts';
+import { networkOf, requirePlatformAdmin } from '@atoll/contracts';
 import { Injectable } from '@nestjs/common';
 import { AppError, isAppError, type ErrorCode } from '@atoll/errors';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -20,8 +20,9 @@ const failures: ReadonlySet<ErrorCode> = new Set(['unauthenticated', 'ip_not_all
 const billing = /^\/api\/(?:(?:team|workspace)-billing(?:\/|$)|gpuaas\/:team_id\/metrics)/;
 
 /**
- * Decides who may come in at all, before the body is read and in this order: 401, 403 for the address, 429. An address
- * that failed too often gets its 429 first: its keys are not looked up any more, unless this gateway knows them.
+ * Decides who may come in at all, before the body is read and in this order: 401, 403 for the address, 429, 403 on a
+ * route that is only for the operator. An address that failed too often gets its 429 first: its keys are not looked up
+ * any more, unless this gateway knows them.
  */
 @Injectable()
 export class Admission {
@@ -43,6 +44,7 @@ export class Admission {
     else if (needsCaller(request)) await this.#identify(request, reply);
     if ((request.raw.url?.length ?? 0) > maxUrlLength)
       throw new AppError('uri_too_long', 'The path and query are longer than 8 KiB.');
+    if (request.caller && request.routeOptions.config.operatorOnly) requirePlatformAdmin(request.caller);
   }
 
   async #identify(request: FastifyRequest, reply: FastifyReply): Promise<void> {

@@ -10,7 +10,7 @@ let key: string;
 let asked: { operation: string; input: unknown }[];
 beforeAll(async () => {
   gateway = await startGateway();
-  key = gateway.services.key();
+  key = gateway.services.key({ platform_admin: true });
   for (const [operation, contract] of Object.entries(billingReports)) {
     gateway.services.answer<object, object>(contract, (input) => {
       asked.push({ operation, input });

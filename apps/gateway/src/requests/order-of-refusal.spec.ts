@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { request, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { notFound } from '@atoll/contracts';
 import { teams } from '@atoll/contracts/teams';
@@ -72,6 +75,24 @@ describe('requests are refused in one order', () => {
     gateway.clock.nowMs += 60_000;
     expect((await gateway.call('GET', '/api/team/no-id', { key: good })).status).toBe(400);
     expect((await gateway.call('GET', `/api/team/${teamId}`, { key: good })).status).toBe(404);
+  });
+
+  it('403 before a body is read, on a route that is only for the operator', async () => {
+    const refused = [403, 'forbidden', 'Only a platform_admin may do this.'];
+    const key = gateway.services.key({ key_id: '01890000-0000-7000-8000-0000000000ef' });
+    const { status, body } = await gateway.call('POST', '/api/usage-events?page=1&page=2', { ...brokenBody, key });
+    expect([status, body.code, body.detail]).toEqual(refused);
+    await gateway.app.listen(0, '127.0.0.1');
+    const { port } = gateway.app.getHttpServer().address() as AddressInfo;
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json', 'content-length': 700_000 };
+    const withoutBody = request({ port, method: 'POST', path: '/api/usage-events', headers, agent: false });
+    try {
+      withoutBody.flushHeaders();
+      const [incoming] = (await once(withoutBody, 'response')) as [IncomingMessage];
+      expect(incoming.statusCode).toBe(403);
+    } finally {
+      withoutBody.on('error', () => undefined).destroy();
+    }
   });
 
   it('outside /api nothing is asked of anybody', async () => {

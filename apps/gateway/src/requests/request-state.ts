@@ -30,6 +30,8 @@ declare module 'fastify' {
     firstPage?: 0 | 1;
     /** A listing that is given whole, and so has no other pages, unless `limit` is sent. */
     allWithoutLimit?: boolean;
+    /** Only for the operator: any other caller is refused before the body is read. */
+    operatorOnly?: boolean;
     /** Bytes that the body may have where it is not the usual limit. */
     maxBodyBytes?: number;
     /** How long the operation may take where it needs more than others, in milliseconds. */

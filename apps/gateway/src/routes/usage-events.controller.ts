@@ -15,7 +15,7 @@ export class UsageEventsController {
   constructor(private readonly rpc: Rpc) {}
 
   @Post()
-  @ConfigureRoute({ maxBodyBytes: maxBatchBytes, exactNumbers: 'quantity' })
+  @ConfigureRoute({ operatorOnly: true, maxBodyBytes: maxBatchBytes, exactNumbers: 'quantity' })
   @Answers(
     200,
     UsageRecorded,
