@@ -1,7 +1,8 @@
 import { Module, type DynamicModule } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
 import { NatsLink, Rpc } from '@atoll/rpc';
-import { LargeAnswers, UnreadLimits } from './answers/large-answers.js';
+import { LargeAnswers } from './answers/large-answers.js';
+import { UnreadAnswers, UnreadLimits } from './answers/unread-answers.js';
 import { Authenticator } from './authentication/authenticator.js';
 import { Attempts } from './authentication/attempts.js';
 import { DenyByDefault } from './authentication/deny-by-default.js';
@@ -124,6 +125,7 @@ export class GatewayModule {
         LargeAnswers,
         ProblemFilter,
         RateLimits,
+        UnreadAnswers,
         UnreadLimits,
         SessionCookie,
         SessionTokens,

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { billingReports, type BillingReport } from '@atoll/contracts/billing';
 import { subscriptions, type SubscriptionList } from '@atoll/contracts/gpuaas';
 import { Json } from '@atoll/rpc';
-import { UnreadLimits } from './large-answers.js';
+import { UnreadLimits } from './unread-answers.js';
 import { startGateway, type GatewayUnderTest } from '../testing/gateway-fixture.js';
 import { teamId } from '../testing/team-fixture.js';
 

@@ -2,6 +2,7 @@ import type { INestApplication } from '@nestjs/common';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Authenticator } from '../authentication/authenticator.js';
 import { pageLinks, paginationOf } from '../answers/page-links.js';
+import { UnreadAnswers } from '../answers/unread-answers.js';
 import { ProblemFilter } from '../errors/problem-filter.js';
 import type { UnreadForm } from '../errors/socket-errors.js';
 import { Answered } from '../health/answered.js';
@@ -15,8 +16,6 @@ import { refuseRemoved, unmatchedRoute } from './unmatched-route.js';
 
 const documentation = /^\/api\/(?:docs(?:\/|$)|openapi\.json$)/;
 
-const longText = 64 * 1024;
-
 /** What the hooks of a listener stand on. */
 export interface HookParts {
   admission: Admission;
@@ -24,6 +23,7 @@ export interface HookParts {
   answered: Answered;
   draining: Draining;
   filter: ProblemFilter;
+  unread: UnreadAnswers;
   /** Throws the refusal of a request for which there is no route, or no route any more. */
   refuseUnmatched: (request: FastifyRequest, reply: FastifyReply) => void;
   /** That of problems unless given. */
@@ -37,6 +37,7 @@ export function hookPartsOf(app: INestApplication): HookParts {
     answered: app.get(Answered),
     draining: app.get(Draining),
     filter: app.get(ProblemFilter),
+    unread: app.get(UnreadAnswers),
     refuseUnmatched: (request, reply) => {
       refuseRemoved(request);
       const refusal = unmatchedRoute(request, reply);
@@ -50,7 +51,7 @@ export function hookPartsOf(app: INestApplication): HookParts {
  * them.
  */
 export function installHooks(instance: FastifyInstance, parts: HookParts): void {
-  const { admission, authenticator, answered, draining } = parts;
+  const { admission, authenticator, answered, draining, unread } = parts;
 
   instance.addHook('onRoute', (route) => {
     if (documentation.test(route.url)) route.config = { ...route.config, public: true };
@@ -79,8 +80,7 @@ export function installHooks(instance: FastifyInstance, parts: HookParts): void 
     const { caller, callContext, routeOptions } = request;
     if (caller && callContext && routeOptions.config.changesCaller) authenticator.forget(caller.userId);
     if (draining.begun) reply.header('connection', 'close');
-    // As text, Node would join it to the headers and write both anew; bytes go out as they are.
-    done(null, typeof payload === 'string' && payload.length > longText ? Buffer.from(payload) : payload);
+    done(null, unread.send(request, reply, payload));
   });
 
   instance.addHook('onResponse', (request, reply, done) => {
@@ -101,6 +101,7 @@ export async function refuseUnroutable(
 ): Promise<void> {
   setCommonHeaders(request, reply);
   reply.raw.once('finish', () => parts.answered.record(request, reply));
+  parts.unread.cutOffUnlessRead(reply);
   const refusal = await parts.admission.admit(request, reply).then(
     () => error,
     (refused: unknown) => refused,

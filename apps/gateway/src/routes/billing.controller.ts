@@ -1,6 +1,6 @@
 import { Controller, Get, Param, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { type CallContext, type Operation } from '@atoll/contracts';
+import { type CallContext } from '@atoll/contracts';
 import {
   BillingReport,
   ComparisonPath,
@@ -14,7 +14,6 @@ import {
   WorkspacesReport,
   billingReports,
 } from '@atoll/contracts/billing';
-import { Rpc } from '@atoll/rpc';
 import { AnswersJson } from '../answers/answers.js';
 import { LargeAnswers, type PassedOn } from '../answers/large-answers.js';
 import { Context } from '../requests/call-context.js';
@@ -26,10 +25,7 @@ const zoned = (path: string): string[] => [path, `${path}/:timezone`];
 @ApiTags('Billing')
 @Controller()
 export class BillingController {
-  constructor(
-    private readonly rpc: Rpc,
-    private readonly answers: LargeAnswers,
-  ) {}
+  constructor(private readonly answers: LargeAnswers) {}
 
   @Get(zoned(`team-billing/:team_id/${range}`))
   @AnswersJson(
@@ -38,7 +34,7 @@ export class BillingController {
     'Returns the usage and cost of the team, by interval. Requires team_owner, team_admin or billing_viewer.',
   )
   getTeamBilling(@Param() query: TeamBillingQuery, @Context() context: CallContext): Promise<PassedOn> {
-    return this.ask(billingReports.team, query, context);
+    return this.answers.passOn(billingReports.team, query, context);
   }
 
   @Get(zoned(`workspace-billing/:workspace_id/${range}`))
@@ -48,7 +44,7 @@ export class BillingController {
     'Returns the usage and cost of the workspace, by interval. Requires team_owner, team_admin or billing_viewer.',
   )
   getWorkspaceBilling(@Param() query: WorkspaceBillingQuery, @Context() context: CallContext): Promise<PassedOn> {
-    return this.ask(billingReports.workspace, query, context);
+    return this.answers.passOn(billingReports.workspace, query, context);
   }
 
   @Get(zoned(`team-billing/group-by-workspace/:team_id/${range}`))
@@ -58,7 +54,7 @@ export class BillingController {
     'Returns the usage and cost of the team, by workspace and interval. Requires team_owner, team_admin or billing_viewer.',
   )
   getTeamBillingByWorkspace(@Param() query: TeamBillingQuery, @Context() context: CallContext): Promise<PassedOn> {
-    return this.ask(billingReports.byWorkspace, query, context);
+    return this.answers.passOn(billingReports.byWorkspace, query, context);
   }
 
   @Get(zoned(`team-billing/gpuaas-pool/:team_id/${range}/:region_id`))
@@ -68,7 +64,7 @@ export class BillingController {
     'Returns the usage and cost of GPU pools of the team, by pool and interval. Requires team_owner, team_admin or billing_viewer.',
   )
   getTeamPoolBilling(@Param() query: RegionalBillingQuery, @Context() context: CallContext): Promise<PassedOn> {
-    return this.ask(billingReports.pools, query, context);
+    return this.answers.passOn(billingReports.pools, query, context);
   }
 
   @Get(zoned(`team-billing/shared-storage/:team_id/${range}/:region_id`))
@@ -78,7 +74,7 @@ export class BillingController {
     'Returns the usage and cost of shared storage of the team, by volume and interval. Requires team_owner, team_admin or billing_viewer.',
   )
   getTeamStorageBilling(@Param() query: RegionalBillingQuery, @Context() context: CallContext): Promise<PassedOn> {
-    return this.ask(billingReports.storage, query, context);
+    return this.answers.passOn(billingReports.storage, query, context);
   }
 
   @Get('team-billing/monthly-comparison/:team_id/:start_month/:end_month')
@@ -92,15 +88,6 @@ export class BillingController {
     @Query() zone: ComparisonZone,
     @Context() context: CallContext,
   ): Promise<PassedOn> {
-    return this.ask(billingReports.comparison, { ...path, ...zone }, context);
-  }
-
-  private async ask<Input extends object>(
-    operation: Operation<Input>,
-    input: NoInfer<Input>,
-    context: CallContext,
-  ): Promise<PassedOn> {
-    this.answers.requireRoom(context.caller);
-    return this.answers.passOn(await this.rpc.callForJson(operation, input, context), context.caller);
+    return this.answers.passOn(billingReports.comparison, { ...path, ...zone }, context);
   }
 }

@@ -32,7 +32,7 @@ export class ConnectionsController {
     @Query() query: ReadConnections,
     @Context() context: CallContext,
   ): Promise<ConnectionList | PassedOn> {
-    return this.answers.allOrPage(this.rpc, connections.read, query, context);
+    return this.answers.allOrPage(connections.read, query, context);
   }
 
   @Post('refresh-connections')
@@ -58,6 +58,6 @@ export class ConnectionsController {
     @Query() page: PageFromOneOrAll,
     @Context() context: CallContext,
   ): Promise<CompatibleInstances | PassedOn> {
-    return this.answers.allOrPage(this.rpc, connections.compatibleInstances, { ...path, ...page }, context);
+    return this.answers.allOrPage(connections.compatibleInstances, { ...path, ...page }, context);
   }
 }

@@ -2,7 +2,6 @@ import { Controller, Get, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { type CallContext } from '@atoll/contracts';
 import { InstanceList, instances, ListInstances } from '@atoll/contracts/pods';
-import { Rpc } from '@atoll/rpc';
 import { AnswersAllOrPage } from '../answers/answers.js';
 import { LargeAnswers, type PassedOn } from '../answers/large-answers.js';
 import { ConfigureRoute } from '../http/route-config.js';
@@ -11,10 +10,7 @@ import { Context } from '../requests/call-context.js';
 @ApiTags('Instances')
 @Controller('instance')
 export class InstancesController {
-  constructor(
-    private readonly rpc: Rpc,
-    private readonly answers: LargeAnswers,
-  ) {}
+  constructor(private readonly answers: LargeAnswers) {}
 
   @Get()
   @ConfigureRoute({ deadlineMs: 20_000 })
@@ -26,6 +22,6 @@ export class InstancesController {
       'A platform_admin who names no team is answered a page of all there are.',
   )
   listInstances(@Query() query: ListInstances, @Context() context: CallContext): Promise<InstanceList | PassedOn> {
-    return this.answers.allOrPage(this.rpc, instances.list, query, context);
+    return this.answers.allOrPage(instances.list, query, context);
   }
 }

@@ -96,7 +96,7 @@ export class PoolSubscriptionsController {
     @Query() query: ListSubscriptions,
     @Context() context: CallContext,
   ): Promise<SubscriptionList | PassedOn> {
-    return this.answers.allOrPage(this.rpc, subscriptions.list, query, context);
+    return this.answers.allOrPage(subscriptions.list, query, context);
   }
 
   @Get('pool-subscription/:subscription_id/utilization')

@@ -1,0 +1,139 @@
+import { once } from 'node:events';
+import { connect, type AddressInfo, type Server, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import { billingReports, type BillingReport } from '@atoll/contracts/billing';
+import { teams } from '@atoll/contracts/teams';
+import { Json } from '@atoll/rpc';
+import { createCompat } from '../compat/create-compat.js';
+import { startGateway, type GatewayUnderTest } from '../testing/gateway-fixture.js';
+import { aTeam, teamId } from '../testing/team-fixture.js';
+import { UnreadLimits } from './unread-answers.js';
+
+let gateway: GatewayUnderTest;
+let compat: NestFastifyApplication;
+beforeAll(async () => {
+  gateway = await startGateway();
+  compat = await createCompat(gateway.app);
+  for (const app of [gateway.app, compat]) await app.listen(0, '127.0.0.1');
+});
+afterAll(() => Promise.all([compat.close(), gateway.close()]));
+
+/** More than the sockets of both sides hold. */
+const bytes = 12 * 1024 * 1024;
+const long = 'x'.repeat(bytes);
+const report = `/api/team-billing/${teamId}/2026-10-01T00:00:00/2026-11-01T00:00:00/daily/utc`;
+const team = `/api/team/${teamId}`;
+
+const stalled: Socket[] = [];
+let isOver: boolean;
+afterEach(() => {
+  isOver = true;
+  for (const socket of stalled.splice(0)) socket.destroy();
+});
+let limits: UnreadLimits;
+beforeEach(() => {
+  isOver = false;
+  limits = gateway.app.get(UnreadLimits);
+  Object.assign(limits, { ofOne: 1, ofAll: 1024 * 1024 * 1024, patienceMs: 60_000 });
+  gateway.services.answer(teams.get, () => aTeam({ description: long }));
+});
+
+/** Asks for all of these on one connection, one behind the other, and reads nothing. Returns the server's side. */
+async function stall(app: NestFastifyApplication, paths: readonly string[], key?: string): Promise<Socket> {
+  const server = app.getHttpServer() as Server;
+  const { port } = server.address() as AddressInfo;
+  const accepted = once(server, 'connection');
+  const socket = connect(port, '127.0.0.1').pause();
+  stalled.push(socket);
+  const credential = key === undefined ? '' : `Authorization: Bearer ${key}\r\n`;
+  socket.write(paths.map((path) => `GET ${path} HTTP/1.1\r\nHost: x\r\n${credential}\r\n`).join(''));
+  const [served] = (await accepted) as [Socket];
+  return served;
+}
+
+/** Until a long answer of the team, which may leave none unread, has this status. */
+async function untilStatus(status: number, key: string): Promise<void> {
+  while (!isOver && (await gateway.call('GET', team, { key })).status !== status) await delay(20);
+}
+
+describe('an answer that nobody reads', () => {
+  it.each<[string, () => NestFastifyApplication, string]>([
+    ['made of an object', () => gateway.app, team],
+    ['passed on as a text', () => gateway.app, report],
+    ['passed on as one part', () => gateway.app, report],
+    ['of the compatibility mount', () => compat, team],
+  ])(
+    'counts for its team while its connection lasts, and is cut off after a while: one %s',
+    async (form, app, path) => {
+      const bill = { total_cost: long } as BillingReport;
+      const part = new Json<BillingReport>([Buffer.from(JSON.stringify(bill))]);
+      gateway.services.answer(billingReports.team, () => (form === 'passed on as one part' ? part : bill));
+      const key = gateway.services.key();
+      await stall(app(), [path], key);
+      await untilStatus(429, key);
+      stalled[0]?.destroy();
+      await untilStatus(200, key);
+
+      limits.patienceMs = 200;
+      const served = await stall(app(), [path], key);
+      await once(served, 'close');
+      await untilStatus(200, key);
+    },
+  );
+
+  it.each([['/api/openapi.json'], ['/api/docs/swagger-ui-bundle.js']])(
+    'is cut off without a caller too: %s',
+    async (path) => {
+      limits.patienceMs = 200;
+      for (const app of [gateway.app, compat]) {
+        const served = await stall(
+          app,
+          Array.from({ length: 40 }, () => path),
+        );
+        await once(served, 'close');
+      }
+    },
+  );
+
+  it('is forgotten with its connection where it waits behind another', async () => {
+    const key = gateway.services.key();
+    Object.assign(limits, { ofOne: 2 * bytes, patienceMs: 200 });
+    const before = gateway.services.callsOf(teams.get).length;
+    const served = await stall(gateway.app, [team, team], key);
+    await once(served, 'close');
+    expect(gateway.services.callsOf(teams.get)).toHaveLength(before + 2);
+    limits.ofOne = 1;
+    await untilStatus(200, key);
+  });
+
+  it('is sent in its turn, however long the one before it was waited for', async () => {
+    const key = gateway.services.key();
+    const isWaitedFor = Promise.withResolvers<void>();
+    gateway.services.answer(billingReports.team, () =>
+      isWaitedFor.promise.then(() => ({ total_cost: '1' }) as BillingReport),
+    );
+    limits.patienceMs = 500;
+    await stall(gateway.app, [report, team], key);
+    await delay(1.5 * limits.patienceMs);
+    isWaitedFor.resolve();
+    let read = 0;
+    for await (const chunk of stalled[0] ?? []) {
+      read += (chunk as Buffer).length;
+      if (read > bytes) break;
+    }
+    expect(read).toBeGreaterThan(bytes);
+  });
+
+  it('does not refuse a call that has changed something, however long its own answer is', async () => {
+    const key = gateway.services.key();
+    await stall(gateway.app, [team], key);
+    await untilStatus(429, key);
+    gateway.services.answer(teams.create, () => aTeam({ description: long }));
+    const { status, body } = await gateway.call<object>('POST', '/api/team', { key, body: { name: 'x' } });
+    expect([status, body]).toEqual([201, aTeam({ description: long })]);
+    const { headers } = await gateway.call('HEAD', team, { key });
+    expect(headers['content-length']).toBe(String(JSON.stringify(body).length));
+  });
+});
