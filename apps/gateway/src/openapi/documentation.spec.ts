@@ -1,6 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { errorCodes } from '@atoll/errors';
-import { startGateway, type GatewayUnderTest } from '../testing/gateway-fixture.js';
+import { createCompat } from '../compat/create-compat.js';
+import { call, startGateway, type GatewayUnderTest } from '../testing/gateway-fixture.js';
 
 let gateway: GatewayUnderTest;
 beforeAll(async () => {
@@ -43,6 +45,12 @@ describe('the pages', () => {
     expect((await gateway.call('GET', '/api/team')).headers).not.toHaveProperty('content-security-policy');
   });
 
+  it('are small, as they load the document from its own address', async () => {
+    const { body } = await gateway.call<string>('GET', '/api/docs/swagger-ui-init.js');
+    expect(body).toContain('"swaggerUrl": "/api/openapi.json"');
+    expect(body.length).toBeLessThan(10_000);
+  });
+
   it('are where the root leads, until there is a page there', async () => {
     const { status, headers } = await gateway.call('GET', '/');
     expect([status, headers.location]).toEqual([302, '/api/docs']);
@@ -53,5 +61,44 @@ describe('the pages', () => {
     const { status, body } = await gateway.call<string>('GET', '/api/docs/errors');
     expect(status).toBe(200);
     for (const code of errorCodes) expect(body).toContain(`<section id="${code}">`);
+  });
+});
+
+describe('the document', () => {
+  let compat: NestFastifyApplication;
+  beforeAll(async () => {
+    compat = await createCompat(gateway.app);
+  });
+  afterAll(() => compat.close());
+
+  const document = (app: NestFastifyApplication, method = 'GET', headers: Record<string, string> = {}) =>
+    call<object | string>(app, method, '/api/openapi.json', { headers });
+
+  it('is made once, and not again for each who reads it', async () => {
+    for (const app of [gateway.app, compat]) {
+      const first = await document(app);
+      const written = jest.spyOn(JSON, 'stringify');
+      const second = await document(app);
+      const documents = written.mock.calls.filter(([value]) => typeof value === 'object' && 'openapi' in (value ?? {}));
+      written.mockRestore();
+      expect([second.status, second.headers['content-type']]).toEqual([200, 'application/json; charset=utf-8']);
+      expect([second.body, documents]).toEqual([first.body, []]);
+    }
+  });
+
+  it('is not sent again to who has it', async () => {
+    for (const app of [gateway.app, compat]) {
+      const { headers, body } = await document(app);
+      const { etag = '', 'content-length': length } = headers;
+      expect(etag).toMatch(/^"[\w-]{43}"$/);
+      expect(length).toBe(String(Buffer.byteLength(JSON.stringify(body))));
+      for (const known of [etag, `W/${etag}`, `"another", ${etag}`]) {
+        const again = await document(app, 'GET', { 'if-none-match': known });
+        expect([again.status, again.headers.etag, again.body]).toEqual([304, etag, '']);
+      }
+      expect((await document(app, 'GET', { 'if-none-match': '"another"' })).status).toBe(200);
+      const head = await document(app, 'HEAD', { 'if-none-match': etag });
+      expect([head.status, head.headers['content-length'], head.headers.etag]).toEqual([200, length, etag]);
+    }
   });
 });
