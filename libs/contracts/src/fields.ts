@@ -22,6 +22,7 @@ import {
 import type { Wire } from './contract.js';
 import { emailSpelling } from './email-spelling.js';
 import { manyLines, notBlank, oneLine, textGroup, textPattern, wellFormed } from './text.js';
+import { nests } from './wire-shape.js';
 
 /**
  * The fields of the wire. Each decorator says once what a field is, for validation and for the OpenAPI document alike.
@@ -211,7 +212,13 @@ export function WholeNumber(options: FieldOptions & { min: number; max: number; 
 /** An object of another wire class. (Swagger takes a function for a lazy type only where its name is `type`.) */
 export function Nested(type: () => Wire, options: FieldOptions = {}): PropertyDecorator {
   const message = `$property must be an object${orNull(options)}`;
-  return field(options, { type: () => type() }, IsObject({ message }), ValidateNested({ message }), Type(type));
+  return field(
+    options,
+    { type: () => type() },
+    IsObject({ message }),
+    ValidateNested({ message, context: nests(type) }),
+    Type(type),
+  );
 }
 
 /** A list of objects of another wire class. */
@@ -226,7 +233,7 @@ export function ListOf(type: () => Wire, options: FieldOptions & { min?: number;
     holdsAtMost(max),
     // ValidateNested alone would take a list for an object, and look at the entries of that.
     IsObject({ each: true, message }),
-    ValidateNested({ each: true, message }),
+    ValidateNested({ each: true, message, context: nests(type) }),
     Type(type),
   );
 }

@@ -78,4 +78,5 @@ export {
 } from './page.js';
 export { TeamPath } from './team-path.js';
 export { isLine, textPatterns } from './text.js';
-export { unknownFieldCode, readWire, validateWire, type WireRules } from './validate-wire.js';
+export { unknownFieldCode } from './unknown-field.js';
+export { readWire, validateWire, type WireRules } from './validate-wire.js';

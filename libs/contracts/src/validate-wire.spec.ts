@@ -1,9 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
+import { IsInt, IsObject, IsOptional } from 'class-validator';
 import { anything, assert, property } from 'fast-check';
 import { AppError } from '@atoll/errors';
 import type { Wire } from './contract.js';
-import { Flag, ListOf, Nested, Text, WholeNumber } from './fields.js';
-import { validateWire } from './validate-wire.js';
+import { field, Flag, ListOf, Nested, Text, WholeNumber } from './fields.js';
+import { validateWire, type WireRules } from './validate-wire.js';
 
 let membersMade = 0;
 
@@ -31,18 +32,31 @@ class Team {
 
   @Nested(() => Member, { optional: true })
   owner?: Member;
+
+  @field({ optional: true }, { type: 'object', additionalProperties: true }, IsObject())
+  details?: object;
+
+  @IsOptional()
+  @IsInt({ each: true })
+  counts?: number[];
+
+  @ListOf(() => Team, { optional: true, max: 1 })
+  teams?: Team[];
 }
 
-function refusal(plain: unknown): AppError {
+function refusal(plain: unknown, rules: WireRules = {}): AppError {
   try {
-    validateWire(Team, plain);
+    validateWire(Team, plain, rules);
   } catch (error) {
     if (error instanceof AppError) return error;
     throw error;
   }
   throw new Error('It was taken.');
 }
-const faults = (plain: unknown) => refusal(plain).details.errors?.map(({ path, code }) => `${path}:${code}`);
+const faults = (plain: unknown, rules: WireRules = {}) =>
+  refusal(plain, rules).details.errors?.map(({ path, code }) => `${path}:${code}`);
+/** How fields may be treated that the class does not have. */
+const everyMode: readonly WireRules[] = [{}, { unknownFields: 'omit' }];
 
 describe('what comes over the wire', () => {
   it('becomes an instance of its class, nested ones too', () => {
@@ -50,6 +64,8 @@ describe('what comes over the wire', () => {
     expect(team).toBeInstanceOf(Team);
     expect(team.members?.[0]).toBeInstanceOf(Member);
     expect(team).toEqual({ name: 'a', page: 3, open: null, members: [{ name: 'b' }] });
+    expect(validateWire(Team, { name: 'a', counts: [1, 2] })).toEqual({ name: 'a', counts: [1, 2] });
+    expect(faults({ name: 'a', counts: [1, {}] })).toEqual(['counts:isInt']);
   });
 
   it('has numbers for whole numbers; what is text, as a query, has their digits, which are read', () => {
@@ -90,8 +106,22 @@ describe('what comes over the wire', () => {
   });
 
   it('is refused when it is nested deeper than anything that is meant', () => {
-    const deep = JSON.parse('{"name":'.repeat(20_000) + '1' + '}'.repeat(20_000)) as unknown;
-    expect(refusal(deep).details.errors?.[0]?.code).toBe('maxDepth');
+    for (const rules of everyMode) {
+      const deep = (name: string) => JSON.parse(`{"${name}":`.repeat(20_000) + '1' + '}'.repeat(20_000)) as object;
+      expect(faults(deep('name'), rules)).toEqual(['name:isString']);
+      const [{ path, code } = {}] = refusal({ name: 'a', details: deep('x') }, rules).details.errors ?? [];
+      expect([path?.startsWith('details.x.x'), code]).toEqual([true, 'maxDepth']);
+    }
+  });
+
+  it('is refused with more objects than anything that is meant, where no class says how many there may be', () => {
+    for (const rules of everyMode) {
+      const objects = (count: number) => ({ name: 'a', details: { x: Array.from({ length: count }, () => ({})) } });
+      expect(refusal(objects(3_000), rules).details.errors).toEqual([
+        { path: 'details.x', code: 'maxObjects', message: 'details.x must not hold more than 2500 objects and lists' },
+      ]);
+      expect(validateWire(Team, objects(2_000), rules)).toEqual(objects(2_000));
+    }
   });
 
   it('is refused in few words, however many faults it has', () => {
@@ -110,16 +140,47 @@ describe('what comes over the wire', () => {
     ]);
     expect(faults({ name: 'a', members: [many(501)] })).toEqual(['members.0:maxProperties']);
     expect(faults({ name: 'a', ...many(499) })).toHaveLength(499);
+    for (const rules of everyMode)
+      expect(faults({ name: 'a', details: many(501) }, rules)).toEqual(['details:maxProperties']);
   });
 
-  it('is refused with a list that is too long before anything is made of its entries', () => {
-    membersMade = 0;
-    const long = { name: 'a', members: Array.from({ length: 20_000 }, () => ({ name: 'b' })) };
-    expect(refusal(long).details.errors).toEqual([
-      { path: 'members', code: 'arrayMaxSize', message: 'members must hold at most 2 entries' },
+  it('is refused as soon as it has more unknown fields than that in all', () => {
+    const many = Object.fromEntries(Array.from({ length: 400 }, (_, index) => [`x${index}`, 1]));
+    const found = faults({ name: 'much too long', members: [many, many] });
+    expect([found?.length, found?.[0], found?.at(-1)]).toEqual([
+      501,
+      'members.0.x0:unknownField',
+      'members.1.x100:unknownField',
     ]);
-    expect(membersMade).toBe(0);
-    expect(validateWire(Team, { name: 'a', members: [{ name: 'b' }, { name: 'c' }] }).members).toHaveLength(2);
+  });
+
+  it('is refused with a list that is too long before anything is made of its entries, at any depth', () => {
+    const members = Array.from({ length: 20_000 }, () => ({ name: 'b' }));
+    for (const rules of everyMode) {
+      membersMade = 0;
+      const message = 'members must hold at most 2 entries';
+      expect(refusal({ name: 'a', members }, rules).details.errors).toEqual([
+        { path: 'members', code: 'arrayMaxSize', message },
+      ]);
+      expect(refusal({ name: 'a', teams: [{ name: 'b', members }] }, rules).details.errors).toEqual([
+        { path: 'teams.0.members', code: 'arrayMaxSize', message },
+      ]);
+      expect(membersMade).toBe(0);
+      const team = { name: 'a', members: [{ name: 'b' }, { name: 'c' }] };
+      expect(validateWire(Team, team, rules).members).toHaveLength(2);
+    }
+  });
+
+  it('is refused with a list where none is meant, before anything is made of its entries', () => {
+    const list = () => Array.from({ length: 20_000 }, () => ({}));
+    for (const rules of everyMode) {
+      membersMade = 0;
+      expect(faults({ name: list() }, rules)).toEqual(['name:isString']);
+      expect(faults({ name: 'a', owner: list() }, rules)).toEqual(['owner:isObject']);
+      expect(faults({ name: 'a', members: [[list()]] }, rules)).toEqual(['members:isObject']);
+      // Of a list for an owner it looks at what kind of list its class is.
+      expect(membersMade).toBeLessThan(2);
+    }
   });
 
   it('loses fields that its class does not have, at any depth and of any name, where those are to be omitted', () => {
@@ -129,6 +190,13 @@ describe('what comes over the wire', () => {
     expect(validateWire(Team, plain, { unknownFields: 'omit' })).toEqual({ name: 'a', owner: { name: 'b' } });
     expect(Object.prototype).not.toHaveProperty('polluted');
     expect(() => validateWire(Team, { name: 1, id: 1 }, { unknownFields: 'omit' })).toThrow('name must be a string.');
+  });
+
+  it('loses them before anything compares them with each other, however many there are', () => {
+    const many = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`x${index}`, {}]));
+    const plain = { name: 'a', ...many, owner: { name: 'b', ...many } };
+    expect(validateWire(Team, plain, { unknownFields: 'omit' })).toEqual({ name: 'a', owner: { name: 'b' } });
+    expect(plain).toEqual({ name: 'a', owner: { name: 'b' } });
   });
 
   it('law: whatever comes is taken or refused as invalid_input, and nothing else happens', () => {

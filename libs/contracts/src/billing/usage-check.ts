@@ -1,7 +1,7 @@
 import { invalidInput, type FieldError } from '@atoll/errors';
 import { ExactNumber } from '../exact-number.js';
 import { isLine } from '../text.js';
-import { unknownFieldCode } from '../validate-wire.js';
+import { unknownField } from '../unknown-field.js';
 import { aSku } from './price.js';
 import { attributeName, maxAttributes, maxAttributeText, usageKinds, type UsageEvent } from './usage-event.js';
 
@@ -205,9 +205,4 @@ function isAttribute(value: unknown): boolean {
     (typeof value === 'number' && Number.isFinite(value)) ||
     isLine(value, maxAttributeText)
   );
-}
-
-function unknownField(path: string): FieldError {
-  const shown = path.slice(0, 200);
-  return { path: shown, code: unknownFieldCode, message: `${shown} is not a known field` };
 }
