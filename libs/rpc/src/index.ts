@@ -5,7 +5,7 @@ export type { Handler, Handlers } from './handle.js';
 export { InProcessBus } from './in-process-bus.js';
 export { InProcessStrategy } from './in-process-strategy.js';
 export type { InProcessStrategyOptions } from './in-process-strategy.js';
-export { Json } from './json.js';
+export { Json, textOf } from './json.js';
 export type { JsonText } from './json.js';
 export { NatsLink } from './nats-link.js';
 export type { NatsLinkOptions } from './nats-link.js';

@@ -31,26 +31,23 @@ export function Answers(
   );
 }
 
+/** What is passed on as JSON does not say so by itself. */
+const jsonHeader = Header('content-type', 'application/json; charset=utf-8');
+
 /** A listing: `{data, pagination}` with a `Link` header. `firstPage` is the number its pages count from. */
 export function AnswersPage(type: Wire, firstPage: 0 | 1, summary: string, description: string): MethodDecorator {
   return applyDecorators(
     HttpCode(200),
     ConfigureRoute({ firstPage }),
+    jsonHeader,
     ApiOperation({ summary, description }),
     ApiResponse({ status: 200, description: descriptions[200], type, headers: headersOf('Link') }),
   );
 }
 
-/** What is passed on as JSON does not say so by itself. */
-const jsonHeader = Header('content-type', 'application/json; charset=utf-8');
-
 /** A listing whose pages count from 1, given whole and without a `Link` header unless `limit` is sent. */
 export function AnswersAllOrPage(type: Wire, summary: string, description: string): MethodDecorator {
-  return applyDecorators(
-    AnswersPage(type, 1, summary, description),
-    ConfigureRoute({ allWithoutLimit: true }),
-    jsonHeader,
-  );
+  return applyDecorators(AnswersPage(type, 1, summary, description), ConfigureRoute({ allWithoutLimit: true }));
 }
 
 /** A response that is passed on as the JSON that came over the bus: `rpc.callForJson`. */

@@ -1,6 +1,8 @@
 import { Injectable, StreamableFile } from '@nestjs/common';
 import type { CallContext, Operation } from '@atoll/contracts';
-import { Rpc } from '@atoll/rpc';
+import { Rpc, type JsonText } from '@atoll/rpc';
+import type { FastifyReply } from 'fastify';
+import { pageLinks, paginationOfJson } from './page-links.js';
 import { Parts } from './parts.js';
 import { UnreadAnswers } from './unread-answers.js';
 
@@ -15,19 +17,27 @@ export class LargeAnswers {
     private readonly unread: UnreadAnswers,
   ) {}
 
-  /** Throws what the call throws; without calling, `too_many_requests` or `unavailable` where too much is unread. */
+  /** Throws what the call throws; `too_many_requests` or `unavailable`, without calling, where too much is unread. */
   async passOn<Input extends object>(
     operation: Operation<Input>,
     input: NoInfer<Input>,
     context: CallContext,
   ): Promise<PassedOn> {
-    this.unread.requireRoom(context.caller);
-    const json = await this.rpc.callForJson(operation, input, context);
-    if (typeof json === 'string') return json;
-    const [only, ...others] = json;
-    if (only && others.length === 0) return only;
-    const parts = new Parts(json);
-    return new StreamableFile(parts, { length: parts.length });
+    return passedOn(await this.ask(operation, input, context));
+  }
+
+  /** A page whose entries may be large, passed on as it comes, with its links. Throws as `passOn`. */
+  async page<Input extends object>(
+    operation: Operation<Input>,
+    input: NoInfer<Input>,
+    context: CallContext,
+    reply: FastifyReply,
+  ): Promise<PassedOn> {
+    const json = await this.ask(operation, input, context);
+    const pagination = paginationOfJson(json);
+    const { raw, routeOptions } = reply.request;
+    if (pagination) reply.header('link', pageLinks(raw.url ?? '', pagination, routeOptions.config.firstPage ?? 0));
+    return passedOn(json);
   }
 
   /** A listing that is whole unless `limit` is sent: the whole may be long, and is passed on as it comes. */
@@ -40,4 +50,17 @@ export class LargeAnswers {
       ? this.passOn(operation, input, context)
       : this.rpc.call(operation, input, context);
   }
+
+  private ask(operation: Operation, input: object, context: CallContext): Promise<JsonText> {
+    this.unread.requireRoom(context.caller);
+    return this.rpc.callForJson(operation, input, context);
+  }
+}
+
+function passedOn(json: JsonText): PassedOn {
+  if (typeof json === 'string') return json;
+  const [only, ...others] = json;
+  if (only && others.length === 0) return only;
+  const parts = new Parts(json);
+  return new StreamableFile(parts, { length: parts.length });
 }

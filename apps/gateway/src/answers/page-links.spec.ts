@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { imagePolicies, teams, workspaces } from '@atoll/contracts/teams';
+import { imagePolicies, teams, workspaces, type TeamPage } from '@atoll/contracts/teams';
+import { Json } from '@atoll/rpc';
 import { startGateway, type GatewayUnderTest } from '../testing/gateway-fixture.js';
-import { aTeamPage, teamId } from '../testing/team-fixture.js';
+import { aTeam, aTeamPage, teamId } from '../testing/team-fixture.js';
 import { pageLinks } from './page-links.js';
 
 describe('the links of a page', () => {
@@ -55,6 +56,32 @@ describe('a listing', () => {
       `</api/workspace?team_id=${teamId}&page=0&limit=10>; rel="first"`,
     );
     expect(await linkOf('/api/policy/image')).toContain('</api/policy/image?page=2&limit=10>; rel="last"');
+  });
+
+  it('whose entries may be large is passed on as it came, in whatever parts, with its links', async () => {
+    const name = ',"pagination":{"page":7,"limit":7,"total":7}}';
+    const json = `{"data": [${JSON.stringify(aTeam({ name }))}],"pagination":{"page":1,"limit":5,"total":12}}`;
+    const links =
+      '</api/team?limit=5&page=0>; rel="first", </api/team?limit=5&page=0>; rel="prev", </api/team?limit=5&page=2>; rel="next", </api/team?limit=5&page=2>; rel="last"';
+    const bytes = Buffer.from(json);
+    const inTwo = [bytes.subarray(0, -20), bytes.subarray(-20)];
+    const inBytes = Array.from(bytes, (byte) => Uint8Array.of(byte));
+    for (const parts of [[bytes], inTwo, inBytes]) {
+      gateway.services.answer(teams.list, () => new Json<TeamPage>(parts));
+      for (const method of ['GET', 'HEAD']) {
+        const key = gateway.services.key();
+        const { status, headers, body } = await gateway.call<unknown>(method, '/api/team?limit=5', { key });
+        expect([status, headers.link, headers['content-length']]).toEqual([200, links, String(bytes.length)]);
+        expect(headers['content-type']).toBe('application/json; charset=utf-8');
+        if (method === 'GET') expect(body).toEqual(JSON.parse(json));
+      }
+    }
+  });
+
+  it('has its links too where its entries come last', async () => {
+    const { data, pagination } = aTeamPage({ page: 0, limit: 5, total: 12 });
+    gateway.services.answer(teams.list, () => ({ pagination, data }));
+    expect(await linkOf('/api/team?limit=5')).toContain('</api/team?limit=5&page=2>; rel="last"');
   });
 
   it('that is not paged has none', async () => {

@@ -14,13 +14,17 @@ import {
 import { Rpc } from '@atoll/rpc';
 import type { FastifyReply } from 'fastify';
 import { Answers, AnswersPage, ChangesCaller } from '../answers/answers.js';
+import { LargeAnswers, type PassedOn } from '../answers/large-answers.js';
 import { Context } from '../requests/call-context.js';
 import { ConfigureRoute } from '../http/route-config.js';
 
 @ApiTags('Teams')
 @Controller('team')
 export class TeamsController {
-  constructor(private readonly rpc: Rpc) {}
+  constructor(
+    private readonly rpc: Rpc,
+    private readonly answers: LargeAnswers,
+  ) {}
 
   @Post()
   @ChangesCaller()
@@ -36,8 +40,12 @@ export class TeamsController {
 
   @Get()
   @AnswersPage(TeamPage, 0, 'List teams', 'Returns the teams of the caller; all teams for a platform_admin.')
-  listTeams(@Query() page: PageFromZero, @Context() context: CallContext): Promise<TeamPage> {
-    return this.rpc.call(teams.list, page, context);
+  listTeams(
+    @Query() page: PageFromZero,
+    @Context() context: CallContext,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<PassedOn> {
+    return this.answers.page(teams.list, page, context, reply);
   }
 
   @Get(':team_id')
