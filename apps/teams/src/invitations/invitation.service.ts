@@ -20,7 +20,7 @@ import { AppError } from '@atoll/errors';
 import { Injectable, Logger } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { requirePermissionNow } from '../members/caller-now.js';
-import { findInvitation } from '../members/member-rules.js';
+import { findInvitation, requireOwner } from '../members/member-rules.js';
 import { sentName } from '../views/member-query.js';
 import { MembershipEntity } from '../model/membership.entity.js';
 import { MembersService } from '../members/member.service.js';
@@ -65,8 +65,10 @@ export class InvitationsService {
     requirePermission(context.caller, team_id, 'manageTeam');
     const send = async (manager: EntityManager): Promise<SentInvitation> => {
       const team = await this.changes.lockForGrowth(manager, team_id, context.caller);
-      await requirePermissionNow(manager, context.caller, team_id, 'manageTeam');
+      const caller = await requirePermissionNow(manager, context.caller, team_id, 'manageTeam');
       const membership = await findInvitation(manager, { team_id, invitation_id });
+      // Whoever is shown the link can be the person who is invited.
+      if (membership.role === 'team_owner') requireOwner(caller, team_id, 'make somebody team_owner');
       return this.sender.send(manager, { teamId: team_id, teamName: team.name, userId: membership.userId });
     };
     return this.writers.once(team_id, context, send, { keep: (sent) => ({ ...sent, url: null }) });

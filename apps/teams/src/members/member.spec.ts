@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { maskApiKey } from '@atoll/api-keys';
 import { type TeamRole } from '@atoll/contracts';
-import { members, membershipChanged, teamBatches, teams } from '@atoll/contracts/teams';
+import { invitations, members, membershipChanged, teamBatches, teams } from '@atoll/contracts/teams';
 import { errorOf, operatorEmail, TeamsFixture, unknownId } from '../teams-fixture.js';
 
 let fixture: TeamsFixture;
@@ -148,9 +148,15 @@ describe('the role of a member', () => {
   });
 
   it('of a team_owner is not in the hands of a team_admin, by no way', async () => {
-    const { team_id, ownerId, keys, userIds } = await teamOf('team_admin', 'team_admin');
+    const { team_id, owner, ownerId, keys, userIds } = await teamOf('team_admin', 'team_admin');
     const [admin = ''] = keys;
     const [own = '', other = ''] = userIds;
+    const { user_id: invitedId } = await fixture.call(owner, members.add, {
+      team_id,
+      ...newMember('invited-owner@example.com', 'team_owner'),
+    });
+    const { data } = await fixture.call(admin, invitations.list, { team_id });
+    const invitation_id = data.find(({ user_id }) => user_id === invitedId)?.id ?? '';
     const attempts = [
       fixture.call(admin, members.changeRole, { team_id, user_id: own, role: 'team_owner' }),
       fixture.call(admin, members.changeRole, { team_id, user_id: other, role: 'team_owner' }),
@@ -159,8 +165,11 @@ describe('the role of a member', () => {
       fixture.call(admin, members.remove, { team_id, user_id: ownerId }),
       fixture.call(admin, members.issueKey, { team_id, user_id: ownerId }),
       fixture.call(admin, members.revokeKey, { team_id, user_id: ownerId }),
+      fixture.call(admin, invitations.resend, { team_id, invitation_id }),
+      fixture.call(admin, invitations.revoke, { team_id, invitation_id }),
     ];
     for (const { code } of await Promise.all(attempts.map(errorOf))) expect(code).toBe('forbidden');
+    expect((await fixture.call(owner, invitations.resend, { team_id, invitation_id })).url).toContain('#');
   });
 });
 
