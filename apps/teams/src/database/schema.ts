@@ -36,6 +36,7 @@ import { InvitationLinks1811000000000 } from './migrations/1811000000000-invitat
 import { SecondFactors1812000000000 } from './migrations/1812000000000-second-factors.js';
 import { AcceptedMemberships1874000000000 } from './migrations/1874000000000-accepted-memberships.js';
 import { KeyPepper1875000000000 } from './migrations/1875000000000-key-pepper.js';
+import { LinksByOwners1881000000000 } from './migrations/1881000000000-links-by-owners.js';
 import { DeletedTeams1880000001000 } from './migrations/1880000001000-deleted-teams.js';
 import { OpenMemberships1880000000000 } from './migrations/1880000000000-open-memberships.js';
 import { MailByKind1879000000000 } from './migrations/1879000000000-mail-by-kind.js';
@@ -91,5 +92,6 @@ export const teamsSchema = {
     MailByKind1879000000000,
     OpenMemberships1880000000000,
     DeletedTeams1880000001000,
+    LinksByOwners1881000000000,
   ],
 };

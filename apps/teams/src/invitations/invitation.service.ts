@@ -20,7 +20,7 @@ import { AppError } from '@atoll/errors';
 import { Injectable, Logger } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { requirePermissionNow } from '../members/caller-now.js';
-import { findInvitation, requireOwner } from '../members/member-rules.js';
+import { findInvitation, hasPowerOfOwner, requireOwner } from '../members/member-rules.js';
 import { sentName } from '../views/member-query.js';
 import { MembershipEntity } from '../model/membership.entity.js';
 import { MembersService } from '../members/member.service.js';
@@ -69,7 +69,12 @@ export class InvitationsService {
       const membership = await findInvitation(manager, { team_id, invitation_id });
       // Whoever is shown the link can be the person who is invited.
       if (membership.role === 'team_owner') requireOwner(caller, team_id, 'make somebody team_owner');
-      return this.sender.send(manager, { teamId: team_id, teamName: team.name, userId: membership.userId });
+      return this.sender.send(manager, {
+        teamId: team_id,
+        teamName: team.name,
+        userId: membership.userId,
+        issuedByOwner: hasPowerOfOwner(caller, team_id),
+      });
     };
     return this.writers.once(team_id, context, send, { keep: (sent) => ({ ...sent, url: null }) });
   }

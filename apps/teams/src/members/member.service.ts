@@ -29,6 +29,7 @@ import { ApiKeysService } from '../api-keys/api-key.service.js';
 import { settleTerms } from '../api-keys/key-terms.js';
 import { requireFreshCredential, requireIssuingCredential } from '../api-keys/live-credential.js';
 import { InvitationLinks } from '../links/invitation-links.js';
+import { LinkTokens } from '../tokens/link-tokens.js';
 import { TeamChanges } from '../changes/team-changes.js';
 import { UserRegistry } from '../users/user-registry.js';
 import { requirePermissionNow } from './caller-now.js';
@@ -60,6 +61,7 @@ export class MembersService {
     private readonly enrolment: Enrolment,
     private readonly apiKeys: ApiKeysService,
     private readonly invitationLinks: InvitationLinks,
+    private readonly links: LinkTokens,
     private readonly rpc: Rpc,
   ) {}
 
@@ -104,8 +106,8 @@ export class MembersService {
   }
 
   private async addWithin(manager: EntityManager, people: AddMembers, context: CallContext): Promise<TeamMember[]> {
-    const { team, members } = await this.enrolWithin(manager, people, context);
-    return this.invitationLinks.sendAll(manager, team, members);
+    const { team, members, issuedByOwner } = await this.enrolWithin(manager, people, context);
+    return this.invitationLinks.sendAll(manager, team, members, { issuedByOwner });
   }
 
   /** The new members with their keys, before any invitation is sent. */
@@ -113,7 +115,7 @@ export class MembersService {
     manager: EntityManager,
     { team_id, members }: AddMembers,
     context: CallContext,
-  ): Promise<{ team: TeamEntity; members: TeamMember[] }> {
+  ): Promise<{ team: TeamEntity; members: TeamMember[]; issuedByOwner: boolean }> {
     const team = await this.changes.lockForGrowth(manager, team_id, context.caller);
     const caller = await requirePermissionNow(manager, context.caller, team_id, 'manageTeam');
     if (members.some(({ role }) => role === 'team_owner')) requireOwner(caller, team_id, 'make somebody team_owner');
@@ -133,15 +135,14 @@ export class MembersService {
       name,
       status: statusOf(caller, userIds[at] ?? ''),
     }));
-    const keys = await this.enrolment.enrol(manager, team_id, people, {
-      issuedByOwner: hasPowerOfOwner(caller, team_id),
-    });
+    const issuedByOwner = hasPowerOfOwner(caller, team_id);
+    const keys = await this.enrolment.enrol(manager, team_id, people, { issuedByOwner });
     const added: TeamMember[] = [];
     for (const { userId } of people) {
       await this.changes.saveMember(manager, team, userId, context);
       added.push({ ...(await this.view(manager, { teamId: team_id, userId })), api_key: keys.get(userId) ?? null });
     }
-    return { team, members: added };
+    return { team, members: added, issuedByOwner };
   }
 
   /** With `keepsOwners` a team_owner is not made a team_admin, and stays. */
@@ -163,7 +164,10 @@ export class MembersService {
       if (membership.role === 'team_owner' && role !== 'team_owner') await requireAnotherOwner(manager, membership);
       if (membership.role !== role) {
         await manager.update(MembershipEntity, { id: membership.id }, { role });
-        if (role === 'team_owner') await this.apiKeys.revokeUnlessIssuedByOwner(manager, membership);
+        if (role === 'team_owner') {
+          await this.apiKeys.revokeUnlessIssuedByOwner(manager, membership);
+          await this.links.retireUnlessIssuedByOwner(manager, membership);
+        }
         await this.changes.saveMember(manager, team, user_id, context);
       }
       return this.view(manager, membership);

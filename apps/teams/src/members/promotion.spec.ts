@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { members, teams, type TeamMember } from '@atoll/contracts/teams';
+import { invitations, links, members, teams, type TeamMember } from '@atoll/contracts/teams';
+import { gateway, password, tokenIn } from '../sessions/session-fixture.js';
 import { errorOf, TeamsFixture } from '../teams-fixture.js';
 
 let fixture: TeamsFixture;
@@ -23,6 +24,14 @@ const issue = async (by: string, user_id: string, grace_seconds = 0): Promise<st
   (await fixture.call(by, members.issueKey, { team_id, user_id, grace_seconds })).api_key ?? '';
 const promote = (user_id: string): Promise<TeamMember> =>
   fixture.call(owner, members.changeRole, { team_id, user_id, role: 'team_owner' });
+const use = (url: string | null | undefined) =>
+  fixture.ask(links.use, { token: tokenIn(url ?? ''), password }, gateway);
+/** The invitation is sent once more; its link. */
+async function resend(by: string, user_id: string): Promise<string | null> {
+  const { data } = await fixture.call(owner, invitations.list, { team_id });
+  const invitation_id = data.find((one) => one.user_id === user_id)?.id ?? '';
+  return (await fixture.call(by, invitations.resend, { team_id, invitation_id })).url;
+}
 const rolesOf = async (key: string): Promise<string[]> => (await fixture.verify(key)).teams.map(({ role }) => role);
 
 describe('a member who becomes team_owner', () => {
@@ -59,6 +68,31 @@ describe('a member who becomes team_owner', () => {
       role: 'team_owner',
     });
     expect(await fixture.call(made.keys[0] ?? '', teams.delete, { team_id: made.team.id })).toEqual({ deleting: null });
+  });
+
+  it('is not let in by a link that a team_admin was shown, when the member was added or later', async () => {
+    await freshTeam();
+    const { user_id, invitation } = await add(admin, 'invited@example.com');
+    await promote(user_id);
+    expect((await errorOf(use(invitation?.url))).code).toBe('unauthenticated');
+    const other = await add(owner, 'invited-again@example.com');
+    const again = await resend(admin, other.user_id);
+    await promote(other.user_id);
+    for (const url of [again, other.invitation?.url]) expect((await errorOf(use(url))).code).toBe('unauthenticated');
+    await use(await resend(owner, other.user_id));
+  });
+
+  it('is let in by a link that a team_owner or the operator was shown', async () => {
+    await freshTeam();
+    for (const by of [owner, fixture.admin]) {
+      const { user_id, invitation } = await add(by, `invited-by-${by.slice(-6)}@example.com`);
+      await promote(user_id);
+      await use(invitation?.url);
+      const resent = await add(admin, `resent-by-${by.slice(-6)}@example.com`);
+      const url = await resend(by, resent.user_id);
+      await promote(resent.user_id);
+      await use(url);
+    }
   });
 
   it('keeps their keys to other teams; who becomes anything else keeps all', async () => {

@@ -30,6 +30,13 @@ export class OneTimeLinkEntity {
   @Column('boolean', { default: true })
   isProof!: boolean;
 
+  /**
+   * Whether a team_owner or the operator issued it. Whoever issues a link that proves nothing was shown it: no other one
+   * may become the way in of a team_owner.
+   */
+  @Column('boolean', { default: false })
+  issuedByOwner!: boolean;
+
   /** Whether its use removes the second factors of its user. */
   @Column('boolean', { default: false })
   removesFactors!: boolean;

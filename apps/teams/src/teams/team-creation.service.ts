@@ -71,7 +71,7 @@ export class TeamCreationService {
     for (const { userId } of people) await this.changes.publishMember(manager, team, userId, context);
     const created = await readTeam(manager, team.id);
     const shown = created.members.map((member) => ({ ...member, api_key: keys.get(member.user_id) ?? null }));
-    return { ...created, members: await this.invitationLinks.sendAll(manager, team, shown) };
+    return { ...created, members: await this.invitationLinks.sendAll(manager, team, shown, { issuedByOwner: true }) };
   }
 
   /**

@@ -13,6 +13,8 @@ export interface NewLink {
   teamId?: string;
   /** Whether whoever uses it has shown that the address is theirs: it went there by mail, or the operator says so. */
   isProof: boolean;
+  /** Of an invitation: whether a team_owner or the operator issued it. */
+  issuedByOwner?: boolean;
   /** Whether its use removes the second factors of the user, who has lost them. */
   removesFactors?: boolean;
   /**
@@ -50,14 +52,22 @@ export class LinkTokens {
   /** Within a transaction: a new link in place of those before, of the same invitation or for the password. */
   async issue(
     manager: EntityManager,
-    { userId, email, teamId, isProof, removesFactors = false, isAskedByAnybody = false }: NewLink,
+    {
+      userId,
+      email,
+      teamId,
+      isProof,
+      issuedByOwner = false,
+      removesFactors = false,
+      isAskedByAnybody = false,
+    }: NewLink,
   ): Promise<IssuedLink> {
     await this.retire(manager, userId, teamId ?? null, { leavesRemovals: isAskedByAnybody });
     const id = newId();
     const [row] = await manager.query<{ expires_at: Date }[]>(
-      `INSERT INTO one_time_link (id, user_id, email, team_id, is_proof, removes_factors, expires_at)
-       VALUES ($1, $2, $3, $4, $5, $6, now() + interval '${linkHours} hours') RETURNING expires_at`,
-      [id, userId, email, teamId ?? null, isProof, removesFactors],
+      `INSERT INTO one_time_link (id, user_id, email, team_id, is_proof, issued_by_owner, removes_factors, expires_at)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, now() + interval '${linkHours} hours') RETURNING expires_at`,
+      [id, userId, email, teamId ?? null, isProof, issuedByOwner, removesFactors],
     );
     if (!row) throw new Error('The link was not stored.');
     return { id, url: this.urlOf(id), expires_at: row.expires_at.toISOString() };
@@ -74,6 +84,18 @@ export class LinkTokens {
       `UPDATE one_time_link SET used_at = now()
        WHERE user_id = $1 AND team_id IS NOT DISTINCT FROM $2::uuid AND used_at IS NULL AND NOT (removes_factors AND $3)`,
       [userId, teamId, leavesRemovals],
+    );
+  }
+
+  /** Ends links of an invitation that somebody who never was team_owner was shown. Nobody is shown one that proves. */
+  async retireUnlessIssuedByOwner(
+    manager: EntityManager,
+    { userId, teamId }: { userId: string; teamId: string },
+  ): Promise<void> {
+    await manager.query(
+      `UPDATE one_time_link SET used_at = now()
+       WHERE user_id = $1 AND team_id = $2 AND used_at IS NULL AND NOT is_proof AND NOT issued_by_owner`,
+      [userId, teamId],
     );
   }
 }

@@ -23,8 +23,8 @@ export class ChangeRoleBody {
   @OneOf('TeamRole', teamRoles, {
     example: 'team_admin',
     description:
-      'Role in the team. A member who becomes team_owner loses the keys to the team that neither a team_owner nor the ' +
-      'operator issued, since the issuer of a key has seen it.',
+      'Role in the team. A member who becomes team_owner loses the keys to the team and the invitation links that ' +
+      'neither a team_owner nor the operator issued, since the issuer has seen them.',
   })
   role!: TeamRole;
 }

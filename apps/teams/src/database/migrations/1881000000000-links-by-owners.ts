@@ -1,0 +1,13 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+
+export class LinksByOwners1881000000000 implements MigrationInterface {
+  readonly name = 'LinksByOwners1881000000000';
+
+  async up(runner: QueryRunner): Promise<void> {
+    await runner.query('ALTER TABLE one_time_link ADD issued_by_owner boolean NOT NULL DEFAULT false');
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    await runner.query('ALTER TABLE one_time_link DROP COLUMN issued_by_owner');
+  }
+}
