@@ -4,6 +4,10 @@ import { AppError } from '@atoll/errors';
 import { Not, type EntityManager } from 'typeorm';
 import { fieldError, refuseFields } from '../invalid-field.js';
 import { MembershipEntity } from '../model/membership.entity.js';
+import { confinement } from '../sessions/session-query.js';
+
+/** Each Team shows its members, all of them. */
+const mostMembers = 1000;
 
 export function hasPowerOfOwner(caller: Caller, teamId: string): boolean {
   return isPlatformAdmin(caller) || roleOf(caller, teamId) === 'team_owner';
@@ -14,6 +18,30 @@ export function hasPowerOfOwner(caller: Caller, teamId: string): boolean {
  */
 export function requireOwner(caller: Caller, teamId: string, what: string): void {
   if (!hasPowerOfOwner(caller, teamId)) throw new AppError('forbidden', `Only a team_owner may ${what}.`);
+}
+
+/**
+ * Throws `conflict` if one of these users has a password that was set by a link which an administrator of the locked
+ * team was shown: that administrator may know the password, and would be team_owner with it.
+ */
+export async function requireNoneConfined(
+  manager: EntityManager,
+  teamId: string,
+  userIds: readonly string[],
+): Promise<void> {
+  const confined = `SELECT FROM "user" u WHERE u.id = ANY ($1::uuid[]) AND ${confinement} = $2::uuid`;
+  if ((await manager.query<object[]>(confined, [userIds, teamId])).length === 0) return;
+  throw new AppError(
+    'conflict',
+    'The password of this account was set by a link that an administrator of the team was shown, so it cannot become ' +
+      'team_owner. Ask the operator for a one-time link with which its owner sets another one.',
+  );
+}
+
+/** Throws `conflict` if the locked team has no room for so many more members. */
+export async function requireRoomForMembers(manager: EntityManager, teamId: string, count: number): Promise<void> {
+  if ((await manager.countBy(MembershipEntity, { teamId })) + count > mostMembers)
+    throw new AppError('conflict', `A team has at most ${mostMembers} members.`);
 }
 
 /** Members may manage their own key and leave; changes to others need a manager of the team. */

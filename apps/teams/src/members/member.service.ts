@@ -41,15 +41,14 @@ import {
   permissionOver,
   requireAnotherOwner,
   requireDistinct,
+  requireNoneConfined,
   requireOwner,
+  requireRoomForMembers,
   roleOf,
 } from './member-rules.js';
 import { MembershipEntity } from '../model/membership.entity.js';
 import type { TeamEntity } from '../model/team.entity.js';
 import { successorTerms } from './successor-terms.js';
-
-/** Each Team shows its members, all of them. */
-const mostMembers = 1000;
 
 @Injectable()
 export class MembersService {
@@ -126,9 +125,12 @@ export class MembersService {
         `${members.length === 1 ? 'This person is' : 'One of these people is'} a member of the team already.`,
       );
     }
-    if ((await manager.countBy(MembershipEntity, { teamId: team_id })) + members.length > mostMembers) {
-      throw new AppError('conflict', `A team has at most ${mostMembers} members.`);
-    }
+    await requireRoomForMembers(manager, team_id, members.length);
+    await requireNoneConfined(
+      manager,
+      team_id,
+      userIds.filter((_id, at) => members[at]?.role === 'team_owner'),
+    );
     const people = members.map(({ role, name }, at) => ({
       userId: userIds[at] ?? '',
       role,
@@ -163,6 +165,7 @@ export class MembersService {
       }
       if (membership.role === 'team_owner' && role !== 'team_owner') await requireAnotherOwner(manager, membership);
       if (membership.role !== role) {
+        if (role === 'team_owner') await requireNoneConfined(manager, team_id, [user_id]);
         await manager.update(MembershipEntity, { id: membership.id }, { role });
         if (role === 'team_owner') {
           await this.apiKeys.revokeUnlessIssuedByOwner(manager, membership);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { invitations, links, members, teams, type TeamMember } from '@atoll/contracts/teams';
-import { gateway, password, tokenIn } from '../sessions/session-fixture.js';
+import { gateway, logIn, password, squat, tokenIn, verify } from '../sessions/session-fixture.js';
 import { errorOf, TeamsFixture } from '../teams-fixture.js';
 
 let fixture: TeamsFixture;
@@ -24,8 +24,8 @@ const issue = async (by: string, user_id: string, grace_seconds = 0): Promise<st
   (await fixture.call(by, members.issueKey, { team_id, user_id, grace_seconds })).api_key ?? '';
 const promote = (user_id: string): Promise<TeamMember> =>
   fixture.call(owner, members.changeRole, { team_id, user_id, role: 'team_owner' });
-const use = (url: string | null | undefined) =>
-  fixture.ask(links.use, { token: tokenIn(url ?? ''), password }, gateway);
+const use = (url: string | null | undefined, secret = password) =>
+  fixture.ask(links.use, { token: tokenIn(url ?? ''), password: secret }, gateway);
 /** The invitation is sent once more; its link. */
 async function resend(by: string, user_id: string): Promise<string | null> {
   const { data } = await fixture.call(owner, invitations.list, { team_id });
@@ -93,6 +93,32 @@ describe('a member who becomes team_owner', () => {
       await promote(resent.user_id);
       await use(url);
     }
+  });
+
+  it('has no password that a team_admin may have set: promoted, or added anew, after the operator’s link alone', async () => {
+    await freshTeam();
+    const email = 'squatted@example.com';
+    const { user_id, invitation } = await add(admin, email);
+    await use(invitation?.url, 'of the team_admin');
+    const theirs = await logIn(fixture, { email }, undefined, 'of the team_admin');
+    const message =
+      'The password of this account was set by a link that an administrator of the team was shown, so it cannot become ' +
+      'team_owner. Ask the operator for a one-time link with which its owner sets another one.';
+    expect(await errorOf(promote(user_id))).toMatchObject({ code: 'conflict', message });
+    await fixture.call(owner, members.remove, { team_id, user_id });
+    const addOwner = () => fixture.call(owner, members.add, { team_id, email, name: 'Rising', role: 'team_owner' });
+    expect(await errorOf(addOwner())).toMatchObject({ code: 'conflict', message });
+    expect((await verify(fixture, theirs)).teams).toEqual([]);
+    await use((await fixture.call(fixture.admin, links.create, { email })).url);
+    expect((await errorOf(verify(fixture, theirs))).code).toBe('unauthenticated');
+    expect(await addOwner()).toMatchObject({ user_id, role: 'team_owner' });
+  });
+
+  it('has one that was set by a link of another team, which opens that team alone', async () => {
+    await freshTeam();
+    const user_id = await squat(fixture, 'squatted-elsewhere@example.com', password);
+    await add(admin, 'squatted-elsewhere@example.com');
+    expect(await promote(user_id)).toMatchObject({ role: 'team_owner' });
   });
 
   it('keeps their keys to other teams; who becomes anything else keeps all', async () => {

@@ -31,8 +31,8 @@ export class OneTimeLinkEntity {
   isProof!: boolean;
 
   /**
-   * Whether a team_owner or the operator issued it. Whoever issues a link that proves nothing was shown it: no other one
-   * may become the way in of a team_owner.
+   * Whether a team_owner or the operator issued it. Whoever issues a link that proves nothing was shown it: no other
+   * one may let a team_owner in.
    */
   @Column('boolean', { default: false })
   issuedByOwner!: boolean;
