@@ -1,4 +1,11 @@
-import { isPlatformAdmin, notFound, type Caller, type Permission, type TeamRole } from '@atoll/contracts';
+import {
+  isPlatformAdmin,
+  notFound,
+  requirePermission,
+  type Caller,
+  type Permission,
+  type TeamRole,
+} from '@atoll/contracts';
 import { type InvitationPath, type NewMember } from '@atoll/contracts/teams';
 import { AppError } from '@atoll/errors';
 import { Not, type EntityManager } from 'typeorm';
@@ -47,6 +54,15 @@ export async function requireRoomForMembers(manager: EntityManager, teamId: stri
 /** Members may manage their own key and leave; changes to others need a manager of the team. */
 export function permissionOver(userId: string, caller: Caller): Permission {
   return caller.kind === 'user' && caller.userId === userId ? 'readTeam' : 'manageTeam';
+}
+
+/**
+ * Members may leave, or decline their invitation, without the second factor that the team requires: who has none could
+ * otherwise not get out. Throws as `requirePermission`.
+ */
+export function requireMayRemove(caller: Caller, { teamId, userId }: { teamId: string; userId: string }): void {
+  const isSelf = caller.kind === 'user' && caller.userId === userId;
+  if (!isSelf || !roleOf(caller, teamId)) requirePermission(caller, teamId, permissionOver(userId, caller));
 }
 
 /**

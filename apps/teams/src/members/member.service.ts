@@ -41,6 +41,7 @@ import {
   permissionOver,
   requireAnotherOwner,
   requireDistinct,
+  requireMayRemove,
   requireNoneConfined,
   requireOwner,
   requireRoomForMembers,
@@ -181,12 +182,14 @@ export class MembersService {
 
   async remove({ team_id, user_id }: MemberPath, context: CallContext): Promise<Nothing> {
     const permission = permissionOver(user_id, context.caller);
+    requireMayRemove(context.caller, { teamId: team_id, userId: user_id });
     const find = (manager: EntityManager) => this.find(manager, { teamId: team_id, userId: user_id });
     return this.removeFound(team_id, { permission, find }, context);
   }
 
   /** A member who was invited, and has not accepted by the time that the team is locked. */
   async revokeInvitation({ team_id, invitation_id }: InvitationPath, context: CallContext): Promise<Nothing> {
+    requirePermission(context.caller, team_id, 'manageTeam');
     const find = (manager: EntityManager) => findInvitation(manager, { team_id, invitation_id });
     return this.removeFound(team_id, { permission: 'manageTeam', find, what: 'invitation' }, context);
   }
@@ -200,7 +203,6 @@ export class MembersService {
     }: { permission: Permission; find: (manager: EntityManager) => Promise<MembershipEntity>; what?: string },
     context: CallContext,
   ): Promise<Nothing> {
-    requirePermission(context.caller, teamId, permission);
     const userId = await this.writers.run(teamId, context, async (manager) => {
       const team = await this.changes.lock(manager, teamId, what);
       const caller = await requirePermissionNow(manager, context.caller, teamId, permission);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { secondFactors, sessions, teams, users } from '@atoll/contracts/teams';
+import { invitations, members, secondFactors, sessions, teams, users } from '@atoll/contracts/teams';
 import { onOtherClock } from '@atoll/testing';
 import { Secret, TOTP } from 'otpauth';
 import { contextOf, gateway, home, logIn, somebody, type Person } from '../sessions/session-fixture.js';
@@ -206,6 +206,39 @@ describe('a team that requires a second factor', () => {
     expect((await issue(withOne)).api_key).toMatch(/^atl_/);
     await fixture.query('DELETE FROM membership WHERE user_id = $1 AND team_id = $2', [other.userId, team.id]);
     expect((await issue(without)).api_key).toMatch(/^atl_/);
+  });
+});
+
+describe('who lacks the second factor that a team requires', () => {
+  it('declines its invitation and leaves it, removes nobody else, and has no key to it', async () => {
+    const { team, keys } = await fixture.createTeam('team_owner');
+    const [{ userId, email }, other] = [await somebody(fixture), await somebody(fixture)];
+    const [owner = ''] = keys;
+    await fixture.call(owner, teams.update, { team_id: team.id, require_second_factor: true });
+    const invite = (address: string) =>
+      fixture.call(owner, members.add, { team_id: team.id, email: address, name: 'Ada', role: 'team_admin' });
+    const session = await logIn(fixture, { email });
+    const remove = async (user_id: string) =>
+      fixture.ask(members.remove, { team_id: team.id, user_id }, await contextOf(fixture, session));
+    const isMember = async () =>
+      (await fixture.call(owner, members.list, { team_id: team.id })).data.some(({ user_id }) => user_id === userId);
+    await invite(email);
+    await invite(other.email);
+    const context = await contextOf(fixture, session);
+    const ownKey = { team_id: team.id, user_id: userId };
+    for (const refused of [
+      remove(other.userId),
+      fixture.ask(members.issueKey, ownKey, context),
+      fixture.ask(members.revokeKey, ownKey, context),
+    ])
+      expect((await errorOf(refused)).message).toBe('This team requires a second factor. Add one, or log in with it.');
+    await remove(userId);
+    expect(await isMember()).toBe(false);
+    expect(await codeOf(remove(userId))).toBe('not_found');
+    await invite(email);
+    await fixture.ask(invitations.accept, { team_id: team.id }, await contextOf(fixture, session));
+    await remove(userId);
+    expect(await isMember()).toBe(false);
   });
 });
 
