@@ -21,6 +21,7 @@ import { removeFactors } from '../model/factors.js';
 import { confinement } from '../sessions/session-query.js';
 import { isStillPassword } from '../sessions/still-password.js';
 import { PasswordsService } from '../passwords/password.service.js';
+import { SlowedLogIns } from '../sessions/slowed-log-ins.js';
 import { LogInTries } from '../tries/log-in-tries.js';
 import { requireGateway } from '../sessions/require-gateway.js';
 import { UserEntity } from '../model/user.entity.js';
@@ -76,6 +77,7 @@ export class LinksService {
     private readonly hashes: PasswordHashes,
     private readonly passwords: PasswordsService,
     private readonly tries: LogInTries,
+    private readonly slowed: SlowedLogIns,
     private readonly links: LinkTokens,
     private readonly mail: MailBox,
     private readonly rpc: Rpc,
@@ -131,8 +133,7 @@ export class LinksService {
   async use({ token, ...chosen }: UseLinkFrom, context: CallContext): Promise<UsedLink> {
     requireGateway(context);
     const { id, link } = await this.find(token);
-    if (link.team_id !== null && link.hash !== null && !isTakenOver(link))
-      await this.join(id, link, chosen.password, context);
+    if (link.team_id !== null && link.hash !== null && !isTakenOver(link)) await this.join(id, link, chosen, context);
     else await this.setPassword(id, link, chosen, context);
     this.rpc.publish(credentialsChanged, { user_id: link.user_id });
     return { email: link.email };
@@ -145,15 +146,29 @@ export class LinksService {
     return { id, link };
   }
 
-  /** A user who already has a password accepts an invitation with that password; only the membership changes. */
+  /**
+   * A user who already has a password accepts an invitation with that password; only the membership changes. Whoever
+   * was shown the link may try passwords: those tries count by themselves, for all links of one invitation.
+   */
   private async join(
     id: string,
     { user_id, team_id, hash, is_proof }: FoundLink,
-    password: string,
+    { password, network }: Omit<UseLinkFrom, 'token'>,
     context: CallContext,
   ): Promise<void> {
-    const giveBack = await this.tries.take(user_id, 'logged in');
-    if (hash === null || !(await this.hashes.matches(password, hash))) throw isAnotherPassword();
+    const where = network === undefined ? {} : { address: network };
+    const tried = { userId: user_id, ...where };
+    const giveBack = await this.slowed.take(user_id, `invitation to ${team_id}`, tried, context);
+    if (hash === null || !(await this.hashes.matches(password, hash))) {
+      this.logger.warn({
+        message: 'An invitation was tried with a wrong password',
+        user_id,
+        team_id,
+        ...where,
+        request_id: context.requestId,
+      });
+      throw isAnotherPassword();
+    }
     await giveBack();
     await this.transactions.run(async (manager) => {
       const team = team_id === null ? undefined : await this.changes.lock(manager, team_id);
