@@ -9,6 +9,7 @@ import { BatchesService } from './batches/batch.service.js';
 import { ImagePoliciesController } from './image-policies/image-policy.controller.js';
 import { ImagePoliciesService } from './image-policies/image-policy.service.js';
 import { TeamImagesService } from './image-policies/team-images.service.js';
+import { AccountTakeover } from './links/account-takeover.js';
 import { InvitationLinks } from './links/invitation-links.js';
 import { InvitationsController } from './invitations/invitation.controller.js';
 import { InvitationsService } from './invitations/invitation.service.js';
@@ -83,6 +84,7 @@ import { WorkspacesService } from './workspaces/workspace.service.js';
     WorkspacesController,
   ],
   providers: [
+    AccountTakeover,
     Administrators,
     ApiKeysService,
     BatchesService,

@@ -93,6 +93,31 @@ describe('an invitation whose link is shown to whoever invites', () => {
     expect((await contextOf(fixture, session)).caller).toMatchObject({ scope: 'user' });
   });
 
+  it('makes an account that its owner takes over as one that is invited, and with no key to the team in which it acted', async () => {
+    const email = fresh();
+    const { invitation, user_id, api_key } = await invite(email);
+    await use(invitation?.url, 'of somebody else');
+    const other = await fixture.createTeam('team_owner');
+    const joined = await invite(email, other);
+    await use(joined.invitation?.url, 'of somebody else');
+    const theirs = await contextOf(fixture, await logIn(fixture, { email }, undefined, 'of somebody else'));
+    const holder = { team_id: own.team.id, user_id };
+    const issued = await fixture.ask(members.issueKey, { ...holder, grace_seconds: 3600 }, theirs);
+    for (const made of [own, other]) expect(await memberIn(email, made)).toMatchObject({ status: 'active' });
+    await use((await fixture.call(fixture.admin, links.create, { email })).url);
+    for (const made of [own, other]) expect(await memberIn(email, made)).toMatchObject({ status: 'invited' });
+    expect(await toldOf(user_id, 3)).toEqual([true, false, true]);
+    for (const key of [api_key, issued.api_key])
+      expect((await errorOf(fixture.verify(key ?? ''))).code).toBe('unauthenticated');
+    expect((await fixture.verify(joined.api_key ?? '')).teams).toMatchObject([{ team_id: other.team.id }]);
+    const session = await contextOf(fixture, await logIn(fixture, { email }));
+    await fixture.ask(invitations.accept, { team_id: own.team.id }, session);
+    expect(await memberIn(email)).toMatchObject({ status: 'active' });
+    // The next link of the operator takes nothing over.
+    await use((await fixture.call(fixture.admin, links.create, { email })).url);
+    expect(await memberIn(email)).toMatchObject({ status: 'active' });
+  });
+
   it('is of no use while the team is suspended, and of use again after that', async () => {
     const made = await fixture.createTeam('team_owner');
     const [email, joining] = [fresh(), await somebody(fixture)];

@@ -26,6 +26,7 @@ import { LogInTries } from '../tries/log-in-tries.js';
 import { requireGateway } from '../sessions/require-gateway.js';
 import { UserEntity } from '../model/user.entity.js';
 import { LinkTokens } from '../tokens/link-tokens.js';
+import { AccountTakeover } from './account-takeover.js';
 
 /**
  * A link that can be used: not yet, in time, by a user who still has its address and, of an invitation, is still
@@ -79,6 +80,7 @@ export class LinksService {
     private readonly tries: LogInTries,
     private readonly slowed: SlowedLogIns,
     private readonly links: LinkTokens,
+    private readonly takeover: AccountTakeover,
     private readonly mail: MailBox,
     private readonly rpc: Rpc,
   ) {}
@@ -190,6 +192,7 @@ export class LinksService {
     const hash = await this.hashes.hash(chosen.password);
     await this.transactions.run(async (manager) => {
       const team = team_id === null ? undefined : await this.changes.lock(manager, team_id);
+      if (isTakenOver(link)) await this.takeover.lockTeams(manager, user_id);
       await manager.query('SELECT FROM "user" WHERE id = $1 FOR NO KEY UPDATE', [user_id]);
       // While the password was hashed, its user may have set one by another link, or have joined a team.
       const [now] = await manager.query<FoundLink[]>(linkQuery, [id]);
@@ -199,8 +202,7 @@ export class LinksService {
       await this.links.retire(manager, user_id, null);
       if (chosen.name !== undefined && is_empty)
         await manager.update(UserEntity, { id: user_id }, { name: chosen.name });
-      // A link that somebody else was shown proves nothing: what it makes reaches no further than the team of whoever
-      // saw it.
+      if (isTakenOver(now)) await this.takeover.run(manager, user_id, context);
       if (isTakenOver(now) || now.removes_factors) {
         await removeFactors(manager, user_id);
         this.logger.log({
@@ -209,6 +211,8 @@ export class LinksService {
           request_id: context.requestId,
         });
       }
+      // A link that somebody else was shown proves nothing: what it makes reaches no further than the team of whoever
+      // saw it.
       const standing = is_proof ? { verifiedAt: () => 'now()', confinedToTeamId: null } : { confinedToTeamId: team_id };
       await manager.update(UserEntity, { id: user_id }, standing);
       if (team) await this.changes.acceptInvitation(manager, team, user_id, context);
@@ -226,10 +230,7 @@ export class LinksService {
   }
 }
 
-/**
- * Whether the owner of the address takes over an account that somebody else may have created: its password, factors and
- * sessions are then removed.
- */
+/** Whether the owner of the address takes over an account that somebody else may have created. */
 function isTakenOver({ is_proof, is_confined }: FoundLink): boolean {
   return is_proof && is_confined;
 }

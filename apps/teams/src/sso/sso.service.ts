@@ -16,8 +16,8 @@ import { Injectable, Logger } from '@nestjs/common';
 import { isEmail } from 'class-validator';
 import type { EntityManager } from 'typeorm';
 import { requireGateway } from '../sessions/require-gateway.js';
+import { AccountTakeover } from '../links/account-takeover.js';
 import { MailBox } from '../mail/mail-box.js';
-import { removeFactors } from '../model/factors.js';
 import { confinement } from '../sessions/session-query.js';
 import { SessionsService } from '../sessions/session.service.js';
 import { TeamsSettings } from '../teams-settings.js';
@@ -39,6 +39,7 @@ export class SsoService {
     private readonly transactions: Transactions,
     private readonly providers: SsoProviderClients,
     private readonly memberships: SsoMemberships,
+    private readonly takeover: AccountTakeover,
     private readonly sessions: SessionsService,
     private readonly rpc: Rpc,
     private readonly mail: MailBox,
@@ -80,7 +81,7 @@ export class SsoService {
       Object.entries(answer).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
     );
     const claims = await this.providers.claims(provider, sent, secrets);
-    const userId = await this.transactions.run((manager) => this.userOf(manager, provider, claims));
+    const userId = await this.transactions.run((manager) => this.userOf(manager, provider, claims, context));
     await this.memberships.apply(userId, provider, claims.values, context);
     this.rpc.publish(credentialsChanged, { user_id: userId });
     this.logger.log({
@@ -98,7 +99,12 @@ export class SsoService {
    * By issuer and subject; by the address only where the provider calls it verified and the operator trusts it with
    * that.
    */
-  private async userOf(manager: EntityManager, provider: SsoProviderSettings, claims: SsoClaims): Promise<string> {
+  private async userOf(
+    manager: EntityManager,
+    provider: SsoProviderSettings,
+    claims: SsoClaims,
+    context: CallContext,
+  ): Promise<string> {
     const identity = { issuer: provider.issuer, subject: claims.subject };
     // A replica of an earlier release takes another lock: beside one, the primary key refuses the second identity.
     await takeTurn(manager, `identity ${JSON.stringify(identity)}`);
@@ -112,7 +118,7 @@ export class SsoService {
       );
     }
     const id = await this.accountOf(manager, provider, emailSpelling(given), claims.name);
-    await this.takeOver(manager, id);
+    await this.takeOver(manager, id, context);
     await manager.query(
       'UPDATE "user" SET verified_at = coalesce(verified_at, now()), confined_to_team_id = NULL WHERE id = $1',
       [id],
@@ -121,19 +127,13 @@ export class SsoService {
     return id;
   }
 
-  /**
-   * Of an account that a link made which proves nothing, all goes that somebody else than the owner of the address may
-   * have put on it.
-   */
-  private async takeOver(manager: EntityManager, userId: string): Promise<void> {
+  private async takeOver(manager: EntityManager, userId: string, context: CallContext): Promise<void> {
+    await this.takeover.lockTeams(manager, userId);
     const [user] = await manager.query<{ is_confined: boolean }[]>(
       `SELECT ${confinement} IS NOT NULL AS is_confined FROM "user" u WHERE id = $1 FOR NO KEY UPDATE`,
       [userId],
     );
-    if (!user?.is_confined) return;
-    await removeFactors(manager, userId);
-    await manager.query('DELETE FROM password WHERE user_id = $1', [userId]);
-    await this.sessions.endOthers(manager, userId);
+    if (user?.is_confined) await this.takeover.run(manager, userId, context);
   }
 
   /**

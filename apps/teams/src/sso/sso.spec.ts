@@ -105,11 +105,17 @@ describe('single sign-on', () => {
     const verified = await somebody(fixture);
     const email = `${randomUUID()}@example.com`;
     const userId = await squat(fixture, email, 'of somebody else');
+    const [{ team_id = '' } = {}] = await fixture.query<{ team_id: string }>(
+      'SELECT team_id FROM membership WHERE user_id = $1',
+      [userId],
+    );
     const logInAsThem = () => logIn(fixture, { email }, undefined, 'of somebody else');
     const { session_id: id } = await logInAsThem();
     expect((await logInAt(corp, someone({ email }))).user.id).toBe(userId);
     expect((await errorOf(fixture.ask(sessions.verify, { id }, gateway))).code).toBe('unauthenticated');
     expect((await errorOf(logInAsThem())).code).toBe('unauthenticated');
+    const { members: standing } = await fixture.call(fixture.admin, teams.get, { team_id });
+    expect(standing.find(({ user_id }) => user_id === userId)).toMatchObject({ status: 'invited', api_token: false });
     await logInAt(corp, someone({ email: verified.email }));
     await logIn(fixture, verified);
   });
