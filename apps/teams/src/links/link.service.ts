@@ -17,6 +17,7 @@ import { TeamChanges } from '../changes/team-changes.js';
 import { MailBox } from '../mail/mail-box.js';
 import { refuseCommon } from '../passwords/common-passwords.js';
 import { PasswordHashes } from '../passwords/password-hashes.service.js';
+import { isEmptyAccount } from '../model/empty-account.js';
 import { removeFactors } from '../model/factors.js';
 import { confinement } from '../sessions/session-query.js';
 import { isStillPassword } from '../sessions/still-password.js';
@@ -35,16 +36,10 @@ import { AccountTakeover } from './account-takeover.js';
 const isGood = `l.used_at IS NULL AND l.expires_at > now() AND u.id = l.user_id AND u.email = l.email AND (l.team_id IS NULL OR EXISTS (
   SELECT FROM membership i WHERE i.team_id = l.team_id AND i.user_id = u.id AND i.status = 'invited'))`;
 
-/**
- * The good link `$1` and its user. `is_empty`: an account that was made by an invitation and has nothing yet, neither a
- * way to log in nor a team that was joined.
- */
+/** The good link `$1` and its user. */
 const linkQuery = `
   SELECT u.id AS user_id, u.email, l.team_id, l.is_proof, l.removes_factors, p.hash, t.id IS NOT NULL AS is_team_there,
-    ${confinement} IS NOT NULL AS is_confined,
-    u.verified_at IS NULL AND NOT u.platform_admin AND p.hash IS NULL
-      AND NOT EXISTS (SELECT FROM membership m WHERE m.user_id = u.id AND m.status = 'active')
-      AND NOT EXISTS (SELECT FROM api_key k WHERE k.user_id = u.id AND k.team_id IS NULL) AS is_empty
+    ${confinement} IS NOT NULL AS is_confined, ${isEmptyAccount} AS is_empty
   FROM one_time_link l JOIN "user" u ON ${isGood}
   LEFT JOIN team t ON t.id = l.team_id AND t.deleted_at IS NULL LEFT JOIN password p ON p.user_id = u.id
   WHERE l.id = $1`;

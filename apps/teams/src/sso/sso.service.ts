@@ -16,6 +16,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { isEmail } from 'class-validator';
 import type { EntityManager } from 'typeorm';
 import { requireGateway } from '../sessions/require-gateway.js';
+import { isEmptyAccount } from '../model/empty-account.js';
 import { AccountTakeover } from '../links/account-takeover.js';
 import { MailBox } from '../mail/mail-box.js';
 import { confinement } from '../sessions/session-query.js';
@@ -96,8 +97,8 @@ export class SsoService {
   }
 
   /**
-   * By issuer and subject; by the address only where the provider calls it verified and the operator trusts it with
-   * that.
+   * By issuer and subject; by the address only where the provider calls it verified, and the operator trusts it with
+   * that or the account has nothing yet.
    */
   private async userOf(
     manager: EntityManager,
@@ -128,7 +129,6 @@ export class SsoService {
   }
 
   private async takeOver(manager: EntityManager, userId: string, context: CallContext): Promise<void> {
-    await this.takeover.lockTeams(manager, userId);
     const [user] = await manager.query<{ is_confined: boolean }[]>(
       `SELECT ${confinement} IS NOT NULL AS is_confined FROM "user" u WHERE id = $1 FOR NO KEY UPDATE`,
       [userId],
@@ -154,10 +154,26 @@ export class SsoService {
       'SELECT id, platform_admin FROM "user" WHERE email = $1',
       [email],
     );
-    if (!existing || !provider.trust_email || existing.platform_admin) {
-      throw new AppError('forbidden', 'There is an account with your address already. Log in with its password.');
+    if (existing) {
+      await this.takeover.lockTeams(manager, existing.id);
+      const isNew = await this.nameEmpty(manager, existing.id, name);
+      if (isNew || (provider.trust_email && !existing.platform_admin)) return existing.id;
     }
-    return existing.id;
+    throw new AppError('forbidden', 'There is an account with your address already. Log in with its password.');
+  }
+
+  /**
+   * Whether nobody has anything on the account, which somebody has only invited: it counts as new, with the name that a
+   * new one has. Otherwise whoever invites an address would shut its owner out.
+   */
+  private async nameEmpty(manager: EntityManager, userId: string, name: string): Promise<boolean> {
+    // Locked first, as whoever sets its password locks it.
+    await manager.query('SELECT FROM "user" WHERE id = $1 FOR NO KEY UPDATE', [userId]);
+    const named = await manager.query<unknown[]>(
+      `WITH named AS (UPDATE "user" u SET name = $2 WHERE u.id = $1 AND ${isEmptyAccount} RETURNING u.id) SELECT id FROM named`,
+      [userId, name],
+    );
+    return named.length > 0;
   }
 
   /** Uses the flow up: an answer counts once, in the browser that asked, and for the provider it was asked of. */

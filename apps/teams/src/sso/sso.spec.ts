@@ -3,10 +3,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { members, sessions, singleSignOn, teams, type OpenedSession, type SsoFlow } from '@atoll/contracts/teams';
+import {
+  links,
+  members,
+  sessions,
+  singleSignOn,
+  teams,
+  type OpenedSession,
+  type SsoFlow,
+} from '@atoll/contracts/teams';
 import { OidcProvider, timeoutFactor, waitersForTurn, type OidcPerson, type OidcTrouble } from '@atoll/testing';
 import { DataSource, type QueryRunner } from 'typeorm';
-import { gateway, home, logIn, somebody, squat } from '../sessions/session-fixture.js';
+import { gateway, home, logIn, password, somebody, squat, tokenIn } from '../sessions/session-fixture.js';
 import { errorOf, TeamsFixture, type MadeTeam } from '../teams-fixture.js';
 import { readSsoFile } from './sso-file.js';
 
@@ -170,8 +178,7 @@ describe('single sign-on', () => {
       .mockImplementation(async (sql: string, values?: object, runner?: QueryRunner) => {
         if (!isMade && sql.includes('INSERT INTO "user"')) {
           isMade = true;
-          const [owner = ''] = mapped.keys;
-          await fixture.call(owner, members.add, { team_id: mapped.team.id, email, name: 'Ada', role: 'viewer' });
+          await squat(fixture, email, 'of somebody else');
         }
         return query<unknown>(sql, values, runner);
       });
@@ -179,6 +186,46 @@ describe('single sign-on', () => {
     spy.mockRestore();
     expect([isMade, refused.code]).toEqual([true, 'forbidden']);
     expect(await fixture.query('SELECT FROM user_identity WHERE subject = $1', [person.sub])).toEqual([]);
+  });
+
+  it.each([true, false])(
+    'logs in whom somebody has invited, as if the account were new; also where the provider is trusted: %j',
+    async (isTrusted) => {
+      const [server, provider] = isTrusted ? ([corp, 'corp'] as const) : ([open, 'open'] as const);
+      const person = someone({ name: 'Ada by the provider' });
+      const { email = '' } = person;
+      const { team, keys } = await fixture.createTeam('team_owner');
+      const asked = { team_id: team.id, email, name: 'As sent', role: 'member' } as const;
+      const { user_id, invitation } = await fixture.call(keys[0] ?? '', members.add, asked);
+      const unverified = { ...person, email_verified: false };
+      expect((await errorOf(logInAt(server, unverified, provider))).code).toBe('forbidden');
+      const { user } = await logInAt(server, person, provider);
+      expect(user).toMatchObject({ id: user_id, name: 'Ada by the provider' });
+      expect(user.teams).toMatchObject([{ id: team.id, status: 'invited' }]);
+      const use = { token: tokenIn(invitation?.url ?? ''), password };
+      expect((await errorOf(fixture.ask(links.use, use, gateway))).code).toBe('forbidden');
+      expect((await logInAt(server, person, provider)).user.id).toBe(user_id);
+    },
+  );
+
+  it('gives an account that has anything to nobody by its address: a password, a factor, an identity, a team, a key', async () => {
+    const set = (statement: string) => async (userId: string) => void (await fixture.query(statement, [userId]));
+    const belongings: Record<string, (userId: string) => Promise<unknown>> = {
+      'a verified address': set('UPDATE "user" SET verified_at = now() WHERE id = $1'),
+      'a password': set(`INSERT INTO password (user_id, hash) VALUES ($1, 'x')`),
+      'an authenticator': set(`INSERT INTO second_factor (user_id, sealed, is_confirmed) VALUES ($1, 'x', true)`),
+      'an identity': set(`INSERT INTO user_identity (issuer, subject, user_id) VALUES ('x', 'y', $1)`),
+      'a team': set(`UPDATE membership SET status = 'active' WHERE user_id = $1`),
+      'a key': (userId) => fixture.wholeKeyOf(userId),
+    };
+    for (const [what, give] of Object.entries(belongings)) {
+      const person = someone();
+      const { email = '' } = person;
+      const asked = { team_id: mapped.team.id, email, name: 'Ada', role: 'viewer' } as const;
+      const { user_id } = await fixture.call(mapped.keys[0] ?? '', members.add, asked);
+      await give(user_id);
+      expect([what, (await errorOf(logInAt(open, person, 'open'))).code]).toEqual([what, 'forbidden']);
+    }
   });
 
   it('never gives away the operator, nor an account to who has no verified address', async () => {
