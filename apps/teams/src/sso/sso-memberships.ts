@@ -6,7 +6,7 @@ import { Rpc } from '@atoll/rpc';
 import { Injectable, Logger } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { ApiKeysService } from '../api-keys/api-key.service.js';
-import { requireAnotherOwner } from '../members/member-rules.js';
+import { requireAnotherOwner, requireRoomForMembers } from '../members/member-rules.js';
 import { MembershipEntity } from '../model/membership.entity.js';
 import { hasRoomForTeam, mostTeams } from '../changes/most-teams.js';
 import { TeamChanges } from '../changes/team-changes.js';
@@ -81,6 +81,7 @@ export class SsoMemberships {
     } else if (membership) await manager.delete(MembershipEntity, { id: membership.id });
     else if (role) {
       this.changes.requireMayJoin(team, context);
+      await requireRoomForMembers(manager, teamId, 1);
       if (!(await hasRoomForTeam(manager, userId))) return 'full';
       const { name } = await manager.findOneByOrFail(UserEntity, { id: userId });
       await manager.insert(MembershipEntity, {
