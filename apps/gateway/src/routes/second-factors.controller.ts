@@ -83,7 +83,12 @@ export class SecondFactorsController {
   }
 
   @Delete('second-factor')
-  @Answers(204, Nothing, 'Remove a second factor', 'Needs a code of the authenticator app, or a recovery code.')
+  @Answers(
+    204,
+    Nothing,
+    'Remove a second factor',
+    'Needs a code of the authenticator app, or a recovery code. Requires a log-in within the last 10 minutes.',
+  )
   removeSecondFactor(@Body() body: SecondFactorCode, @Context() context: CallContext): Promise<Nothing> {
     return this.rpc.call(secondFactors.remove, body, context);
   }

@@ -150,12 +150,15 @@ export class SecondFactorsService {
   }
 
   async remove({ code }: SecondFactorCode, context: CallContext): Promise<Nothing> {
-    const { userId } = requireOwnUser(context.caller, 'remove a second factor');
+    const caller = requireOwnUser(context.caller, 'remove a second factor');
+    const { userId } = caller;
     if (!(await this.has(userId))) throw notFound('second factor');
     // The factor whose code it is, and not one that is added meanwhile.
     await this.use(userId, code, 'forbidden', {}, context, async (manager) => {
       await manager.query('DELETE FROM recovery_code WHERE user_id = $1', [userId]);
       await manager.query('DELETE FROM second_factor WHERE user_id = $1', [userId]);
+      // Once it is gone: its code was shown, so the session needs no other factor than a passkey that is left.
+      await requireFreshCredential(manager, caller);
       await this.mail.notify(manager, userId, 'factor_removed');
     });
     this.logger.log({ message: 'A second factor was removed', user_id: userId, request_id: context.requestId });

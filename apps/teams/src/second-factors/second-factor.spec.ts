@@ -164,6 +164,66 @@ describe('a second factor', () => {
   });
 });
 
+describe('the removal of a second factor', () => {
+  const factorsOf = ({ userId }: Person) =>
+    fixture.query('SELECT FROM second_factor WHERE user_id = $1 AND is_confirmed', [userId]);
+
+  it('takes a log-in of the last 10 minutes, and leaves the code good where it is refused', async () => {
+    const { person, codes } = await withFactor();
+    const [one, other] = [
+      await second(await ticketOf(person), codes[0] ?? ''),
+      await second(await ticketOf(person), codes[1] ?? ''),
+    ];
+    await fixture.query(`UPDATE session SET created_at = created_at - interval '11 minutes' WHERE id = $1`, [
+      one.session_id,
+    ]);
+    const remove = async (session: typeof one) =>
+      fixture.ask(secondFactors.remove, { code: codes[2] ?? '' }, await contextOf(fixture, session));
+    expect(await errorOf(remove(one))).toMatchObject({
+      code: 'forbidden',
+      message: 'This needs a log-in within the last 10 minutes. Log in again.',
+    });
+    expect(await factorsOf(person)).toHaveLength(1);
+    await remove(other);
+    expect(await factorsOf(person)).toEqual([]);
+  });
+
+  it('takes a key that was not replaced, and a session that has not ended', async () => {
+    const { person, codes } = await withFactor();
+    const session = await second(await ticketOf(person), codes[0] ?? '');
+    const context = await contextOf(fixture, session);
+    const key = await fixture.wholeKeyOf(person.userId);
+    await fixture.call(key, users.issueKey, { grace_seconds: 3600 });
+    await fixture.query('UPDATE session SET ended_at = now() WHERE id = $1', [session.session_id]);
+    const code = codes[1] ?? '';
+    expect((await errorOf(fixture.call(key, secondFactors.remove, { code }))).message).toBe(
+      'This key was replaced and is valid only for its grace period: it cannot change how its user logs in. Use the new key.',
+    );
+    expect(await codeOf(fixture.ask(secondFactors.remove, { code }, context))).toBe('unauthenticated');
+    expect(await factorsOf(person)).toHaveLength(1);
+  });
+
+  it('takes no other factor of the session than its code, but a passkey that is left', async () => {
+    const { person, codes } = await withFactor();
+    const session = await second(await ticketOf(person), codes[0] ?? '');
+    // As a provider of single sign-on opens one that knows of no second factor.
+    await fixture.query('UPDATE session SET has_second_factor = false WHERE id = $1', [session.session_id]);
+    await fixture.query(
+      `INSERT INTO passkey (id, user_id, credential_id, public_key, counter, transports, name)
+       VALUES (gen_random_uuid(), $1, 'left', '', 0, '{}', 'Left')`,
+      [person.userId],
+    );
+    const context = await contextOf(fixture, session);
+    const remove = () => fixture.ask(secondFactors.remove, { code: codes[1] ?? '' }, context);
+    expect((await errorOf(remove())).message).toBe(
+      'This needs a log-in with your second factor. Log in again, with it.',
+    );
+    await fixture.query('DELETE FROM passkey WHERE user_id = $1', [person.userId]);
+    await remove();
+    expect(await factorsOf(person)).toEqual([]);
+  });
+});
+
 describe('a team that requires a second factor', () => {
   it('is closed to sessions without one, and open to those with one and to API keys', async () => {
     const { person, codes } = await withFactor();
