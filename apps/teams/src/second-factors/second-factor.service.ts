@@ -24,7 +24,8 @@ import { secondFactorPurpose } from '../model/second-factor.entity.js';
 import { TeamsSettings } from '../teams-settings.js';
 import { requireOwnUser } from '../users/whole-user.js';
 
-const ticketMinutes = 5;
+const ticketSeconds = 300;
+const minuteMs = 60_000;
 /** RFC 6238, 5.2: one step of 30 s before and after, for clocks that differ. */
 const window = 1;
 const stepSeconds = 30;
@@ -60,13 +61,15 @@ export class SecondFactorsService {
    */
   async requireNone(userId: string, hash: string): Promise<void> {
     if (!(await this.has(userId))) return;
-    const named = this.tickets.make(userId, minuteNow() + ticketMinutes);
+    // A ticket names a whole minute: it ends by less than a minute later than is announced, and never earlier.
+    const endMinute = Math.ceil((Date.now() + ticketSeconds * 1000) / minuteMs);
+    const named = this.tickets.make(userId, endMinute);
     const ticket = `${named}.${this.boundTo(named, hash).toString('base64url')}`;
     throw new AppError(
       'second_factor_required',
       'Send the ticket with a code of your authenticator, or with a recovery code.',
       {
-        secondFactor: { ticket, methods: ['totp', 'recovery_code'], expires_in: ticketMinutes * 60 },
+        secondFactor: { ticket, methods: ['totp', 'recovery_code'], expires_in: ticketSeconds },
       },
     );
   }
@@ -82,8 +85,8 @@ export class SecondFactorsService {
   /** Whose ticket it is, and the hash of the password that was shown for it, which is the user's still. */
   private async readTicket(ticket: string): Promise<{ userId: string; hash: string }> {
     const [named = '', bound = ''] = ticket.split(/\.(?=[^.]*$)/);
-    const { id: userId, generation: lastMinute = 0 } = this.tickets.read(named) ?? {};
-    if (userId !== undefined && lastMinute > minuteNow()) {
+    const { id: userId, generation: endMinute = 0 } = this.tickets.read(named) ?? {};
+    if (userId !== undefined && endMinute * minuteMs > Date.now()) {
       const asked = 'SELECT hash FROM password WHERE user_id = $1';
       const [row] = await this.statements.query<{ hash: string }>(asked, [userId]);
       const expected = row && this.boundTo(named, row.hash);
@@ -251,8 +254,4 @@ function totpOf(secret: string, label: string): TOTP {
     digits: 6,
     period: stepSeconds,
   });
-}
-
-function minuteNow(): number {
-  return Math.floor(Date.now() / 60_000);
 }

@@ -104,6 +104,14 @@ describe('a second factor', () => {
       expect(await codeOf(second(bad, nextCode(secret)))).toBe('unauthenticated');
   });
 
+  it('takes a ticket for the 300 seconds that it announces, at whatever second of a minute it was made', async () => {
+    const { person, codes } = await withFactor();
+    const at40SecondsMs = 60_000 - (Date.now() % 60_000) + 40_000;
+    const ticket = await onOtherClock(at40SecondsMs, () => ticketOf(person));
+    const opened = await onOtherClock(at40SecondsMs + 290_000, () => second(ticket, codes[0] ?? ''));
+    expect(opened.user.id).toBe(person.userId);
+  });
+
   it('takes a ticket until the minute that stands in it, and no longer', async () => {
     const { person, codes } = await withFactor();
     const [early, late] = [await ticketOf(person), await ticketOf(person)];
