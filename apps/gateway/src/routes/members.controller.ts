@@ -56,7 +56,7 @@ export class MembersController {
     200,
     TeamMember,
     'Change the role of a member',
-    'Only a team_owner may make or change a team_owner. A member whose password was set by a link that an administrator of the team was shown cannot become one. Requires team_owner or team_admin.',
+    'Only a team_owner may make or change a team_owner. A member whose password was set by a link that a team_admin was shown cannot become one. Requires team_owner or team_admin.',
   )
   changeTeamMemberRole(
     @Param() path: MemberPath,

@@ -38,7 +38,7 @@ const isGood = `l.used_at IS NULL AND l.expires_at > now() AND u.id = l.user_id 
 
 /** The good link `$1` and its user. */
 const linkQuery = `
-  SELECT u.id AS user_id, u.email, l.team_id, l.is_proof, l.removes_factors, p.hash, t.id IS NOT NULL AS is_team_there,
+  SELECT u.id AS user_id, u.email, l.team_id, l.is_proof, l.removes_factors, l.issued_by_owner, p.hash, t.id IS NOT NULL AS is_team_there,
     ${confinement} IS NOT NULL AS is_confined, ${isEmptyAccount} AS is_empty
   FROM one_time_link l JOIN "user" u ON ${isGood}
   LEFT JOIN team t ON t.id = l.team_id AND t.deleted_at IS NULL LEFT JOIN password p ON p.user_id = u.id
@@ -54,6 +54,7 @@ interface FoundLink {
   team_id: string | null;
   is_proof: boolean;
   removes_factors: boolean;
+  issued_by_owner: boolean;
   /** An account whose password was set with a link that verifies nothing, perhaps not by the owner of the address. */
   is_confined: boolean;
   hash: string | null;
@@ -208,7 +209,9 @@ export class LinksService {
       }
       // A link that somebody else was shown proves nothing: what it makes reaches no further than the team of whoever
       // saw it.
-      const standing = is_proof ? { verifiedAt: () => 'now()', confinedToTeamId: null } : { confinedToTeamId: team_id };
+      const standing = is_proof
+        ? { verifiedAt: () => 'now()', confinedToTeamId: null }
+        : { confinedToTeamId: team_id, confinedByOwner: now.issued_by_owner };
       await manager.update(UserEntity, { id: user_id }, standing);
       if (team) await this.changes.acceptInvitation(manager, team, user_id, context);
       // Whoever was shown the link of another has not shown to be that user.

@@ -28,19 +28,19 @@ export function requireOwner(caller: Caller, teamId: string, what: string): void
 }
 
 /**
- * Throws `conflict` if one of these users has a password that was set by a link which an administrator of the locked
- * team was shown: that administrator may know the password, and would be team_owner with it.
+ * Throws `conflict` if one of these users has a password that was set by a link which a team_admin of the locked team
+ * was shown: that administrator may know the password, and would be team_owner with it.
  */
 export async function requireNoneConfined(
   manager: EntityManager,
   teamId: string,
   userIds: readonly string[],
 ): Promise<void> {
-  const confined = `SELECT FROM "user" u WHERE u.id = ANY ($1::uuid[]) AND ${confinement} = $2::uuid`;
+  const confined = `SELECT FROM "user" u WHERE u.id = ANY ($1::uuid[]) AND ${confinement} = $2::uuid AND NOT u.confined_by_owner`;
   if ((await manager.query<object[]>(confined, [userIds, teamId])).length === 0) return;
   throw new AppError(
     'conflict',
-    'The password of this account was set by a link that an administrator of the team was shown, so it cannot become ' +
+    'The password of this account was set by a link that a team_admin was shown, so it cannot become ' +
       'team_owner. Ask the operator for a one-time link with which its owner sets another one.',
   );
 }

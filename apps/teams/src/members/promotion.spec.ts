@@ -102,7 +102,7 @@ describe('a member who becomes team_owner', () => {
     await use(invitation?.url, 'of the team_admin');
     const theirs = await logIn(fixture, { email }, undefined, 'of the team_admin');
     const message =
-      'The password of this account was set by a link that an administrator of the team was shown, so it cannot become ' +
+      'The password of this account was set by a link that a team_admin was shown, so it cannot become ' +
       'team_owner. Ask the operator for a one-time link with which its owner sets another one.';
     expect(await errorOf(promote(user_id))).toMatchObject({ code: 'conflict', message });
     await fixture.call(owner, members.remove, { team_id, user_id });
@@ -112,6 +112,13 @@ describe('a member who becomes team_owner', () => {
     await use((await fixture.call(fixture.admin, links.create, { email })).url);
     expect((await errorOf(verify(fixture, theirs))).code).toBe('unauthenticated');
     expect(await addOwner()).toMatchObject({ user_id, role: 'team_owner' });
+  });
+
+  it('has one that was set by a link that a team_owner was shown', async () => {
+    await freshTeam();
+    const { user_id, invitation } = await add(owner, 'let-in@example.com');
+    await use(invitation?.url, 'of the member');
+    expect(await promote(user_id)).toMatchObject({ role: 'team_owner' });
   });
 
   it('has one that was set by a link of another team, which opens that team alone', async () => {

@@ -31,6 +31,10 @@ export class UserEntity {
   @Column('uuid', { nullable: true })
   confinedToTeamId!: string | null;
 
+  /** Whether it was a team_owner of that team, or the operator, who was shown the link. */
+  @Column('boolean', { default: false })
+  confinedByOwner!: boolean;
+
   @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
   createdAt!: Date;
 }
