@@ -63,6 +63,19 @@ describe('the course of a subscription, from Prometheus', () => {
     expect(prometheus.requests).toHaveLength(asked);
   });
 
+  it('takes half of the queries at most, so that listings are asked beside any number of courses', async () => {
+    const pending: (() => void)[] = [];
+    prometheus.answer = (response) => void pending.push(() => response.writeHead(500).end());
+    const held = () => subscription('1', [turn('GPU-a')]);
+    const courses = Array.from({ length: 12 }, () => metrics.course('last_1h', held(), 2));
+    while (pending.length < 4) await new Promise((resolve) => setTimeout(resolve, 5));
+    const listing = metrics.read('last_24h', [held()]);
+    while (pending.length < 5) await new Promise((resolve) => setTimeout(resolve, 5));
+    expect(prometheus.requests).toHaveLength(5);
+    pending.splice(0).forEach((answer) => answer());
+    await Promise.all([...courses, listing]);
+  });
+
   it('does not wait for long where Prometheus hangs', async () => {
     prometheus.answer = () => undefined;
     // The query itself goes on for longer than the spec may take.

@@ -35,6 +35,8 @@ type PageMetrics = ReadonlyMap<string, SubscriptionMetrics>;
 
 /** Queries under way at once; while Prometheus is slow, one. */
 const maxQueries = 8;
+/** Of these for courses, each of which may take long: the others are left to listings. */
+const maxCourses = 4;
 /** For this long after a listing has waited in vain, listings do not wait. */
 const slowForMs = 10_000;
 
@@ -77,6 +79,7 @@ export class PrometheusMetrics extends MetricsSource {
   /** By the page: one that is asked for again, or whose answer came too late for its listing, is not queried again. */
   readonly #recent = new RecentAnswers<PageMetrics>();
   #queries = 0;
+  #courses = 0;
   #slowUntilMs = 0;
   #isOut = false;
 
@@ -112,7 +115,8 @@ export class PrometheusMetrics extends MetricsSource {
     const nowMs = this.#now();
     const parts = partsOf(window, subscription, count, nowMs);
     const isSlow = performance.now() < this.#slowUntilMs;
-    const isIdle = this.#queries < (isSlow ? 1 : maxQueries) && parts.some(({ spans }) => spans.length > 0);
+    const mayAsk = this.#courses < maxCourses && this.#queries < (isSlow ? 1 : maxQueries);
+    const isIdle = mayAsk && parts.some(({ spans }) => spans.length > 0);
     const asked = isIdle ? this.#askCourse(subscription, parts, window, nowMs) : Promise.resolve(null);
     const percentOf = await withPatience(asked, this.#coursePatienceMs, null);
     return courseOf(parts, percentOf ?? (() => null));
@@ -140,6 +144,7 @@ export class PrometheusMetrics extends MetricsSource {
     nowMs: number,
   ): Promise<((figure: GpuFigure, span: Span) => number | null) | null> {
     this.#queries += 1;
+    this.#courses += 1;
     try {
       const spans = parts.flatMap((part) => part.spans);
       const { expression, placeOf } = pageQuery([subscriptionId], spans, windowMs[window], nowMs);
@@ -153,6 +158,7 @@ export class PrometheusMetrics extends MetricsSource {
       this.#note(error instanceof PrometheusFault ? error.message : 'it failed');
       return null;
     } finally {
+      this.#courses -= 1;
       this.#queries -= 1;
     }
   }

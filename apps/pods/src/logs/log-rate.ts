@@ -8,6 +8,14 @@ const burstSeconds = 10;
 /** A pod that writes too much is told so at most once in this time. */
 const noticeMs = 10_000;
 
+export interface LogRateState {
+  readonly lines: number;
+  readonly bytes: number;
+  readonly atMs: number;
+  readonly dropped: number;
+  readonly noticeAtMs: number;
+}
+
 /**
  * What a pod may write: two token buckets, of lines and of bytes. Their clock is that of the lines, so that what was
  * written while nobody read counts when it was written.
@@ -22,6 +30,22 @@ export class LogRate {
   constructor(private readonly limits: LogRateLimits) {
     this.#lines = limits.linesPerSecond * burstSeconds;
     this.#bytes = limits.bytesPerSecond * burstSeconds;
+  }
+
+  /** What has been counted so far; `restore` forgets what was counted since. */
+  get counted(): LogRateState {
+    const [lines, bytes, atMs, dropped, noticeAtMs] = [
+      this.#lines,
+      this.#bytes,
+      this.#atMs,
+      this.#dropped,
+      this.#noticeAtMs,
+    ];
+    return { lines, bytes, atMs, dropped, noticeAtMs };
+  }
+
+  restore({ lines, bytes, atMs, dropped, noticeAtMs }: LogRateState): void {
+    [this.#lines, this.#bytes, this.#atMs, this.#dropped, this.#noticeAtMs] = [lines, bytes, atMs, dropped, noticeAtMs];
   }
 
   /** Whether a line that was written at this instant, epoch milliseconds, may be stored; it is counted either way. */

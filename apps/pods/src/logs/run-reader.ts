@@ -76,7 +76,18 @@ export class RunReader {
     return false;
   }
 
-  async #store({ lines, cursor, isComplete }: LogBatch): Promise<boolean> {
+  /** What is not stored is read once more, and has not been counted then. */
+  async #store(batch: LogBatch): Promise<boolean> {
+    const { counted } = this.#rate;
+    try {
+      return await this.#write(batch);
+    } catch (error) {
+      this.#rate.restore(counted);
+      throw error;
+    }
+  }
+
+  async #write({ lines, cursor, isComplete }: LogBatch): Promise<boolean> {
     const { podId, run, source } = this.claimed;
     if (lines.length > manyLines) await this.parts.turns.next(lines.length);
     const stored: StoredLine[] = [];

@@ -1,10 +1,10 @@
-import { createSocket } from 'node:dgram';
+import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, expect, it } from '@jest/globals';
-import { listenTcp, listenUdp, type Behind, type Listener } from './pod-server.js';
+import { datagramsTo, listenTcp, listenUdp, type Behind, type Listener } from './pod-server.js';
 
 const host = '127.0.0.1';
 const turns = async (count: number): Promise<void> => {
@@ -132,4 +132,21 @@ it('of datagrams that come at once some are answered, and none after the door ha
   pod.may.resolve();
   await turns(10);
   client.close();
+});
+
+it('a datagram from port 0, or one that the pod cannot answer, is heard and not answered', async () => {
+  const sent: unknown[] = [];
+  const socket = { send: (...what: unknown[]) => sent.push(what) } as unknown as Socket;
+  const { signal } = new AbortController();
+  const pod = new SlowPod();
+  pod.may.resolve();
+  const hear = datagramsTo(pod, socket, signal);
+  await hear(Buffer.from('hello'), { port: 0, address: host });
+  expect([pod.asked.length, sent]).toEqual([1, []]);
+  const mute = { ...pod, respond: () => Promise.reject(new Error('gone')) } as unknown as SlowPod;
+  const hearMute = datagramsTo(mute, socket, signal);
+  for (let count = 0; count < 20; count += 1) await hearMute(Buffer.from('hello'), { port: 9, address: host });
+  expect(sent).toEqual([]);
+  await hear(Buffer.from('hello'), { port: 9, address: host });
+  expect(sent).toHaveLength(1);
 });

@@ -86,22 +86,32 @@ export async function listenUdp(host: string, port: number, behind: Behind): Pro
       resolve();
     });
   });
-  let [underWay, isOpen] = [0, true];
+  const ended = new AbortController();
   socket.on('error', () => undefined);
-  socket.on('message', (message, { port: from, address }) => {
-    if (underWay >= datagramsAtOnce) return;
-    underWay += 1;
-    const text = message.toString('utf8').slice(0, 1_000);
-    void behind.respond(`udp ${JSON.stringify(text.trim())}`).then((name) => {
-      underWay -= 1;
-      if (name !== null && isOpen) socket.send(`${name}: ${text}`, from, address, () => undefined);
-    });
-  });
+  const hear = datagramsTo(behind, socket, ended.signal);
+  socket.on('message', (message, from) => void hear(message, from));
   const close = (): Promise<void> => {
-    isOpen = false;
+    ended.abort();
     return new Promise((resolve) => socket.close(() => resolve()));
   };
   return { port: socket.address().port, renew: () => undefined, close };
+}
+
+/** Hears datagrams, each of which is answered until the signal is aborted; one from port 0 asks for no answer (RFC 768). */
+export function datagramsTo(
+  behind: Behind,
+  socket: Pick<UdpSocket, 'send'>,
+  ended: AbortSignal,
+): (message: Buffer, from: { port: number; address: string }) => Promise<void> {
+  let underWay = 0;
+  return async (message, { port, address }) => {
+    if (underWay >= datagramsAtOnce) return;
+    underWay += 1;
+    const text = message.toString('utf8').slice(0, 1_000);
+    const name = await behind.respond(`udp ${JSON.stringify(text.trim())}`).catch(() => null);
+    underWay -= 1;
+    if (name !== null && port !== 0 && !ended.aborted) socket.send(`${name}: ${text}`, port, address, () => undefined);
+  };
 }
 
 /** The TLS context of a certificate; null for none. Throws for an invalid certificate or key. */

@@ -98,3 +98,27 @@ it('those who read all that was written in a long time take turns of the event l
   stop.abort();
   await world.close();
 });
+
+it('a run whose image could not be pulled has a log without a line', async () => {
+  const world = new SimulatedWorld({
+    store: rowsOf(dataSource),
+    listenHost: '127.0.0.1',
+    secrets: new Sealer(Sealer.createKeys()),
+    pullMs: 0,
+  });
+  await world.ready();
+  const cluster = world.cluster('no-image');
+  const ref = { kind: 'pod' as const, id: 'pull-fail', run: 1 };
+  const run = { ref, podName: 'pull-fail-abcde', image: 'idle:1', command: [], slices: [], owner, volumes: [] };
+  await cluster.runs.start(run, () => Promise.resolve(true));
+  const soon = AbortSignal.timeout(60_000 * timeoutFactor);
+  expect(await cluster.observePods([ref], soon)).toMatchObject([{ trouble: { code: 'image_not_found' } }]);
+  await cluster.stopPod(ref, 0, soon);
+  const messages: string[] = [];
+  for await (const { lines, isComplete } of cluster.readLogs(ref, null, soon)) {
+    messages.push(...lines.map(({ message }) => message));
+    if (isComplete) break;
+  }
+  expect(messages).toEqual([]);
+  await world.close();
+});

@@ -183,13 +183,14 @@ export class SimulatedRuns {
   }
 }
 
-function loggedOf({ name, spec, ready_at, ends_at, exit_code, now }: Row): LoggedRun {
+/** What could not be pulled has said nothing. */
+function loggedOf({ name, spec, ready_at, trouble, ends_at, exit_code, now }: Row): LoggedRun {
   return {
     podName: name,
     image: spec.image,
     scenario: scenarioOf(name, spec.image),
     slices: spec.slices,
-    readyMs: ready_at?.getTime() ?? Infinity,
+    readyMs: trouble ? Infinity : (ready_at?.getTime() ?? Infinity),
     endsMs: ends_at?.getTime() ?? null,
     exitCode: exit_code,
     nowMs: now.getTime(),
