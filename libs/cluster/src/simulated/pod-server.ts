@@ -97,7 +97,7 @@ export async function listenUdp(host: string, port: number, behind: Behind): Pro
   return { port: socket.address().port, renew: () => undefined, close };
 }
 
-/** Hears datagrams, each of which is answered until the signal is aborted; one from port 0 asks for no answer (RFC 768). */
+/** Answers datagrams until the signal is aborted, but for one from port 0, which asks for no answer (RFC 768). */
 export function datagramsTo(
   behind: Behind,
   socket: Pick<UdpSocket, 'send'>,

@@ -65,6 +65,19 @@ it('says of what it does not have that it is simulated', async () => {
   expect(await run('ls | wc')).toEqual(['', expect.stringMatching(/simulated: it has no pipes/), 2]);
 });
 
+it('runs no command that its variables make too long', async () => {
+  const shell = open({
+    command: commandOfLine(`echo ${'$LONG'.repeat(600)}; echo $?`),
+    env: new Map([['LONG', 'x'.repeat(256)]]),
+  });
+  shell.stdin.end();
+  expect([await text(shell.stdout), await text(shell.stderr), await shell.exit]).toEqual([
+    '',
+    'sh: the command is too long\n',
+    { code: 126 },
+  ]);
+});
+
 it('is a terminal: it echoes, edits lines, interrupts what runs, and ends at exit with its code', async () => {
   const shell = open({ terminal });
   const shown = reader(shell.stdout);

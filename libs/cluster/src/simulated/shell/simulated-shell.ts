@@ -10,6 +10,8 @@ import type { ShownPod } from './simulated-process.js';
 
 /** 128 + n, as shells count. */
 const codes: Readonly<Record<string, number>> = { HUP: 129, INT: 130, QUIT: 131, KILL: 137, TERM: 143 };
+/** Characters of a command with its variables replaced, of which a line may name many. */
+const mostOfCommand = 131_072;
 const greeting =
   'This pod is simulated: no container exists, and no GPU is used. Enter help for what its shell knows.\n';
 const unknown = /^(?:if|for|while|until|case|function|exec|set|trap|export|\[)$/;
@@ -110,7 +112,12 @@ export class SimulatedShell implements Shell {
     for (const { after, texts } of parsed.commands) {
       if ((after === '&&' && this.#lastCode !== 0) || (after === '||' && this.#lastCode === 0)) continue;
       await nextTurn();
-      const outcome = await this.#runWords(texts.map((text) => expand(text, valueOf)));
+      const words = texts.map((text) => expand(text, valueOf));
+      if (words.reduce((sum, { length }) => sum + length, 0) > mostOfCommand) {
+        await this.#complain('sh: the command is too long\n');
+        return { code: (this.#lastCode = 126), isExit: this.request.command !== null };
+      }
+      const outcome = await this.#runWords(words);
       this.#lastCode = outcome.code;
       if (outcome.isExit || this.#running.signal.aborted) return outcome;
     }
