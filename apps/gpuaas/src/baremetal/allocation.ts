@@ -90,9 +90,12 @@ export async function allWaitingFor(manager: EntityManager, nodeId: string): Pro
   return rows.map(({ instance_id }) => instance_id);
 }
 
-/** The first of all requests that ask for the same, where a free node fits. */
+/** The first of all requests that ask for the same, where a free node fits. Of nodes, the few kinds are looked at. */
 export const servableRequests = `
+  WITH kind AS MATERIALIZED (
+    SELECT DISTINCT region_id, lower(gpu_model) AS gpu_model, gpu_count, cpu_cores, memory_gb FROM baremetal_node n WHERE ${isOffered('n')}
+  )
   SELECT instance_id FROM (
     SELECT DISTINCT ON (region_id, gpu_model, gpu_count, cpu_cores, memory_gb) * FROM baremetal_instance w
     WHERE ${isWaiting('w')} ORDER BY region_id, gpu_model, gpu_count, cpu_cores, memory_gb, instance_id
-  ) w WHERE EXISTS (SELECT FROM baremetal_node n WHERE ${isOffered('n')} AND ${fits('n', 'w')})`;
+  ) w WHERE EXISTS (SELECT FROM kind WHERE ${fits('kind', 'w')})`;

@@ -186,3 +186,20 @@ it('a sweep for hosts with old keys reads no instance that has ended', async () 
   const [sweep] = sent.filter(({ text }) => /placed_keys/.test(text));
   expect(sweep && (await mostRowsRead(fixture.gpuaas, sweep))).toBeLessThan(ended / 2);
 });
+
+it('a sweep works the keys of each team out once, however many instances and teams there are', async () => {
+  const teams = 500;
+  await fixture.gpuaas.query(
+    `WITH made AS (SELECT gen_random_uuid() AS team_id FROM generate_series(1, $1::int)), instances AS (
+       INSERT INTO baremetal_instance (instance_id, team_id, workspace_id, name, username, state, placed_keys)
+       SELECT gen_random_uuid(), team_id, team_id, 'many', 'many', 'active', '' FROM made
+     ), roles AS (
+       INSERT INTO member_role (team_id, user_id, role, revision) SELECT team_id, gen_random_uuid(), 'member', 1 FROM made, generate_series(1, 10) RETURNING user_id
+     ) INSERT INTO user_ssh_keys (user_id, keys, revision) SELECT user_id, ARRAY[user_id || ' one', user_id || ' two'], 1 FROM roles`,
+    [teams],
+  );
+  const sent = await allStatementsDuring(() => fixture.gpuaas.get(TeamKeys).staleInstances());
+  const [sweep] = sent.filter(({ text }) => /placed_keys/.test(text));
+  expect(sweep && (await mostRowsRead(fixture.gpuaas, sweep))).toBeLessThan(100 * teams);
+  await fixture.gpuaas.query(`DELETE FROM baremetal_instance WHERE name = 'many'`);
+});

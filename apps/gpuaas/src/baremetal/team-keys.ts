@@ -55,11 +55,13 @@ export class TeamKeys {
    */
   async staleInstances(): Promise<string[]> {
     const rows = await this.statements.query<{ instance_id: string }>(
-      `SELECT i.instance_id FROM baremetal_instance i LEFT JOIN (
-         SELECT team_id, string_agg(key, E'\n' ORDER BY key) AS keys
-         FROM (${keysOn(`team_id IN (SELECT team_id FROM baremetal_instance WHERE state = 'active')`)}) fitting GROUP BY team_id
-       ) now USING (team_id)
-       WHERE i.state = 'active' AND i.due_at IS NULL AND i.parked_until IS NULL AND coalesce(now.keys, '') IS DISTINCT FROM i.placed_keys`,
+      // The keys of a team are worked out once, whatever PostgreSQL takes the number of its instances for.
+      `SELECT instance_id FROM (
+         SELECT team_id, array_agg(instance_id) AS ids, array_agg(placed_keys) AS placed FROM baremetal_instance
+         WHERE state = 'active' AND due_at IS NULL AND parked_until IS NULL GROUP BY team_id
+       ) held, LATERAL (
+         SELECT coalesce(string_agg(key, E'\\n' ORDER BY key), '') AS keys FROM (${keysOn('team_id = held.team_id')}) fitting
+       ) now, unnest(ids, placed) AS i (instance_id, placed_keys) WHERE now.keys IS DISTINCT FROM i.placed_keys`,
       [permissions.useResources],
     );
     return rows.map(({ instance_id }) => instance_id);

@@ -170,6 +170,7 @@ export function turnsFrom(used: bigint, count: number): Place[] {
 /** 32 at a time: a pool has thousands of GPUs, and each request looks at all of them. */
 function bitsOf(mask: bigint): number {
   let count = 0;
+  // Exact as a number: 32 bits.
   for (let rest = mask; rest > 0n; rest >>= 32n) count += bitsOfWord(Number(rest & 0xffff_ffffn));
   return count;
 }

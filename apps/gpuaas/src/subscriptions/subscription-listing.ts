@@ -233,13 +233,14 @@ export class SubscriptionListing {
   /** What was held within the window. */
   private async slicesOf(rows: readonly SubscriptionEntity[], window: MetricWindow): Promise<SliceRow[]> {
     if (rows.length === 0) return [];
+    // Written so that only the index by subscription serves it: that of all open slices was read for each of them.
     return this.statements.query<SliceRow>(
       `SELECT held.subscription_id AS "subscriptionId", uuid AS "gpuUuid", is_slot AS "isSlot", gpu_instance_id AS "gpuInstanceId",
          held_from AS "heldFrom", held_until AS "heldUntil"
        FROM unnest($1::bigint[]) asked (subscription_id)
        CROSS JOIN LATERAL (
          SELECT * FROM held_slice WHERE held_slice.subscription_id = asked.subscription_id
-           AND (held_until IS NULL OR held_until > (SELECT clock_timestamp()) - $2 * interval '1 millisecond')
+           AND coalesce(held_until, 'infinity') > (SELECT clock_timestamp()) - $2 * interval '1 millisecond'
          ORDER BY held_from DESC LIMIT ${maxHeld}
        ) held JOIN gpu USING (gpu_id)`,
       [rows.map(({ subscriptionId }) => subscriptionId), windowMs[window]],
