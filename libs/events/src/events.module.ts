@@ -14,6 +14,7 @@ import { defaultRetryRules, Inbox, type RetryRules } from './inbox.js';
 import { defaultRecoveryRules, type RecoveryRules } from './missing-events.js';
 import { Outbox } from './outbox.js';
 import { PublishedEvents, publishedEventsController } from './published-events.js';
+import { defaultMaxSilenceMs } from './relay.js';
 
 export interface EventsOptions {
   /** The service whose outbox and consumers these are. */
@@ -27,16 +28,21 @@ export interface EventsOptions {
    * publishers are asked for them by `Rpc`; nobody in an application without it.
    */
   recovery?: Partial<RecoveryRules>;
+  /**
+   * How long the process that relays may send nothing to PostgreSQL, as one that is frozen, until another replica
+   * relays: 20 s unless given.
+   */
+  maxSilenceMs?: number;
 }
 
 /**
  * A service's events: the outbox, its relay, and the consumers found among the providers. Needs `DatabaseModule` with
- * `eventEntities`, and the tables of `createEventTables`. The relay keeps one connection of the pool for itself.
+ * `eventEntities`, and the tables of `createEventTables`. The relay keeps two connections of the pool for itself.
  */
 @Module({})
 export class EventsModule {
   static forRoot(options: EventsOptions): DynamicModule {
-    const { service, courier, retries, recovery } = options;
+    const { service, courier, retries, recovery, maxSilenceMs = defaultMaxSilenceMs } = options;
     const processId = newId();
     return {
       module: EventsModule,
@@ -71,6 +77,7 @@ export class EventsModule {
               processId,
               courier,
               recovery: { ...defaultRecoveryRules, ...recovery },
+              maxSilenceMs,
               source: rpc && askPublisher(rpc, service),
             };
             return new Events(surroundings, consumers, inbox, dataSource, signal, letters);

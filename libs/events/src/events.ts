@@ -21,6 +21,8 @@ export interface EventsSurroundings {
   readonly processId: string;
   readonly courier: Courier;
   readonly recovery: RecoveryRules;
+  /** How long the process that relays may be silent, until PostgreSQL lets another relay. */
+  readonly maxSilenceMs: number;
   /** Where lost events are asked for; without it, none are. */
   readonly source: EventSource | undefined;
 }
@@ -49,11 +51,11 @@ export class Events implements OnApplicationBootstrap, BeforeApplicationShutdown
   ) {}
 
   onApplicationBootstrap(): void {
-    const { service, processId, courier, source, recovery } = this.surroundings;
+    const { service, processId, courier, source, recovery, maxSilenceMs } = this.surroundings;
     const awaiting = [...this.consumers.all()].map(([name, effects]) => this.awaitingOf(name, effects));
     const consumers = awaiting.map(({ consumer }) => consumer);
     this.#link = courier.join(service, consumers, () => this.courierReady(), new FirstUnsignedCut(this.dataSource));
-    this.#relay = new Relay(this.dataSource, this.#link, { service, processId });
+    this.#relay = new Relay(this.dataSource, this.#link, { service, processId, maxSilenceMs });
     this.signal.onCommit(this.#relay.committed);
     this.#relay.start();
     if (source) this.#missing = new MissingEvents(new ReceivedEvents(this.dataSource), source, awaiting, recovery);

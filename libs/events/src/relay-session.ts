@@ -1,5 +1,6 @@
 import type { DataSource, QueryRunner } from 'typeorm';
 import type { DomainEvent, TryAgain } from './courier.js';
+import { HeldConnection } from './held-connection.js';
 import { numberAndFetch } from './numbering.js';
 import { keepPublished, renewPartitions } from './published-partitions.js';
 
@@ -11,14 +12,6 @@ const relayLock = `hashtextextended('atoll relay ' || current_schema(), 0)`;
 
 /** SQL for the key of the advisory lock that a process holds while it lives, given an expression for its id. */
 export const processLock = (id: string) => `hashtextextended('atoll process ' || ${id}, 0)`;
-
-/** The features of a libs/database connection that the relay needs in addition to queries. */
-interface Connection {
-  on(event: 'notification' | 'end', listener: () => void): this;
-  off(event: 'notification' | 'end', listener: () => void): this;
-  destroy(reason: Error): void;
-  prepareAlways(): this;
-}
 
 export interface Waiting {
   readonly event: DomainEvent;
@@ -38,47 +31,65 @@ interface Row {
 }
 
 /**
- * The relay's own connection to the database. It holds an advisory lock by which others see that this process lives.
- * While it holds that of the service too, no other process relays, and it listens for commits of the others. All of it
- * ends with the connection, however that ends.
+ * The relay's two own connections to the database, each with an advisory lock that ends with it, however it ends.
+ *
+ * - One holds a lock by which others see that this process lives, even while it is frozen.
+ * - The other relays. While it holds the lock of the service, no other process relays, and it listens for commits of
+ *   the others. PostgreSQL ends it when it has sent nothing for a while: a frozen process must not keep the others from
+ *   relaying.
  */
 export class RelaySession {
+  readonly #runner: QueryRunner;
   #leadingSince: Date | undefined;
 
   private constructor(
-    private readonly runner: QueryRunner,
-    private readonly connection: Connection,
-    private readonly onNotification: () => void,
-  ) {}
+    private readonly living: HeldConnection,
+    private readonly relaying: HeldConnection,
+  ) {
+    this.#runner = relaying.runner;
+  }
 
-  /** `onNotification` is called when another process has committed events, and when the connection is lost. */
-  static async open(dataSource: DataSource, processId: string, onNotification: () => void): Promise<RelaySession> {
-    const runner = dataSource.createQueryRunner();
-    const connection = (await runner.connect()) as Connection;
-    connection.prepareAlways().on('notification', onNotification).on('end', onNotification);
-    const session = new RelaySession(runner, connection, onNotification);
+  /**
+   * `maxSilenceMs`: PostgreSQL ends the connection that relays after so long without a statement. `onNotification` is
+   * called when another process has committed events, and when a connection is lost.
+   */
+  static async open(
+    dataSource: DataSource,
+    { processId, maxSilenceMs }: { processId: string; maxSilenceMs: number },
+    onNotification: () => void,
+  ): Promise<RelaySession> {
+    const living = await HeldConnection.open(dataSource, onNotification, (runner) =>
+      runner.query(`SELECT pg_advisory_lock(${processLock('$1')})`, [processId]),
+    );
     try {
-      await runner.query(`SELECT pg_advisory_lock(${processLock('$1')})`, [processId]);
+      const relaying = await HeldConnection.open(dataSource, onNotification, (runner) =>
+        runner.query(`SELECT set_config('idle_session_timeout', $1, false)`, [String(maxSilenceMs)]),
+      );
+      return new RelaySession(living, relaying);
     } catch (error) {
-      await session.close();
+      await living.close();
       throw error;
     }
-    return session;
   }
 
   get isLeading(): boolean {
     return this.#leadingSince !== undefined;
   }
 
+  /** A sign of life on both connections. Throws if one is lost. */
+  async check(): Promise<void> {
+    for (const { runner } of [this.living, this.relaying]) await runner.query('SELECT');
+  }
+
   /** Tries to become the process that relays. Returns whether it is. */
   async lead(): Promise<boolean> {
     if (this.#leadingSince) return true;
-    const [row] = await this.runner.manager.query<{ held: boolean; at: Date; channel: string }[]>(
+    const [row] = await this.#runner.manager.query<{ held: boolean; at: Date; channel: string }[]>(
       `SELECT pg_try_advisory_lock(${relayLock}) AS held,
               clock_timestamp() AS at, quote_ident(${channel}) AS channel`,
     );
     if (!row?.held) return false;
-    await this.runner.query(`LISTEN ${row.channel}`);
+    await this.#runner.query(`LISTEN ${row.channel}`);
     await this.renewPartitions();
     this.#leadingSince = row.at;
     return true;
@@ -86,15 +97,15 @@ export class RelaySession {
 
   /** Tells the process that relays, if there is one, that events have been committed. */
   async notify(): Promise<void> {
-    await this.runner.query(`SELECT pg_notify(${channel}, '')`);
+    await this.#runner.query(`SELECT pg_notify(${channel}, '')`);
   }
 
   /** Lets another process relay. */
   async resign(): Promise<void> {
     if (!this.#leadingSince) return;
     this.#leadingSince = undefined;
-    await this.runner.query('UNLISTEN *');
-    await this.runner.query(`SELECT pg_advisory_unlock(${relayLock})`);
+    await this.#runner.query('UNLISTEN *');
+    await this.#runner.query(`SELECT pg_advisory_unlock(${relayLock})`);
   }
 
   /**
@@ -102,7 +113,7 @@ export class RelaySession {
    * that relays.
    */
   async renewPartitions(): Promise<void> {
-    await renewPartitions(this.runner);
+    await renewPartitions(this.#runner);
   }
 
   /**
@@ -111,7 +122,7 @@ export class RelaySession {
    * delivered by the one before it, so it does not count as a first attempt.
    */
   async fetch(limit: number, inHand: readonly string[]): Promise<Waiting[]> {
-    const rows = await this.runner.manager.query<Row[]>(numberAndFetch, [limit, inHand, this.#leadingSince]);
+    const rows = await this.#runner.manager.query<Row[]>(numberAndFetch, [limit, inHand, this.#leadingSince]);
     return rows.map(({ attempt, requestId, traceparent, occurredAt, ...event }) => ({
       attempt,
       event: {
@@ -125,21 +136,19 @@ export class RelaySession {
 
   /** Takes events that the courier is done with out of the outbox, and keeps them for those who may have lost them. */
   async keep(ids: readonly string[]): Promise<void> {
-    await this.runner.query(keepPublished, [ids]);
+    await this.#runner.query(keepPublished, [ids]);
   }
 
   async postpone(events: readonly (TryAgain & { id: string })[]): Promise<void> {
-    await this.runner.query(
+    await this.#runner.query(
       `UPDATE outbox SET attempts = attempts + 1, next_attempt_at = now() + later.ms * interval '1 millisecond', last_error = later.reason
        FROM unnest($1::uuid[], $2::float8[], $3::text[]) AS later (id, ms, reason) WHERE outbox.id = later.id`,
       [events.map(({ id }) => id), events.map(({ retryAfterMs }) => retryAfterMs), events.map(({ reason }) => reason)],
     );
   }
 
-  /** Ends the connection, and with it the lock. */
+  /** Ends the connections, and with them the locks. */
   async close(): Promise<void> {
-    this.connection.off('notification', this.onNotification).off('end', this.onNotification);
-    this.connection.destroy(new Error('The relay has ended its session.'));
-    await this.runner.release();
+    await Promise.all([this.living.close(), this.relaying.close()]);
   }
 }

@@ -103,6 +103,30 @@ describe('the relay', () => {
     expect(await world.noted('letters')).toEqual([2, 3, 1]);
   });
 
+  it('shows that it lives while it can take no more events, since PostgreSQL ends a session that does not', async () => {
+    const begun: string[] = [];
+    world.beforePublish = ({ id }) => void begun.push(id);
+    const release = await placeAndHold();
+    await world.orders.place(Array.from({ length: 300 }, (_, at) => 2 + at));
+    await eventually(() => expect(begun).toHaveLength(256));
+    const { database } = world.observer;
+    const [now] = await database.query<{ at: Date }[]>('SELECT clock_timestamp() AS at');
+    try {
+      await eventually(async () =>
+        expect(
+          await database.query(
+            `SELECT FROM pg_stat_activity JOIN pg_locks USING (pid) WHERE locktype = 'advisory' AND query_start > $1
+             AND (classid::bigint << 32 | objid::bigint) = hashtextextended('atoll relay orders', 0)`,
+            [now?.at],
+          ),
+        ).toHaveLength(1),
+      );
+    } finally {
+      release();
+    }
+    await world.settled();
+  });
+
   it('rests again after an event that had to wait', async () => {
     let isFirst = true;
     world.script = () => {

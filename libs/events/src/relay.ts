@@ -8,8 +8,12 @@ import { RelaySession, type Waiting } from './relay-session.js';
 
 /** Events that the courier holds at one time. */
 const maxInHand = 256;
-/** Fallback poll of the outbox; commits normally wake the relay. */
-const pollMs = 5_000;
+/**
+ * After so long without a statement PostgreSQL ends the session that relays. The outbox is polled four times as often,
+ * as a fallback: commits normally wake the relay.
+ */
+export const defaultMaxSilenceMs = 20_000;
+const pollsInSilence = 4;
 /** Between two attempts to become the process that relays. */
 const standbyMs = 1_000;
 /** Between two notifications of the process that relays: all commits within it share one. */
@@ -47,6 +51,7 @@ export class Relay {
   readonly #logger = new Logger('Events');
   readonly #wakeUp = new WakeUp();
   readonly #inHand = new Set<string>();
+  readonly #pollMs: number;
   /** This and all other times here are of `performance.now()`: a clock that is set back makes nothing wait. */
   readonly #dueAtMs = new Set<number>();
   #settled: { id: string; outcome: Outcome }[] = [];
@@ -58,6 +63,7 @@ export class Relay {
   #pausedUntilMs = 0;
   #isAway = false;
   #fetchedAtMs = -Infinity;
+  #checkedAtMs = -Infinity;
   #gatherMs = gatherMs;
   #renewedAtMs = performance.now();
   #stopAtMs = Infinity;
@@ -66,8 +72,14 @@ export class Relay {
   constructor(
     private readonly dataSource: DataSource,
     private readonly link: CourierLink,
-    private readonly relaying: { readonly service: string; readonly processId: string },
-  ) {}
+    private readonly relaying: {
+      readonly service: string;
+      readonly processId: string;
+      readonly maxSilenceMs: number;
+    },
+  ) {
+    this.#pollMs = relaying.maxSilenceMs / pollsInSilence;
+  }
 
   start(): void {
     this.#running = this.run();
@@ -120,7 +132,7 @@ export class Relay {
   }
 
   private async runSession(onWorking: () => void): Promise<void> {
-    const session = await RelaySession.open(this.dataSource, this.relaying.processId, this.look);
+    const session = await RelaySession.open(this.dataSource, this.relaying, this.look);
     try {
       this.#session = session;
       this.#triedToLeadAtMs = -Infinity;
@@ -135,6 +147,10 @@ export class Relay {
   }
 
   private async turn(session: RelaySession): Promise<void> {
+    if (performance.now() >= this.#checkedAtMs + this.#pollMs) {
+      await session.check();
+      this.#checkedAtMs = performance.now();
+    }
     // Before anything is settled, which needs the partition of today: to lead makes it too, as after days without the
     // database.
     const leads = session.isLeading || (await this.tryToLead(session));
@@ -178,7 +194,7 @@ export class Relay {
       return;
     }
     if (this.stopped()) return;
-    await this.#wakeUp.wait(this.#commitsToNotify ? notifyInMs : standbyMs);
+    await this.#wakeUp.wait(this.#commitsToNotify ? notifyInMs : Math.min(standbyMs, this.#pollMs));
   }
 
   private hand({ event, attempt }: Waiting): void {
@@ -219,7 +235,7 @@ export class Relay {
   private async rest(): Promise<void> {
     const nowMs = performance.now();
     const paused = this.#pausedUntilMs > nowMs ? [this.#pausedUntilMs] : [];
-    const untilMs = Math.min(nowMs + pollMs, this.#stopAtMs, ...this.#dueAtMs, ...paused);
+    const untilMs = Math.min(nowMs + this.#pollMs, this.#stopAtMs, ...this.#dueAtMs, ...paused);
     if (await this.#wakeUp.wait(Math.max(0, untilMs - nowMs))) return;
     this.#look = true;
     for (const dueAtMs of this.#dueAtMs) if (dueAtMs <= untilMs) this.#dueAtMs.delete(dueAtMs);

@@ -36,8 +36,12 @@ function triesOf(processId: string, goneAfterMs = 1): Tries {
   return new Tries(app.get(Transactions), app.get(DataSource), processId, goneAfterMs);
 }
 
+function openSession(processId: string): Promise<RelaySession> {
+  return RelaySession.open(app.get(DataSource), { processId, maxSilenceMs: 60_000 }, () => undefined);
+}
+
 async function live(processId: string): Promise<RelaySession> {
-  const session = await RelaySession.open(app.get(DataSource), processId, () => undefined);
+  const session = await openSession(processId);
   sessions.push(session);
   return session;
 }
@@ -167,7 +171,7 @@ describe('a try that timed out', () => {
 it('a session that has ended gives its connection back to the pool', async () => {
   const dataSource = app.get(DataSource);
   // More than the pool has.
-  for (let at = 0; at < 30; at += 1) await (await RelaySession.open(dataSource, newId(), () => undefined)).close();
+  for (let at = 0; at < 30; at += 1) await (await openSession(newId())).close();
   expect(await dataSource.query<object[]>('SELECT 1 AS one')).toEqual([{ one: 1 }]);
 });
 
@@ -179,8 +183,7 @@ describe('a session that cannot be opened', () => {
     // One of the pool, which looks.
     const before = await connections();
     // PostgreSQL takes no text with a zero byte.
-    for (let at = 0; at < 3; at += 1)
-      await expect(RelaySession.open(dataSource, '\0', () => undefined)).rejects.toThrow();
+    for (let at = 0; at < 3; at += 1) await expect(openSession('\0')).rejects.toThrow();
     await eventually(async () => expect(await connections()).toBeLessThanOrEqual(before));
   });
 });

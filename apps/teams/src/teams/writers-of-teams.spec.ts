@@ -9,10 +9,12 @@ import { holdTeams } from './held-teams-fixture.js';
 
 type PoolCounts = Record<'totalCount' | 'idleCount' | 'waitingCount', number>;
 
+/** Of which the relay keeps two. */
+const poolSize = 5;
 let fixture: TeamsFixture;
 let writers: Writers;
 beforeAll(async () => {
-  fixture = await TeamsFixture.start({ poolSize: 4 });
+  fixture = await TeamsFixture.start({ poolSize });
   writers = fixture.app.get(Writers, { strict: false });
 });
 afterAll(() => fixture.stop());
@@ -41,13 +43,13 @@ describe('the writers of one team', () => {
 
   it('do not keep keys from being verified, even where every connection of the pool is taken', async () => {
     const locked = [await fixture.createTeam('viewer')];
-    for (let more = 0; more < 4; more += 1) locked.push(await fixture.createTeam());
+    for (let more = 0; more < poolSize; more += 1) locked.push(await fixture.createTeam());
     const pool = (fixture.app.get(DataSource, { strict: false }).driver as unknown as { master: PoolCounts }).master;
     const release = await lockTeam(locked[0]?.team.id ?? '', ...locked.slice(1).map(({ team }) => team.id));
     const waiting = locked.map(({ team }) =>
       fixture.call(fixture.admin, teams.update, { team_id: team.id, name: 'late' }),
     );
-    await until(() => pool.totalCount === 4 && pool.idleCount === 0 && pool.waitingCount > 0);
+    await until(() => pool.totalCount === poolSize && pool.idleCount === 0 && pool.waitingCount > 0);
     expect(await fixture.verify(locked[0]?.keys[0] ?? '')).toMatchObject({ scope: 'membership' });
     expect(pool.waitingCount).toBeGreaterThan(0);
     await release();

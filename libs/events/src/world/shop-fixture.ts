@@ -137,6 +137,7 @@ export interface ShopOptions {
   script: EffectHook;
   retries: RetryRules;
   recovery: RecoveryRules;
+  maxSilenceMs: number;
   rpc: Pick<Rpc, 'call'>;
 }
 
@@ -168,14 +169,14 @@ const migrated = {
 /** One for both services, with all their tables. */
 export const shopDatabase = (): Promise<TestDatabase> => createDatabaseFrom(migrated);
 
-function shopModule({ service, courier, databaseUrl, script, retries, recovery, rpc }: ShopOptions): DynamicModule {
+function shopModule({ service, databaseUrl, script, rpc, ...options }: ShopOptions): DynamicModule {
   const own = service === 'orders' ? [Orders] : [Effects, { provide: scriptToken, useValue: script }];
   return {
     module: ShopModule,
     imports: [
       DatabaseModule.forRoot(databaseOf(service, databaseUrl)),
       { module: RpcOfShop, global: true, providers: [{ provide: Rpc, useValue: rpc }], exports: [Rpc] },
-      EventsModule.forRoot({ service, courier, retries, recovery }),
+      EventsModule.forRoot({ service, ...options }),
     ],
     providers: own,
   };

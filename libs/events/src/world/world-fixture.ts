@@ -10,6 +10,7 @@ import { eventually } from './eventually-fixture.js';
 import type { RetryRules } from '../inbox.js';
 import type { RecoveryRules } from '../missing-events.js';
 import { PublishedEvents } from '../published-events.js';
+import { defaultMaxSilenceMs } from '../relay.js';
 import {
   noRecovery,
   Orders,
@@ -54,6 +55,7 @@ export class World {
   /** What differs from `specRetries`. */
   retries: Partial<RetryRules> = {};
   recovery: RecoveryRules = noRecovery;
+  maxSilenceMs = defaultMaxSilenceMs;
   /** What happens inside of effects. */
   script: Script = () => undefined;
   /** What happens before an event is handed to the courier. */
@@ -90,6 +92,7 @@ export class World {
     this.script = () => undefined;
     this.retries = {};
     this.recovery = noRecovery;
+    this.maxSilenceMs = defaultMaxSilenceMs;
     this.beforePublish = () => undefined;
     this.beforeTake = () => undefined;
     this.published.length = 0;
@@ -164,6 +167,11 @@ export class World {
     this.#processes = this.#processes.filter(({ isDead }) => !isDead);
     await Promise.all(dead.map((process) => process.close()));
     await this.start();
+  }
+
+  /** Stops the first process of a service, as SIGSTOP does, until `thaw`. */
+  freeze(service: ShopService): void {
+    freezeProcess(this.processOf(service, 0));
   }
 
   /** Lets frozen processes go on. */
@@ -264,7 +272,7 @@ export class World {
     };
     this.#processes.push(process);
     const freeze = async () => {
-      for (const door of Object.values(doors)) door.freeze();
+      freezeProcess(process);
       await new Promise<void>((resolve) => this.#frozen.push(resolve));
     };
     const tapped = wiretapped(opened.courier, {
@@ -296,6 +304,7 @@ export class World {
           script,
           retries: { ...specRetries, ...this.retries },
           recovery: this.recovery,
+          maxSilenceMs: this.maxSilenceMs,
           rpc: this.rpc,
         }),
       );
@@ -326,4 +335,8 @@ export class World {
     allowErrors(/This process is dead\./);
     throw new Error('This process is dead.');
   }
+}
+
+function freezeProcess({ doors }: ShopProcess): void {
+  for (const door of Object.values(doors)) door.freeze();
 }
