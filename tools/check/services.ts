@@ -3,6 +3,7 @@ import { ServiceEnv, variablesOf, type ServiceDefinition } from '@atoll/service'
 import { platformServices } from '@atoll/service-names';
 import { parse } from 'yaml';
 import { natsConfiguration } from '../nats-users.js';
+import { missingConnections } from './connections.js';
 import { gatewaySettings, serviceDefinitions } from '../service-definitions.js';
 
 /**
@@ -99,6 +100,7 @@ async function problems(): Promise<string[]> {
   const { services: containers } = parse(compose, { merge: true }) as {
     services: Record<string, Container>;
   };
+  const documentation = readFileSync('docs/operations.md', 'utf8');
   const variables = (all: readonly Pick<ServiceDefinition, 'settings'>[]) => [
     ...new Set(all.flatMap(({ settings }) => [...variablesOf(settings).values()])),
   ];
@@ -121,7 +123,16 @@ async function problems(): Promise<string[]> {
       containers.nats,
       compose,
     ),
-    ...missingPieces(processes, containers, readFileSync('docs/operations.md', 'utf8')),
+    ...missingPieces(processes, containers, documentation),
+    ...missingConnections(
+      services.map(({ name, database: { poolSize = 10, backgroundPoolSize = 0 } }) => ({
+        name,
+        connections: poolSize + backgroundPoolSize,
+      })),
+      containers.postgres?.command ?? [],
+      compose,
+      documentation,
+    ),
   ];
 }
 
