@@ -2,7 +2,6 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { startEmbeddedPostgres } from '@atoll/database';
 import {
   dataFolder,
@@ -19,6 +18,7 @@ import {
 } from '@atoll/service';
 import { freePort, startNats } from '@atoll/testing';
 import { IsString } from 'class-validator';
+import { keepRunning } from './keep-running.js';
 import { OwnProcesses } from './own-processes.js';
 import { readReplicas } from './replicas.js';
 import { gatewaySettings, serviceDefinitions } from './service-definitions.js';
@@ -71,26 +71,24 @@ const settings: NodeJS.ProcessEnv = {
   PORT: String(port),
 };
 
-/** Runs one process and starts it again whenever it dies, as a container's restart policy does. */
-async function keepRunning(service: string, env: NodeJS.ProcessEnv, name = service): Promise<void> {
-  while (!stopping.signal.aborted) {
-    const child = spawn(process.execPath, [`dist/apps/${service}/src/main.js`], {
-      cwd: new URL('../..', import.meta.url),
-      env,
-      stdio: ['ignore', 'inherit', 'inherit'],
-      // A Ctrl-C reaches this process alone, which then stops the others in order.
-      detached: true,
-    });
-    children.set(name, child);
-    own.add(child.pid);
-    console.log(`${name}: process ${child.pid}`);
-    const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
-    children.delete(name);
-    own.remove(child.pid);
-    if (stopping.signal.aborted) return;
-    console.error(`${name} ended (${signal ?? `code ${code}`}); it starts again in ${restartAfterMs} ms`);
-    await delay(restartAfterMs, undefined, { signal: stopping.signal }).catch(() => undefined);
-  }
+function start(service: string, env: NodeJS.ProcessEnv): ChildProcess {
+  return spawn(process.execPath, [`dist/apps/${service}/src/main.js`], {
+    cwd: new URL('../..', import.meta.url),
+    env,
+    stdio: ['ignore', 'inherit', 'inherit'],
+    // A Ctrl-C reaches this process alone, which then stops the others in order.
+    detached: true,
+  });
+}
+
+function supervise(service: string, env: NodeJS.ProcessEnv, name = service): void {
+  void keepRunning(name, () => start(service, env), {
+    own,
+    children,
+    stopping: stopping.signal,
+    restartAfterMs,
+    tell: (line, problem) => (problem ? console.error(line) : console.log(line)),
+  });
 }
 
 async function stopProcess(child: ChildProcess | undefined): Promise<void> {
@@ -193,8 +191,8 @@ for (const [service, count] of replicas) {
     while (healthPort === port) healthPort = await freePort();
     const name = replica === 1 ? service : `${service} ${replica}`;
     addresses.set(name, `http://127.0.0.1:${healthPort}`);
-    void keepRunning(service, { ...envOf(service), HEALTH_PORT: String(healthPort) }, name);
+    supervise(service, { ...envOf(service), HEALTH_PORT: String(healthPort) }, name);
   }
 }
-void keepRunning('gateway', envOf('gateway'));
+supervise('gateway', envOf('gateway'));
 await announce().catch(() => undefined);
