@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { startEmbeddedPostgres } from '@atoll/database';
+import { startEmbeddedPostgres, type EmbeddedPostgres } from '@atoll/database';
 import {
   dataFolder,
   environmentWith,
@@ -16,7 +16,7 @@ import {
   requireFreePort,
   ServiceEnv,
 } from '@atoll/service';
-import { freePort, startNats } from '@atoll/testing';
+import { freePort, startNats, type NatsServer } from '@atoll/testing';
 import { IsString } from 'class-validator';
 import { keepRunning } from './keep-running.js';
 import { OwnProcesses } from './own-processes.js';
@@ -124,20 +124,30 @@ function passwordOf(name: string): string {
   return password;
 }
 
-const postgres = source.DATABASE_URL
-  ? null
-  : await orRefuse(() => startEmbeddedPostgres({ dataDir, onExit: endWithout }));
+let startingPostgres: Promise<EmbeddedPostgres> | undefined;
+let startingNats: Promise<NatsServer> | undefined;
+// Before anything is started: what a signal finds starting is stopped too.
+onStopSignals(
+  () => void stop(),
+  () => {
+    for (const child of children.values()) child.kill('SIGKILL');
+    process.exit(1);
+  },
+);
+
+if (!source.DATABASE_URL) startingPostgres = orRefuse(() => startEmbeddedPostgres({ dataDir, onExit: endWithout }));
+const postgres = await startingPostgres;
 // What is under way between services outlives a restart, as their databases do.
-const nats = source.NATS_URL
-  ? null
-  : await orRefuse(() =>
-      startNats({
-        storeDir: join(dataDir, 'jetstream'),
-        configuration: natsAuthorization(natsUsers(services), (name) => JSON.stringify(passwordOf(name))),
-        onExit: () => endWithout('nats-server ended by itself.'),
-      }),
-    );
-own.add(nats?.pid);
+if (!source.NATS_URL)
+  startingNats = orRefuse(() =>
+    startNats({
+      storeDir: join(dataDir, 'jetstream'),
+      configuration: natsAuthorization(natsUsers(services), (name) => JSON.stringify(passwordOf(name))),
+      onSpawn: (pid) => own.add(pid),
+      onExit: () => endWithout('nats-server ended by itself.'),
+    }),
+  );
+const nats = await startingNats;
 const shared: NodeJS.ProcessEnv = { ...settings, DATABASE_URL: source.DATABASE_URL ?? postgres?.url };
 
 /** The environment of a service or the gateway, with its own user of NATS where that was started here. */
@@ -154,17 +164,10 @@ async function stop(): Promise<void> {
   // The door first, then what stands behind it.
   await stopProcess(children.get('gateway'));
   await Promise.all([...children.values()].map(stopProcess));
-  await nats?.stop();
-  await postgres?.stop();
+  await (await startingNats)?.stop();
+  await (await startingPostgres)?.stop();
   process.exit();
 }
-onStopSignals(
-  () => void stop(),
-  () => {
-    for (const child of children.values()) child.kill('SIGKILL');
-    process.exit(1);
-  },
-);
 
 async function announce(): Promise<void> {
   const url = `http://127.0.0.1:${port}`;

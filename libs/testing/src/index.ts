@@ -35,6 +35,7 @@ export { codeWhenSuspendedMeanwhile } from './suspended-meanwhile.js';
 export { allStatementsDuring, statementsOf } from './statements-of.js';
 export type { SentStatement } from './statements-of.js';
 export type { TestDatabase, TestPostgres } from './postgres.js';
+export { childrenOf } from './process-tree.js';
 export {
   BareServiceUnderTest,
   contextOf,

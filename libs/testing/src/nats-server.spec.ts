@@ -53,6 +53,17 @@ describe('a nats-server for specs', () => {
     while (isAlive(pid)) await delay(10);
   });
 
+  it('is told of before it answers, and is ended where what is told of it fails', async () => {
+    const told: number[] = [];
+    const onSpawn = (pid: number) => {
+      told.push(pid);
+      throw new Error('disk full');
+    };
+    await expect(startNats({ onSpawn })).rejects.toThrow('disk full');
+    expect(told.length).toBeGreaterThan(0);
+    while (told.some(isAlive)) await delay(10);
+  });
+
   it('can be started several times at once', async () => {
     const servers = await Promise.all([startNats(), startNats(), startNats()]);
     expect(new Set(servers.map(({ port }) => port)).size).toBe(3);

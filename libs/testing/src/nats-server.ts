@@ -14,6 +14,11 @@ export interface NatsServerOptions {
   configuration?: string;
   /** Where JetStream stores, kept at the end; a folder that is removed unless given. */
   storeDir?: string;
+  /**
+   * Told the process of each server as soon as there is one, before it answers, and also of one that then fails to
+   * start. If it throws, the server is ended.
+   */
+  onSpawn?: (pid: number) => void;
   /** Told when the server that was started first ends by itself. */
   onExit?: () => void;
 }
@@ -35,10 +40,11 @@ export interface NatsServer {
   resume(): void;
 }
 
-interface Files {
+interface Starting {
   binary: string;
   folder: string;
   storeDir: string;
+  onSpawn: ((pid: number) => void) | undefined;
 }
 
 const portAttempts = 20;
@@ -51,8 +57,8 @@ export async function startNats(options: NatsServerOptions = {}): Promise<NatsSe
   const binary = await findNatsServer();
   const folder = makeServerFolder();
   await writeFile(join(folder, 'nats.conf'), options.configuration ?? '');
-  const files: Files = { binary, folder, storeDir: options.storeDir ?? folder };
-  const started = await startOnFreePort(files);
+  const starting: Starting = { binary, folder, storeDir: options.storeDir ?? folder, onSpawn: options.onSpawn };
+  const started = await startOnFreePort(starting);
   const { port } = started;
   let { child } = started;
   let ending = false;
@@ -77,7 +83,7 @@ export async function startNats(options: NatsServerOptions = {}): Promise<NatsSe
     },
     async restart() {
       await kill();
-      child = await start(files, port);
+      child = await start(starting, port);
     },
     async pause() {
       child.kill('SIGSTOP');
@@ -87,11 +93,11 @@ export async function startNats(options: NatsServerOptions = {}): Promise<NatsSe
   };
 }
 
-async function startOnFreePort(files: Files): Promise<{ child: ChildProcess; port: number }> {
+async function startOnFreePort(starting: Starting): Promise<{ child: ChildProcess; port: number }> {
   for (let attempt = 1; ; attempt += 1) {
     const port = await freePort();
     try {
-      return { child: await start(files, port), port };
+      return { child: await start(starting, port), port };
     } catch (error) {
       if (attempt === portAttempts) throw error;
     }
@@ -99,7 +105,7 @@ async function startOnFreePort(files: Files): Promise<{ child: ChildProcess; por
 }
 
 /** Resolves when the server accepts connections: it then writes the file with its ports. */
-async function start({ binary, folder, storeDir }: Files, port: number): Promise<ChildProcess> {
+async function start({ binary, folder, storeDir, onSpawn }: Starting, port: number): Promise<ChildProcess> {
   const flags = [
     '-a',
     '127.0.0.1',
@@ -123,6 +129,13 @@ async function start({ binary, folder, storeDir }: Files, port: number): Promise
   const endWithUs = (): void => void child.kill('SIGKILL');
   process.once('exit', endWithUs);
   child.once('exit', () => process.off('exit', endWithUs));
+  try {
+    if (child.pid !== undefined) onSpawn?.(child.pid);
+  } catch (error) {
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    throw error;
+  }
   let log = '';
   child.stderr.on('data', (chunk: Buffer) => (log = (log + chunk.toString()).slice(-4000)));
 
