@@ -12,9 +12,11 @@ import {
   natsUsers,
   newLocalSecrets,
   onStopSignals,
+  publicHost,
   readSettings,
   requireFreePort,
   ServiceEnv,
+  shownHost,
 } from '@atoll/service';
 import { freePort, startNats, type NatsServer } from '@atoll/testing';
 import { IsString } from 'class-validator';
@@ -66,7 +68,7 @@ const source = environmentWith(await orRefuse(() => loadLocalSecrets(dataDir)));
 // Again, since what the data folder holds may be wrong too.
 await read(source);
 const settings: NodeJS.ProcessEnv = {
-  ATOLL_PUBLIC_URL: `http://localhost:${port}`,
+  ATOLL_PUBLIC_URL: `http://${publicHost(env.HOST)}:${port}`,
   ...source,
   PORT: String(port),
 };
@@ -170,7 +172,7 @@ async function stop(): Promise<void> {
 }
 
 async function announce(): Promise<void> {
-  const url = `http://127.0.0.1:${port}`;
+  const url = `http://${shownHost(env.HOST)}:${port}`;
   await untilReady(new Map([...addresses, ['gateway', url]]), {
     signal: stopping.signal,
     tell: (line) => console.error(line),
@@ -193,7 +195,7 @@ for (const [service, count] of replicas) {
     let healthPort = port;
     while (healthPort === port) healthPort = await freePort();
     const name = replica === 1 ? service : `${service} ${replica}`;
-    addresses.set(name, `http://127.0.0.1:${healthPort}`);
+    addresses.set(name, `http://${shownHost(env.HOST)}:${healthPort}`);
     supervise(service, { ...envOf(service), HEALTH_PORT: String(healthPort) }, name);
   }
 }

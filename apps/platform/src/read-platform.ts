@@ -3,6 +3,7 @@ import {
   dataFolder,
   loadLocalSecrets,
   newLocalSecrets,
+  publicHost,
   readSettings,
   requireFreePort,
   type ServiceDefinition,
@@ -10,7 +11,6 @@ import {
 import { GatewayEnv } from '../../gateway/src/create-gateway.js';
 import { PlatformEnv, settingsSource } from './env.js';
 import { services } from './services.js';
-import { publicHost } from './shown-host.js';
 
 export interface ConfiguredService {
   readonly service: ServiceDefinition;

@@ -8,6 +8,7 @@ import {
   moduleOf,
   observeEvents,
   observeFigures,
+  shownHost,
   startService,
   type FirstStart,
   type RunningService,
@@ -16,7 +17,6 @@ import {
 import { createGateway, listenCompat, optionsFrom } from '../../gateway/src/create-gateway.js';
 import type { ConfiguredService, PlatformSettings } from './read-platform.js';
 import { services } from './services.js';
-import { shownHost } from './shown-host.js';
 
 export interface RunningPlatform {
   url: string;

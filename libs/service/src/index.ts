@@ -29,6 +29,7 @@ export { resealColumn } from './sealed-columns.js';
 export type { Resealed, SealedColumn } from './sealed-columns.js';
 export { observeFigures } from './service-figures.js';
 export type { ServiceFigure } from './service-figures.js';
+export { publicHost, shownHost } from './shown-host.js';
 export { onShutdown } from './shutdown.js';
 export { onStopSignals } from './stop-signals.js';
 export { startService } from './start-service.js';
