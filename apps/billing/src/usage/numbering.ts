@@ -79,16 +79,12 @@ function numbered(names: readonly string[], rows: readonly Numbers[]): Map<strin
 }
 
 /** The series of `told`, by its whole key: `IS NOT DISTINCT FROM` would be by no index. One of the four parts runs. */
-const seriesOfTold = (() => {
-  const of = `SELECT no FROM series WHERE series.team_no = team.no AND series.workspace_id = told.workspace_id
+const ofTold = `SELECT no FROM series WHERE series.team_no = team.no AND series.workspace_id = told.workspace_id
       AND series.kind = told.kind AND series.sku = told.sku`;
-  const is = (column: string) => `${column} = told.${column}`;
-  const isNull = (column: string) => `told.${column} IS NULL AND ${column} IS NULL`;
-  const parts = [is, isNull].flatMap((region) =>
-    [is, isNull].map((pool) => `${of} AND ${region('region_id')} AND ${pool('pool_id')}`),
-  );
-  return `(${parts.join('\n    UNION ALL ')})`;
-})();
+const seriesOfTold = `(${ofTold} AND region_id = told.region_id AND pool_id = told.pool_id
+    UNION ALL ${ofTold} AND region_id = told.region_id AND told.pool_id IS NULL AND pool_id IS NULL
+    UNION ALL ${ofTold} AND told.region_id IS NULL AND region_id IS NULL AND pool_id = told.pool_id
+    UNION ALL ${ofTold} AND told.region_id IS NULL AND region_id IS NULL AND told.pool_id IS NULL AND pool_id IS NULL)`;
 
 /** Each number by a look into an index of its own, whatever PostgreSQL takes the number of facts for. */
 const numbersQuery = `SELECT (SELECT no FROM timeline WHERE timeline.team_no = team.no
