@@ -10,9 +10,9 @@ export interface Pools {
 }
 
 /**
- * Where the PostgreSQL of docker-compose.yml accepts fewer connections than the commands at the top of the file need,
- * as many as docs/operations.md says; and where the documentation lists none for a service, or fewer than its pools
- * have. `command`: of the container of PostgreSQL.
+ * Where the PostgreSQL of docker-compose.yml accepts fewer connections than the commands at the top of the file need;
+ * and where docs/operations.md lists fewer for a service than its pools have. A service that it does not list needs
+ * those of its pools. `command`: of the container of PostgreSQL.
  */
 export function missingConnections(
   services: readonly Pools[],
@@ -21,17 +21,21 @@ export function missingConnections(
   documentation: string,
 ): string[] {
   const listed = /Each process holds at most this many connections to PostgreSQL: ([^.]+)\./.exec(documentation)?.[1];
-  const documented = (name: string) => Number(new RegExp(`\\b${name} (\\d+)`).exec(listed ?? '')?.[1] ?? 0);
+  const documented = ({ name, connections }: Pools) =>
+    Number(new RegExp(`\\b${name} (\\d+)`).exec(listed ?? '')?.[1] ?? connections);
   const replicas = (name: string) =>
     Math.max(1, ...[...compose.matchAll(new RegExp(`--scale ${name}=(\\d+)`, 'g'))].map(([, count]) => Number(count)));
-  const needed = services.reduce((sum, { name }) => sum + replicas(name) * (documented(name) + ofReadiness), reserved);
+  const needed = services.reduce(
+    (sum, service) => sum + replicas(service.name) * (documented(service) + ofReadiness),
+    reserved,
+  );
   const accepted = Number(/max_connections=(\d+)/.exec(command.join(' '))?.[1] ?? 100);
   return [
     ...services
-      .filter(({ name, connections }) => documented(name) < connections)
+      .filter((service) => documented(service) < service.connections)
       .map(
-        ({ name, connections }) =>
-          `docs/operations.md: ${documented(name)} connections of ${name} are listed, and its pools have ${connections}`,
+        (service) =>
+          `docs/operations.md: ${documented(service)} connections of ${service.name} are listed, and its pools have ${service.connections}`,
       ),
     ...(accepted < needed
       ? [`docker-compose.yml: postgres accepts ${accepted} connections (max_connections), and ${needed} are needed`]
