@@ -34,14 +34,13 @@ export class LogRate {
 
   /** What has been counted so far; `restore` forgets what was counted since. */
   get counted(): LogRateState {
-    const [lines, bytes, atMs, dropped, noticeAtMs] = [
-      this.#lines,
-      this.#bytes,
-      this.#atMs,
-      this.#dropped,
-      this.#noticeAtMs,
-    ];
-    return { lines, bytes, atMs, dropped, noticeAtMs };
+    return {
+      lines: this.#lines,
+      bytes: this.#bytes,
+      atMs: this.#atMs,
+      dropped: this.#dropped,
+      noticeAtMs: this.#noticeAtMs,
+    };
   }
 
   restore({ lines, bytes, atMs, dropped, noticeAtMs }: LogRateState): void {
