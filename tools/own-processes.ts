@@ -40,7 +40,13 @@ export class OwnProcesses {
   add(pid: number | undefined): void {
     if (pid === undefined) return;
     this.#pids.add(pid);
-    this.write();
+    try {
+      this.write();
+    } catch (error) {
+      // Its id may be another's one day.
+      this.#pids.delete(pid);
+      throw error;
+    }
   }
 
   remove(pid: number | undefined): void {

@@ -140,7 +140,7 @@ onStopSignals(
 if (!source.DATABASE_URL) startingPostgres = orRefuse(() => startEmbeddedPostgres({ dataDir, onExit: endWithout }));
 const postgres = await startingPostgres;
 // What is under way between services outlives a restart, as their databases do.
-if (!source.NATS_URL)
+if (!source.NATS_URL && !stopping.signal.aborted)
   startingNats = orRefuse(() =>
     startNats({
       storeDir: join(dataDir, 'jetstream'),

@@ -20,8 +20,8 @@ type Fields = Record<string, unknown>;
  * a hundred times as long as to read its JSON. Throws `invalid_input` for too many names, for lists that are longer
  * than their class says, for names of every object's prototype (which class-transformer leaves out in silence or
  * class-validator takes for declared) and for what is nested too deep. Changes the input: fields that the class does
- * not declare are left out where they are to be omitted, and an object or a list is emptied where none is meant, so
- * that it is refused there as it is.
+ * not declare are left out where they are to be omitted, and where a field takes neither, an object or a list is
+ * replaced by an empty one, so that the validator refuses it without reading it.
  */
 export function keepToBounds(type: Wire, plain: object, unknownFields: 'refuse' | 'omit'): void {
   new Bounds(unknownFields === 'omit').check(plain as Fields, type);

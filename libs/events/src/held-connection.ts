@@ -6,6 +6,8 @@ interface Connection {
   off(event: 'notification' | 'end', listener: () => void): this;
   destroy(reason: Error): void;
   prepareAlways(): this;
+  /** Why it is lost. */
+  lost?: Error;
 }
 
 /** A connection of the pool that is kept, with the state of its session, until it is closed or lost. */
@@ -35,6 +37,11 @@ export class HeldConnection {
       throw error;
     }
     return held;
+  }
+
+  /** Why the connection is lost; undefined while it is not. */
+  get lost(): Error | undefined {
+    return this.connection.lost;
   }
 
   /** Ends the connection, and with it the state of its session. */

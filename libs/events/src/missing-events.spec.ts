@@ -255,3 +255,31 @@ describe('a publisher that does not answer', () => {
     await missing.stop();
   });
 });
+
+it('gaps that touch are asked for together, so that what is left of many events comes by pages', async () => {
+  const gaps = [1, 2, 3, 7, 8].map((after) => ({ after, upTo: after + 1 }));
+  const received = { progress: async () => ({ position: 1, lost: 0 }), look: async () => ({ last: 9, gaps }) };
+  const asked: [number, number | undefined][] = [];
+  const done = Promise.withResolvers<void>();
+  const source = {
+    read: async (_publisher: string, { after, up_to }: { after: number; up_to?: number }) => {
+      asked.push([after, up_to]);
+      // The last question of a look is for what comes after the last event.
+      if (up_to === undefined) done.resolve();
+      return { events: [], forgotten_up_to: 0, has_none: false };
+    },
+  };
+  const awaiting = [
+    { consumer: { name: 'letters' } as EventConsumer, events: [{ name: 'orders.placed', publisher: 'orders' }] },
+  ];
+  const rules = { checkEveryMs: 3_600_000, graceMs: 0, untakenMs: 0 };
+  const missing = new MissingEvents(received as unknown as ReceivedEvents, source, awaiting, rules);
+  missing.start();
+  await done.promise;
+  await missing.stop();
+  expect(asked).toEqual([
+    [1, 4],
+    [7, 9],
+    [9, undefined],
+  ]);
+});

@@ -13,8 +13,8 @@ export interface RecoveryRules {
   /** How long an event may be on its way before it counts as missing. */
   readonly graceMs: number;
   /**
-   * How long after it came an event that has not had its effect is asked for again: later than the broker has tried all
-   * that it tries of one that fails.
+   * How long after it came an event that has not had its effect is asked for again: longer than the broker's last try
+   * of a failing event can take.
    */
   readonly untakenMs: number;
 }
@@ -26,8 +26,10 @@ const silentMs = 60_000;
 /** After the first look; doubled from look to look. */
 const firstPauseMs = 1_000;
 
-/** Fetched events of a sequence that are kept for another try; those beyond are fetched again, later. */
+/** Fetched events of a sequence that are kept for another try; those beyond are fetched again after `untakenMs`. */
 const mostAgain = 1_000;
+/** Gaps that are asked for in one look. */
+const mostGaps = 20;
 
 /** A fetched event whose effect failed. The courier knows nothing of it. */
 interface Again {
@@ -156,7 +158,7 @@ export class MissingEvents {
     this.#lastSeen.set(key, last);
     let missing = progress.lost + (await this.tryAgain(consumer, key));
     const kept = new Set([...(this.#again.get(key)?.values() ?? [])].map(({ event }) => event.position));
-    const unasked: Gap[] = gaps.filter(({ upTo }) => !kept.has(upTo));
+    const unasked: Gap[] = merged(gaps.filter(({ upTo }) => !kept.has(upTo))).slice(0, mostGaps);
     for (const gap of isQuiet ? [...unasked, { after: last }] : unasked)
       missing += await this.fill(consumer, sequence, key, gap);
     this.#missing.set(key, missing);
@@ -204,8 +206,6 @@ export class MissingEvents {
     const outcome = await consumer.take(event, attempt);
     const kept = this.#again.get(key) ?? new Map<string, Again>();
     kept.delete(event.id);
-    // Sooner than every so many seconds, until it is clear that this takes longer.
-    if (outcome !== 'done' && attempt === 2) this.#looks = 0;
     if (outcome !== 'done' && kept.size < mostAgain)
       kept.set(event.id, { event, attempt: attempt + 1, atMs: performance.now() + outcome.retryAfterMs });
     if (kept.size > 0) this.#again.set(key, kept);
@@ -233,6 +233,17 @@ export class MissingEvents {
     const range = { after, ...(upTo !== undefined && { up_to: upTo }) };
     return this.source.read(publisher, { event_name: eventName, ...range, published_before_ms: this.rules.graceMs });
   }
+}
+
+/** Neighbours are one gap, which is asked for by pages. */
+function merged(gaps: readonly Gap[]): Gap[] {
+  const all: Gap[] = [];
+  for (const gap of gaps) {
+    const last = all.at(-1);
+    if (last && last.upTo === gap.after) all[all.length - 1] = { ...gap, after: last.after };
+    else all.push(gap);
+  }
+  return all;
 }
 
 function delivered({ publisher, eventName }: Sequence, event: PublishedEvent): DomainEvent {

@@ -29,7 +29,8 @@ interface Progress {
 }
 
 const longestLook = 20_000;
-const mostGaps = 20;
+/** Of which neighbours are asked for together. */
+const mostGaps = 1_000;
 
 const ofSequence = 'consumer = $1 AND publisher = $2 AND event_name = $3';
 
@@ -56,7 +57,8 @@ export class ReceivedEvents {
   /**
    * Scans the events after `from`, records up to where they are complete, and returns the gaps. A gap counts once the
    * event after it is `graceMs` old. An event that came `untakenMs` ago and has not had its effect is a gap too: the
-   * broker may have lost it between two tries. Not where it times out, which makes the broker wait longer.
+   * broker may have lost it between two tries. Except one that timed out lately: the broker waits longer between its
+   * tries.
    */
   async look(
     sequence: Sequence,

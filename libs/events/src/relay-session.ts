@@ -31,7 +31,7 @@ interface Row {
 }
 
 /**
- * The relay's two own connections to the database, each with an advisory lock that ends with it, however it ends.
+ * The relay's two own connections to the database. What each holds ends with it, however it ends.
  *
  * - One holds a lock by which others see that this process lives, even while it is frozen.
  * - The other relays. While it holds the lock of the service, no other process relays, and it listens for commits of
@@ -76,8 +76,14 @@ export class RelaySession {
     return this.#leadingSince !== undefined;
   }
 
-  /** A sign of life on both connections. Throws if one is lost. */
+  get isLost(): boolean {
+    return (this.living.lost ?? this.relaying.lost) !== undefined;
+  }
+
+  /** A sign of life on both connections. Throws, with the reason, if one is lost. */
   async check(): Promise<void> {
+    const lost = this.living.lost ?? this.relaying.lost;
+    if (lost) throw lost;
     for (const { runner } of [this.living, this.relaying]) await runner.query('SELECT');
   }
 

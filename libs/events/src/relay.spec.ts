@@ -127,6 +127,29 @@ describe('the relay', () => {
     await world.settled();
   });
 
+  it('takes the lock by which others see that its process lives again as soon as that connection is lost', async () => {
+    await world.stop();
+    // Its looks are an hour apart.
+    world.maxSilenceMs = 4 * 3_600_000;
+    await world.start();
+    const { database } = world.observer;
+    // Of the two connections of each relay the one that holds a lock and does not relay.
+    const living = async () =>
+      (
+        await database.query<{ pid: number }[]>(
+          `SELECT pid FROM pg_stat_activity JOIN pg_locks USING (pid) WHERE locktype = 'advisory' AND application_name = 'atoll-orders'
+             AND datname = current_database() AND (classid::bigint << 32 | objid::bigint) <> hashtextextended('atoll relay orders', 0)`,
+        )
+      ).map(({ pid }) => pid);
+    await eventually(async () => expect(await living()).toHaveLength(1));
+    const before = await living();
+    await database.query('SELECT pg_terminate_backend($1)', before);
+    await eventually(async () => {
+      const now = await living();
+      expect([now.length, now[0] === before[0]]).toEqual([1, false]);
+    });
+  });
+
   it('rests again after an event that had to wait', async () => {
     let isFirst = true;
     world.script = () => {

@@ -147,7 +147,7 @@ export class Relay {
   }
 
   private async turn(session: RelaySession): Promise<void> {
-    if (performance.now() >= this.#checkedAtMs + this.#pollMs) {
+    if (session.isLost || performance.now() >= this.#checkedAtMs + this.#pollMs) {
       await session.check();
       this.#checkedAtMs = performance.now();
     }

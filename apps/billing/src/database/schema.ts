@@ -14,6 +14,7 @@ import { TeamStanding1795000000000 } from './migrations/1795000000000-team-stand
 import { FactDetails1799000000000 } from './migrations/1799000000000-fact-details.js';
 import { WorkspaceRevisions1801000000000 } from './migrations/1801000000000-workspace-revisions.js';
 import { CallNonces1805000000000 } from './migrations/1805000000000-call-nonces.js';
+import { FormerUnits1806000000000 } from './migrations/1806000000000-former-units.js';
 
 /** The PostgreSQL schema that the billing service owns. */
 export const billingSchema = {
@@ -36,5 +37,6 @@ export const billingSchema = {
     FactDetails1799000000000,
     WorkspaceRevisions1801000000000,
     CallNonces1805000000000,
+    FormerUnits1806000000000,
   ],
 };

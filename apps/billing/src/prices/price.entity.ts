@@ -38,6 +38,10 @@ export class PriceEntity {
 
   @Column({ type: 'timestamp with time zone', precision: 3, nullable: true })
   replacedAt!: Date | null;
+
+  /** Of a price that was replaced by one of another unit: the unit that it had. */
+  @Column('text', { nullable: true })
+  formerUnit!: string | null;
 }
 
 /** Who changed what things cost after the fact. */

@@ -18,7 +18,7 @@ import { TeamDirectory } from '@atoll/team-directory';
 
 /** `$1` is the currency. The price as decimal text without zeros behind it. */
 const priceJson = (row: string) => `json_build_object(
-  'price_id', ${row}.id, 'sku', ${row}.sku, 'unit', sku.unit, 'unit_price', trim_scale(${row}.unit_price)::text, 'currency', $1::text,
+  'price_id', ${row}.id, 'sku', ${row}.sku, 'unit', coalesce(${row}.former_unit, sku.unit), 'unit_price', trim_scale(${row}.unit_price)::text, 'currency', $1::text,
   'valid_from', ${instantJson(`${row}.valid_from`)}, 'team_id', ${row}.team_id,
   'created_at', ${instantJson(`${row}.created_at`)}, 'replaced_at', ${instantJson(`${row}.replaced_at`)})`;
 
@@ -117,6 +117,7 @@ export class PricesService {
         'conflict',
         `${sku} is priced by the unit "${known.unit}": all prices of a SKU must use the same unit. The unit of its only price is corrected with the same valid_from and force.`,
       );
+    await manager.query('UPDATE price SET former_unit = $2 WHERE sku = $1 AND former_unit IS NULL', [sku, known.unit]);
     await manager.query('UPDATE sku SET unit = $2 WHERE sku = $1', [sku, unit]);
   }
 

@@ -154,6 +154,11 @@ describe('a price', () => {
     const right = { ...price, unit: 'vm' };
     expect((await errorOf(create(right))).message).toContain('force');
     expect(await create({ ...right, force: true })).toMatchObject({ unit: 'vm' });
+    const all = (await fixture.call(prices.list, { sku: price.sku, include_ended: 'true' })).data;
+    expect(all.map(({ unit, replaced_at }) => [unit, replaced_at !== null])).toEqual([
+      ['hour', true],
+      ['vm', false],
+    ]);
     await create({ ...right, team_id: team.team_id });
     // Now there are two, of which one would keep the other unit.
     expect(await errorOf(create({ ...price, force: true }))).toMatchObject({

@@ -86,7 +86,7 @@ const seriesOfTold = `(${ofTold} AND region_id = told.region_id AND pool_id = to
     UNION ALL ${ofTold} AND told.region_id IS NULL AND region_id IS NULL AND pool_id = told.pool_id
     UNION ALL ${ofTold} AND told.region_id IS NULL AND region_id IS NULL AND told.pool_id IS NULL AND pool_id IS NULL)`;
 
-/** Each number by a look into an index of its own, whatever PostgreSQL takes the number of facts for. */
+/** Subqueries and not joins: each number is one look-up in an index, however many facts PostgreSQL expects. */
 const numbersQuery = `SELECT (SELECT no FROM timeline WHERE timeline.team_no = team.no
       AND timeline.resource_id = told.resource_id AND timeline.sku = told.sku) AS "timelineNo", ${seriesOfTold} AS "seriesNo"
   FROM unnest($1::uuid[], $2::text[], $3::text[], $4::uuid[], $5::text[], $6::bigint[], $7::bigint[])

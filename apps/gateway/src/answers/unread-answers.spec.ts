@@ -97,6 +97,27 @@ describe('an answer that nobody reads', () => {
     },
   );
 
+  it('counts for nobody where its client has hung up before it came', async () => {
+    const key = gateway.services.key();
+    const [asked, left] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    gateway.services.answer(teams.get, async () => {
+      asked.resolve();
+      await left.promise;
+      return aTeam({ description: long });
+    });
+    const served = await stall(gateway.app, [team], key);
+    await asked.promise;
+    const closed = once(served, 'close');
+    stalled[0]?.destroy();
+    await closed;
+    left.resolve();
+    // Behind it: what it has left would refuse these.
+    for (let count = 0; count < 3; count += 1) {
+      expect((await gateway.call('GET', team, { key })).status).toBe(200);
+      await delay(20);
+    }
+  });
+
   it('is forgotten with its connection where it waits behind another', async () => {
     const key = gateway.services.key();
     Object.assign(limits, { ofOne: 2 * bytes, patienceMs: 200 });

@@ -42,6 +42,8 @@ export class UnreadAnswers {
    * call may have changed something, and its caller must learn of it.
    */
   send(request: FastifyRequest, reply: FastifyReply, payload: unknown): unknown {
+    // Its client has hung up, and nothing will tell of the end of it.
+    if (reply.raw.destroyed) return payload;
     const answer = request.method === 'HEAD' ? payload : inParts(payload);
     if (!(answer instanceof Parts)) {
       this.cutOffUnlessRead(reply);
@@ -59,10 +61,12 @@ export class UnreadAnswers {
 
   /** Calls `onRead` whenever the connection has taken all that it was given, and once when the answer is over. */
   cutOffUnlessRead({ raw }: Pick<FastifyReply, 'raw'>, onRead: (isOver: boolean) => void = () => undefined): void {
+    // Where requests came one behind the other, a response has no socket before its turn, and its time begins then.
+    let hasTurn = raw.socket !== null;
     const timer = setTimeout(() => {
-      // Where requests came one behind the other, a response has no socket before its turn.
-      if (raw.socket === null) timer.refresh();
-      else raw.destroy();
+      if (hasTurn) raw.destroy();
+      else timer.refresh();
+      hasTurn = raw.socket !== null;
     }, this.limits.patienceMs).unref();
     raw.on('drain', () => {
       timer.refresh();

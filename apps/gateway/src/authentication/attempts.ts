@@ -10,19 +10,14 @@ export class Attempts {
   constructor(private readonly limits: RateLimits) {}
 
   /**
-   * Takes a token of the address first, and returns it unless the work is refused as `unauthenticated`, or is no
-   * success by `isSuccess`. Throws `too_many_requests` without one.
+   * Takes a token of the address first, and returns it unless the work is refused as `unauthenticated`. Throws
+   * `too_many_requests` without one.
    */
-  async run<T>(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    work: () => Promise<T>,
-    isSuccess: (result: T) => boolean = () => true,
-  ): Promise<T> {
+  async run<T>(request: FastifyRequest, reply: FastifyReply, work: () => Promise<T>): Promise<T> {
     const refund = await this.limits.authFailure(networkOf(request.address), reply);
     try {
       const result = await work();
-      if (isSuccess(result)) await refund();
+      await refund();
       return result;
     } catch (error) {
       if (!isAppError(error) || error.code !== 'unauthenticated') await refund();

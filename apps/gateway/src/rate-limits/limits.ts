@@ -13,11 +13,11 @@ export interface Limits {
   key: Limit;
   /** Per member or user, on the billing paths; in addition to `key`. */
   billing: Limit;
-  /** Per team, over all its membership keys; in addition to `key`. */
+  /** Per team, over all its membership keys, in addition to `key`; and per address, over the cookies of sessions. */
   team: Limit;
   /** Per platform_admin, in place of `key`, `billing` and `team`. */
   admin: Limit;
-  /** Per address, of requests without credentials. */
+  /** Per address, of requests without credentials; and per session, of those by its cookie. */
   anonymous: Limit;
   /** Per address, of requests whose credentials are refused. */
   authFailures: Limit;

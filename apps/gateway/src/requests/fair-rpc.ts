@@ -10,17 +10,17 @@ import type { GatewaySettings } from '../gateway-options.js';
  */
 const callsAtOnce = 6;
 /**
- * Of all that wait in turns. One user may have made two hundred teams: two gateways stay below what a service takes at
- * once before it refuses everybody.
+ * Of all teams together. The limit of each is not enough, since one user may have 200 teams. Three gateways stay below
+ * the 1,000 calls at which a service refuses everybody.
  */
-const callsOfAllAtOnce = 400;
+const callsOfAllAtOnce = 300;
 
 /** The token of the way to other services without turns. */
 export const directRpc = Symbol('direct rpc');
 
 /**
  * The way to other services, on which calls of one team take turns: to each service 6 are under way at once from one
- * gateway, 400 of all teams together, and the rest wait here in the order in which they came. Whatever a team asks for
+ * gateway, 300 of all teams together, and the rest wait here in the order in which they came. Whatever a team asks for
  * at once within its limits, a call of another team waits behind 6 of it and not behind all. The further calls of a
  * request go before the first ones of others and are refused by no wait, so that what it has begun it can end, or undo.
  * A request whose first call has waited for half of its deadline is refused: as `too_many_requests`, or as

@@ -15,8 +15,8 @@ export function refuseRemoved(request: FastifyRequest): void {
 
 /**
  * Why a request has no route, undefined where it has: its path exists under other methods (405, with `Allow`), or is
- * unknown (404). A route that takes a word of the API for an id is none: no pod is named `action`, so
- * `GET /pods/action` is 405.
+ * unknown (404). A route does not count where it would read a fixed word of another route as an id: `GET /pods/action`
+ * is 405, since `action` belongs to `POST /pods/action`.
  */
 export function unmatchedRoute(request: FastifyRequest, reply: FastifyReply): AppError | undefined {
   const parameters = (route: { params: unknown } | null): number =>

@@ -109,13 +109,7 @@ export class SessionsController {
     const cookie = this.cookie.read(request);
     if (cookie) {
       requireSameSession(request, cookie);
-      // The cookie of a session that has ended is worth as little as a wrong password.
-      const { user_id } = await this.attempts.run(
-        request,
-        reply,
-        () => this.rpc.call(sessions.logOut, { refresh_token: cookie.refreshToken }, context),
-        (ended) => ended.user_id !== null,
-      );
+      const { user_id } = await this.rpc.call(sessions.logOut, { refresh_token: cookie.refreshToken }, context);
       if (user_id !== null) this.authenticator.forget(user_id);
     } else if (request.caller?.credential.kind === 'session') {
       await this.endOwn(request.caller, context);

@@ -193,17 +193,6 @@ describe('the cookies of many sessions', () => {
   const sent = async (limited: GatewayUnderTest, operation: string, headers: { cookie: string }) =>
     (await limited.call('POST', `/api/user/${operation}`, { headers })).status;
 
-  it('cost their address failures where log-out finds that their sessions have ended', async () => {
-    const limited = await startGateway({ limits: { authFailures: { count: 2, seconds: 60 } } });
-    limited.services.answer(sessions.logOut, () => ({ user_id: randomUUID() }));
-    for (let live = 0; live < 4; live += 1) expect(await sent(limited, 'logout', cookieOf(randomUUID()))).toBe(204);
-    limited.services.answer(sessions.logOut, () => ({ user_id: null }));
-    const statuses = [];
-    for (let ended = 0; ended < 3; ended += 1) statuses.push(await sent(limited, 'logout', cookieOf(randomUUID())));
-    expect(statuses).toEqual([204, 204, 429]);
-    await limited.close();
-  });
-
   it.each(['refresh', 'logout'])(
     'from one address count as one team does, each beside its own: %s',
     async (operation) => {

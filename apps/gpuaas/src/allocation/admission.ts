@@ -136,8 +136,8 @@ export function serve({ gpus, waiting }: PoolState, rules: PlacingRules): Promis
 }
 
 /**
- * The GPUs that could take something, as they are or once they are at rest: of those that are full, as most of a busy
- * pool are, none of the decisions has to look at any.
+ * The GPUs that could take something, as they are or once they are at rest. Full ones, which most of a busy pool are,
+ * are left out: no decision can use them.
  */
 function withRoom({ gpus, waiting }: PoolState, all: readonly Wanted[], rules: PlacingRules): readonly GpuRoom[] {
   const profiles = new Set([...rules.sold, ...[...waiting, ...all].map(({ profile }) => profile)]);

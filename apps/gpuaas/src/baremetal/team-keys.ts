@@ -55,7 +55,7 @@ export class TeamKeys {
    */
   async staleInstances(): Promise<string[]> {
     const rows = await this.statements.query<{ instance_id: string }>(
-      // The keys of a team are worked out once, whatever PostgreSQL takes the number of its instances for.
+      // The keys of a team are worked out once, and not once for each of its instances.
       `SELECT instance_id FROM (
          SELECT team_id, array_agg(instance_id) AS ids, array_agg(placed_keys) AS placed FROM baremetal_instance
          WHERE state = 'active' AND due_at IS NULL AND parked_until IS NULL GROUP BY team_id

@@ -23,7 +23,7 @@ type Found = Outcome<ExposureEntity, ExposureEvent>;
 /** A door that opens is looked at after 20, 40, 80 … ms. */
 const firstLookMs = 20;
 const longestLookMs = 500;
-/** An old door that is open for so long after the update has begun is left to reviews. */
+/** After so long in `updating`, closing the old door is left to reviews. */
 const oldDoorMs = 30_000;
 const reviewMs = 600_000;
 const self = { actor: 'system:pods' };
@@ -142,8 +142,8 @@ export class ExposureSteps extends DurableMachine<ExposureEntity, ExposureState,
   /** Make before break: the old door closes when the new one is open. On one port the old one has to close first. */
   private async update(exposure: ExposureEntity, { signal }: StepContext): Promise<Found> {
     const { next, run } = exposure;
+    if (!next) return this.closeOld(exposure, signal);
     const driver = await this.clusters.driverOf(exposure.gpuaasId);
-    if (!next) return this.closeOld(driver, exposure, signal);
     const isSamePort = next.externalPort === exposure.externalPort;
     if (isSamePort && !(await this.closeRuns(driver, exposure, (of) => of === run, signal)))
       return { againAfterMs: firstLookMs };
@@ -155,8 +155,10 @@ export class ExposureSteps extends DurableMachine<ExposureEntity, ExposureState,
   }
 
   /** The update is done when the old door is closed and its port given back, so that a service holds two at most. */
-  private async closeOld(driver: ClusterDriver, exposure: ExposureEntity, signal: AbortSignal): Promise<Found> {
+  private async closeOld(exposure: ExposureEntity, signal: AbortSignal): Promise<Found> {
+    // Before anything is asked of a cluster, which may be away.
     if (Date.now() - exposure.enteredAt.getTime() > oldDoorMs) return { event: 'SWITCHED' };
+    const driver = await this.clusters.driverOf(exposure.gpuaasId);
     if (!(await this.closeRuns(driver, exposure, (run) => run !== exposure.run, signal)))
       return { againAfterMs: lookAfter(exposure) };
     return {

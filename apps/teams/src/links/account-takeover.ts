@@ -18,8 +18,8 @@ const revokeKeysQuery = `
   WHERE u.id = $1 AND k.user_id = u.id AND k.team_id = u.confined_to_team_id AND k.revoked_at IS NULL`;
 
 /**
- * The owner of an address takes over the account that a link made which proves nothing: all goes that somebody else may
- * have put on it.
+ * The owner of an address takes over an account that was made by a link which does not verify the address. Everything
+ * that somebody else may have put on it is removed.
  */
 @Injectable()
 export class AccountTakeover {

@@ -199,7 +199,7 @@ export class LinksService {
       if (chosen.name !== undefined && is_empty)
         await manager.update(UserEntity, { id: user_id }, { name: chosen.name });
       if (isTakenOver(now)) await this.takeover.run(manager, user_id, context);
-      if (isTakenOver(now) || now.removes_factors) {
+      else if (now.removes_factors) {
         await removeFactors(manager, user_id);
         this.logger.log({
           message: 'Second factors were removed by a one-time link',

@@ -40,8 +40,8 @@ export async function requireNoneConfined(
   if ((await manager.query<object[]>(confined, [userIds, teamId])).length === 0) return;
   throw new AppError(
     'conflict',
-    'The password of this account was set by a link that a team_admin was shown, so it cannot become ' +
-      'team_owner. Ask the operator for a one-time link with which its owner sets another one.',
+    'A team_admin may know the password of this account: it was set by a link that one was shown, or before this was ' +
+      'recorded. So it cannot become team_owner. Ask the operator for a one-time link, and set another password with it.',
   );
 }
 

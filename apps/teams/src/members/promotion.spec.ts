@@ -102,8 +102,8 @@ describe('a member who becomes team_owner', () => {
     await use(invitation?.url, 'of the team_admin');
     const theirs = await logIn(fixture, { email }, undefined, 'of the team_admin');
     const message =
-      'The password of this account was set by a link that a team_admin was shown, so it cannot become ' +
-      'team_owner. Ask the operator for a one-time link with which its owner sets another one.';
+      'A team_admin may know the password of this account: it was set by a link that one was shown, or before this was ' +
+      'recorded. So it cannot become team_owner. Ask the operator for a one-time link, and set another password with it.';
     expect(await errorOf(promote(user_id))).toMatchObject({ code: 'conflict', message });
     await fixture.call(owner, members.remove, { team_id, user_id });
     const addOwner = () => fixture.call(owner, members.add, { team_id, email, name: 'Rising', role: 'team_owner' });

@@ -1,6 +1,6 @@
 import { createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
 import { DerivedTokens } from '@atoll/api-keys';
-import { notFound, type CallContext, type Nothing } from '@atoll/contracts';
+import { notFound, requireFreshLogIn, type CallContext, type Nothing } from '@atoll/contracts';
 import type {
   NewSecondFactor,
   OpenedSession,
@@ -156,11 +156,13 @@ export class SecondFactorsService {
     const caller = requireOwnUser(context.caller, 'remove a second factor');
     const { userId } = caller;
     if (!(await this.has(userId))) throw notFound('second factor');
+    // Before the code, of which too many tries are refused.
+    requireFreshLogIn(caller);
     // The factor whose code it is, and not one that is added meanwhile.
     await this.use(userId, code, 'forbidden', {}, context, async (manager) => {
       await manager.query('DELETE FROM recovery_code WHERE user_id = $1', [userId]);
       await manager.query('DELETE FROM second_factor WHERE user_id = $1', [userId]);
-      // Once it is gone: its code was shown, so the session needs no other factor than a passkey that is left.
+      // After the deletion: by its code a session without this factor may remove it, unless a passkey remains.
       await requireFreshCredential(manager, caller);
       await this.mail.notify(manager, userId, 'factor_removed');
     });

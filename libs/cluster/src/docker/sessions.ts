@@ -2,7 +2,7 @@ import { ClusterError } from '../cluster-error.js';
 
 interface SessionLimits {
   readonly sessions: number;
-  /** A team may also have no more than are free, so that those that have many leave room for those that have few. */
+  /** Nor more than are free now, so that a team that has many leaves room for others. */
   readonly sessionsOfTeam: number;
 }
 
