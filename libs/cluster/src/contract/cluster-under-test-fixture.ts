@@ -14,7 +14,7 @@ export type Program = Pick<PodRun, 'image' | 'command'>;
 export interface Programs {
   /** Ends at once at TERM. */
   readonly idle: Program;
-  /** Ignores TERM. */
+  /** Ignores TERM, from its first line on. */
   readonly stubborn: Program;
   readonly exits: (code: number) => Program;
   /**
@@ -191,6 +191,13 @@ export class Installation {
     const found: ObjectRef[] = [];
     for await (const { ref } of this.#driver.list(soon())) found.push(ref);
     return found;
+  }
+
+  /** A run that has written its first line: its program is past its own beginning. */
+  async startSpeaking(program: Program): Promise<PodRun> {
+    const pod = await this.startRunning(program);
+    for await (const { lines } of this.#driver.readLogs(pod.ref, null, soon())) if (lines.length > 0) return pod;
+    throw new Error('The run ended without a line.');
   }
 
   /** All that a run writes after a cursor, until it is complete. */

@@ -26,7 +26,7 @@ export function podLaws(here: () => Installation): void {
   it('ends a run by TERM, and by KILL after the grace', async () => {
     const [gentle, stubborn] = await Promise.all([
       here().startRunning(here().programs.idle),
-      here().startRunning(here().programs.stubborn),
+      here().startSpeaking(here().programs.stubborn),
     ]);
     await Promise.all([
       here().driver.stopPod(gentle.ref, 20_000, soon()),
@@ -39,7 +39,7 @@ export function podLaws(here: () => Installation): void {
   });
 
   it('takes repeated requests to end a run while it is ending', async () => {
-    const pod = await here().startRunning(here().programs.stubborn);
+    const pod = await here().startSpeaking(here().programs.stubborn);
     for (let times = 0; times < 5; times += 1) await here().driver.stopPod(pod.ref, 2_000, soon());
     expect((await here().observePod(pod)).phase).toMatch(/^(stopping|ended)$/);
     await here().seen(pod, 'ended');
@@ -68,7 +68,7 @@ export function podLaws(here: () => Installation): void {
 
   it('removes a run in any state, and nothing is left of it', async () => {
     const [running, ended] = [
-      await here().startRunning(here().programs.stubborn),
+      await here().startSpeaking(here().programs.stubborn),
       here().pod(here().programs.exits(0)),
     ];
     await here().start(ended, 'ended');

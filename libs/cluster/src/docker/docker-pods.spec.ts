@@ -122,7 +122,7 @@ describeWhere(podmanLacks(), 'pods and doors as containers on Podman', () => {
     const { exit } = await here.seen(hungry, 'ended');
     expect(exit).toMatchObject({ code: 137 });
     expect(exit.outOfMemory).toMatch(/^(yes|probably)$/);
-    const stubborn = await here.startRunning(here.programs.stubborn);
+    const stubborn = await here.startSpeaking(here.programs.stubborn);
     await here.driver.stopPod(stubborn.ref, 0, soon());
     expect((await here.seen(stubborn, 'ended')).exit).toMatchObject({ code: 137, outOfMemory: 'no' });
     await here.remove(hungry, stubborn);

@@ -10,7 +10,7 @@ const script = (text: string, ...words: string[]) => program('bash', '-c', text,
 
 const programs: Omit<Programs, 'missingImage'> = {
   idle: script('trap "exit 0" TERM; sleep infinity & wait'),
-  stubborn: script('trap "" TERM; while true; do sleep 1; done'),
+  stubborn: script('trap "" TERM; echo deaf; while true; do sleep 1; done'),
   exits: (code) => script('exit "$1"', String(code)),
   prints: (count, pauseSeconds) =>
     script(
