@@ -37,6 +37,7 @@ import { SecondFactors1812000000000 } from './migrations/1812000000000-second-fa
 import { AcceptedMemberships1874000000000 } from './migrations/1874000000000-accepted-memberships.js';
 import { KeyPepper1875000000000 } from './migrations/1875000000000-key-pepper.js';
 import { LinksByOwners1881000000000 } from './migrations/1881000000000-links-by-owners.js';
+import { MailByTeam1882000000000 } from './migrations/1882000000000-mail-by-team.js';
 import { DeletedTeams1880000001000 } from './migrations/1880000001000-deleted-teams.js';
 import { OpenMemberships1880000000000 } from './migrations/1880000000000-open-memberships.js';
 import { MailByKind1879000000000 } from './migrations/1879000000000-mail-by-kind.js';
@@ -93,5 +94,6 @@ export const teamsSchema = {
     OpenMemberships1880000000000,
     DeletedTeams1880000001000,
     LinksByOwners1881000000000,
+    MailByTeam1882000000000,
   ],
 };

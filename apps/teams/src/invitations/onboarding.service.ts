@@ -108,7 +108,7 @@ export class OnboardingService {
     });
     if (send_mail) {
       const letter = isInvited
-        ? { kind: 'invitation' as const, data: { team_name: team.name } }
+        ? { kind: 'invitation' as const, teamId: team.id, data: { team_name: team.name } }
         : { kind: 'reset' as const };
       await this.mail.add(manager, { ...letter, address: email, linkId: link.id });
     }

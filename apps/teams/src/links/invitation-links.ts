@@ -51,6 +51,7 @@ export class InvitationLinks {
     });
     await this.mail.add(manager, {
       kind: 'invitation',
+      teamId,
       address: user.email,
       data: { team_name: teamName },
       linkId: id,

@@ -6,6 +6,8 @@ import { MailEntity, type MailData, type MailKind } from '../model/mail.entity.j
 
 interface NewMail {
   kind: MailKind;
+  /** That invites. */
+  teamId?: string;
   address: string;
   data?: MailData;
   linkId?: string;
@@ -33,10 +35,10 @@ export class MailBox {
     this.isOpen = smtpUrl !== undefined;
   }
 
-  async add(manager: EntityManager, { kind, address, data = {}, linkId }: NewMail): Promise<void> {
+  async add(manager: EntityManager, { linkId, teamId, data = {}, ...mail }: NewMail): Promise<void> {
     if (!this.isOpen) return;
-    const id = newId();
-    await manager.insert(MailEntity, { id, kind, address, data, ...(linkId !== undefined && { linkId }) });
+    const given = { ...(linkId !== undefined && { linkId }), ...(teamId !== undefined && { teamId }) };
+    await manager.insert(MailEntity, { id: newId(), ...mail, data, ...given });
   }
 
   /** Sends a mail to the user's verified address; sends none without one. Runs one statement in either case. */

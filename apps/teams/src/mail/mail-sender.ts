@@ -8,7 +8,7 @@ import { LinkTokens } from '../tokens/link-tokens.js';
 import { TeamsSettings } from '../teams-settings.js';
 import { mailText } from './mail-text.js';
 import { LogInTries } from '../tries/log-in-tries.js';
-import type { MailEntity } from '../model/mail.entity.js';
+import { noTeam, type MailEntity } from '../model/mail.entity.js';
 
 const everyMs = 500;
 /** How long after each claim a mail is due again: by then the replica that claimed it has sent it, or has crashed. */
@@ -26,7 +26,10 @@ const timeoutMs = 15_000;
  */
 const lastAnswerMs = 2_000;
 
-type Claimed = Pick<MailEntity, 'id' | 'kind' | 'address' | 'data' | 'tries'> & { link_id: string | null };
+type Claimed = Pick<MailEntity, 'id' | 'kind' | 'address' | 'data' | 'tries'> & {
+  team_id: string;
+  link_id: string | null;
+};
 
 /** Sends mail: at least once, again after a failure with back-off for a day. Any replica takes any mail. */
 @Injectable()
@@ -41,6 +44,8 @@ export class MailSender implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly giveUp = new AbortController();
   /** Of `performance.now()`. */
   private forgetAtMs = 0;
+  /** Whose invitation this replica claimed last: the next one is that of the team behind it. */
+  private lastTeam = noTeam;
 
   constructor(
     private readonly transactions: Transactions,
@@ -101,17 +106,20 @@ export class MailSender implements OnApplicationBootstrap, OnModuleDestroy {
 
   /**
    * The next that is due, not due again until this replica has had its time: what somebody waits for before
-   * invitations, of which one team may send hundreds. A request for a new password gets its link here, if there is such
-   * a user.
+   * invitations. One team may send hundreds of those, so teams take turns. A request for a new password gets its link
+   * here, if there is such a user.
    */
   private async claim(manager: EntityManager): Promise<Claimed | 'not now' | undefined> {
     const [mail] = await manager.query<Claimed[]>(
-      `SELECT id, kind, address, data, tries + 1 AS tries, link_id FROM mail WHERE id = COALESCE(
+      `SELECT id, kind, address, data, tries + 1 AS tries, link_id, team_id FROM mail WHERE id = COALESCE(
          (SELECT id FROM mail WHERE kind = 'reset' AND due_at <= now() ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED),
          (SELECT id FROM mail WHERE kind = 'notice' AND due_at <= now() ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED),
-         (SELECT id FROM mail WHERE kind = 'invitation' AND due_at <= now() ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED)) FOR UPDATE`,
+         (SELECT id FROM mail WHERE kind = 'invitation' AND due_at <= now() AND team_id > $1 ORDER BY team_id, due_at LIMIT 1 FOR UPDATE SKIP LOCKED),
+         (SELECT id FROM mail WHERE kind = 'invitation' AND due_at <= now() ORDER BY team_id, due_at LIMIT 1 FOR UPDATE SKIP LOCKED)) FOR UPDATE`,
+      [this.lastTeam],
     );
     if (!mail) return undefined;
+    if (mail.kind === 'invitation') this.lastTeam = mail.team_id;
     await manager.query(`UPDATE mail SET tries = $2, due_at = now() + $3 * interval '1 millisecond' WHERE id = $1`, [
       mail.id,
       mail.tries,

@@ -177,6 +177,27 @@ describe('mail', () => {
     expect(server.received.some(({ to }) => to.includes(replaced))).toBe(false);
   });
 
+  it('of a team that invites many waits for the next invitation of each other team', async () => {
+    const person = await somebody(fixture);
+    const [many, few] = [randomUUID(), randomUUID()];
+    await fixture.query(
+      `WITH invited AS (
+         SELECT gen_random_uuid() AS link_id, $2::uuid AS team_id, 2 AS late FROM generate_series(1, 8)
+         UNION ALL SELECT gen_random_uuid(), $3, 1
+       ), link AS (
+         INSERT INTO one_time_link (id, user_id, email, is_proof, removes_factors, expires_at)
+         SELECT link_id, u.id, u.email, true, false, now() + interval '1 hour' FROM invited, "user" u WHERE u.email = $1)
+       INSERT INTO mail (id, kind, team_id, address, data, link_id, due_at)
+       SELECT gen_random_uuid(), 'invitation', team_id, link_id || '@' || team_id, '{"team_name": "A"}', link_id, now() - late * interval '1 minute'
+       FROM invited`,
+      [person.email, many, few],
+    );
+    const teamsOf = () => server.received.flatMap(({ to }) => to.map((address) => address.split('@')[1] ?? ''));
+    const ours = () => teamsOf().filter((team) => team === many || team === few);
+    while (ours().length < 9) await new Promise((resolve) => setTimeout(resolve, 25));
+    expect(ours().indexOf(few)).toBeLessThan(2);
+  });
+
   it('with a link that anybody may ask for leaves that of the operator, which removes second factors, as it was', async () => {
     const { email } = await somebody(fixture);
     const { url } = await fixture.call(fixture.admin, links.create, { email, remove_second_factors: true });

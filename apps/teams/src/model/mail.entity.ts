@@ -13,9 +13,13 @@ export interface MailData {
   at?: string;
 }
 
+/** In the place of a team, of mail that none sends. */
+export const noTeam = '00000000-0000-0000-0000-000000000000';
+
 /** Mail that is to be sent; gone when a mail server has taken it. */
 @Entity('mail')
 @Index(['kind', 'dueAt'])
+@Index(['teamId', 'dueAt'], { where: "kind = 'invitation'" })
 export class MailEntity {
   /** Also its Message-ID, so that a copy of it shows as one mail. */
   @PrimaryColumn('uuid')
@@ -23,6 +27,10 @@ export class MailEntity {
 
   @Column('text')
   kind!: MailKind;
+
+  /** That invites. */
+  @Column('uuid', { default: noTeam })
+  teamId!: string;
 
   @Column('text')
   address!: string;
