@@ -98,6 +98,10 @@ describeAccess<Place>({
       'release bare metal',
     ],
   },
+  deleted: {
+    begin: ({ team_id }) => fixture.tell(teamChanged, { ...aTeam([]), team_id, revision: 2, status: 'deleted' }),
+    keeps: ['find subscriptions by their ids'],
+  },
   subjects: () => fixture.subjects,
   elsewhere: {
     'whoever has the token of the reinstall': [baremetalNodes.reinstalled],

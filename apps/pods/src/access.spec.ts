@@ -82,6 +82,8 @@ describeAccess<Place>({
     permits: [
       'list how all pods are reached',
       'read logs',
+      'read logs of a team',
+      'read logs of a pod of a team',
       'close an exposed service',
       'stop a pod',
       'delete a pod',
@@ -90,6 +92,10 @@ describeAccess<Place>({
       'delete a VM',
       'read the limits of pods',
     ],
+  },
+  deleted: {
+    begin: ({ team_id }) => fixture.tell(teamChanged, { ...aTeam([]), team_id, revision: 2, status: 'deleted' }),
+    keeps: [],
   },
   subjects: () => fixture.subjects,
   elsewhere: {
@@ -110,6 +116,8 @@ describeAccess<Place>({
     'list exposed services of all pods': ['readTeam', podBatches.exposed, ofTeam],
     'list how all pods are reached': ['useResources', podBatches.connections, ofTeam],
     'read logs': ['useResources', podLogs.read, ofPod],
+    'read logs of a team': ['useResources', podLogs.read, ofTeam],
+    'read logs of a pod of a team': ['useResources', podLogs.read, ({ team_id, pod_name }) => ({ team_id, pod_name })],
     'open a terminal': ['useResources', terminals.open, ({ pod_name }) => ({ pod_name, columns: 80, rows: 24 })],
     'create a pod': [
       'useResources',

@@ -122,13 +122,14 @@ describe('what a service knows of teams', () => {
     expect(bare).toEqual([{ name: null, is_suspended: false, status: 'active', default_workspace_id: null }]);
   });
 
-  it('keeps a workspace and a team that are gone, since their costs stay', async () => {
+  it('keeps a workspace and a team that are deleted, since their costs stay; only who asks for deleted teams finds the team', async () => {
     const gone = workspace('gone');
     const team = aTeam([gone]);
     await fixture.tell(teamChanged, team);
     await fixture.tell(teamChanged, { ...team, revision: 2, status: 'deleted', workspaces: [] });
     expect(await directory.workspace(gone.id)).toMatchObject({ name: 'gone', teamId: team.team_id });
-    expect(await directory.team(team.team_id)).toMatchObject({ name: 'Research' });
+    expect(await directory.teamEvenIfDeleted(team.team_id)).toMatchObject({ name: 'Research', status: 'deleted' });
+    expect(await errorOf(directory.team(team.team_id))).toMatchObject({ code: 'not_found', message: 'No such team.' });
     expect(await fixture.query('SELECT is_deleted FROM workspace WHERE id = $1', [gone.id])).toEqual([
       { is_deleted: true },
     ]);

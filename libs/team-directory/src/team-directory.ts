@@ -61,14 +61,24 @@ export class TeamDirectory {
     await applyUpdate(manager, updateOf(team));
   }
 
-  /** Throws `not_found`, in the words for another's team, where its owner does not know it either. */
+  /**
+   * A team, also while it is being deleted. Throws `not_found`, in the words for another's team, if it is deleted, or
+   * if its owner does not know it either.
+   */
   async team(teamId: string): Promise<KnownTeam> {
+    const team = await this.teamEvenIfDeleted(teamId);
+    if (team.status === 'deleted') throw notFound('team');
+    return team;
+  }
+
+  /** As `team`, but returns a deleted team too: for its billing history. */
+  async teamEvenIfDeleted(teamId: string): Promise<KnownTeam> {
     return this.known(() => this.findTeam(teamId), { team_ids: [teamId] }, 'team');
   }
 
   /**
-   * A deleted workspace is found too. Throws `not_found` as `team` does. `withinTeams`: a workspace of any other team
-   * is looked for in the same places, and for as long, as one that does not exist.
+   * A workspace, also one that is deleted. Throws `not_found` if its owner does not know it either. `withinTeams`: a
+   * workspace of any other team is looked for in the same places, and for as long, as one that does not exist.
    */
   async workspace(workspaceId: string, withinTeams?: readonly string[]): Promise<KnownWorkspace> {
     const within = withinTeams && withinTeams.length <= maxPerLookUp ? { within_team_ids: [...withinTeams] } : {};

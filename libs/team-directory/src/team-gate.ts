@@ -17,7 +17,6 @@ export class TeamGate {
   async requireGrowth(caller: Caller, teamId: string, workspaceId?: string, what = 'team'): Promise<string> {
     requirePermission(caller, teamId, 'useResources', what);
     const team = await this.teams.team(teamId);
-    if (team.status === 'deleted') throw notFound('team');
     const beingDeleted = team.status === 'deleting' ? 'team' : undefined;
     const refusal = growthRefusal({ beingDeleted, isSuspended: team.isSuspended }, isPlatformAdmin(caller));
     if (refusal) throw refusal;

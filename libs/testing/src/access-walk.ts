@@ -67,6 +67,8 @@ export interface AccessWalk<Place> {
    * may still do besides reading.
    */
   readonly suspension?: { readonly begin: (place: Place) => Promise<unknown>; readonly permits: readonly string[] };
+  /** How the service learns that the team is deleted, and which operations still know the team for the operator. */
+  readonly deleted: { readonly begin: (place: Place) => Promise<unknown>; readonly keeps: readonly string[] };
 }
 
 /** How a member may call: by a key to the team, or by a session, which opens all teams of its user. */
@@ -150,8 +152,7 @@ export function describeAccess<Place>(service: AccessWalk<Place>): void {
     });
   });
   itKnowsWhatIsServed(service, rules, placeToRead);
-  itLeavesOthersAlone(service);
-  itIsToldOfItselfAlone(service);
+  for (const specs of [itForgetsDeletedTeams, itLeavesOthersAlone, itIsToldOfItselfAlone]) specs(service);
 
   if (suspension) {
     it('a suspended team reads, stops and gives back, and does nothing else', async () => {
@@ -194,6 +195,23 @@ function itKnowsWhatIsServed<Place>(
       if (need !== 'serve') continue;
       expect([name, await outcomeOf(call(operation, input(here), operator))]).toEqual([name, 'forbidden']);
     }
+  });
+}
+
+function itForgetsDeletedTeams<Place>({ place, call, operations, deleted }: AccessWalk<Place>): void {
+  const { expect, it } = globalThis as unknown as Pick<typeof Jest, 'expect' | 'it'>;
+  it('a deleted team is not there for the operator either, but for its bills', async () => {
+    const here = await place();
+    await deleted.begin(here);
+    const found: Record<string, string> = {};
+    const expected: Record<string, string> = {};
+    for (const [name, [need, operation, input]] of Object.entries(operations)) {
+      const [asked, isKept] = [input(here), deleted.keeps.includes(name)];
+      if (need === 'serve' || !('team_id' in asked || isKept)) continue;
+      found[name] = await outcomeOf(call(operation, asked, operator));
+      expected[name] = isKept ? 'done' : 'not_found';
+    }
+    expect(found).toEqual(expected);
   });
 }
 

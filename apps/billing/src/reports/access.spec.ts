@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Operation, type UserCaller } from '@atoll/contracts';
 import { billingReports, currencies, instanceReports, priceDirectory, prices, usage } from '@atoll/contracts/billing';
-import { describeAccess } from '@atoll/testing';
+import { teamChanged } from '@atoll/contracts/teams';
+import { aTeam, describeAccess } from '@atoll/testing';
 import { BillingFixture, errorOf, memberOf } from '../billing-fixture.js';
 import { BilledTeam } from './report-fixture.js';
 
@@ -68,6 +69,20 @@ describeAccess({
   },
   call: (operation: Operation, input, caller) => billing.call(operation, input, caller),
   query: (sql, values) => billing.query(sql, values),
+  deleted: {
+    begin: ({ team_id }) => billing.tell(teamChanged, { ...aTeam([]), team_id, revision: 2, status: 'deleted' }),
+    keeps: [
+      'read the bill',
+      'read the bill of a workspace',
+      'read the bill by workspace',
+      'read the bill of pools',
+      'read the bill of pools with its rates',
+      'read the bill of storage',
+      'compare months',
+      'read the bill of instances',
+      'read the bill of instances of a workspace',
+    ],
+  },
   subjects: () => billing.subjects,
   elsewhere: {},
   operations: {

@@ -37,7 +37,7 @@ export class ReportAccess {
   async team(teamId: string, pace: Pace, regionId?: string, filter: CatalogueFilter = {}): Promise<ReportSubject> {
     const inRegion = regionId === undefined || regionId === 'all' ? {} : { regionId };
     const reading = this.catalogues.read(teamId, pace, { ...filter, ...inRegion });
-    const [team, catalogue] = await Promise.all([this.directory.team(teamId), reading]);
+    const [team, catalogue] = await Promise.all([this.directory.teamEvenIfDeleted(teamId), reading]);
     if (!catalogue.isRegionKnown) throw notFound('region');
     return {
       scope: { team_id: team.id, ...(regionId !== undefined && { region_id: regionId }) },

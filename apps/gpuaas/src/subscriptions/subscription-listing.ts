@@ -116,10 +116,13 @@ export class SubscriptionListing {
     return allOrPage(data, window, total);
   }
 
-  /** By their ids, whatever became of them, without metrics: one statement, whatever else the team has or had. */
+  /**
+   * By their ids, whatever became of them and of the team, for its bills. Without metrics: one statement, whatever else
+   * the team has or had.
+   */
   async find({ team_id, subscription_ids }: FindSubscriptions, { caller }: CallContext): Promise<FoundSubscriptions> {
     requirePermission(caller, team_id, 'readTeam');
-    await this.teams.team(team_id);
+    await this.teams.teamEvenIfDeleted(team_id);
     const query =
       'SELECT * FROM subscription WHERE subscription_id = ANY ($1::bigint[]) AND team_id = $2 ORDER BY subscription_id';
     const raws = await this.statements.query<object>(query, [subscription_ids, team_id]);

@@ -97,7 +97,10 @@ export class LogsService {
     );
     if (!pod) throw notFound('pod');
     requirePermission(caller, pod.team_id, 'useResources', 'pod');
-    if (asked.team_id !== undefined && asked.team_id !== pod.team_id) throw notFound('pod');
+    if (asked.team_id !== undefined) {
+      if (asked.team_id !== pod.team_id) throw notFound('pod');
+      await this.teams.team(asked.team_id);
+    }
     if (asked.gpuaas_id !== undefined && asked.gpuaas_id !== pod.gpuaas_id) return [];
     const sources = await this.statements.query<{ no: number; scope_no: number; last_ns: string }>(
       'SELECT no, scope_no, last_ns::text FROM log_source WHERE pod_id = $1 ORDER BY no',

@@ -75,6 +75,9 @@ export const gpuaasBatches = contract('gpuaas.batches', {
    * rest.
    */
   places: operation(FindPlaces, Places),
-  /** Those of the team among the ids, also those that have ended, by id. Nothing is said about the rest. */
+  /**
+   * Those of the team among the ids, by id, also those that have ended, and those of a deleted team. Nothing is said
+   * about the rest.
+   */
   subscriptions: operation(FindSubscriptions, FoundSubscriptions),
 });
