@@ -9,7 +9,7 @@ import {
   type PricesInForce,
 } from '@atoll/contracts/billing';
 import { instantJson, newId, readPage, Statements, Transactions } from '@atoll/database';
-import { AppError, invalidField, isAppError } from '@atoll/errors';
+import { AppError, invalidField } from '@atoll/errors';
 import { Outbox } from '@atoll/events';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
@@ -46,9 +46,9 @@ export class PricesService {
   ) {}
 
   async create(terms: CreatePrice, context: CallContext): Promise<Price> {
-    requirePlatformAdmin(context.caller);
     const validFrom = readStart(terms.valid_from);
-    if (terms.team_id !== undefined) await this.requireTeam(terms.team_id);
+    requirePlatformAdmin(context.caller);
+    if (terms.team_id !== undefined) await this.directory.team(terms.team_id);
     return this.transactions.once(context, async (manager) => {
       // Prices of one SKU are set one after the other.
       await this.requireUnit(manager, terms, validFrom);
@@ -81,16 +81,6 @@ export class PricesService {
     const values = [this.settings.currency, price_id ?? null, directoryPageSize];
     const rows = await this.statements.query<{ price: Price }>(directoryQuery, values);
     return { prices: rows.map(({ price }) => price) };
-  }
-
-  private async requireTeam(teamId: string): Promise<void> {
-    try {
-      await this.directory.team(teamId);
-    } catch (error) {
-      if (isAppError(error) && error.code === 'not_found')
-        throw invalidField('team_id', 'isTeam', 'must be the id of a team.');
-      throw error;
-    }
   }
 
   /**

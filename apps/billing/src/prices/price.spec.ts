@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { prices, type CreatePrice } from '@atoll/contracts/billing';
+import { teamChanged } from '@atoll/contracts/teams';
 import { newId } from '@atoll/database';
+import { aTeam } from '@atoll/testing';
 import { BillingFixture, errorOf, memberOf, operator, type ToldTeam } from '../billing-fixture.js';
 
 let fixture: BillingFixture;
@@ -89,8 +91,15 @@ describe('a price', () => {
     expect(await create({ ...price, team_id: team.team_id })).toMatchObject({ team_id: team.team_id });
     const ofTeam = await fixture.call(prices.list, { sku: price.sku, team_id: team.team_id });
     expect(ofTeam.pagination).toEqual({ page: 1, limit: 10, total: 1 });
-    const refused = await errorOf(create({ ...price, team_id: newId() }));
-    expect([refused.code, refused.details.errors?.[0]?.path]).toEqual(['invalid_input', 'team_id']);
+  });
+
+  it('of a team that is unknown or deleted is not set: the team is not found', async () => {
+    const deleted = await fixture.team();
+    await fixture.tell(teamChanged, { ...aTeam([]), team_id: deleted.team_id, revision: 2, status: 'deleted' });
+    for (const team_id of [newId(), deleted.team_id]) {
+      const refused = await errorOf(create(terms({ team_id })));
+      expect([refused.code, refused.message]).toEqual(['not_found', 'No such team.']);
+    }
   });
 
   it('is by the one unit of its SKU', async () => {
@@ -111,6 +120,11 @@ describe('a price', () => {
   ])('does not start at %s', async (valid_from) => {
     const refused = await errorOf(create(terms({ valid_from, force: true })));
     expect([refused.code, refused.details.errors?.[0]?.path]).toEqual(['invalid_input', 'valid_from']);
+  });
+
+  it('that is wrong in itself is refused for that, whoever sets it', async () => {
+    const wrong = terms({ valid_from: '2000-01-01T00:00:00+05:45' });
+    expect((await errorOf(fixture.call(prices.create, wrong, memberOf(team.team_id)))).code).toBe('invalid_input');
   });
 
   it('that two set at once is one price', async () => {

@@ -120,6 +120,18 @@ describeAccess({
       prices.create,
       () => ({ sku: 'x', unit: 'vm', unit_price: '1', valid_from: '2025-01-01T00:00:00Z', force: true }),
     ],
+    'set a price of a team': [
+      'operate',
+      prices.create,
+      ({ team_id }) => ({
+        team_id,
+        sku: 'x',
+        unit: 'vm',
+        unit_price: '1',
+        valid_from: '2025-01-01T00:00:00Z',
+        force: true,
+      }),
+    ],
     'list prices': ['operate', prices.list, () => ({})],
     'read the currency': ['call', currencies.read, () => ({})],
     'read prices in force': ['serve', priceDirectory.page, () => ({})],
