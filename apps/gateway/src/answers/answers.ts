@@ -61,11 +61,11 @@ export function Refuses(code: ErrorCode): MethodDecorator {
 }
 
 /**
- * For the OpenAPI document: a POST that ignores `Idempotency-Key`, as it hands out what is shown once, or keeps
- * nothing.
+ * A POST that ignores `Idempotency-Key`, as it hands out what is shown once, or keeps nothing: its requests are read
+ * without the key, and the OpenAPI document does not offer it.
  */
 export function KeepsNoAnswer(): MethodDecorator {
-  return ApiExtension(unkept, true);
+  return applyDecorators(ApiExtension(unkept, true), ConfigureRoute({ keepsNoAnswer: true }));
 }
 
 /**

@@ -252,6 +252,7 @@ describe('the OpenAPI document of the mount', () => {
       ({ method, path: at }) => method === 'post' && at !== '/api/create-otl',
     );
     expect(takesKey).toEqual(posts);
+    expect(JSON.stringify(compat.document)).not.toContain('x-unkept');
     const wrong = await compat.call('POST', `${path}/member/${teamId}/role`, { key, body: { role_id: 'king' } });
     expect(wrong).toMatchObject({ status: 400, body: { message: expect.stringContaining('read_only_member') } });
   });

@@ -41,3 +41,14 @@ it('an idempotency key is offered where an answer is kept under it, with its fau
     expect([path, '422' in operation.responses]).toEqual([path, offersKey(operation)]);
   expect(JSON.stringify(document)).not.toContain('x-unkept');
 });
+
+it('an idempotency key is read where it is offered, and elsewhere ignored, whatever its form', async () => {
+  const key = gateway.services.key({ platform_admin: true });
+  const headers = { 'idempotency-key': 'no key' };
+  for (const { path, method, operation } of operationsOf(document)) {
+    if (method !== 'post') continue;
+    const { body } = await gateway.call('POST', path.replaceAll(/\{\w+\}/g, 'x'), { key, headers, body: {} });
+    const isRefused = body.errors?.some((fault) => fault.path === 'Idempotency-Key') ?? false;
+    expect([path, isRefused]).toEqual([path, offersKey(operation)]);
+  }
+});

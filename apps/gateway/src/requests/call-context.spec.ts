@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { clusters, type Cluster } from '@atoll/contracts/gpuaas';
 import { teams, users } from '@atoll/contracts/teams';
 import { startGateway, type CallOptions, type GatewayUnderTest } from '../testing/gateway-fixture.js';
 import { aTeam, teamId } from '../testing/team-fixture.js';
@@ -18,6 +19,7 @@ beforeAll(async () => {
   });
   gateway.services.answer(teams.create, () => aTeam());
   gateway.services.answer(teams.get, () => aTeam());
+  gateway.services.answer(clusters.check, () => ({}) as Cluster);
   gateway.services.answer(users.issueKey, () => ({
     api_key: 'x',
     api_token: true,
@@ -115,6 +117,15 @@ describe('an Idempotency-Key', () => {
 
   it('means nothing on other methods', async () => {
     expect((await contextOf({ headers })).idempotency).toBeUndefined();
+  });
+
+  it.each(['a-key', 'a key'])('in the form %j is ignored where no answer is kept', async (value) => {
+    const answer = await gateway.call('POST', '/api/gpuaas/1/cluster/check', {
+      key,
+      headers: { 'idempotency-key': value },
+    });
+    expect([answer.status, answer.body]).toEqual([200, {}]);
+    expect(gateway.services.contextOf(clusters.check).idempotency).toBeUndefined();
   });
 
   it.each(['', 'x'.repeat(256), 'a key', 'ключ', '\u007f'])('of the form %j is a 400 that names it', async (value) => {

@@ -6,7 +6,10 @@ import type { FieldError } from '@atoll/errors';
 import { decodedPath, pathOf } from '../http/path.js';
 import { traceparentOf } from './request-id.js';
 
-/** The context that accompanies the call on the bus. Adds a fault if the idempotency key is invalid. */
+/**
+ * The context that accompanies the call on the bus. Adds a fault for an invalid idempotency key, if the route keeps
+ * answers under such keys.
+ */
 export function callContext(
   request: FastifyRequest,
   caller: UserCaller,
@@ -14,7 +17,8 @@ export function callContext(
   faults: FieldError[],
 ): CallContext {
   const traceparent = traceparentOf(request.raw);
-  const idempotency = request.method === 'POST' ? idempotencyOf(request, caller, faults) : undefined;
+  const keepsAnswer = request.method === 'POST' && !request.routeOptions.config.keepsNoAnswer;
+  const idempotency = keepsAnswer ? idempotencyOf(request, caller, faults) : undefined;
   return {
     requestId: request.id,
     deadlineAtMs: Date.now() + deadlineMs,

@@ -24,6 +24,8 @@ declare module 'fastify' {
     byLink?: boolean;
     /** Parameters of the query that are not declared are left out rather than refused. */
     ignoresUnknownQuery?: boolean;
+    /** Ignores `Idempotency-Key`, whatever its form. */
+    keepsNoAnswer?: boolean;
     /** May change its own caller: keys, roles, teams, zone. */
     changesCaller?: boolean;
     /** The number of the first page, of a listing. */

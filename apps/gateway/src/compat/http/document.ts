@@ -1,6 +1,7 @@
 import type { INestApplication } from '@nestjs/common';
 import { DocumentBuilder, getSchemaPath, SwaggerModule, type OpenAPIObject } from '@nestjs/swagger';
-import { operationsOf } from '../../openapi/operations.js';
+import { unkept } from '../../answers/answers.js';
+import { keepsAnswer, operationsOf } from '../../openapi/operations.js';
 import { commonParameters } from '../../openapi/parameters.js';
 import { acceptNumbersInRequests } from '../../openapi/request-schemas.js';
 import { tidySchemas } from '../../openapi/tidy-schemas.js';
@@ -31,9 +32,6 @@ const errors: Readonly<Record<number, string>> = {
   504: 'No answer in time',
 };
 
-/** Of this call no answer is kept under an `Idempotency-Key`: a link is shown once. */
-const withoutKept = '/create-otl';
-
 /** The OpenAPI 3.1 document of the mount, from the classes that read its requests and shape its answers. */
 export function compatDocument(app: INestApplication): OpenAPIObject {
   const builder = new DocumentBuilder()
@@ -56,10 +54,10 @@ export function compatDocument(app: INestApplication): OpenAPIObject {
   });
   const content = { 'application/json': { schema: { $ref: getSchemaPath(OldError) } } };
   document.components = { ...document.components, parameters: { IdempotencyKey: commonParameters.IdempotencyKey } };
-  for (const { operation, path, method } of operationsOf(document)) {
-    if (method === 'post' && !path.endsWith(withoutKept)) {
+  for (const { operation, method } of operationsOf(document)) {
+    if (keepsAnswer(operation, method))
       operation.parameters = [...(operation.parameters ?? []), { $ref: '#/components/parameters/IdempotencyKey' }];
-    }
+    delete (operation as { [unkept]?: true })[unkept];
     for (const [status, meaning] of Object.entries(errors))
       operation.responses[status] = { description: meaning, content };
   }

@@ -4,7 +4,7 @@ import { isPlatformAdmin, Nothing, type CallContext } from '@atoll/contracts';
 import { passwords, teamBatches, users } from '@atoll/contracts/teams';
 import { AppError, invalidInput } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';
-import { ChangesCaller } from '../../answers/answers.js';
+import { ChangesCaller, KeepsNoAnswer } from '../../answers/answers.js';
 import { Context } from '../../requests/call-context.js';
 import { OldAnswers } from '../http/old-answers.js';
 import { OldLink, OldLinkRequest, OldOnboarding } from './old-onboarding.js';
@@ -16,6 +16,7 @@ export class OldOnboardingController {
   constructor(private readonly rpc: Rpc) {}
 
   @Post('create-otl')
+  @KeepsNoAnswer()
   @ChangesCaller()
   @OldAnswers(
     OldLink,

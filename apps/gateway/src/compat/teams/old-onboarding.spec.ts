@@ -30,8 +30,8 @@ beforeAll(async () => {
 });
 afterAll(() => compat.close());
 
-const post = (path: string, body: object, key = operator) =>
-  compat.call<Record<string, unknown>>('POST', path, { key, body });
+const post = (path: string, body: object, key = operator, headers: Record<string, string> = {}) =>
+  compat.call<Record<string, unknown>>('POST', path, { key, body, headers });
 const asked = (operation: { subject: string }) => compat.gateway.services.callsOf(operation).at(-1)?.input;
 
 describe('a one-time link', () => {
@@ -52,6 +52,11 @@ describe('a one-time link', () => {
       { url: 'https://atoll.example.com/link#token', expires_at, should_onboard, two_fa_required: true },
     ]);
     expect(asked(teamBatches.welcome)).toEqual({ email, ...input });
+  });
+
+  it.each(['a-key', 'a key'])('is made whatever Idempotency-Key is sent, and not kept under it: %j', async (key) => {
+    expect((await post('/api/create-otl', { email }, operator, { 'idempotency-key': key })).status).toBe(201);
+    expect(compat.gateway.services.contextOf(teamBatches.welcome).idempotency).toBeUndefined();
   });
 
   it('is refused for a role or a team that is none, without an address or an account, and to all but the operator', async () => {
