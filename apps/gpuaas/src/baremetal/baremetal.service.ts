@@ -50,7 +50,6 @@ export class BaremetalService {
     { team_id, workspace_id, region_id, name, specs }: RequestBaremetal,
     context: CallContext,
   ): Promise<BaremetalInstance> {
-    const workspaceId = await this.gate.requireGrowth(context.caller, team_id, workspace_id);
     if (Object.values(specs).every((value) => value === undefined)) {
       throw invalidField(
         'specs',
@@ -58,6 +57,7 @@ export class BaremetalService {
         'must name at least one of gpu_model, gpu_count, cpu_cores and memory_gb.',
       );
     }
+    const workspaceId = await this.gate.requireGrowth(context.caller, team_id, workspace_id);
     const instanceId = newId();
     const values = {
       instanceId,

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { baremetal, baremetalNodes, regions, type BaremetalInstance } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
+import { memberOf } from '@atoll/testing';
 import { errorOf, type ToldTeam } from '../gpuaas-fixture.js';
 import { BaremetalFixture } from './baremetal-fixture.js';
 
@@ -38,6 +39,24 @@ it('the instances of a team that there is not are not found, by the operator nei
   const unknown = await errorOf(fixture.gpuaas.call(baremetal.list, { team_id }));
   const foreign = await errorOf(fixture.gpuaas.call(baremetal.list, { team_id }, team.member));
   expect([unknown.code, unknown.message]).toEqual(['not_found', foreign.message]);
+});
+
+it('a request without requirements is refused for that, whoever makes it, and for whichever team', async () => {
+  const request = (team_id: string, caller?: object) =>
+    errorOf(fixture.gpuaas.call(baremetal.request, { team_id, name: 'training', specs: {} }, caller));
+  const viewer = memberOf(team.team_id, 'viewer');
+  const refusals = [
+    await request(team.team_id, team.member),
+    await request(team.team_id, viewer),
+    await request(newId(), team.member),
+    await request(newId()),
+  ];
+  for (const { code, message } of refusals) {
+    expect([code, message]).toEqual([
+      'invalid_input',
+      'specs must name at least one of gpu_model, gpu_count, cpu_cores and memory_gb.',
+    ]);
+  }
 });
 
 it('hosts come in pages, in the order they were registered, of one region where asked for', async () => {
