@@ -22,9 +22,9 @@ export class PodLimitsService {
   }
 
   async set(asked: PodLimits, { caller }: CallContext): Promise<PodLimits> {
-    requirePlatformAdmin(caller);
     const limits = limitsOf(asked);
     requireConsistent(limits);
+    requirePlatformAdmin(caller);
     await this.keep(ofOperator, limits);
     return limits;
   }
@@ -37,9 +37,11 @@ export class PodLimitsService {
   }
 
   async setOfTeam({ team_id, ...asked }: SetTeamPodLimits, { caller }: CallContext): Promise<TeamPodLimits> {
+    const limits = limitsOf(asked);
+    requireConsistent(limits);
     requirePermission(caller, team_id, 'manageTeam');
     await this.gate.requireGrowth(caller, team_id);
-    const [limits, { operator }] = [limitsOf(asked), await this.read()];
+    const { operator } = await this.read();
     requireConsistent(limits, operator);
     await this.keep(team_id, limits);
     return { ...limits, team_id, effective: together(operator, limits) };

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { podLimits, type Pod, type PodLimits } from '@atoll/contracts/pods';
 import { teamChanged } from '@atoll/contracts/teams';
+import { newId } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { memberOf, runs } from '@atoll/testing';
 import { assert, constant, integer, oneof, property, record } from 'fast-check';
@@ -142,6 +143,20 @@ describe('the limits of pods', () => {
     ]);
     expect(await pathsOf(setOfAll({ default_duration_minutes: 0 }))).toEqual(['default_duration_minutes']);
     expect(await pathsOf(fixture.call(podLimits.set, {} as PodLimits))).toContain('longest_idle_minutes');
+  });
+
+  it('that are inconsistent in themselves are refused for that, whoever sets them, and for whichever team', async () => {
+    const wrong = { ...noLimits, default_duration_minutes: 20, longest_duration_minutes: 10 };
+    const settings = [
+      () => setOfTeam(wrong, team.member),
+      () => setOfTeam(wrong, memberOf(newId(), 'team_owner')),
+      () => fixture.call(podLimits.setOfTeam, { team_id: newId(), ...wrong }),
+      () => fixture.call(podLimits.set, wrong, owner),
+    ];
+    for (const set of settings) expect((await errorOf(set())).code).toBe('invalid_input');
+    await setOfAll({ longest_duration_minutes: 100 });
+    const tooLong = setOfTeam({ longest_duration_minutes: 101 }, team.member);
+    expect((await errorOf(tooLong)).code).toBe('forbidden');
   });
 
   it('are not changed by a team that is suspended', async () => {
