@@ -130,34 +130,45 @@ export function Email(options: FieldOptions = {}): PropertyDecorator {
   );
 }
 
-/** ISO 8601 instant of the years 2000 to 9999 with a zone: `2026-10-01T00:00:00.000Z`. */
+/**
+ * ISO 8601 instant of the years 2000 to 9999 with a zone: `2026-10-01T00:00:00.000Z`. A second has at most 9 decimals;
+ * with `milliseconds` at most 3; with `millisecondsThenZeros` at most 9, all of which are zeros after the third.
+ */
 export function Instant({
-  isToMilliseconds = false,
+  decimals = 'nanoseconds',
   ...options
-}: FieldOptions & { isToMilliseconds?: boolean } = {}): PropertyDecorator {
-  const { source } = wholeInstant;
+}: FieldOptions & { decimals?: keyof typeof instants } = {}): PropertyDecorator {
+  const pattern = instants[decimals];
   return field(
     options,
-    {
-      type: String,
-      format: 'date-time',
-      pattern: isToMilliseconds ? source.replace(String.raw`\d{1,9}`, String.raw`\d{1,3}`) : source,
-    },
+    { type: String, format: 'date-time', pattern: pattern.source },
     // A real date; and, since ISO 8601 lets parts of a date and of a time be left out, all of them.
     IsISO8601(
       { strict: true, strictSeparator: true },
       { message: '$property must be an ISO 8601 instant such as 2026-10-01T00:00:00Z' },
     ),
-    Matches(wholeInstant, {
+    Matches(instants.nanoseconds, {
       message:
         '$property must have a date from the year 2000 on, a time with seconds and a zone, such as 2026-10-01T00:00:00Z',
     }),
+    ...(decimals === 'nanoseconds' ? [] : [Matches(pattern, { message: toMilliseconds })]),
   );
 }
 
+const toMilliseconds =
+  '$property must be an instant in the year 2000 or later, to the millisecond, such as 2026-10-01T00:00:00.000Z';
+
+const instants = {
+  nanoseconds: instantWith(String.raw`\d{1,9}`),
+  milliseconds: instantWith(String.raw`\d{1,3}`),
+  millisecondsThenZeros: instantWith(String.raw`\d{1,3}0{0,6}`),
+};
+
 /** RFC 3339, section 5.6, without leap seconds and with the T and the Z in upper case. */
-const wholeInstant =
-  /^[2-9]\d{3}-\d\d-\d\dT(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?(?:Z|[+-](?:0\d|1[0-4]):[0-5]\d)$/;
+function instantWith(decimals: string): RegExp {
+  const time = String.raw`(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.${decimals})?`;
+  return new RegExp(String.raw`^[2-9]\d{3}-\d\d-\d\dT${time}(?:Z|[+-](?:0\d|1[0-4]):[0-5]\d)$`);
+}
 
 export function Flag(options: FieldOptions = {}): PropertyDecorator {
   return field(options, { type: Boolean }, IsBoolean());

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { prices, type CreatePrice } from '@atoll/contracts/billing';
+import { CreatePrice, prices } from '@atoll/contracts/billing';
 import { teamChanged } from '@atoll/contracts/teams';
 import { newId } from '@atoll/database';
 import { aTeam } from '@atoll/testing';
@@ -120,6 +120,30 @@ describe('a price', () => {
   ])('does not start at %s', async (valid_from) => {
     const refused = await errorOf(create(terms({ valid_from, force: true })));
     expect([refused.code, refused.details.errors?.[0]?.path]).toEqual(['invalid_input', 'valid_from']);
+  });
+
+  it.each([
+    ['', true],
+    ['.1', true],
+    ['.123', true],
+    ['.1200000', true],
+    ['.123000000', true],
+    ['.0001', false],
+    ['.123456', false],
+    ['.000000001', false],
+  ])('starts at a second with the decimals "%s" as the document says: %s', async (decimals, isTaken) => {
+    const valid_from = `2026-10-01T00:00:00${decimals}Z`;
+    const { pattern } = Reflect.getMetadata('swagger/apiModelProperties', CreatePrice.prototype, 'valid_from') as {
+      pattern: string;
+    };
+    expect(new RegExp(pattern).test(valid_from)).toBe(isTaken);
+    const creating = create(terms({ valid_from, force: true }));
+    if (isTaken) expect(Date.parse((await creating).valid_from)).toBe(Date.parse(valid_from));
+    else {
+      expect((await errorOf(creating)).message).toBe(
+        'valid_from must be an instant in the year 2000 or later, to the millisecond, such as 2026-10-01T00:00:00.000Z.',
+      );
+    }
   });
 
   it('that is wrong in itself is refused for that, whoever sets it', async () => {

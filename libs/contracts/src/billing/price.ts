@@ -27,8 +27,9 @@ class PriceTerms {
   unit_price!: string;
 
   @Instant({
+    decimals: 'millisecondsThenZeros',
     example: '2026-10-01T00:00:00Z',
-    description: 'Instant from which the price applies, until the next one of its SKU (and team).',
+    description: 'Instant from which the price applies, to the millisecond, until the next one of its SKU (and team).',
   })
   valid_from!: string;
 }

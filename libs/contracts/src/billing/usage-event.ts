@@ -29,7 +29,7 @@ export class UsageEvent {
   id!: string;
 
   @Instant({
-    isToMilliseconds: true,
+    decimals: 'milliseconds',
     example: '2026-10-01T00:00:00.000Z',
     description: 'Instant of the fact, to the millisecond: from the year 2000 to 5 minutes ahead.',
   })
