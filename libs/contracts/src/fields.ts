@@ -197,6 +197,19 @@ export function OneOf(
   );
 }
 
+/** One of these words of ASCII letters, in upper and lower case alike, and spelt as here from here on. */
+export function OneOfInAnyCase(values: readonly string[], options: FieldOptions = {}): PropertyDecorator {
+  const letters = (word: string): string =>
+    [...word].map((letter) => `[${letter.toUpperCase()}${letter.toLowerCase()}]`).join('');
+  const spelt = (given: string): string => values.find((word) => word.toLowerCase() === given.toLowerCase()) ?? given;
+  return field(
+    options,
+    { type: String, pattern: `^(?:${values.map(letters).join('|')})$` },
+    Transform(({ value }: { value: unknown }) => (typeof value === 'string' ? spelt(value) : value)),
+    IsIn([...values], { message: `$property must be one of: ${values.join(', ')}` }),
+  );
+}
+
 const orNull = ({ nullable = false }: FieldOptions): string => (nullable ? ', or null' : '');
 
 /**

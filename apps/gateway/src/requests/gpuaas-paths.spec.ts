@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { OpenAPIObject } from '@nestjs/swagger';
 import { type Operation } from '@atoll/contracts';
 import { connections, nodes, pools, subscriptions, workloads } from '@atoll/contracts/gpuaas';
 import { startGateway, type GatewayUnderTest } from '../testing/gateway-fixture.js';
@@ -128,15 +129,37 @@ describe('a POST that has no body', () => {
 describe('a pool', () => {
   const create = (body: object) => gateway.call('POST', '/api/gpuaas/pool/create', { key, body });
 
+  /** What the document says of the sharing mode, in requests and in answers. */
+  const documented = async () => {
+    const { body } = await gateway.call<OpenAPIObject>('GET', '/api/openapi.json');
+    const schemas = body.components?.schemas as Record<string, { properties: Record<string, object> }>;
+    const sent = schemas.CreatePool?.properties.sharing_mode;
+    const { pattern = '' } = sent as { pattern?: string };
+    return { sent, pattern: new RegExp(pattern), shown: schemas.Pool?.properties.sharing_mode };
+  };
+
   it.each([
     ['Spatial', 'Spatial'],
     ['spatial', 'Spatial'],
     ['TEMPORAL', 'Temporal'],
     ['temporal', 'Temporal'],
-  ])('of the sharing mode %s is made as %s', async (sharing_mode, kept) => {
+    ['sPATIAL', 'Spatial'],
+  ])('of the sharing mode %s is made as %s, as the document says', async (sharing_mode, kept) => {
+    const { sent, pattern, shown } = await documented();
+    expect(sent).toMatchObject({ type: 'string' });
+    expect(pattern.test(sharing_mode)).toBe(true);
     expect((await create({ ...pool, sharing_mode })).status).toBe(201);
     expect(asked).toMatchObject([{ subject: pools.create.subject, input: { sharing_mode: kept } }]);
+    expect(shown).toMatchObject({ $ref: '#/components/schemas/SharingMode' });
   });
+
+  it.each(['Spacial', 'Spatial ', 'SpatialTemporal', ''])(
+    'of the sharing mode "%s" is refused, as the document says',
+    async (sharing_mode) => {
+      expect((await documented()).pattern.test(sharing_mode)).toBe(false);
+      expect(await faults('POST', '/pool/create', { ...pool, sharing_mode })).toEqual(['sharing_mode']);
+    },
+  );
 
   it('may name ids as numbers or as digits: the service reads digits', async () => {
     await create(pool);

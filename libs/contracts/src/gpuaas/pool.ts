@@ -1,7 +1,6 @@
 import { ApiProperty, ApiPropertyOptional, IntersectionType, OmitType } from '@nestjs/swagger';
-import { Transform } from 'class-transformer';
 import { contract, operation } from '../contract.js';
-import { DecimalText, Flag, Instant, ListOf, OneOf, Text, WholeNumber } from '../fields.js';
+import { DecimalText, Flag, Instant, ListOf, OneOf, OneOfInAnyCase, Text, WholeNumber } from '../fields.js';
 import { Names, NumberedId, NumberedIds, Uuid } from '../id-fields.js';
 import { PageFromOne, PageOf } from '../page.js';
 import { Region } from './region.js';
@@ -9,11 +8,6 @@ import { Region } from './region.js';
 const sharingModes = ['Spatial', 'Temporal'] as const;
 const mechanisms = ['mig', 'mps', 'time_slicing'] as const;
 const isolations = ['hardware', 'software', 'none'] as const;
-
-/** `spatial` is `Spatial` from here on. */
-function inItsSpelling(value: string): string {
-  return sharingModes.find((mode) => mode.toLowerCase() === value.toLowerCase()) ?? value;
-}
 
 class PoolTerms {
   @NumberedId({ example: '1' })
@@ -29,13 +23,6 @@ class PoolTerms {
   })
   gpu_ids!: string[];
 
-  @Transform(({ value }: { value: unknown }) => (typeof value === 'string' ? inItsSpelling(value) : value))
-  @OneOf('SharingMode', sharingModes, {
-    example: 'Spatial',
-    description: 'Sharing mode of the GPUs; upper and lower case are accepted.',
-  })
-  sharing_mode!: (typeof sharingModes)[number];
-
   @OneOf('SharingMechanism', mechanisms, {
     example: 'mig',
     description: 'Mechanism of the sharing: mig or mps for Spatial, time_slicing for Temporal.',
@@ -44,6 +31,12 @@ class PoolTerms {
 }
 
 export class CreatePool extends PoolTerms {
+  @OneOfInAnyCase(sharingModes, {
+    example: 'Spatial',
+    description: 'Sharing mode of the GPUs: Spatial or Temporal; upper and lower case are accepted.',
+  })
+  sharing_mode!: (typeof sharingModes)[number];
+
   @Names({
     max: 6,
     optional: true,
@@ -89,6 +82,9 @@ export class CreatePool extends PoolTerms {
 }
 
 export class Pool extends PoolTerms {
+  @OneOf('SharingMode', sharingModes, { example: 'Spatial' })
+  sharing_mode!: (typeof sharingModes)[number];
+
   @NumberedId({ example: '1' })
   pool_id!: string;
 
