@@ -20,6 +20,10 @@ export class SessionEntity {
   @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
   rotatedAt!: Date;
 
+  /** Of the attempt that rotated it, where the client named one: see `attemptDigest`. */
+  @Column('bytea', { nullable: true })
+  attemptDigest!: Buffer | null;
+
   /** Of the last log-in or refresh. */
   @Column('text')
   address!: string;

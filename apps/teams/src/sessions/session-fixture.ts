@@ -59,8 +59,17 @@ export function refresh(
   fixture: TeamsFixture,
   { refresh_token }: Pick<OpenedSession, 'refresh_token'>,
   origin = home,
+  attempt?: string,
 ): Promise<OpenedSession> {
-  return fixture.ask(sessions.refresh, { refresh_token, ...origin }, gateway);
+  return fixture.ask(sessions.refresh, { refresh_token, ...(attempt && { attempt }), ...origin }, gateway);
+}
+
+/** Lets the grace of the last refresh pass. */
+export async function afterGrace(
+  fixture: TeamsFixture,
+  { session_id }: Pick<OpenedSession, 'session_id'>,
+): Promise<void> {
+  await fixture.query(`UPDATE session SET rotated_at = rotated_at - interval '11 seconds' WHERE id = $1`, [session_id]);
 }
 
 export function verify(

@@ -27,7 +27,8 @@ afterAll(() => fixture.stop());
 
 it('each event of a session is in the log with whose it is, from where and in which request, and nothing secret is', async () => {
   const person = await somebody(fixture);
-  const secrets: string[] = [password, person.email];
+  const attempts = ['7f1b0c52a9e84d6f93c1d20e5b6a48f7', '01890000-0000-7000-8000-00000000000a'];
+  const secrets: string[] = [password, person.email, ...attempts];
   const keep = <Opened extends { access_token: string; refresh_token: string }>(opened: Opened): Opened => {
     secrets.push(opened.access_token, opened.refresh_token);
     return opened;
@@ -35,9 +36,9 @@ it('each event of a session is in the log with whose it is, from where and in wh
   const first = keep(await logIn(fixture, person));
   await errorOf(logIn(fixture, person, elsewhere, 'a wrong password'));
   for (let tries = 0; tries < 3; tries++) await errorOf(logIn(fixture, person, elsewhere, 'a wrong password'));
-  const second = keep(await refresh(fixture, first));
-  keep(await refresh(fixture, second));
-  await errorOf(refresh(fixture, first, elsewhere));
+  const second = keep(await refresh(fixture, first, home, attempts[0]));
+  keep(await refresh(fixture, second, home, attempts[0]));
+  await errorOf(refresh(fixture, first, elsewhere, attempts[1]));
   const third = keep(await logIn(fixture, person));
   const context = await contextOf(fixture, third);
   const { secret } = await fixture.ask(secondFactors.begin, {}, context);

@@ -5,8 +5,8 @@ export const accessSeconds = 900;
 export const maxSessions = 100;
 
 /**
- * How long the refresh token before the newest is still answered: for tabs of one browser that refresh at once, and for
- * an answer that was lost.
+ * How long the refresh token before the newest is still answered to whoever sends it: for tabs of one browser that
+ * refresh at once, and for a client that lost an answer and names no attempt.
  */
 export const graceSeconds = 10;
 

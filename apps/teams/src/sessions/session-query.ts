@@ -44,17 +44,22 @@ export const endSurplusQuery = `
 
 /**
  * Rotates the session `$1` where its refresh token is that of generation `$2`: of two who ask at once, one gets a row.
+ * `$6` is the digest of the attempt.
  */
 export const rotateQuery = `
   WITH rotated AS (
-    UPDATE session s SET generation = s.generation + 1, rotated_at = now(), last_used_at = now(), address = $3, device = $4,
-      idle_until = least(now() + $5 * interval '1 hour', s.expires_at)
+    UPDATE session s SET generation = s.generation + 1, rotated_at = now(), attempt_digest = $6, last_used_at = now(), address = $3,
+      device = $4, idle_until = least(now() + $5 * interval '1 hour', s.expires_at)
     WHERE s.id = $1 AND s.generation = $2 AND ${isAlive} RETURNING s.*)
   SELECT ${row} FROM rotated s`;
 
-/** The session `$1` whatever its state; `is_recent`: rotated within the last `$2` seconds. */
+/**
+ * The session `$1` whatever its state; `is_recent`: rotated within the last `$2` seconds; `is_same_attempt`: rotated by
+ * the attempt of the digest `$3`.
+ */
 export const findQuery = `
-  SELECT ${row}, ${isAlive} AS is_alive, s.rotated_at > now() - $2 * interval '1 second' AS is_recent
+  SELECT ${row}, ${isAlive} AS is_alive, s.rotated_at > now() - $2 * interval '1 second' AS is_recent,
+    coalesce(s.attempt_digest = $3, false) AS is_same_attempt
   FROM session s WHERE s.id = $1 FOR UPDATE`;
 
 /** Ends those of the condition, for the reason `$1`. */

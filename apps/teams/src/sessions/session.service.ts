@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { refreshTokensOf, type DerivedTokens } from '@atoll/api-keys';
 import { networkOf, notFound, requirePlatformAdmin, type CallContext, type Nothing } from '@atoll/contracts';
 import {
@@ -46,7 +47,7 @@ type EndReason =
   | 'refresh_token_reused'
   | 'too_many';
 
-type Presented = SessionRow & { is_alive: boolean; is_recent: boolean };
+type Presented = SessionRow & { is_alive: boolean; is_recent: boolean; is_same_attempt: boolean };
 
 /** Which sessions end; `$1` is the reason. */
 type EndCondition = 'id = $2' | 'user_id = $2' | 'id = $2 AND user_id = $3';
@@ -123,11 +124,12 @@ export class SessionsService {
   }
 
   /**
-   * The next tokens of a session. Ends it where the token was used before, by whoever: one of the two is not its owner.
+   * The next tokens of a session; the same again for the attempt that had them, until they are used. Ends the session
+   * where the token was used by another attempt: one of the two is not its owner.
    */
-  async refresh({ refresh_token, address, device }: RefreshFrom, context: CallContext): Promise<OpenedSession> {
+  async refresh(input: RefreshFrom, context: CallContext): Promise<OpenedSession> {
     requireGateway(context);
-    const verdict = await this.judge(refresh_token, { address, device });
+    const verdict = await this.judge(input);
     if (!('refused' in verdict)) {
       const { session } = verdict;
       return this.answers.opened(session, this.refreshTokens.make(session.id, session.generation));
@@ -138,8 +140,8 @@ export class SessionsService {
         message: 'A refresh token was used twice; the session has ended',
         user_id,
         session_id: id,
-        address,
-        device,
+        address: input.address,
+        device: input.device,
         request_id: context.requestId,
       });
       this.rpc.publish(credentialsChanged, { user_id });
@@ -216,16 +218,18 @@ export class SessionsService {
     if (network !== undefined) await manager.query(rememberNetworkQuery, [userId, network]);
   }
 
-  private async judge(token: string, { address, device }: Pick<SessionOrigin, 'address' | 'device'>): Promise<Verdict> {
-    const { id, generation } = this.refreshTokens.read(token) ?? {};
+  private async judge({ refresh_token, attempt, address, device }: RefreshFrom): Promise<Verdict> {
+    const { id, generation } = this.refreshTokens.read(refresh_token) ?? {};
     if (id === undefined || generation === undefined) return { refused: 'unknown' };
+    const digest = attempt === undefined ? null : attemptDigest(refresh_token, attempt);
     return this.transactions.run(async (manager): Promise<Verdict> => {
-      const values = [id, generation, address, device, this.limits().idleHours];
+      const values = [id, generation, address, device, this.limits().idleHours, digest];
       const [rotated] = await manager.query<SessionRow[]>(rotateQuery, values);
       if (rotated) return { session: rotated };
-      const [presented] = await manager.query<Presented[]>(findQuery, [id, graceSeconds]);
+      const [presented] = await manager.query<Presented[]>(findQuery, [id, graceSeconds, digest]);
       if (!presented?.is_alive) return { refused: presented ? 'ended' : 'unknown' };
-      if (generation === presented.generation - 1 && presented.is_recent) return { session: presented };
+      const mayAskAgain = presented.is_recent || presented.is_same_attempt;
+      if (generation === presented.generation - 1 && mayAskAgain) return { session: presented };
       await manager.query(endQuery('id = $2'), ['refresh_token_reused' satisfies EndReason, id]);
       await this.mail.notify(manager, presented.user_id, 'session_stolen', { address, device });
       return { refused: 'reused', session: presented };
@@ -252,6 +256,14 @@ export class SessionsService {
   private limits(): { idleHours: number; days: number } {
     return { idleHours: this.settings.sessionIdleHours, days: this.settings.sessionDays };
   }
+}
+
+/**
+ * The digest includes the token, so that the id counts for this token alone: also where the client keeps the id for its
+ * next token, and where a replica of the release before rotates the session and leaves the digest as it was.
+ */
+function attemptDigest(refreshToken: string, attempt: string): Buffer {
+  return createHash('sha256').update(`${refreshToken} ${attempt}`).digest();
 }
 
 /** The same words whatever ended it. */

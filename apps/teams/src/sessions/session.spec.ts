@@ -3,7 +3,18 @@ import { passwords, sessions, users } from '@atoll/contracts/teams';
 import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { errorOf, TeamsFixture, unknownId } from '../teams-fixture.js';
 import { SessionsService } from './session.service.js';
-import { contextOf, elsewhere, gateway, home, logIn, password, refresh, somebody, verify } from './session-fixture.js';
+import {
+  afterGrace,
+  contextOf,
+  elsewhere,
+  gateway,
+  home,
+  logIn,
+  password,
+  refresh,
+  somebody,
+  verify,
+} from './session-fixture.js';
 
 let fixture: TeamsFixture;
 beforeAll(async () => {
@@ -12,9 +23,6 @@ beforeAll(async () => {
 afterAll(() => fixture.stop());
 
 const codeOf = async (call: Promise<unknown>): Promise<string> => (await errorOf(call)).code;
-/** Lets the grace of the last refresh pass. */
-const afterGrace = (id: string) =>
-  fixture.query(`UPDATE session SET rotated_at = rotated_at - interval '11 seconds' WHERE id = $1`, [id]);
 
 describe('a log-in', () => {
   it('opens a session: an access token of 15 minutes that says who and by which session, and the user of the profile', async () => {
@@ -132,7 +140,7 @@ describe('a refresh', () => {
     const first = await logIn(fixture, await somebody(fixture));
     const answers = await Promise.all(Array.from({ length: 8 }, () => refresh(fixture, first)));
     expect(new Set(answers.map(({ refresh_token }) => refresh_token)).size).toBe(1);
-    await afterGrace(first.session_id);
+    await afterGrace(fixture, first);
     await refresh(fixture, answers[0] ?? first);
     expect(await verify(fixture, first)).toMatchObject({ session_id: first.session_id });
   });
@@ -140,7 +148,7 @@ describe('a refresh', () => {
   it('by the owner after a thief ends what the thief has: one access token', async () => {
     const stolen = await logIn(fixture, await somebody(fixture));
     const thief = await refresh(fixture, stolen, elsewhere);
-    await afterGrace(stolen.session_id);
+    await afterGrace(fixture, stolen);
     expect(await codeOf(refresh(fixture, stolen))).toBe('unauthenticated');
     expect(await codeOf(refresh(fixture, thief, elsewhere))).toBe('unauthenticated');
     expect(await codeOf(verify(fixture, thief))).toBe('unauthenticated');

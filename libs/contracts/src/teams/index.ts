@@ -123,6 +123,8 @@ export {
   LogInFrom,
   OfUser,
   OpenedSession,
+  refreshAttemptForm,
+  refreshAttemptHint,
   RefreshFrom,
   RefreshToken,
   Session,

@@ -66,7 +66,21 @@ export class RefreshToken {
   refresh_token!: string;
 }
 
-export class RefreshFrom extends IntersectionType(RefreshToken, SessionOrigin) {}
+/** How the id of a refresh attempt is spelt. */
+export const refreshAttemptForm = /^[A-Za-z0-9_-]{16,64}$/;
+export const refreshAttemptHint = '16 to 64 letters, digits, hyphens and underscores';
+
+export class RefreshFrom extends IntersectionType(RefreshToken, SessionOrigin) {
+  @Text({
+    optional: true,
+    min: 16,
+    max: 64,
+    pattern: refreshAttemptForm,
+    patternHint: refreshAttemptHint,
+    description: 'Random id that the client repeats until it has the answer to this refresh.',
+  })
+  attempt?: string;
+}
 
 export class SessionPath {
   @Uuid()
