@@ -28,6 +28,7 @@ import { Authenticator } from '../authentication/authenticator.js';
 import { Anonymous } from '../authentication/public.js';
 import { Context } from '../requests/call-context.js';
 import { requireSameSession } from '../sessions/one-credential.js';
+import { refreshAttemptOf, TakesRefreshAttempt } from '../sessions/refresh-attempt.js';
 import { SessionCookie } from '../sessions/session-cookie.js';
 import { Origin } from '../sessions/session-origin.js';
 
@@ -64,11 +65,12 @@ export class SessionsController {
 
   @Post('refresh')
   @Anonymous({ takesCookie: true })
+  @TakesRefreshAttempt()
   @Answers(
     200,
     LoggedIn,
     'Refresh a session',
-    'Issues an access token for the session cookie, and replaces the cookie. Sending a cookie that was already replaced ends the session.',
+    'Issues an access token for the session cookie, and replaces the cookie. Sending a cookie that was already replaced ends the session, unless `Refresh-Attempt` is that of the request which replaced it.',
   )
   async refreshSession(
     @Origin() origin: SessionOrigin,
@@ -84,7 +86,8 @@ export class SessionsController {
       throw new AppError('unauthenticated', 'There is no session. Log in.');
     }
     requireSameSession(request, cookie);
-    const refresh = () => this.rpc.call(sessions.refresh, { refresh_token: cookie.refreshToken, ...origin }, context);
+    const input = { refresh_token: cookie.refreshToken, ...refreshAttemptOf(request), ...origin };
+    const refresh = () => this.rpc.call(sessions.refresh, input, context);
     try {
       return this.cookie.open(reply, await this.attempts.run(request, reply, refresh));
     } catch (error) {

@@ -143,6 +143,30 @@ describe('refresh', () => {
     expect(gateway.services.callsOf(sessions.refresh).at(-1)?.input).toMatchObject({ refresh_token: refreshToken });
   });
 
+  it('passes on the id of the attempt, and none where the client names none', async () => {
+    const attempt = '7f1b0c52-A9e8_4d6f';
+    for (const headers of [{ ...cookie(refreshToken), 'refresh-attempt': attempt }, cookie(refreshToken)])
+      expect((await gateway.call('POST', '/api/user/refresh', { headers })).status).toBe(200);
+    const [named, unnamed] = gateway.services.callsOf(sessions.refresh).slice(-2);
+    expect(named?.input).toMatchObject({ refresh_token: refreshToken, attempt });
+    expect(unnamed?.input).not.toHaveProperty('attempt');
+  });
+
+  it.each(['', 'x'.repeat(15), 'x'.repeat(65), `${'x'.repeat(16)} y`, `${'x'.repeat(16)}, ${'x'.repeat(16)}`])(
+    'refuses an attempt whose id has not its form, and leaves the cookie: %j',
+    async (attempt) => {
+      const before = gateway.services.callsOf(sessions.refresh).length;
+      const headers = { ...cookie(refreshToken), 'refresh-attempt': attempt };
+      const answer = await gateway.call('POST', '/api/user/refresh', { headers });
+      expect([answer.status, answer.body.detail, answer.headers['set-cookie']]).toEqual([
+        400,
+        'Refresh-Attempt must be 16 to 64 letters, digits, hyphens and underscores.',
+        undefined,
+      ]);
+      expect(gateway.services.callsOf(sessions.refresh)).toHaveLength(before);
+    },
+  );
+
   it.each([{}, cookie('nonsense'), cookie(invented()), cookie(refreshToken, '__Host-atoll-session')])(
     'without a session is 401, once: %j',
     async (headers) => {
