@@ -1,7 +1,11 @@
 /** The parts of a browser that this library uses; the types of the DOM would let every other project use them too. */
 export interface Browser {
   readonly document: Listenable;
-  readonly localStorage: { getItem(key: string): string | null; setItem(key: string, value: string): void };
+  readonly localStorage: {
+    getItem(key: string): string | null;
+    setItem(key: string, value: string): void;
+    removeItem(key: string): void;
+  };
   readonly navigator: {
     readonly locks?: { request<T>(name: string, options: { signal: AbortSignal }, work: () => Promise<T>): Promise<T> };
     readonly credentials?: {

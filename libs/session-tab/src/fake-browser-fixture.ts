@@ -20,9 +20,13 @@ class Server {
   lifeS = 10;
   readonly calls: string[] = [];
   readonly bodies: (object | undefined)[] = [];
+  /** What the refreshes named as their attempt. */
+  readonly attempts: (string | null)[] = [];
 
-  answer(path: string, authorization: string | null, body: { email?: string } | undefined): Answer {
+  answer(path: string, headers: Headers, body: { email?: string } | undefined): Answer {
+    const authorization = headers.get('authorization');
     this.calls.push(path);
+    if (path === '/user/refresh') this.attempts.push(headers.get('refresh-attempt'));
     this.bodies.push(body);
     const fixed = this.answers.get(path);
     if (fixed) return fixed;
@@ -95,7 +99,9 @@ const replaced = [
   'addEventListener',
   'fetch',
   'PublicKeyCredential',
+  'crypto',
 ] as const;
+const realCrypto = globalThis.crypto;
 const before = replaced.map((name) => [name, Object.getOwnPropertyDescriptor(globalThis, name)] as const);
 export const replace = (name: (typeof replaced)[number], value: unknown) =>
   Object.defineProperty(globalThis, name, { value, configurable: true, writable: true });
@@ -104,6 +110,7 @@ export const replace = (name: (typeof replaced)[number], value: unknown) =>
 export function emptyBrowser(): void {
   Object.assign(fake, new FakeBrowser());
   replace('navigator', { locks: lock(), credentials: { create: () => fake.device(), get: () => fake.device() } });
+  replace('crypto', realCrypto);
   replace('PublicKeyCredential', { parseCreationOptionsFromJSON: () => ({}), parseRequestOptionsFromJSON: () => ({}) });
 }
 
@@ -115,6 +122,7 @@ export function useFakeBrowser(): void {
     replace('localStorage', {
       getItem: (key: string) => fake.stored.get(key) ?? null,
       setItem: (key: string, value: string) => fake.stored.set(key, value),
+      removeItem: (key: string) => fake.stored.delete(key),
     });
     replace('BroadcastChannel', Channel);
     replace('fetch', async (url: string, init: RequestInit) => {
@@ -124,7 +132,7 @@ export function useFakeBrowser(): void {
       );
       await Promise.race([fake.way(`${path} to the server`, undefined), givenUp]);
       const body = init.body === undefined ? undefined : (JSON.parse(init.body as string) as { email: string });
-      const { status, body: answered } = fake.server.answer(path, new Headers(init.headers).get('authorization'), body);
+      const { status, body: answered } = fake.server.answer(path, new Headers(init.headers), body);
       return fake.way(`the answer to ${path}`, new Response(JSON.stringify(answered), { status }));
     });
   });

@@ -1,4 +1,6 @@
 import { browser } from './browser.js';
+import { randomId } from './random-id.js';
+import { endRefreshAttempt, refreshAttempt } from './refresh-attempt.js';
 
 /** The user as `GET /user/profile` shows it; only what a tab needs is named. */
 export interface SessionUser {
@@ -82,7 +84,7 @@ const stampKey = 'atoll-logged-out';
 const lockName = 'atoll-refresh';
 /** A tab that sleeps with the lock must not keep the others waiting. */
 const lockPatienceMs = 5_000;
-/** Less than the 10 s for which the server takes the cookie that a refresh without an answer has replaced. */
+/** Less than the 10 s for which the server takes a cookie that was replaced by whatever attempt. */
 const refreshPatienceMs = 8_000;
 const logOutPatienceMs = 5_000;
 /** A token is refreshed so long before it expires. */
@@ -93,7 +95,8 @@ const marginMs = 30_000;
  * tabs and gives each its own.
  *
  * - Tabs refresh one at a time, by a lock of the browser; one that cannot have it in 5 s goes on without, which the
- *   server allows for.
+ *   server allows for. Until a refresh is answered they all send the same id with it, by which the server answers it
+ *   again, however long that takes.
  * - A log-out in one tab is told to the others by a message, and by a stamp in `localStorage` to those that sleep and
  *   lose messages: they look at it when they wake, and before each call.
  * - A session that has ended elsewhere shows by one 401: the tab tells its page once, and makes no call of its own.
@@ -172,10 +175,10 @@ export class SessionTab {
    */
   async logOut(): Promise<void> {
     try {
-      const { ok, status } = await this.#post('/user/logout', undefined, logOutPatienceMs);
+      const { ok, status } = await this.#post('/user/logout', undefined, { patienceMs: logOutPatienceMs });
       if (!ok) throw new Error(`The log-out failed (${status}); the session may still be open.`);
     } finally {
-      browser.localStorage.setItem(stampKey, `${Date.now()} ${crypto.randomUUID()}`);
+      browser.localStorage.setItem(stampKey, `${Date.now()} ${randomId()}`);
       this.#channel.postMessage('logged out');
       this.#leave('logged_out');
     }
@@ -245,9 +248,13 @@ export class SessionTab {
       this.#leave('logged_out');
       throw new NoSession();
     }
-    const response = await this.#post('/user/refresh', undefined, refreshPatienceMs).catch(() => {
+    const attempt = refreshAttempt();
+    const sent = { headers: { 'refresh-attempt': attempt }, patienceMs: refreshPatienceMs };
+    const response = await this.#post('/user/refresh', undefined, sent).catch(() => {
       throw new RefreshFailed();
     });
+    // The cookie has been replaced, or removed.
+    if (response.ok || response.status === 401) endRefreshAttempt(attempt);
     const body = await bodyOf(response);
     if (this.#held !== before) {
       // Left or logged in anew meanwhile: the answer is about a session that is no longer this tab's.
@@ -288,12 +295,15 @@ export class SessionTab {
     if (this.#held && this.#held.stamp !== browser.localStorage.getItem(stampKey)) this.#leave('logged_out');
   }
 
-  #post(path: string, body: object | undefined, patienceMs?: number): Promise<Response> {
-    const sent =
-      body === undefined ? {} : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
+  #post(
+    path: string,
+    body: object | undefined,
+    { headers = {}, patienceMs }: { headers?: Record<string, string>; patienceMs?: number } = {},
+  ): Promise<Response> {
     return fetch(this.#api + path, {
       method: 'POST',
-      ...sent,
+      headers: { ...headers, ...(body !== undefined && { 'content-type': 'application/json' }) },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
       ...(patienceMs !== undefined && { signal: AbortSignal.timeout(patienceMs) }),
     });
   }
