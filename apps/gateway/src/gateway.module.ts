@@ -17,6 +17,7 @@ import type { Buckets } from './rate-limits/buckets.js';
 import { policiesOf } from './rate-limits/limits.js';
 import { MemoryBuckets } from './rate-limits/memory-buckets.js';
 import { NatsBuckets } from './rate-limits/nats-buckets.js';
+import { NatsClock } from './rate-limits/nats-clock.js';
 import { RateLimits, throttlersOf } from './rate-limits/rate-limits.js';
 import { ThrottlerModule } from './rate-limits/throttler.js';
 import { Admission } from './requests/admission.js';
@@ -140,5 +141,11 @@ function openBuckets({ now, limits }: GatewaySettings, store: LimitStore, link: 
   if (store === 'memory') return local;
   if (!link) throw new Error('Rate limits can be shared over NATS only where the bus is NATS.');
   const refills = limits ? Object.values(policiesOf(limits)).map(({ refillMs }) => refillMs) : [0];
-  return new NatsBuckets({ connection: () => link.connection, local, now, longestRefillMs: Math.max(...refills) });
+  const clock = new NatsClock(now);
+  return new NatsBuckets({
+    connection: () => link.connection,
+    local,
+    now: (kv) => clock.now(kv),
+    longestRefillMs: Math.max(...refills),
+  });
 }

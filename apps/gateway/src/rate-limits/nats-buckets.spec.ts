@@ -5,6 +5,7 @@ import { startNats, timeoutFactor, type NatsServer } from '@atoll/testing';
 import type { Demand } from './buckets.js';
 import { MemoryBuckets } from './memory-buckets.js';
 import { NatsBuckets, type NatsBucketsOptions } from './nats-buckets.js';
+import { NatsClock } from './nats-clock.js';
 
 let server: NatsServer;
 beforeAll(async () => {
@@ -21,9 +22,15 @@ describe('buckets in NATS', () => {
   const open = async (options: Partial<NatsBucketsOptions> = {}): Promise<NatsBuckets> => {
     const connection = await connect({ servers: server.url, reconnectTimeWait: 20, maxReconnectAttempts: -1 });
     connections.push(connection);
-    const now = () => nowMs;
+    const now = () => Promise.resolve(nowMs);
     const patient = { connection: () => connection, answerWithinMs: 10_000 * timeoutFactor };
-    return new NatsBuckets({ ...patient, local: new MemoryBuckets(now), now, longestRefillMs: 60_000, ...options });
+    return new NatsBuckets({
+      ...patient,
+      local: new MemoryBuckets(() => nowMs),
+      now,
+      longestRefillMs: 60_000,
+      ...options,
+    });
   };
   const take = (buckets: NatsBuckets, key: string, capacity: number) =>
     buckets.increment(key, 60_000, capacity, 0, 'key');
@@ -71,6 +78,33 @@ describe('buckets in NATS', () => {
     expect(granted.reduce((sum, tokens) => sum + tokens)).toBe(1_800);
   });
 
+  it('law: replicas whose clocks differ grant a bucket together what one of them alone would', async () => {
+    // As 60 tokens in 6 s and clocks 5 s off are, but in hours: while the spec runs, no token comes back.
+    const hourMs = 3_600_000;
+    const openAt = (offMs: number) => {
+      const clock = new NatsClock(() => Date.now() + offMs);
+      return open({ now: (kv) => clock.now(kv) });
+    };
+    const [ahead, behind] = await Promise.all([openAt(5 * hourMs), openAt(-5 * hourMs)]);
+    for (const replicas of [
+      [ahead, behind],
+      [behind, ahead],
+    ] as const) {
+      const key = replicas[0] === ahead ? 'ahead first' : 'behind first';
+      const of = (index: number) => (index < 20 ? replicas[0] : index < 40 ? replicas[1] : replicas[index % 2]);
+      const granted: boolean[] = [];
+      for (let index = 0; index < 64; index += 1) {
+        const record = await of(index)?.increment(key, 6 * hourMs, 60, 0, 'key');
+        granted.push(record?.isBlocked === false);
+      }
+      expect(granted).toEqual(Array.from({ length: 64 }, (_, index) => index < 60));
+      const demand: Demand = { name: 'key', key, capacity: 60, refillMs: 6 * hourMs };
+      const fresh: Demand = { ...demand, key: `${key}, another` };
+      for (const replica of replicas)
+        expect((await replica.incrementAll([fresh, demand])).map(({ isBlocked }) => isBlocked)).toEqual([false, true]);
+    }
+  });
+
   it('take a returned token back, so that another replica may take it', async () => {
     expect((await take(first, 'returned', 1)).isBlocked).toBe(false);
     expect((await take(second, 'returned', 1)).isBlocked).toBe(true);
@@ -96,7 +130,7 @@ describe('buckets in NATS', () => {
         tries += 1;
         connection.publish(entry, String(nowMs));
       }
-      return nowMs;
+      return Promise.resolve(nowMs);
     };
     const late = await open({ connection: () => connection, local, now, answerWithinMs });
     try {

@@ -13,7 +13,8 @@ export interface NatsBucketsOptions {
   connection: () => NatsConnection | undefined;
   /** Used while NATS is away: a limit that cannot be shared still holds in each process. */
   local: Buckets;
-  now: () => number;
+  /** Epoch milliseconds by a clock that all replicas share. If it throws, buckets are local for a moment. */
+  now: (kv: KV) => Promise<number>;
   /** Buckets that are not touched for this long are full and may be forgotten. */
   longestRefillMs: number;
   /**
@@ -88,7 +89,7 @@ export class NatsBuckets implements Buckets {
     try {
       const kv = await this.#open();
       const states = await Promise.all(demands.map(({ key }) => read(kv, key)));
-      const nowMs = this.options.now();
+      const nowMs = await this.options.now(kv);
       return demands.map((demand, at) => peeked(states[at]?.fullAtMs, demand, nowMs));
     } catch (error) {
       return this.#pause(error);
@@ -133,7 +134,7 @@ export class NatsBuckets implements Buckets {
     const untilMs = performance.now() + this.#answerWithinMs;
     while (performance.now() < untilMs) {
       const { revision, fullAtMs: before } = await read(kv, key);
-      const { records, fullAtMs } = applied(batch, before, this.options.now());
+      const { records, fullAtMs } = applied(batch, before, await this.options.now(kv));
       // A refused request changes nothing, so a flood of them costs the store only reads.
       const isUnchanged = batch.every(({ change }, at) => change === 'take' && records[at]?.isBlocked);
       if (isUnchanged || (await putIfUnchanged(kv, key, String(fullAtMs), revision))) return records;
