@@ -115,11 +115,14 @@ export class GpuaasFixture extends ServiceUnderTest {
     super(started);
   }
 
-  /** `driver`, `metrics` and `connections` stand in for nodes, metrics and pods. */
+  /**
+   * `driver`, `metrics` and `connections` stand in for nodes, metrics and pods. `replicaOf` has the database, and is
+   * stopped last.
+   */
   static async start(
-    options: Partial<GpuaasSettings> & Doubles & { isRunning?: boolean } = {},
+    options: Partial<GpuaasSettings> & Doubles & { isRunning?: boolean; replicaOf?: GpuaasFixture } = {},
   ): Promise<GpuaasFixture> {
-    const { isRunning = false, driver, metrics, connections, ...given } = options;
+    const { isRunning = false, driver, metrics, connections, replicaOf, ...given } = options;
     const bus = new InProcessBus();
     const owner = new OwnerOfTeams(bus);
     const keptOn = new Map<string, ClusterHoldings | 'away'>();
@@ -139,6 +142,7 @@ export class GpuaasFixture extends ServiceUnderTest {
     const started = await startServiceUnderTest(service, {
       bus,
       listensTo: told,
+      replicaOf,
       settings: { simulatedSwitchMs: 0, workers: { isIdle: !isRunning, pollMs: 50 }, ...given },
       providers: doubles.flatMap(([provide, useValue]) => (useValue ? [{ provide, useValue }] : [])),
     });

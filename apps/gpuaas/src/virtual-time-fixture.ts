@@ -11,6 +11,8 @@ const isSwitching = 'ready_at > clock_timestamp()';
 const timed = [
   ...machines.map((table) => `SELECT '${table}' AS passes WHERE EXISTS (SELECT FROM ${table} WHERE ${isTimed})`),
   `SELECT 'simulated_device' WHERE EXISTS (SELECT FROM simulated_device WHERE ${isSwitching})`,
+  // What was before the draining of a workload does not matter to it.
+  `SELECT 'pod_end' WHERE EXISTS (SELECT FROM workload WHERE state = 'draining')`,
 ].join(' UNION ALL ');
 
 /** Rows are locked in the order of their keys, as the service locks them, and those of one table at a time. */
@@ -25,6 +27,9 @@ const passing: Readonly<Record<string, string>> = {
     ]),
   ),
   simulated_device: `UPDATE simulated_device SET ready_at = ready_at - $1 * interval '1 second' WHERE ${isSwitching}`,
+  pod_end: `WITH back AS (SELECT $1 * interval '1 second' AS back),
+    started AS (UPDATE service_start SET started_at = started_at - back FROM back)
+    UPDATE pod_end SET ended_at = ended_at - back FROM back WHERE ended_at IS NOT NULL`,
 };
 
 /**

@@ -19,6 +19,8 @@ export interface ServiceUnderTestOptions<Settings extends object> {
   readonly bus?: InProcessBus;
   /** Names of the events that `events` collects. */
   readonly listensTo?: readonly string[];
+  /** Of which this is to be another replica: it has the same rows, and its own bus and events. */
+  readonly replicaOf?: BareServiceUnderTest | undefined;
 }
 
 /** A caller, and with it the rest of a context that it does not matter for. */
@@ -80,11 +82,9 @@ export async function startServiceUnderTest<Settings extends object>(
   options: ServiceUnderTestOptions<Settings> = {},
 ): Promise<StartedService> {
   const { name } = definition;
-  const { bus = new InProcessBus(), listensTo = [], providers = [] } = options;
-  const database = await createDatabaseFrom({
-    name: name.replaceAll('-', '_'),
-    make: (url) => migrate(definition, url),
-  });
+  const { bus = new InProcessBus(), listensTo = [], providers = [], replicaOf } = options;
+  const template = { name: name.replaceAll('-', '_'), make: (url: string) => migrate(definition, url) };
+  const database = replicaOf?.database ?? (await createDatabaseFrom(template));
   const courier = new InProcessCourier({ services: [name, 'specs'] });
   const settings = Object.assign(new definition.settings(), options.settings);
   const transport = { rpc: RpcModule.forMemory({ bus }), courier };
@@ -116,6 +116,11 @@ export class BareServiceUnderTest {
 
   constructor(private readonly started: StartedService) {
     ({ app: this.app, events: this.events, subjects: this.subjects } = started);
+  }
+
+  /** For its replicas, which leave it to this one. */
+  get database(): TestDatabase {
+    return { url: this.started.database.url, drop: () => Promise.resolve() };
   }
 
   async stop(): Promise<void> {

@@ -24,6 +24,7 @@ import { PoolEntity } from '../model/pool.entity.js';
 import { KnownPriceEntity, PriceSnapshotEntity } from '../prices/known-price.entity.js';
 import { HeldSliceEntity } from '../metrics/held-slice.entity.js';
 import { GpuaasEntity, RegionEntity } from '../model/region.entity.js';
+import { ServiceStartEntity } from '../subscriptions/service-start.entity.js';
 import { SubscriptionEntity } from '../model/subscription.entity.js';
 import { PodEndEntity } from '../workloads/pod-end.entity.js';
 import { WorkloadEntity } from '../model/workload.entity.js';
@@ -54,6 +55,7 @@ import { Portions1883000000000 } from './migrations/1883000000000-portions.js';
 import { NodeTenants1884000000000 } from './migrations/1884000000000-node-tenants.js';
 import { PriceCurrency1885000000000 } from './migrations/1885000000000-price-currency.js';
 import { FailedTeam1886000000000 } from './migrations/1886000000000-failed-team.js';
+import { PodEndsOfTeams1887000000000 } from './migrations/1887000000000-pod-ends-of-teams.js';
 import { MissedChecks1872000000000 } from './migrations/1872000000000-missed-checks.js';
 
 /** The PostgreSQL schema that the gpuaas service owns. */
@@ -81,6 +83,7 @@ export const gpuaasSchema = {
     PoolEntity,
     PriceSnapshotEntity,
     RegionEntity,
+    ServiceStartEntity,
     SimulatedDeviceEntity,
     SimulatedFaultEntity,
     SimulatedHostEntity,
@@ -123,5 +126,6 @@ export const gpuaasSchema = {
     NodeTenants1884000000000,
     PriceCurrency1885000000000,
     FailedTeam1886000000000,
+    PodEndsOfTeams1887000000000,
   ],
 };

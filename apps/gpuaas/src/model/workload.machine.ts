@@ -10,8 +10,8 @@ const givingBack: TransientRule = {
 };
 
 /**
- * How long the workload of a pod waits for its pod: so long after the pods service last ended a pod of the same team,
- * and never longer than that service tries it.
+ * How long the workload of a pod waits for its pod: so long after the pods service last ended a pod of the same team or
+ * a replica of this service last started, and never longer than the pods service tries it.
  */
 export const drainingMs = { quiet: 75_000, longest: 3_600_000 };
 

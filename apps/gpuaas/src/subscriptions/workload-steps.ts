@@ -31,13 +31,7 @@ import { withdrawRequest } from '../sharing/waiting-requests.js';
 import { PoolCatalogue } from '../sharing/pool-catalogue.js';
 import { subscriptionMachine } from '../model/subscription.machine.js';
 import type { WorkloadEntity } from '../model/workload.entity.js';
-import {
-  drainingMs,
-  liveWorkload,
-  workloadMachine,
-  type WorkloadEvent,
-  type WorkloadState,
-} from '../model/workload.machine.js';
+import { liveWorkload, workloadMachine, type WorkloadEvent, type WorkloadState } from '../model/workload.machine.js';
 
 type Found = Outcome<WorkloadEntity, WorkloadEvent>;
 
@@ -128,13 +122,8 @@ export class WorkloadSteps extends DurableMachine<WorkloadEntity, WorkloadState,
   }
 
   /** The pods service ends thousands of pods one after the other: while it does, each of them has its time. */
-  private async drain({ workloadId, teamId }: WorkloadEntity): Promise<Found> {
-    const [{ left_ms = 0 } = {}] = await this.query<{ left_ms: number }>(
-      'SELECT (extract(epoch FROM deadline_at - clock_timestamp()) * 1000)::integer AS left_ms FROM workload WHERE workload_id = $1',
-      [workloadId],
-    );
-    const waitedMs = drainingMs.longest - left_ms;
-    const againAfterMs = drainingMs.quiet - Math.min(waitedMs, this.podEnds.quietMs(teamId));
+  private async drain({ workloadId }: WorkloadEntity): Promise<Found> {
+    const againAfterMs = await this.podEnds.leftMs(workloadId);
     if (againAfterMs > 0)
       return { againAfterMs, reason: { code: 'draining', message: 'Waiting for its pod to stop.' } };
     const cause = { actor: 'system:gpuaas', reason: 'Its pod did not stop in time.' };

@@ -1,11 +1,8 @@
-import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
-import { podWorkloads, subscriptions } from '@atoll/contracts/gpuaas';
-import { teamDeletionRequested } from '@atoll/contracts/teams';
-import { newId } from '@atoll/database';
-import { systemContext } from '@atoll/rpc';
-import { onOtherClock } from '@atoll/testing';
-import { PodEnds } from '../subscriptions/pod-ends.js';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { subscriptions } from '@atoll/contracts/gpuaas';
+import { allStatementsDuring, mostRowsRead, onOtherClock } from '@atoll/testing';
 import { GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
+import { endingTeam, endOf, workloadStates } from './slow-pods-fixture.js';
 
 let fixture: GpuaasFixture;
 beforeAll(async () => {
@@ -13,23 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.stop());
 
-const count = 5;
-const context = () => systemContext('pods');
-
-/** A team with pods on as many subscriptions, which is then deleted by force. */
-async function ending(pool_id: string): Promise<{ team: ToldTeam; pods: string[] }> {
-  const team = await fixture.team();
-  const pods = Array.from({ length: count }, () => newId());
-  const held = await Promise.all(pods.map(() => fixture.subscribe(team, { pool_id })));
-  await fixture.settle();
-  for (const [at, pod_id] of pods.entries()) {
-    const subscription_id = held[at]?.subscription_id ?? '';
-    await fixture.ask(podWorkloads.start, { pod_id, start: 1, subscription_id, vgpus: 1, pod_name: 'job' }, context());
-  }
-  await fixture.settle();
-  await fixture.tell(teamDeletionRequested, { team_id: team.team_id, revision: 2, attempt_id: newId(), force: true });
-  return { team, pods };
-}
+const ending = (pool_id: string) => endingTeam(fixture, pool_id);
 
 /** As if the subscriptions had been on their way for so long, while what they wait for had its time still before it. */
 const passForSubscriptions = (seconds: number) =>
@@ -39,15 +20,9 @@ const passForSubscriptions = (seconds: number) =>
      WHERE due_at IS NOT NULL OR parked_until IS NOT NULL`,
     [seconds],
   );
+const statesNow = (team: ToldTeam) => workloadStates(fixture, team);
 const statusesOf = async ({ team_id }: ToldTeam) =>
   (await fixture.call(subscriptions.list, { team_id, include_ended: 'true' })).data.map(({ status }) => status);
-const statesOf = async (table: string, key: string, values: unknown[]) =>
-  (
-    await fixture.query<{ state: string }>(
-      `SELECT DISTINCT state FROM ${table} WHERE ${key} = ANY ($1) ORDER BY state`,
-      [values],
-    )
-  ).map(({ state }) => state);
 
 it.each([
   ['before anybody looked at them', false],
@@ -63,15 +38,14 @@ it.each([
     }
     await fixture.work();
     expect(new Set(await statusesOf(team))).toEqual(new Set(['unsubscribing']));
-    for (const pod_id of pods) await fixture.ask(podWorkloads.end, { pod_id, start: 1 }, context());
+    for (const pod_id of pods) await endOf(fixture, pod_id);
     await fixture.settle();
     expect(await statusesOf(team)).toEqual(pods.map(() => 'unsubscribed'));
-    expect(await statesOf('workload', 'team_id', [team.team_id])).toEqual(['stopped']);
-    expect(await statesOf('gpu', 'gpu_id', pool.gpu_ids)).toEqual(['spatial']);
+    expect(await statesNow(team)).toEqual(['stopped']);
+    const gpus = 'SELECT DISTINCT state FROM gpu WHERE gpu_id = ANY ($1)';
+    expect(await fixture.query(gpus, [pool.gpu_ids])).toEqual([{ state: 'spatial' }]);
   },
 );
-
-const statesNow = ({ team_id }: ToldTeam) => statesOf('workload', 'team_id', [team_id]);
 
 it('workloads wait for their pods for as long as the pods service ends others of their team, and 75 s more', async () => {
   const pool = await fixture.pool({ mechanism: 'mps', replicas: 48 });
@@ -79,18 +53,31 @@ it('workloads wait for their pods for as long as the pods service ends others of
   await fixture.work();
   for (const pod_id of pods.slice(1)) {
     await fixture.pass(120);
-    await fixture.ask(podWorkloads.end, { pod_id, start: 1 }, context());
+    await endOf(fixture, pod_id);
     await fixture.work();
     expect(await statesNow(team)).toContain('draining');
   }
-  // As if nothing had been heard for so long.
-  jest.spyOn(fixture.get(PodEnds), 'quietMs').mockReturnValue(75_001);
-  await fixture.pass(120);
+  await fixture.pass(76);
   await fixture.work();
   expect(await statesNow(team)).toEqual(['stopped']);
-  jest.restoreAllMocks();
   await fixture.settle();
   expect(await statusesOf(team)).toEqual(pods.map(() => 'unsubscribed'));
+});
+
+it('ends of other teams, and those of long ago, are not read by workloads that wait', async () => {
+  const pool = await fixture.pool({ mechanism: 'mps', replicas: 48 });
+  const { team } = await ending(pool.pool_id);
+  await fixture.query(
+    `INSERT INTO pod_end (pod_id, ended_start, team_id, ended_at)
+     SELECT gen_random_uuid(), 1, CASE WHEN n % 2 = 0 THEN $1::uuid ELSE gen_random_uuid() END, now() - n * interval '1 minute'
+     FROM generate_series(1000, 6000) n`,
+    [team.team_id],
+  );
+  await fixture.query('VACUUM ANALYZE pod_end');
+  const sent = await allStatementsDuring(() => fixture.work());
+  const looks = sent.filter(({ text }) => text.includes('max(ended_at)'));
+  expect(looks.length).toBeGreaterThan(0);
+  for (const look of looks) expect(await mostRowsRead(fixture, look)).toBeLessThan(10);
 });
 
 it.each([-3_600_000, 3_600_000])(
@@ -98,13 +85,11 @@ it.each([-3_600_000, 3_600_000])(
   async (offMs) => {
     const pool = await fixture.pool({ mechanism: 'mps', replicas: 48 });
     const { team } = await ending(pool.pool_id);
-    jest.spyOn(fixture.get(PodEnds), 'quietMs').mockReturnValue(Infinity);
     await onOtherClock(offMs, () => fixture.work());
     expect(await statesNow(team)).toEqual(['draining']);
     await fixture.pass(120);
     await onOtherClock(offMs, () => fixture.work());
     expect(await statesNow(team)).toEqual(['stopped']);
-    jest.restoreAllMocks();
   },
 );
 
@@ -112,8 +97,8 @@ it('waits no longer for a pod than an hour, whatever is heard of others', async 
   const pool = await fixture.pool({ mechanism: 'mps', replicas: 48 });
   const { team, pods } = await ending(pool.pool_id);
   await fixture.work();
-  await fixture.ask(podWorkloads.end, { pod_id: pods[0] ?? '', start: 1 }, context());
   await fixture.pass(3_601);
+  await endOf(fixture, pods[0]);
   await fixture.work();
   expect(await statesNow(team)).toEqual(['stopped']);
 });

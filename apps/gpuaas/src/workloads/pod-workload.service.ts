@@ -117,10 +117,8 @@ export class PodWorkloadsService {
         `SELECT workload_id, team_id FROM workload WHERE pod_id = $1 AND pod_start <= $2 AND ${liveWorkload} ORDER BY workload_id`,
         [pod_id, start],
       );
-      for (const { workload_id, team_id } of ids) {
-        await this.workloads.send(manager, workload_id, 'STOP', causeOf(context));
-        this.podEnds.heard(team_id);
-      }
+      for (const { workload_id } of ids) await this.workloads.send(manager, workload_id, 'STOP', causeOf(context));
+      if (ids[0]) await this.podEnds.note(manager, pod_id, ids[0].team_id);
     });
     return new Nothing();
   }

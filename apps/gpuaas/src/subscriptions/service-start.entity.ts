@@ -1,0 +1,12 @@
+import { Check, Column, Entity, PrimaryColumn } from 'typeorm';
+
+/** When a replica of this service last started; one row. */
+@Entity('service_start')
+@Check('service_start_is_only_check', 'is_only')
+export class ServiceStartEntity {
+  @PrimaryColumn('boolean', { default: true })
+  isOnly!: boolean;
+
+  @Column({ type: 'timestamp with time zone', precision: 3 })
+  startedAt!: Date;
+}
