@@ -168,6 +168,56 @@ describe('checks', () => {
     expect((await fixture.call(clusters.get, { gpuaas_id })).status).toBe('degraded');
   });
 
+  describe('of which the one that began first ends last', () => {
+    const checks = () => fixture.get(ClusterChecks);
+    const shown = async (gpuaas_id: string) => [
+      await fixture.query(
+        'SELECT status, has_missed, checks, next_check_at, revision FROM cluster WHERE gpuaas_id = $1',
+        [gpuaas_id],
+      ),
+      await told(gpuaas_id),
+    ];
+    /** Begins a round, which looks at this cluster alone until the engine answers or hangs up. */
+    const roundThatHangs = async (gpuaas_id: string): Promise<void> => {
+      engine.once = 'hangs';
+      await makeDue(fixture, gpuaas_id);
+      await checks().round();
+      await until(() => engine.once === undefined);
+    };
+    beforeAll(() => void (fixture.get(GpuaasSettings).clusterPatienceMs = 3_600_000));
+    afterAll(() => void (fixture.get(GpuaasSettings).clusterPatienceMs = patienceMs));
+
+    it.each([
+      ['misses the cluster for the first time', false],
+      ['finds the cluster unreachable', true],
+    ])('show what the other found, though the first %s', async (_, has_missed) => {
+      const gpuaas_id = await gpuaas();
+      await set(gpuaas_id);
+      await fixture.query('UPDATE cluster SET has_missed = $2 WHERE gpuaas_id = $1', [gpuaas_id, has_missed]);
+      await roundThatHangs(gpuaas_id);
+      expect((await fixture.call(clusters.check, { gpuaas_id })).status).toBe('ok');
+      const before = await shown(gpuaas_id);
+      engine.hangUp();
+      await checks().settled();
+      expect(await shown(gpuaas_id)).toEqual(before);
+    });
+
+    it('show what the other found, though the first finds the cluster well', async () => {
+      const gpuaas_id = await gpuaas();
+      await set(gpuaas_id);
+      engine.once = 'hangs';
+      const first = fixture.call(clusters.check, { gpuaas_id });
+      await until(() => engine.once === undefined);
+      engine.once = 'hangs up';
+      await round(gpuaas_id);
+      const before = await shown(gpuaas_id);
+      engine.answerHanging();
+      await first;
+      expect(await shown(gpuaas_id)).toEqual(before);
+      expect(before).toMatchObject([[{ status: 'ok', has_missed: true }], [false, false]]);
+    });
+  });
+
   it('of many clusters that hang at once are bounded, and take turns until each has had its own', async () => {
     const settings = fixture.get(GpuaasSettings);
     const { clusterAgainMs } = settings;

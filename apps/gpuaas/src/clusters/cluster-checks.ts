@@ -63,7 +63,8 @@ export class ClusterChecks implements OnApplicationBootstrap, BeforeApplicationS
   async check(asked: ClusterEntity): Promise<ClusterEntity> {
     const { clusterPatienceMs } = this.settings;
     const isOfNoUse = asked.status === 'unreachable' && hasAnswered(asked);
-    return this.keep(asked, await this.look(asked, isOfNoUse ? 2 * clusterPatienceMs : clusterPatienceMs));
+    const begun = await this.transactions.run((manager) => this.rows.beginLook(manager, asked));
+    return this.keep(begun, await this.look(begun, isOfNoUse ? 2 * clusterPatienceMs : clusterPatienceMs));
   }
 
   /**
@@ -81,11 +82,12 @@ export class ClusterChecks implements OnApplicationBootstrap, BeforeApplicationS
   }
 
   /** In the row, so that the second look has its turn like others, and none waits here for it. */
-  private async keepMiss({ gpuaasId, setting }: ClusterEntity): Promise<void> {
+  private async keepMiss({ gpuaasId, setting, looks }: ClusterEntity): Promise<void> {
     await this.transactions.run((manager) =>
       manager.query(
-        `UPDATE cluster SET has_missed = true, next_check_at = clock_timestamp() + $3 * interval '1 millisecond' WHERE gpuaas_id = $1 AND setting = $2`,
-        [gpuaasId, setting, this.settings.clusterAgainMs],
+        `UPDATE cluster SET has_missed = true, latest_look = $4, next_check_at = clock_timestamp() + $3 * interval '1 millisecond'
+         WHERE gpuaas_id = $1 AND setting = $2 AND latest_look < $4`,
+        [gpuaasId, setting, this.settings.clusterAgainMs, looks],
       ),
     );
   }
@@ -95,6 +97,8 @@ export class ClusterChecks implements OnApplicationBootstrap, BeforeApplicationS
       const cluster = await this.rows.read(manager, gpuaasId, 'change');
       // Set anew meanwhile: what was found is of what it was before.
       if (cluster.setting !== asked.setting) return cluster;
+      // A look that began later has ended already: what it found is newer.
+      if (Number(cluster.latestLook) > Number(asked.looks)) return cluster;
       const hasChanged = cluster.since === null || cluster.status !== found.status;
       const { status, checks } = found;
       const everyMs = status === 'unreachable' ? unreachableMs : wellMs;
@@ -105,6 +109,7 @@ export class ClusterChecks implements OnApplicationBootstrap, BeforeApplicationS
         checks,
         nextCheckAt,
         hasMissed: false,
+        latestLook: asked.looks,
         identity: cluster.identity ?? found.identity,
       });
       if (hasChanged)
@@ -197,10 +202,10 @@ export class ClusterChecks implements OnApplicationBootstrap, BeforeApplicationS
         .getMany();
       const ids = rows.map(({ gpuaasId }) => gpuaasId);
       await manager.query(
-        `UPDATE cluster SET next_check_at = clock_timestamp() + interval '1 minute' WHERE gpuaas_id = ANY ($1::bigint[])`,
+        `UPDATE cluster SET looks = looks + 1, next_check_at = clock_timestamp() + interval '1 minute' WHERE gpuaas_id = ANY ($1::bigint[])`,
         [ids],
       );
-      return rows;
+      return rows.map((row) => ({ ...row, looks: String(Number(row.looks) + 1) }));
     });
   }
 

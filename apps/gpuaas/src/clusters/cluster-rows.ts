@@ -24,6 +24,15 @@ export class ClusterRows {
     return made;
   }
 
+  /** The same cluster, with the number of a look that begins now. */
+  async beginLook(manager: EntityManager, cluster: ClusterEntity): Promise<ClusterEntity> {
+    const [[begun]] = await manager.query<[{ looks: string }[], number]>(
+      'UPDATE cluster SET looks = looks + 1 WHERE gpuaas_id = $1 RETURNING looks',
+      [cluster.gpuaasId],
+    );
+    return { ...cluster, looks: begun?.looks ?? cluster.looks };
+  }
+
   async create(manager: EntityManager, gpuaasId: string): Promise<void> {
     await manager
       .createQueryBuilder()
@@ -53,6 +62,8 @@ export class ClusterRows {
       checks: [],
       nextCheckAt: new Date(nowMs),
       hasMissed: false,
+      looks: '0',
+      latestLook: '0',
     };
   }
 }

@@ -8,7 +8,8 @@ import { join } from 'node:path';
 export class EngineFixture {
   readonly #folder = mkdtempSync(join(tmpdir(), 'atoll-engine-'));
   readonly #server: Server;
-  /** `hangs`: takes connections and requests, and says nothing. */
+  #hanging: (() => void)[] = [];
+  /** `hangs`: takes connections and requests, and says nothing until `answerHanging` or `hangUp`. */
   mode: 'answers' | 'hangs' = 'answers';
   /** What happens to the next request alone. */
   once: 'hangs' | 'hangs up' | 'is late' | undefined;
@@ -21,17 +22,19 @@ export class EngineFixture {
     this.#server = createServer((request, response) => {
       const { once = this.mode } = this;
       this.once = undefined;
-      if (once === 'hangs up') request.destroy();
-      if (once !== 'answers' && once !== 'is late') return;
+      if (once === 'hangs up') return void request.destroy();
       const path = (request.url ?? '').replace(/^\/v[\d.]+|\?.*$/g, '');
       const isMissing = path.startsWith('/images/') && !this.hasDoorImage;
-      response.writeHead(isMissing ? 404 : 200, {
-        'content-type': 'application/json',
-        server: 'Docker/27.3.1 (linux)',
-        'api-version': '1.47',
-      });
-      const body = JSON.stringify(isMissing ? { message: 'no such image' } : this.#info());
-      setTimeout(() => response.end(body), once === 'is late' ? this.lateMs : 0);
+      const answer = () => {
+        response.writeHead(isMissing ? 404 : 200, {
+          'content-type': 'application/json',
+          server: 'Docker/27.3.1 (linux)',
+          'api-version': '1.47',
+        });
+        response.end(JSON.stringify(isMissing ? { message: 'no such image' } : this.#info()));
+      };
+      if (once === 'hangs') this.#hanging.push(answer);
+      else setTimeout(answer, once === 'is late' ? this.lateMs : 0);
     });
   }
 
@@ -44,6 +47,16 @@ export class EngineFixture {
 
   get socket(): string {
     return join(this.#folder, 'engine.sock');
+  }
+
+  /** What was asked while it hung is answered now. */
+  answerHanging(): void {
+    for (const answer of this.#hanging.splice(0)) answer();
+  }
+
+  hangUp(): void {
+    this.#hanging = [];
+    this.#server.closeAllConnections();
   }
 
   async stop(): Promise<void> {

@@ -56,6 +56,7 @@ import { NodeTenants1884000000000 } from './migrations/1884000000000-node-tenant
 import { PriceCurrency1885000000000 } from './migrations/1885000000000-price-currency.js';
 import { FailedTeam1886000000000 } from './migrations/1886000000000-failed-team.js';
 import { PodEndsOfTeams1887000000000 } from './migrations/1887000000000-pod-ends-of-teams.js';
+import { ClusterLooks1888000000000 } from './migrations/1888000000000-cluster-looks.js';
 import { MissedChecks1872000000000 } from './migrations/1872000000000-missed-checks.js';
 
 /** The PostgreSQL schema that the gpuaas service owns. */
@@ -127,5 +128,6 @@ export const gpuaasSchema = {
     PriceCurrency1885000000000,
     FailedTeam1886000000000,
     PodEndsOfTeams1887000000000,
+    ClusterLooks1888000000000,
   ],
 };

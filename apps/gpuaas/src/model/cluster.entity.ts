@@ -61,6 +61,14 @@ export class ClusterEntity {
   /** Whether it did not answer when it was checked last, and is asked once more before it is `unreachable`. */
   @Column('boolean', { default: false })
   hasMissed!: boolean;
+
+  /** Counts the looks that began; of a look under way: its number. */
+  @Column('bigint', { default: 0 })
+  looks!: string;
+
+  /** The number of the look that found what the row shows. What an earlier one finds later is not stored. */
+  @Column('bigint', { default: 0 })
+  latestLook!: string;
 }
 
 /**
