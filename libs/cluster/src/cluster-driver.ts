@@ -56,8 +56,8 @@ export interface ClusterCheck {
  * observing; it needs nothing that an earlier instance kept in memory.
  *
  * Everything a driver creates carries the installation's id, and it changes nothing that does not. Each call throws
- * `ClusterError`, and ends soon after its signal is aborted. One slow call delays no other, and a driver bounds its own
- * connections to the cluster.
+ * `ClusterError`, and ends soon after its signal is aborted; it changes nothing where that was so before. One slow call
+ * delays no other, and a driver bounds its own connections to the cluster.
  */
 export abstract class ClusterDriver {
   abstract readonly capabilities: Capabilities;

@@ -1,4 +1,5 @@
 import type { ClusterDriver, Exit, RunSight } from '@atoll/cluster';
+import type { StepContext } from '@atoll/state-machine';
 
 /** A run of a pod or of a VM. */
 export interface RunOf {
@@ -21,10 +22,12 @@ export async function stopRun(
   driver: ClusterDriver,
   ref: RunOf,
   graceMs: number,
-  signal: AbortSignal,
+  context: StepContext,
 ): Promise<OverRun> {
-  await (ref.kind === 'pod' ? driver.stopPod(ref, graceMs, signal) : driver.stopVm(ref, graceMs, signal));
-  return overRun(await observeRun(driver, ref, signal));
+  await (ref.kind === 'pod'
+    ? driver.stopPod(ref, graceMs, context.signal)
+    : driver.stopVm(ref, graceMs, context.signal));
+  return overRun(await observeRun(driver, ref, context.signal));
 }
 
 /** As `stopRun`, which it does where the run is not over yet. */
@@ -32,9 +35,9 @@ export async function endRun(
   driver: ClusterDriver,
   ref: RunOf,
   graceMs: number,
-  signal: AbortSignal,
+  context: StepContext,
 ): Promise<OverRun> {
-  return overRun(await observeRun(driver, ref, signal)) ?? stopRun(driver, ref, graceMs, signal);
+  return overRun(await observeRun(driver, ref, context.signal)) ?? stopRun(driver, ref, graceMs, context);
 }
 
 function overRun(sight: RunSight): OverRun {

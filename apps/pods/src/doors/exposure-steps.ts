@@ -101,14 +101,14 @@ export class ExposureSteps extends DurableMachine<ExposureEntity, ExposureState,
     );
   }
 
-  private async provision(exposure: ExposureEntity, { signal }: StepContext): Promise<Found> {
+  private async provision(exposure: ExposureEntity, context: StepContext): Promise<Found> {
     const driver = await this.clusters.driverOf(exposure.gpuaasId);
     const isReverting = exposure.state === 'reverting';
     // Doors that could not be had before this one, and that of an update that came to nothing.
     const hasOthers = isReverting || exposure.run > 1;
-    if (hasOthers && !(await this.closeRuns(driver, exposure, (run) => run !== exposure.run, signal)))
+    if (hasOthers && !(await this.closeRuns(driver, exposure, (run) => run !== exposure.run, context)))
       return { againAfterMs: firstLookMs };
-    const sight = await this.open(driver, exposure, exposure, exposure.run, signal);
+    const sight = await this.open(driver, exposure, exposure, exposure.run, context);
     if (sight.phase === 'open') return { event: 'OPENED' };
     if (!isPortTaken(sight)) return { againAfterMs: lookAfter(exposure), ...reasonOf(sight) };
     if (exposure.isPicked && !isReverting) return this.pickAnother(exposure.run);
@@ -140,14 +140,14 @@ export class ExposureSteps extends DurableMachine<ExposureEntity, ExposureState,
   }
 
   /** Make before break: the old door closes when the new one is open. On one port the old one has to close first. */
-  private async update(exposure: ExposureEntity, { signal }: StepContext): Promise<Found> {
+  private async update(exposure: ExposureEntity, context: StepContext): Promise<Found> {
     const { next, run } = exposure;
-    if (!next) return this.closeOld(exposure, signal);
+    if (!next) return this.closeOld(exposure, context);
     const driver = await this.clusters.driverOf(exposure.gpuaasId);
     const isSamePort = next.externalPort === exposure.externalPort;
-    if (isSamePort && !(await this.closeRuns(driver, exposure, (of) => of === run, signal)))
+    if (isSamePort && !(await this.closeRuns(driver, exposure, (of) => of === run, context)))
       return { againAfterMs: firstLookMs };
-    const sight = await this.open(driver, exposure, next, run + 1, signal);
+    const sight = await this.open(driver, exposure, next, run + 1, context);
     if (isPortTaken(sight)) return this.revert(taken(next.externalPort));
     if (sight.phase !== 'open') return { againAfterMs: lookAfter(exposure), ...reasonOf(sight) };
     const { port, protocol, externalPort, isSsl } = next;
@@ -155,11 +155,11 @@ export class ExposureSteps extends DurableMachine<ExposureEntity, ExposureState,
   }
 
   /** The update is done when the old door is closed and its port given back, so that a service holds two at most. */
-  private async closeOld(exposure: ExposureEntity, signal: AbortSignal): Promise<Found> {
+  private async closeOld(exposure: ExposureEntity, context: StepContext): Promise<Found> {
     // Before anything is asked of a cluster, which may be away.
     if (Date.now() - exposure.enteredAt.getTime() > oldDoorMs) return { event: 'SWITCHED' };
     const driver = await this.clusters.driverOf(exposure.gpuaasId);
-    if (!(await this.closeRuns(driver, exposure, (run) => run !== exposure.run, signal)))
+    if (!(await this.closeRuns(driver, exposure, (run) => run !== exposure.run, context)))
       return { againAfterMs: lookAfter(exposure) };
     return {
       decide: async (manager, row) => {
@@ -180,10 +180,10 @@ export class ExposureSteps extends DurableMachine<ExposureEntity, ExposureState,
   }
 
   /** The old doors are closed, the present one is open and has the certificate of today. */
-  private async review(exposure: ExposureEntity, { signal }: StepContext): Promise<Found> {
+  private async review(exposure: ExposureEntity, context: StepContext): Promise<Found> {
     const driver = await this.clusters.driverOf(exposure.gpuaasId);
-    const isClosed = await this.closeRuns(driver, exposure, (run) => run !== exposure.run, signal);
-    const sight = await this.open(driver, exposure, exposure, exposure.run, signal);
+    const isClosed = await this.closeRuns(driver, exposure, (run) => run !== exposure.run, context);
+    const sight = await this.open(driver, exposure, exposure, exposure.run, context);
     if (isClosed) await this.giveBackOldPort(exposure);
     if (sight.phase === 'open') return { againAfterMs: isClosed ? reviewMs : longestLookMs };
     return isPortTaken(sight)
@@ -206,9 +206,9 @@ export class ExposureSteps extends DurableMachine<ExposureEntity, ExposureState,
     );
   }
 
-  private async close(exposure: ExposureEntity, { signal }: StepContext): Promise<Found> {
+  private async close(exposure: ExposureEntity, context: StepContext): Promise<Found> {
     const driver = await this.clusters.driverOf(exposure.gpuaasId);
-    if (!(await this.closeRuns(driver, exposure, () => true, signal))) return { againAfterMs: lookAfter(exposure) };
+    if (!(await this.closeRuns(driver, exposure, () => true, context))) return { againAfterMs: lookAfter(exposure) };
     const why = exposure.state === 'failing' ? shownError(exposure) : null;
     return { event: 'CLOSED', ...(why && { reason: why }) };
   }
@@ -218,7 +218,7 @@ export class ExposureSteps extends DurableMachine<ExposureEntity, ExposureState,
     { serviceId, podId, publicHost }: ExposureEntity,
     { port, protocol, externalPort, isSsl }: DoorTerms,
     run: number,
-    signal: AbortSignal,
+    context: StepContext,
   ): Promise<DoorSight> {
     const tls: Certificate | null = isSsl ? await this.certificates.of(publicHost) : null;
     const ref = refOf(serviceId, run);
@@ -231,12 +231,12 @@ export class ExposureSteps extends DurableMachine<ExposureEntity, ExposureState,
       tls,
     };
     try {
-      await driver.openDoor({ ...door, owner: await this.ownerOf(podId) }, signal);
+      await driver.openDoor({ ...door, owner: await this.ownerOf(podId) }, context.signal);
     } catch (error) {
       if (!(error instanceof ClusterError) || error.code !== 'port_in_use') throw error;
       return { phase: 'opening', trouble: { code: error.code, message: error.message } };
     }
-    const [sight] = await driver.observeDoors([ref], signal);
+    const [sight] = await driver.observeDoors([ref], context.signal);
     return sight ?? { phase: 'absent' };
   }
 
@@ -249,20 +249,33 @@ export class ExposureSteps extends DurableMachine<ExposureEntity, ExposureState,
     return pod;
   }
 
+  /**
+   * Throws where another process has gone on with the service since this step read it: it may have made a door current
+   * that this step would close.
+   */
+  private async requireUnchanged({ serviceId, run, revision }: ExposureEntity): Promise<void> {
+    const unchanged = 'SELECT FROM exposure WHERE service_id = $1 AND run = $2 AND revision = $3';
+    const rows = await this.query(unchanged, [serviceId, run, revision]);
+    if (rows.length === 0) throw new StepFailed('changed', 'The exposed service has changed meanwhile.', false);
+  }
+
   /** Requests the end of those doors; whether they are all gone. Runs before the last `doorsBefore` are long gone. */
   private async closeRuns(
     driver: ClusterDriver,
     exposure: ExposureEntity,
     isWanted: (run: number) => boolean,
-    signal: AbortSignal,
+    context: StepContext,
   ): Promise<boolean> {
     const first = Math.max(1, exposure.run - doorsBefore);
     const runs = Array.from({ length: exposure.run + 1 - first + 1 }, (_, at) => first + at).filter(isWanted);
     const refs = runs.map((run) => refOf(exposure.serviceId, run));
     if (refs.length === 0) return true;
     // Also those that cannot be seen: what a crash of the engine has left of a removal keeps its port.
-    for (const ref of refs) await driver.remove(ref, signal);
-    return (await driver.observeDoors(refs, signal)).every(({ phase }) => phase === 'absent');
+    for (const ref of refs) {
+      if (ref.run >= exposure.run) await this.requireUnchanged(exposure);
+      await driver.remove(ref, context.signal);
+    }
+    return (await driver.observeDoors(refs, context.signal)).every(({ phase }) => phase === 'absent');
   }
 }
 

@@ -183,7 +183,7 @@ export class GivenUpEnds extends ClusterRounds {
     if (run > 0) {
       const driver = await this.clusters.driverOf(gpuaasId);
       const signal = AbortSignal.any([this.stopping.signal, AbortSignal.timeout(graceMs + stopMs)]);
-      if (!(await stopRun(driver, { kind, id, run }, graceMs, signal))) return false;
+      if (!(await stopRun(driver, { kind, id, run }, graceMs, { signal }))) return false;
     }
     if (kind === 'pod') await this.starts.endWorkload({ podId: id, start: end.start, requestId: null });
     return true;

@@ -50,15 +50,14 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
   }
 
   async step(pod: PodEntity, context: StepContext): Promise<Found> {
-    const { signal } = context;
     const isEnding = endings.has(pod.state);
     try {
-      if (isEnding) return await this.end(pod, signal);
+      if (isEnding) return await this.end(pod, context);
       if (pod.state === 'pending') return await this.place(pod);
       if ((await this.deadlines.nextLookMs(pod)) === 0) return this.stopAfterDuration();
       if (pod.state === 'pulling') return await this.begin(pod, context);
-      if (pod.state === 'restarting') return await this.again(pod, signal);
-      return pod.state === 'running' ? await this.review(pod, signal) : 'rest';
+      if (pod.state === 'restarting') return await this.again(pod, context);
+      return pod.state === 'running' ? await this.review(pod, context) : 'rest';
     } catch (error) {
       throw stepError(error, isEnding);
     }
@@ -164,10 +163,9 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
 
   /** Requests its run until the cluster has it running. */
   private async begin(pod: PodEntity, context: StepContext): Promise<Found> {
-    const { signal } = context;
     const driver = await this.clusters.driverOf(pod.gpuaasId);
-    await driver.startPod(this.starts.runOf(pod), () => this.isWanted(pod, context), signal);
-    const sight = await observeRun(driver, refOf(pod), signal);
+    await driver.startPod(this.starts.runOf(pod), () => this.isWanted(pod, context), context.signal);
+    const sight = await observeRun(driver, refOf(pod), context.signal);
     if (sight.phase === 'running') return this.started(sight.startedAt);
     // It was quicker than this look: its end is that of a run like any other.
     if (sight.phase === 'ended') return this.started(sight.startedAt ?? sight.exit.at);
@@ -202,8 +200,9 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
     }));
   }
 
-  private async review(pod: PodEntity, signal: AbortSignal): Promise<Found> {
-    const sight = await observeRun(await this.clusters.driverOf(pod.gpuaasId), refOf(pod), signal);
+  private async review(pod: PodEntity, context: StepContext): Promise<Found> {
+    const driver = await this.clusters.driverOf(pod.gpuaasId);
+    const sight = await observeRun(driver, refOf(pod), context.signal);
     if (sight.phase === 'ended' || sight.phase === 'absent') {
       const exit = sight.phase === 'ended' ? sight.exit : null;
       const { event, values } = afterEnd(pod, exit, this.settings.restartMs, await this.clock.nowMs());
@@ -220,8 +219,8 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
     }));
   }
 
-  private async again(pod: PodEntity, signal: AbortSignal): Promise<Found> {
-    if (!(await this.goneRun(pod, signal))) return { againAfterMs: lookAgainMs };
+  private async again(pod: PodEntity, context: StepContext): Promise<Found> {
+    if (!(await this.goneRun(pod, context))) return { againAfterMs: lookAgainMs };
     const leftMs = (pod.nextRunAt?.getTime() ?? 0) - (await this.clock.nowMs());
     if (leftMs > 0) return { againAfterMs: leftMs };
     const reference = await this.starts.requireImage(pod.teamId, pod.image, pod.requestId ?? undefined);
@@ -235,8 +234,8 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
   }
 
   /** The run ends, then its workload: no slice is given on while something still uses it. */
-  private async end(pod: PodEntity, signal: AbortSignal): Promise<Found> {
-    const last = await this.goneRun(pod, signal);
+  private async end(pod: PodEntity, context: StepContext): Promise<Found> {
+    const last = await this.goneRun(pod, context);
     if (!last) return { againAfterMs: lookAgainMs };
     await this.starts.endWorkload(pod);
     const why = pod.state === 'failing' ? shownError(pod) : null;
@@ -244,9 +243,9 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
   }
 
   /** The run that is over, with its exit where the cluster knows it. Requests its end where it is not. */
-  private async goneRun(pod: PodEntity, signal: AbortSignal): Promise<{ exit: Exit | null } | undefined> {
+  private async goneRun(pod: PodEntity, context: StepContext): Promise<{ exit: Exit | null } | undefined> {
     if (pod.run === 0) return { exit: null };
-    return endRun(await this.clusters.driverOf(pod.gpuaasId), refOf(pod), graceMs, signal);
+    return endRun(await this.clusters.driverOf(pod.gpuaasId), refOf(pod), graceMs, context);
   }
 
   /** The event, with values that follow from the row as it is under its lock. */

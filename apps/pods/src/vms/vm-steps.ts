@@ -52,13 +52,12 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
   }
 
   async step(vm: VmEntity, context: StepContext): Promise<Found> {
-    const { signal } = context;
     const isEnding = endings.has(vm.state);
     try {
-      if (isEnding) return await this.end(vm, signal);
+      if (isEnding) return await this.end(vm, context);
       if (vm.state === 'starting') return await this.begin(vm, context);
-      if (vm.state === 'restarting') return await this.again(vm, signal);
-      return vm.state === 'running' ? await this.review(vm, signal) : 'rest';
+      if (vm.state === 'restarting') return await this.again(vm, context);
+      return vm.state === 'running' ? await this.review(vm, context) : 'rest';
     } catch (error) {
       throw stepError(error, isEnding);
     }
@@ -118,14 +117,13 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
   }
 
   private async begin(vm: VmEntity, context: StepContext): Promise<Found> {
-    const { signal } = context;
     const driver = await this.clusters.driverOf(vm.gpuaasId);
     const keys = await this.keys.of(vm.teamId);
-    await driver.startVm(runOf(vm, keys), () => this.isWanted(vm, context), signal);
-    const sight = await observeRun(driver, refOf(vm), signal);
+    await driver.startVm(runOf(vm, keys), () => this.isWanted(vm, context), context.signal);
+    const sight = await observeRun(driver, refOf(vm), context.signal);
     // What has ended already was quicker than this look: its end is that of a run like any other.
     if (sight.phase === 'running' || sight.phase === 'ended') {
-      if (vm.run > 1) await driver.remove(refOf(vm, vm.run - 1), signal);
+      if (vm.run > 1) await driver.remove(refOf(vm, vm.run - 1), context.signal);
       const startedAt = sight.phase === 'running' ? sight.startedAt : (sight.startedAt ?? sight.exit.at);
       return this.moving('STARTED', () => ({ startedAt, endedAt: null, placedKeys: placed(keys) }));
     }
@@ -147,10 +145,10 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
     return vm !== undefined;
   }
 
-  private async review(vm: VmEntity, signal: AbortSignal): Promise<Found> {
+  private async review(vm: VmEntity, context: StepContext): Promise<Found> {
     const driver = await this.clusters.driverOf(vm.gpuaasId);
-    const sight = await observeRun(driver, refOf(vm), signal);
-    if (sight.phase === 'running') return this.tellKeys(driver, vm, signal);
+    const sight = await observeRun(driver, refOf(vm), context.signal);
+    if (sight.phase === 'running') return this.tellKeys(driver, vm, context);
     if (sight.phase !== 'ended' && sight.phase !== 'absent') return { againAfterMs: lookAgainMs };
     const exit = sight.phase === 'ended' ? sight.exit : null;
     const nowMs = await this.clock.nowMs();
@@ -165,17 +163,17 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
     };
   }
 
-  private async tellKeys(driver: ClusterDriver, vm: VmEntity, signal: AbortSignal): Promise<Found> {
+  private async tellKeys(driver: ClusterDriver, vm: VmEntity, context: StepContext): Promise<Found> {
     const keys = await this.keys.of(vm.teamId);
     if (placed(keys) === vm.placedKeys) return { againAfterMs: reviewMs };
     // A run that has gone since is not begun anew for it.
-    await driver.startVm(runOf(vm, keys), () => Promise.resolve(false), signal);
+    await driver.startVm(runOf(vm, keys), () => Promise.resolve(false), context.signal);
     return { againAfterMs: reviewMs, values: { placedKeys: placed(keys) } };
   }
 
-  private async again(vm: VmEntity, signal: AbortSignal): Promise<Found> {
+  private async again(vm: VmEntity, context: StepContext): Promise<Found> {
     const driver = await this.clusters.driverOf(vm.gpuaasId);
-    if (!(await endRun(driver, refOf(vm), graceMs, signal))) return { againAfterMs: lookAgainMs };
+    if (!(await endRun(driver, refOf(vm), graceMs, context))) return { againAfterMs: lookAgainMs };
     // A user’s restart waits for no instant.
     if (!vm.autoRestart && vm.nextRunAt) return this.notAgain();
     const leftMs = (vm.nextRunAt?.getTime() ?? 0) - (await this.clock.nowMs());
@@ -208,12 +206,13 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
   }
 
   /** A VM that is deleted is removed with its disk; one that has stopped keeps both. */
-  private async end(vm: VmEntity, signal: AbortSignal): Promise<Found> {
+  private async end(vm: VmEntity, context: StepContext): Promise<Found> {
     const driver = await this.clusters.driverOf(vm.gpuaasId);
-    if (!(await endRun(driver, refOf(vm), graceMs, signal))) return { againAfterMs: lookAgainMs };
+    if (!(await endRun(driver, refOf(vm), graceMs, context))) return { againAfterMs: lookAgainMs };
     if (vm.state === 'deleting') {
-      for (const run of [vm.run - 1, vm.run]) if (run > 0) await driver.remove(refOf(vm, run), signal);
-      if ((await observeRun(driver, refOf(vm), signal)).phase !== 'absent') return { againAfterMs: lookAgainMs };
+      for (const run of [vm.run - 1, vm.run]) if (run > 0) await driver.remove(refOf(vm, run), context.signal);
+      if ((await observeRun(driver, refOf(vm), context.signal)).phase !== 'absent')
+        return { againAfterMs: lookAgainMs };
     }
     const why = vm.state === 'failing' ? shownError(vm) : null;
     return { event: 'GONE', ...(why && { reason: why }) };

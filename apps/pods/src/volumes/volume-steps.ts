@@ -33,20 +33,20 @@ export class VolumeSteps extends DurableMachine<VolumeEntity, VolumeState, Volum
     super(dataSource, volumeMachine);
   }
 
-  async step(volume: VolumeEntity, { signal }: StepContext): Promise<Found> {
+  async step(volume: VolumeEntity, context: StepContext): Promise<Found> {
     const isRemoving = volume.state === 'deleting' || volume.state === 'failing';
     try {
       const driver = await this.clusters.driverOf(volume.gpuaasId);
       switch (volume.state as VolumeState) {
         case 'pending':
-          return await this.make(driver, volume, signal);
+          return await this.make(driver, volume, context);
         case 'growing':
-          return await this.grow(driver, volume, signal);
+          return await this.grow(driver, volume, context);
         case 'active':
-          return await this.review(driver, volume, signal);
+          return await this.review(driver, volume, context);
         case 'deleting':
         case 'failing':
-          return await this.remove(driver, volume, signal);
+          return await this.remove(driver, volume, context);
         default:
           return 'rest';
       }
@@ -71,28 +71,28 @@ export class VolumeSteps extends DurableMachine<VolumeEntity, VolumeState, Volum
     await manager.query('UPDATE shared_volume SET billed_gb = $2 WHERE volume_id = $1', [volume.volumeId, billedGb]);
   }
 
-  private async make(driver: ClusterDriver, volume: VolumeEntity, signal: AbortSignal): Promise<Found> {
-    const sight = await request(driver, volume, volume.sizeGb, signal);
+  private async make(driver: ClusterDriver, volume: VolumeEntity, context: StepContext): Promise<Found> {
+    const sight = await request(driver, volume, volume.sizeGb, context);
     if (sight.phase !== 'ready') return notYet(volume, sight);
     return this.moving('MADE', { usedBytes: bytesOf(sight) });
   }
 
-  private async grow(driver: ClusterDriver, volume: VolumeEntity, signal: AbortSignal): Promise<Found> {
+  private async grow(driver: ClusterDriver, volume: VolumeEntity, context: StepContext): Promise<Found> {
     // A request would create it anew, empty.
-    if ((await observe(driver, volume, signal)).phase === 'absent') return { event: 'LOST', reason: lost };
+    if ((await observe(driver, volume, context)).phase === 'absent') return { event: 'LOST', reason: lost };
     const sizeGb = volume.nextSizeGb ?? volume.sizeGb;
-    const sight = await request(driver, volume, sizeGb, signal);
+    const sight = await request(driver, volume, sizeGb, context);
     if (sight.phase !== 'ready' || (sight.sizeGb !== null && sight.sizeGb < sizeGb)) return notYet(volume, sight);
     return this.moving('GROWN', { sizeGb, nextSizeGb: null, usedBytes: bytesOf(sight) });
   }
 
-  private async review(driver: ClusterDriver, volume: VolumeEntity, signal: AbortSignal): Promise<Found> {
-    return (await observe(driver, volume, signal)).phase === 'absent' ? { event: 'LOST', reason: lost } : 'rest';
+  private async review(driver: ClusterDriver, volume: VolumeEntity, context: StepContext): Promise<Found> {
+    return (await observe(driver, volume, context)).phase === 'absent' ? { event: 'LOST', reason: lost } : 'rest';
   }
 
-  private async remove(driver: ClusterDriver, volume: VolumeEntity, signal: AbortSignal): Promise<Found> {
-    await driver.remove(refOf(volume), signal);
-    if ((await observe(driver, volume, signal)).phase !== 'absent') return { againAfterMs: lookAfter(volume) };
+  private async remove(driver: ClusterDriver, volume: VolumeEntity, context: StepContext): Promise<Found> {
+    await driver.remove(refOf(volume), context.signal);
+    if ((await observe(driver, volume, context)).phase !== 'absent') return { againAfterMs: lookAfter(volume) };
     const why = volume.state === 'failing' ? shownError(volume) : null;
     return { event: 'REMOVED', ...(why && { reason: why }) };
   }
@@ -115,14 +115,14 @@ async function request(
   driver: ClusterDriver,
   volume: VolumeEntity,
   sizeGb: number,
-  signal: AbortSignal,
+  context: StepContext,
 ): Promise<VolumeSight> {
-  await driver.makeVolume({ ref: refOf(volume), workspaceId: volume.workspaceId, sizeGb }, signal);
-  return observe(driver, volume, signal);
+  await driver.makeVolume({ ref: refOf(volume), workspaceId: volume.workspaceId, sizeGb }, context.signal);
+  return observe(driver, volume, context);
 }
 
-async function observe(driver: ClusterDriver, volume: VolumeEntity, signal: AbortSignal): Promise<VolumeSight> {
-  const [sight] = await driver.observeVolumes([refOf(volume)], signal);
+async function observe(driver: ClusterDriver, volume: VolumeEntity, context: StepContext): Promise<VolumeSight> {
+  const [sight] = await driver.observeVolumes([refOf(volume)], context.signal);
   if (!sight) throw new Error('The driver returned no result.');
   return sight;
 }

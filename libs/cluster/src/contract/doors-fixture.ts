@@ -47,6 +47,14 @@ export function doorLaws(here: () => Installation, capabilities: Capabilities, l
     await here().remove(pod);
   });
 
+  it('stays where the signal of its removal was aborted before', async () => {
+    const pod = await here().startRunning(here().programs.serves);
+    const door = await here().open(here().door(pod, await freePort()));
+    expect(await codeOf(here().driver.remove(door.ref, AbortSignal.abort()))).toBe('timeout');
+    expect((await here().observeDoor(door)).phase).toBe('open');
+    await here().remove(door, pod);
+  });
+
   it('leads to the next run of the pod, and works while no driver is there', async () => {
     const first = await here().startRunning(here().programs.serves);
     const door = await here().open(here().door(first, await freePort()));
