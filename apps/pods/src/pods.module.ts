@@ -66,6 +66,7 @@ import { TerminalsService } from './terminals/terminal.service.js';
 import { FlavoursService } from './vms/flavour.service.js';
 import { VmsController } from './vms/vm.controller.js';
 import { VmsService } from './vms/vm.service.js';
+import { LateEnds } from './usage/late-ends.js';
 import { VmKeys } from './vms/vm-keys.js';
 import { VmSteps } from './vms/vm-steps.js';
 import { VmWatch } from './vms/vm-watch.js';
@@ -141,6 +142,7 @@ const workers: Provider = {
     Orphans,
     PlatformLines,
     IdleWatch,
+    LateEnds,
     PodActions,
     PodDeadlines,
     PodLimitsService,

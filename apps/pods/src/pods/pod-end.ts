@@ -2,6 +2,7 @@ import type { Exit } from '@atoll/cluster';
 import { backOffMs } from '@atoll/waiting';
 import type { PodEntity } from '../model/pod.entity.js';
 import type { RunRow } from '../model/run-row.js';
+import { isLastRun } from '../model/run-states.js';
 
 /** The reason of a pod whose workload was ended by somebody else than this service. */
 export const endOfSubscription = 'Its subscription ended.';
@@ -22,10 +23,7 @@ export function afterEnd(
 ): { event: 'ENDED' | 'COMPLETED' | 'FAILED'; values: Partial<PodEntity> } {
   const endReason = reasonOf(exit);
   const exitCode = exit?.code ?? null;
-  const isSuccess = exitCode === 0;
-  if (pod.restart === 'never' || (pod.restart === 'on_failure' && isSuccess)) {
-    return { event: isSuccess ? 'COMPLETED' : 'FAILED', values: { exitCode, endReason } };
-  }
+  if (isLastRun(pod, exit)) return { event: exitCode === 0 ? 'COMPLETED' : 'FAILED', values: { exitCode, endReason } };
   return { event: 'ENDED', values: { exitCode, endReason, ...backOffAfter(pod, exit, firstBackOffMs, nowMs) } };
 }
 

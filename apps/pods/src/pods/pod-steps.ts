@@ -1,7 +1,7 @@
 import type { Exit } from '@atoll/cluster';
 import { podUsageTold } from '@atoll/contracts/billing';
 import { DurableMachine, StepFailed, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
-import { UsageTeller, type HeldUsage } from '@atoll/team-directory';
+import { UsageTeller } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { DatabaseClock } from '../clock/database-clock.js';
@@ -13,6 +13,8 @@ import { minutes } from '../limits/minutes.js';
 import { PodDeadlines } from '../limits/pod-deadlines.js';
 import { PodsSettings } from '../pods-settings.js';
 import { countsSince, endOfRun } from '../usage/end-of-run.js';
+import { heldOfPod } from '../usage/held.js';
+import { LateEnds } from '../usage/late-ends.js';
 import type { PodEntity } from '../model/pod.entity.js';
 import { podMachine, type PodEvent, type PodState } from '../model/pod.machine.js';
 import { endings } from '../model/run-states.js';
@@ -41,6 +43,7 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
     private readonly clusters: Clusters,
     private readonly starts: PodStarts,
     private readonly usage: UsageTeller,
+    private readonly lateEnds: LateEnds,
     private readonly exposures: ExposureSteps,
     private readonly deadlines: PodDeadlines,
     private readonly settings: PodsSettings,
@@ -128,16 +131,7 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
   ): Promise<void> {
     const changed = pods.filter(({ isBilled }) => isBilled !== isRunning);
     if (changed.length === 0) return;
-    const held = changed.map((pod): HeldUsage => ({
-      row: pod,
-      kind: 'pod',
-      id: pod.podId,
-      name: pod.podName,
-      sku: 'pod',
-      quantity: Number(isRunning),
-      regionId: pod.regionId,
-      at: countsSince(from, pod),
-    }));
+    const held = changed.map((pod) => ({ ...heldOfPod(pod, isRunning ? 1 : 0), at: countsSince(from, pod) }));
     await this.usage.tell(manager, podUsageTold, held);
     await manager.query('UPDATE pod SET is_billed = $2 WHERE pod_id = ANY ($1::uuid[])', [
       changed.map(({ podId }) => podId),
@@ -245,7 +239,9 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
   /** The run that is over, with its exit where the cluster knows it. Requests its end where it is not. */
   private async goneRun(pod: PodEntity, context: StepContext): Promise<{ exit: Exit | null } | undefined> {
     if (pod.run === 0) return { exit: null };
-    return endRun(await this.clusters.driverOf(pod.gpuaasId), refOf(pod), graceMs, context);
+    const over = await endRun(await this.clusters.driverOf(pod.gpuaasId), refOf(pod), graceMs, context);
+    if (over) await this.lateEnds.tell(pod, over.exit);
+    return over;
   }
 
   /** The event, with values that follow from the row as it is under its lock. */

@@ -3,7 +3,7 @@ import { podUsageTold } from '@atoll/contracts/billing';
 import { vmChanged } from '@atoll/contracts/pods';
 import { Outbox } from '@atoll/events';
 import { DurableMachine, StepFailed, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
-import { UsageTeller, type HeldUsage } from '@atoll/team-directory';
+import { UsageTeller } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { DatabaseClock } from '../clock/database-clock.js';
@@ -15,6 +15,8 @@ import { PodStarts } from '../pods/pod-start.js';
 import { isFinalTrouble } from '../pods/pod-steps.js';
 import { PodsSettings } from '../pods-settings.js';
 import { countsSince, endOfRun } from '../usage/end-of-run.js';
+import { heldOfVm } from '../usage/held.js';
+import { LateEnds } from '../usage/late-ends.js';
 import { afterEndWithoutRestart, afterGuestEnd } from './vm-end.js';
 import { VmKeys } from './vm-keys.js';
 import { endings } from '../model/run-states.js';
@@ -44,6 +46,7 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
     private readonly starts: PodStarts,
     private readonly keys: VmKeys,
     private readonly usage: UsageTeller,
+    private readonly lateEnds: LateEnds,
     private readonly outbox: Outbox,
     private readonly settings: PodsSettings,
     private readonly clock: DatabaseClock,
@@ -70,7 +73,7 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
   async tellName(manager: EntityManager, vm: VmEntity): Promise<void> {
     const told = await this.tell(manager, vm);
     const mark = `${vm.revision}.${String(told).padStart(digitsOfTold, '0')}`;
-    await this.usage.tell(manager, podUsageTold, [{ ...heldOf(vm, Number(vm.isBilled)), mark }]);
+    await this.usage.tell(manager, podUsageTold, [{ ...heldOfVm(vm, vm.isBilled ? 1 : 0), mark }]);
   }
 
   /** For what other services show of it. Returns how often they were told. */
@@ -111,7 +114,7 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
     const isRunning = vm.state === 'running';
     if (isRunning || from === 'running') await this.tell(manager, vm);
     if (vm.isBilled === isRunning) return;
-    const held = { ...heldOf(vm, Number(isRunning)), at: countsSince(from, vm) };
+    const held = { ...heldOfVm(vm, isRunning ? 1 : 0), at: countsSince(from, vm) };
     await this.usage.tell(manager, podUsageTold, [held]);
     await manager.query('UPDATE vm SET is_billed = $2 WHERE instance_id = $1', [vm.instanceId, isRunning]);
   }
@@ -173,7 +176,7 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
 
   private async again(vm: VmEntity, context: StepContext): Promise<Found> {
     const driver = await this.clusters.driverOf(vm.gpuaasId);
-    if (!(await endRun(driver, refOf(vm), graceMs, context))) return { againAfterMs: lookAgainMs };
+    if (!(await this.hasGone(vm, driver, context))) return { againAfterMs: lookAgainMs };
     // A user’s restart waits for no instant.
     if (!vm.autoRestart && vm.nextRunAt) return this.notAgain();
     const leftMs = (vm.nextRunAt?.getTime() ?? 0) - (await this.clock.nowMs());
@@ -185,6 +188,13 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
       reference,
       nextRunAt: null,
     }));
+  }
+
+  /** Whether its run is over. Requests its end where it is not. */
+  private async hasGone(vm: VmEntity, driver: ClusterDriver, context: StepContext): Promise<boolean> {
+    const over = await endRun(driver, refOf(vm), graceMs, context);
+    if (over) await this.lateEnds.tell(vm, over.exit);
+    return over !== undefined;
   }
 
   private notAgain(): Found {
@@ -208,7 +218,7 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
   /** A VM that is deleted is removed with its disk; one that has stopped keeps both. */
   private async end(vm: VmEntity, context: StepContext): Promise<Found> {
     const driver = await this.clusters.driverOf(vm.gpuaasId);
-    if (!(await endRun(driver, refOf(vm), graceMs, context))) return { againAfterMs: lookAgainMs };
+    if (!(await this.hasGone(vm, driver, context))) return { againAfterMs: lookAgainMs };
     if (vm.state === 'deleting') {
       for (const run of [vm.run - 1, vm.run]) if (run > 0) await driver.remove(refOf(vm, run), context.signal);
       if ((await observeRun(driver, refOf(vm), context.signal)).phase !== 'absent')
@@ -227,12 +237,6 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
       },
     };
   }
-}
-
-/** From the state that it is in on. */
-function heldOf(vm: VmEntity, quantity: number): HeldUsage {
-  const { instanceId, name, flavour, regionId } = vm;
-  return { row: vm, kind: 'vm', id: instanceId, name, sku: `vm.${flavour}`, quantity, regionId };
 }
 
 function refOf({ instanceId, run }: Pick<VmEntity, 'instanceId' | 'run'>, ofRun = run): RunOf {
