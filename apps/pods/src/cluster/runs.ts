@@ -1,5 +1,9 @@
 import type { ClusterDriver, Exit, RunSight } from '@atoll/cluster';
 import type { StepContext } from '@atoll/state-machine';
+import { untilAborted } from '@atoll/waiting';
+
+/** Well within the time of a step. */
+const soonMs = 4_000;
 
 /** A run of a pod or of a VM. */
 export interface RunOf {
@@ -38,6 +42,25 @@ export async function endRun(
   context: StepContext,
 ): Promise<OverRun> {
   return overRun(await observeRun(driver, ref, context.signal)) ?? stopRun(driver, ref, graceMs, context);
+}
+
+/**
+ * Whether a run is seen to be over. False where its cluster does not say so soon, for whatever reason. Throws only
+ * where the signal is aborted.
+ */
+export async function isSeenOver(
+  driver: () => Promise<ClusterDriver>,
+  ref: RunOf,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const soon = AbortSignal.any([signal, AbortSignal.timeout(soonMs)]);
+  const look = async () => overRun(await observeRun(await driver(), ref, soon)) !== undefined;
+  try {
+    return await untilAborted(soon, look());
+  } catch {
+    signal.throwIfAborted();
+    return false;
+  }
 }
 
 function overRun(sight: RunSight): OverRun {

@@ -6,7 +6,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { DatabaseClock } from '../clock/database-clock.js';
 import { Clusters } from '../cluster/clusters.js';
-import { endRun, observeRun, type RunOf } from '../cluster/runs.js';
+import { endRun, isSeenOver, observeRun, type RunOf } from '../cluster/runs.js';
 import { stepError } from '../cluster/step-errors.js';
 import { ExposureSteps } from '../doors/exposure-steps.js';
 import { minutes } from '../limits/minutes.js';
@@ -57,7 +57,8 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
     try {
       if (isEnding) return await this.end(pod, context);
       if (pod.state === 'pending') return await this.place(pod);
-      if ((await this.deadlines.nextLookMs(pod)) === 0) return this.stopAfterDuration();
+      const isTimeOver = (await this.deadlines.nextLookMs(pod)) === 0;
+      if (isTimeOver && !(await this.hasEnded(pod, context))) return this.stopAfterDuration();
       if (pod.state === 'pulling') return await this.begin(pod, context);
       if (pod.state === 'restarting') return await this.again(pod, context);
       return pod.state === 'running' ? await this.review(pod, context) : 'rest';
@@ -205,6 +206,12 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
     }
     const nextLookMs = await this.deadlines.nextLookMs(pod);
     return { againAfterMs: sight.phase === 'running' ? Math.min(nextLookMs, reviewMs) : lookAgainMs };
+  }
+
+  /** Whether its run has ended by itself: a pod whose longest duration is over is not stopped then. */
+  private async hasEnded(pod: PodEntity, context: StepContext): Promise<boolean> {
+    if (pod.state !== 'running') return false;
+    return isSeenOver(() => this.clusters.driverOf(pod.gpuaasId), refOf(pod), context.signal);
   }
 
   private stopAfterDuration(): Found {

@@ -141,6 +141,40 @@ describe('a pod whose run had ended by itself, which nobody had seen', () => {
   });
 });
 
+describe('a pod whose longest duration is over', () => {
+  const isOver = async ({ pod_id }: Pod) => {
+    await fixture.query(
+      `UPDATE pod SET stops_at = clock_timestamp(), due_at = clock_timestamp(), parked_until = NULL WHERE pod_id = $1`,
+      [pod_id],
+    );
+    await fixture.work();
+  };
+
+  it('and whose run had ended by itself before anyone saw that has ended, and was not stopped', async () => {
+    const pod = await runningPod({ max_duration_minutes: 1 });
+    const endedAt = await endPod(pod);
+    await isOver(pod);
+    const reason = 'Its process ended with exit code 143.';
+    expect(await fixture.until(pod, 'failed')).toMatchObject({ exit_code: 143, reason });
+    const [since] = await seenRunning('pod', pod.pod_id);
+    expect(billed(await factsOfPod(pod))).toEqual([[since, endedAt]]);
+  });
+
+  it.each([
+    ['does not answer', () => Promise.reject(new AppError('unavailable', 'It is away.'))],
+    ['hangs', () => new Promise<never>(() => undefined)],
+  ])('is stopped also where its cluster %s', async (_name, away) => {
+    const pod = await runningPod({ max_duration_minutes: 1 });
+    const endedAt = await endPod(pod);
+    jest.spyOn(fixture.simulated, 'driverOf').mockImplementationOnce(away);
+    await isOver(pod);
+    const reason = 'It was stopped after 1 minute, its maximum duration.';
+    expect(await fixture.until(pod, 'stopped')).toMatchObject({ exit_code: 143, reason });
+    const [since] = await seenRunning('pod', pod.pod_id);
+    expect(billed(await factsOfPod(pod))).toEqual([[since, endedAt]]);
+  });
+});
+
 describe('a VM whose guest had ended, which nobody had seen', () => {
   it.each<['stop' | 'delete', (vm: Vm) => Promise<unknown>]>([
     ['stop', (vm) => fixture.untilVm(vm, ({ status }) => status === 'stopped')],
