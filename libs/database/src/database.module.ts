@@ -1,6 +1,7 @@
 import { Global, Logger, Module, type DynamicModule } from '@nestjs/common';
 import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
+import { ConnectionChanges } from './connection-changes.js';
 import { dataSourceOptions, type DatabaseOptions } from './data-source.js';
 import { DatabaseStatus } from './database-status.js';
 import { ExpiredRows } from './expired-rows.js';
@@ -39,10 +40,11 @@ export class DatabaseModule {
         Transactions,
         Writers,
         Statements,
+        ConnectionChanges,
         DatabaseStatus,
         ExpiredRows,
       ],
-      exports: [DataSource, Transactions, Writers, Statements, DatabaseStatus],
+      exports: [DataSource, Transactions, Writers, Statements, ConnectionChanges, DatabaseStatus],
     };
   }
 }

@@ -1,6 +1,7 @@
 export { createCallNonceTable, dropCallNonceTable } from './call-nonce-table.js';
 export { databaseNowMs } from './clock.js';
 export { createIndex, dropIndex } from './concurrent-indexes.js';
+export { ConnectionChanges } from './connection-changes.js';
 export { BringsMigrations } from './entity-migrations.js';
 export { DatabaseModule } from './database.module.js';
 export type { DatabaseOptions, Timeouts } from './data-source.js';

@@ -34,6 +34,8 @@ export class SplitPool extends pg.Pool {
     this.second = overrides && new pg.Pool({ ...config, ...overrides });
     this.turns = this.second && new ConnectionTurns(this.second, this.second.options.connectionTimeoutMillis ?? 0);
     this.second?.on('error', (error, client) => this.emit('error', error, client));
+    for (const change of ['connect', 'remove'] as const)
+      this.second?.on(change, (client: pg.PoolClient) => this.emit(change, client));
   }
 
   /** pg declares two overloads. `query` takes its connection from here too. */

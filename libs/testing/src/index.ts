@@ -23,6 +23,7 @@ export { aTeam, OwnerOfTeams } from './owner-of-teams.js';
 export { Bystander } from './bystander.js';
 export { aDayThatLasts } from './day-that-lasts.js';
 export { deadlocksOf } from './deadlocks-of.js';
+export { endConnections } from './end-connections.js';
 export { spawnTypescript, typescriptHooks } from './spawn-typescript.js';
 export type { SpawnedProcess } from './spawn-typescript.js';
 export { podmanImage, podmanLacks, startPodman } from './podman.js';

@@ -1,3 +1,4 @@
+import { ConnectionChanges } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import type { Fact } from './distinct-facts.js';
@@ -13,21 +14,24 @@ const mostKnown = 100_000;
 
 /**
  * Finds the numbers of timelines and series, or gives them. Once given they are for ever, so what is committed is
- * looked up once.
+ * looked up once, until a connection is lost or opened: the next one may lead to a server that lacks the commit.
  */
 @Injectable()
 export class Numbering {
   private readonly known = new Map<string, Numbers>();
 
+  constructor(connections: ConnectionChanges) {
+    connections.clear(this.known);
+  }
+
   /** In the order of the facts. */
   async numbersOf(manager: EntityManager, facts: readonly Fact[]): Promise<Numbers[]> {
     const names = facts.map(nameOf);
-    const unknown = new Map(
-      facts.map((fact, at) => [names[at] ?? '', fact] as const).filter(([name]) => !this.known.has(name)),
-    );
-    const found = unknown.size > 0 ? await this.look(manager, unknown) : this.known;
-    return names.map((name) => {
-      const numbers = this.known.get(name) ?? found.get(name);
+    const known = names.map((name) => this.known.get(name));
+    const unknown = new Map(facts.flatMap((fact, at) => (known[at] ? [] : [[names[at] ?? '', fact] as const])));
+    const found = unknown.size > 0 ? await this.look(manager, unknown) : null;
+    return names.map((name, at) => {
+      const numbers = known[at] ?? found?.get(name);
       if (!numbers) throw new Error('A fact has neither timeline nor series.');
       return numbers;
     });

@@ -1,5 +1,5 @@
 import { notFound } from '@atoll/contracts';
-import { Statements } from '@atoll/database';
+import { ConnectionChanges, Statements } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import type { PoolEntity } from '../model/pool.entity.js';
@@ -8,13 +8,22 @@ export interface KnownPool extends PoolEntity {
   readonly regionId: string;
 }
 
-/** Pools and GPU services by id. They never change and are never deleted, so each is cached after its first read. */
+/**
+ * Pools and GPU services by id. They never change and are never deleted, so each is cached after its first read, until
+ * a connection is lost or opened: the next one may lead to a server that lacks the commit.
+ */
 @Injectable()
 export class PoolCatalogue {
   private readonly known = new Map<string, KnownPool>();
   private readonly gpuaasIds = new Set<string>();
 
-  constructor(private readonly statements: Statements) {}
+  constructor(
+    private readonly statements: Statements,
+    connections: ConnectionChanges,
+  ) {
+    connections.clear(this.known);
+    connections.clear(this.gpuaasIds);
+  }
 
   /**
    * Throws `not_found`. Within a transaction by its connection: one that waits for a second keeps the first from
@@ -28,9 +37,14 @@ export class PoolCatalogue {
 
   /** Those of these pools that exist, by id; `manager` as in `pool`. One statement for all that were never read. */
   async poolsOf(poolIds: readonly string[], manager?: EntityManager): Promise<ReadonlyMap<string, KnownPool>> {
-    const unread = [...new Set(poolIds)].filter((poolId) => !this.known.has(poolId));
-    for (const pool of unread.length > 0 ? await this.read(unread, manager) : []) this.known.set(pool.poolId, pool);
-    return this.known;
+    const ids = [...new Set(poolIds)];
+    const found = new Map(ids.flatMap((poolId) => this.known.get(poolId) ?? []).map((pool) => [pool.poolId, pool]));
+    const unread = ids.filter((poolId) => !found.has(poolId));
+    for (const pool of unread.length > 0 ? await this.read(unread, manager) : []) {
+      this.known.set(pool.poolId, pool);
+      found.set(pool.poolId, pool);
+    }
+    return found;
   }
 
   /** Throws `not_found` for a GPU service that there is not; none asked for is fine. */

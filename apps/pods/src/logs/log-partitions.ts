@@ -1,17 +1,20 @@
-import type { Transactions } from '@atoll/database';
+import type { ConnectionChanges, Transactions } from '@atoll/database';
 
 const dayMs = 86_400_000;
 
 /** Partitions of `log_line`: one a day (UTC), made before its first line and dropped when its last line is too old. */
 export class LogPartitions {
-  /** Days since 1970 whose partition is known to exist. */
+  /** Days since 1970 whose partition is known to exist, on the server that all connections lead to. */
   readonly #known = new Set<number>();
 
   constructor(
     private readonly transactions: Transactions,
+    connections: ConnectionChanges,
     private readonly retentionDays: number,
     private readonly now: () => number,
-  ) {}
+  ) {
+    connections.clear(this.#known);
+  }
 
   /** The oldest instant, epoch milliseconds, of which lines are kept: the start of a day. */
   oldestMs(): number {
@@ -19,18 +22,18 @@ export class LogPartitions {
   }
 
   /** Makes the partitions of lines at these instants, epoch milliseconds, where they are missing. */
-  async ensure(instantsMs: Iterable<number>): Promise<void> {
-    const missing = new Set<number>();
-    for (const ms of instantsMs) {
-      const day = Math.floor(ms / dayMs);
-      if (!this.#known.has(day)) missing.add(day);
-    }
-    for (const day of missing) {
+  async ensure(instantsMs: readonly number[]): Promise<void> {
+    for (const day of this.#missing(instantsMs)) {
       await this.transactions.run((manager) =>
         manager.query('SELECT make_log_partition($1::date)', [dateOf(day * dayMs)]),
       );
       this.#known.add(day);
     }
+  }
+
+  /** Whether the partitions of lines at these instants are known to exist. */
+  has(instantsMs: readonly number[]): boolean {
+    return this.#missing(instantsMs).length === 0;
   }
 
   /** Drops what is older than the retention, and makes the partition of tomorrow. */
@@ -44,6 +47,11 @@ export class LogPartitions {
       await manager.query(`SET LOCAL lock_timeout = '500ms'`);
       await manager.query('SELECT drop_log_partitions($1::date)', [dateOf(oldestMs)]);
     });
+  }
+
+  #missing(instantsMs: readonly number[]): number[] {
+    const days = new Set(instantsMs.map((ms) => Math.floor(ms / dayMs)));
+    return [...days].filter((day) => !this.#known.has(day));
   }
 }
 

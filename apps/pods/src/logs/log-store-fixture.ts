@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { DatabaseModule, Statements, Transactions } from '@atoll/database';
+import { DatabaseModule, ConnectionChanges, Statements, Transactions } from '@atoll/database';
 import { createDatabase, startLoki, type Loki, type TestDatabase } from '@atoll/testing';
 import type { INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
@@ -62,7 +62,11 @@ export class StoreFixture {
           pushMs: 20_000,
           now: clock.now,
         })
-      : new PostgresLogStore(statements, transactions, { retentionDays, searchStep: 4, now: clock.now });
+      : new PostgresLogStore(statements, transactions, app.get(ConnectionChanges), {
+          retentionDays,
+          searchStep: 4,
+          now: clock.now,
+        });
     const fixture = new StoreFixture(app, database, loki, store);
     Object.assign(fixture, { clock });
     return fixture;

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { describeWhere, lokiLacks, runs } from '@atoll/testing';
+import { describeWhere, endConnections, lokiLacks, runs } from '@atoll/testing';
 import { array, asyncProperty, assert, constantFrom, integer, record, string } from 'fast-check';
 import { comparePositions, nsOfMs, type LogSource, type StoredLine } from './log-line.js';
 import { aLine, StoreFixture, type StoreName } from './log-store-fixture.js';
@@ -195,6 +195,16 @@ describe('the log store in PostgreSQL', () => {
     const atNs = nsOfMs(Date.now() - 3 * 86_400_000);
     await Promise.all(sources.map((source) => fixture.append(source, [aLine(source, atNs, source.podName)])));
     expect(await fixture.readAll(sources)).toHaveLength(6);
+  });
+
+  it('after a failover that lost a partition, makes it again', async () => {
+    const [source] = (await fixture.sources(1)) as [LogSource];
+    const atMs = Date.now() - 2 * 86_400_000;
+    await fixture.append(source, [aLine(source, nsOfMs(atMs), 'lost')]);
+    await fixture.query(`DROP TABLE ${dayOf(atMs)}`);
+    await endConnections((sql) => fixture.query(sql));
+    await fixture.append(source, [aLine(source, nsOfMs(atMs), 'again')]);
+    expect(messagesOf(await fixture.readAll([source]))).toEqual(['again']);
   });
 
   it('stops a page at 2 MiB, and goes on with the next', async () => {

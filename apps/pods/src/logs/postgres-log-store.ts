@@ -1,5 +1,5 @@
 import { numberList } from '@atoll/database';
-import type { Statements, Transactions } from '@atoll/database';
+import type { ConnectionChanges, Statements, Transactions } from '@atoll/database';
 import type { EntityManager } from 'typeorm';
 import {
   comparePositions,
@@ -43,10 +43,11 @@ export class PostgresLogStore extends LogStore {
   constructor(
     private readonly statements: Statements,
     private readonly transactions: Transactions,
+    connections: ConnectionChanges,
     { retentionDays, searchStep = 2_000, now = Date.now }: PostgresLogStoreOptions,
   ) {
     super();
-    this.#partitions = new LogPartitions(transactions, retentionDays, now);
+    this.#partitions = new LogPartitions(transactions, connections, retentionDays, now);
     this.#searchStep = searchStep;
     this.#now = now;
   }
@@ -60,14 +61,20 @@ export class PostgresLogStore extends LogStore {
       source,
       lines: lines.filter(({ atNs }) => msOfNs(atNs) >= oldestMs),
     }));
-    await this.#partitions.ensure(kept.flatMap(({ lines }) => lines.map(({ atNs }) => msOfNs(atNs))));
-    await this.transactions.run(async (manager) => {
-      const accepted = await save(manager, groups);
-      await insertLines(
-        manager,
-        kept.filter(({ source }) => accepted.has(source.no)),
-      );
-    });
+    const instantsMs = kept.flatMap(({ lines }) => lines.map(({ atNs }) => msOfNs(atNs)));
+    for (let isStored = false; !isStored;) {
+      await this.#partitions.ensure(instantsMs);
+      isStored = await this.transactions.run(async (manager) => {
+        // They are known no more where its connection is new.
+        if (!this.#partitions.has(instantsMs)) return false;
+        const accepted = await save(manager, groups);
+        await insertLines(
+          manager,
+          kept.filter(({ source }) => accepted.has(source.no)),
+        );
+        return true;
+      });
+    }
     return noneFailed;
   }
 
