@@ -68,7 +68,11 @@ describe('the log of a pod', () => {
     const [line = ''] = messagesOf(await written(1));
     expect(messagesOf(await read({ pod_name: podName, search: line }))).toContain(line);
     expect(messagesOf(await read({ pod_name: podName, search: '%_.*' }))).toEqual([]);
-    expect(messagesOf(await read({ gpuaas_id: gpuaasId, order: 'asc' }))[0]).toBe(line);
+    const ofAll = await until(
+      () => read({ gpuaas_id: gpuaasId, order: 'asc' }),
+      ({ body }) => body.data.length > 0,
+    );
+    expect(messagesOf(ofAll)[0]).toBe(line);
     expect(messagesOf(await read({ until: '2026-01-01T00:00:00Z' }))).toEqual([]);
   });
 

@@ -84,7 +84,10 @@ export interface LogLine {
   readonly isCut: boolean;
 }
 
-/** Lines in the order in which they were written, and where to continue after them. */
+/**
+ * Lines in the order in which they were written, and where to continue after them. One without lines says that
+ * `isCurrent` has changed, and nothing else.
+ */
 export interface LogBatch {
   readonly lines: readonly LogLine[];
   /**
@@ -94,4 +97,9 @@ export interface LogBatch {
   readonly cursor: string;
   /** The run has ended, and everything that it wrote has been read. */
   readonly isComplete: boolean;
+  /**
+   * All that the run had written two seconds ago has been given with this batch, also where it writes nothing for hours
+   * from now on. False while older lines are still to come, and while a line is open.
+   */
+  readonly isCurrent: boolean;
 }

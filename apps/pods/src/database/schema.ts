@@ -46,6 +46,7 @@ import { EndsOfRuns1874000000000 } from './migrations/1874000000000-ends-of-runs
 import { GivenUpTurns1879000000000 } from './migrations/1879000000000-given-up-turns.js';
 import { RemovableRuns1882000001000 } from './migrations/1882000001000-removable-runs.js';
 import { Failures1883000000000 } from './migrations/1883000000000-failures.js';
+import { LateLogSources1884000000000 } from './migrations/1884000000000-late-log-sources.js';
 import { ParkedRetried1882000000000 } from './migrations/1882000000000-parked-retried.js';
 import { ClaimedRuns1881000000000 } from './migrations/1881000000000-claimed-runs.js';
 import { GivenUpEnds1875000000000 } from './migrations/1875000000000-given-up-ends.js';
@@ -121,5 +122,6 @@ export const podsSchema = {
     ParkedRetried1882000000000,
     RemovableRuns1882000001000,
     Failures1883000000000,
+    LateLogSources1884000000000,
   ],
 };

@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { Statements } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
+import { holdSeconds, LateSources } from './late-sources.js';
 import type { LogSource } from './log-line.js';
-import { saveReads, type ReadLines } from './log-progress.js';
+import { leaveRead, saveReads, type ReadLines } from './log-progress.js';
 
 /** A source to read: a run of a pod from its cursor on. */
 export interface Claimed {
@@ -34,7 +35,7 @@ export interface PlatformLine {
 }
 
 /** A replica that has not shown up for so long reads no more. */
-const aliveSeconds = 15;
+export const aliveSeconds = 15;
 /** Runs that are claimed at once. */
 const atOnce = 1_000;
 /**
@@ -72,11 +73,17 @@ const free = (source: string) => `(${source}.reader_id IS NULL OR ${source}.read
   ))`;
 
 /**
- * Those of `wanted` (source_no, run), which are free, become this replica’s, unless another one has claimed them at the
- * same time.
+ * Those of `wanted` (no, run, since), which are free, become this replica’s, unless another one has claimed them at the
+ * same time. Until their reader has caught up they are late: by what was known of them, `since`, or since the replica
+ * that read them has stopped.
  */
 const claimOf = (wanted: string) => `
-  UPDATE log_source source SET reader_id = $1::uuid
+  UPDATE log_source source SET reader_id = $1::uuid,
+    read_to = coalesce(source.read_to, wanted.since, (
+      SELECT coalesce(before.read_to, before.alive_until - interval '${aliveSeconds} seconds') FROM log_reader before
+      WHERE before.id = source.reader_id
+    ), clock_timestamp()),
+    holds_until = coalesce(source.holds_until, clock_timestamp() + interval '${holdSeconds} seconds')
   FROM (${wanted}) AS wanted, log_scope scope
   WHERE source.no = wanted.no AND scope.no = source.scope_no AND ${free('source')}
   RETURNING source.no, scope_no, scope.team_id, scope.gpuaas_id::text, pod_name, is_platform, source.pod_id, wanted.run,
@@ -88,7 +95,7 @@ const claimOf = (wanted: string) => `
  */
 const claimRunsOf = (pods: string) =>
   claimOf(`
-  SELECT found.no, first.run FROM (${pods} UNION SELECT unnest($3::uuid[])) AS pods (pod_id)
+  SELECT found.no, first.run, NULL::timestamptz AS since FROM (${pods} UNION SELECT unnest($3::uuid[])) AS pods (pod_id)
     CROSS JOIN LATERAL (SELECT no, reader_id FROM log_source WHERE pod_id = pods.pod_id AND NOT is_platform OFFSET 0) AS found
     CROSS JOIN LATERAL (SELECT run FROM pod_run WHERE pod_id = pods.pod_id AND NOT is_log_read ORDER BY run LIMIT 1) AS first
   WHERE found.no NOT IN (SELECT unnest($2::integer[])) AND ${free('found')}
@@ -104,8 +111,9 @@ const markClaimed = `
   ) RETURNING pod_id, run`;
 
 const claimPlatform = claimOf(`
-  SELECT DISTINCT found.no, 0 AS run FROM platform_line line JOIN log_source found ON found.pod_id = line.pod_id AND found.is_platform
-  WHERE found.no <> ALL ($2::integer[]) AND ${free('found')} LIMIT 1000`);
+  SELECT found.no, 0 AS run, min(line.at) AS since
+  FROM platform_line line JOIN log_source found ON found.pod_id = line.pod_id AND found.is_platform
+  WHERE found.no <> ALL ($2::integer[]) AND ${free('found')} GROUP BY found.no LIMIT 1000`);
 
 /** What each replica of the service reads, and how far it is. */
 @Injectable()
@@ -122,28 +130,42 @@ export class LogClaims {
   /** Until when each look is one at all runs, and when the next is due at the latest. */
   private allUntilMs = -Infinity;
   private nextAllMs = -Infinity;
+  readonly late: LateSources;
 
-  constructor(private readonly statements: Statements) {}
+  constructor(private readonly statements: Statements) {
+    this.late = new LateSources(statements, this.readerId);
+  }
 
-  /** Says that this replica lives, and forgets those that do not. */
-  async beAlive(): Promise<void> {
-    const [row] = await this.statements.query<{ others: string }>(
-      `WITH dead AS (DELETE FROM log_reader WHERE alive_until < clock_timestamp() - interval '1 hour'), alive AS (
-         INSERT INTO log_reader (id, alive_until) VALUES ($1, clock_timestamp() + make_interval(secs => $2))
+  /**
+   * Says that this replica lives, and forgets those that do not, once nothing that they have read is left. Returns the
+   * database’s clock, epoch milliseconds.
+   */
+  async beAlive(): Promise<number> {
+    const [row] = await this.statements.query<{ others: string; now: Date }>(
+      `WITH dead AS (
+         DELETE FROM log_reader reader WHERE alive_until < clock_timestamp() - interval '1 hour'
+           AND NOT EXISTS (SELECT FROM log_source WHERE reader_id = reader.id)
+       ), alive AS (
+         INSERT INTO log_reader (id, alive_until, started_at, read_to)
+         VALUES ($1, clock_timestamp() + make_interval(secs => $2), clock_timestamp(), clock_timestamp())
          ON CONFLICT (id) DO UPDATE SET alive_until = excluded.alive_until
        )
-       SELECT coalesce(string_agg(id::text, ',' ORDER BY id), '') AS others FROM log_reader WHERE id <> $1 AND alive_until > clock_timestamp()`,
+       SELECT coalesce(string_agg(id::text, ',' ORDER BY id), '') AS others, clock_timestamp() AS now
+       FROM log_reader WHERE id <> $1 AND alive_until > clock_timestamp()`,
       [this.readerId, aliveSeconds],
     );
-    const others = row?.others ?? '';
+    if (!row) throw new Error('The database returned no time.');
+    const { others, now } = row;
     // What one of them has read may be free.
     if (others !== this.others) [this.nextAllMs, this.allUntilMs] = [-Infinity, performance.now() + settleMs];
     this.others = others;
+    return now.getTime();
   }
 
   /** Gives up what this replica reads, so that others need not wait. */
   async release(): Promise<void> {
-    await this.statements.query('DELETE FROM log_reader WHERE id = $1', [this.readerId]);
+    this.late.stop();
+    await this.statements.query('UPDATE log_reader SET alive_until = clock_timestamp() WHERE id = $1', [this.readerId]);
   }
 
   /** Runs to read that no replica reads, but for sources that are read here already. */
@@ -167,6 +189,7 @@ export class LogClaims {
     for (const one of claimed) {
       this.held.set(one.source.no, one);
       this.unmarked.add(one.source.no);
+      this.late.claimed(one.source.no);
       this.again.delete(one.podId);
     }
     return claimed;
@@ -213,13 +236,15 @@ export class LogClaims {
   }
 
   /** Whether a run that the cluster does not have is over: then nothing of it can be read any more. */
-  async isOver(podId: string, run: number): Promise<boolean> {
+  async isOver({ podId, run, source }: Claimed): Promise<boolean> {
     const rows = await this.statements.query<{ is_over: boolean }>(
       `WITH over AS (UPDATE pod_run SET is_log_read = true WHERE pod_id = $1 AND run = $2 AND ended_at IS NOT NULL RETURNING pod_id)
        SELECT EXISTS (SELECT FROM over) OR NOT EXISTS (SELECT FROM pod_run WHERE pod_id = $1 AND run = $2 AND NOT is_log_read) AS is_over`,
       [podId, run],
     );
-    return rows[0]?.is_over ?? false;
+    const isOver = rows[0]?.is_over ?? false;
+    if (isOver) await this.statements.query(leaveRead, [this.readerId, [source.no]]);
+    return isOver;
   }
 
   /** Within the transaction that stores the lines. Returns the numbers of the sources that this replica still reads. */

@@ -3,17 +3,12 @@ import { ClusterError } from '@atoll/cluster';
 import { aDayThatLasts, memberOf } from '@atoll/testing';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { array, assert, asyncProperty, boolean, integer, record } from 'fast-check';
-import { Clusters } from '../cluster/clusters.js';
 import { LogClaims } from './log-claims.js';
-import { LogCollector } from './log-collector.js';
 import { PlatformLines } from './platform-lines.js';
 import { LogStore } from './log-store.js';
 import { LogVolume } from './log-volume.js';
-import { LogWriter } from './log-writer.js';
 import { LogsFixture, type WrittenPod } from './logs-fixture.js';
 import { Transactions } from '@atoll/database';
-import { Statements } from '@atoll/database';
-import { PodsSettings } from '../pods-settings.js';
 import { runs } from '@atoll/testing';
 
 const numbered = (count: number, from = 0) => Array.from({ length: count }, (_, at) => `line ${from + at}`);
@@ -23,29 +18,17 @@ describe('the collector of logs', () => {
   beforeAll(async () => {
     fixture = await LogsFixture.start({ logLinesPerSecond: 20, logKibPerSecond: 64, logTeamMibPerDay: 1 });
   });
-  afterAll(async () => {
-    await Promise.all(replicas.map((one) => one.beforeApplicationShutdown()));
-    await fixture.stop();
-  });
-
-  /** They read on until they are stopped. */
-  const replicas: LogCollector[] = [];
-
-  /** As another process of the service: what one holds in memory, the other does not know. */
-  function replica(
-    volume = new LogVolume(fixture.get(Statements), fixture.get(PodsSettings)),
-    claims = new LogClaims(fixture.get(Statements)),
-  ): LogCollector {
-    const settings = fixture.get(PodsSettings);
-    const [store, clusters] = [fixture.get(LogStore), fixture.get(Clusters)];
-    const collector = new LogCollector(store, claims, new LogWriter(store, claims), volume, clusters, settings);
-    replicas.push(collector);
-    return collector;
-  }
+  afterAll(() => fixture.stop());
 
   async function until(isSo: () => Promise<boolean>): Promise<void> {
     while (!(await isSo())) await delay(5);
   }
+
+  /** Its sources of which something is left to read, as far as is known. */
+  const readOf = ({ podId }: WrittenPod) =>
+    fixture.query('SELECT FROM log_source WHERE pod_id = $1 AND num_nonnulls(reader_id, read_to, holds_until) > 0', [
+      podId,
+    ]);
 
   it('stores every line of a run in its order, though an engine tells whole seconds, and says when it has read all', async () => {
     const pod = await fixture.pod(fixture.team());
@@ -58,6 +41,7 @@ describe('the collector of logs', () => {
     await fixture.collector.idle();
     expect(await fixture.messages(pod)).toEqual(numbered(11));
     expect(await fixture.isRead(pod.podId, 1)).toBe(true);
+    expect(await readOf(pod)).toEqual([]);
   });
 
   it('reads the runs of a pod one after the other', async () => {
@@ -86,7 +70,7 @@ describe('the collector of logs', () => {
       asyncProperty(steps, async (drawn) => {
         const pod = await fixture.pod(fixture.team());
         let written = 0;
-        let reader = replica();
+        let reader = fixture.replica();
         for (const { lines, dies, perBatch } of drawn) {
           fixture.engines.perBatch = perBatch;
           fixture.write(pod.podId, numbered(lines, written));
@@ -95,7 +79,7 @@ describe('the collector of logs', () => {
           if (!dies) continue;
           // Not a clean end: its claim runs out, and it goes on reading as if nothing were.
           await fixture.query(`UPDATE log_reader SET alive_until = now() - interval '1 second'`);
-          reader = replica();
+          reader = fixture.replica();
           await reader.collect();
         }
         await fixture.endRun(pod.podId, 1);
@@ -110,7 +94,7 @@ describe('the collector of logs', () => {
 
   it('leaves to a living replica what it reads, and takes over what a dead one read', async () => {
     const pod = await fixture.pod(fixture.team());
-    const [one, other] = [replica(), replica()];
+    const [one, other] = [fixture.replica(), fixture.replica()];
     fixture.write(pod.podId, ['one']);
     await one.collect();
     await until(async () => (await fixture.messages(pod)).length === 1);
@@ -152,6 +136,7 @@ describe('the collector of logs', () => {
     expect(await fixture.isRead(pod.podId, 1)).toBe(false);
     await fixture.query('UPDATE pod_run SET ended_at = now() WHERE pod_id = $1', [pod.podId]);
     await until(() => fixture.isRead(pod.podId, 1));
+    await until(async () => (await readOf(pod)).length === 0);
   });
 
   it('cuts a line over 16 KiB within no character and marks it, and replaces what no text may have', async () => {
@@ -242,7 +227,7 @@ describe('the collector of logs', () => {
       await lines.write(manager, pod.podId, 'The pod stops in 10 minutes.');
       await lines.write(manager, pod.podId, 'The pod stops in 10 minutes.');
     });
-    await Promise.all([fixture.collector.collect(), replica().collect()]);
+    await Promise.all([fixture.collector.collect(), fixture.replica().collect()]);
     await until(async () => (await fixture.messages(pod)).length === 2);
     const { data } = await fixture.logs({ pod_name: pod.podName }, memberOf(pod.teamId));
     const line = {
@@ -253,6 +238,11 @@ describe('the collector of logs', () => {
     };
     expect(data).toEqual([expect.objectContaining(line), expect.objectContaining(line)]);
     expect(await fixture.query('SELECT FROM platform_line')).toEqual([]);
+    expect(
+      await fixture.query('SELECT FROM log_source WHERE pod_id = $1 AND is_platform AND reader_id IS NOT NULL', [
+        pod.podId,
+      ]),
+    ).toEqual([]);
   });
 
   it('stores what other pods write while the store takes nothing of one team, and looks for new ones', async () => {
@@ -305,7 +295,7 @@ describe('the collector of logs', () => {
     jest.spyOn(claims, 'claimPlatformLines').mockRejectedValueOnce(new Error('It is away.'));
     jest.spyOn(fixture.get(LogVolume), 'flush').mockRejectedValueOnce(new Error('It is away too.'));
     const maintained = jest.spyOn(fixture.get(LogStore), 'maintain');
-    const collector = replica(fixture.get(LogVolume), claims);
+    const collector = fixture.replica(fixture.get(LogVolume), claims);
     await expect(collector.collect()).rejects.toThrow('It is away.');
     expect(maintained).toHaveBeenCalledTimes(1);
     jest.restoreAllMocks();

@@ -22,6 +22,7 @@ interface Reading {
   readonly over: Promise<void>;
   /** Its own: what thousands of readers add to one signal and take off it is searched through each time. */
   readonly stop: AbortController;
+  readonly reader: RunReader;
 }
 
 /**
@@ -71,8 +72,13 @@ export class LogCollector implements OnApplicationBootstrap, BeforeApplicationSh
    * parts had their turn.
    */
   async collect(): Promise<void> {
-    await this.claims.beAlive();
-    const parts = [() => this.readRuns(), () => this.storePlatformLines()];
+    const databaseMs = await this.claims.beAlive();
+    const reading = [...this.reading].map(([no, { reader }]) => ({ no, lateSinceMs: reader.lateSinceMs }));
+    const parts = [
+      () => this.claims.late.save(reading, databaseMs),
+      () => this.readRuns(),
+      () => this.storePlatformLines(),
+    ];
     if (this.isDue('volume', volumeMs)) parts.push(() => this.volume.flush());
     if (this.isDue('maintenance', maintainMs)) parts.push(() => this.store.maintain());
     const failures: unknown[] = [];
@@ -133,11 +139,12 @@ export class LogCollector implements OnApplicationBootstrap, BeforeApplicationSh
       onTrouble: (error) => this.tell(gpuaasId, error),
     };
     const stop = new AbortController();
-    const over = new RunReader(claimed, parts)
+    const reader = new RunReader(claimed, parts);
+    const over = reader
       .read(stop.signal)
       .catch((error: unknown) => this.tell(gpuaasId, error))
       .finally(() => this.reading.delete(no));
-    this.reading.set(no, { over, stop });
+    this.reading.set(no, { over, stop, reader });
   }
 
   /**

@@ -26,6 +26,13 @@ const saveCursors = `
     AND (CASE WHEN source.run = read.run THEN source.cursor END) IS NOT DISTINCT FROM read.before
   RETURNING source.no`;
 
+/** Those of the sources of which nothing is left to read have no reader any more, and hold nobody up. */
+export const leaveRead = `
+  UPDATE log_source source SET reader_id = NULL, read_to = NULL, holds_until = NULL
+  WHERE reader_id = $1::uuid AND no = ANY ($2::integer[]) AND CASE WHEN is_platform
+    THEN NOT EXISTS (SELECT FROM platform_line line WHERE line.pod_id = source.pod_id OFFSET 0)
+    ELSE NOT EXISTS (SELECT FROM pod_run run WHERE run.pod_id = source.pod_id AND NOT is_log_read OFFSET 0) END`;
+
 /**
  * Within the transaction that stores the lines: how far these were read, with what follows from it. Returns the numbers
  * of the sources that the reader still reads; nothing of the others is saved.
@@ -44,10 +51,10 @@ export async function saveReads(
     reads.map(({ lastNs }) => String(lastNs)),
   ]);
   const kept = new Set(rows[0].map(({ no }) => no));
-  await saveEffects(
-    manager,
-    reads.filter(({ source }) => kept.has(source.no)),
-  );
+  const saved = reads.filter(({ source }) => kept.has(source.no));
+  await saveEffects(manager, saved);
+  const ended = saved.flatMap(({ isComplete, source }) => (isComplete || source.isPlatform ? [source.no] : []));
+  if (ended.length > 0) await manager.query(leaveRead, [readerId, ended]);
   return kept;
 }
 

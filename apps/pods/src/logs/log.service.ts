@@ -16,14 +16,10 @@ import { cursorOf, positionsOfCursor } from './log-cursor.js';
 import { comparePositions, msOfNs, nsOfMs, type LogPosition, type StoredLine } from './log-line.js';
 import { earliest, isUnread, partsOfSources, placesAfter, type LogPart, type LogRange } from './log-parts.js';
 import { SearchBounds } from './search-bounds.js';
+import { settledNs } from './settled.js';
 import { LogStore, type LogPage, type LogQuery } from './log-store.js';
 
 const defaultLimit = 100;
-/**
- * A follower of several pods is shown nothing younger: their lines arrive one pod after the other, and what comes late
- * would have been passed. A follower of one pod has a place in each of its sources, of which the lines arrive in order.
- */
-const settleMs = 3_000;
 /** Stores are asked for so many teams at once. */
 const teamsAtOnce = 4;
 /** How long the searches of one request may look, one team after the other. */
@@ -75,19 +71,36 @@ export class LogsService {
   }
 
   /** Of each team that has any, what the caller asks for and may read. */
-  private async partsOfTeams({ asked: { team_id, gpuaas_id }, caller, range, from }: Reading): Promise<LogPart[]> {
+  private async partsOfTeams({ asked, caller, range, from }: Reading): Promise<LogPart[]> {
+    const { team_id, gpuaas_id } = asked;
     const teamIds = await this.teamsOf(team_id, caller);
     const rows = await this.statements.query<{ no: number; team_id: string; gpuaas_id: string }>(
       'SELECT no, team_id, gpuaas_id::text FROM log_scope WHERE team_id = ANY ($1::uuid[]) AND ($2::bigint IS NULL OR gpuaas_id = $2) ORDER BY no',
       [teamIds, gpuaas_id ?? null],
     );
+    const untilNs = await this.untilOf(rows, asked, range);
     return [...Map.groupBy(rows, (row) => row.team_id)].map(([teamId, ofTeam]) => ({
       ...range,
+      untilNs,
       teamId,
       scopes: ofTeam.map(({ no, gpuaas_id: gpuaasId }) => ({ no, gpuaasId })),
       sources: null,
       after: earliest(from),
     }));
+  }
+
+  /**
+   * A follower of several pods is shown nothing that is not settled: their lines arrive one pod after the other, and
+   * what comes late would have been passed. A follower of one pod has a place in each of its sources, of which the
+   * lines arrive in order.
+   */
+  private async untilOf(scopes: readonly { no: number }[], { order }: ReadPodLogs, range: LogRange): Promise<bigint> {
+    if (order !== 'asc' || scopes.length === 0) return range.untilNs;
+    const settled = await settledNs(
+      this.statements,
+      scopes.map(({ no }) => no),
+    );
+    return settled < range.untilNs ? settled : range.untilNs;
   }
 
   private async partsOfPod(podName: string, { asked, caller, range, from }: Reading): Promise<LogPart[]> {
@@ -153,10 +166,9 @@ export class LogsService {
   }
 }
 
-function rangeOf({ since, until, order, pod_name }: ReadPodLogs): LogRange {
-  const isFollowOfSeveral = order === 'asc' && pod_name === undefined;
+function rangeOf({ since, until }: ReadPodLogs): LogRange {
   const sinceNs = since === undefined ? 0n : nsOfMs(Date.parse(since));
-  const latestNs = nsOfMs(Date.now() + (isFollowOfSeveral ? -settleMs : 86_400_000));
+  const latestNs = nsOfMs(Date.now() + 86_400_000);
   const untilNs = until === undefined ? latestNs : nsOfMs(Date.parse(until));
   if (until !== undefined && since !== undefined && untilNs <= sinceNs) {
     throw invalidInput([{ path: 'until', code: 'until', message: 'until must be later than since' }]);

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { UserCaller } from '@atoll/contracts';
 import type { PodLogPage, ReadPodLogs } from '@atoll/contracts/pods';
 import { memberOf, operator } from '@atoll/testing';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { LogStore } from './log-store.js';
 import { LogsFixture, type WrittenPod } from './logs-fixture.js';
 
@@ -215,7 +215,7 @@ describe('reading logs of pods', () => {
     });
   });
 
-  it('shows a follower of several pods only what is settled, so that a pod that is read later is not passed', async () => {
+  it('shows a follower of several pods only what is settled by the clock of the database, so that a pod that is read later is not passed', async () => {
     const teamId = fixture.team();
     const [early, late] = [await fixture.pod(teamId), await fixture.pod(teamId)];
     // Ahead of the clock, so that it is not settled yet however long this takes.
@@ -224,7 +224,9 @@ describe('reading logs of pods', () => {
     await fixture.endRun(late.podId, 1);
     await fixture.collector.collect();
     await fixture.collector.idle();
+    const clock = jest.spyOn(Date, 'now').mockReturnValue(Date.now() + 3_600_000);
     expect((await fixture.logs({ team_id: teamId, order: 'asc' }, memberOf(teamId))).data).toEqual([]);
+    clock.mockRestore();
     expect(messagesOf(await fixture.logs({ team_id: teamId }, memberOf(teamId)))).toEqual(['early']);
   });
 

@@ -11,13 +11,19 @@ import {
 } from '@atoll/cluster';
 import { type UserCaller } from '@atoll/contracts';
 import { podLogs, type PodLogPage, type ReadPodLogs } from '@atoll/contracts/pods';
+import { Statements, Transactions } from '@atoll/database';
 import type { BareServiceUnderTest } from '@atoll/testing';
 import { aTeam, contextOf, memberOf, OwnerOfTeams, ServiceUnderTest, startServiceUnderTest } from '@atoll/testing';
 import { InProcessBus } from '@atoll/rpc';
 import { Clusters } from '../cluster/clusters.js';
-import type { PodsSettings } from '../pods-settings.js';
+import { PodsSettings } from '../pods-settings.js';
 import { service } from '../service.js';
+import { LogClaims } from './log-claims.js';
 import { LogCollector } from './log-collector.js';
+import { LogStore } from './log-store.js';
+import { LogVolume } from './log-volume.js';
+import { LogWriter } from './log-writer.js';
+import { LokiLogStore } from './loki-log-store.js';
 
 /**
  * What a run has written, as an engine keeps it: at least a nanosecond apart, or all in one second as some engines tell
@@ -38,6 +44,8 @@ export class ScriptedEngines implements Pick<
   perBatch = 2;
   /** What the next reads fail with. */
   readonly faults: Error[] = [];
+  /** Pods whose cluster does not answer. */
+  readonly unreachable = new Set<string>();
 
   driverOf(): Promise<ClusterDriver> {
     const readLogs = (ref: ObjectRef, after: string | null, signal: AbortSignal) => this.read(ref, after, signal);
@@ -74,18 +82,30 @@ export class ScriptedEngines implements Pick<
   private async *read({ id, run }: ObjectRef, after: string | null, signal: AbortSignal): AsyncGenerator<LogBatch> {
     const written = this.runs.get(`${id}.${run}`);
     if (!written) throw new ClusterError('not_found', 'There is no such run.');
+    let wasCurrent = false;
     for (let at = Number(after ?? 0); !signal.aborted;) {
-      const fault = this.faults.shift();
+      const away = this.unreachable.has(id) ? new ClusterError('unreachable', 'It does not answer.') : undefined;
+      const fault = away ?? this.faults.shift();
       if (fault) throw fault;
       const lines = written.lines.slice(at, at + this.perBatch);
       at += lines.length;
       const isComplete = written.hasEnded && at === written.lines.length;
-      if (lines.length > 0 || isComplete) yield { lines, cursor: String(at), isComplete };
+      const isCurrent = at === written.lines.length;
+      if (lines.length > 0 || isComplete || isCurrent !== wasCurrent)
+        yield { lines, cursor: String(at), isComplete, isCurrent };
       if (isComplete) return;
+      wasCurrent = isCurrent;
       if (lines.length === 0) await delay(5);
     }
   }
 }
+
+/** However slow the machine is. */
+const patientLoki = (url: string) => ({
+  inject: [Transactions],
+  useFactory: (transactions: Transactions) =>
+    new LokiLogStore(transactions, { url, retentionDays: 7, readMs: 20_000, pushMs: 20_000 }),
+});
 
 export interface WrittenPod {
   readonly podId: string;
@@ -97,6 +117,7 @@ export interface WrittenPod {
 export class LogsFixture extends ServiceUnderTest {
   readonly engines: ScriptedEngines;
   readonly owner: OwnerOfTeams;
+  private readonly replicas: LogCollector[] = [];
 
   private constructor(
     started: ConstructorParameters<typeof BareServiceUnderTest>[0],
@@ -109,19 +130,39 @@ export class LogsFixture extends ServiceUnderTest {
   }
 
   static async start(settings: Partial<PodsSettings> = {}): Promise<LogsFixture> {
+    const { lokiUrl } = settings;
     const engines = new ScriptedEngines();
     const bus = new InProcessBus();
     const owner = new OwnerOfTeams(bus);
     const started = await startServiceUnderTest(service, {
       bus,
       settings: { sealKeys: `specs:${randomBytes(32).toString('base64')}`, workers: { isIdle: true }, ...settings },
-      providers: [{ provide: Clusters, useValue: engines }],
+      providers: [
+        { provide: Clusters, useValue: engines },
+        ...(lokiUrl === undefined ? [] : [{ provide: LogStore, ...patientLoki(lokiUrl) }]),
+      ],
     });
     return new LogsFixture(started, engines, owner);
   }
 
   get collector(): LogCollector {
     return this.get(LogCollector);
+  }
+
+  /** As another process of the service: what one holds in memory, the other does not know. It reads until `stop`. */
+  replica(
+    volume = new LogVolume(this.get(Statements), this.get(PodsSettings)),
+    claims = new LogClaims(this.get(Statements)),
+  ): LogCollector {
+    const [store, clusters, settings] = [this.get(LogStore), this.get(Clusters), this.get(PodsSettings)];
+    const collector = new LogCollector(store, claims, new LogWriter(store, claims), volume, clusters, settings);
+    this.replicas.push(collector);
+    return collector;
+  }
+
+  override async stop(): Promise<void> {
+    await Promise.all(this.replicas.map((one) => one.beforeApplicationShutdown()));
+    await super.stop();
   }
 
   team(): string {

@@ -13,7 +13,7 @@ it('lines that are written again, since the store was away, count once for what 
     message: `line ${at}`,
     isCut: false,
   }));
-  const batch: LogBatch = { lines, cursor: 'end', isComplete: true };
+  const batch: LogBatch = { lines, cursor: 'end', isComplete: true, isCurrent: true };
   const driver = {
     async *readLogs(): AsyncGenerator<LogBatch> {
       yield await Promise.resolve(batch);

@@ -34,6 +34,8 @@ export interface RunReaderParts {
  * before it alone, so it is the same when the line is read again after a crash.
  */
 export class RunReader {
+  /** As `SourceReading` has it. A claim does not say since when. */
+  lateSinceMs = -Infinity;
   readonly #rate: LogRate;
   #cursor: string | null;
   #lastNs: bigint;
@@ -57,8 +59,13 @@ export class RunReader {
       } catch (error) {
         if (signal.aborted) return;
         if (await this.#isOver(error)) return;
-        if (isAbsent(error)) failures = absentFailures;
-        else onTrouble(error);
+        if (isAbsent(error)) {
+          failures = absentFailures;
+          this.lateSinceMs = Infinity;
+        } else {
+          this.lateSinceMs = Math.min(this.lateSinceMs, performance.now());
+          onTrouble(error);
+        }
       }
       if (this.#cursor !== cursor) failures = 1;
       await delay(backOffMs(backOff, failures), undefined, { signal }).catch(() => undefined);
@@ -70,8 +77,12 @@ export class RunReader {
     const { podId, run, source } = this.claimed;
     const driver = await this.parts.driverOf(source.gpuaasId);
     for await (const batch of driver.readLogs({ kind: 'pod', id: podId, run }, this.#cursor, signal)) {
-      if (!(await this.#store(batch))) return true;
-      if (batch.isComplete) return true;
+      this.lateSinceMs = Math.min(this.lateSinceMs, performance.now());
+      if (batch.lines.length > 0 || batch.isComplete) {
+        if (!(await this.#store(batch))) return true;
+        if (batch.isComplete) return true;
+      }
+      if (batch.isCurrent) this.lateSinceMs = Infinity;
     }
     return false;
   }
@@ -119,9 +130,8 @@ export class RunReader {
   }
 
   async #isOver(error: unknown): Promise<boolean> {
-    const { podId, run } = this.claimed;
     const isGone = error instanceof ClusterError && (error.code === 'not_found' || error.code === 'not_supported');
-    return isGone && this.parts.claims.isOver(podId, run).catch(() => false);
+    return isGone && this.parts.claims.isOver(this.claimed).catch(() => false);
   }
 }
 

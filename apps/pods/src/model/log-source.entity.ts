@@ -20,6 +20,8 @@ export class LogScopeEntity {
 @Entity('log_source')
 @Unique(['podId', 'isPlatform'])
 @Index(['scopeNo'])
+@Index('log_source_late', ['scopeNo', 'holdsUntil'], { where: 'holds_until IS NOT NULL' })
+@Index('log_source_of_reader', ['readerId', 'scopeNo'], { where: 'reader_id IS NOT NULL' })
 export class LogSourceEntity {
   @PrimaryGeneratedColumn('identity', { generatedIdentity: 'ALWAYS' })
   no!: number;
@@ -50,9 +52,19 @@ export class LogSourceEntity {
   @Column('bigint', { default: 0 })
   lastNs!: string;
 
-  /** The replica that reads it: `LogReaderEntity`. */
+  /** The replica that reads it: `LogReaderEntity`; null: nothing of it is left to read. */
   @Column('uuid', { nullable: true })
   readerId!: string | null;
+
+  /**
+   * Of what it wrote before this instant, its reader has stored all that there is; null: it is as far as its reader.
+   */
+  @Column({ ...instant, nullable: true })
+  readTo!: Date | null;
+
+  /** Until then, who follows several pods waits for what it wrote after `readTo`; null where that is. */
+  @Column({ ...instant, nullable: true })
+  holdsUntil!: Date | null;
 
   @Column({ ...instant, default: () => 'clock_timestamp()' })
   changedAt!: Date;
@@ -66,6 +78,14 @@ export class LogReaderEntity {
 
   @Column(instant)
   aliveUntil!: Date;
+
+  /** Null: it is of the release before. */
+  @Column({ ...instant, nullable: true })
+  startedAt!: Date | null;
+
+  /** What had reached it by then is stored, but for sources with a `readTo` of their own; null as above. */
+  @Column({ ...instant, nullable: true })
+  readTo!: Date | null;
 }
 
 /** A line that the platform writes about a pod, on its way into the store. */

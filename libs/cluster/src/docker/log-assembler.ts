@@ -53,6 +53,10 @@ export class LogAssembler {
     return [];
   }
 
+  get hasOpenLine(): boolean {
+    return this.#openLines().length > 0;
+  }
+
   /** Milliseconds until `flush` has something to give; Infinity where no line is open. */
   openForMs(nowMs: number): number {
     const began = this.#openLines().map(([, { beganAtMs }]) => beganAtMs);

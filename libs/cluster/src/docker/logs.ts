@@ -13,6 +13,10 @@ import { isEnded, isUnstarted } from './pods.js';
 
 /** Before the next look, after a stream that ended before its run. */
 const lookMs = 200;
+/** An engine that has given nothing for so long has nothing more. */
+const quietMs = 500;
+/** Who has read a line that is no older has nothing older before them. */
+const recentMs = 2_000;
 
 /** The logs of runs, read from the engine that keeps them. */
 export class Logs {
@@ -29,15 +33,16 @@ export class Logs {
       // Each stream repeats what follows its cursor, also pieces of lines that were open.
       const assembler = new LogAssembler(cursor);
       const body = await this.#open(found.Id, { follow: !isOver, since: assembler.since }, signal);
-      for await (const lines of linesOf(body, assembler)) {
+      for await (const { lines, isCurrent } of linesOf(body, assembler)) {
         cursor = assembler.cursor;
-        yield { lines, cursor, isComplete: false };
+        yield { lines, cursor, isComplete: false, isCurrent };
       }
       if (isOver) {
         const lines = assembler.flush(0, true);
-        yield { lines, cursor: assembler.cursor, isComplete: true };
+        yield { lines, cursor: assembler.cursor, isComplete: true, isCurrent: true };
         return;
       }
+      yield { lines: [], cursor: assembler.cursor, isComplete: false, isCurrent: false };
       await delay(lookMs, undefined, { signal });
     }
   }
@@ -52,23 +57,34 @@ export class Logs {
   }
 }
 
-/** Lines as they come. One chunk is read ahead, no more. */
-async function* linesOf(body: Readable, assembler: LogAssembler): AsyncGenerator<LogLine[]> {
+/** Lines as they come, and whether they are all. One chunk is read ahead, no more. */
+async function* linesOf(
+  body: Readable,
+  assembler: LogAssembler,
+): AsyncGenerator<Pick<LogBatch, 'lines' | 'isCurrent'>> {
   const parser = new FrameParser();
   const chunks = body[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
   let next = chunks.next();
+  let isCurrent = false;
   try {
     for (;;) {
-      const chunk = await withPatience(next, assembler.openForMs(Date.now()), null);
+      const patienceMs = Math.min(assembler.openForMs(Date.now()), isCurrent ? Infinity : quietMs);
+      const chunk = await withPatience(next, patienceMs, null);
       if (chunk?.done) return;
       const frames = chunk ? parser.push(chunk.value) : [];
       const lines = frames.flatMap((frame) => assembler.take(frame, Date.now()));
       lines.push(...assembler.flush(Date.now()));
       if (chunk) next = chunks.next();
-      if (lines.length > 0) yield lines;
+      const wasCurrent: boolean = isCurrent;
+      isCurrent = !assembler.hasOpenLine && (chunk === null || isRecent(lines.at(-1)) || (wasCurrent && !lines.length));
+      if (lines.length > 0 || isCurrent !== wasCurrent) yield { lines, isCurrent };
     }
   } finally {
     next.catch(() => undefined);
     body.destroy();
   }
+}
+
+function isRecent(line: LogLine | undefined): boolean {
+  return line !== undefined && Date.now() - Date.parse(line.timestamp) < recentMs;
 }

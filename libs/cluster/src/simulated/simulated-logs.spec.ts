@@ -48,8 +48,14 @@ it('many who read at once cost few statements, and each reads its own run', asyn
   const stop = new AbortController();
   const soon = AbortSignal.any([stop.signal, AbortSignal.timeout(60_000 * timeoutFactor)]);
   const reading = refs.map((ref) => cluster.readLogs(ref, null, soon));
-  const nextOf = async (lines: AsyncGenerator<LogBatch>) =>
-    ((await lines.next()).value as LogBatch).lines.map(({ message }) => message);
+  const nextOf = async (lines: AsyncGenerator<LogBatch>) => {
+    for (;;) {
+      const batch = (await lines.next()).value as LogBatch;
+      // None of them has more to read than one batch holds.
+      expect(batch.isCurrent).toBe(true);
+      if (batch.lines.length > 0) return batch.lines.map(({ message }) => message);
+    }
+  };
   const first = await Promise.all(reading.map(nextOf));
   expect(statements).toBeLessThan(readers);
   expect(first.map(([message]) => message)).toEqual(refs.map(({ id }) => `${id}: started idle:1`));
@@ -90,6 +96,7 @@ it('those who read all that was written in a long time take turns of the event l
     refs.map(async (ref) => {
       const batch = (await cluster.readLogs(ref, null, stop.signal).next()).value as LogBatch;
       expect(batch.lines).toHaveLength(500);
+      expect(batch.isCurrent).toBe(false);
       return turn;
     }),
   );

@@ -75,6 +75,7 @@ export class SimulatedLogs {
   /** The log of a run, batch after batch, until all is read or the signal is aborted. */
   async *read(ref: ObjectRef, after: string | null, signal: AbortSignal): AsyncGenerator<LogBatch> {
     let position = readCursor(after);
+    let wasCurrent = false;
     while (!signal.aborted) {
       const run = await this.#runs.ask(ref);
       if (!run) throw new ClusterError('not_found', 'The run and its log no longer exist.');
@@ -84,12 +85,13 @@ export class SimulatedLogs {
       const placed = [...writtenLines(run, position, untilMs), ...added].toSorted(byPosition).slice(0, perBatch);
       const hasEnded = run.endsMs !== null && run.endsMs <= untilMs;
       position = placed.at(-1) ?? position;
-      const isComplete = hasEnded && placed.length < perBatch;
-      if (placed.length > 0 || isComplete)
-        yield { lines: placed.map(({ line }) => line), cursor: cursorOf(position), isComplete };
+      const isCurrent = placed.length < perBatch;
+      const isComplete = hasEnded && isCurrent;
+      if (placed.length > 0 || isComplete || isCurrent !== wasCurrent)
+        yield { lines: placed.map(({ line }) => line), cursor: cursorOf(position), isComplete, isCurrent };
       if (isComplete) return;
-      if (placed.length < perBatch)
-        await delay(pollMs - (Date.now() % pollMs), undefined, { signal }).catch(() => undefined);
+      wasCurrent = isCurrent;
+      if (isCurrent) await delay(pollMs - (Date.now() % pollMs), undefined, { signal }).catch(() => undefined);
     }
   }
 

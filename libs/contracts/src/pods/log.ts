@@ -95,7 +95,7 @@ export class PodLogPage {
     max: 100,
     nullable: true,
     description:
-      'Cursor of the next page; null where there is none. With `asc` the last page has one too: asked again, it gives what was written since.',
+      'Cursor of the next page; null where there is none. With `asc` the last page has one too: asked again, it gives what was written since. Without `pod_name` it gives lines once all pods are read so far, usually 3 to 4 s after they were written. A pod whose lines cannot be read or stored holds up the others for a minute, or two after a replica of the platform has died; what it wrote is not given by cursors that have passed it.',
   })
   next_cursor!: string | null;
 }

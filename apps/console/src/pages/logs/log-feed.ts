@@ -24,7 +24,10 @@ interface FeedTerms {
   until?: string | undefined;
   /** Instant of the line to begin at; the newest lines if left out. */
   at?: string | undefined;
-  /** Whether lines of several pods are read: the platform gives those to a follower when they are 3 s old. */
+  /**
+   * Whether lines of several pods are read: the platform gives those to a follower 3 s after they were written, or
+   * later.
+   */
   isOfSeveralPods: boolean;
 }
 
