@@ -7,7 +7,7 @@ export { InProcessStrategy } from './in-process-strategy.js';
 export type { InProcessStrategyOptions } from './in-process-strategy.js';
 export { Json, textOf } from './json.js';
 export type { JsonText } from './json.js';
-export { NatsLink } from './nats-link.js';
+export { NatsLink, natsPings } from './nats-link.js';
 export type { NatsLinkOptions } from './nats-link.js';
 export { NatsStrategy } from './nats-strategy.js';
 export type { NatsStrategyOptions } from './nats-strategy.js';

@@ -30,6 +30,12 @@ export interface NatsLinkOptions {
 
 /** A frozen server is noticed after two pings without an answer. */
 const pingIntervalMs = 5_000;
+
+/**
+ * Lines of the configuration of every nats-server: a client that is frozen leaves its queue groups within 20 s,
+ * and other replicas get the requests. By the server's own defaults that takes up to eight minutes.
+ */
+export const natsPings = `ping_interval: "${pingIntervalMs / 1000}s"\nping_max: 2\n`;
 const handshakeTimeoutMs = 5_000;
 const flushTimeoutMs = 2_000;
 

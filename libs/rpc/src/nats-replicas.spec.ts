@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { connect as connectSocket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { connect } from '@nats-io/transport-node';
 import { startNats, type NatsServer } from '@atoll/testing';
@@ -71,6 +73,19 @@ describe('two replicas of a service', () => {
     expect(other.handled).toBe(0);
     await other.stop();
   });
+
+  it('lose no request to one that is frozen, once NATS has noticed', async () => {
+    const replica = await startReplica();
+    const frozen = connectSocket(server.port, '127.0.0.1');
+    frozen.write(`CONNECT {"verbose":false}\r\nSUB ${specSubject(probe.ask)} probe 1\r\n`);
+    // It answers no ping, which is all that NATS sees of a process that is frozen.
+    frozen.resume();
+    await once(frozen, 'close');
+    await Promise.all(Array.from({ length: 100 }, (_, index) => ask(index)));
+    expect(replica.handled).toBe(100);
+    await replica.stop();
+    // By its own defaults NATS takes four minutes here.
+  }, 120_000);
 
   it('lose no request while secrets are rotated, one process after the other', async () => {
     const steps: Secrets[] = [

@@ -4,6 +4,7 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { createConnection } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { natsPings } from '@atoll/rpc';
 import { withPatience } from '@atoll/waiting';
 import { findNatsServer } from './find-nats-server.js';
 import { freePort } from './free-port.js';
@@ -56,7 +57,7 @@ const greetingTimeoutMs = 100;
 export async function startNats(options: NatsServerOptions = {}): Promise<NatsServer> {
   const binary = await findNatsServer();
   const folder = makeServerFolder();
-  await writeFile(join(folder, 'nats.conf'), options.configuration ?? '');
+  await writeFile(join(folder, 'nats.conf'), natsPings + (options.configuration ?? ''));
   const starting: Starting = { binary, folder, storeDir: options.storeDir ?? folder, onSpawn: options.onSpawn };
   const started = await startOnFreePort(starting);
   const { port } = started;
