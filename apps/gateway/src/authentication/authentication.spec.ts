@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { usage } from '@atoll/contracts/billing';
-import { credentials, teams, users, workspaces } from '@atoll/contracts/teams';
+import { credentials, teams, users, workspaces, type Credential } from '@atoll/contracts/teams';
 import { createApiKey } from '@atoll/api-keys';
 import { AppError } from '@atoll/errors';
 import { startGateway, type CallOptions, type GatewayUnderTest, type Reply } from '../testing/gateway-fixture.js';
@@ -9,6 +9,16 @@ import type { Problem } from '../errors/problem.js';
 
 const ada = '01890000-0000-7000-8000-00000000000b';
 const grace = '01890000-0000-7000-8000-00000000000c';
+const adas: Credential = {
+  key_id: '01890000-0000-7000-8000-00000000000a',
+  user_id: ada,
+  scope: 'user',
+  platform_admin: false,
+  timezone: 'UTC',
+  teams: [],
+  expiry_date: null,
+  ip_whitelist: '',
+};
 
 const aFact = {
   source: 'meter',
@@ -97,6 +107,22 @@ describe('a key', () => {
     expect(lookUps()).toBe(1);
   });
 
+  it.each(['good', 'unknown'])(
+    'is looked up once more where nobody answers for a second: one that is %s',
+    async (is) => {
+      const key = gateway.services.key();
+      const first = Promise.withResolvers<Credential>();
+      gateway.services.answer(credentials.verify, () => {
+        if (lookUps() === 1) return first.promise;
+        if (is === 'good') return adas;
+        throw new AppError('unauthenticated', 'No such key.');
+      });
+      expect(await statusOf({ key })).toBe(is === 'good' ? 200 : 401);
+      expect(lookUps()).toBe(2);
+      first.resolve(adas);
+    },
+  );
+
   it('is looked up once for all who come at once', async () => {
     const key = gateway.services.key();
     expect(await Promise.all(Array.from({ length: 20 }, () => statusOf({ key })))).toEqual(
@@ -162,16 +188,7 @@ describe('what a call changes about its own caller', () => {
     let release = (): void => undefined;
     const began = new Promise<void>((resolve) => {
       gateway.services.answer(credentials.verify, async ({ digest }) => {
-        const asOf = {
-          key_id: digest.slice(0, 8),
-          user_id: ada,
-          scope: 'user' as const,
-          platform_admin: false,
-          timezone: 'UTC',
-          teams: [],
-          expiry_date: null,
-          ip_whitelist: '',
-        };
+        const asOf = { ...adas, key_id: digest.slice(0, 8) };
         if (gateway.services.callsOf(credentials.verify).length > 1) return { ...asOf, timezone: 'Asia/Kathmandu' };
         resolve();
         await new Promise<void>((released) => (release = released));

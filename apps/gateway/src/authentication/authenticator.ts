@@ -1,6 +1,6 @@
 import { Injectable, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { digestApiKey } from '@atoll/api-keys';
-import { addressAllowed } from '@atoll/contracts';
+import { addressAllowed, type Operation } from '@atoll/contracts';
 import {
   credentials,
   credentialsChanged,
@@ -14,6 +14,7 @@ import { FairSemaphore } from '@atoll/waiting';
 import { GatewaySettings } from '../gateway-options.js';
 import { policiesOf } from '../rate-limits/limits.js';
 import { unknownAddress } from '../http/client-address.js';
+import { askAgainWhereSilent } from './ask-again.js';
 import { CredentialCache, type Verified } from './credential-cache.js';
 import { RecentSet } from './recent-set.js';
 import { isSessionToken, SessionTokens, type AccessClaims } from './session-tokens.js';
@@ -45,6 +46,12 @@ const perNetwork = 4;
 const endedFor = { maxAgeMs: 15 * 60_000, maxEntries: 10_000 };
 
 /**
+ * A look-up that has had no answer for so long is asked once more, as one of two replicas may be frozen. One that
+ * answers, if only that it is busy, is not.
+ */
+const silentMs = 1_000;
+
+/**
  * Identifies callers: turns a key or an access token into its caller, by the teams service or by what it said at most 5
  * s ago.
  */
@@ -65,8 +72,9 @@ export class Authenticator implements OnModuleInit, OnApplicationShutdown {
     private readonly settings: GatewaySettings,
   ) {
     const { now, limits } = settings;
-    this.#cache = new CredentialCache((digest) => this.#lookUp(digest), now);
-    this.#sessions = new CredentialCache((id) => this.#lookUpSession(id), now);
+    const shareMs = settings.deadlineMs / 2;
+    this.#cache = new CredentialCache((digest) => this.#lookUp(digest), { now, shareMs });
+    this.#sessions = new CredentialCache((id) => this.#lookUpSession(id), { now, shareMs });
     this.#ended = new RecentSet(now, endedFor);
     this.#trusted = new RecentSet(now, trustedFor);
     this.#refused = new RecentSet(now, refusedFor);
@@ -137,23 +145,10 @@ export class Authenticator implements OnModuleInit, OnApplicationShutdown {
   }
 
   async #lookUpSession(id: string): Promise<Verified> {
-    try {
-      return toVerifiedSession(
-        await this.rpc.call(
-          sessions.verify,
-          { id },
-          systemContext('gateway', { deadlineMs: this.settings.deadlineMs }),
-        ),
-      );
-    } catch (error) {
-      if (!isAppError(error)) throw error;
-      if (error.code === 'unauthenticated') {
-        this.#ended.add(id);
-        throw sessionEnded();
-      }
-      if (error.code !== 'unavailable' && error.code !== 'deadline_exceeded') throw error;
-      throw unavailable(error.details.retryAfterSeconds ?? 1, error);
-    }
+    const credential = await this.#ask(sessions.verify, { id });
+    if (credential) return toVerifiedSession(credential);
+    this.#ended.add(id);
+    throw sessionEnded();
   }
 
   #find(digest: string, attempt: Attempt): Promise<Verified> {
@@ -191,13 +186,29 @@ export class Authenticator implements OnModuleInit, OnApplicationShutdown {
   }
 
   async #lookUp(digest: string): Promise<Verified> {
+    const credential = await this.#ask(credentials.verify, { digest });
+    if (!credential) throw notValid();
+    return toVerified(credential);
+  }
+
+  /**
+   * What the teams service says of a credential, undefined where it knows none. It is asked again where it is silent: a
+   * look-up changes nothing, and the second may reach another replica.
+   */
+  async #ask<Input extends object, Output extends object>(
+    operation: Operation<Input, Output>,
+    input: Input,
+  ): Promise<Output | undefined> {
+    const context = systemContext('gateway', { deadlineMs: this.settings.deadlineMs });
+    const ask = () =>
+      this.rpc.call(operation, input, context).catch((error: unknown) => {
+        if (isUnauthenticated(error)) return undefined;
+        throw error;
+      });
     try {
-      const context = systemContext('gateway', { deadlineMs: this.settings.deadlineMs });
-      return toVerified(await this.rpc.call(credentials.verify, { digest }, context));
+      return await askAgainWhereSilent(ask, silentMs);
     } catch (error) {
-      if (!isAppError(error)) throw error;
-      if (error.code === 'unauthenticated') throw notValid();
-      if (error.code !== 'unavailable' && error.code !== 'deadline_exceeded') throw error;
+      if (!isAppError(error) || (error.code !== 'unavailable' && error.code !== 'deadline_exceeded')) throw error;
       throw unavailable(error.details.retryAfterSeconds ?? 1, error);
     }
   }

@@ -30,7 +30,7 @@ describe('the cache of credentials', () => {
     lookUps = [];
     cache = new CredentialCache(
       (digest) => new Promise((resolve, reject) => lookUps.push({ digest, resolve, reject })),
-      () => nowMs,
+      { now: () => nowMs, shareMs: 2_000 },
     );
   });
 
@@ -54,6 +54,19 @@ describe('the cache of credentials', () => {
     const again = cache.find('a');
     lookUps[1]?.resolve(verified('ada'));
     expect(await again).toEqual(verified('ada'));
+  });
+
+  it('gives the failure of a look-up to nobody who comes late: they have one of their own', async () => {
+    const early = [cache.find('a')];
+    nowMs = 1_999;
+    early.push(cache.find('a'));
+    nowMs = 2_000;
+    const late = [cache.find('a'), cache.find('a')];
+    expect(lookUps).toHaveLength(2);
+    lookUps[0]?.reject(new Error('no answer'));
+    for (const find of early) await expect(find).rejects.toThrow('no answer');
+    lookUps[1]?.resolve(verified('ada'));
+    expect(await Promise.all(late)).toEqual([verified('ada'), verified('ada')]);
   });
 
   it('forgets all keys of a user, and of nobody else, at once', async () => {
@@ -132,7 +145,7 @@ describe('the cache of credentials', () => {
               const asOf = version[digest];
               open.push(() => resolve(verified(digest, String(asOf))));
             }),
-          () => 0,
+          { now: () => 0, shareMs: Infinity },
         );
         const asked: Promise<void>[] = [];
         for (const step of walk) {

@@ -14,10 +14,20 @@ interface Entry {
   asOfMs: number;
 }
 
-/** A look-up that other requests for the same digest may join. Times are counted in evictions. */
+/** A look-up that other requests for the same digest may join. */
 interface LookUp {
+  /** Counted in evictions. */
   startedAt: number;
+  /** Epoch milliseconds. */
+  asOfMs: number;
   found: Promise<Verified>;
+}
+
+export interface CredentialCacheOptions {
+  /** The clock, in epoch milliseconds. */
+  now: () => number;
+  /** How long a look-up that has not ended may be joined. Who comes later begins another. */
+  shareMs: number;
 }
 
 /** The longest that a lost revocation may go unnoticed. */
@@ -26,7 +36,8 @@ const maxEntries = 10_000;
 
 /**
  * Verified keys by digest, for at most 5 s. Evicting a user takes effect at once: a request that asks afterwards gets
- * the state after it, never that of a look-up that began before. Look-ups of other users go on and stay shared.
+ * the state after it, never that of a look-up that began before. Look-ups of other users go on and stay shared. One
+ * that may never be answered is shared with those who come soon: its failure is not that of those who come late.
  */
 export class CredentialCache {
   /** In the order in which the look-ups ended, so that the oldest stand first, or nearly. */
@@ -42,7 +53,7 @@ export class CredentialCache {
 
   constructor(
     private readonly lookUp: (digest: string) => Promise<Verified>,
-    private readonly now: () => number,
+    private readonly options: CredentialCacheOptions,
   ) {}
 
   get size(): number {
@@ -61,7 +72,7 @@ export class CredentialCache {
     for (;;) {
       const verified = this.fresh(digest);
       if (verified) return verified;
-      const { startedAt, found } = this.#lookUps.get(digest) ?? this.#start(digest);
+      const { startedAt, found } = this.#joinable(digest) ?? this.#start(digest);
       const result = await found;
       // A look-up that began before the last eviction is good for this request only if it was kept: not of that user.
       if (startedAt >= askedAt) return result;
@@ -80,9 +91,14 @@ export class CredentialCache {
     this.#evictedAt.set(userId, this.#evictions);
   }
 
+  #joinable(digest: string): LookUp | undefined {
+    const lookUp = this.#lookUps.get(digest);
+    return lookUp && this.#isWithin(this.options.shareMs, lookUp) ? lookUp : undefined;
+  }
+
   #start(digest: string): LookUp {
-    const startedAt = this.#evictions;
-    const started = { startedAt, found: this.#run(digest, startedAt) };
+    const [startedAt, asOfMs] = [this.#evictions, this.options.now()];
+    const started = { startedAt, asOfMs, found: this.#run(digest, startedAt, asOfMs) };
     this.#lookUps.set(digest, started);
     const leave = (): void => {
       if (this.#lookUps.get(digest) === started) this.#lookUps.delete(digest);
@@ -91,8 +107,7 @@ export class CredentialCache {
     return started;
   }
 
-  async #run(digest: string, startedAt: number): Promise<Verified> {
-    const asOfMs = this.now();
+  async #run(digest: string, startedAt: number, asOfMs: number): Promise<Verified> {
     this.#running += 1;
     try {
       const verified = await this.lookUp(digest);
@@ -128,9 +143,13 @@ export class CredentialCache {
     if (digests?.size === 0) this.#digestsOf.delete(userId);
   }
 
-  /** An entry from the future is not fresh either: the clock was set back. */
-  #isFresh({ asOfMs }: Entry): boolean {
-    const ageMs = this.now() - asOfMs;
-    return ageMs >= 0 && ageMs < maxAgeMs;
+  #isFresh(entry: Entry): boolean {
+    return this.#isWithin(maxAgeMs, entry);
+  }
+
+  /** What is from the future is not: the clock was set back. */
+  #isWithin(timeMs: number, { asOfMs }: Pick<Entry, 'asOfMs'>): boolean {
+    const ageMs = this.options.now() - asOfMs;
+    return ageMs >= 0 && ageMs < timeMs;
   }
 }

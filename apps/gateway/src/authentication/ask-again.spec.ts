@@ -1,0 +1,60 @@
+import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import { askAgainWhereSilent } from './ask-again.js';
+
+type Asked = PromiseWithResolvers<string>;
+
+let asked: Asked[];
+let answer: Promise<string>;
+beforeEach(() => {
+  jest.useFakeTimers();
+  asked = [];
+  answer = askAgainWhereSilent(() => {
+    const one = Promise.withResolvers<string>();
+    asked.push(one);
+    return one.promise;
+  }, 1_000);
+});
+afterEach(() => void jest.useRealTimers());
+
+async function afterSilence(): Promise<{ first: Asked; second: Asked }> {
+  await jest.advanceTimersByTimeAsync(999);
+  expect(asked).toHaveLength(1);
+  await jest.advanceTimersByTimeAsync(1);
+  await jest.advanceTimersByTimeAsync(60_000);
+  const [first, second, third] = asked;
+  if (!first || !second || third) throw new Error(`It was asked ${asked.length} times.`);
+  return { first, second };
+}
+
+it('asks once where there is an answer in time, and where it fails in time', async () => {
+  asked[0]?.resolve('good');
+  expect(await answer).toBe('good');
+  const failing = askAgainWhereSilent(() => {
+    asked.push(Promise.withResolvers());
+    return Promise.reject(new Error('busy'));
+  }, 1_000);
+  await expect(failing).rejects.toThrow('busy');
+  await jest.advanceTimersByTimeAsync(60_000);
+  expect(asked).toHaveLength(2);
+});
+
+it('asks once more after silence, and takes the second answer where the first never comes', async () => {
+  const { second } = await afterSilence();
+  second.resolve('second');
+  expect(await answer).toBe('second');
+});
+
+it('takes the first answer, however late, where the second fails', async () => {
+  const { first, second } = await afterSilence();
+  second.reject(new Error('busy'));
+  await jest.advanceTimersByTimeAsync(1);
+  first.resolve('first');
+  expect(await answer).toBe('first');
+});
+
+it('throws what the first throws where both fail', async () => {
+  const { first, second } = await afterSilence();
+  second.reject(new Error('busy'));
+  first.reject(new Error('too late'));
+  await expect(answer).rejects.toThrow('too late');
+});
