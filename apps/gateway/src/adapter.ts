@@ -1,10 +1,13 @@
+import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { errorKinds } from './errors/error-kinds.js';
 import { answerSocketError, refuseTunnel } from './errors/socket-errors.js';
 import { refuseUnroutable, type HookParts } from './requests/hooks.js';
 import { originForm } from './http/path.js';
+import { boundUnanswered } from './http/unanswered-requests.js';
 import { requestId } from './requests/request-id.js';
 import { declareRequestState } from './requests/request-state.js';
 
@@ -54,6 +57,7 @@ export function createAdapter(
   instance.server.on('connect', (_request: unknown, socket: Duplex) =>
     refuseTunnel(socket, noted, partsOf().unreadForm),
   );
+  boundUnanswered(instance.server, () => noted(errorKinds.too_many_requests.status, randomUUID()));
   declareRequestState(instance);
   return adapter;
 }

@@ -83,19 +83,18 @@ describe('an answer that nobody reads', () => {
     },
   );
 
-  it.each([['/api/openapi.json'], ['/api/docs/swagger-ui-bundle.js']])(
-    'is cut off without a caller too: %s',
-    async (path) => {
-      limits.patienceMs = 200;
-      for (const app of [gateway.app, compat]) {
-        const served = await stall(
-          app,
-          Array.from({ length: 40 }, () => path),
-        );
-        await once(served, 'close');
-      }
-    },
-  );
+  const script = '/api/docs/swagger-ui-bundle.js';
+  it.each([['/api/openapi.json'], [script]])('is cut off without a caller too: %s', async (path) => {
+    limits.patienceMs = 200;
+    for (const app of [gateway.app, compat]) {
+      // As many as may wait on one connection, 14 MB at least.
+      const served = await stall(
+        app,
+        Array.from({ length: 16 }, (_, at) => (at < 8 ? path : script)),
+      );
+      await once(served, 'close');
+    }
+  });
 
   it('counts for nobody where its client has hung up before it came', async () => {
     const key = gateway.services.key();

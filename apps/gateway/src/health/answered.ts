@@ -35,7 +35,7 @@ export class Answered {
     });
   }
 
-  /** What was refused before it was a request: no HTTP, too large a head, too slow. */
+  /** What was refused before it was a request: no HTTP, too large a head, too slow, too many on one connection. */
   recordUnread(status: number, requestId: string): void {
     this.#unread.inc({ status: String(status) });
     this.#log.info({ status, request_id: requestId }, 'request rejected before it was read');
