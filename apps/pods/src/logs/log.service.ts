@@ -59,7 +59,7 @@ export class LogsService {
       const query = { order, search, searchMs: searchMs / turns, limit };
       const readPart = async (part: LogPart) => [part, await this.store.read({ ...part, ...query })] as const;
       const read = () => Promise.all(ofTeam.map(readPart));
-      return search === null ? read() : this.searches.run(read, { key: teamId });
+      return search === null ? read() : this.searches.run(teamId, context, read);
     });
     const { lines, readTo } = merged([...pages.values()], { order, limit });
     const data = await this.show(lines);

@@ -248,12 +248,11 @@ describe('reading logs of pods', () => {
     const search = (teamId: string) => fixture.logs({ search: 'found', team_id: teamId }, memberOf(teamId));
     const running = teamIds.slice(0, 3).flatMap((teamId) => [search(teamId), search(teamId)]);
     while (held < 6) await delay(5);
-    await expect(search(teamIds[0]!)).rejects.toMatchObject({ code: 'too_many_requests' });
-    await expect(search(teamIds[3]!)).rejects.toMatchObject({ code: 'unavailable' });
+    running.push(search(teamIds[3]!));
     expect(messagesOf(await fixture.logs({ team_id: teamIds[3]! }, memberOf(teamIds[3]!)))).toEqual(['found']);
+    expect(held).toBe(6);
     release();
-    expect((await Promise.all(running)).map(messagesOf)).toEqual(Array.from({ length: 6 }, () => ['found']));
-    expect(messagesOf(await search(teamIds[3]!))).toEqual(['found']);
+    expect((await Promise.all(running)).map(messagesOf)).toEqual(Array.from({ length: 7 }, () => ['found']));
     store.read = read;
   });
 
