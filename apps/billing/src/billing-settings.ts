@@ -2,7 +2,7 @@ import { WholeNumber } from '@atoll/contracts';
 import { Variable } from '@atoll/service';
 import { IsIn } from 'class-validator';
 
-/** The connections of a process are enough for so many reports, each with two at once, and for everything else. */
+/** The connections of a process are enough for so many reports, each of which holds one, and for everything else. */
 const mostReports = 7;
 
 /** What a deployment decides about the billing service. */

@@ -5,18 +5,13 @@ import { CurrencyController } from './prices/currency.controller.js';
 import { PriceDirectoryController } from './prices/price-directory.controller.js';
 import { PricesController } from './prices/price.controller.js';
 import { PricesService } from './prices/price.service.js';
-import { Catalogues } from './reports/catalogue.js';
 import { ComparisonService } from './reports/comparison.service.js';
-import { FactDetails } from './reports/fact-details.js';
 import { InstanceReportsController } from './reports/instances.controller.js';
 import { InstanceReportsService } from './reports/instances.service.js';
 import { ReportAccess } from './reports/report-access.js';
 import { ReportQueue } from './reports/report-queue.js';
 import { ReportsController } from './reports/report.controller.js';
 import { ReportsService } from './reports/report.service.js';
-import { UsageReader } from './reports/report-usage.js';
-import { Resources } from './reports/resources.js';
-import { UsageQuery } from './reports/usage-query.js';
 import { FactStore } from './usage/fact-store.js';
 import { Numbering } from './usage/numbering.js';
 import { Tenancy } from './usage/tenancy.js';
@@ -37,9 +32,7 @@ import { UsageService } from './usage/usage.service.js';
     UsageController,
   ],
   providers: [
-    Catalogues,
     ComparisonService,
-    FactDetails,
     FactStore,
     InstanceReportsService,
     Numbering,
@@ -47,13 +40,10 @@ import { UsageService } from './usage/usage.service.js';
     ReportAccess,
     ReportQueue,
     ReportsService,
-    Resources,
     Tenancy,
     Timelines,
     Turns,
     UsageOfServices,
-    UsageQuery,
-    UsageReader,
     UsageService,
   ],
 })

@@ -21,6 +21,7 @@ export type { Page, PageQuery } from './page.js';
 export { rowsOf } from './query-rows.js';
 export { ReservedStatements } from './reserved-statements.js';
 export { QueueTime } from './queue-time.js';
+export type { Snapshot } from './snapshot.js';
 export { inBackground } from './split-pool.js';
 export { instantJson, numberList } from './sql-values.js';
 export { Statements } from './statements.js';

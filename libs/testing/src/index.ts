@@ -33,7 +33,7 @@ export { createDatabase, createDatabaseFrom, startPostgres } from './postgres.js
 export { makeServerFolder, removeAbandonedServerFolders } from './server-folder.js';
 export { mostRowsRead } from './most-rows-read.js';
 export { codeWhenSuspendedMeanwhile } from './suspended-meanwhile.js';
-export { allStatementsDuring, statementsOf } from './statements-of.js';
+export { allStatementsDuring, beforeStatement, statementsOf } from './statements-of.js';
 export type { SentStatement } from './statements-of.js';
 export type { TestDatabase, TestPostgres } from './postgres.js';
 export { childrenOf } from './process-tree.js';

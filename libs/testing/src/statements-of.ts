@@ -31,7 +31,28 @@ export async function allStatementsDuring(work: () => Promise<unknown>): Promise
   return sent;
 }
 
-async function listen(keep: (statement: SentStatement) => unknown, work: () => Promise<unknown>): Promise<void> {
+/**
+ * Does `meanwhile` before `work` sends its statement of this place, counted from 0: for specs of what others commit
+ * between two statements. Throws where `work` sends fewer.
+ */
+export async function beforeStatement<T>(
+  place: number,
+  meanwhile: () => Promise<unknown>,
+  work: () => Promise<T>,
+): Promise<T> {
+  let left = place;
+  const counted = () => {
+    if (works.getStore() === undefined) return undefined;
+    left -= 1;
+    return left === -1 ? works.exit(meanwhile) : undefined;
+  };
+  const done = await listen(counted, () => works.run([], work));
+  if (left >= 0) throw new Error(`It sent ${place - left} statements, and not ${place + 1}.`);
+  return done;
+}
+
+/** A statement waits for what `heard` returns of it, if that is a promise. */
+async function listen<T>(heard: (statement: SentStatement) => unknown, work: () => Promise<T>): Promise<T> {
   const client = pg.Client.prototype as unknown as { query: Query };
   const { query } = client;
   client.query = function (this: pg.Client, ...parameters: unknown[]): unknown {
@@ -39,11 +60,11 @@ async function listen(keep: (statement: SentStatement) => unknown, work: () => P
     const given: Partial<SentStatement> = typeof first === 'string' ? { text: first } : (first as object);
     const { text, values = Array.isArray(second) ? second : [] } = given;
     // What a connection sends for itself every few seconds.
-    if (text !== undefined && text !== 'DISCARD PLANS') keep({ text, values });
-    return query.apply(this, parameters);
+    const waits = text !== undefined && text !== 'DISCARD PLANS' && heard({ text, values });
+    return waits instanceof Promise ? waits.then(() => query.apply(this, parameters)) : query.apply(this, parameters);
   };
   try {
-    await work();
+    return await work();
   } finally {
     client.query = query;
   }

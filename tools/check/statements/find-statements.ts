@@ -23,6 +23,7 @@ const senders: Record<string, { text: number; type: 'rows' | 'row' }> = {
   'QueryRunner.query': { text: 0, type: 'rows' },
   'Statements.query': { text: 0, type: 'row' },
   'ReservedStatements.query': { text: 0, type: 'row' },
+  'Snapshot.query': { text: 0, type: 'row' },
 };
 
 /**

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Operation, type UserCaller } from '@atoll/contracts';
 import { billingReports, currencies, instanceReports, priceDirectory, prices, usage } from '@atoll/contracts/billing';
 import { teamChanged } from '@atoll/contracts/teams';
-import { aTeam, describeAccess } from '@atoll/testing';
+import { aTeam, describeAccess, statementsOf } from '@atoll/testing';
 import { BillingFixture, errorOf, memberOf } from '../billing-fixture.js';
 import { BilledTeam } from './report-fixture.js';
 
@@ -154,6 +154,18 @@ describe('the reports of a team', () => {
     expect(await refusals([billing.call(billingReports.team, unknown, stranger)])).toEqual([
       'not_found: No such team.',
     ]);
+  });
+
+  it('are made of a team that only its owner knows, and hold no connection while it is asked', async () => {
+    const [known, unknown] = [aTeam(), aTeam()];
+    const ask = ({ team_id }: { team_id: string }) => billing.call(billingReports.team, { ...range, team_id });
+    billing.owner.teams.push(known);
+    expect(await ask(known)).toMatchObject({ scope: { team_id: known.team_id }, total_cost: '0' });
+    billing.owner.leave();
+    const sent = await statementsOf(async () => expect((await errorOf(ask(unknown))).code).toBe('unavailable'));
+    billing.owner.comeBack();
+    const words = sent.map(({ text }) => text.trim().split(/\s/, 1)[0]);
+    expect(words).toEqual(['START', 'WITH', 'COMMIT', 'SELECT']);
   });
 
   it('are refused for their range before anything is said of the team', async () => {

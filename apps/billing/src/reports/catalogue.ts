@@ -1,6 +1,5 @@
 import type { UsageKind } from '@atoll/contracts/billing';
-import { Statements } from '@atoll/database';
-import { Injectable } from '@nestjs/common';
+import type { Snapshot } from '@atoll/database';
 import type { Pace } from '@atoll/waiting';
 import { PriceHistory, type PriceRow } from './price-history.js';
 
@@ -25,6 +24,8 @@ interface Series {
 export interface Catalogue {
   /** By the database’s clock: usage is counted up to here. Epoch milliseconds. */
   asOfMs: number;
+  /** Null for a team that has not been heard of here. */
+  teamNo: number | null;
   /** False for a region in the filter that no event and no fact has named. */
   isRegionKnown: boolean;
   series: Series[];
@@ -36,7 +37,7 @@ export interface Catalogue {
 
 /** One row for each thing that was found, so that none of them is read in one go with all others. */
 type CatalogueRow =
-  | { what: 'reading'; value: { asOfMs: number; isRegionKnown: boolean } }
+  | { what: 'reading'; value: Pick<Catalogue, 'asOfMs' | 'teamNo' | 'isRegionKnown'> }
   | { what: 'series'; value: Series }
   | { what: 'price'; value: PriceRow }
   | { what: 'unit'; value: { sku: string; unit: string } };
@@ -48,7 +49,7 @@ const catalogueStatement = `
       AND ($2::uuid IS NULL OR workspace_id = $2) AND ($3::text[] IS NULL OR kind = ANY ($3)) AND ($4::bigint IS NULL OR region_id = $4)
   )
   SELECT 'reading' AS what, json_build_object('asOfMs', floor(extract(epoch FROM clock_timestamp()) * 1000),
-    'isRegionKnown', $4 IS NULL OR EXISTS (SELECT FROM region WHERE region_id = $4)) AS value
+    'teamNo', (SELECT no FROM team WHERE id = $1 AND revision > 0), 'isRegionKnown', $4 IS NULL OR EXISTS (SELECT FROM region WHERE region_id = $4)) AS value
   UNION ALL
   SELECT 'series', json_build_object('no', no, 'workspaceId', workspace_id, 'kind', kind, 'sku', sku, 'poolId', pool_id::text) FROM held
   UNION ALL
@@ -59,15 +60,15 @@ const catalogueStatement = `
   SELECT 'unit', json_build_object('sku', sku, 'unit', unit) FROM sku WHERE sku IN (SELECT sku FROM held)`;
 
 /** Reads in one statement what a report needs to know before it reads usage. */
-@Injectable()
 export class Catalogues {
-  constructor(private readonly statements: Statements) {}
+  constructor(private readonly snapshot: Snapshot) {}
 
   async read(teamId: string, pace: Pace, filter: CatalogueFilter = {}): Promise<Catalogue> {
     const { workspaceId = null, kinds = null, regionId = null } = filter;
     const values = [teamId, workspaceId, kinds, regionId];
-    const rows = await this.statements.query<CatalogueRow>(catalogueStatement, values);
-    const catalogue = { asOfMs: 0, isRegionKnown: false, series: [] as Series[], units: new Map<string, string>() };
+    const rows = await this.snapshot.query<CatalogueRow>(catalogueStatement, values);
+    const units = new Map<string, string>();
+    const catalogue = { asOfMs: 0, teamNo: null, isRegionKnown: false, series: [] as Series[], units };
     const prices: PriceRow[] = [];
     for (const row of rows) {
       if (row.what === 'reading') Object.assign(catalogue, row.value);

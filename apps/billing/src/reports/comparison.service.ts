@@ -15,22 +15,23 @@ export class ComparisonService {
     private readonly settings: BillingSettings,
     private readonly access: ReportAccess,
     private readonly queue: ReportQueue,
-    private readonly usage: UsageReader,
   ) {}
 
   async compare(query: ComparisonQuery, context: CallContext): Promise<ComparisonReport> {
     const months = readMonths(query, zoneOf(context.caller));
     this.access.requireTeam(context.caller, query.team_id);
     return this.queue.run(query.team_id, context, async (pace) => {
-      const subject = await this.access.team(query.team_id, pace);
-      const usageOf = ({ startMs, endMs }: Month) => this.usage.byLine({ ...subject, bounds: [startMs, endMs] }, pace);
-      const usages = await Promise.all([usageOf(months.start), usageOf(months.end)]);
+      const { scope, catalogue, usages } = await this.access.team(query, {}, pace, async (subject, snapshot) => {
+        const reader = new UsageReader(snapshot);
+        const usageOf = ({ startMs, endMs }: Month) => reader.byLine({ ...subject, bounds: [startMs, endMs] }, pace);
+        return { ...subject, usages: await Promise.all([usageOf(months.start), usageOf(months.end)]) };
+      });
       const [start, end] = [await monthOf(usages[0].lines, pace), await monthOf(usages[1].lines, pace)];
       return {
-        scope: subject.scope,
+        scope,
         currency: this.settings.currency,
         timezone: months.zone.name,
-        as_of: new Date(subject.catalogue.asOfMs).toISOString(),
+        as_of: new Date(catalogue.asOfMs).toISOString(),
         start_month: billedMonth(query.start_month, start),
         end_month: billedMonth(query.end_month, end),
         ...changeBetween(start, end),

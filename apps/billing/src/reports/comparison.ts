@@ -3,7 +3,7 @@ import { decimalOf, numberOf } from '../money/amounts.js';
 import { divideHalfUp } from '../money/rounding.js';
 import type { Pace } from '@atoll/waiting';
 import { costDenominator, unitHours } from './rated-usage.js';
-import type { ReportLine } from './report-usage.js';
+import type { ReportLine, UnratedLines } from './unrated-usage.js';
 import { roundTree } from './rounding-tree.js';
 
 /** A SKU in one month: exactly, and as shown. */
@@ -22,7 +22,8 @@ interface Month {
 }
 
 /** A month’s lines, each of one bucket, rounded from their total down. */
-export async function monthOf(lines: readonly ReportLine[], pace: Pace): Promise<Month> {
+export async function monthOf(unrated: UnratedLines, pace: Pace): Promise<Month> {
+  const lines = await unrated.rate(pace);
   const [shown] = await roundTree([{ lines }], pace);
   const items = lines.map(({ kind, sku, unit, heldNano, wholes, rests }, n): MonthItem => {
     const exactCostNano = (wholes[0] ?? 0n) * costDenominator + BigInt(rests[0] ?? 0);

@@ -1,20 +1,20 @@
 import { expect, it } from '@jest/globals';
-import type { Statements } from '@atoll/database';
+import type { Snapshot } from '@atoll/database';
 import { Pace, Turns } from '@atoll/waiting';
 import { readPeriod } from '../calendar/billing-range.js';
 import { largestOf, largestRemainder } from '../money/rounding.js';
-import { Catalogues } from './catalogue.js';
+import { Catalogues, type Catalogue } from './catalogue.js';
 import { FactDetails } from './fact-details.js';
-import { gridOf } from './grid.js';
+import { gridOf, type Grid } from './grid.js';
 import { JsonWriter } from './json-writer.js';
 import { readChanges } from './quantity-changes.js';
 import { rate, totalOf, unitHoursOf, type Rated } from './rated-usage.js';
 import { ReportSheet } from './report-sheet.js';
 import type { ReportSubject } from './report-access.js';
-import type { ResourceLine } from './report-usage.js';
 import { Resources } from './resources.js';
 import { mergeGroups, roundTree, type ShownGroup } from './rounding-tree.js';
 import { unpricedOf } from './unpriced.js';
+import { UnratedResources, type ResourceLine } from './unrated-usage.js';
 import { UsageQuery } from './usage-query.js';
 
 const count = 200;
@@ -23,7 +23,7 @@ const rated = (rest = 0): Rated => ({ wholes: all(1n), rests: new Float64Array(a
 const item = { kind: 'vm', sku: 'vm.small', unit: 'vm' } as const;
 const shownItem = { ...item, heldNano: all(1n), costsNano: all(1n) };
 const shown: ShownGroup = { totalNano: BigInt(count), costsNano: all(1n), items: [shownItem] };
-const answering = (rows: object[]) => ({ query: () => Promise.resolve(rows) }) as unknown as Statements;
+const answering = (rows: object[]) => ({ query: () => Promise.resolve(rows) }) as unknown as Snapshot;
 /** A bucket an hour. */
 const period = readPeriod(
   { start_date: '2026-01-01T00:00:00', end_date: '2026-01-09T08:00:00', interval: 'hourly' },
@@ -108,17 +108,24 @@ const works: [string, number, (pace: Pace) => Promise<unknown>][] = [
       );
     },
   ],
+  [
+    'naming resources',
+    1,
+    (pace) => {
+      const by = { lines: [{ ...item, group: '' }], grid: {} as Grid, catalogue: {} as Catalogue };
+      return new UnratedResources(by, all({ line: 0, resourceId: 'vm:1', changes: '' })).placed(pace);
+    },
+  ],
   ['reading names', 1, (pace) => new Resources(answering(all({ id: 'a', name: 'b' }))).workspaceNames(['a'], pace)],
-  // Each is read, and then put in its place as five items.
   [
     'reading what is known of pools',
-    6,
-    (pace) => new FactDetails(answering(all({ poolId: '1' }))).pools(1, all({ id: '1' }), pace),
+    1,
+    (pace) => new FactDetails(answering(all({ poolId: '1' }))).pools(1, all('1'), pace),
   ],
   [
     'reading what is known of volumes',
     1,
-    (pace) => new FactDetails(answering([])).volumes(1, all({ resourceId: 'volume:1' }), pace),
+    (pace) => new FactDetails(answering([])).volumes(1, all({ id: '1', resourceId: 'volume:1' }), pace),
   ],
 ];
 

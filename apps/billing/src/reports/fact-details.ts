@@ -1,9 +1,10 @@
-import { Statements } from '@atoll/database';
-import { Injectable } from '@nestjs/common';
+import type { Snapshot } from '@atoll/database';
 import { inChunks, type Pace } from '@atoll/waiting';
 
 /** A resource of the team, within one pool where it may have been in several. */
 export interface AskedResource {
+  /** Under which its details are returned. */
+  id: string;
   resourceId: string;
   poolId?: string;
 }
@@ -13,8 +14,6 @@ export interface SubscriptionDetails {
   profile: string | null;
   vRamGb: number | null;
 }
-
-export const noDetails: SubscriptionDetails = { profile: null, vRamGb: null };
 
 export interface VolumeDetails {
   name: string | null;
@@ -89,48 +88,48 @@ const poolStatement = `
   ) AS pool`;
 
 /** Reads what facts have besides quantities. */
-@Injectable()
 export class FactDetails {
-  constructor(private readonly statements: Statements) {}
+  constructor(private readonly snapshot: Snapshot) {}
 
-  /** In the order of what was asked. */
-  async subscriptions(teamNo: number, resources: readonly AskedResource[], pace: Pace): Promise<SubscriptionDetails[]> {
-    return this.find(subscriptionStatement, teamNo, resources, noDetails, pace);
+  /** By the ids of what was asked, as all of these; none for a resource without facts. */
+  async subscriptions(
+    teamNo: number,
+    resources: readonly AskedResource[],
+    pace: Pace,
+  ): Promise<Map<string, SubscriptionDetails>> {
+    return this.find(subscriptionStatement, teamNo, resources, pace);
   }
 
-  /** In the order of what was asked. */
-  async volumes(teamNo: number, resources: readonly AskedResource[], pace: Pace): Promise<VolumeDetails[]> {
-    const none: VolumeDetails = { name: null, regionId: null, usedSizeInGb: null };
-    return this.find(volumeStatement, teamNo, resources, none, pace);
+  async volumes(teamNo: number, resources: readonly AskedResource[], pace: Pace): Promise<Map<string, VolumeDetails>> {
+    return this.find(volumeStatement, teamNo, resources, pace);
   }
 
-  /** In the order of what was asked. */
-  async pools(teamNo: number, pools: readonly { id: string }[], pace: Pace): Promise<PoolDetails[]> {
+  async pools(teamNo: number, poolIds: readonly string[], pace: Pace): Promise<Map<string, PoolDetails>> {
     const found = new Map<string, PoolDetails>();
-    for (const chunk of inChunks(pools)) {
-      const ids = chunk.map(({ id }) => id);
-      const rows = await this.statements.query<PoolDetails & { poolId: string }>(poolStatement, [teamNo, ids]);
+    for (const ids of inChunks(poolIds)) {
+      const rows = await this.snapshot.query<PoolDetails & { poolId: string }>(poolStatement, [teamNo, ids]);
       for (const row of rows) found.set(row.poolId, row);
       if (pace.isFull(rows.length)) await pace.turn();
     }
-    return pace.map(pools, ({ id }) => found.get(id) ?? { name: null, regionId: null, sellsSeveral: false });
+    return found;
   }
 
   private async find<Details extends object>(
     text: string,
     teamNo: number,
     resources: readonly AskedResource[],
-    none: Details,
     pace: Pace,
-  ): Promise<Details[]> {
-    const all: Details[] = [];
+  ): Promise<Map<string, Details>> {
+    const found = new Map<string, Details>();
     for (const chunk of inChunks(resources)) {
       const [ids, poolIds] = [chunk.map(({ resourceId }) => resourceId), chunk.map(({ poolId = null }) => poolId)];
-      const rows = await this.statements.query<Details & { resourceNo: number }>(text, [teamNo, ids, poolIds]);
-      const found = new Map(rows.map((row) => [row.resourceNo, row]));
-      all.push(...chunk.map((_resource, no) => found.get(no) ?? none));
+      const rows = await this.snapshot.query<Details & { resourceNo: number }>(text, [teamNo, ids, poolIds]);
+      for (const row of rows) {
+        const resource = chunk[row.resourceNo];
+        if (resource) found.set(resource.id, row);
+      }
       if (pace.isFull(chunk.length)) await pace.turn();
     }
-    return all;
+    return found;
   }
 }

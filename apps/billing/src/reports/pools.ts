@@ -6,21 +6,29 @@ import type { PoolDetails, SubscriptionDetails } from './fact-details.js';
 import type { JsonWriter } from './json-writer.js';
 import { addCost, noCosts, totalOf, unitHourCostOf, unitHoursOf } from './rated-usage.js';
 import type { ReportSheet } from './report-sheet.js';
-import type { Group, ResourceLine } from './report-usage.js';
+import type { Group } from './report-usage.js';
 import type { ShownGroup } from './rounding-tree.js';
+import { placedId, type ResourceLine } from './unrated-usage.js';
 
 /** What one subscription held in one pool: a line for each SKU. */
-export interface PoolSubscription {
+export interface PoolSubscription extends SubscriptionDetails {
   poolId: string;
   resourceId: string;
   lines: readonly ResourceLine[];
 }
 
-/** By pool, then resource id. */
-export async function subscriptionsOf(resources: readonly ResourceLine[], pace: Pace): Promise<PoolSubscription[]> {
-  const byKey = await pace.groupBy(resources, ({ group, resourceId }) => `${group} ${resourceId}`);
-  const inOrder = await pace.toSorted([...byKey], ([a], [b]) => (a < b ? -1 : 1));
-  return pace.map(inOrder, ([, lines]) => ({
+const noDetails: SubscriptionDetails = { profile: null, vRamGb: null };
+
+/** By pool, then resource id; the details are by `placedId`. */
+export async function subscriptionsOf(
+  resources: readonly ResourceLine[],
+  details: ReadonlyMap<string, SubscriptionDetails>,
+  pace: Pace,
+): Promise<PoolSubscription[]> {
+  const byId = await pace.groupBy(resources, placedId);
+  const inOrder = await pace.toSorted([...byId], ([a], [b]) => (a < b ? -1 : 1));
+  return pace.map(inOrder, ([id, lines]) => ({
+    ...(details.get(id) ?? noDetails),
     poolId: lines[0]?.group ?? '',
     resourceId: lines[0]?.resourceId ?? '',
     lines,
@@ -29,7 +37,7 @@ export async function subscriptionsOf(resources: readonly ResourceLine[], pace: 
 
 interface PoolInside {
   details: PoolDetails | undefined;
-  subscriptions: readonly (PoolSubscription & SubscriptionDetails)[];
+  subscriptions: readonly PoolSubscription[];
   /** Whether it is shown what a vGPU hour cost. */
   isRated: boolean;
 }

@@ -1,5 +1,6 @@
 import { notFound, requirePermission, type Caller } from '@atoll/contracts';
 import { type BillingReport } from '@atoll/contracts/billing';
+import { Statements, type Snapshot } from '@atoll/database';
 import { TeamDirectory, type KnownWorkspace } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import type { Pace } from '@atoll/waiting';
@@ -12,15 +13,25 @@ export interface ReportSubject {
   catalogue: Catalogue;
 }
 
+/** Reads the rest of what a report shows. What it returns is rated and written when the snapshot has ended. */
+export type ReadOf<T> = (subject: ReportSubject, snapshot: Snapshot) => Promise<T>;
+
+interface AskedTeam {
+  team_id: string;
+  /** A number or `all`. */
+  region_id?: string;
+}
+
 /**
- * Permissions to read billing. Throws `forbidden`, and `not_found` for another team's objects with the same text as for
- * unknown ones.
+ * Permissions to read billing, and the snapshot in which all of a report is read: facts and prices that are recorded
+ * meanwhile are in all of its figures or in none. Throws `forbidden`, and `not_found` for another team's objects with
+ * the same text as for unknown ones.
  */
 @Injectable()
 export class ReportAccess {
   constructor(
     private readonly directory: TeamDirectory,
-    private readonly catalogues: Catalogues,
+    private readonly statements: Statements,
   ) {}
 
   requireTeam(caller: Caller, teamId: string): void {
@@ -33,27 +44,46 @@ export class ReportAccess {
     return workspace;
   }
 
-  /** Of a team that was required. `regionId` is a number or `all`. */
-  async team(teamId: string, pace: Pace, regionId?: string, filter: CatalogueFilter = {}): Promise<ReportSubject> {
-    const inRegion = regionId === undefined || regionId === 'all' ? {} : { regionId };
-    const reading = this.catalogues.read(teamId, pace, { ...filter, ...inRegion });
-    const [team, catalogue] = await Promise.all([this.directory.teamEvenIfDeleted(teamId), reading]);
-    if (!catalogue.isRegionKnown) throw notFound('region');
-    return {
-      scope: { team_id: team.id, ...(regionId !== undefined && { region_id: regionId }) },
-      teamNo: team.no,
-      catalogue,
-    };
+  /** Of a team that was required. */
+  async team<T>(asked: AskedTeam, filter: CatalogueFilter, pace: Pace, read: ReadOf<T>): Promise<T> {
+    const known = await this.ofKnownTeam(asked, filter, pace, read);
+    if (known) return known.read;
+    // Its owner is asked where no connection waits for the answer.
+    await this.directory.teamEvenIfDeleted(asked.team_id);
+    const learned = await this.ofKnownTeam(asked, filter, pace, read);
+    if (!learned) throw notFound('team');
+    return learned.read;
   }
 
   /** Of a workspace that was required. */
-  async workspace(
+  async workspace<T>(
     { id, teamId, teamNo }: KnownWorkspace,
+    filter: CatalogueFilter,
     pace: Pace,
-    filter: CatalogueFilter = {},
-  ): Promise<ReportSubject> {
-    const catalogue = await this.catalogues.read(teamId, pace, { ...filter, workspaceId: id });
-    return { scope: { team_id: teamId, workspace_id: id }, teamNo, catalogue };
+    read: ReadOf<T>,
+  ): Promise<T> {
+    return this.statements.inSnapshot(async (snapshot) => {
+      const catalogue = await new Catalogues(snapshot).read(teamId, pace, { ...filter, workspaceId: id });
+      return read({ scope: { team_id: teamId, workspace_id: id }, teamNo, catalogue }, snapshot);
+    });
+  }
+
+  /** Undefined for a team that has not been heard of here. */
+  private async ofKnownTeam<T>(
+    { team_id, region_id }: AskedTeam,
+    filter: CatalogueFilter,
+    pace: Pace,
+    read: ReadOf<T>,
+  ): Promise<{ read: T } | undefined> {
+    const inRegion = region_id === undefined || region_id === 'all' ? {} : { regionId: region_id };
+    return this.statements.inSnapshot(async (snapshot) => {
+      const catalogue = await new Catalogues(snapshot).read(team_id, pace, { ...filter, ...inRegion });
+      const { teamNo, isRegionKnown } = catalogue;
+      if (teamNo === null) return undefined;
+      if (!isRegionKnown) throw notFound('region');
+      const scope = { team_id, ...(region_id !== undefined && { region_id }) };
+      return { read: await read({ scope, teamNo, catalogue }, snapshot) };
+    });
   }
 }
 

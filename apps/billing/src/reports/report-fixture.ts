@@ -1,11 +1,13 @@
 import { type UserCaller } from '@atoll/contracts';
 import {
   billingReports,
+  instanceReports,
   prices,
   usage,
   type BillingInterval,
   type BillingReport,
   type ComparisonReport,
+  type InstancesReport,
   type PoolsReport,
   type RatedPoolsReport,
   type StorageReport,
@@ -112,6 +114,18 @@ export class BilledTeam {
 
   storage({ region = 'all', ...asked }: Asked): Promise<StorageReport> {
     return this.billing.call(billingReports.storage, { ...this.query(asked), region_id: region }, callerOf(asked));
+  }
+
+  instances(asked: Asked): Promise<InstancesReport> {
+    return this.billing.call(instanceReports.ofTeam, this.query(asked), callerOf(asked));
+  }
+
+  instancesOf(name: string, asked: Asked): Promise<InstancesReport> {
+    return this.billing.call(
+      instanceReports.ofWorkspace,
+      { ...range(asked), workspace_id: this.workspace(name) },
+      callerOf(asked),
+    );
   }
 
   compare(start_month: string, end_month: string): Promise<ComparisonReport> {

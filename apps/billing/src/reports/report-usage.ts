@@ -1,14 +1,13 @@
 import type { UsageKind } from '@atoll/contracts/billing';
+import type { Snapshot } from '@atoll/database';
 import { invalidField, type AppError } from '@atoll/errors';
-import { Injectable } from '@nestjs/common';
 import { monthStarts } from '../calendar/utc-months.js';
 import type { Pace } from '@atoll/waiting';
 import type { Catalogue } from './catalogue.js';
-import { gridOf, type Grid } from './grid.js';
-import { readChanges } from './quantity-changes.js';
-import { rate, type RatedUsage } from './rated-usage.js';
+import { gridOf } from './grid.js';
 import { needsPrice } from './unpriced.js';
-import { UsageQuery, type LineChanges, type ResourceChanges, type UsageScope } from './usage-query.js';
+import { UnratedLines, UnratedResources, type Line, type ReportLine } from './unrated-usage.js';
+import { UsageQuery, type UsageScope } from './usage-query.js';
 
 /** What a report adds up. */
 export interface UsageQuestion {
@@ -20,27 +19,15 @@ export interface UsageQuestion {
   groupBy?: 'workspaceId' | 'poolId';
 }
 
-interface Line {
-  /** The id field of the groups; empty if there are none. */
-  group: string;
-  kind: UsageKind;
-  sku: string;
-  unit: string | null;
-}
-
-/** What a group held of a SKU, by bucket. */
-export type ReportLine = Line & RatedUsage;
-/** What one resource held of a SKU in a group. */
-export type ResourceLine = ReportLine & { resourceId: string };
-
+/** What a report read of usage. */
 export interface ReportUsage {
-  /** Those that were held in the range, by kind, then SKU. */
-  lines: ReportLine[];
+  /** Those that were held in the range. */
+  lines: UnratedLines;
   /**
    * In the range as a whole, of each line where the groups are pools. Else up to the first price of its SKU, of those
    * that had none at first: for what had no price, and nothing besides.
    */
-  resources: ResourceLine[];
+  resources: UnratedResources;
 }
 
 /** The lines of a workspace, of a pool, of a volume. */
@@ -49,13 +36,20 @@ export interface Group<GroupLine = ReportLine> {
   lines: readonly GroupLine[];
 }
 
-/** Lines by group. `orderOf` gives the text that groups are sorted by; their ids, unless given. */
+interface Grouping<GroupLine> {
+  /** The id of a line’s group: that by which lines were read, unless given. */
+  idOf?: (line: GroupLine) => string;
+  /** The text that groups are sorted by: their ids, unless given. */
+  orderOf?: (id: string) => string;
+}
+
+/** Lines by group. */
 export async function groupsOf<GroupLine extends ReportLine>(
   lines: readonly GroupLine[],
   pace: Pace,
-  orderOf = (id: string): string => id,
+  { idOf = ({ group }) => group, orderOf = (id) => id }: Grouping<GroupLine> = {},
 ): Promise<Group<GroupLine>[]> {
-  const byId = await pace.groupBy(lines, ({ group }) => group);
+  const byId = await pace.groupBy(lines, idOf);
   const groups = await pace.map([...byId], ([id, ofGroup]) => ({ id, lines: ofGroup, order: orderOf(id) }));
   return pace.toSorted(groups, (a, b) => (a.order < b.order ? -1 : 1));
 }
@@ -66,17 +60,24 @@ const mostCells = 200_000;
 const mostResources = 200_000;
 
 /**
- * Reads the usage of a report, and rates it. Throws `invalid_input` that names `interval` where there would be too many
- * cells, and `end_date` where there would be too many subscriptions to pools.
+ * Reads the usage of a report, all but its rating. Throws `invalid_input` that names `interval` where there would be
+ * too many cells, and `end_date` where there would be too many subscriptions to pools.
  */
-@Injectable()
 export class UsageReader {
-  constructor(private readonly query: UsageQuery) {}
+  private readonly query: UsageQuery;
+
+  constructor(snapshot: Snapshot) {
+    this.query = new UsageQuery(snapshot);
+  }
 
   async byLine(question: UsageQuestion, pace: Pace): Promise<ReportUsage> {
     const { bounds, groupBy, catalogue } = question;
     const { lines, cuts, grid, scope } = await preparationOf(question, pace);
-    if (!scope) return { lines: [], resources: [] };
+    const usage = (changes: Awaited<ReturnType<UsageQuery['lines']>>, resourceGrid = grid): ReportUsage => ({
+      lines: new UnratedLines({ lines, grid, catalogue }, changes.lines),
+      resources: new UnratedResources({ lines, grid: resourceGrid, catalogue }, changes.resources),
+    });
+    if (!scope) return usage({ lines: [], resources: [] });
     const { fromMs, upToMs } = scope;
     const isByPool = groupBy === 'poolId';
     const untilMs = ({ kind, sku }: Line) => {
@@ -94,30 +95,17 @@ export class UsageReader {
     await pace.turn();
     requireFewCells(changes.lines.length, bounds);
     if (changes.resources.length > mostResources) throw tooManySubscriptions();
-    const ratedLines = new Rater(lines, grid, catalogue);
-    const ratedResources = new Rater(lines, resourceGrid, catalogue);
-    return {
-      lines: await ratedLines.rate(changes.lines, pace),
-      resources: await ratedResources.rateResources(changes.resources, pace),
-    };
+    return usage(changes, resourceGrid);
   }
 
-  /**
-   * As `byLine`, with each resource as a group, whose id is the resource's; with `groupBy` that of its workspace or
-   * pool, a space, and the resource's.
-   */
-  async byResource(question: UsageQuestion, pace: Pace): Promise<ResourceLine[]> {
+  /** As `byLine`, of each resource by itself. */
+  async byResource(question: UsageQuestion, pace: Pace): Promise<UnratedResources> {
+    const { catalogue, bounds } = question;
     const { lines, grid, scope } = await preparationOf(question, pace);
-    if (!scope) return [];
-    const changes = await this.query.resources(scope, grid);
+    const changes = scope ? await this.query.resources(scope, grid) : [];
     await pace.turn();
-    requireFewCells(changes.length, question.bounds);
-    const rated = await new Rater(lines, grid, question.catalogue).rateResources(changes, pace);
-    const isWithin = question.groupBy !== undefined;
-    return pace.map(rated, (line) => ({
-      ...line,
-      group: isWithin ? `${line.group} ${line.resourceId}` : line.resourceId,
-    }));
+    requireFewCells(changes.length, bounds);
+    return new UnratedResources({ lines, grid, catalogue }, changes);
   }
 }
 
@@ -140,44 +128,6 @@ async function preparationOf({ teamNo, catalogue, bounds, groupBy }: UsageQuesti
     ? undefined
     : { teamNo, fromMs, upToMs, seriesNos, lines: lineKeys.map((key) => lineNos.get(key) ?? 0) };
   return { lines, cuts, grid, scope };
-}
-
-/** Rates the changes of lines over a grid. The prices of a SKU are looked up once for all that hold it. */
-class Rater {
-  private readonly prices = new Map<string, (bigint | undefined)[]>();
-
-  constructor(
-    private readonly lines: readonly Line[],
-    private readonly grid: Grid,
-    private readonly catalogue: Catalogue,
-  ) {}
-
-  /** By line. */
-  async rate(all: readonly LineChanges[], pace: Pace): Promise<ReportLine[]> {
-    const rated: ReportLine[] = [];
-    for (const changes of await pace.toSorted(all, (a, b) => a.line - b.line))
-      rated.push(await this.rateOne(changes, pace));
-    return rated;
-  }
-
-  /** By line. */
-  async rateResources(all: readonly ResourceChanges[], pace: Pace): Promise<ResourceLine[]> {
-    const rated: ResourceLine[] = [];
-    for (const changes of await pace.toSorted(all, (a, b) => a.line - b.line)) {
-      rated.push({ ...(await this.rateOne(changes, pace)), resourceId: changes.resourceId });
-    }
-    return rated;
-  }
-
-  private async rateOne({ line: no, changes }: LineChanges, pace: Pace): Promise<ReportLine> {
-    const line = this.lines[no];
-    if (!line) throw new RangeError('A line that was not asked for.');
-    const prices =
-      this.prices.get(line.sku) ?? (await this.catalogue.prices.get(line.sku)?.over(this.grid, pace)) ?? [];
-    this.prices.set(line.sku, prices);
-    const read = await readChanges(changes, this.grid.lengthsMs.length, pace);
-    return { ...line, ...(await rate(read, this.grid, prices, pace)) };
-  }
 }
 
 function requireFewCells(lineCount: number, bounds: readonly number[]): void {

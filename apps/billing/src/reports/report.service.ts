@@ -10,21 +10,32 @@ import type {
   WorkspaceBillingQuery,
   WorkspacesReport,
 } from '@atoll/contracts/billing';
+import type { Snapshot } from '@atoll/database';
 import type { Json } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
 import { BillingSettings } from '../billing-settings.js';
 import { readPeriod, type BillingPeriod } from '../calendar/billing-range.js';
 import type { Pace } from '@atoll/waiting';
-import { FactDetails, noDetails } from './fact-details.js';
+import type { CatalogueFilter } from './catalogue.js';
+import { FactDetails } from './fact-details.js';
 import { JsonWriter } from './json-writer.js';
 import { subscriptionsOf, writePool } from './pools.js';
-import { ReportAccess, zoneOf, type ReportSubject } from './report-access.js';
+import { ReportAccess, zoneOf, type ReadOf, type ReportSubject } from './report-access.js';
 import { ReportQueue } from './report-queue.js';
 import { ReportSheet } from './report-sheet.js';
-import { groupsOf, UsageReader, type UsageQuestion } from './report-usage.js';
+import { groupsOf, UsageReader, type ReportUsage, type UsageQuestion } from './report-usage.js';
 import { Resources } from './resources.js';
 import { roundTree } from './rounding-tree.js';
 import { writeVolume } from './volumes.js';
+
+const pools: CatalogueFilter = { kinds: ['gpuaas_pool'] };
+const volumes: CatalogueFilter = { kinds: ['shared_storage'] };
+
+/** Of a report: nothing more is read for it. */
+interface ReadReport {
+  usage: ReportUsage;
+  sheet: ReportSheet;
+}
 
 /** What the reports over a range answer. */
 @Injectable()
@@ -33,16 +44,13 @@ export class ReportsService {
     private readonly settings: BillingSettings,
     private readonly access: ReportAccess,
     private readonly queue: ReportQueue,
-    private readonly usage: UsageReader,
-    private readonly resources: Resources,
-    private readonly details: FactDetails,
   ) {}
 
   async team(query: TeamBillingQuery, context: CallContext): Promise<Json<BillingReport>> {
     const period = readPeriod(query, zoneOf(context.caller));
     this.access.requireTeam(context.caller, query.team_id);
     return this.queue.run(query.team_id, context, async (pace) =>
-      this.ungrouped(period, await this.access.team(query.team_id, pace), pace),
+      ungrouped(await this.access.team(query, {}, pace, this.reading(period, pace)), pace),
     );
   }
 
@@ -50,7 +58,7 @@ export class ReportsService {
     const period = readPeriod(query, zoneOf(context.caller));
     const workspace = await this.access.requireWorkspace(context.caller, query.workspace_id);
     return this.queue.run(workspace.teamId, context, async (pace) =>
-      this.ungrouped(period, await this.access.workspace(workspace, pace), pace),
+      ungrouped(await this.access.workspace(workspace, {}, pace, this.reading(period, pace)), pace),
     );
   }
 
@@ -58,16 +66,19 @@ export class ReportsService {
     const period = readPeriod(query, zoneOf(context.caller));
     this.access.requireTeam(context.caller, query.team_id);
     return this.queue.run(query.team_id, context, async (pace) => {
-      const subject = await this.access.team(query.team_id, pace);
-      const [{ lines, resources }, sheet] = await this.read(period, subject, pace, 'workspaceId');
-      const names = await this.resources.workspaceNames(
-        lines.map(({ group }) => group),
-        pace,
-      );
+      const { usage, sheet, names } = await this.access.team(query, {}, pace, async (subject, snapshot) => {
+        const read = await this.reading(period, pace, 'workspaceId')(subject, snapshot);
+        return {
+          ...read,
+          names: await new Resources(snapshot).workspaceNames(await read.usage.lines.groups(pace), pace),
+        };
+      });
+      const lines = await usage.lines.rate(pace);
       // By name, then id: a line break goes before whatever a name has in it.
-      const groups = await roundTree(await groupsOf(lines, pace, (id) => `${names.get(id) ?? ''}\n${id}`), pace);
+      const orderOf = (id: string) => `${names.get(id) ?? ''}\n${id}`;
+      const groups = await roundTree(await groupsOf(lines, pace, { orderOf }), pace);
       const writer = new JsonWriter();
-      await sheet.writeReport(writer, groups, resources, pace);
+      await sheet.writeReport(writer, groups, await usage.resources.rate(pace), pace);
       writer.text(',"workspaces":');
       await writer.list(groups, pace, async (group) => {
         const head: Omit<BilledWorkspace, 'total_cost' | 'intervals'> = {
@@ -95,19 +106,21 @@ export class ReportsService {
     const period = readPeriod(query, zoneOf(context.caller));
     this.access.requireTeam(context.caller, query.team_id);
     return this.queue.run(query.team_id, context, async (pace) => {
-      const subject = await this.access.team(query.team_id, pace, query.region_id, { kinds: ['shared_storage'] });
-      const question = { ...subject, bounds: period.bounds };
-      const [lines, sheet] = await Promise.all([
-        this.usage.byResource(question, pace),
-        this.sheet(period, subject, pace),
-      ]);
-      const groups = await roundTree(await groupsOf(lines, pace), pace);
-      const asked = await pace.map(groups, ({ id }) => ({ resourceId: id }));
-      const details = await this.details.volumes(subject.teamNo, asked, pace);
+      const { usage, sheet, details } = await this.access.team(query, volumes, pace, async (subject, snapshot) => {
+        const [read, made] = await Promise.all([
+          new UsageReader(snapshot).byResource({ ...subject, bounds: period.bounds }, pace),
+          this.sheet(period, subject, pace),
+        ]);
+        const asked = await pace.map(await read.placed(pace), ({ resourceId }) => ({ id: resourceId, resourceId }));
+        const found = await new FactDetails(snapshot).volumes(subject.teamNo, asked, pace);
+        return { usage: read, sheet: made, details: found };
+      });
+      const lines = await usage.rate(pace);
+      const groups = await roundTree(await groupsOf(lines, pace, { idOf: ({ resourceId }) => resourceId }), pace);
       const writer = new JsonWriter();
       await sheet.writeReport(writer, groups, lines, pace);
       writer.text(',"volumes":');
-      await writer.list(groups, pace, (group, n) => writeVolume(writer, sheet, group, details[n], pace));
+      await writer.list(groups, pace, (group) => writeVolume(writer, sheet, group, details.get(group.id), pace));
       writer.text('}');
       return writer.end();
     });
@@ -121,23 +134,26 @@ export class ReportsService {
     const period = readPeriod(query, zoneOf(context.caller));
     this.access.requireTeam(context.caller, query.team_id);
     return this.queue.run(query.team_id, context, async (pace) => {
-      const subject = await this.access.team(query.team_id, pace, query.region_id, { kinds: ['gpuaas_pool'] });
-      const [{ lines, resources }, sheet] = await this.read(period, subject, pace, 'poolId');
-      const subscriptions = await subscriptionsOf(resources, pace);
+      const { usage, sheet, ofSubscriptions, ofPools } = await this.access.team(
+        query,
+        pools,
+        pace,
+        (subject, snapshot) => this.readPools(period, subject, snapshot, pace),
+      );
+      const lines = await usage.lines.rate(pace);
+      const resources = await usage.resources.rate(pace);
+      const byPool = await pace.groupBy(
+        await subscriptionsOf(resources, ofSubscriptions, pace),
+        ({ poolId }) => poolId,
+      );
       // Ids are numbers: so many digits put them in their order.
-      const groups = await roundTree(await groupsOf(lines, pace, (id) => id.padStart(20, '0')), pace);
-      const details = await this.details.subscriptions(subject.teamNo, subscriptions, pace);
-      const pools = await this.details.pools(subject.teamNo, groups, pace);
-      const detailed = await pace.map(subscriptions, (subscription, n) => ({
-        ...subscription,
-        ...(details[n] ?? noDetails),
-      }));
-      const byPool = await pace.groupBy(detailed, ({ poolId }) => poolId);
+      const orderOf = (id: string) => id.padStart(20, '0');
+      const groups = await roundTree(await groupsOf(lines, pace, { orderOf }), pace);
       const writer = new JsonWriter();
       await sheet.writeReport(writer, groups, resources, pace);
       writer.text(',"pools":');
-      await writer.list(groups, pace, (group, n) => {
-        const inside = { details: pools[n], subscriptions: byPool.get(group.id) ?? [], ...shown };
+      await writer.list(groups, pace, (group) => {
+        const inside = { details: ofPools.get(group.id), subscriptions: byPool.get(group.id) ?? [], ...shown };
         return writePool(writer, sheet, group, inside, pace);
       });
       writer.text('}');
@@ -145,21 +161,40 @@ export class ReportsService {
     });
   }
 
-  private async ungrouped(period: BillingPeriod, subject: ReportSubject, pace: Pace): Promise<Json<BillingReport>> {
-    const [{ lines, resources }, sheet] = await this.read(period, subject, pace);
-    const writer = new JsonWriter();
-    await sheet.writeReport(writer, await roundTree([{ lines }], pace), resources, pace);
-    writer.text('}');
-    return writer.end();
+  private async readPools(period: BillingPeriod, subject: ReportSubject, snapshot: Snapshot, pace: Pace) {
+    const read = await this.reading(period, pace, 'poolId')(subject, snapshot);
+    const { lines, resources } = read.usage;
+    const placed = await resources.placed(pace);
+    const asked = await pace.map(placed, ({ id, group, resourceId }) => ({ id, resourceId, poolId: group }));
+    const details = new FactDetails(snapshot);
+    return {
+      ...read,
+      ofSubscriptions: await details.subscriptions(subject.teamNo, asked, pace),
+      ofPools: await details.pools(subject.teamNo, await lines.groups(pace), pace),
+    };
   }
 
-  private read(period: BillingPeriod, subject: ReportSubject, pace: Pace, groupBy?: UsageQuestion['groupBy']) {
-    const question = { ...subject, bounds: period.bounds, ...(groupBy && { groupBy }) };
-    return Promise.all([this.usage.byLine(question, pace), this.sheet(period, subject, pace)]);
+  /** Reads usage by line, and makes the sheet meanwhile. */
+  private reading(period: BillingPeriod, pace: Pace, groupBy?: UsageQuestion['groupBy']): ReadOf<ReadReport> {
+    return async (subject, snapshot) => {
+      const question = { ...subject, bounds: period.bounds, ...(groupBy && { groupBy }) };
+      const reading = new UsageReader(snapshot).byLine(question, pace);
+      const [usage, sheet] = await Promise.all([reading, this.sheet(period, subject, pace)]);
+      return { usage, sheet };
+    };
   }
 
   /** To be made while usage is read: it takes about as long. */
   private sheet(period: BillingPeriod, subject: ReportSubject, pace: Pace): Promise<ReportSheet> {
     return ReportSheet.of(this.settings.currency, period, subject, pace);
   }
+}
+
+async function ungrouped({ usage, sheet }: ReadReport, pace: Pace): Promise<Json<BillingReport>> {
+  const lines = await usage.lines.rate(pace);
+  const resources = await usage.resources.rate(pace);
+  const writer = new JsonWriter();
+  await sheet.writeReport(writer, await roundTree([{ lines }], pace), resources, pace);
+  writer.text('}');
+  return writer.end();
 }

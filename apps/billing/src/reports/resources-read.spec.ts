@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { Statements } from '@atoll/database';
+import type { Snapshot } from '@atoll/database';
 import { allStatementsDuring } from '@atoll/testing';
 import { Pace, Turns } from '@atoll/waiting';
 import { BillingFixture } from '../billing-fixture.js';
 import type { Catalogue } from './catalogue.js';
 import { BilledTeam } from './report-fixture.js';
 import { UsageReader } from './report-usage.js';
-import { UsageQuery } from './usage-query.js';
 
 let billing: BillingFixture;
 beforeAll(async () => {
@@ -70,6 +69,7 @@ describe('of 200,001 resources', () => {
   const series = [{ no: 1, workspaceId: 'w', kind: 'gpuaas_pool' as const, sku: 'gpu', poolId: '1' }];
   const catalogue: Catalogue = {
     asOfMs: endMs,
+    teamNo: 1,
     isRegionKnown: true,
     series,
     prices: new Map(),
@@ -84,12 +84,13 @@ describe('of 200,001 resources', () => {
   /** As the database, which gives no more than it is asked for. */
   const database = {
     query: (_text: string, values: unknown[]) => Promise.resolve(rows.slice(0, 1 + Number(values.at(-1)))),
-  } as unknown as Statements;
-  const reader = new UsageReader(new UsageQuery(database));
+  } as unknown as Snapshot;
+  const reader = new UsageReader(database);
 
   it('a bill still comes, and knows the first 200,000', async () => {
     const { lines, resources } = await reader.byLine(question, pace);
-    expect([lines.length, resources.length]).toEqual([1, 200_000]);
+    const rated = [await lines.rate(pace), await resources.rate(pace)];
+    expect(rated.map(({ length }) => length)).toEqual([1, 200_000]);
   });
 
   it('a bill by pool, which shows each, is refused, and says what to narrow', async () => {

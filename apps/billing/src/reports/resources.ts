@@ -1,18 +1,16 @@
-import { Statements } from '@atoll/database';
-import { Injectable } from '@nestjs/common';
+import type { Snapshot } from '@atoll/database';
 import { inChunks, type Pace } from '@atoll/waiting';
 
 /** What is known of resources by name. */
-@Injectable()
 export class Resources {
-  constructor(private readonly statements: Statements) {}
+  constructor(private readonly snapshot: Snapshot) {}
 
   /** Names of workspaces by id, of those that are gone too. */
   async workspaceNames(ids: readonly string[], pace: Pace): Promise<Map<string, string>> {
     const text = `SELECT id, name FROM workspace WHERE id = ANY ($1::uuid[])`;
     const names = new Map<string, string>();
     for (const chunk of inChunks([...new Set(ids)])) {
-      const rows = await this.statements.query<{ id: string; name: string }>(text, [chunk]);
+      const rows = await this.snapshot.query<{ id: string; name: string }>(text, [chunk]);
       for (const { id, name } of rows) names.set(id, name);
       if (pace.isFull(rows.length)) await pace.turn();
     }

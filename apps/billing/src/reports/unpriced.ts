@@ -1,7 +1,7 @@
 import type { UnpricedUsage, UsageKind } from '@atoll/contracts/billing';
 import type { Pace } from '@atoll/waiting';
 import { unitHours } from './rated-usage.js';
-import type { ResourceLine } from './report-usage.js';
+import type { ResourceLine } from './unrated-usage.js';
 
 /** A pod costs what its slices cost: a price of its own is the operator's choice. */
 export function needsPrice(kind: UsageKind): boolean {

@@ -1,5 +1,4 @@
-import { numberList, Statements } from '@atoll/database';
-import { Injectable } from '@nestjs/common';
+import { numberList, type Snapshot } from '@atoll/database';
 import { startOfMonth } from '../calendar/utc-months.js';
 import { nanoPerUnit } from '../money/amounts.js';
 import type { Pace } from '@atoll/waiting';
@@ -41,9 +40,8 @@ export interface ResourceChanges extends LineChanges {
  * The statements that read segments: those that touch the range, however old the team is. No interval of a grid may be
  * longer than a month.
  */
-@Injectable()
 export class UsageQuery {
-  constructor(private readonly statements: Statements) {}
+  constructor(private readonly snapshot: Snapshot) {}
 
   /** Of each line over `grid`, and besides of resources over a grid of theirs. */
   async lines(
@@ -54,10 +52,10 @@ export class UsageQuery {
   ): Promise<{ lines: LineChanges[]; resources: ResourceChanges[] }> {
     const values = valuesOf(scope, grid);
     const asked = ofResources.lines;
-    if (asked.length === 0) return { lines: await this.statements.query(lineStatement, values), resources: [] };
+    if (asked.length === 0) return { lines: await this.snapshot.query(lineStatement, values), resources: [] };
     const [nos, untils] = [asked.map(({ no }) => no), asked.map(({ untilMs }) => untilMs)];
     values.push(numberList(ofResources.grid.bounds), numberList(nos), numberList(untils), ofResources.most);
-    const rows = await this.statements.query<LineChanges | ResourceChanges>(bothStatement, values);
+    const rows = await this.snapshot.query<LineChanges | ResourceChanges>(bothStatement, values);
     const [lines, resources]: [LineChanges[], ResourceChanges[]] = [[], []];
     for (const row of rows) {
       if (isOfResource(row)) resources.push(row);
@@ -69,7 +67,7 @@ export class UsageQuery {
 
   /** Of each resource over `grid`. */
   async resources(scope: UsageScope, grid: Grid): Promise<ResourceChanges[]> {
-    return this.statements.query<ResourceChanges>(resourceStatement, valuesOf(scope, grid));
+    return this.snapshot.query<ResourceChanges>(resourceStatement, valuesOf(scope, grid));
   }
 }
 

@@ -4,8 +4,9 @@ import type { VolumeDetails } from './fact-details.js';
 import type { JsonWriter } from './json-writer.js';
 import { unitHoursOf } from './rated-usage.js';
 import type { ReportSheet } from './report-sheet.js';
-import type { Group, ResourceLine } from './report-usage.js';
+import type { Group } from './report-usage.js';
 import type { ShownGroup } from './rounding-tree.js';
+import type { ResourceLine } from './unrated-usage.js';
 
 export async function writeVolume(
   writer: JsonWriter,
