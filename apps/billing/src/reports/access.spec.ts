@@ -133,6 +133,7 @@ describeAccess({
       }),
     ],
     'list prices': ['operate', prices.list, () => ({})],
+    'read the time of reports': ['call', billingReports.now, () => ({})],
     'read the currency': ['call', currencies.read, () => ({})],
     'read prices in force': ['serve', priceDirectory.page, () => ({})],
     'tell usage': [

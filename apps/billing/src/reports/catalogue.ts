@@ -1,5 +1,6 @@
 import type { UsageKind } from '@atoll/contracts/billing';
 import type { Snapshot } from '@atoll/database';
+import { invalidField } from '@atoll/errors';
 import type { Pace } from '@atoll/waiting';
 import { PriceHistory, type PriceRow } from './price-history.js';
 
@@ -9,6 +10,8 @@ export interface CatalogueFilter {
   kinds?: readonly UsageKind[];
   /** A number, as text. */
   regionId?: string;
+  /** An instant up to which usage is counted, not in the future; the present unless given. */
+  asOf?: string | undefined;
 }
 
 /** What usage is of, all but the resource. */
@@ -63,8 +66,9 @@ const catalogueStatement = `
 export class Catalogues {
   constructor(private readonly snapshot: Snapshot) {}
 
+  /** Throws `invalid_input` that names `as_of` where that is in the future. */
   async read(teamId: string, pace: Pace, filter: CatalogueFilter = {}): Promise<Catalogue> {
-    const { workspaceId = null, kinds = null, regionId = null } = filter;
+    const { workspaceId = null, kinds = null, regionId = null, asOf } = filter;
     const values = [teamId, workspaceId, kinds, regionId];
     const rows = await this.snapshot.query<CatalogueRow>(catalogueStatement, values);
     const units = new Map<string, string>();
@@ -77,11 +81,13 @@ export class Catalogues {
       else catalogue.units.set(row.value.sku, row.value.unit);
       if (pace.isFull()) await pace.turn();
     }
+    const asOfMs = asOf === undefined ? catalogue.asOfMs : Date.parse(asOf);
+    if (asOfMs > catalogue.asOfMs) throw invalidField('as_of', 'notInFuture', 'must not be in the future');
     const bySku = await pace.groupBy(prices, ({ sku }) => sku);
     const histories = new Map<string, PriceHistory>();
     for (const sku of new Set(catalogue.series.map((series) => series.sku))) {
       histories.set(sku, await PriceHistory.of(bySku.get(sku) ?? [], pace));
     }
-    return { ...catalogue, prices: histories };
+    return { ...catalogue, asOfMs, prices: histories };
   }
 }

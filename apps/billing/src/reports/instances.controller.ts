@@ -2,8 +2,8 @@ import { type CallContext } from '@atoll/contracts';
 import {
   instanceReports,
   type InstancesReport,
-  type TeamBillingQuery,
-  type WorkspaceBillingQuery,
+  type TeamReportQuery,
+  type WorkspaceReportQuery,
 } from '@atoll/contracts/billing';
 import { Handle, type Handlers, type Json } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
@@ -14,12 +14,12 @@ export class InstanceReportsController implements Handlers<typeof instanceReport
   constructor(private readonly reports: InstanceReportsService) {}
 
   @Handle(instanceReports.ofTeam)
-  ofTeam(query: TeamBillingQuery, context: CallContext): Promise<Json<InstancesReport>> {
+  ofTeam(query: TeamReportQuery, context: CallContext): Promise<Json<InstancesReport>> {
     return this.reports.ofTeam(query, context);
   }
 
   @Handle(instanceReports.ofWorkspace)
-  ofWorkspace(query: WorkspaceBillingQuery, context: CallContext): Promise<Json<InstancesReport>> {
+  ofWorkspace(query: WorkspaceReportQuery, context: CallContext): Promise<Json<InstancesReport>> {
     return this.reports.ofWorkspace(query, context);
   }
 }

@@ -1,10 +1,5 @@
 import type { CallContext } from '@atoll/contracts';
-import type {
-  BilledInstance,
-  InstancesReport,
-  TeamBillingQuery,
-  WorkspaceBillingQuery,
-} from '@atoll/contracts/billing';
+import type { BilledInstance, InstancesReport, TeamReportQuery, WorkspaceReportQuery } from '@atoll/contracts/billing';
 import type { Json } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
 import { BillingSettings } from '../billing-settings.js';
@@ -43,7 +38,7 @@ export class InstanceReportsService {
     private readonly queue: ReportQueue,
   ) {}
 
-  async ofTeam(query: TeamBillingQuery, context: CallContext): Promise<Json<InstancesReport>> {
+  async ofTeam(query: TeamReportQuery, context: CallContext): Promise<Json<InstancesReport>> {
     const period = readPeriod(query, zoneOf(context.caller));
     this.access.requireTeam(context.caller, query.team_id);
     return this.queue.run(query.team_id, context, async (pace) =>
@@ -51,11 +46,14 @@ export class InstanceReportsService {
     );
   }
 
-  async ofWorkspace(query: WorkspaceBillingQuery, context: CallContext): Promise<Json<InstancesReport>> {
+  async ofWorkspace(query: WorkspaceReportQuery, context: CallContext): Promise<Json<InstancesReport>> {
     const period = readPeriod(query, zoneOf(context.caller));
     const workspace = await this.access.requireWorkspace(context.caller, query.workspace_id);
     return this.queue.run(workspace.teamId, context, async (pace) =>
-      report(await this.access.workspace(workspace, instances, pace, this.reading(period, pace)), pace),
+      report(
+        await this.access.workspace(workspace, { ...instances, asOf: query.as_of }, pace, this.reading(period, pace)),
+        pace,
+      ),
     );
   }
 

@@ -1,5 +1,5 @@
 import { notFound, requirePermission, type Caller } from '@atoll/contracts';
-import { type BillingReport } from '@atoll/contracts/billing';
+import type { BillingReport, ReportInstant } from '@atoll/contracts/billing';
 import { Statements, type Snapshot } from '@atoll/database';
 import { TeamDirectory, type KnownWorkspace } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
@@ -20,6 +20,7 @@ interface AskedTeam {
   team_id: string;
   /** A number or `all`. */
   region_id?: string;
+  as_of?: string;
 }
 
 /**
@@ -33,6 +34,14 @@ export class ReportAccess {
     private readonly directory: TeamDirectory,
     private readonly statements: Statements,
   ) {}
+
+  /** The present, to the millisecond: a report that is asked for later may be counted up to it. */
+  async now(): Promise<ReportInstant> {
+    const text = `SELECT date_trunc('milliseconds', clock_timestamp()) AS now`;
+    const [row] = await this.statements.query<{ now: Date }>(text, []);
+    if (!row) throw new Error('The database returned no time.');
+    return { as_of: row.now.toISOString() };
+  }
 
   requireTeam(caller: Caller, teamId: string): void {
     requirePermission(caller, teamId, 'readBilling');
@@ -70,14 +79,14 @@ export class ReportAccess {
 
   /** Undefined for a team that has not been heard of here. */
   private async ofKnownTeam<T>(
-    { team_id, region_id }: AskedTeam,
+    { team_id, region_id, as_of }: AskedTeam,
     filter: CatalogueFilter,
     pace: Pace,
     read: ReadOf<T>,
   ): Promise<{ read: T } | undefined> {
     const inRegion = region_id === undefined || region_id === 'all' ? {} : { regionId: region_id };
     return this.statements.inSnapshot(async (snapshot) => {
-      const catalogue = await new Catalogues(snapshot).read(team_id, pace, { ...filter, ...inRegion });
+      const catalogue = await new Catalogues(snapshot).read(team_id, pace, { ...filter, ...inRegion, asOf: as_of });
       const { teamNo, isRegionKnown } = catalogue;
       if (teamNo === null) return undefined;
       if (!isRegionKnown) throw notFound('region');

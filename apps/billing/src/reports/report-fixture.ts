@@ -29,6 +29,8 @@ export interface Asked {
   /** Asks for the zone of the caller’s profile, which is this one. */
   zone?: string;
   region?: string;
+  /** The instant up to which usage is counted. */
+  asOf?: string;
 }
 
 /**
@@ -137,8 +139,9 @@ export class BilledTeam {
   }
 }
 
-function range({ from, to, interval = 'daily', zone }: Asked) {
-  return { start_date: wall(from), end_date: wall(to), interval, ...(zone && { timezone: 'local' as const }) };
+function range({ from, to, interval = 'daily', zone, asOf }: Asked) {
+  const dates = { start_date: wall(from), end_date: wall(to), interval };
+  return { ...dates, ...(zone && { timezone: 'local' as const }), ...(asOf && { as_of: asOf }) };
 }
 
 function callerOf({ zone = 'UTC' }: Asked): Partial<UserCaller> {

@@ -6,51 +6,59 @@ import {
   type ComparisonReport,
   type PoolsReport,
   type RatedPoolsReport,
-  type RegionalBillingQuery,
+  type ReportInstant,
+  type RegionalReportQuery,
   type StorageReport,
-  type TeamBillingQuery,
-  type WorkspaceBillingQuery,
+  type TeamReportQuery,
+  type WorkspaceReportQuery,
   type WorkspacesReport,
 } from '@atoll/contracts/billing';
 import { Handle, type Handlers, type Json } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { ComparisonService } from './comparison.service.js';
+import { ReportAccess } from './report-access.js';
 import { ReportsService } from './report.service.js';
 
 @Controller()
 export class ReportsController implements Handlers<typeof billingReports> {
   constructor(
+    private readonly access: ReportAccess,
     private readonly reports: ReportsService,
     private readonly comparisons: ComparisonService,
   ) {}
 
+  @Handle(billingReports.now)
+  now(): Promise<ReportInstant> {
+    return this.access.now();
+  }
+
   @Handle(billingReports.team)
-  team(query: TeamBillingQuery, context: CallContext): Promise<Json<BillingReport>> {
+  team(query: TeamReportQuery, context: CallContext): Promise<Json<BillingReport>> {
     return this.reports.team(query, context);
   }
 
   @Handle(billingReports.workspace)
-  workspace(query: WorkspaceBillingQuery, context: CallContext): Promise<Json<BillingReport>> {
+  workspace(query: WorkspaceReportQuery, context: CallContext): Promise<Json<BillingReport>> {
     return this.reports.workspace(query, context);
   }
 
   @Handle(billingReports.byWorkspace)
-  byWorkspace(query: TeamBillingQuery, context: CallContext): Promise<Json<WorkspacesReport>> {
+  byWorkspace(query: TeamReportQuery, context: CallContext): Promise<Json<WorkspacesReport>> {
     return this.reports.byWorkspace(query, context);
   }
 
   @Handle(billingReports.pools)
-  pools(query: RegionalBillingQuery, context: CallContext): Promise<Json<PoolsReport>> {
+  pools(query: RegionalReportQuery, context: CallContext): Promise<Json<PoolsReport>> {
     return this.reports.pools(query, context);
   }
 
   @Handle(billingReports.ratedPools)
-  ratedPools(query: RegionalBillingQuery, context: CallContext): Promise<Json<RatedPoolsReport>> {
+  ratedPools(query: RegionalReportQuery, context: CallContext): Promise<Json<RatedPoolsReport>> {
     return this.reports.ratedPools(query, context);
   }
 
   @Handle(billingReports.storage)
-  storage(query: RegionalBillingQuery, context: CallContext): Promise<Json<StorageReport>> {
+  storage(query: RegionalReportQuery, context: CallContext): Promise<Json<StorageReport>> {
     return this.reports.storage(query, context);
   }
 

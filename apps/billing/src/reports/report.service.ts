@@ -4,10 +4,10 @@ import type {
   BillingReport,
   PoolsReport,
   RatedPoolsReport,
-  RegionalBillingQuery,
+  RegionalReportQuery,
   StorageReport,
-  TeamBillingQuery,
-  WorkspaceBillingQuery,
+  TeamReportQuery,
+  WorkspaceReportQuery,
   WorkspacesReport,
 } from '@atoll/contracts/billing';
 import type { Snapshot } from '@atoll/database';
@@ -46,7 +46,7 @@ export class ReportsService {
     private readonly queue: ReportQueue,
   ) {}
 
-  async team(query: TeamBillingQuery, context: CallContext): Promise<Json<BillingReport>> {
+  async team(query: TeamReportQuery, context: CallContext): Promise<Json<BillingReport>> {
     const period = readPeriod(query, zoneOf(context.caller));
     this.access.requireTeam(context.caller, query.team_id);
     return this.queue.run(query.team_id, context, async (pace) =>
@@ -54,15 +54,15 @@ export class ReportsService {
     );
   }
 
-  async workspace(query: WorkspaceBillingQuery, context: CallContext): Promise<Json<BillingReport>> {
+  async workspace(query: WorkspaceReportQuery, context: CallContext): Promise<Json<BillingReport>> {
     const period = readPeriod(query, zoneOf(context.caller));
     const workspace = await this.access.requireWorkspace(context.caller, query.workspace_id);
     return this.queue.run(workspace.teamId, context, async (pace) =>
-      ungrouped(await this.access.workspace(workspace, {}, pace, this.reading(period, pace)), pace),
+      ungrouped(await this.access.workspace(workspace, { asOf: query.as_of }, pace, this.reading(period, pace)), pace),
     );
   }
 
-  async byWorkspace(query: TeamBillingQuery, context: CallContext): Promise<Json<WorkspacesReport>> {
+  async byWorkspace(query: TeamReportQuery, context: CallContext): Promise<Json<WorkspacesReport>> {
     const period = readPeriod(query, zoneOf(context.caller));
     this.access.requireTeam(context.caller, query.team_id);
     return this.queue.run(query.team_id, context, async (pace) => {
@@ -94,15 +94,15 @@ export class ReportsService {
     });
   }
 
-  pools(query: RegionalBillingQuery, context: CallContext): Promise<Json<PoolsReport>> {
+  pools(query: RegionalReportQuery, context: CallContext): Promise<Json<PoolsReport>> {
     return this.ofPools(query, context, { isRated: false });
   }
 
-  ratedPools(query: RegionalBillingQuery, context: CallContext): Promise<Json<RatedPoolsReport>> {
+  ratedPools(query: RegionalReportQuery, context: CallContext): Promise<Json<RatedPoolsReport>> {
     return this.ofPools(query, context, { isRated: true });
   }
 
-  async storage(query: RegionalBillingQuery, context: CallContext): Promise<Json<StorageReport>> {
+  async storage(query: RegionalReportQuery, context: CallContext): Promise<Json<StorageReport>> {
     const period = readPeriod(query, zoneOf(context.caller));
     this.access.requireTeam(context.caller, query.team_id);
     return this.queue.run(query.team_id, context, async (pace) => {
@@ -127,7 +127,7 @@ export class ReportsService {
   }
 
   private async ofPools<Report>(
-    query: RegionalBillingQuery,
+    query: RegionalReportQuery,
     context: CallContext,
     shown: { isRated: boolean },
   ): Promise<Json<Report>> {

@@ -20,8 +20,11 @@ export {
   ComparisonQuery,
   ComparisonZone,
   RegionalBillingQuery,
+  RegionalReportQuery,
   TeamBillingQuery,
+  TeamReportQuery,
   WorkspaceBillingQuery,
+  WorkspaceReportQuery,
 } from './query.js';
 export {
   BilledGroup,
@@ -39,6 +42,7 @@ export {
   PoolsReport,
   RatedPool,
   RatedPoolsReport,
+  ReportInstant,
   StorageReport,
   UnpricedUsage,
   WorkspacesReport,

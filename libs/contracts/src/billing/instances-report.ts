@@ -1,7 +1,7 @@
 import { contract, operation } from '../contract.js';
 import { ListOf, OneOf, Text } from '../fields.js';
 import { Uuid } from '../id-fields.js';
-import { TeamBillingQuery, WorkspaceBillingQuery } from './query.js';
+import { TeamReportQuery, WorkspaceReportQuery } from './query.js';
 import { BilledGroup, BillingReport, Quantity } from './report.js';
 
 const instanceKinds = ['pod', 'vm', 'baremetal'] as const;
@@ -35,6 +35,6 @@ export class InstancesReport extends BillingReport {
 
 /** What the compatibility mount needs of many instances at once. Permissions as of the other reports. */
 export const instanceReports = contract('billing.instance_reports', {
-  ofTeam: operation(TeamBillingQuery, InstancesReport),
-  ofWorkspace: operation(WorkspaceBillingQuery, InstancesReport),
+  ofTeam: operation(TeamReportQuery, InstancesReport),
+  ofWorkspace: operation(WorkspaceReportQuery, InstancesReport),
 });

@@ -1,6 +1,6 @@
 import { IntersectionType } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
-import { OneOf, Text } from '../fields.js';
+import { Instant, OneOf, Text } from '../fields.js';
 import { NumberedId, Uuid } from '../id-fields.js';
 
 export const billingIntervals = ['monthly', 'weekly', 'daily', 'hourly'] as const;
@@ -77,6 +77,20 @@ class InRegion {
 export class TeamBillingQuery extends IntersectionType(OfTeam, BillingRange) {}
 export class WorkspaceBillingQuery extends IntersectionType(OfWorkspace, BillingRange) {}
 export class RegionalBillingQuery extends IntersectionType(OfTeam, BillingRange, InRegion) {}
+
+/** Of the bus alone: for reports that are shown together, which are then counted up to one instant. */
+class UpTo {
+  @Instant({
+    optional: true,
+    isToMilliseconds: true,
+    description: 'Instant up to which running usage is counted, not in the future; the present if left out.',
+  })
+  as_of?: string;
+}
+
+export class TeamReportQuery extends IntersectionType(TeamBillingQuery, UpTo) {}
+export class WorkspaceReportQuery extends IntersectionType(WorkspaceBillingQuery, UpTo) {}
+export class RegionalReportQuery extends IntersectionType(RegionalBillingQuery, UpTo) {}
 
 export class ComparisonPath extends OfTeam {
   @Text({ ...aMonth, example: '2026-09', description: 'First month: years 2000 to 2199.' })

@@ -2,12 +2,13 @@ import { ApiProperty } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
 import { Flag, Instant, ListOf, Nested, OneOf, Text } from '../fields.js';
 import { NumberedId, Uuid } from '../id-fields.js';
+import { Nothing } from '../page.js';
 import {
   billingIntervals,
   ComparisonQuery,
-  RegionalBillingQuery,
-  TeamBillingQuery,
-  WorkspaceBillingQuery,
+  RegionalReportQuery,
+  TeamReportQuery,
+  WorkspaceReportQuery,
   type BillingInterval,
 } from './query.js';
 import { usageKinds, type UsageKind } from './usage-event.js';
@@ -280,12 +281,19 @@ export class ComparisonReport extends InCurrency {
   items!: ItemChange[];
 }
 
+/** The present by the clock of the billing service, for reports that are shown together. */
+export class ReportInstant {
+  @Instant()
+  as_of!: string;
+}
+
 export const billingReports = contract('billing.reports', {
-  team: operation(TeamBillingQuery, BillingReport),
-  workspace: operation(WorkspaceBillingQuery, BillingReport),
-  byWorkspace: operation(TeamBillingQuery, WorkspacesReport),
-  pools: operation(RegionalBillingQuery, PoolsReport),
-  ratedPools: operation(RegionalBillingQuery, RatedPoolsReport),
-  storage: operation(RegionalBillingQuery, StorageReport),
+  now: operation(Nothing, ReportInstant),
+  team: operation(TeamReportQuery, BillingReport),
+  workspace: operation(WorkspaceReportQuery, BillingReport),
+  byWorkspace: operation(TeamReportQuery, WorkspacesReport),
+  pools: operation(RegionalReportQuery, PoolsReport),
+  ratedPools: operation(RegionalReportQuery, RatedPoolsReport),
+  storage: operation(RegionalReportQuery, StorageReport),
   comparison: operation(ComparisonQuery, ComparisonReport),
 });

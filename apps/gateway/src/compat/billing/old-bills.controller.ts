@@ -1,7 +1,13 @@
 import { Controller, Get, Param, Query } from '@nestjs/common';
 import { ApiExtraModels, ApiTags } from '@nestjs/swagger';
 import { type CallContext } from '@atoll/contracts';
-import { billingReports, instanceReports, type BillingReport, type InstancesReport } from '@atoll/contracts/billing';
+import {
+  billingReports,
+  instanceReports,
+  type BillingReport,
+  type InstancesReport,
+  type ReportInstant,
+} from '@atoll/contracts/billing';
 import { Rpc } from '@atoll/rpc';
 import { Context } from '../../requests/call-context.js';
 import { ConfigureRoute } from '../../http/route-config.js';
@@ -40,7 +46,7 @@ export class OldBillsController {
     @Query() zone: OldZone,
     @Context() context: CallContext,
   ): Promise<OldBill> {
-    const asked = { ...range, ...zone, ...asOneTotal };
+    const asked = { ...range, ...zone, ...asOneTotal, ...(await this.now(context)) };
     const [bill, instances] = await Promise.all([
       askReport(this.rpc, billingReports.team, asked, context, withoutInterval),
       askReport(this.rpc, instanceReports.ofTeam, asked, context, withoutInterval),
@@ -56,7 +62,7 @@ export class OldBillsController {
     @Query() zone: OldZone,
     @Context() context: CallContext,
   ): Promise<OldBill> {
-    const asked = { ...range, ...zone, ...asOneTotal };
+    const asked = { ...range, ...zone, ...asOneTotal, ...(await this.now(context)) };
     const [bill, instances] = await Promise.all([
       askReport(this.rpc, billingReports.workspace, asked, context, withoutInterval),
       askReport(this.rpc, instanceReports.ofWorkspace, asked, context, withoutInterval),
@@ -72,7 +78,7 @@ export class OldBillsController {
     @Query() zone: OldZone,
     @Context() context: CallContext,
   ): Promise<OldSummary> {
-    const asked = { ...times, ...zone, ...asOneTotal };
+    const asked = { ...times, ...zone, ...asOneTotal, ...(await this.now(context)) };
     const everywhere = { ...asked, region_id: 'all' };
     const [instances, pools, storage] = await Promise.all([
       askReport(this.rpc, instanceReports.ofTeam, asked, context, withoutInterval),
@@ -121,7 +127,7 @@ export class OldBillsController {
     @Query() zone: OldZone,
     @Context() context: CallContext,
   ): Promise<OldWorkspacesBill> {
-    const asked = { ...range, ...zone };
+    const asked = { ...range, ...zone, ...(await this.now(context)) };
     const [instances, bill] = await Promise.all([
       askReport(this.rpc, instanceReports.ofTeam, asked, context),
       askReport(this.rpc, billingReports.team, { ...asked, ...asOneTotal }, context, withoutInterval),
@@ -135,6 +141,11 @@ export class OldBillsController {
       monthly_cost: zero,
       current_month_total_cost: exactNumber(nanoOf(bill.total_cost)),
     };
+  }
+
+  /** Up to where all reports of one answer are counted: each by itself would be later than the one before. */
+  private now(context: CallContext): Promise<ReportInstant> {
+    return this.rpc.call(billingReports.now, {}, context);
   }
 }
 

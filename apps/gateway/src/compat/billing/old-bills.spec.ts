@@ -31,8 +31,11 @@ const anInstance = (instance_id: string, total_cost: string, intervals: BillingB
   intervals,
 });
 
+const as_of = '2026-11-02T00:00:00.001Z';
+
 beforeEach(() => {
   const { services } = compat.gateway;
+  services.answer(billingReports.now, () => ({ as_of }));
   services.answer(billingReports.team, () =>
     aReport('9007199254740993.000000001', [
       bucket('2026-10-01T00:00:00Z', '5', item(48, '3'), item(240, '2', 'shared_storage', 'storage.shared')),
@@ -84,11 +87,34 @@ describe('an old bill', () => {
       end_date: '2026-11-01T00:00:00',
       interval: 'monthly',
       timezone: 'local',
+      as_of,
     });
     expect(await read(`/api/workspace-billing/${workspaceId}/2026-10-01/2026-11-01/Daily`)).toMatchObject({
       total_cost: 1,
       instances: [{ cost: 0.1 }],
     });
+  });
+
+  it.each<[string, string, { subject: string }[]]>([
+    ['of a team', `team-billing/${teamId}/${range}/daily`, [billingReports.team, instanceReports.ofTeam]],
+    [
+      'of a workspace',
+      `workspace-billing/${workspaceId}/${range}/daily`,
+      [billingReports.workspace, instanceReports.ofWorkspace],
+    ],
+    [
+      'by kind',
+      `team-billing/summary/${teamId}/${range}`,
+      [instanceReports.ofTeam, billingReports.ratedPools, billingReports.storage],
+    ],
+    [
+      'by workspace',
+      `team-billing/group-by-workspace/${teamId}/${range}/daily`,
+      [billingReports.team, instanceReports.ofTeam],
+    ],
+  ])('%s is made of reports up to one instant, which is that of the billing service', async (_, path, parts) => {
+    await read(`/api/${path}`);
+    expect(parts.map(asked)).toEqual(parts.map(() => expect.objectContaining({ as_of })));
   });
 
   it('by kind adds up to its total', async () => {

@@ -136,6 +136,7 @@ describe('a refused range is told by the fields of the call', () => {
 
   async function refused(url: string, fault: AppError) {
     const { services } = compat.gateway;
+    services.answer(billingReports.now, () => ({ as_of: '2026-11-02T00:00:00.000Z' }));
     for (const operation of [
       billingReports.pools,
       billingReports.ratedPools,
