@@ -82,7 +82,7 @@ export class RegionalBillingQuery extends IntersectionType(OfTeam, BillingRange,
 class UpTo {
   @Instant({
     optional: true,
-    isToMilliseconds: true,
+    decimals: 'milliseconds',
     description: 'Instant up to which running usage is counted, not in the future; the present if left out.',
   })
   as_of?: string;
