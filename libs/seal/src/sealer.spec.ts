@@ -35,6 +35,13 @@ describe('a sealed value', () => {
     expect(one).not.toContain(Buffer.from('hunter2').toString('base64url'));
   });
 
+  it('that another key sealed under the same id does not open, in words that name the setting and the id', () => {
+    const other = new Sealer(Sealer.createKeys('k1'));
+    expect(() => other.open(sealer.seal('hunter2', 'pods.ssh_host_key'), 'pods.ssh_host_key')).toThrow(
+      'The sealed value for pods.ssh_host_key cannot be opened: ATOLL_SEAL_KEYS has another key under the id "k1" than the one that sealed it, or the value was altered.',
+    );
+  });
+
   it('refuses what is not sealed at all', () => {
     for (const text of ['', 'hunter2', 'v1.k1.', 'v2.k1.AAAA', 'v1.k1.AAAA.AAAA', `v1..${'A'.repeat(60)}`]) {
       expect(() => sealer.open(text, 'a')).toThrow(SealBroken);

@@ -9,10 +9,17 @@ const tagBytes = 16;
 const keyId = /^[A-Za-z0-9_-]{1,32}$/;
 const rule = `ATOLL_SEAL_KEYS must be id:key, comma-separated, each key ${keyBytes} bytes in base64`;
 
-/** The value was altered, sealed for another purpose, or is not a sealed value at all. Says nothing of its content. */
+/**
+ * The key under the value's id does not open it, as it was altered or sealed for another purpose; or, without `keyId`,
+ * it has not the form of a sealed value. Says nothing of its content.
+ */
 export class SealBroken extends Error {
-  constructor(purpose: string) {
-    super(`The sealed value for ${purpose} cannot be opened: it was altered, or sealed for something else.`);
+  constructor(purpose: string, keyId?: string) {
+    const reason =
+      keyId === undefined
+        ? 'it does not have the form of a sealed value.'
+        : `ATOLL_SEAL_KEYS has another key under the id "${keyId}" than the one that sealed it, or the value was altered.`;
+    super(`The sealed value for ${purpose} cannot be opened: ${reason}`);
   }
 }
 
@@ -73,7 +80,7 @@ export class Sealer {
     try {
       return Buffer.concat([decipher.update(bytes.subarray(nonceBytes, -tagBytes)), decipher.final()]);
     } catch {
-      throw new SealBroken(purpose);
+      throw new SealBroken(purpose, id);
     }
   }
 
