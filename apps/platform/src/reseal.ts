@@ -10,9 +10,9 @@ class ResealSettings {
 }
 
 /**
- * `npm run reseal`: seals under the first key of ATOLL_SEAL_KEYS what another one sealed, a line for each column. Says
- * at its end whether the other keys may be taken away; where a value is left that no key opens, it names its row and
- * ends with code 1.
+ * `npm run reseal`: seals under the first key of ATOLL_SEAL_KEYS what another one sealed, and opens all other values, a
+ * line for each column. Says at its end whether the other keys may be taken away; where a value is left that no key
+ * opens, it names its row and ends with code 1.
  */
 await besidePlatform(ResealSettings, async ({ connectAll, settings }) => {
   const sealer = new Sealer(settings.sealKeys);
@@ -29,7 +29,7 @@ await besidePlatform(ResealSettings, async ({ connectAll, settings }) => {
   }
   if (left === 0) return console.log('Everything is sealed under the first key. The others may be taken away.');
   console.error(
-    `${left} ${left === 1 ? 'value is' : 'values are'} left that no key of ATOLL_SEAL_KEYS opens. Keep the other keys, and add the missing ones.`,
+    `${left} ${left === 1 ? 'value is' : 'values are'} left that no key of ATOLL_SEAL_KEYS opens. Keep the other keys, and add or correct the keys that these need.`,
   );
   process.exitCode = 1;
 });

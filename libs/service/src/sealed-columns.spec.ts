@@ -68,6 +68,26 @@ describe('sealing again under the first key', () => {
     expect(await rows.query('SELECT FROM safe WHERE sealed = $1', [moved])).toHaveLength(1);
   });
 
+  it('names each row whose value the first key sealed with other bytes, whatever their number, and changes none', async () => {
+    const many = 2_500;
+    const wrong = new Sealer(Sealer.createKeys('old'));
+    await client.query(
+      `INSERT INTO safe SELECT 'a', no - 1, sealed FROM unnest($1::text[]) WITH ORDINALITY AS s (sealed, no)`,
+      [Array.from({ length: many }, (_, no) => before.seal('hunter2', `safe:a/${no}`))],
+    );
+    await put(wrong, many, 'of the other bytes');
+    const values = () => rows.query('SELECT no, sealed FROM safe ORDER BY no');
+    const kept = await values();
+    const { resealed, unopened } = await resealColumn(place, wrong, rows);
+    expect(unopened.map(({ row }) => row)).toEqual(Array.from({ length: many }, (_, no) => `a, ${no}`));
+    expect(new Set(unopened.map(({ reason }) => reason.slice(reason.indexOf(': '))))).toEqual(
+      new Set([
+        ': ATOLL_SEAL_KEYS has another key under the id "old" than the one that sealed it, or the value was altered.',
+      ]),
+    );
+    expect([resealed, await values()]).toEqual([0, kept]);
+  });
+
   it('does not undo what a service writes meanwhile', async () => {
     await put(before, 1, 'old password');
     const meanwhile = {

@@ -146,8 +146,11 @@ it('nodes in maintenance are counted by their cause in the figures of the platfo
   expect([await counted('operator'), await counted('failures')]).toEqual(['1', '0']);
 });
 
-it('a key that is missing is named, with the rows that need it', async () => {
-  const lost = Sealer.createKeys('elsewhere');
+it.each([
+  ['that is missing', 'elsewhere', /gpuaas: baremetal_node\.credential of \d+: .*"new".*ATOLL_SEAL_KEYS does not hold/],
+  ['with other bytes', 'new', /gpuaas: baremetal_node\.credential of \d+: .*ATOLL_SEAL_KEYS has another key .* "new"/],
+])('a key %s is named, with the rows that need it', async (_what, id, row) => {
+  const lost = Sealer.createKeys(id);
   const command = promisify(execFile)(process.execPath, ['dist/apps/platform/src/reseal.js'], {
     env: { ...process.env, ...env(lost) },
   });
@@ -156,8 +159,8 @@ it('a key that is missing is named, with the rows that need it', async () => {
     (error: { code: number; stderr: string }) => error,
   );
   expect(code).toBe(1);
-  expect(stderr).toMatch(/gpuaas: baremetal_node\.credential of \d+: .*"new".*ATOLL_SEAL_KEYS does not hold/);
-  expect(stderr).toMatch(/Keep the other keys, and add the missing ones\.\n$/);
+  expect(stderr).toMatch(row);
+  expect(stderr).toMatch(/Keep the other keys, and add or correct the keys that these need\.\n$/);
 });
 
 /** Of what is bundled, packages that others load for themselves, and that keep nothing which both would have to see. */
