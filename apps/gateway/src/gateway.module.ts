@@ -12,6 +12,7 @@ import { GatewaySettings, type GatewayOptions, type LimitStore } from './gateway
 import { Answered } from './health/answered.js';
 import { Draining } from './health/draining.js';
 import { HealthController } from './health/health.controller.js';
+import { PepperCheck } from './health/pepper-check.js';
 import { ErrorsController } from './openapi/errors.controller.js';
 import type { Buckets } from './rate-limits/buckets.js';
 import { policiesOf } from './rate-limits/limits.js';
@@ -124,6 +125,7 @@ export class GatewayModule {
         Authenticator,
         Draining,
         LargeAnswers,
+        PepperCheck,
         ProblemFilter,
         RateLimits,
         UnreadAnswers,

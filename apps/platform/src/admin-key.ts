@@ -1,11 +1,17 @@
 import { newAdminKey, service as teams } from '../../teams/src/service.js';
 import { besidePlatform } from './beside-platform.js';
 
+const usage = 'Usage: npm run admin-key [-- --new-pepper]';
+
 /**
  * `npm run admin-key`: a new key for the operator who lost the old one, made at the machine. A running platform takes
- * up to 5 s to forget the old one.
+ * up to 5 s to forget the old one. `npm run admin-key -- --new-pepper`, for an operator who lost ATOLL_KEY_PEPPER: the
+ * one that is set takes its place, and teams starts with it.
  */
 await besidePlatform(teams.settings, async ({ connect, settings }) => {
-  const key = await newAdminKey(await connect(teams.name), settings);
+  const [option, ...others] = process.argv.slice(2);
+  if (others.length > 0 || (option !== undefined && option !== '--new-pepper')) throw new Error(usage);
+  const isNewPepper = option === '--new-pepper';
+  const key = await newAdminKey(await connect(teams.name), settings, { isNewPepper });
   console.log(`\nAdmin key: ${key}\nShown this once; it does not expire. The earlier one no longer works.\n`);
 });

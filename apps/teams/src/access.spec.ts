@@ -113,7 +113,7 @@ const elsewhere: Record<string, readonly Operation[]> = {
     sessions.logOut,
     sessions.keys,
     sessions.verify,
-    credentials.verify,
+    ...Object.values(credentials),
     links.reset,
     links.use,
   ],

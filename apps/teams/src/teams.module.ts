@@ -56,6 +56,7 @@ import { TeamUpkeep } from './teams/team-upkeep.js';
 import { TeamsController } from './teams/team.controller.js';
 import { TeamsService } from './teams/team.service.js';
 import { Administrators } from './users/administrators.service.js';
+import { PepperGuard } from './users/pepper-guard.js';
 import { Timezones } from './users/timezones.js';
 import { UserRegistry } from './users/user-registry.js';
 import { UsersController } from './users/user.controller.js';
@@ -109,6 +110,7 @@ import { WorkspacesService } from './workspaces/workspace.service.js';
     PasswordHashes,
     SecondFactorsService,
     PasswordsService,
+    PepperGuard,
     SessionAnswers,
     SessionUpkeep,
     SessionsService,

@@ -192,6 +192,28 @@ describe('a data folder', () => {
     expect(refused?.headers.get('ratelimit')).toBeTruthy();
     expect(refused?.headers.get('ratelimit-policy')).toBeTruthy();
   });
+
+  it('is not started under another pepper, until its operator makes a key under that one because the earlier one is lost', async () => {
+    await platform?.stop();
+    const other = { ATOLL_KEY_PEPPER: 'a pepper of another platform' };
+    const started = await run('apps/platform/src/main.js', { ...env(), ...other, PORT: '0', ATOLL_SSH_PORT: '0' });
+    expect([started.code, started.output]).toEqual([
+      1,
+      expect.stringMatching(
+        /^Atoll cannot start: ATOLL_KEY_PEPPER is not the one under which this platform's API keys/m,
+      ),
+    ]);
+    const byHand = (...options: string[]) =>
+      run([process.execPath, 'dist/apps/platform/src/admin-key.js', ...options], { ...env(), ...other });
+    for (const options of [[], ['--new']]) expect(await byHand(...options)).toMatchObject({ code: 1 });
+    await startAgain();
+    expect(await statusWith(key)).toBe(200);
+
+    await platform?.stop();
+    const { output } = await byHand('--new-pepper');
+    await startAgain(other);
+    expect([await statusWith(anyKey.exec(output)?.[0] ?? ''), await statusWith(key)]).toEqual([200, 401]);
+  });
 });
 
 describe('a start', () => {

@@ -8,6 +8,7 @@ import { Public } from '../authentication/public.js';
 import { sendProblem } from '../errors/send-problem.js';
 import { GatewaySettings } from '../gateway-options.js';
 import { Draining } from './draining.js';
+import { PepperCheck } from './pepper-check.js';
 
 /** For whoever runs the platform; outside /api, without credentials, not counted. */
 @ApiExcludeController()
@@ -18,6 +19,7 @@ export class HealthController {
   constructor(
     rpc: Rpc,
     draining: Draining,
+    pepper: PepperCheck,
     private readonly settings: GatewaySettings,
   ) {
     const bus = (): string | null => {
@@ -27,6 +29,7 @@ export class HealthController {
     this.#checks = [
       { name: 'gateway', check: () => (draining.begun ? 'draining' : null) },
       { name: 'bus', check: bus },
+      { name: 'key pepper', check: () => pepper.reason() },
       ...settings.readinessChecks,
     ];
   }

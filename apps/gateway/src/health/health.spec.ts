@@ -1,8 +1,11 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { teams } from '@atoll/contracts/teams';
-import { RpcModule } from '@atoll/rpc';
+import { fingerprintOfPepper } from '@atoll/api-keys';
+import { credentials, teams } from '@atoll/contracts/teams';
+import { InProcessBus, RpcModule } from '@atoll/rpc';
 import { version } from '@atoll/service';
+import { expectErrors } from '@atoll/testing';
 import { startGateway, type GatewayUnderTest } from '../testing/gateway-fixture.js';
+import { FakeServices, pepper } from '../testing/services-fixture.js';
 import { aTeam, teamId } from '../testing/team-fixture.js';
 
 let gateway: GatewayUnderTest;
@@ -23,6 +26,24 @@ describe('health', () => {
       reasons: [{ name: 'database', reason: 'it does not answer' }],
     });
     expect((await gateway.call('GET', '/livez')).status).toBe(200);
+  });
+
+  it('is not ready where the teams service has another pepper, and logs why; the pepper is in no call and no line', async () => {
+    expectErrors(/ATOLL_KEY_PEPPER is not that of the teams service: this gateway refuses every API key\./);
+    const bus = new InProcessBus();
+    const services = new FakeServices(bus);
+    services.answer(credentials.comparePepper, () => ({ is_same: false }));
+    gateway = await startGateway({ rpc: RpcModule.forMemory({ bus }) });
+    while (!gateway.logged().some(({ level }) => level === 'error'))
+      await new Promise((resolve) => setImmediate(resolve));
+    expect(await gateway.call('GET', '/readyz')).toMatchObject({
+      status: 503,
+      body: { reasons: [{ name: 'key pepper', reason: 'ATOLL_KEY_PEPPER differs from that of teams' }] },
+    });
+    expect(services.callsOf(credentials.comparePepper)).toMatchObject([
+      { input: { fingerprint: fingerprintOfPepper(pepper).toString('hex') } },
+    ]);
+    expect(JSON.stringify([services.calls, gateway.logged()])).not.toContain(pepper);
   });
 
   it('is not ready while the bus is away', async () => {

@@ -1,9 +1,17 @@
+import { fingerprintOfPepper } from '@atoll/api-keys';
 import type { CallContext } from '@atoll/contracts';
-import type { Credential, CredentialTeam, KeyDigest } from '@atoll/contracts/teams';
+import type {
+  Credential,
+  CredentialTeam,
+  KeyDigest,
+  PepperComparison,
+  PepperFingerprint,
+} from '@atoll/contracts/teams';
 import { ReservedStatements } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
 import { openMemberships } from '../changes/most-teams.js';
+import { TeamsSettings } from '../teams-settings.js';
 
 interface CredentialRow extends Omit<Credential, 'expiry_date' | 'scope'> {
   team_id: string | null;
@@ -31,10 +39,18 @@ export const credentialQuery = `
 /** Every request of every team waits for this, so it has connections that nothing else can take. */
 @Injectable()
 export class CredentialsService {
-  constructor(private readonly statements: ReservedStatements) {}
+  constructor(
+    private readonly statements: ReservedStatements,
+    private readonly settings: TeamsSettings,
+  ) {}
+
+  comparePepper({ fingerprint }: PepperFingerprint, { caller }: CallContext): PepperComparison {
+    requireGateway(caller);
+    return { is_same: fingerprintOfPepper(this.settings.keyPepper).toString('hex') === fingerprint };
+  }
 
   async verify({ digest }: KeyDigest, { caller }: CallContext): Promise<Credential> {
-    if (caller.kind !== 'system') throw new AppError('forbidden', 'Only the gateway may call this.');
+    requireGateway(caller);
     const [row] = await this.statements.query<CredentialRow>(credentialQuery, [Buffer.from(digest, 'hex')]);
     const isMembership = row?.team_id != null;
     if (!row || (isMembership && row.teams.length === 0))
@@ -51,4 +67,8 @@ export class CredentialsService {
       ip_whitelist: row.ip_whitelist,
     };
   }
+}
+
+function requireGateway(caller: CallContext['caller']): void {
+  if (caller.kind !== 'system') throw new AppError('forbidden', 'Only the gateway may call this.');
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createApiKey, digestApiKey } from '@atoll/api-keys';
+import { createApiKey, digestApiKey, fingerprintOfPepper } from '@atoll/api-keys';
 import { credentials, members, teams } from '@atoll/contracts/teams';
 import { systemContext } from '@atoll/rpc';
 import { errorOf, pepper, TeamsFixture } from '../teams-fixture.js';
@@ -10,6 +10,17 @@ beforeAll(async () => {
   fixture = await TeamsFixture.start();
 });
 afterAll(() => fixture.stop());
+
+it('a gateway learns whether it has the pepper of the teams service', async () => {
+  const compare = (of: string) =>
+    fixture.ask(
+      credentials.comparePepper,
+      { fingerprint: fingerprintOfPepper(of).toString('hex') },
+      systemContext('gateway'),
+    );
+  expect(await compare(pepper)).toEqual({ is_same: true });
+  expect(await compare('another pepper')).toEqual({ is_same: false });
+});
 
 describe('verifying a key', () => {
   it("answers for the operator's key: the user as a whole, who needs no list of teams, no expiry", async () => {

@@ -39,6 +39,7 @@ const ofTheGateway: Record<string, Asked> = {
   'lists the keys of sessions': [sessions.keys, {}],
   'verifies a session': [sessions.verify, { id: unknownId }],
   'verifies an API key': [credentials.verify, { digest: '0'.repeat(64) }],
+  'compares the pepper': [credentials.comparePepper, { fingerprint: '0'.repeat(64) }],
   'asks for a link': [links.reset, { email: 'ada@example.com' }],
   'uses a link': [links.use, { token: 'x', password }],
 };

@@ -1,32 +1,42 @@
-import { hkdfSync } from 'node:crypto';
-import { createApiKey } from '@atoll/api-keys';
+import { createApiKey, fingerprintOfPepper } from '@atoll/api-keys';
 import { takeTurn, Transactions } from '@atoll/database';
 import type { DataSource, EntityManager } from 'typeorm';
 import { ApiKeysService } from '../api-keys/api-key.service.js';
+import { ApiKeyEntity } from '../model/api-key.entity.js';
 import type { TeamsSettings } from '../teams-settings.js';
 import { UserEntity } from '../model/user.entity.js';
 
 /**
  * For an operator whose key is lost: a new one, in full, that does not expire. The earlier ones end in the same
- * transaction; processes that run take up to 5 s to notice. Throws an Error before the first start. Needs the tables of
- * the service and nothing that runs.
+ * transaction; processes that run take up to 5 s to notice. `isNewPepper`: the pepper of the settings takes the place
+ * of the platform's, which is lost, and all other keys stop working. Throws an Error before the first start, and for a
+ * pepper that is not the platform's without `isNewPepper`. Needs the tables of the service and nothing that runs.
  */
-export async function newAdminKey(dataSource: DataSource, settings: TeamsSettings): Promise<string> {
-  await requirePepper(dataSource.manager, settings.keyPepper);
-  const { apiKey } = await replaceLostKey(new Transactions(dataSource), new ApiKeysService(settings));
+export async function newAdminKey(
+  dataSource: DataSource,
+  settings: TeamsSettings,
+  { isNewPepper = false } = {},
+): Promise<string> {
+  const takePepper = isNewPepper ? storePepper : requirePepper;
+  const { apiKey } = await replaceLostKey(new Transactions(dataSource), new ApiKeysService(settings), (manager) =>
+    takePepper(manager, settings.keyPepper),
+  );
   return apiKey;
 }
 
 /**
- * Written at every start, which sets the pepper. The stored fingerprint distinguishes one pepper from another, and
- * reveals nothing else.
+ * At every start, in a transaction that holds `lockAdministrators`: stores the fingerprint of the pepper where no key
+ * was made under another one. Throws an Error where one was, since no key of the platform would work.
  */
 export async function notePepper(manager: EntityManager, pepper: string): Promise<void> {
-  await manager.query(
-    `INSERT INTO key_pepper (fingerprint) VALUES ($1) ON CONFLICT (is_only) DO UPDATE SET fingerprint = excluded.fingerprint
-     WHERE key_pepper.fingerprint <> excluded.fingerprint`,
-    [fingerprintOf(pepper)],
-  );
+  const kept = await storedFingerprint(manager);
+  if (kept?.equals(fingerprintOfPepper(pepper))) return;
+  if (kept && (await manager.exists(ApiKeyEntity))) {
+    throw new Error(
+      `ATOLL_KEY_PEPPER is not the one under which this platform's API keys were made: none of them would work. Set the earlier one, or set ATOLL_DATA_DIR to the data folder that holds it. If it is lost, run "npm run admin-key -- --new-pepper": it makes a key for the operator under this one, and all other keys stay invalid.`,
+    );
+  }
+  await storePepper(manager, pepper);
 }
 
 /**
@@ -34,24 +44,34 @@ export async function notePepper(manager: EntityManager, pepper: string): Promis
  * earlier one would have ended.
  */
 async function requirePepper(manager: EntityManager, pepper: string): Promise<void> {
-  const [kept] = await manager.query<{ fingerprint: Buffer }[]>('SELECT fingerprint FROM key_pepper');
-  if (!kept || kept.fingerprint.equals(fingerprintOf(pepper))) return;
+  const kept = await storedFingerprint(manager);
+  if (!kept || kept.equals(fingerprintOfPepper(pepper))) return;
   throw new Error(
-    'nothing was changed: ATOLL_KEY_PEPPER does not match the platform of this database. Set the matching one, or set ATOLL_DATA_DIR to its data folder.',
+    'nothing was changed: ATOLL_KEY_PEPPER does not match the platform of this database. Set the matching one, or set ATOLL_DATA_DIR to its data folder. If it is lost, add --new-pepper: all keys but the new one stay invalid.',
   );
 }
 
-function fingerprintOf(pepper: string): Buffer {
-  return Buffer.from(hkdfSync('sha256', pepper, '', 'atoll fingerprint of the pepper', 32));
+async function storedFingerprint(manager: EntityManager): Promise<Buffer | undefined> {
+  const [kept] = await manager.query<{ fingerprint: Buffer }[]>('SELECT fingerprint FROM key_pepper');
+  return kept?.fingerprint;
 }
 
-/** The operator, and their new key in the place of those they had. */
+async function storePepper(manager: EntityManager, pepper: string): Promise<void> {
+  await manager.query(
+    'INSERT INTO key_pepper (fingerprint) VALUES ($1) ON CONFLICT (is_only) DO UPDATE SET fingerprint = excluded.fingerprint',
+    [fingerprintOfPepper(pepper)],
+  );
+}
+
+/** The operator, and their new key in the place of those they had. `before`: what comes first, under the lock. */
 export async function replaceLostKey(
   transactions: Transactions,
   apiKeys: ApiKeysService,
+  before?: (manager: EntityManager) => Promise<void>,
 ): Promise<{ admin: UserEntity; apiKey: string }> {
   return transactions.run(async (manager) => {
     await lockAdministrators(manager);
+    await before?.(manager);
     const admin = await findAdministrator(manager);
     if (!admin) throw new Error('There is no platform admin yet: start the platform once.');
     return { admin, apiKey: await replaceKey(manager, apiKeys, admin.id) };

@@ -1,13 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createApiKey, isWellFormedApiKey } from '@atoll/api-keys';
+import { createApiKey, digestApiKey, isWellFormedApiKey } from '@atoll/api-keys';
 import { links, teams, users } from '@atoll/contracts/teams';
+import { Transactions } from '@atoll/database';
 import { waitersForTurn } from '@atoll/testing';
 import { somebody } from '../sessions/session-fixture.js';
-import { errorOf, operatorEmail, TeamsFixture } from '../teams-fixture.js';
+import { errorOf, operatorEmail, pepper, TeamsFixture } from '../teams-fixture.js';
 import { DataSource } from 'typeorm';
 import { TeamsSettings } from '../teams-settings.js';
 import { newAdminKey } from './admin-key.js';
 import { Administrators } from './administrators.service.js';
+import { PepperGuard } from './pepper-guard.js';
 
 let fixture: TeamsFixture;
 let administrators: Administrators;
@@ -143,5 +145,48 @@ it('a key is made at the machine under the pepper of the platform alone: under a
   await fixture.query('DELETE FROM key_pepper');
   expect(await fixture.verify(await newAdminKey(fixture.get(DataSource), settings))).toMatchObject({
     platform_admin: true,
+  });
+});
+
+describe('a start under another pepper than that of the keys', () => {
+  const start = (keyPepper: string) =>
+    new PepperGuard(
+      fixture.get(Transactions),
+      Object.assign(new TeamsSettings(), fixture.get(TeamsSettings), { keyPepper }),
+    ).onModuleInit();
+  const other = 'the pepper of another platform';
+
+  it('is refused, again and again, and changes nothing', async () => {
+    await administrators.ensure({ email: operatorEmail });
+    await start(pepper);
+    for (let times = 0; times < 2; times += 1)
+      await expect(start(other)).rejects.toThrow(
+        "ATOLL_KEY_PEPPER is not the one under which this platform's API keys were made: none of them would work.",
+      );
+    await start(pepper);
+    const key = await newAdminKey(fixture.get(DataSource), fixture.get(TeamsSettings));
+    expect(await fixture.verify(key)).toMatchObject({ platform_admin: true });
+  });
+
+  it('is accepted where no key was made yet', async () => {
+    await forgetEverybody();
+    await start(other);
+    await start(pepper);
+    await administrators.ensure({ email: operatorEmail });
+    await expect(start(other)).rejects.toThrow('ATOLL_KEY_PEPPER');
+  });
+
+  it('is accepted once the operator, who has lost the earlier one, has made a key under it, and the earlier one is not', async () => {
+    await administrators.ensure({ email: operatorEmail });
+    const settings = (keyPepper: string) =>
+      Object.assign(new TeamsSettings(), fixture.get(TeamsSettings), { keyPepper });
+    const key = await newAdminKey(fixture.get(DataSource), settings(other), { isNewPepper: true });
+    await start(other);
+    await expect(start(pepper)).rejects.toThrow('ATOLL_KEY_PEPPER');
+    expect(
+      await fixture.query('SELECT FROM api_key WHERE digest = $1', [Buffer.from(digestApiKey(key, other), 'hex')]),
+    ).toHaveLength(1);
+    await newAdminKey(fixture.get(DataSource), settings(pepper), { isNewPepper: true });
+    await start(pepper);
   });
 });

@@ -49,9 +49,24 @@ export class Credential {
   ip_whitelist!: string;
 }
 
-/** Asked by the gateway alone, acting as itself. Answers `unauthenticated` for a digest that no live key has. */
+/** Which pepper a process has, without revealing it: `fingerprintOfPepper` of libs/api-keys, in hexadecimal. */
+export class PepperFingerprint {
+  @Text({ min: 64, max: 64, pattern: /^[0-9a-f]+$/, patternHint: 'hexadecimal' })
+  fingerprint!: string;
+}
+
+export class PepperComparison {
+  @Flag()
+  is_same!: boolean;
+}
+
+/**
+ * Asked by the gateway alone, acting as itself. `verify` answers `unauthenticated` for a digest that no live key has;
+ * `comparePepper` whether the teams service has the pepper of the asker, without which no digest is found.
+ */
 export const credentials = contract('teams.credentials', {
   verify: operation(KeyDigest, Credential),
+  comparePepper: operation(PepperFingerprint, PepperComparison),
 });
 
 export class CredentialsChanged {

@@ -22,6 +22,8 @@ export {
   credentialsChanged,
   CredentialTeam,
   KeyDigest,
+  PepperComparison,
+  PepperFingerprint,
 } from './credential.js';
 export {
   HeldCredential,
