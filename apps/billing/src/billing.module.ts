@@ -2,6 +2,7 @@ import { TeamDirectoryModule } from '@atoll/team-directory';
 import { Module } from '@nestjs/common';
 import { Turns } from '@atoll/waiting';
 import { CurrencyController } from './prices/currency.controller.js';
+import { PlatformCurrency } from './prices/platform-currency.js';
 import { PriceDirectoryController } from './prices/price-directory.controller.js';
 import { PricesController } from './prices/price.controller.js';
 import { PricesService } from './prices/price.service.js';
@@ -36,6 +37,7 @@ import { UsageService } from './usage/usage.service.js';
     FactStore,
     InstanceReportsService,
     Numbering,
+    PlatformCurrency,
     PricesService,
     ReportAccess,
     ReportQueue,

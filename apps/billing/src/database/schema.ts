@@ -1,6 +1,6 @@
 import { eventEntities } from '@atoll/events';
 import { teamDirectoryEntities } from '@atoll/team-directory';
-import { PriceAuditEntity, PriceEntity, SkuEntity } from '../prices/price.entity.js';
+import { CurrencyEntity, PriceAuditEntity, PriceEntity, SkuEntity } from '../prices/price.entity.js';
 import {
   OpenSegmentEntity,
   RegionEntity,
@@ -15,12 +15,14 @@ import { FactDetails1799000000000 } from './migrations/1799000000000-fact-detail
 import { WorkspaceRevisions1801000000000 } from './migrations/1801000000000-workspace-revisions.js';
 import { CallNonces1805000000000 } from './migrations/1805000000000-call-nonces.js';
 import { FormerUnits1806000000000 } from './migrations/1806000000000-former-units.js';
+import { Currency1884000000000 } from './migrations/1884000000000-currency.js';
 
 /** The PostgreSQL schema that the billing service owns. */
 export const billingSchema = {
   entities: [
     ...eventEntities,
     ...teamDirectoryEntities,
+    CurrencyEntity,
     OpenSegmentEntity,
     PriceAuditEntity,
     PriceEntity,
@@ -38,5 +40,6 @@ export const billingSchema = {
     WorkspaceRevisions1801000000000,
     CallNonces1805000000000,
     FormerUnits1806000000000,
+    Currency1884000000000,
   ],
 };

@@ -1,5 +1,17 @@
 import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 
+/** What all prices are in; one row, once there is a price. */
+@Entity('currency')
+@Check('currency_is_only_check', 'is_only')
+export class CurrencyEntity {
+  @PrimaryColumn('boolean', { default: true })
+  isOnly!: boolean;
+
+  /** ISO 4217. */
+  @Column('text')
+  code!: string;
+}
+
 /** A SKU that has had a price, with its unit, which all its prices share. */
 @Entity('sku')
 export class SkuEntity {

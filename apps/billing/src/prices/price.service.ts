@@ -15,6 +15,7 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { BillingSettings } from '../billing-settings.js';
 import { TeamDirectory } from '@atoll/team-directory';
+import { PlatformCurrency } from './platform-currency.js';
 
 /** `$1` is the currency. The price as decimal text without zeros behind it. */
 const priceJson = (row: string) => `json_build_object(
@@ -42,6 +43,7 @@ export class PricesService {
     private readonly transactions: Transactions,
     private readonly directory: TeamDirectory,
     private readonly outbox: Outbox,
+    private readonly currency: PlatformCurrency,
     private readonly settings: BillingSettings,
   ) {}
 
@@ -50,6 +52,7 @@ export class PricesService {
     requirePlatformAdmin(context.caller);
     if (terms.team_id !== undefined) await this.directory.team(terms.team_id);
     return this.transactions.once(context, async (manager) => {
+      await this.currency.keep(manager);
       // Prices of one SKU are set one after the other.
       await this.requireUnit(manager, terms, validFrom);
       const place = await this.placeOf(manager, terms, validFrom);
