@@ -1,7 +1,8 @@
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { lockDataFolder, startOf } from '@atoll/database';
+import { makeDataFolder } from '@atoll/service';
 
 const patienceMs = 5_000;
 const pollMs = 20;
@@ -22,7 +23,7 @@ export class OwnProcesses {
    */
   static async takeOver(dataDir: string, onEnd: (pid: number) => void = () => undefined): Promise<OwnProcesses> {
     const folder = join(dataDir, 'processes');
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeDataFolder(folder);
     const release = lockDataFolder(folder);
     process.once('exit', release);
     const file = join(folder, 'started');

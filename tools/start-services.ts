@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { startEmbeddedPostgres, type EmbeddedPostgres } from '@atoll/database';
 import {
-  dataFolder,
+  DataFolderEnv,
   environmentWith,
   HttpEnv,
   loadLocalSecrets,
@@ -40,7 +40,6 @@ class StartServicesEnv extends HttpEnv {
   ATOLL_REPLICAS: string = '';
 }
 
-const dataDir = dataFolder();
 const stopping = new AbortController();
 const children = new Map<string, ChildProcess>();
 
@@ -53,12 +52,12 @@ const ownSettings = {
 // refused start leaves no secrets in the data folder, so any will do until then.
 const read = (from: NodeJS.ProcessEnv) =>
   orRefuse(() =>
-    readSettings([ownSettings, { settings: ServiceEnv }, ...ofGateway, ...definitions], {
-      DATABASE_URL: 'postgres://embedded',
+    readSettings([ownSettings, { settings: DataFolderEnv }, { settings: ServiceEnv }, ...ofGateway, ...definitions], {
+      DATABASE_URL: 'postgres://embedded/atoll',
       ...from,
     }),
   );
-const [env] = await read(environmentWith(newLocalSecrets()));
+const [env, { dataDir }] = await read(environmentWith(newLocalSecrets()));
 const replicas = readReplicas(env.ATOLL_REPLICAS, services);
 const own = await orRefuse(() =>
   OwnProcesses.takeOver(dataDir, (pid) => console.log(`Ending process ${pid}, left by a start that was killed`)),

@@ -19,8 +19,10 @@ describe('the environment of the gateway', () => {
   });
 
   it('in a process of its own names all that is missing at once', async () => {
-    const rule = 'is missing: it must be at least 16 characters long';
-    const lines = ['ATOLL_BUS_SECRET', 'ATOLL_KEY_PEPPER'].map((variable) => `  ${variable} ${rule}`);
+    const lines = [
+      '  ATOLL_BUS_SECRET is missing: it must be one or more secrets of at least 16 characters, separated by commas',
+      '  ATOLL_KEY_PEPPER is missing: it must be at least 16 characters long',
+    ];
     await expect(readSettings(gatewaySettings, {})).rejects.toThrow(
       new Error(['Invalid environment variables:', ...lines].join('\n')),
     );

@@ -23,7 +23,7 @@ export class GpuaasSettings {
    * others have none.
    */
   @Variable('ATOLL_PROMETHEUS_URL')
-  @HttpUrl()
+  @HttpUrl(9090)
   prometheusUrl: string | undefined = undefined;
 
   /** Steps of one kind (of nodes, GPUs, subscriptions or workloads) that one process has under way at once. */

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { connectDataSource, runningPostgresUrl, startEmbeddedPostgres } from '@atoll/database';
 import type { Wire } from '@atoll/contracts';
-import { dataFolder, loadLocalSecrets, readSettings, type ServiceDefinition } from '@atoll/service';
+import { DataFolderEnv, loadEnv, loadLocalSecrets, readSettings, type ServiceDefinition } from '@atoll/service';
 import type { DataSource } from 'typeorm';
 import { PlatformEnv, settingsSource } from './env.js';
 import { services } from './services.js';
@@ -34,7 +34,7 @@ export async function besidePlatform<Settings extends object>(
   const undo: (() => Promise<void>)[] = [];
   let hasBegun = false;
   try {
-    const dataDir = dataFolder();
+    const { dataDir } = loadEnv(DataFolderEnv);
     const source = hasSecrets(dataDir) ? settingsSource(() => loadLocalSecrets(dataDir)) : process.env;
     if (!source.DATABASE_URL && !existsSync(join(dataDir, 'postgres'))) {
       throw new Error(

@@ -1,6 +1,6 @@
 import { requireFreeDataFolder } from '@atoll/database';
 import {
-  dataFolder,
+  DataFolderEnv,
   loadLocalSecrets,
   newLocalSecrets,
   publicHost,
@@ -27,19 +27,18 @@ export interface PlatformSettings {
   readonly configured: readonly ConfiguredService[];
 }
 
-const all = [{ settings: PlatformEnv }, { settings: GatewayEnv }, ...services] as const;
+const all = [{ settings: DataFolderEnv }, { settings: PlatformEnv }, { settings: GatewayEnv }, ...services] as const;
 
 /** Reads all settings before anything is started. Throws one Error with all that is wrong with them. */
 export async function readPlatform(): Promise<PlatformSettings> {
-  const dataDir = dataFolder();
   // A start that is refused leaves no secrets in the data folder, so any will do until then.
-  const [env] = await readSettings(all, settingsSource(newLocalSecrets));
+  const [{ dataDir }, env] = await readSettings(all, settingsSource(newLocalSecrets));
   requireFreeDataFolder(dataDir);
   const port = await requireFreePort(env.PORT, env.HOST, 'npm start');
   const source = settingsSource(() => loadLocalSecrets(dataDir));
   // Again, since what the public address is by default is known only now.
   const ATOLL_PUBLIC_URL = `http://${publicHost(env.HOST)}:${port}`;
-  const [, gatewayEnv, ...settings] = await readSettings(all, { ATOLL_PUBLIC_URL, ...source });
+  const [, , gatewayEnv, ...settings] = await readSettings(all, { ATOLL_PUBLIC_URL, ...source });
   const configured = services.flatMap((service, at) => (settings[at] ? [{ service, settings: settings[at] }] : []));
   return { env, dataDir, port, gatewayEnv, configured };
 }

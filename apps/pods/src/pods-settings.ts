@@ -113,7 +113,7 @@ export class PodsSettings {
 
   /** Where logs of pods are kept, `http://user:password@host:3100`; in the service's own database without. */
   @Variable('LOKI_URL')
-  @HttpUrl()
+  @HttpUrl(3100)
   lokiUrl: string | undefined = undefined;
 
   /** Days for which lines of logs are kept. */

@@ -1,10 +1,27 @@
+import { isWellFormedApiKey } from '@atoll/api-keys';
 import { Email, Text, WholeNumber } from '@atoll/contracts';
 import { deletionHolders } from '@atoll/contracts/teams';
-import { defaultPublicUrl, KeyPepper, PublicUrl, SealKeys, Variable } from '@atoll/service';
+import { defaultPublicUrl, KeyPepper, ParsedBy, PublicUrl, SealKeys, Variable } from '@atoll/service';
 import { IsIn, IsOptional, Matches } from 'class-validator';
 
 /** One address, with a name before it or without (RFC 5322, 3.4); what is not plain in a name stands in quotes. */
 const mailboxForm = /^(?=.{3,254}$)(?:[^\s<>@,;"]+@[^\s<>@,;"]+|(?:"[^"]*"|[^<>@,;"]*)\s*<[^\s<>@,;"]+@[^\s<>@,;"]+>)$/;
+
+function requireApiKey(text: string): void {
+  if (isWellFormedApiKey(text)) return;
+  throw new Error(
+    'ATOLL_ADMIN_KEY must be a well-formed key: atl_ and 38 letters or digits, of which the last six are a checksum.',
+  );
+}
+
+/** An @ behind the host means that the password has an unescaped special character, and the host is a part of it. */
+function requireSmtpUrl(text: string): void {
+  const url = /^smtps?:\/\/[^\s#]+$/.test(text) ? URL.parse(text) : null;
+  if (url && url.hostname !== '' && !(url.pathname + url.search).includes('@')) return;
+  throw new Error(
+    'SMTP_URL must be a URL such as smtp://user:password@mail.example.com:587; percent-encode special characters in its password.',
+  );
+}
 
 /** What a deployment decides about the teams service. */
 export class TeamsSettings {
@@ -18,7 +35,8 @@ export class TeamsSettings {
 
   /** The operator's key; one is made and printed once where it is left out. */
   @Variable('ATOLL_ADMIN_KEY')
-  @Text({ max: 64, optional: true })
+  @IsOptional()
+  @ParsedBy(requireApiKey)
   adminKey: string | undefined = undefined;
 
   /** For the keys that sign access tokens, and second factors. */
@@ -43,7 +61,7 @@ export class TeamsSettings {
    */
   @Variable('SMTP_URL')
   @IsOptional()
-  @Matches(/^smtps?:\/\/\S+$/, { message: 'SMTP_URL must be a URL such as smtp://user:password@mail.example.com:587' })
+  @ParsedBy(requireSmtpUrl)
   smtpUrl: string | undefined = undefined;
 
   /** Whom mail comes from, `Atoll <atoll@example.com>`; `no-reply` at the host of ATOLL_PUBLIC_URL unless given. */

@@ -5,6 +5,7 @@ export { ConnectionChanges } from './connection-changes.js';
 export { BringsMigrations } from './entity-migrations.js';
 export { DatabaseModule } from './database.module.js';
 export type { DatabaseOptions, Timeouts } from './data-source.js';
+export { parseDatabaseUrl } from './database-url.js';
 export { DatabaseStatus } from './database-status.js';
 export { isOutage, isStatementTimeout, isUniqueViolation, toAppError } from './database-errors.js';
 export { callInHand, CopiedCall, handleOnce, type CallInHand } from './handle-once.js';

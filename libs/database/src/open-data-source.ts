@@ -4,6 +4,7 @@ import { backOffMs, untilAborted } from '@atoll/waiting';
 import { DataSource } from 'typeorm';
 import { dataSourceOptions, timeoutsOf, type DatabaseOptions } from './data-source.js';
 import { errorCodeOf } from './database-errors.js';
+import { parseDatabaseUrl, placeOf } from './database-url.js';
 import { runMigrations } from './run-migrations.js';
 
 const bootPatienceMs = 30_000;
@@ -125,13 +126,14 @@ async function migrate(options: DatabaseOptions, patienceMs: number): Promise<vo
 }
 
 async function connect(dataSource: DataSource, url: string, patienceMs: number): Promise<DataSource> {
+  const place = placeOf(parseDatabaseUrl(url));
   const until = Date.now() + patienceMs;
   for (let failures = 1; ; failures += 1) {
     try {
       return await dataSource.initialize();
     } catch (error) {
       const pauseMs = backOffMs(pauses, failures);
-      const sentence = sentenceOf(url, error);
+      const sentence = `PostgreSQL at ${place} cannot be used: ${reasonOf(error)}`;
       if (isHopeless(error) || Date.now() + pauseMs > until) throw new Error(sentence, { cause: error });
       logger.warn(`${sentence}. Trying again for ${Math.ceil((until - Date.now()) / 1000)} s.`);
       await delay(pauseMs);
@@ -139,28 +141,15 @@ async function connect(dataSource: DataSource, url: string, patienceMs: number):
   }
 }
 
-/** A wrong password, a database that does not exist or an invalid URL: waiting will not mend it. */
+/** A wrong password, or a database that does not exist: waiting will not mend it. */
 function isHopeless(error: unknown): boolean {
-  return /^(28...|3D000|ERR_INVALID_URL)$/.test(errorCodeOf(error) ?? '');
-}
-
-function sentenceOf(url: string, error: unknown): string {
-  if (errorCodeOf(error) === 'ERR_INVALID_URL')
-    return 'DATABASE_URL is not a valid URL; percent-encode special characters in its password';
-  return `PostgreSQL at ${placeOf(url)} cannot be used: ${reasonOf(error)}`;
+  return /^(28...|3D000)$/.test(errorCodeOf(error) ?? '');
 }
 
 function reasonOf(error: unknown): string {
   // A name with several addresses fails with one error for each and an empty message.
   const causes = error instanceof AggregateError ? (error.errors as Error[]) : [error as Error];
   return causes.map(({ message }) => message).join('; ');
-}
-
-/** One without a host, for a local socket, is valid for pg alone. */
-function placeOf(url: string): string {
-  if (!URL.canParse(url)) return 'DATABASE_URL';
-  const { host, pathname } = new URL(url);
-  return `${host}${pathname}`;
 }
 
 async function requireVersion(dataSource: DataSource): Promise<void> {

@@ -14,4 +14,14 @@ describe('the address of a NATS', () => {
       token: 's3cret',
     });
   });
+
+  it.each(['', 'http://b', 'nats://', 'nats://b:99999', 'nats://me:1/s3cret@b', 'nats://me:s3cret%@b'])(
+    'is refused as %j, by its place in the list and in words that do not repeat it',
+    (wrong) => {
+      expect(() => parseAddresses(['nats://a', wrong])).toThrow(
+        /^NATS_URL must be one or more URLs .*, separated by commas; entry 2 is not\.$/,
+      );
+      expect(() => parseAddresses(['nats://a', wrong])).not.toThrow('s3cret');
+    },
+  );
 });

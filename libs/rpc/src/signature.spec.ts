@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { assert, constantFrom, property, record, string } from 'fast-check';
-import { SeenSignatures, Signer, type Signed, type SignedAnswer } from './signature.js';
+import { parseSecrets, SeenSignatures, Signer, type Signed, type SignedAnswer } from './signature.js';
 
 const secret = 'a secret of the specs';
 const signed: Signed = { subject: 'teams.get', reply: '_INBOX.a.1', context: '{"requestId":"1"}', payload: '{}' };
@@ -118,5 +118,19 @@ describe('signatures that were seen', () => {
     expect(seen.size).toBe(2);
     expect(seen.add('c', 60_000, 11_000)).toBe(true);
     expect(seen.size).toBe(2);
+  });
+});
+
+describe('the text of the secrets', () => {
+  it('is one secret or several, without the space around them', () => {
+    expect(parseSecrets(`${secret}, another ${secret}`)).toEqual([secret, `another ${secret}`]);
+  });
+
+  it.each([
+    ['', /^ATOLL_BUS_SECRET must be one or more secrets of at least 16 characters, separated by commas\.$/],
+    [`,${secret}`, /, separated by commas; entry 1 is not\.$/],
+    [`${secret},bbb`, /, separated by commas; entry 2 is not\.$/],
+  ])('is refused where an entry is none, as in %j', (text, sentence) => {
+    expect(() => parseSecrets(text)).toThrow(sentence);
   });
 });

@@ -40,6 +40,19 @@ export interface SignedEvent {
 export type Secrets = string | readonly string[];
 
 const minimumLength = 16;
+const secretsRule = `ATOLL_BUS_SECRET must be one or more secrets of at least ${minimumLength} characters, separated by commas`;
+
+/**
+ * Reads the text of `ATOLL_BUS_SECRET`, secrets separated by commas: the first signs, all verify. Throws an Error that
+ * names the faulty entry by its position, never its value.
+ */
+export function parseSecrets(text: string): string[] {
+  if (text === '') throw new Error(`${secretsRule}.`);
+  const secrets = text.split(',').map((secret) => secret.trim());
+  const faulty = secrets.findIndex((secret) => secret.length < minimumLength);
+  if (faulty !== -1) throw new Error(`${secretsRule}; entry ${faulty + 1} is not.`);
+  return secrets;
+}
 
 /** HMAC-SHA256 (RFC 2104) of requests, answers and events, under secrets that the gateway and all services share. */
 export class Signer {

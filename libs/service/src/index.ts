@@ -3,15 +3,15 @@ export { observeEvents } from './event-figures.js';
 export { requireFreePort, requireOwnAddress } from './free-port.js';
 export { createMetrics, failuresOf, startHealthServer } from './health.js';
 export type { HealthServer, ReadinessCheck } from './health.js';
-export { environmentWith, loadLocalSecrets, newLocalSecrets } from './local-secrets.js';
+export { environmentWith, loadLocalSecrets, makeDataFolder, newLocalSecrets } from './local-secrets.js';
 export type { LocalSecrets } from './local-secrets.js';
 export { createLogger, NestLogger } from './logger.js';
 export { limitsBucket, natsAuthorization, natsUsers } from './nats-users.js';
 export type { NatsUser } from './nats-users.js';
-export { BusEnv, dataFolder, HttpEnv, ServiceEnv } from './process-env.js';
+export { BusEnv, DataFolderEnv, HttpEnv, ServiceEnv } from './process-env.js';
 export { readSettings } from './read-settings.js';
 export { runService } from './run-service.js';
-export { DecimalNumber, HttpUrl, IpAddress, mostOfAny } from './setting-fields.js';
+export { DecimalNumber, HttpUrl, IpAddress, mostOfAny, ParsedBy } from './setting-fields.js';
 export {
   DatabaseUrl,
   defaultHistoryRetentionDays,

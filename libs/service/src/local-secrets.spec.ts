@@ -18,6 +18,12 @@ describe('the secrets of one machine', () => {
     expect(statSync(join(folder, 'data', 'secrets.json')).mode & 0o777).toBe(0o600);
   });
 
+  it('need a folder, and what is in its way is said with the variable that names it', () => {
+    const file = join(folder, 'file');
+    writeFileSync(file, '');
+    expect(() => loadLocalSecrets(file)).toThrow(/^ATOLL_DATA_DIR cannot be used: .*EEXIST/);
+  });
+
   it('are completed where an earlier release did not have one yet', () => {
     const earlier = { busSecret: 'a bus secret', keyPepper: 'a pepper' };
     writeFileSync(join(folder, 'secrets.json'), JSON.stringify(earlier));

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { messageOf } from '@atoll/errors';
 import { Sealer } from '@atoll/seal';
 
 /**
@@ -37,12 +38,26 @@ export function environmentWith(secrets?: LocalSecrets): NodeJS.ProcessEnv {
   };
 }
 
+/** Creates the data folder, or one in it, readable by its owner alone, where it is missing. */
+export function makeDataFolder(path: string): void {
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw dataFolderFault(error);
+  }
+}
+
+/** What the system says of the data folder, with the variable that names it. */
+export function dataFolderFault(error: unknown): Error {
+  return new Error(`ATOLL_DATA_DIR cannot be used: ${messageOf(error)}`, { cause: error });
+}
+
 /**
  * Reads the secrets of a data folder, or makes them at the first start, readable by their owner alone. A secret that an
  * earlier release did not have yet is added. Never overwrites a file it cannot read.
  */
 export function loadLocalSecrets(dataDir: string): LocalSecrets {
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  makeDataFolder(dataDir);
   const path = join(dataDir, 'secrets.json');
   if (!existsSync(path)) make(path, newLocalSecrets());
   const { busSecret, keyPepper, sealKeys } = read(path) ?? {};

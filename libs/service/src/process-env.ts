@@ -1,9 +1,11 @@
+import { statSync, type Stats } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import { WholeNumber } from '@atoll/contracts';
-import { resolve } from 'node:path';
-import { IsIn, IsOptional, IsString, MinLength } from 'class-validator';
+import { parseAddresses, parseSecrets } from '@atoll/rpc';
+import { IsIn, IsOptional, IsString } from 'class-validator';
 import { logLevels, type LogLevel } from './logger.js';
-import { loadEnv } from './env.js';
-import { mostOfAny } from './setting-fields.js';
+import { dataFolderFault } from './local-secrets.js';
+import { mostOfAny, ParsedBy } from './setting-fields.js';
 import { DatabaseUrl } from './shared-settings.js';
 
 /** The environment of every process. */
@@ -30,28 +32,47 @@ export class HttpEnv extends ProcessEnv {
   PORT: number = 3000;
 }
 
-class DataFolderEnv {
-  /** Database, keys and secrets of a platform on one machine: kept between starts. */
-  @IsString()
+/** Of a platform on one machine. */
+export class DataFolderEnv {
+  /** Database, keys and secrets: kept between starts. */
+  @ParsedBy(requireFolder)
   ATOLL_DATA_DIR: string = '.atoll';
+
+  /** The absolute path. */
+  get dataDir(): string {
+    return resolve(this.ATOLL_DATA_DIR);
+  }
 }
 
-/** The absolute path of the data folder. Read before all else: the source of other settings is in it. */
-export function dataFolder(): string {
-  return resolve(loadEnv(DataFolderEnv).ATOLL_DATA_DIR);
+/** It need not exist yet. */
+function requireFolder(path: string): void {
+  for (let folder = resolve(path); ; folder = dirname(folder)) {
+    const found = look(folder);
+    if (found?.isDirectory()) return;
+    if (found)
+      throw new Error('ATOLL_DATA_DIR must be a folder, or a path at which one can be created: a file is in the way.');
+  }
+}
+
+function look(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch (error) {
+    throw dataFolderFault(error);
+  }
 }
 
 /** Of a process on the bus. */
 export class BusEnv extends ProcessEnv {
   /** Comma-separated. */
-  @IsString()
+  @ParsedBy((servers) => parseAddresses(servers.split(',')))
   NATS_URL: string = 'nats://127.0.0.1:4222';
 
   /**
    * Signs the context of every call: the same in all processes. Comma-separated while it is changed: the first signs,
    * all are believed.
    */
-  @MinLength(16, { message: 'ATOLL_BUS_SECRET must be at least 16 characters long' })
+  @ParsedBy(parseSecrets)
   ATOLL_BUS_SECRET: string = '';
 }
 

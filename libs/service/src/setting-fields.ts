@@ -1,6 +1,7 @@
+import { messageOf } from '@atoll/errors';
 import { applyDecorators } from '@nestjs/common';
 import { Transform } from 'class-transformer';
-import { IsIP, IsNumber, IsOptional, IsUrl, Max, Min } from 'class-validator';
+import { IsIP, IsNumber, IsOptional, IsUrl, Max, Min, ValidateBy } from 'class-validator';
 
 /** The bound of settings that have none of their own. */
 export const mostOfAny = 999_999_999;
@@ -18,9 +19,31 @@ export function DecimalNumber({ min, max }: { min: number; max: number }): Prope
   );
 }
 
-/** A setting that is where an HTTP service is reached, with its scheme; may be left out. */
-export function HttpUrl(): PropertyDecorator {
-  const message = '$property must be an http or https URL, such as http://user:password@host.example.com:9090';
+/**
+ * A setting that `parse` accepts. The Error that it throws is the message: it names the variable and what is allowed,
+ * and shows nothing of the value.
+ */
+export function ParsedBy(parse: (text: string) => unknown): PropertyDecorator {
+  const faultOf = (value: unknown): string => {
+    try {
+      parse(String(value));
+      return '';
+    } catch (error) {
+      return messageOf(error).replace(/\.$/, '');
+    }
+  };
+  return ValidateBy({
+    name: 'isParsed',
+    validator: { validate: (value) => faultOf(value) === '', defaultMessage: (at) => faultOf(at?.value) },
+  });
+}
+
+/**
+ * A setting that is where an HTTP service is reached, with its scheme; may be left out. `port` is the usual one of such
+ * a service, for the example in the message.
+ */
+export function HttpUrl(port: number): PropertyDecorator {
+  const message = `$property must be an http or https URL, such as http://user:password@host.example.com:${port}`;
   return applyDecorators(
     IsOptional(),
     IsUrl({ require_tld: false, require_protocol: true, protocols: ['http', 'https'] }, { message }),

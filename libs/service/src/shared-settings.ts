@@ -1,10 +1,10 @@
 import { WholeNumber } from '@atoll/contracts';
-import { messageOf } from '@atoll/errors';
+import { parseDatabaseUrl } from '@atoll/database';
 import { Sealer } from '@atoll/seal';
 import { applyDecorators } from '@nestjs/common';
-import { IsOptional, Matches, MinLength, ValidateBy } from 'class-validator';
+import { IsOptional, MinLength } from 'class-validator';
 import { Variable } from './env.js';
-import { IpAddress } from './setting-fields.js';
+import { IpAddress, ParsedBy } from './setting-fields.js';
 
 /**
  * Settings that several processes read. Each is declared here, with its variable and what is allowed; a class of
@@ -21,11 +21,7 @@ const setting = (variable: string, { optional }: SharedSetting, ...rules: Proper
 
 /** Where PostgreSQL is reached. */
 export function DatabaseUrl(options: SharedSetting = {}): PropertyDecorator {
-  return setting(
-    'DATABASE_URL',
-    options,
-    Matches(/^postgres(?:ql)?:\/\//, { message: 'DATABASE_URL must be a postgres:// URL' }),
-  );
+  return setting('DATABASE_URL', options, ParsedBy(parseDatabaseUrl));
 }
 
 /** Keys the HMAC under which API keys are stored: the same in the teams service and in the gateway. */
@@ -42,21 +38,11 @@ export function KeyPepper(): PropertyDecorator {
  * names the faulty entry by its position, never its value.
  */
 export function SealKeys(options: SharedSetting = {}): PropertyDecorator {
-  const rule = ValidateBy({
-    name: 'isSealKeys',
-    validator: { validate: (keys) => faultOf(keys) === '', defaultMessage: (at) => faultOf(at?.value) },
-  });
-  return setting('ATOLL_SEAL_KEYS', options, rule);
-}
-
-/** Empty where there is none. */
-function faultOf(keys: unknown): string {
-  try {
-    new Sealer(String(keys));
-    return '';
-  } catch (error) {
-    return messageOf(error).replace(/\.$/, '');
-  }
+  return setting(
+    'ATOLL_SEAL_KEYS',
+    options,
+    ParsedBy((keys) => new Sealer(keys)),
+  );
 }
 
 /** Default public URL of `npm start`: a host name, since passkeys do not work with IP addresses. */
@@ -67,12 +53,15 @@ export const defaultPublicUrl = 'http://localhost:3000';
  * issuer of access tokens follow from it, never from a request; reinstall hooks answer there.
  */
 export function PublicUrl(): PropertyDecorator {
-  return setting(
-    'ATOLL_PUBLIC_URL',
-    {},
-    Matches(/^https?:\/\/[a-z0-9.-]+(?::\d{1,5})?$|^https?:\/\/\[[0-9a-f:]+\](?::\d{1,5})?$/, {
-      message: 'ATOLL_PUBLIC_URL must be a URL such as https://atoll.example.com, in lower case and without a path',
-    }),
+  return setting('ATOLL_PUBLIC_URL', {}, ParsedBy(requirePublicUrl));
+}
+
+const publicUrlForm = /^https?:\/\/(?:[a-z0-9.-]+|\[[0-9a-f:]+\])(?::\d{1,5})?$/;
+
+function requirePublicUrl(url: string): void {
+  if (publicUrlForm.test(url) && URL.canParse(url)) return;
+  throw new Error(
+    'ATOLL_PUBLIC_URL must be a URL such as https://atoll.example.com, in lower case and without a path.',
   );
 }
 

@@ -5,6 +5,7 @@ import {
   InProcessStrategy,
   NatsLink,
   NatsStrategy,
+  parseSecrets,
   RpcModule,
   SecretCheck,
   type RpcServer,
@@ -52,7 +53,7 @@ export interface NatsTransportOptions {
 
 /** One service in this process, the others behind NATS, over the one connection of this process. */
 export function natsTransport({ servers, name, secrets, stream = {} }: NatsTransportOptions): Transport {
-  const secret = secrets.split(',').map((text) => text.trim());
+  const secret = parseSecrets(secrets);
   const link = NatsLink.open({ servers: servers.split(','), name });
   const secretCheck = new SecretCheck(link, secret);
   return {

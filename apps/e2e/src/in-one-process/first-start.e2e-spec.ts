@@ -225,9 +225,10 @@ describe('a start', () => {
       // Of a service's own, a file that is away, of the last service, of the gateway.
       {
         ...{ ATOLL_STEPS: '?', ATOLL_KEY_PEPPER: '?', ATOLL_TLS_CERT: '/nope', ATOLL_TLS_KEY: '/nope' },
-        ...{ ATOLL_EXPOSED_PORTS: '5-4', ATOLL_LIMITS: 'no' },
+        ...{ ATOLL_EXPOSED_PORTS: '5-4', ATOLL_LIMITS: 'no', ATOLL_ADMIN_KEY: 'short' },
       },
       [
+        'ATOLL_ADMIN_KEY must be a well-formed key: atl_ and 38 letters or digits, of which the last six are a checksum',
         'ATOLL_EXPOSED_PORTS must be from a lower to a higher port, 65535 at most.',
         'ATOLL_KEY_PEPPER must be at least 16 characters long',
         'ATOLL_LIMITS must be on or off',
@@ -241,14 +242,16 @@ describe('a start', () => {
       // Of a service, of the gateway, of every service, and its own. Not again and again, as by processes that restart.
       {
         ...{ ATOLL_STEPS: '?', ATOLL_TLS_CERT: '/nope', ATOLL_LIMITS: 'no', ATOLL_EVENTS_MAX_MIB: '1' },
-        ATOLL_REPLICAS: 'team=2',
+        ...{ ATOLL_REPLICAS: 'team=2', ATOLL_BUS_SECRET: 'a secret of some length,short', NATS_URL: 'nats://' },
       },
       [
+        'ATOLL_BUS_SECRET must be one or more secrets of at least 16 characters, separated by commas; entry 2 is not',
         'ATOLL_EVENTS_MAX_MIB must be a whole number of MiB from 16 to 999999999',
         'ATOLL_LIMITS must be on or off',
         expect.stringMatching(/^ATOLL_REPLICAS .* This is not: team=2$/),
         'ATOLL_STEPS must be a whole number from 1 to 10000',
         'ATOLL_TLS_CERT needs ATOLL_TLS_KEY: set both, or neither.',
+        expect.stringMatching(/^NATS_URL must be .*; entry 1 is not$/),
         'PORT must be a whole number from 0 to 65535',
       ],
     ],
