@@ -59,9 +59,9 @@ const allServices: Plugin = {
       const imports = files.map(
         (file, at) => `import { service as service${at} } from '../${file.replace(/\.ts$/, '.js')}';\n`,
       );
-      return `${imports.join('')}import { gatewaySettings as ofGateway } from '../apps/gateway/src/env.js';
+      return `${imports.join('')}import { gatewayListeners, gatewaySettings } from '../apps/gateway/src/env.js';
 export const serviceDefinitions = () => [${files.map((_, at) => `service${at}`).join(', ')}];
-export const gatewaySettings = () => ofGateway;
+export const gatewayDefinition = () => ({ gatewayListeners, gatewaySettings });
 `;
     },
   },

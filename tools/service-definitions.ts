@@ -1,5 +1,5 @@
 import { existsSync, globSync } from 'node:fs';
-import type { ServiceDefinition } from '@atoll/service';
+import type { HttpEnv, Listener, ServiceDefinition } from '@atoll/service';
 
 /**
  * The services that were built: what each `apps/<name>/src/service.ts` exports as `service`, in the order of their
@@ -18,11 +18,14 @@ export async function serviceDefinitions(): Promise<ServiceDefinition[]> {
   return modules.map(({ service }) => service);
 }
 
-/** What the gateway reads from its environment, in a process of its own. */
-export async function gatewaySettings(): Promise<readonly Pick<ServiceDefinition, 'settings'>[]> {
+/** What the gateway reads from its environment in a process of its own, and where it listens. */
+export interface GatewayDefinition {
+  /** `GatewayEnv` is the last. */
+  readonly gatewaySettings: readonly Pick<ServiceDefinition, 'settings'>[];
+  gatewayListeners(this: void, http: HttpEnv, gateway: unknown): Listener[];
+}
+
+export async function gatewayDefinition(): Promise<GatewayDefinition> {
   const { href } = new URL('../apps/gateway/src/env.js', import.meta.url);
-  const { gatewaySettings: settings } = (await import(href)) as {
-    gatewaySettings: readonly Pick<ServiceDefinition, 'settings'>[];
-  };
-  return settings;
+  return (await import(href)) as GatewayDefinition;
 }

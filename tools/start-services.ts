@@ -7,6 +7,7 @@ import {
   DataFolderEnv,
   environmentWith,
   HttpEnv,
+  listenersOf,
   loadLocalSecrets,
   natsAuthorization,
   natsUsers,
@@ -14,7 +15,7 @@ import {
   onStopSignals,
   publicHost,
   readSettings,
-  requireFreePort,
+  requireFreePorts,
   ServiceEnv,
   shownHost,
 } from '@atoll/service';
@@ -23,7 +24,7 @@ import { IsString } from 'class-validator';
 import { keepRunning } from './keep-running.js';
 import { OwnProcesses } from './own-processes.js';
 import { readReplicas } from './replicas.js';
-import { gatewaySettings, serviceDefinitions } from './service-definitions.js';
+import { gatewayDefinition, serviceDefinitions } from './service-definitions.js';
 import { untilReady } from './until-ready.js';
 
 /**
@@ -43,7 +44,7 @@ class StartServicesEnv extends HttpEnv {
 const stopping = new AbortController();
 const children = new Map<string, ChildProcess>();
 
-const ofGateway = await gatewaySettings();
+const { gatewaySettings: ofGateway, gatewayListeners } = await gatewayDefinition();
 const ownSettings = {
   settings: StartServicesEnv,
   checks: ({ ATOLL_REPLICAS }: StartServicesEnv) => [() => readReplicas(ATOLL_REPLICAS, services)],
@@ -57,12 +58,17 @@ const read = (from: NodeJS.ProcessEnv) =>
       ...from,
     }),
   );
-const [env, { dataDir }] = await read(environmentWith(newLocalSecrets()));
+const [env, { dataDir }, , ...ofProcesses] = await read(environmentWith(newLocalSecrets()));
 const replicas = readReplicas(env.ATOLL_REPLICAS, services);
 const own = await orRefuse(() =>
   OwnProcesses.takeOver(dataDir, (pid) => console.log(`Ending process ${pid}, left by a start that was killed`)),
 );
-const port = await orRefuse(() => requireFreePort(env.PORT, env.HOST, 'npm run start:services'));
+const listeners = [
+  ...gatewayListeners(env, ofProcesses[ofGateway.length - 1]),
+  ...listenersOf(definitions, ofProcesses.slice(ofGateway.length)),
+];
+const ports = await orRefuse(() => requireFreePorts(listeners, 'npm run start:services'));
+const [port = env.PORT] = ports;
 const source = environmentWith(await orRefuse(() => loadLocalSecrets(dataDir)));
 // Again, since what the data folder holds may be wrong too.
 await read(source);
@@ -190,9 +196,9 @@ Atoll is ready, in ${addresses.size + 1} processes over ${source.NATS_URL ?? nat
 const addresses = new Map<string, string>();
 for (const [service, count] of replicas) {
   for (let replica = 1; replica <= count; replica++) {
-    // Nobody listens on the gateway's yet, so it looks free too.
+    // Nobody listens on the others yet, so they look free too.
     let healthPort = port;
-    while (healthPort === port) healthPort = await freePort();
+    while (ports.includes(healthPort)) healthPort = await freePort();
     const name = replica === 1 ? service : `${service} ${replica}`;
     addresses.set(name, `http://${shownHost(env.HOST)}:${healthPort}`);
     supervise(service, { ...envOf(service), HEALTH_PORT: String(healthPort) }, name);

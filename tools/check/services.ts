@@ -4,7 +4,7 @@ import { platformServices } from '@atoll/service-names';
 import { parse } from 'yaml';
 import { natsConfiguration } from '../nats-users.js';
 import { missingConnections } from './connections.js';
-import { gatewaySettings, serviceDefinitions } from '../service-definitions.js';
+import { gatewayDefinition, serviceDefinitions } from '../service-definitions.js';
 
 /**
  * What differs between a laptop and a container, and the image sets: nothing an operator would pass through compose.
@@ -105,7 +105,7 @@ async function problems(): Promise<string[]> {
     ...new Set(all.flatMap(({ settings }) => [...variablesOf(settings).values()])),
   ];
   const processes = [
-    { name: 'gateway', variables: variables(await gatewaySettings()) },
+    { name: 'gateway', variables: variables((await gatewayDefinition()).gatewaySettings) },
     ...services.map((service) => ({ name: service.name, variables: variables([{ settings: ServiceEnv }, service]) })),
   ];
   const isNatsStale = readFileSync('deploy/nats.conf', 'utf8') !== (await natsConfiguration());

@@ -13,7 +13,7 @@ import { hookPartsOf, installHooks } from './requests/hooks.js';
 import { isTerminalUpgrade, serveTerminals } from './terminals/terminal-upgrades.js';
 
 export { listenCompat } from './compat/listen-compat.js';
-export { GatewayEnv, gatewaySettings, optionsFrom } from './env.js';
+export { GatewayEnv, gatewayListeners, gatewaySettings, optionsFrom } from './env.js';
 
 /** The gateway, initialised and not listening: `listen()` it, or `inject()` into it. `close()` drains it. */
 export async function createGateway(options: GatewayOptions): Promise<NestFastifyApplication> {

@@ -1,6 +1,6 @@
 import { IsIn, Matches } from 'class-validator';
 import { IpWhitelist, whitelistEntries, WholeNumber } from '@atoll/contracts';
-import { BusEnv, defaultPublicUrl, HttpEnv, KeyPepper, mostOfAny, PublicUrl } from '@atoll/service';
+import { BusEnv, defaultPublicUrl, HttpEnv, KeyPepper, mostOfAny, PublicUrl, type Listener } from '@atoll/service';
 import type { GatewayOptions, LimitStore } from './gateway-options.js';
 import { defaultLimits, limitForm, parseLimit, type Limit, type Limits } from './rate-limits/limits.js';
 
@@ -87,6 +87,13 @@ export class GatewayEnv {
 
 /** What a gateway in a process of its own reads from its environment. */
 export const gatewaySettings = [{ settings: BusEnv }, { settings: HttpEnv }, { settings: GatewayEnv }] as const;
+
+/** Where the gateway listens. */
+export function gatewayListeners({ PORT, HOST: host }: HttpEnv, { ATOLL_COMPAT_PORT }: GatewayEnv): Listener[] {
+  const compat =
+    ATOLL_COMPAT_PORT === undefined ? [] : [{ variable: 'ATOLL_COMPAT_PORT', port: ATOLL_COMPAT_PORT, host }];
+  return [{ variable: 'PORT', port: PORT, host }, ...compat];
+}
 
 /** The part of the gateway's options that the environment decides. */
 export function optionsFrom(

@@ -1,9 +1,19 @@
 import { messageOf } from '@atoll/errors';
-import { createLogger, createMetrics, natsTransport, onShutdown, readSettings, version } from '@atoll/service';
-import { createGateway, gatewaySettings, listenCompat, optionsFrom } from './create-gateway.js';
+import {
+  createLogger,
+  createMetrics,
+  natsTransport,
+  onShutdown,
+  readSettings,
+  requireFreePorts,
+  version,
+} from '@atoll/service';
+import { createGateway, gatewayListeners, gatewaySettings, listenCompat, optionsFrom } from './create-gateway.js';
 
 try {
-  const [env, { PORT: port, HOST: host }, gatewayEnv] = await readSettings(gatewaySettings);
+  const [env, httpEnv, gatewayEnv] = await readSettings(gatewaySettings);
+  const { PORT: port, HOST: host } = httpEnv;
+  await requireFreePorts(gatewayListeners(httpEnv, gatewayEnv));
   const logger = createLogger({ service: 'gateway', level: env.ATOLL_LOG_LEVEL });
   logger.info({ version }, 'starting');
   // A start that waits for its broker ends at once by a signal, as that of a service does.

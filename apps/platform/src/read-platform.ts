@@ -1,14 +1,15 @@
 import { requireFreeDataFolder } from '@atoll/database';
 import {
   DataFolderEnv,
+  listenersOf,
   loadLocalSecrets,
   newLocalSecrets,
   publicHost,
   readSettings,
-  requireFreePort,
+  requireFreePorts,
   type ServiceDefinition,
 } from '@atoll/service';
-import { GatewayEnv } from '../../gateway/src/create-gateway.js';
+import { GatewayEnv, gatewayListeners } from '../../gateway/src/create-gateway.js';
 import { PlatformEnv, settingsSource } from './env.js';
 import { services } from './services.js';
 
@@ -32,9 +33,10 @@ const all = [{ settings: DataFolderEnv }, { settings: PlatformEnv }, { settings:
 /** Reads all settings before anything is started. Throws one Error with all that is wrong with them. */
 export async function readPlatform(): Promise<PlatformSettings> {
   // A start that is refused leaves no secrets in the data folder, so any will do until then.
-  const [{ dataDir }, env] = await readSettings(all, settingsSource(newLocalSecrets));
+  const [{ dataDir }, env, gatewayBefore, ...before] = await readSettings(all, settingsSource(newLocalSecrets));
   requireFreeDataFolder(dataDir);
-  const port = await requireFreePort(env.PORT, env.HOST, 'npm start');
+  const listeners = [...gatewayListeners(env, gatewayBefore), ...listenersOf(services, before)];
+  const [port = env.PORT] = await requireFreePorts(listeners, 'npm start');
   const source = settingsSource(() => loadLocalSecrets(dataDir));
   // Again, since what the public address is by default is known only now.
   const ATOLL_PUBLIC_URL = `http://${publicHost(env.HOST)}:${port}`;

@@ -22,6 +22,9 @@ export const service = defineService({
     () => requireOwnAddress('ATOLL_SIMULATED_HOST', simulatedHost),
     () => requireOwnAddress('ATOLL_TERMINAL_HOST', terminalHost),
   ],
+  // Of several replicas on one host one has the port, and another takes it over.
+  listeners: ({ sshPort, sshHost: host }) =>
+    sshPort === 'off' ? [] : [{ variable: 'ATOLL_SSH_PORT', port: Number(sshPort), host, waits: true }],
   database: { ...podsSchema, poolSize: 16, backgroundPoolSize: 4 },
   module: PodsModule,
   sealed: [

@@ -1,6 +1,7 @@
 export { loadEnv, Variable, variablesOf } from './env.js';
 export { observeEvents } from './event-figures.js';
-export { requireFreePort, requireOwnAddress } from './free-port.js';
+export { requireFreePorts, requireOwnAddress } from './free-port.js';
+export type { Listener } from './free-port.js';
 export { createMetrics, failuresOf, startHealthServer } from './health.js';
 export type { HealthServer, ReadinessCheck } from './health.js';
 export { environmentWith, loadLocalSecrets, makeDataFolder, newLocalSecrets } from './local-secrets.js';
@@ -23,7 +24,7 @@ export {
   SealKeys,
   SimulatedHost,
 } from './shared-settings.js';
-export { defineService, moduleOf } from './service-definition.js';
+export { defineService, listenersOf, moduleOf } from './service-definition.js';
 export type { FirstStart, ServiceDefinition, ServiceSurroundings } from './service-definition.js';
 export { resealColumn } from './sealed-columns.js';
 export type { Resealed, SealedColumn } from './sealed-columns.js';

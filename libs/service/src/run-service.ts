@@ -1,10 +1,11 @@
 import { messageOf } from '@atoll/errors';
 import { observeEvents } from './event-figures.js';
+import { requireFreePorts } from './free-port.js';
 import { createMetrics, startHealthServer } from './health.js';
 import { createLogger } from './logger.js';
 import { ServiceEnv } from './process-env.js';
 import { readSettings } from './read-settings.js';
-import { moduleOf, type ServiceDefinition } from './service-definition.js';
+import { listenersOf, moduleOf, type ServiceDefinition } from './service-definition.js';
 import { onShutdown } from './shutdown.js';
 import { observeFigures } from './service-figures.js';
 import { startService } from './start-service.js';
@@ -19,6 +20,8 @@ export async function runService(definition: ServiceDefinition): Promise<void> {
   const { name } = definition;
   try {
     const [env, settings] = await readSettings([{ settings: ServiceEnv }, definition]);
+    const ofHealth = { variable: 'HEALTH_PORT', port: env.HEALTH_PORT, host: env.HOST };
+    await requireFreePorts([ofHealth, ...listenersOf([definition], [settings])]);
     const logger = createLogger({ service: name, level: env.ATOLL_LOG_LEVEL });
     logger.info({ version }, 'starting');
     // Until there is something to stop, a signal ends the process at once: a start may wait for its broker for ever,

@@ -2,6 +2,7 @@ import type { DynamicModule, INestMicroservice, Provider, Type } from '@nestjs/c
 import type { Wire } from '@atoll/contracts';
 import { DatabaseModule, type DatabaseOptions } from '@atoll/database';
 import { EventsModule } from '@atoll/events';
+import type { Listener } from './free-port.js';
 import type { SealedColumn } from './sealed-columns.js';
 import type { ServiceFigure } from './service-figures.js';
 import type { Transport } from './transport.js';
@@ -27,6 +28,8 @@ export interface ServiceDefinition<Settings extends object = object> {
    * All run before anything is started. Each throws an Error whose sentence names the variables at fault.
    */
   checks?(this: void, settings: Settings): readonly (() => unknown)[];
+  /** Where it listens at ports that the operator set, for a check before anything is started that all can be opened. */
+  listeners?(this: void, settings: Settings): readonly Listener[];
   /** Of the schema `name`. */
   readonly database: Pick<DatabaseOptions, 'entities' | 'migrations' | 'poolSize' | 'backgroundPoolSize' | 'timeouts'>;
   /** Its features. The database, events and the way to other services come with the definition. */
@@ -50,6 +53,11 @@ export interface ServiceSurroundings<Settings extends object> {
   readonly transport: Pick<Transport, 'rpc' | 'courier'>;
   /** In place of providers of its module: for specs. */
   readonly providers?: readonly Provider[];
+}
+
+/** Where services listen; `settings` has those of each, in the same order. */
+export function listenersOf(services: readonly ServiceDefinition[], settings: readonly unknown[]): Listener[] {
+  return services.flatMap((service, at) => service.listeners?.(settings[at] as object) ?? []);
 }
 
 /** The value as it stands; constrains its type. */

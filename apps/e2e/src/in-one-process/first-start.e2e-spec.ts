@@ -294,6 +294,22 @@ describe('a start', () => {
     );
   });
 
+  it.each(['apps/platform/src/main.js', 'tools/start-services.js', 'apps/gateway/src/main.js'])(
+    'of %s is refused before it starts anything, where two of its ports are one',
+    async (entry) => {
+      const secrets = { ATOLL_BUS_SECRET: 'a secret of some length', ATOLL_KEY_PEPPER: 'a pepper of some length' };
+      const port = String(await freePort());
+      const { code, output } = await run(entry, {
+        ...{ ...secrets, ATOLL_DATA_DIR: folder, NATS_URL: '' },
+        ...{ PORT: port, ATOLL_COMPAT_PORT: port, ATOLL_SSH_PORT: port },
+      });
+      expect(code).toBe(1);
+      expect(output).toContain(`ATOLL_COMPAT_PORT is ${port}, as PORT: they must differ`);
+      if (!entry.includes('gateway')) expect(output).toContain(`ATOLL_SSH_PORT is ${port}, as PORT: they must differ`);
+      expect(output).not.toContain('"msg":"starting"');
+    },
+  );
+
   it.each([
     ['apps/teams/src/main.js', ['DATABASE_URL', 'ATOLL_BUS_SECRET', 'ATOLL_KEY_PEPPER', 'ATOLL_SEAL_KEYS'], []],
     ['apps/billing/src/main.js', ['DATABASE_URL', 'ATOLL_BUS_SECRET'], ['ATOLL_REPORTS_AT_ONCE']],
