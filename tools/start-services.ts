@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { startEmbeddedPostgres, type EmbeddedPostgres } from '@atoll/database';
+import { requireDatabase, startEmbeddedPostgres, type EmbeddedPostgres } from '@atoll/database';
 import {
   DataFolderEnv,
   environmentWith,
@@ -19,6 +19,7 @@ import {
   ServiceEnv,
   shownHost,
 } from '@atoll/service';
+import { messageOf } from '@atoll/errors';
 import { freePort, startNats, type NatsServer } from '@atoll/testing';
 import { IsString } from 'class-validator';
 import { keepRunning } from './keep-running.js';
@@ -118,7 +119,7 @@ async function orRefuse<T>(attempt: () => T | Promise<T>): Promise<T> {
   try {
     return await attempt();
   } catch (error) {
-    console.error(`Atoll cannot start: ${error instanceof Error ? error.message : String(error)}`);
+    console.error(`Atoll cannot start: ${messageOf(error)}`);
     process.exit(1);
   }
 }
@@ -155,6 +156,11 @@ if (!source.NATS_URL && !stopping.signal.aborted)
     }),
   );
 const nats = await startingNats;
+// What a process says of its database as it ends, it would say again and again.
+if (source.DATABASE_URL && !stopping.signal.aborted)
+  await requireDatabase(source.DATABASE_URL, services, (line) => console.error(line)).catch((error: unknown) =>
+    endWithout(`Atoll cannot start: ${messageOf(error)}`),
+  );
 const shared: NodeJS.ProcessEnv = { ...settings, DATABASE_URL: source.DATABASE_URL ?? postgres?.url };
 
 /** The environment of a service or the gateway, with its own user of NATS where that was started here. */

@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { Logger } from 'pino';
-import { startEmbeddedPostgres } from '@atoll/database';
+import { requireDatabase, startEmbeddedPostgres } from '@atoll/database';
 import {
   createMetrics,
   inProcessTransport,
@@ -48,8 +48,10 @@ export async function startPlatform(
     for (const step of undo.splice(0).reverse()) await step();
   };
   try {
+    const names = services.map(({ name }) => name);
+    if (env.databaseUrl !== undefined) await requireDatabase(env.databaseUrl, names, (line) => logger.warn(line));
     const databaseUrl = env.databaseUrl ?? (await startDatabase(dataDir, logger, undo));
-    const transport = inProcessTransport(services.map(({ name }) => name));
+    const transport = inProcessTransport(names);
     const running = await startServices({
       configured,
       deadlineMs: env.ATOLL_DEADLINE_MS,

@@ -13,7 +13,7 @@ export type { SignedCall } from './handle-once.js';
 export { createIdempotencyTable, dropIdempotencyTable } from './idempotency-table.js';
 export { OutageLog } from './outage-log.js';
 export { onceAvailable } from './once-available.js';
-export { connectDataSource, openDataSource } from './open-data-source.js';
+export { connectDataSource, openDataSource, requireDatabase } from './open-data-source.js';
 export { migrationDrift } from './migration-drift.js';
 export { newId } from './new-id.js';
 export { openConnections } from './open-connections.js';

@@ -6,7 +6,7 @@ import type { DataSource, MigrationInterface, QueryRunner } from 'typeorm';
 import { bankOptions, CreateAccounts1790000000000 } from './account-fixture.js';
 import { createIndex } from './concurrent-indexes.js';
 import { clientOptionsOf, type DatabaseOptions } from './data-source.js';
-import { openDataSource } from './open-data-source.js';
+import { openDataSource, requireDatabase } from './open-data-source.js';
 
 let database: TestDatabase;
 let warnings: string[];
@@ -156,6 +156,26 @@ describe('openDataSource', () => {
     await operator.query(`CREATE SCHEMA bank; REVOKE CREATE ON DATABASE ${rows[0]?.name} FROM CURRENT_USER`);
     await operator.end();
     await start(bankOptions(database.url));
+  });
+
+  it('says to a user who may not create schemas what to do, before any of several is made', async () => {
+    const operator = new pg.Client(database.url);
+    await operator.connect();
+    const { rows } = await operator.query<{ name: string; role: string }>(
+      'SELECT current_database() AS name, quote_ident(current_user) AS role',
+    );
+    const { name, role } = rows[0] ?? { name: '', role: '' };
+    await operator.query(`REVOKE CREATE ON DATABASE ${name} FROM CURRENT_USER`);
+    const command = `GRANT CREATE ON DATABASE ${name} TO ${role}`;
+    const refusal = new Error(`The user of DATABASE_URL may not create schemas in ${name}: ${command}`);
+    await expect(start(bankOptions(database.url))).rejects.toThrow(refusal);
+    const require = () => requireDatabase(database.url, ['public', 'bank'], (line) => warnings.push(line));
+    await expect(require()).rejects.toThrow(refusal);
+    await operator.query(command);
+    await require();
+    const { rowCount } = await operator.query(`SELECT FROM pg_namespace WHERE nspname = 'bank'`);
+    expect([rowCount, warnings]).toEqual([0, []]);
+    await operator.end();
   });
 
   it('says at once and without the password that a login is refused, a database is missing or an address is invalid', async () => {

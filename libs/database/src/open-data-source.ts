@@ -3,6 +3,7 @@ import { Logger } from '@nestjs/common';
 import { backOffMs, untilAborted } from '@atoll/waiting';
 import { DataSource } from 'typeorm';
 import { dataSourceOptions, timeoutsOf, type DatabaseOptions } from './data-source.js';
+import { missingSchemas } from './create-schema.js';
 import { errorCodeOf } from './database-errors.js';
 import { parseDatabaseUrl, placeOf } from './database-url.js';
 import { runMigrations } from './run-migrations.js';
@@ -26,6 +27,27 @@ export async function openDataSource(options: DatabaseOptions, patienceMs = boot
   await migrate(options, patienceMs);
   // A new one: TypeORM asks for the schema when it connects.
   return connect(new DataSource(dataSourceOptions(options)), options.url, patienceMs);
+}
+
+/**
+ * Waits for PostgreSQL (30 s at most), before any of the schemas is made or migrated. Throws an Error that says what is
+ * wrong where it cannot be used, or where its user may not create those of the schemas that are missing. `tell` gets a
+ * sentence for each try that fails.
+ */
+export async function requireDatabase(
+  url: string,
+  schemas: readonly string[],
+  tell: (sentence: string) => void,
+): Promise<void> {
+  const [schema = ''] = schemas;
+  const options = dataSourceOptions({ schema, url, entities: [], migrations: [], poolSize: 1 });
+  const dataSource = await connect(new DataSource({ ...options, entities: [] }), url, bootPatienceMs, tell);
+  try {
+    await requireVersion(dataSource);
+    await missingSchemas(dataSource, schemas);
+  } finally {
+    await dataSource.destroy();
+  }
 }
 
 /** Most starts find nothing to migrate: they need no connection but the pool's, and no lock. */
@@ -125,7 +147,12 @@ async function migrate(options: DatabaseOptions, patienceMs: number): Promise<vo
   }
 }
 
-async function connect(dataSource: DataSource, url: string, patienceMs: number): Promise<DataSource> {
+async function connect(
+  dataSource: DataSource,
+  url: string,
+  patienceMs: number,
+  tell = (sentence: string): void => logger.warn(sentence),
+): Promise<DataSource> {
   const place = placeOf(parseDatabaseUrl(url));
   const until = Date.now() + patienceMs;
   for (let failures = 1; ; failures += 1) {
@@ -135,7 +162,7 @@ async function connect(dataSource: DataSource, url: string, patienceMs: number):
       const pauseMs = backOffMs(pauses, failures);
       const sentence = `PostgreSQL at ${place} cannot be used: ${reasonOf(error)}`;
       if (isHopeless(error) || Date.now() + pauseMs > until) throw new Error(sentence, { cause: error });
-      logger.warn(`${sentence}. Trying again for ${Math.ceil((until - Date.now()) / 1000)} s.`);
+      tell(`${sentence}. Trying again for ${Math.ceil((until - Date.now()) / 1000)} s.`);
       await delay(pauseMs);
     }
   }

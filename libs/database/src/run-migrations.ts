@@ -3,6 +3,7 @@ import { ThrottledLog } from '@atoll/waiting';
 import { Logger } from '@nestjs/common';
 import { MigrationExecutor, type DataSource, type QueryRunner } from 'typeorm';
 import { BlockerWatch } from './blocker-watch.js';
+import { createSchema } from './create-schema.js';
 import { errorCodeOf } from './database-errors.js';
 
 const lockPauseMs = 100;
@@ -115,10 +116,4 @@ async function lock(runner: QueryRunner, schema: string): Promise<void> {
     if (attempt === 1) logger.log(`Another process is migrating ${schema}; waiting for it.`);
     await delay(lockPauseMs);
   }
-}
-
-/** CREATE SCHEMA IF NOT EXISTS wants the right to create even where nothing is to be done. */
-async function createSchema(runner: QueryRunner, schema: string): Promise<void> {
-  const found = (await runner.query('SELECT FROM pg_namespace WHERE nspname = $1', [schema])) as object[];
-  if (found.length === 0) await runner.query(`CREATE SCHEMA "${schema}"`);
 }

@@ -4,7 +4,8 @@ import { once } from 'node:events';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { describeWhere, freePort, makeServerFolder } from '@atoll/testing';
+import { createDatabase, describeWhere, freePort, makeServerFolder } from '@atoll/testing';
+import pg from 'pg';
 import { startPlatform, type RunningPlatform } from '../running-platform.js';
 
 let folder = '';
@@ -341,6 +342,27 @@ describe('a start', () => {
       ].toSorted(),
     );
   });
+
+  it.each(['apps/platform/src/main.js', 'tools/start-services.js'])(
+    'of %s ends before any service starts, where the user of the database may not create schemas',
+    async (entry) => {
+      const database = await createDatabase();
+      const operator = new pg.Client(database.url);
+      await operator.connect();
+      const name = new URL(database.url).pathname.slice(1);
+      await operator.query(`CREATE SCHEMA teams; REVOKE CREATE ON DATABASE ${name} FROM CURRENT_USER`);
+      const env = { ATOLL_DATA_DIR: folder, PORT: '0', ATOLL_SSH_PORT: '0', DATABASE_URL: database.url };
+      const { code, output } = await run(entry, env);
+      const { rowCount } = await operator.query(`SELECT FROM pg_tables WHERE schemaname = 'teams'`);
+      await operator.end();
+      await database.drop();
+      expect([code, rowCount]).toEqual([1, 0]);
+      expect(output).toContain(
+        `Atoll cannot start: The user of DATABASE_URL may not create schemas in ${name}: GRANT CREATE ON DATABASE ${name} TO `,
+      );
+      expect(output).not.toContain('starts again');
+    },
+  );
 
   it('no key is made where there is no platform', async () => {
     const { code, output } = await run('apps/platform/src/admin-key.js', { ATOLL_DATA_DIR: join(folder, 'elsewhere') });
