@@ -25,6 +25,8 @@ export interface RunningPlatform {
   dataDir: string;
   /** The operator's key where it was made just now. */
   adminKey: string | undefined;
+  /** Whether the operator's key is the one in `ATOLL_ADMIN_KEY`. */
+  acceptsBroughtKey: boolean;
   /** Where the operator sets a first password. */
   adminLink: string | undefined;
   /** Closes the door, lets what is inside finish, then stops services and database. */
@@ -75,9 +77,9 @@ export async function startPlatform(
     if (compatPort !== undefined) compat = await listenCompat(gateway, { port: compatPort, host: env.HOST });
     stopping.throwIfAborted();
     // Last of all: a key that is made now is shown once, and not lost to anything that fails after it.
-    const { adminKey, adminLink } = await firstStart(running, configured);
+    const { adminKey, acceptsBroughtKey = false, adminLink } = await firstStart(running, configured);
     const url = urlOf(gateway, env.HOST);
-    return { url, publicUrl: gatewayEnv.publicUrl, dataDir, adminKey, adminLink, stop };
+    return { url, publicUrl: gatewayEnv.publicUrl, dataDir, adminKey, acceptsBroughtKey, adminLink, stop };
   } catch (error) {
     await stop();
     if (stopping.aborted && error === stopping.reason) return undefined;

@@ -23,7 +23,11 @@ export const service = defineService({
   started: async (app, { adminEmail, adminKey }) => {
     const administrators = app.get(Administrators);
     const known = { email: adminEmail, ...(adminKey !== undefined && { apiKey: adminKey }) };
-    const { apiKey, link } = await onceAvailable(() => administrators.ensure(known));
-    return { ...(apiKey !== undefined && { adminKey: apiKey }), ...(link !== undefined && { adminLink: link }) };
+    const { apiKey, acceptsBrought, link } = await onceAvailable(() => administrators.ensure(known));
+    return {
+      ...(apiKey !== undefined && { adminKey: apiKey }),
+      ...(acceptsBrought && { acceptsBroughtKey: true }),
+      ...(link !== undefined && { adminLink: link }),
+    };
   },
 });

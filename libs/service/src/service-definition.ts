@@ -10,6 +10,8 @@ import type { Transport } from './transport.js';
 /** What a first start has to show to a person, once and past the logs, which never hold a key. */
 export interface FirstStart {
   readonly adminKey?: string;
+  /** Whether the operator's key is the one in `ATOLL_ADMIN_KEY`. */
+  readonly acceptsBroughtKey?: boolean;
   /** A one-time link by which the operator sets a password. */
   readonly adminLink?: string;
 }

@@ -1,12 +1,10 @@
-import { isWellFormedApiKey } from '@atoll/api-keys';
 import { credentialsChanged } from '@atoll/contracts/teams';
-import { Transactions } from '@atoll/database';
+import { databaseNowMs, Transactions } from '@atoll/database';
 import { Rpc } from '@atoll/rpc';
-import { Injectable } from '@nestjs/common';
-import { isEmail } from 'class-validator';
+import { Injectable, Logger } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { ApiKeyEntity } from '../model/api-key.entity.js';
-import { ApiKeysService } from '../api-keys/api-key.service.js';
+import { ApiKeysService, isLive } from '../api-keys/api-key.service.js';
 import { LinkTokens } from '../tokens/link-tokens.js';
 import { findAdministrator, lockAdministrators, notePepper, replaceKey, replaceLostKey } from './admin-key.js';
 import { TeamsSettings } from '../teams-settings.js';
@@ -24,6 +22,8 @@ interface EnsuredAdmin {
   created: boolean;
   /** In full where it was made just now: to be printed once, never logged. It does not expire. */
   apiKey?: string;
+  /** Whether the key that was brought along is valid. */
+  acceptsBrought?: boolean;
   /** A one-time link to a first password, while there is none: to be printed, never logged. */
   link?: string;
 }
@@ -31,6 +31,8 @@ interface EnsuredAdmin {
 /** The operator of the platform, and the key without which nobody could sign in. */
 @Injectable()
 export class Administrators {
+  private readonly logger = new Logger(Administrators.name);
+
   constructor(
     private readonly transactions: Transactions,
     private readonly registry: UserRegistry,
@@ -42,16 +44,10 @@ export class Administrators {
 
   /**
    * At every start: makes the operator where there is none, and sees to it that the key brought along works. A key that
-   * is new here replaces the operator's earlier ones; one that was revoked stays so. Throws an Error for an address or
-   * a key that cannot be one.
+   * is new here replaces the operator's earlier ones; one that was revoked stays so. Throws an Error for a key of
+   * another user.
    */
   async ensure({ email, apiKey }: FirstAdmin): Promise<EnsuredAdmin> {
-    if (!isEmail(email)) throw new Error('ATOLL_ADMIN_EMAIL must be an e-mail address.');
-    if (apiKey !== undefined && !isWellFormedApiKey(apiKey)) {
-      throw new Error(
-        'ATOLL_ADMIN_KEY must be a well-formed key: atl_ and 38 letters or digits, of which the last six are a checksum.',
-      );
-    }
     // In one transaction: a key whose link fails would be kept, and never shown.
     const { admin, replaced, ...shown } = await this.transactions.run(async (manager) => {
       await lockAdministrators(manager);
@@ -63,6 +59,9 @@ export class Administrators {
       return { admin, created: !existing, ...key, ...(link !== undefined && { link }) };
     });
     if (replaced) this.rpc.publish(credentialsChanged, { user_id: admin.id });
+    if (replaced && !shown.created) this.logger.warn("ATOLL_ADMIN_KEY is new: the operator's earlier keys are revoked");
+    if (shown.acceptsBrought === false)
+      this.logger.warn('The key in ATOLL_ADMIN_KEY was revoked and is not accepted; remove it, or set another one');
     return shown;
   }
 
@@ -72,8 +71,8 @@ export class Administrators {
     admin: UserEntity,
     exists: boolean,
     brought: string | undefined,
-  ): Promise<{ replaced: boolean; apiKey?: string }> {
-    if (brought !== undefined) return { replaced: await this.take(manager, admin, brought) };
+  ): Promise<{ replaced: boolean; apiKey?: string; acceptsBrought?: boolean }> {
+    if (brought !== undefined) return this.take(manager, admin, brought);
     if (exists) return { replaced: false };
     return { replaced: true, apiKey: await replaceKey(manager, this.apiKeys, admin.id) };
   }
@@ -104,11 +103,15 @@ export class Administrators {
     return manager.findOneByOrFail(UserEntity, { id });
   }
 
-  private async take(manager: EntityManager, { id }: UserEntity, apiKey: string): Promise<boolean> {
+  private async take(
+    manager: EntityManager,
+    { id }: UserEntity,
+    apiKey: string,
+  ): Promise<{ replaced: boolean; acceptsBrought: boolean }> {
     const known = await manager.findOneBy(ApiKeyEntity, { digest: this.apiKeys.digest(apiKey) });
     if (known && (known.userId !== id || known.teamId !== null))
       throw new Error('ATOLL_ADMIN_KEY belongs to another user.');
     if (!known) await replaceKey(manager, this.apiKeys, id, () => apiKey);
-    return !known;
+    return { replaced: !known, acceptsBrought: !known || isLive(known, await databaseNowMs(manager)) };
   }
 }
