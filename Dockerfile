@@ -9,6 +9,8 @@ COPY .swcrc tsconfig.base.json ./
 COPY libs libs
 COPY apps apps
 COPY tools tools
+# What /livez and atoll_build_info name beside the release: git rev-parse --short=8 HEAD
+ARG ATOLL_COMMIT=
 RUN npm run build
 
 FROM node:26-bookworm-slim AS dependencies
