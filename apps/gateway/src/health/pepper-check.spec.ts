@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { AppError } from '@atoll/errors';
 import type { Rpc } from '@atoll/rpc';
-import { GatewaySettings } from '../gateway-options.js';
+import type { GatewaySettings } from '../gateway-options.js';
 import { PepperCheck } from './pepper-check.js';
 
 let answer: () => { is_same: boolean };
