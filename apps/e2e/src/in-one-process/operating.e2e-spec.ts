@@ -146,6 +146,14 @@ it('nodes in maintenance are counted by their cause in the figures of the platfo
   expect([await counted('operator'), await counted('failures')]).toEqual(['1', '0']);
 });
 
+it('the platform shows the commit that was built, where the build knew one', async () => {
+  const commit = readFileSync('dist/commit', 'utf8');
+  const { version } = (await (await fetch(`${platform?.url}/livez`)).json()) as { version: string };
+  expect(version).toMatch(/^\d+\.\d+\.\d+/);
+  expect(version.split('+')).toEqual([expect.any(String), ...(commit === '' ? [] : [commit])]);
+  expect(await (await fetch(`${platform?.url}/metrics`)).text()).toContain(`atoll_build_info{version="${version}"`);
+});
+
 it.each([
   ['that is missing', 'elsewhere', /gpuaas: baremetal_node\.credential of \d+: .*"new".*ATOLL_SEAL_KEYS does not hold/],
   ['with other bytes', 'new', /gpuaas: baremetal_node\.credential of \d+: .*ATOLL_SEAL_KEYS has another key .* "new"/],
