@@ -20,6 +20,7 @@ import {
   shownHost,
 } from '@atoll/service';
 import { messageOf } from '@atoll/errors';
+import { parseAddresses } from '@atoll/rpc';
 import { freePort, startNats, type NatsServer } from '@atoll/testing';
 import { IsString } from 'class-validator';
 import { keepRunning } from './keep-running.js';
@@ -182,6 +183,11 @@ async function stop(): Promise<void> {
   process.exit();
 }
 
+/** Without the password that each may hold. */
+function placesOf(natsUrl: string): string {
+  return [parseAddresses(natsUrl.split(',')).servers ?? []].flat().join(', ');
+}
+
 async function announce(): Promise<void> {
   const url = `http://${shownHost(env.HOST)}:${port}`;
   await untilReady(new Map([...addresses, ['gateway', url]]), {
@@ -189,7 +195,7 @@ async function announce(): Promise<void> {
     tell: (line) => console.error(line),
   });
   console.log(`
-Atoll is ready, in ${addresses.size + 1} processes over ${source.NATS_URL ?? nats?.url}
+Atoll is ready, in ${addresses.size + 1} processes over ${source.NATS_URL ? placesOf(source.NATS_URL) : nats?.url}
 
   Console  ${shared.ATOLL_PUBLIC_URL}/
   API      ${url}/api

@@ -11,6 +11,7 @@ import { call, createTeam, succeed, until, type MemberView } from '../client.js'
 import { startPlatform, type RunningPlatform } from '../running-platform.js';
 
 const password = 'correct horse battery staple';
+const natsPassword = 'the password of the stories at NATS';
 /** A gateway believes what it knows of a session for 5 s: what it knows sooner, it was told. */
 const toldWithinMs = 3_000;
 
@@ -33,9 +34,11 @@ beforeAll(async () => {
   client = new pg.Client({ connectionString: database.url });
   await client.connect();
   const port = await freePort();
+  const natsUrl = new URL(broker.url);
+  [natsUrl.username, natsUrl.password] = ['atoll', natsPassword];
   const env = {
     DATABASE_URL: database.url,
-    NATS_URL: broker.url,
+    NATS_URL: natsUrl.href,
     ATOLL_BUS_SECRET: 'a bus secret of the stories',
     ATOLL_KEY_PEPPER: 'a pepper of the stories',
     ATOLL_SEAL_KEYS: Sealer.createKeys(),
@@ -166,6 +169,11 @@ it('a member who is removed is out of the team at every gateway at once, and kee
     );
     expect(await statusAt(url, token)).toBe(200);
   }
+});
+
+it('the platform shows where its NATS is, and not the password at it', () => {
+  expect(platform.output()).toContain(`over ${broker.url}`);
+  for (const shown of [natsPassword, encodeURI(natsPassword)]) expect(platform.output()).not.toContain(shown);
 });
 
 it('a forged event of a team with the greatest revision there is changes nothing and freezes nobody', async () => {
