@@ -6,19 +6,15 @@ import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { billingReports, type BillingReport } from '@atoll/contracts/billing';
 import { teams } from '@atoll/contracts/teams';
 import { Json } from '@atoll/rpc';
-import { createCompat } from '../compat/create-compat.js';
-import { startGateway, type GatewayUnderTest } from '../testing/gateway-fixture.js';
+import { startListening, type Listening } from '../compat/testing/listening-fixture.js';
 import { aTeam, teamId } from '../testing/team-fixture.js';
 import { UnreadLimits } from './unread-answers.js';
 
-let gateway: GatewayUnderTest;
-let compat: NestFastifyApplication;
+let { gateway, compat, close } = {} as Listening;
 beforeAll(async () => {
-  gateway = await startGateway();
-  compat = await createCompat(gateway.app);
-  for (const app of [gateway.app, compat]) await app.listen(0, '127.0.0.1');
+  ({ gateway, compat, close } = await startListening());
 });
-afterAll(() => Promise.all([compat.close(), gateway.close()]));
+afterAll(() => close());
 
 /** More than the sockets of both sides hold. */
 const bytes = 12 * 1024 * 1024;

@@ -4,19 +4,15 @@ import { connect, type AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
-import { createCompat } from '../compat/create-compat.js';
-import { startGateway, type GatewayUnderTest } from '../testing/gateway-fixture.js';
+import { startListening, type Listening } from '../compat/testing/listening-fixture.js';
 
 const bound = 16;
 
-let gateway: GatewayUnderTest;
-let compat: NestFastifyApplication;
+let { gateway, compat, close } = {} as Listening;
 beforeAll(async () => {
-  gateway = await startGateway();
-  compat = await createCompat(gateway.app);
-  for (const app of [gateway.app, compat]) await app.listen(0, '127.0.0.1');
+  ({ gateway, compat, close } = await startListening());
 });
-afterAll(() => Promise.all([compat.close(), gateway.close()]));
+afterAll(() => close());
 
 describe.each<[string, () => NestFastifyApplication]>([
   ['the gateway', () => gateway.app],

@@ -97,8 +97,8 @@ export class BaremetalNodesService {
   }
 
   async update({ node_id, ...input }: UpdateBaremetalNode, context: CallContext): Promise<BaremetalNode> {
-    requirePlatformAdmin(context.caller);
     requireSomeField(input, 'credential', 'host_key', 'maintenance', 'retired', 'reinstall', 'home');
+    requirePlatformAdmin(context.caller);
     const credential = input.credential && readCredential(input.credential);
     this.requireHook(input.reinstall);
     return this.transactions.run(async (manager) => {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { baremetalNodes, type RegisterBaremetalNode } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
+import { memberOf, operator } from '@atoll/testing';
 import ssh2 from 'ssh2';
 import { errorOf } from '../gpuaas-fixture.js';
 import { BaremetalFixture } from './baremetal-fixture.js';
@@ -79,9 +80,12 @@ describe('a host is not registered', () => {
     ]);
   });
 
-  it('anew by a change of nothing', async () => {
+  it.each([
+    ['the operator', operator],
+    ['a member of a team', memberOf(newId())],
+  ])('anew by a change of nothing, which %s asks for', async (_whom, caller) => {
     const { node_id } = await fixture.register();
-    const { details } = await errorOf(fixture.gpuaas.call(baremetalNodes.update, { node_id }));
+    const { details } = await errorOf(fixture.gpuaas.call(baremetalNodes.update, { node_id }, caller));
     expect(details.errors?.map(({ path }) => path)).toEqual([
       'credential',
       'host_key',
