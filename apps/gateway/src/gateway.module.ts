@@ -143,7 +143,7 @@ function openBuckets({ now, limits }: GatewaySettings, store: LimitStore, link: 
   if (store === 'memory') return local;
   if (!link) throw new Error('Rate limits can be shared over NATS only where the bus is NATS.');
   const refills = limits ? Object.values(policiesOf(limits)).map(({ refillMs }) => refillMs) : [0];
-  const clock = new NatsClock(now);
+  const clock = new NatsClock(() => performance.now());
   return new NatsBuckets({
     connection: () => link.connection,
     local,

@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { AbstractLogger, type DataSource, type DataSourceOptions, type MigrationInterface } from 'typeorm';
 import { CallNonce } from './call-nonce.entity.js';
+import { readUrl } from './database-url.js';
 import { migrationsOf } from './entity-migrations.js';
 import { GuardedClient } from './guarded-client.js';
 import { IdempotencyKey } from './idempotency-key.entity.js';
@@ -142,7 +143,7 @@ export function timeoutsOf({ url, timeouts, deadlineMs = defaultDeadlineMs }: Da
 }
 
 function connectTimeoutOf(url: string): Partial<Timeouts> {
-  const seconds = URL.canParse(url) ? Number(new URL(url).searchParams.get('connect_timeout')) : 0;
+  const seconds = Number(readUrl(url)?.searchParams.get('connect_timeout'));
   return seconds > 0 ? { acquireMs: 1_000 * seconds } : {};
 }
 

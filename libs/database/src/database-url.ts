@@ -6,7 +6,7 @@ const schemes = /^postgres(?:ql)?:\/\//;
  * text.
  */
 export function parseDatabaseUrl(text: string): URL {
-  const url = schemes.test(text) && !text.includes('#') ? parse(text) : null;
+  const url = schemes.test(text) && !text.includes('#') ? readUrl(text) : null;
   if (url && isWhole(url) && isDecodable(url)) return url;
   throw new Error(
     'DATABASE_URL must be a URL such as postgres://user:password@db.example.com:5432/atoll; percent-encode special characters in its password.',
@@ -18,8 +18,11 @@ export function placeOf({ host, pathname, searchParams }: URL): string {
   return `${searchParams.get('host') ?? host}${pathname}`;
 }
 
-/** With a user and without a host it is a URL for pg alone, which then takes the host of this machine. */
-function parse(text: string): URL | null {
+/**
+ * With a user and without a host it is a URL for pg alone, which then takes the host of this machine. Null for what is
+ * none.
+ */
+export function readUrl(text: string): URL | null {
   return URL.parse(text) ?? URL.parse(text.replace('@/', '@localhost/'));
 }
 

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, jest } from '@jest/globals';
 import { openBank, type Bank } from './account-fixture.js';
-import type { Snapshot } from './snapshot.js';
+import type pg from 'pg';
+import { Snapshot } from './snapshot.js';
 import { Statements } from './statements.js';
 
 let bank: Bank;
@@ -88,4 +89,27 @@ it('a snapshot plans its statements anew when they are old, as others do', async
   const nowMs = performance.now();
   jest.spyOn(performance, 'now').mockReturnValue(nowMs + 60_000);
   expect(await statements.inSnapshot(balance)).toBe(1);
+});
+
+it('statements that are asked for at once are sent one after the other, and the end after the one that is under way', async () => {
+  const events: string[] = [];
+  const client = {
+    query: async (statement: string | { text: string }) => {
+      const text = typeof statement === 'string' ? statement : statement.text;
+      events.push(text);
+      await new Promise(setImmediate);
+      events.push(`${text} is answered`);
+      return { rows: [] };
+    },
+  } as unknown as pg.ClientBase;
+  const answered = (...statements: string[]) => statements.flatMap((text) => [text, `${text} is answered`]);
+  const start = 'START TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY';
+  await Snapshot.of(client, (snapshot) => Promise.all(['one', 'two'].map((text) => snapshot.query(text, []))));
+  expect(events.splice(0)).toEqual(answered(start, 'one', 'two', 'COMMIT'));
+  const failing = Snapshot.of(client, (snapshot) => {
+    const reading = ['one', 'two'].map((text) => snapshot.query(text, []));
+    return Promise.all([...reading, Promise.resolve().then(() => Promise.reject(new Error('the other half failed')))]);
+  });
+  await expect(failing).rejects.toThrow('the other half failed');
+  expect(events).toEqual(answered(start, 'one', 'ROLLBACK'));
 });

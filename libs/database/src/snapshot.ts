@@ -7,6 +7,8 @@ import { nameOf } from './statement-names.js';
  */
 export class Snapshot {
   private isOver = false;
+  /** Has settled once no statement is under way. */
+  private last: Promise<unknown> = Promise.resolve();
 
   private constructor(private readonly client: pg.ClientBase) {}
 
@@ -25,8 +27,17 @@ export class Snapshot {
     }
   }
 
-  /** As `Statements.query`, with PostgreSQL’s own errors. Throws once the work of the snapshot has ended. */
-  async query<Row extends object>(text: string, values: unknown[]): Promise<Row[]> {
+  /**
+   * As `Statements.query`, with PostgreSQL’s own errors. One at a time is sent, since the client's patience with a
+   * statement begins when it is given one. Throws once the work of the snapshot has ended.
+   */
+  query<Row extends object>(text: string, values: unknown[]): Promise<Row[]> {
+    const rows = this.last.then(() => this.send<Row>(text, values));
+    this.last = rows.catch(() => undefined);
+    return rows;
+  }
+
+  private async send<Row extends object>(text: string, values: unknown[]): Promise<Row[]> {
     // The connection may be somebody else's by now.
     if (this.isOver) throw new Error('A statement was sent after the end of its snapshot.');
     const { rows } = await this.client.query<Row>({ name: nameOf(text), text, values });
@@ -35,6 +46,7 @@ export class Snapshot {
 
   private async end(statement: 'COMMIT' | 'ROLLBACK'): Promise<void> {
     this.isOver = true;
+    await this.last;
     await this.client.query(statement);
   }
 }

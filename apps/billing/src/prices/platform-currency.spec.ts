@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { prices } from '@atoll/contracts/billing';
 import { Transactions } from '@atoll/database';
-import { expectErrors, inTransactionBeside, untilLockWaits } from '@atoll/testing';
+import { inTransactionBeside, untilLockWaits } from '@atoll/testing';
 import { DataSource } from 'typeorm';
 import { BillingFixture, errorOf } from '../billing-fixture.js';
 import { BillingSettings } from '../billing-settings.js';
@@ -58,7 +58,6 @@ describe('the currency of a platform', () => {
   });
 
   it('is one, whichever replicas set the first price at once: one that started before with another sets none', async () => {
-    expectErrors(/ATOLL_CURRENCY is USD, but the prices of this platform are in EUR/);
     await start('EUR');
     const refused = await inTransactionBeside(fixture.get(DataSource), async (other) => {
       await other.query(`INSERT INTO currency (code) VALUES ('EUR')`);
@@ -67,7 +66,10 @@ describe('the currency of a platform', () => {
       await other.commitTransaction();
       return creating;
     });
-    expect(refused.code).toBe('internal');
+    expect([refused.code, refused.message]).toEqual([
+      'conflict',
+      expect.stringMatching(/^ATOLL_CURRENCY is USD, but the prices of this platform are in EUR\./),
+    ]);
     expect(await fixture.query('SELECT FROM price')).toEqual([]);
   });
 });

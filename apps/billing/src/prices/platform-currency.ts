@@ -1,4 +1,5 @@
 import { onceAvailable, Transactions } from '@atoll/database';
+import { AppError } from '@atoll/errors';
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { BillingSettings } from '../billing-settings.js';
@@ -27,7 +28,7 @@ export class PlatformCurrency implements OnModuleInit {
     );
   }
 
-  /** Before a price is added, in its transaction. Throws an Error where prices are in another currency by now. */
+  /** Before a price is added, in its transaction. Throws `conflict` where prices are in another currency by now. */
   async keep(manager: EntityManager): Promise<void> {
     await manager.query('INSERT INTO currency (code) VALUES ($1) ON CONFLICT DO NOTHING', [this.settings.currency]);
     await this.requireSame(manager);
@@ -36,7 +37,8 @@ export class PlatformCurrency implements OnModuleInit {
   private async requireSame(manager: EntityManager): Promise<void> {
     const [kept] = await manager.query<{ code: string }[]>('SELECT code FROM currency');
     if (!kept || kept.code === this.settings.currency) return;
-    throw new Error(
+    throw new AppError(
+      'conflict',
       `ATOLL_CURRENCY is ${this.settings.currency}, but the prices of this platform are in ${kept.code}. Set ATOLL_CURRENCY=${kept.code}: the currency of a platform can be changed only before its first price.`,
     );
   }

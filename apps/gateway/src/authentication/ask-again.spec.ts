@@ -1,18 +1,21 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
-import { askAgainWhereSilent } from './ask-again.js';
+import { AskAgain } from './ask-again.js';
 
 type Asked = PromiseWithResolvers<string>;
 
 let asked: Asked[];
+let asking: AskAgain;
 let answer: Promise<string>;
+const ask = () => {
+  const one = Promise.withResolvers<string>();
+  asked.push(one);
+  return one.promise;
+};
 beforeEach(() => {
   jest.useFakeTimers();
   asked = [];
-  answer = askAgainWhereSilent(() => {
-    const one = Promise.withResolvers<string>();
-    asked.push(one);
-    return one.promise;
-  }, 1_000);
+  asking = new AskAgain({ silentMs: 1_000, most: 2 });
+  answer = asking.run(ask);
 });
 afterEach(() => void jest.useRealTimers());
 
@@ -29,10 +32,10 @@ async function afterSilence(): Promise<{ first: Asked; second: Asked }> {
 it('asks once where there is an answer in time, and where it fails in time', async () => {
   asked[0]?.resolve('good');
   expect(await answer).toBe('good');
-  const failing = askAgainWhereSilent(() => {
+  const failing = asking.run(() => {
     asked.push(Promise.withResolvers());
     return Promise.reject(new Error('busy'));
-  }, 1_000);
+  });
   await expect(failing).rejects.toThrow('busy');
   await jest.advanceTimersByTimeAsync(60_000);
   expect(asked).toHaveLength(2);
@@ -57,4 +60,16 @@ it('throws what the first throws where both fail', async () => {
   second.reject(new Error('busy'));
   first.reject(new Error('too late'));
   await expect(answer).rejects.toThrow('too late');
+});
+
+it('asks so many once more at once, and others when one of these is answered', async () => {
+  const others = [1, 2, 3].map(() => asking.run(ask));
+  await jest.advanceTimersByTimeAsync(1_000);
+  expect(asked).toHaveLength(4 + 2);
+  for (const one of asked.splice(0)) one.resolve('slow');
+  expect(await Promise.all([answer, ...others])).toEqual(Array(4).fill('slow'));
+  const later = asking.run(ask);
+  await jest.advanceTimersByTimeAsync(1_000);
+  asked[1]?.resolve('again');
+  expect(await later).toBe('again');
 });

@@ -14,7 +14,7 @@ import { FairSemaphore } from '@atoll/waiting';
 import { GatewaySettings } from '../gateway-options.js';
 import { policiesOf } from '../rate-limits/limits.js';
 import { unknownAddress } from '../http/client-address.js';
-import { askAgainWhereSilent } from './ask-again.js';
+import { AskAgain } from './ask-again.js';
 import { CredentialCache, type Verified } from './credential-cache.js';
 import { RecentSet } from './recent-set.js';
 import { isSessionToken, SessionTokens, type AccessClaims } from './session-tokens.js';
@@ -45,11 +45,8 @@ const perNetwork = 4;
 /** A session that has ended does not come back; its access tokens are worth nothing after this time in any case. */
 const endedFor = { maxAgeMs: 15 * 60_000, maxEntries: 10_000 };
 
-/**
- * A look-up that has had no answer for so long is asked once more, as one of two replicas may be frozen. One that
- * answers, if only that it is busy, is not.
- */
-const silentMs = 1_000;
+/** Of look-ups. One that is answered, if only that the service is busy, is not asked again. */
+const asking = { silentMs: 1_000, most: 32 };
 
 /**
  * Identifies callers: turns a key or an access token into its caller, by the teams service or by what it said at most 5
@@ -57,6 +54,7 @@ const silentMs = 1_000;
  */
 @Injectable()
 export class Authenticator implements OnModuleInit, OnApplicationShutdown {
+  readonly #asking = new AskAgain(asking);
   readonly #cache: CredentialCache;
   readonly #sessions: CredentialCache;
   readonly #ended: RecentSet;
@@ -206,7 +204,7 @@ export class Authenticator implements OnModuleInit, OnApplicationShutdown {
         throw error;
       });
     try {
-      return await askAgainWhereSilent(ask, silentMs);
+      return await this.#asking.run(ask);
     } catch (error) {
       if (!isAppError(error) || (error.code !== 'unavailable' && error.code !== 'deadline_exceeded')) throw error;
       throw unavailable(error.details.retryAfterSeconds ?? 1, error);

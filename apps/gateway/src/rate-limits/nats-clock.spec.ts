@@ -53,17 +53,6 @@ describe('the time of NATS', () => {
     expect([await clock.now(distant.kv), distant.puts]).toEqual([distant.trueMs, 2 * puts]);
   });
 
-  it.each([
-    ['back', -3_600_000],
-    ['ahead', 3_600_000],
-  ])('is measured again at once where the own clock is set %s', async (_which, byMs) => {
-    const distant = new Distant();
-    const clock = new NatsClock(distant.own);
-    await clock.now(distant.kv);
-    distant.offMs += byMs;
-    expect(await clock.now(distant.kv)).toBe(distant.trueMs);
-  });
-
   it('is measured again at once in a store that was opened anew, which may be at another server', async () => {
     const [one, other] = [new Distant(), Object.assign(new Distant(), { trueMs: 1_800_000_000_000 })];
     const clock = new NatsClock(one.own);

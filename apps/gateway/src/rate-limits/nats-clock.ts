@@ -17,17 +17,17 @@ export class NatsClock {
   readonly #entry = `clock-${randomUUID()}`;
   #measured: { kv: KV; atMs: number; offsetMs: Promise<number> } | undefined;
 
-  /** `own` is this process's clock, in epoch milliseconds. */
+  /** `own` is a clock of this process that is never set, in milliseconds since whenever. */
   constructor(private readonly own: () => number) {}
 
   /**
-   * Epoch milliseconds. Measures the offset first if none is known for this store, if it is old, or if the own clock
-   * was set. Throws what NATS throws then.
+   * Epoch milliseconds. Measures the offset first if none is known for this store, or if it is old. Throws what NATS
+   * throws then.
    */
   async now(kv: KV): Promise<number> {
     const atMs = this.own();
     const last = this.#measured;
-    const isGood = last?.kv === kv && Math.abs(atMs - last.atMs) <= renewAfterMs;
+    const isGood = last?.kv === kv && atMs - last.atMs <= renewAfterMs;
     const measured = isGood ? last : { kv, atMs, offsetMs: this.#measure(kv) };
     this.#measured = measured;
     try {

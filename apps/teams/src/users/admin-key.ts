@@ -18,10 +18,13 @@ export async function newAdminKey(
   { isNewPepper = false } = {},
 ): Promise<string> {
   const takePepper = isNewPepper ? storePepper : requirePepper;
-  const { apiKey } = await replaceLostKey(new Transactions(dataSource), new ApiKeysService(settings), (manager) =>
-    takePepper(manager, settings.keyPepper),
-  );
-  return apiKey;
+  return new Transactions(dataSource).run(async (manager) => {
+    await lockAdministrators(manager);
+    await takePepper(manager, settings.keyPepper);
+    const admin = await findAdministrator(manager);
+    if (!admin) throw new Error('There is no platform admin yet: start the platform once.');
+    return replaceKey(manager, new ApiKeysService(settings), admin.id);
+  });
 }
 
 /**
@@ -61,21 +64,6 @@ async function storePepper(manager: EntityManager, pepper: string): Promise<void
     'INSERT INTO key_pepper (fingerprint) VALUES ($1) ON CONFLICT (is_only) DO UPDATE SET fingerprint = excluded.fingerprint',
     [fingerprintOfPepper(pepper)],
   );
-}
-
-/** The operator, and their new key in the place of those they had. `before`: what comes first, under the lock. */
-export async function replaceLostKey(
-  transactions: Transactions,
-  apiKeys: ApiKeysService,
-  before?: (manager: EntityManager) => Promise<void>,
-): Promise<{ admin: UserEntity; apiKey: string }> {
-  return transactions.run(async (manager) => {
-    await lockAdministrators(manager);
-    await before?.(manager);
-    const admin = await findAdministrator(manager);
-    if (!admin) throw new Error('There is no platform admin yet: start the platform once.');
-    return { admin, apiKey: await replaceKey(manager, apiKeys, admin.id) };
-  });
 }
 
 /** Revokes the operator's keys and issues one, which `createKey` makes. */

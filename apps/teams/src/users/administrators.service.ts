@@ -6,7 +6,7 @@ import type { EntityManager } from 'typeorm';
 import { ApiKeyEntity } from '../model/api-key.entity.js';
 import { ApiKeysService, isLive } from '../api-keys/api-key.service.js';
 import { LinkTokens } from '../tokens/link-tokens.js';
-import { findAdministrator, lockAdministrators, notePepper, replaceKey, replaceLostKey } from './admin-key.js';
+import { findAdministrator, lockAdministrators, notePepper, replaceKey } from './admin-key.js';
 import { TeamsSettings } from '../teams-settings.js';
 import { UserRegistry } from './user-registry.js';
 import { UserEntity } from '../model/user.entity.js';
@@ -75,16 +75,6 @@ export class Administrators {
     if (brought !== undefined) return this.take(manager, admin, brought);
     if (exists) return { replaced: false };
     return { replaced: true, apiKey: await replaceKey(manager, this.apiKeys, admin.id) };
-  }
-
-  /**
-   * For an operator whose key is lost: a new one, in full, that does not expire. The earlier ones end at once. Throws
-   * an Error before the first start.
-   */
-  async newKey(): Promise<string> {
-    const { admin, apiKey } = await replaceLostKey(this.transactions, this.apiKeys);
-    this.rpc.publish(credentialsChanged, { user_id: admin.id });
-    return apiKey;
   }
 
   /** None where there is a password, or a link that another replica has made just now. */
