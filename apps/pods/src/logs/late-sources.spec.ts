@@ -138,6 +138,18 @@ it('a replica is remembered for as long as something of what it read is left', a
   expect(await reader()).toBe(0);
 });
 
+it('a source of which nothing is left to read holds up nobody, by the statement that says so, and is kept while another run is left', async () => {
+  const isOver = () => claims.isOver(claimed);
+  expect([await isOver(), await source()]).toMatchObject([false, { isHeld: true }]);
+  await fixture.query('UPDATE pod_run SET ended_at = now()');
+  await fixture.query('INSERT INTO pod_run (pod_id, run, gpuaas_id) SELECT pod_id, run + 1, gpuaas_id FROM pod_run');
+  expect([await isOver(), await source()]).toMatchObject([true, { isHeld: true }]);
+  await fixture.query('UPDATE pod_run SET is_log_read = (run <> $1)', [claimed.run]);
+  // A crash between two statements would leave a source that no replica takes, and none forgets.
+  expect(await allStatementsDuring(isOver)).toHaveLength(1);
+  expect(await source()).toEqual({ readTo: null, isHeld: false });
+});
+
 it('how far all is stored is found with few rows, however many pods a team has and had', async () => {
   await save(current);
   const other = new LogClaims(fixture.get(Statements));

@@ -4,7 +4,7 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { holdSeconds, LateSources } from './late-sources.js';
 import type { LogSource } from './log-line.js';
-import { leaveRead, saveReads, type ReadLines } from './log-progress.js';
+import { saveReads, type ReadLines } from './log-progress.js';
 
 /** A source to read: a run of a pod from its cursor on. */
 export interface Claimed {
@@ -235,16 +235,25 @@ export class LogClaims {
     });
   }
 
-  /** Whether a run that the cluster does not have is over: then nothing of it can be read any more. */
+  /**
+   * Whether a run that the cluster does not have is over: then nothing of it can be read any more. Where it was the
+   * last one, the same statement takes its source from this replica: nobody else would.
+   */
   async isOver({ podId, run, source }: Claimed): Promise<boolean> {
     const rows = await this.statements.query<{ is_over: boolean }>(
-      `WITH over AS (UPDATE pod_run SET is_log_read = true WHERE pod_id = $1 AND run = $2 AND ended_at IS NOT NULL RETURNING pod_id)
-       SELECT EXISTS (SELECT FROM over) OR NOT EXISTS (SELECT FROM pod_run WHERE pod_id = $1 AND run = $2 AND NOT is_log_read) AS is_over`,
-      [podId, run],
+      `WITH over AS (
+         UPDATE pod_run SET is_log_read = true WHERE pod_id = $1 AND run = $2 AND ended_at IS NOT NULL RETURNING pod_id
+       ), found AS (
+         SELECT EXISTS (SELECT FROM over) OR NOT EXISTS (SELECT FROM pod_run WHERE pod_id = $1 AND run = $2 AND NOT is_log_read) AS is_over
+       ), gone AS (
+         UPDATE log_source SET reader_id = NULL, read_to = NULL, holds_until = NULL FROM found
+         WHERE is_over AND no = $4 AND reader_id = $3::uuid
+           AND NOT EXISTS (SELECT FROM pod_run other WHERE other.pod_id = $1 AND other.run <> $2 AND NOT other.is_log_read OFFSET 0)
+       )
+       SELECT is_over FROM found`,
+      [podId, run, this.readerId, source.no],
     );
-    const isOver = rows[0]?.is_over ?? false;
-    if (isOver) await this.statements.query(leaveRead, [this.readerId, [source.no]]);
-    return isOver;
+    return rows[0]?.is_over ?? false;
   }
 
   /** Within the transaction that stores the lines. Returns the numbers of the sources that this replica still reads. */

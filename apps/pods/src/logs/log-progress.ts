@@ -27,7 +27,7 @@ const saveCursors = `
   RETURNING source.no`;
 
 /** Those of the sources of which nothing is left to read have no reader any more, and hold nobody up. */
-export const leaveRead = `
+const leaveRead = `
   UPDATE log_source source SET reader_id = NULL, read_to = NULL, holds_until = NULL
   WHERE reader_id = $1::uuid AND no = ANY ($2::integer[]) AND CASE WHEN is_platform
     THEN NOT EXISTS (SELECT FROM platform_line line WHERE line.pod_id = source.pod_id OFFSET 0)

@@ -1,4 +1,4 @@
-import { expect, it } from '@jest/globals';
+import { expect, it, jest } from '@jest/globals';
 import type { ClusterDriver, LogBatch } from '@atoll/cluster';
 import { Turns } from '@atoll/waiting';
 import type { LogClaims } from './log-claims.js';
@@ -6,44 +6,51 @@ import type { LogVolume } from './log-volume.js';
 import type { LogWriter } from './log-writer.js';
 import { RunReader } from './run-reader.js';
 
-it('lines that are written again, since the store was away, count once for what a pod may write', async () => {
-  const lines = Array.from({ length: 60 }, (_, at) => ({
-    timestamp: '2026-11-01T12:00:00.000000000Z',
-    stream: 'stdout' as const,
-    message: `line ${at}`,
-    isCut: false,
-  }));
-  const batch: LogBatch = { lines, cursor: 'end', isComplete: true, isCurrent: true };
+const line = (message: string) => ({
+  timestamp: '2026-11-01T12:00:00.000000000Z',
+  stream: 'stdout' as const,
+  message,
+  isCut: false,
+});
+
+/** A reader of these batches, whose lines `write` stores. */
+function readerOf(
+  batches: readonly LogBatch[],
+  write: LogWriter['write'],
+  onTrouble = (_: unknown): void => undefined,
+) {
   const driver = {
     async *readLogs(): AsyncGenerator<LogBatch> {
-      yield await Promise.resolve(batch);
+      for (const batch of batches) yield await Promise.resolve(batch);
     },
   } as unknown as ClusterDriver;
-  const written: { lines: readonly object[]; notices: readonly string[] }[] = [];
-  let isAway = true;
-  const writer = {
-    write: (read: (typeof written)[number]) => {
-      written.push(read);
-      if (!isAway) return Promise.resolve(true);
-      isAway = false;
-      return Promise.reject(new Error('The store is away.'));
-    },
-  } as unknown as LogWriter;
-  const source = { no: 1, teamId: 'team', gpuaasId: '1' } as never;
-  const troubles: unknown[] = [];
-  const reader = new RunReader(
-    { source, podId: 'pod', run: 1, cursor: null, lastNs: 0n },
+  return new RunReader(
+    { source: { no: 1, teamId: 'team', gpuaasId: '1' } as never, podId: 'pod', run: 1, cursor: null, lastNs: 0n },
     {
       driverOf: () => Promise.resolve(driver),
-      writer,
+      writer: { write } as unknown as LogWriter,
       claims: {} as LogClaims,
       volume: { isUsedUp: () => false, notice: () => undefined, count: () => undefined } as unknown as LogVolume,
       turns: new Turns(),
       // A hundred lines at once.
       limits: { linesPerSecond: 10, bytesPerSecond: 1_000_000 },
       now: () => Date.parse('2026-11-01T12:00:01Z'),
-      onTrouble: (error) => troubles.push(error),
+      onTrouble,
     },
+  );
+}
+
+it('lines that are written again, since the store was away, count once for what a pod may write', async () => {
+  const lines = Array.from({ length: 60 }, (_, at) => line(`line ${at}`));
+  const written: { lines: readonly object[]; notices: readonly string[] }[] = [];
+  const troubles: unknown[] = [];
+  const reader = readerOf(
+    [{ lines, cursor: 'end', isComplete: true, isCurrent: true }],
+    (read) => {
+      written.push(read);
+      return written.length === 1 ? Promise.reject(new Error('The store is away.')) : Promise.resolve(true);
+    },
+    (error) => troubles.push(error),
   );
   await reader.read(new AbortController().signal);
   expect(troubles).toHaveLength(1);
@@ -51,4 +58,23 @@ it('lines that are written again, since the store was away, count once for what 
     [60, 0],
     [60, 0],
   ]);
+});
+
+it('lines that came while others were stored are as late as these, however soon they are read', async () => {
+  let nowMs = 10_000;
+  const clock = jest.spyOn(performance, 'now').mockImplementation(() => nowMs);
+  const late: number[] = [];
+  const batch = (cursor: string, isComplete = false) => ({
+    lines: [line(cursor)],
+    ...{ cursor, isComplete, isCurrent: true },
+  });
+  const reader = readerOf([batch('one'), batch('two'), batch('three', true)], () => {
+    late.push(reader.lateSinceMs);
+    // The store is slow.
+    nowMs += 4_000;
+    return Promise.resolve(true);
+  });
+  await reader.read(new AbortController().signal);
+  clock.mockRestore();
+  expect(late).toEqual([-Infinity, 10_000, 14_000]);
 });

@@ -14,6 +14,8 @@ const backOff = { firstMs: 500, maxMs: 30_000 };
  * while the service was away.
  */
 const manyLines = 100;
+/** A batch that comes so soon after the one before was stored has waited for that. */
+const atOnceMs = 1_000;
 /** A run whose container is not there yet is looked for as after so many failures: its image is being pulled. */
 const absentFailures = 2;
 
@@ -76,12 +78,16 @@ export class RunReader {
   async #readOn(signal: AbortSignal): Promise<boolean> {
     const { podId, run, source } = this.claimed;
     const driver = await this.parts.driverOf(source.gpuaasId);
+    let [heardMs, storedMs] = [-Infinity, -Infinity];
     for await (const batch of driver.readLogs({ kind: 'pod', id: podId, run }, this.#cursor, signal)) {
-      this.lateSinceMs = Math.min(this.lateSinceMs, performance.now());
+      const nowMs = performance.now();
+      this.lateSinceMs = Math.min(this.lateSinceMs, nowMs < storedMs + atOnceMs ? heardMs : nowMs);
+      heardMs = nowMs;
       if (batch.lines.length > 0 || batch.isComplete) {
         if (!(await this.#store(batch))) return true;
         if (batch.isComplete) return true;
       }
+      storedMs = performance.now();
       if (batch.isCurrent) this.lateSinceMs = Infinity;
     }
     return false;

@@ -8,6 +8,7 @@ import { DataSource } from 'typeorm';
 import type { Clusters } from '../cluster/clusters.js';
 import { PodsFixture } from '../pods-fixture.js';
 import type { PodsSettings } from '../pods-settings.js';
+import { LateEnds } from '../usage/late-ends.js';
 import { GivenUpEnds } from './given-up-ends.js';
 import type { PodStarts } from './pod-start.js';
 
@@ -50,7 +51,8 @@ function replica(): GivenUpEnds {
   const starts = {
     endWorkload: ({ podId }: { podId: string }) => Promise.resolve(void workloads.push(podId)),
   } as unknown as PodStarts;
-  const made = new GivenUpEnds(fixture.get(DataSource), clusters, starts, { workers: {} } as PodsSettings);
+  const settings = { workers: {} } as PodsSettings;
+  const made = new GivenUpEnds(fixture.get(DataSource), clusters, starts, fixture.get(LateEnds), settings);
   replicas.push(made);
   return made;
 }

@@ -4,6 +4,7 @@ import { AppError } from '@atoll/errors';
 import { Logger } from '@nestjs/common';
 import { timeoutFactor } from '@atoll/testing';
 import { PodsFixture, type ToldTeam } from '../pods-fixture.js';
+import { billed, endUnseen } from '../usage/late-ends-fixture.js';
 import { GivenUpEnds } from './given-up-ends.js';
 
 let fixture: PodsFixture;
@@ -117,6 +118,20 @@ describe('an end that is given up', () => {
       'running',
       'running',
     ]);
+  });
+
+  it.each<[string, string, (pod: Pod) => Promise<unknown>]>([
+    ['stopped', 'failed', (pod) => fixture.act(pod, 'stop', team)],
+    ['deleted', 'deleted', (pod) => fixture.call(pods.delete, { pod_name: pod.pod_name }, team.member)],
+  ])('of a run that had ended by itself before its pod was %s bills the pod until then', async (_how, state, end) => {
+    const pod = await fixture.running(team, { restart: 'never' });
+    const endedAt = await endUnseen(fixture, { kind: 'pod', id: pod.pod_id, run: 1 });
+    clusterIsAway();
+    await end(pod);
+    await giveUp('pod', 'pod_id', pod.pod_id, state);
+    jest.restoreAllMocks();
+    await pay(pod.pod_id);
+    expect(billed(await fixture.usageOf(`pod:${pod.pod_id}`))).toEqual([[expect.any(String), endedAt?.toISOString()]]);
   });
 
   it('of a VM ends its run, too', async () => {

@@ -6,7 +6,10 @@ import { clustersOf } from '../cluster/clusters-of.js';
 import { Clusters } from '../cluster/clusters.js';
 import { stopRun, type RunOf } from '../cluster/runs.js';
 import type { GivenUpEndEntity } from '../model/given-up-end.entity.js';
+import { PodEntity } from '../model/pod.entity.js';
+import { VmEntity } from '../model/vm.entity.js';
 import { PodsSettings } from '../pods-settings.js';
+import { LateEnds } from '../usage/late-ends.js';
 import { PodStarts } from './pod-start.js';
 
 const againMs = 30_000;
@@ -101,6 +104,7 @@ export class GivenUpEnds extends ClusterRounds {
     private readonly dataSource: DataSource,
     private readonly clusters: Clusters,
     private readonly starts: PodStarts,
+    private readonly lateEnds: LateEnds,
     settings: PodsSettings,
   ) {
     super('ends that were given up', settings);
@@ -183,9 +187,20 @@ export class GivenUpEnds extends ClusterRounds {
     if (run > 0) {
       const driver = await this.clusters.driverOf(gpuaasId);
       const signal = AbortSignal.any([this.stopping.signal, AbortSignal.timeout(graceMs + stopMs)]);
-      if (!(await stopRun(driver, { kind, id, run }, graceMs, { signal }))) return false;
+      const over = await stopRun(driver, { kind, id, run }, graceMs, { signal });
+      if (!over) return false;
+      const row = over.exit && (await this.rowOf(end));
+      if (row) await this.lateEnds.tell(row, over.exit);
     }
     if (kind === 'pod') await this.starts.endWorkload({ podId: id, start: end.start, requestId: null });
     return true;
+  }
+
+  /** Null where it has begun another run since. */
+  private rowOf({ kind, id, run }: GivenUpEnd): Promise<PodEntity | VmEntity | null> {
+    const { manager } = this.dataSource;
+    return kind === 'pod'
+      ? manager.findOneBy(PodEntity, { podId: id, run })
+      : manager.findOneBy(VmEntity, { instanceId: id, run });
   }
 }

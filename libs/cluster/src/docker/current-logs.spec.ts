@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { timeoutFactor } from '@atoll/testing';
 import type { LogBatch } from '../observations.js';
@@ -23,13 +24,17 @@ beforeEach(async () => {
     response.writeHead(200).flushHeaders();
     opened.resolve(response);
   });
-  const ref = { kind: 'pod', id: 'p1', run: 1 } as const;
-  reading = engine.driver.readLogs(ref, null, AbortSignal.timeout(30_000 * timeoutFactor));
+  reading = readAfter(null);
 });
 afterEach(async () => {
   await reading.return(undefined);
   await engine.stop();
 });
+
+function readAfter(cursor: string | null): AsyncGenerator<LogBatch> {
+  const ref = { kind: 'pod', id: 'p1', run: 1 } as const;
+  return engine.driver.readLogs(ref, cursor, AbortSignal.timeout(30_000 * timeoutFactor));
+}
 
 /** A piece of the output, as the engine sends it. */
 async function send(text: string, secondsAgo: number): Promise<void> {
@@ -48,6 +53,14 @@ async function next(): Promise<[messages: string[], isCurrent: boolean]> {
 
 it('a reader that an engine gives nothing more has all, be it nothing', async () => {
   expect(await next()).toEqual([[], true]);
+});
+
+it('a reader whose engine takes its time to find where to begin does not have all before that', async () => {
+  reading = readAfter(JSON.stringify([Math.floor(Date.now() / 1000) - 7_200, 0, 0, 0, 0, 0, 0, '']));
+  const first = next();
+  await delay(1_500);
+  await send('old\n', 3_600);
+  expect(await first).toEqual([['old'], false]);
 });
 
 it('a reader of old lines does not have all until the engine gives nothing more', async () => {

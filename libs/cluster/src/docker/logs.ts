@@ -15,6 +15,8 @@ import { isEnded, isUnstarted } from './pods.js';
 const lookMs = 200;
 /** An engine that has given nothing for so long has nothing more. */
 const quietMs = 500;
+/** Where it does not begin at the start it looks for the place first, through all that a run has written. */
+const seekMs = 5_000;
 /** Who has read a line that is no older has nothing older before them. */
 const recentMs = 2_000;
 
@@ -66,15 +68,17 @@ async function* linesOf(
   const chunks = body[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
   let next = chunks.next();
   let isCurrent = false;
+  let untilQuietMs = assembler.since === null ? quietMs : seekMs;
   try {
     for (;;) {
-      const patienceMs = Math.min(assembler.openForMs(Date.now()), isCurrent ? Infinity : quietMs);
+      const patienceMs = Math.min(assembler.openForMs(Date.now()), isCurrent ? Infinity : untilQuietMs);
       const chunk = await withPatience(next, patienceMs, null);
       if (chunk?.done) return;
       const frames = chunk ? parser.push(chunk.value) : [];
       const lines = frames.flatMap((frame) => assembler.take(frame, Date.now()));
       lines.push(...assembler.flush(Date.now()));
       if (chunk) next = chunks.next();
+      untilQuietMs = quietMs;
       const wasCurrent: boolean = isCurrent;
       isCurrent = !assembler.hasOpenLine && (chunk === null || isRecent(lines.at(-1)) || (wasCurrent && !lines.length));
       if (lines.length > 0 || isCurrent !== wasCurrent) yield { lines, isCurrent };
