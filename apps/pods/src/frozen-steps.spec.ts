@@ -5,6 +5,7 @@ import type { DurableMachine, MachineRow, StepContext } from '@atoll/state-machi
 import { freePort } from '@atoll/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { ExposureSteps } from './doors/exposure-steps.js';
+import type { ExposureEntity } from './model/exposure.entity.js';
 import { PodSteps } from './pods/pod-steps.js';
 import { PodsFixture, type ToldTeam } from './pods-fixture.js';
 import { VmSteps } from './vms/vm-steps.js';
@@ -118,6 +119,22 @@ describe('a process that was frozen until its claim ran out', () => {
     }
     // Frozen while it waited for the driver, and for an answer at least.
     expect(at).toBeGreaterThan(1);
+  });
+
+  it.each<[string, Partial<ExposureEntity>]>([
+    ['deletes', { state: 'deleting' }],
+    ['moves', { state: 'updating' }],
+  ])('closes not even its own door where its step %s a service that has changed meanwhile', async (_, more) => {
+    const { service_id, external_port: externalPort } = await exposed();
+    const next = { ...(await otherDoor()), externalPort };
+    const frozen = await stepOf(fixture.get(ExposureSteps), service_id, { next, ...more });
+    // As after an update that came to nothing: the door is current again.
+    await fixture.query('UPDATE exposure SET revision = revision + 1 WHERE service_id = $1', [service_id]);
+    const driver = await fixture.simulated.driverOf('1');
+    const signal = new AbortController().signal;
+    await expect(frozen({ signal })).rejects.toMatchObject({ code: 'changed' });
+    const [sight] = await driver.observeDoors([{ kind: 'door', id: `svc-${service_id}`, run: 1 }], signal);
+    expect(sight?.phase).toBe('open');
   });
 
   it('closes no door that another process has made current, though its clock stood still too', async () => {

@@ -253,12 +253,14 @@ export class PodsFixture extends ServiceUnderTest {
     return this.get(Clusters);
   }
 
-  /** What billing was told of a resource, once all events are published, in order. */
+  /**
+   * What billing was told of a resource, once all events are published, in order: of one id the first alone, as there.
+   */
   async usageOf(resourceId: string): Promise<UsageFact[]> {
     const told = await this.published<UsageTold>('pods.usage_told');
-    return told
-      .flatMap(({ facts }) => facts)
-      .filter(({ resource_id }) => resource_id === resourceId)
+    const facts = told.flatMap((event) => event.facts).filter(({ resource_id }) => resource_id === resourceId);
+    return facts
+      .filter(({ id }, at) => facts.findIndex((other) => other.id === id) === at)
       .toSorted((one, other) => one.time.localeCompare(other.time) || (one.sequence ?? 0) - (other.sequence ?? 0));
   }
 

@@ -54,6 +54,11 @@ async function phaseOf(kind: 'pod' | 'vm', id: string): Promise<string | undefin
     : cluster.observeVms([{ kind, id, run: 1 }], signal));
   return sight?.phase;
 }
+let made = 0;
+const runningVm = async () => {
+  const vm = await fixture.createVm(team, { name: `vm-${(made += 1)}` });
+  return fixture.untilVm(vm, ({ status }) => status === 'running');
+};
 const workloadOf = ({ pod_id }: Pod, start = 1) => fixture.neighbours.workload(pod_id, start)?.status;
 
 describe('an end that is given up', () => {
@@ -134,8 +139,37 @@ describe('an end that is given up', () => {
     expect(billed(await fixture.usageOf(`pod:${pod.pod_id}`))).toEqual([[expect.any(String), endedAt?.toISOString()]]);
   });
 
+  it('of a VM whose guest had ended by itself bills the VM until then', async () => {
+    const vm = await runningVm();
+    const endedAt = await endUnseen(fixture, { kind: 'vm', id: vm.instance_id, run: 1 });
+    clusterIsAway();
+    await fixture.call(vms.delete, { instance_id: vm.instance_id }, team.member);
+    await giveUp('vm', 'instance_id', vm.instance_id, 'deleted');
+    jest.restoreAllMocks();
+    await pay(vm.instance_id);
+    expect(billed(await fixture.usageOf(`vm:${vm.instance_id}`))).toEqual([
+      [expect.any(String), endedAt?.toISOString()],
+    ]);
+  });
+
+  it('of one run of a pod is not that of the next, for which the pod is billed as long as it ran', async () => {
+    const pod = await fixture.running(team, { restart: 'never' });
+    await endUnseen(fixture, { kind: 'pod', id: pod.pod_id, run: 1 });
+    clusterIsAway();
+    await fixture.act(pod, 'stop', team);
+    await giveUp('pod', 'pod_id', pod.pod_id, 'failed');
+    jest.restoreAllMocks();
+    await fixture.act(pod, 'start', team);
+    await fixture.until(pod, 'running');
+    await fixture.act(pod, 'stop', team);
+    await fixture.until(pod, 'stopped');
+    const facts = await fixture.usageOf(`pod:${pod.pod_id}`);
+    await pay(pod.pod_id);
+    expect(await fixture.usageOf(`pod:${pod.pod_id}`)).toEqual(facts);
+  });
+
   it('of a VM ends its run, too', async () => {
-    const vm = await fixture.untilVm(await fixture.createVm(team), ({ status }) => status === 'running');
+    const vm = await runningVm();
     await fixture.call(vms.stop, { instance_id: vm.instance_id }, team.member);
     clusterIsAway();
     await giveUp('vm', 'instance_id', vm.instance_id, 'failed');

@@ -45,6 +45,18 @@ const seenRunning = async (machine: 'pod' | 'vm', id: string) => {
   return rows.map(({ at }) => at.toISOString());
 };
 
+/** The clock of the cluster is an hour behind. */
+const setClusterBack = async () => {
+  const driver = await fixture.simulated.driverOf('1');
+  const observe = driver.observePods.bind(driver);
+  jest.spyOn(driver, 'observePods').mockImplementation(async (...asked) =>
+    (await observe(...asked)).map((sight) => {
+      if (sight.phase !== 'ended') return sight;
+      return { ...sight, exit: { ...sight.exit, at: new Date(sight.exit.at.getTime() - 3_600_000) } };
+    }),
+  );
+};
+
 describe('a pod whose run had ended by itself, which nobody had seen', () => {
   it.each<[string, (pod: Pod) => Promise<unknown>, (pod: Pod) => Promise<unknown>]>([
     ['stopped', (pod) => fixture.act(pod, 'stop', team), (pod) => fixture.until(pod, 'stopped')],
@@ -124,20 +136,55 @@ describe('a pod whose run had ended by itself, which nobody had seen', () => {
   it('is not billed before it was seen to run, nor for it, where the clock of its cluster is behind', async () => {
     const pod = await runningPod();
     await endPod(pod);
-    const driver = await fixture.simulated.driverOf('1');
-    const observe = driver.observePods.bind(driver);
-    jest.spyOn(driver, 'observePods').mockImplementation(async (...asked) =>
-      (await observe(...asked)).map((sight) => {
-        if (sight.phase !== 'ended') return sight;
-        return { ...sight, exit: { ...sight.exit, at: new Date(sight.exit.at.getTime() - 3_600_000) } };
-      }),
-    );
+    await setClusterBack();
     await fixture.act(pod, 'stop', team);
     await fixture.until(pod, 'stopped');
     const [since] = await seenRunning('pod', pod.pod_id);
     const facts = await factsOfPod(pod);
     expect(facts.map(({ time }) => time).slice(0, 2)).toEqual([since, since]);
     expect(billed(facts).map(([from, until]) => from === until)).not.toContain(false);
+  });
+
+  it('is billed until then also where it ran for longer than its history is kept', async () => {
+    const pod = await runningPod();
+    const [since] = await seenRunning('pod', pod.pod_id);
+    await fixture.query(`DELETE FROM machine_history WHERE machine = 'pod' AND instance = $1`, [pod.pod_id]);
+    const endedAt = await endPod(pod);
+    await fixture.act(pod, 'stop', team);
+    await fixture.until(pod, 'stopped');
+    expect(billed(await factsOfPod(pod))).toEqual([[since, endedAt]]);
+  });
+
+  it('is billed for the runs before it, however far the clock of its cluster is behind', async () => {
+    const pod = await runningPod();
+    await fixture.act(pod, 'restart', team);
+    await fixture.untilIs(pod, ({ status, restarts }) => status === 'running' && restarts === 1);
+    const [since, , again] = await seenRunning('pod', pod.pod_id);
+    await endUnseen(fixture, { kind: 'pod', id: pod.pod_id, run: 2 });
+    await setClusterBack();
+    await fixture.act(pod, 'stop', team);
+    await fixture.until(pod, 'stopped');
+    expect(billed(await factsOfPod(pod))).toEqual([[since, again]]);
+  });
+
+  it('nor that it ran, is billed for the runs before it alone', async () => {
+    const pod = await runningPod();
+    await fixture.act(pod, 'stop', team);
+    await fixture.until(pod, 'stopped');
+    const facts = await factsOfPod(pod);
+    const driver = await fixture.simulated.driverOf('1');
+    const preparing = [{ phase: 'preparing', pull: null, trouble: null }] as const;
+    jest.spyOn(driver, 'observePods').mockResolvedValue([...preparing]);
+    await fixture.act(pod, 'start', team);
+    await fixture.until(pod, 'pulling');
+    await fixture.work();
+    jest.restoreAllMocks();
+    const run = { kind: 'pod', id: pod.pod_id, run: 2 } as const;
+    while (!(await endUnseen(fixture, run))) await fixture.hurry();
+    await setClusterBack();
+    await fixture.act(pod, 'stop', team);
+    await fixture.until(pod, 'stopped');
+    expect(await factsOfPod(pod)).toEqual(facts);
   });
 });
 
@@ -158,6 +205,19 @@ describe('a pod whose longest duration is over', () => {
     expect(await fixture.until(pod, 'failed')).toMatchObject({ exit_code: 143, reason });
     const [since] = await seenRunning('pod', pod.pod_id);
     expect(billed(await factsOfPod(pod))).toEqual([[since, endedAt]]);
+  });
+
+  it('between two runs, is stopped', async () => {
+    const pod = await runningPod({ restart: 'always', max_duration_minutes: 1 });
+    await endPod(pod);
+    await fixture.query(
+      `UPDATE pod SET state = 'restarting', next_run_at = clock_timestamp() + interval '1 hour', deadline_at = clock_timestamp() + interval '1 hour'
+       WHERE pod_id = $1`,
+      [pod.pod_id],
+    );
+    await isOver(pod);
+    const reason = 'It was stopped after 1 minute, its maximum duration.';
+    expect(await fixture.until(pod, 'stopped')).toMatchObject({ restarts: 0, reason });
   });
 
   it.each([
