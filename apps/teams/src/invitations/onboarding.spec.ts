@@ -70,6 +70,15 @@ describe('a person whom the operator welcomes', () => {
     expect((await logIn(fixture, { email })).user).toMatchObject({ name: 'Ada', teams: [{ id: own.team.id }] });
   });
 
+  it('is invited by a mail of the team, by which teams take turns', async () => {
+    const email = fresh();
+    server.isRefusing = true;
+    await welcome({ email, team_id: own.team.id, send_mail: true });
+    const mails = await fixture.query('SELECT team_id FROM mail WHERE address = $1', [email]);
+    server.isRefusing = false;
+    expect(mails).toEqual([{ team_id: own.team.id }]);
+  });
+
   it('gets the link by mail where that is asked for, once, and the one that is answered is the same', async () => {
     const [quiet, asked] = [fresh(), fresh()];
     await welcome({ email: quiet, team_id: own.team.id });
