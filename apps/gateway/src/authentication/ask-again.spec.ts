@@ -62,6 +62,20 @@ it('throws what the first throws where both fail', async () => {
   await expect(answer).rejects.toThrow('too late');
 });
 
+it('asks others once more also when all of these have failed', async () => {
+  const others = [1, 2].map(() => asking.run(ask));
+  const failures = Promise.allSettled([answer, ...others]);
+  await jest.advanceTimersByTimeAsync(1_000);
+  expect(asked).toHaveLength(3 + 2);
+  for (const one of asked.splice(0)) one.reject(new Error('busy'));
+  await failures;
+  const later = asking.run(ask);
+  await jest.advanceTimersByTimeAsync(1_000);
+  expect(asked).toHaveLength(2);
+  asked[1]?.resolve('again');
+  expect(await later).toBe('again');
+});
+
 it('asks so many once more at once, and others when one of these is answered', async () => {
   const others = [1, 2, 3].map(() => asking.run(ask));
   await jest.advanceTimersByTimeAsync(1_000);
