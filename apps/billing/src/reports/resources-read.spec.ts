@@ -4,6 +4,7 @@ import { allStatementsDuring } from '@atoll/testing';
 import { Pace, Turns } from '@atoll/waiting';
 import { BillingFixture } from '../billing-fixture.js';
 import type { Catalogue } from './catalogue.js';
+import { FactDetails } from './fact-details.js';
 import { BilledTeam } from './report-fixture.js';
 import { UsageReader } from './report-usage.js';
 
@@ -100,4 +101,19 @@ describe('of 200,001 resources', () => {
         'end_date must be earlier: more than 200000 subscriptions to pools are in the range, and at most so many are shown.',
     });
   });
+});
+
+it('details of resources are those of each, however many are asked for and in whatever order they are found', async () => {
+  const askedInAll: number[] = [];
+  /** As the database: by the place of a resource among those that one statement asks for. */
+  const database = {
+    query: (_text: string, [, ids = []]: readonly string[][]) => {
+      askedInAll.push(ids.length);
+      return Promise.resolve(ids.map((id, resourceNo) => ({ resourceNo, profile: id, vRamGb: null })).toReversed());
+    },
+  } as unknown as Snapshot;
+  const asked = Array.from({ length: 5_000 }, (_, at) => ({ id: `w ${at}`, resourceId: `gpuaas_pool:${at}` }));
+  const found = await new FactDetails(database).subscriptions(1, asked, new Pace(new Turns()));
+  expect(askedInAll.length).toBeGreaterThan(1);
+  expect(asked.map(({ id }) => found.get(id)?.profile)).toEqual(asked.map(({ resourceId }) => resourceId));
 });
