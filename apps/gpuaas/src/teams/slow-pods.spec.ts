@@ -47,6 +47,16 @@ it.each([
   },
 );
 
+it('the end of a pod is noted of this pod alone', async () => {
+  const { team, pods } = await ending((await fixture.pool({ mechanism: 'mps', replicas: 48 })).pool_id);
+  await endOf(fixture, pods[0]);
+  const noted = await fixture.query(
+    'SELECT pod_id, team_id FROM pod_end WHERE pod_id = ANY ($1) AND ended_at IS NOT NULL',
+    [pods],
+  );
+  expect(noted).toEqual([{ pod_id: pods[0], team_id: team.team_id }]);
+});
+
 it('workloads wait for their pods for as long as the pods service ends others of their team, and 75 s more', async () => {
   const pool = await fixture.pool({ mechanism: 'mps', replicas: 48 });
   const { team, pods } = await ending(pool.pool_id);
