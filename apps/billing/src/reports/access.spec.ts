@@ -162,6 +162,9 @@ describe('the reports of a team', () => {
     const ask = ({ team_id }: { team_id: string }) => billing.call(billingReports.team, { ...range, team_id });
     billing.owner.teams.push(known);
     expect(await ask(known)).toMatchObject({ scope: { team_id: known.team_id }, total_cost: '0' });
+    const deleted = { ...aTeam(), status: 'deleted' as const };
+    billing.owner.teams.push(deleted);
+    expect(await ask(deleted)).toMatchObject({ scope: { team_id: deleted.team_id }, total_cost: '0' });
     billing.owner.leave();
     const sent = await statementsOf(async () => expect((await errorOf(ask(unknown))).code).toBe('unavailable'));
     billing.owner.comeBack();
