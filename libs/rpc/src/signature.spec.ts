@@ -123,6 +123,7 @@ describe('signatures that were seen', () => {
 
 describe('the text of the secrets', () => {
   it('is one secret or several, without the space around them', () => {
+    expect(parseSecrets('x'.repeat(16))).toEqual(['x'.repeat(16)]);
     expect(parseSecrets(`${secret}, another ${secret}`)).toEqual([secret, `another ${secret}`]);
   });
 
@@ -130,6 +131,7 @@ describe('the text of the secrets', () => {
     ['', /^ATOLL_BUS_SECRET must be one or more secrets of at least 16 characters, separated by commas\.$/],
     [`,${secret}`, /, separated by commas; entry 1 is not\.$/],
     [`${secret},bbb`, /, separated by commas; entry 2 is not\.$/],
+    ['x'.repeat(15), /, separated by commas; entry 1 is not\.$/],
   ])('is refused where an entry is none, as in %j', (text, sentence) => {
     expect(() => parseSecrets(text)).toThrow(sentence);
   });
