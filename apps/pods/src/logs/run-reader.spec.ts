@@ -60,6 +60,25 @@ it('lines that are written again, since the store was away, count once for what 
   ]);
 });
 
+it('a source is late since the first of the lines that it works off, until it has all', async () => {
+  let nowMs = 10_000;
+  const clock = jest.spyOn(performance, 'now').mockImplementation(() => (nowMs += 2_000));
+  const late: number[] = [];
+  const batch = (cursor: string, isCurrent: boolean) => ({
+    lines: [line(cursor)],
+    ...{ cursor, isComplete: false, isCurrent },
+  });
+  const reader = readerOf([batch('one', true), batch('two', false), batch('three', false), batch('four', true)], () => {
+    late.push(reader.lateSinceMs);
+    return Promise.resolve(true);
+  });
+  await reader.read(AbortSignal.timeout(50));
+  clock.mockRestore();
+  const [, two = 0] = late;
+  expect(late.slice(1)).toEqual([two, two, two]);
+  expect(reader.lateSinceMs).toBe(Infinity);
+});
+
 it('lines that came while others were stored are as late as these, however soon they are read', async () => {
   let nowMs = 10_000;
   const clock = jest.spyOn(performance, 'now').mockImplementation(() => nowMs);
