@@ -10,7 +10,7 @@ import { Installation } from './installation.js';
 import { stopAll } from './processes.js';
 import { withClient } from './with-client.js';
 
-/** `npm run bench:billing-growth`: how the time that a bill takes grows with what is billed. */
+/** `npm run bench billing-growth`: how the time that a bill takes grows with what is billed. */
 const { values } = parseArgs({
   options: {
     sizes: { type: 'string', default: '100,300,1000,3000,10000' },

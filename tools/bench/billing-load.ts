@@ -13,7 +13,7 @@ import { stopAll } from './processes.js';
 import { withClient } from './with-client.js';
 
 /**
- * `npm run bench:billing-load`: what others notice of a team that asks for reports of 20 MB at the rate that one key
+ * `npm run bench billing-load`: what others notice of a team that asks for reports of 20 MB at the rate that one key
  * may, in one process and over NATS.
  */
 const { values } = parseArgs({

@@ -14,7 +14,7 @@ import { stopAll } from './processes.js';
 import { withClient } from './with-client.js';
 
 /**
- * `npm run bench:billing`: what reports and ingest take, each figure beside its floor, on generated data, in one run.
+ * `npm run bench billing`: what reports and ingest take, each figure beside its floor, on generated data, in one run.
  * Smaller by its flags; `--keep <folder>` keeps the data for the next run with the same flags.
  */
 const { values } = parseArgs({

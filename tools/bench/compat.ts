@@ -13,7 +13,7 @@ import { mediansInTurn } from './measure.js';
 import { stopAll } from './processes.js';
 import { withClient } from './with-client.js';
 
-/** `npm run bench:compat`: old calls beside the operations that they map to, one after the other. */
+/** `npm run bench compat`: old calls beside the operations that they map to, one after the other. */
 const { values } = parseArgs({
   options: {
     calls: { type: 'string', default: '300' },

@@ -13,7 +13,7 @@ import { median } from './measure.js';
 import { firstLine, start, stopAll, untilReady } from './processes.js';
 
 /**
- * `npm run bench:console`: the console in headless Chromium over a platform with the demo. An hour of polling is an
+ * `npm run bench console`: the console in headless Chromium over a platform with the demo. An hour of polling is an
  * hour of the page's clock, which is put forward; its calls are real.
  */
 const { values } = parseArgs({

@@ -19,7 +19,7 @@ class NoteWritten {
 }
 const noteWritten = event('notes.written', NoteWritten);
 
-export const benchServices = ['notes', 'reader'] as const;
+const benchServices = ['notes', 'reader'] as const;
 export type BenchService = (typeof benchServices)[number];
 
 /** Takes every event and delivers it to nobody: what remains is the work of the database. */

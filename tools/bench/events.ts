@@ -7,7 +7,7 @@ import { createDatabase } from './databases.js';
 import { measureCommits } from './events-commits.js';
 import { stopAll } from './processes.js';
 
-/** `npm run bench:events`: what events cost, each figure beside its floor, on a database and a broker of its own. */
+/** `npm run bench events`: what events cost, each figure beside its floor, on a database and a broker of its own. */
 const { values } = parseArgs({
   options: {
     only: { type: 'string' },

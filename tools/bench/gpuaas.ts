@@ -11,7 +11,7 @@ import { measureSubscribing } from './gpuaas-subscribe.js';
 import { stopAll } from './processes.js';
 
 /**
- * `npm run bench:gpuaas`: listing, subscribing, many teams at one pool, and how each operation grows, each figure
+ * `npm run bench gpuaas`: listing, subscribing, many teams at one pool, and how each operation grows, each figure
  * beside its floor, in one run, on a database of its own. Smaller by its flags.
  */
 const { values } = parseArgs({

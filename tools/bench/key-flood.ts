@@ -10,7 +10,7 @@ import { openLoop, percentile, type OpenLoopResult, type Shot } from './open-loo
 import { firstLine, start, stopAll, untilReady } from './processes.js';
 
 /**
- * `npm run bench:key-flood`: what callers with good keys notice of a flood of well-formed keys that nobody has. The
+ * `npm run bench key-flood`: what callers with good keys notice of a flood of well-formed keys that nobody has. The
  * good callers send a steady load from addresses of their own, first alone and then beside the flood; some of them come
  * for the first time during the flood. Every run uses the default limits.
  */

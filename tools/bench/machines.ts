@@ -9,7 +9,7 @@ import { median } from './measure.js';
 Logger.overrideLogger(['error', 'warn']);
 
 /**
- * `npm run bench:machines`: what workers cost beside ever more nodes of which nothing is to be done, and what they do a
+ * `npm run bench machines`: what workers cost beside ever more nodes of which nothing is to be done, and what they do a
  * second.
  */
 const { values } = parseArgs({

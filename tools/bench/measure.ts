@@ -13,7 +13,7 @@ export interface Load {
 }
 
 /** Requests per second of one run. Throws when any answer is not 2xx: a fast refusal is no throughput. */
-export async function throughput(target: Target, load: Load): Promise<number> {
+async function throughput(target: Target, load: Load): Promise<number> {
   const result = await autocannon({
     url: target.url,
     connections: load.connections,

@@ -12,7 +12,7 @@ import { start, stopAll, untilOperator, untilReady } from './processes.js';
 import { withClient } from './with-client.js';
 
 /**
- * `npm run bench:neighbours`: how long others wait beside one team that does what its rate limits allow, with the
+ * `npm run bench neighbours`: how long others wait beside one team that does what its rate limits allow, with the
  * limits of production. The team has 991 workspaces, and each of its writers changes the team's description ten times a
  * second. With `--burst 50` so many of its members read the team 60 times each, all at once.
  */

@@ -15,7 +15,7 @@ import { stopAll } from './processes.js';
 import { withClient } from './with-client.js';
 
 /**
- * `npm run bench:pod-logs`: the last page of a team's logs among many lines beside one among few, how fast lines are
+ * `npm run bench pod-logs`: the last page of a team's logs among many lines beside one among few, how fast lines are
  * stored beside COPY, and what many readers cost.
  */
 const { values } = parseArgs({

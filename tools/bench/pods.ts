@@ -9,7 +9,7 @@ import { measureStarts, startsLack } from './pods-start.js';
 import { stopAll } from './processes.js';
 
 /**
- * `npm run bench:pods`: exposing services of simulated pods, and starting pods on a container engine, beside their
+ * `npm run bench pods`: exposing services of simulated pods, and starting pods on a container engine, beside their
  * floors, in one run, on databases of their own. Smaller by its flags.
  */
 const { values } = parseArgs({

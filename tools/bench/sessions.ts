@@ -9,7 +9,7 @@ import { openLoop, percentile } from './open-loop.js';
 import { start, stop, stopAll, untilReady } from './processes.js';
 
 /**
- * `npm run bench:sessions`: what a call with a session costs beside one with a cached key of the same user, and what
+ * `npm run bench sessions`: what a call with a session costs beside one with a cached key of the same user, and what
  * others notice of 50 log-ins a second, in one process and over NATS.
  */
 const password = 'correct horse battery staple';

@@ -11,7 +11,7 @@ import { mediansInTurn } from './measure.js';
 import { stopAll } from './processes.js';
 import { withClient } from './with-client.js';
 
-/** `npm run bench:team-listing`: GET /team as the operator, by the number of teams and the page asked for. */
+/** `npm run bench team-listing`: GET /team as the operator, by the number of teams and the page asked for. */
 const { values } = parseArgs({
   options: {
     teams: { type: 'string', default: '1000,10000,100000' },
