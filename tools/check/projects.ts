@@ -60,8 +60,8 @@ function foldersIn(parent: string): string[] {
 
 function problems(): string[] {
   const roots = [
-    ...['apps', 'libs'].flatMap((parent) => foldersIn(parent).map((folder) => `${parent}/${folder}`)),
     'tools',
+    ...['apps', 'libs', 'tools'].flatMap((parent) => foldersIn(parent).map((folder) => `${parent}/${folder}`)),
   ];
   const projects = roots.map((root) => {
     const description = existsSync(`${root}/project.json`)
