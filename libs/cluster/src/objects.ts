@@ -88,7 +88,7 @@ export interface PodRun {
   readonly authorizedKeys: readonly string[];
 }
 
-export type Transport = 'tcp' | 'udp';
+type Transport = 'tcp' | 'udp';
 
 /** A certificate chain and its key, PEM. The key is secret. */
 export interface Certificate {

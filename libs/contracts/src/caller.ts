@@ -2,7 +2,7 @@
 export const teamRoles = ['team_owner', 'team_admin', 'member', 'billing_viewer', 'viewer'] as const;
 export type TeamRole = (typeof teamRoles)[number];
 
-export interface CallerTeam {
+interface CallerTeam {
   readonly teamId: string;
   readonly role: TeamRole;
   /** The team requires a second factor, and this session was opened without one. */
@@ -37,7 +37,7 @@ export interface UserCaller {
 }
 
 /** A service that acts by itself: a relay, a timer, a start. */
-export interface SystemCaller {
+interface SystemCaller {
   readonly kind: 'system';
   readonly service: string;
 }

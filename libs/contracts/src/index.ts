@@ -18,9 +18,7 @@ export {
   type CallContext,
   type Caller,
   type CallerCredential,
-  type CallerTeam,
   type Idempotency,
-  type SystemCaller,
   type TeamRole,
   teamRoles,
   type UserCaller,
@@ -30,30 +28,16 @@ export {
   type BroadcastType,
   contract,
   declaredEvents,
-  type Contract,
   event,
   type EventType,
   operation,
   type Operation,
-  type ReadsItself,
   type Wire,
 } from './contract.js';
 export { eventLog, EventsAfter, EventsPage, PublishedEvent } from './event-log.js';
 export { ExactNumber } from './exact-number.js';
-export {
-  DecimalText,
-  Email,
-  type FieldOptions,
-  Flag,
-  Instant,
-  ListOf,
-  Nested,
-  OneOf,
-  QueryFlag,
-  Text,
-  WholeNumber,
-} from './fields.js';
-export { Names, NumberedId, numberedIdPattern, NumberedIds, Uuid } from './id-fields.js';
+export { DecimalText, Email, Flag, ListOf, Nested, OneOf, Text, WholeNumber } from './fields.js';
+export { NumberedId, numberedIdPattern, NumberedIds, Uuid } from './id-fields.js';
 export { hostName } from './host-name.js';
 export { imageReference } from './image-reference.js';
 export {

@@ -1,6 +1,6 @@
 export { AppError, isAppError, mostShownFaults } from './app-error.js';
-export type { ErrorDetails, FieldError, WireError } from './app-error.js';
-export { errorCodes, isErrorCode } from './error-code.js';
+export type { FieldError } from './app-error.js';
+export { errorCodes } from './error-code.js';
 export { invalidField, invalidInput, requireSomeField } from './invalid-input.js';
 export { messageOf } from './message-of.js';
 export { isStillRunning, stillRunning } from './still-running.js';

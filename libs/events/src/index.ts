@@ -1,17 +1,12 @@
 export type { Courier, DomainEvent } from './courier.js';
-export { DeadLetter } from './dead-letter.entity.js';
 export { DeadLetterList } from './dead-letter-list.js';
-export type { RetryOutcome } from './dead-letter-list.js';
 export { DeadLetters } from './dead-letters.js';
 export { FirstSnapshot } from './first-snapshot.js';
 export type { SnapshotPage } from './first-snapshot.js';
-export { InvalidPayload } from './event-payload.js';
 export { eventEntities } from './event-entities.js';
 export { createEventTables, dropEventTables } from './event-tables.js';
 export { Events } from './events.js';
 export { EventsModule } from './events.module.js';
-export type { EventsOptions } from './events.module.js';
-export type { RetryRules } from './inbox.js';
 export { InProcessCourier } from './in-process-courier.js';
 export { eventStream, JetStreamCourier } from './jetstream-courier.js';
 export type { JetStreamSettings } from './jetstream-setup.js';

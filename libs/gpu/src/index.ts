@@ -1,4 +1,4 @@
 export { boardNamed, boards } from './boards.js';
 export type { Board, Mechanism, SharingMode, SliceProfile } from './boards.js';
 export { maskOf, place, placeAll, room } from './placement.js';
-export { maxReplicas, minReplicas, mpsProfile, timeSliceProfile, vRamGb } from './profiles.js';
+export { maxReplicas, mpsProfile, timeSliceProfile, vRamGb } from './profiles.js';

@@ -2,13 +2,12 @@ export { loadEnv, Variable, variablesOf } from './env.js';
 export { observeEvents } from './event-figures.js';
 export { requireFreePorts, requireOwnAddress } from './free-port.js';
 export type { Listener } from './free-port.js';
-export { createMetrics, failuresOf, startHealthServer } from './health.js';
-export type { HealthServer, ReadinessCheck } from './health.js';
+export { createMetrics, failuresOf } from './health.js';
+export type { ReadinessCheck } from './health.js';
 export { environmentWith, loadLocalSecrets, makeDataFolder, newLocalSecrets } from './local-secrets.js';
 export type { LocalSecrets } from './local-secrets.js';
 export { createLogger, NestLogger } from './logger.js';
 export { limitsBucket, natsAuthorization, natsUsers } from './nats-users.js';
-export type { NatsUser } from './nats-users.js';
 export { BusEnv, DataFolderEnv, HttpEnv, ServiceEnv } from './process-env.js';
 export { readSettings } from './read-settings.js';
 export { runService } from './run-service.js';
@@ -25,9 +24,8 @@ export {
   SimulatedHost,
 } from './shared-settings.js';
 export { defineService, listenersOf, moduleOf } from './service-definition.js';
-export type { FirstStart, ServiceDefinition, ServiceSurroundings } from './service-definition.js';
+export type { FirstStart, ServiceDefinition } from './service-definition.js';
 export { resealColumn } from './sealed-columns.js';
-export type { Resealed, SealedColumn } from './sealed-columns.js';
 export { observeFigures } from './service-figures.js';
 export type { ServiceFigure } from './service-figures.js';
 export { publicHost, shownHost } from './shown-host.js';

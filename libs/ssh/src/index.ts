@@ -6,6 +6,6 @@ export type { PublicKey } from './public-key.js';
 export { SshError } from './ssh-error.js';
 export type { SshErrorKind } from './ssh-error.js';
 export { SshSession } from './ssh-session.js';
-export type { SshCommand, SshCredential, SshResult, SshTarget } from './ssh-session.js';
+export type { SshCredential, SshTarget } from './ssh-session.js';
 export { BadPrivateKey, checkPrivateKey, generateKeyPair } from './private-key.js';
 export type { KeyPair } from './private-key.js';

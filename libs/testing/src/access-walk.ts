@@ -26,7 +26,7 @@ type Need = keyof typeof rolesThatMay;
 const reading = new Set<Need>(['readTeam', 'readBilling', 'call']);
 
 /** An operation, who may do it, and what it is asked about in a place. */
-export type AccessRule<Place> = readonly [needs: Need, operation: Operation, input: (place: Place) => object];
+type AccessRule<Place> = readonly [needs: Need, operation: Operation, input: (place: Place) => object];
 
 /** Those that libs/events adds to each service. */
 function ofEachService(service: PlatformService): Record<string, AccessRule<unknown>> {

@@ -1,5 +1,4 @@
 export { describeAccess } from './access-walk.js';
-export type { AccessRule, AccessWalk } from './access-walk.js';
 export { allowErrors, expectErrors, recordError } from './error-log.js';
 export { describeWhere } from './describe-where.js';
 export { errorOf } from './error-of.js';
@@ -9,13 +8,13 @@ export { inTransactionBeside, lockWaits, untilLockWaits, waitersForTurn } from '
 export { keepOutput, loggedOf } from './logged-requests.js';
 export type { Answered } from './logged-requests.js';
 export { lokiLacks, startLoki } from './loki.js';
-export type { Loki, LokiLimits } from './loki.js';
+export type { Loki } from './loki.js';
 export { baseTree, cachePath, chromiumPath, hostsLack } from './machine.js';
 export { startSshHost } from './ssh-host.js';
 export type { SshHost, SshHostOptions } from './ssh-host.js';
 export { findNatsServer } from './find-nats-server.js';
 export { startNats } from './nats-server.js';
-export type { NatsServer, NatsServerOptions } from './nats-server.js';
+export type { NatsServer } from './nats-server.js';
 export { OidcProvider } from './oidc-provider.js';
 export type { OidcPerson, OidcTrouble } from './oidc-provider.js';
 export { onOtherClock } from './other-clock.js';
@@ -34,7 +33,6 @@ export { makeServerFolder, removeAbandonedServerFolders } from './server-folder.
 export { mostRowsRead } from './most-rows-read.js';
 export { codeWhenSuspendedMeanwhile } from './suspended-meanwhile.js';
 export { allStatementsDuring, beforeStatement, statementsOf } from './statements-of.js';
-export type { SentStatement } from './statements-of.js';
 export type { TestDatabase, TestPostgres } from './postgres.js';
 export { childrenOf } from './process-tree.js';
 export {
@@ -45,6 +43,6 @@ export {
   ServiceUnderTest,
   startServiceUnderTest,
 } from './service-under-test.js';
-export type { ServiceUnderTestOptions, StartedService } from './service-under-test.js';
+export type { StartedService } from './service-under-test.js';
 export { hasTestFailed } from './test-failed.js';
 export { timeoutFactor } from './timeout-factor.js';

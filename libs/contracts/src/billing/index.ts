@@ -34,7 +34,6 @@ export {
   BilledVolume,
   BilledWorkspace,
   BillingBucket,
-  BillingItem,
   BillingReport,
   billingReports,
   ComparisonReport,

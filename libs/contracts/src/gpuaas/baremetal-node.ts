@@ -161,7 +161,7 @@ export class ListBaremetalNodes extends PageFromOne {
   region_id?: string;
 }
 
-export const baremetalNodeStatuses = [
+const baremetalNodeStatuses = [
   'Checking',
   'Available',
   'In service',

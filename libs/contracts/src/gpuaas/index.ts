@@ -8,14 +8,11 @@ export {
 export {
   BaremetalCredential,
   type BaremetalDriver,
-  BaremetalHook,
   BaremetalNode,
   BaremetalNodePage,
   BaremetalNodePath,
   baremetalNodes,
   type BaremetalNodeStatus,
-  baremetalNodeStatuses,
-  BaremetalReinstall,
   type HomeRule,
   ListBaremetalNodes,
   RegisterBaremetalNode,
@@ -38,10 +35,8 @@ export {
   BaremetalPage,
   BaremetalPath,
   type BaremetalStatus,
-  baremetalStatuses,
   ListBaremetal,
   RequestBaremetal,
-  RequestedSpecs,
 } from './baremetal.js';
 export { EndSubscription, FindPlaces, FindSubscriptions, FoundSubscriptions, gpuaasBatches, Places } from './batch.js';
 export {
@@ -63,15 +58,13 @@ export {
   ConnectionList,
   ConnectionPod,
   connections,
-  ConnectionService,
-  ConnectionSsh,
   ReadConnections,
   RefreshBegun,
   RefreshConnections,
 } from './connection.js';
 export { RegionAdded, regionAdded, TeamCapacityChanged, teamCapacityChanged } from './events.js';
 export { FindGpuService, GpuServiceOfRegion, gpuServices } from './gpu-service.js';
-export { GpuHoldings, gpuHoldings, HoldingTeam, RegionalGpuHoldings, TeamGpuHoldings } from './holdings.js';
+export { gpuHoldings, HoldingTeam, RegionalGpuHoldings, TeamGpuHoldings } from './holdings.js';
 export {
   boardNames,
   Gpu,
@@ -79,12 +72,10 @@ export {
   GpuSlice,
   GpuTenant,
   ListNodes,
-  NodeGpus,
   NodePage,
   NodePath,
   nodes,
   type NodeStatus,
-  nodeStatuses,
   RegisterNode,
 } from './node.js';
 export { maxPodsPerReading, PodUsage, PodUsages, podUsages, ReadPodUsage } from './pod-usage.js';
@@ -100,16 +91,7 @@ export {
   StartPodWorkload,
   tooFewVgpus,
 } from './pod-workload.js';
-export {
-  ListPoolGpus,
-  PoolGpu,
-  PoolGpuPage,
-  PoolGpuPath,
-  poolGpus,
-  PoolGpuSlice,
-  PoolGpusQuery,
-  PoolGpuTenant,
-} from './pool-gpu.js';
+export { ListPoolGpus, PoolGpu, PoolGpuPage, PoolGpuPath, poolGpus, PoolGpusQuery } from './pool-gpu.js';
 export {
   AvailablePool,
   AvailablePoolPage,
@@ -134,20 +116,16 @@ export {
   ReadUtilization,
   ReadUtilizationQuery,
   SubscriptionUtilization,
-  UtilizationPoint,
   utilizationPoints,
   ResizeBody,
   ResizeSubscription,
   Subscribe,
   Subscription,
   SubscriptionList,
-  SubscriptionMetrics,
   SubscriptionPage,
   SubscriptionPath,
-  SubscriptionResize,
   subscriptions,
   type SubscriptionStatus,
-  subscriptionStatuses,
   Unsubscribe,
 } from './subscription.js';
 export {
@@ -158,5 +136,4 @@ export {
   WorkloadPath,
   workloads,
   type WorkloadStatus,
-  workloadStatuses,
 } from './workload.js';

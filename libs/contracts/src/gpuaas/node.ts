@@ -57,7 +57,7 @@ export class ListNodes extends PageFromOne {
   gpuaas_id?: string;
 }
 
-export const nodeStatuses = ['registered', 'initialising', 'ready', 'init_failed', 'cordoned'] as const;
+const nodeStatuses = ['registered', 'initialising', 'ready', 'init_failed', 'cordoned'] as const;
 export type NodeStatus = (typeof nodeStatuses)[number];
 
 /** Who holds a turn of the whole GPU. */

@@ -66,7 +66,7 @@ export class ResizeBody {
 
 export class ResizeSubscription extends IntersectionType(SubscriptionPath, ResizeBody) {}
 
-export const subscriptionStatuses = ['subscribing', 'active', 'unsubscribing', 'unsubscribed', 'failed'] as const;
+const subscriptionStatuses = ['subscribing', 'active', 'unsubscribing', 'unsubscribed', 'failed'] as const;
 export type SubscriptionStatus = (typeof subscriptionStatuses)[number];
 
 /** A change of size that was accepted. */

@@ -37,7 +37,7 @@ class OfTeam {
 
 export class ListWorkloads extends IntersectionType(OfTeam, PageFromOne, IncludeEnded) {}
 
-export const workloadStatuses = ['pending', 'running', 'stopping', 'stopped', 'failed'] as const;
+const workloadStatuses = ['pending', 'running', 'stopping', 'stopped', 'failed'] as const;
 export type WorkloadStatus = (typeof workloadStatuses)[number];
 
 export class Workload {

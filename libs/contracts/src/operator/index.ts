@@ -21,4 +21,4 @@ export {
   MachineStatesOfService,
   ProcessPage,
 } from './machine.js';
-export { ComposedOfServices, machineServices, type MachineService, ServiceAnswer } from './services.js';
+export { machineServices, type MachineService, ServiceAnswer } from './services.js';

@@ -13,9 +13,9 @@ export {
   type ServiceProtocol,
   UpdateExposedService,
 } from './exposed-service.js';
-export { ClusterHoldings, PodHoldings, podHoldings, RegionalPodHoldings, TeamPodHoldings } from './holdings.js';
+export { ClusterHoldings, podHoldings, RegionalPodHoldings, TeamPodHoldings } from './holdings.js';
 export { Instance, InstanceList, instances, ListInstances } from './instance.js';
-export { PodLogLine, PodLogPage, podLogs, ReadPodLogs } from './log.js';
+export { PodLogPage, podLogs, ReadPodLogs } from './log.js';
 export { PodLimits, podLimits, SetPodLimits, SetTeamPodLimits, TeamPodLimits } from './pod-limits.js';
 export {
   CreatePod,
@@ -29,8 +29,6 @@ export {
   PodPath,
   pods,
   type PodStatus,
-  podStatuses,
-  restartPolicies,
   type RestartPolicy,
   UpdatePod,
   UpdatePodBody,
@@ -54,7 +52,6 @@ export {
   SshKeyPage,
   SshKeyPath,
   sshKeys,
-  SshKeysChanged,
   sshKeysChanged,
 } from './ssh-key.js';
 export {

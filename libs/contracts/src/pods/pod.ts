@@ -47,7 +47,7 @@ export class PodMount {
 /** As it is answered. */
 class MountedVolume extends PodMount {}
 
-export const restartPolicies = ['never', 'on_failure', 'always'] as const;
+const restartPolicies = ['never', 'on_failure', 'always'] as const;
 export type RestartPolicy = (typeof restartPolicies)[number];
 
 /** Stops a pod whose GPU slices are not used. */
@@ -141,7 +141,7 @@ export class CreatePod {
   idle_stop?: IdleStop;
 }
 
-export const podStatuses = ['pending', 'pulling', 'running', 'stopping', 'stopped', 'failed'] as const;
+const podStatuses = ['pending', 'pulling', 'running', 'stopping', 'stopped', 'failed'] as const;
 export type PodStatus = (typeof podStatuses)[number];
 
 export class Pod {

@@ -74,7 +74,7 @@ export const sshKeys = contract('pods.ssh_keys', {
   remove: operation(SshKeyPath, Nothing),
 });
 
-export class SshKeysChanged {
+class SshKeysChanged {
   /** Whoever lets this user in by a key must look again. */
   @Uuid()
   user_id!: string;

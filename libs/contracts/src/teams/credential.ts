@@ -69,7 +69,7 @@ export const credentials = contract('teams.credentials', {
   comparePepper: operation(PepperFingerprint, PepperComparison),
 });
 
-export class CredentialsChanged {
+class CredentialsChanged {
   /** Whoever holds a credential of these users must look again. */
   @Uuid()
   user_id!: string;

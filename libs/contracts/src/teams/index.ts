@@ -18,7 +18,6 @@ export {
 export {
   Credential,
   credentials,
-  CredentialsChanged,
   credentialsChanged,
   CredentialTeam,
   KeyDigest,
@@ -129,16 +128,14 @@ export {
   refreshAttemptHint,
   RefreshFrom,
   RefreshToken,
-  Session,
   SessionCredential,
-  SessionKey,
   SessionKeys,
   SessionList,
   SessionOrigin,
   SessionPath,
   sessions,
 } from './session.js';
-export { singleSignOn, SsoAnswer, SsoCallback, SsoFlow, SsoProvider, SsoProviderPath, SsoProviders } from './sso.js';
+export { singleSignOn, SsoAnswer, SsoCallback, SsoFlow, SsoProviderPath, SsoProviders } from './sso.js';
 export { TeamHolding } from './team-holding.js';
 export {
   CreateTeam,
@@ -146,30 +143,17 @@ export {
   DeleteTeamQuery,
   DeletingTeam,
   type MemberStatus,
-  memberStatuses,
   NewMember,
-  PolicyInfo,
   Team,
   TeamDeletion,
   TeamMember,
   TeamPage,
   teams,
   type TeamStatus,
-  teamStatuses,
   UpdateTeam,
   UpdateTeamBody,
-  WorkspaceName,
 } from './team.js';
-export {
-  type PlatformRole,
-  platformRoles,
-  UpdateProfile,
-  User,
-  UserKey,
-  users,
-  UserSecondFactor,
-  UserTeam,
-} from './user.js';
+export { UpdateProfile, User, UserKey, users } from './user.js';
 export {
   CreateWorkspace,
   ListWorkspaces,

@@ -132,7 +132,7 @@ export class WorkspaceName {
   name!: string;
 }
 
-export const teamStatuses = ['active', 'deleting'] as const;
+const teamStatuses = ['active', 'deleting'] as const;
 export type TeamStatus = (typeof teamStatuses)[number];
 
 export class Team {

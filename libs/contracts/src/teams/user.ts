@@ -6,7 +6,7 @@ import { Nothing } from '../page.js';
 import { KeyTerms } from './member.js';
 import { memberStatuses, type MemberStatus } from './team.js';
 
-export const platformRoles = ['platform_admin', 'user'] as const;
+const platformRoles = ['platform_admin', 'user'] as const;
 export type PlatformRole = (typeof platformRoles)[number];
 
 const timezone = {
