@@ -17,7 +17,7 @@ it('the operator’s certificate is served, and the next one when its files have
   const folder = await mkdtemp(join(tmpdir(), 'atoll-tls-'));
   const [tlsCert, tlsKey] = [join(folder, 'tls.crt'), join(folder, 'tls.key')];
   const write = async (name: string) => {
-    const { certificate, key } = selfSigned(name, 30);
+    const { certificate, key } = await selfSigned(name, 30);
     await writeFile(tlsCert, certificate);
     await writeFile(tlsKey, key);
   };
@@ -64,7 +64,7 @@ describe('when files change, services are told', () => {
   const look = () => own.get(CertificateRenewal).look();
 
   const writeNew = async () => {
-    const { certificate, key } = selfSigned('one.example.com', 30);
+    const { certificate, key } = await selfSigned('one.example.com', 30);
     await Promise.all([write(tlsCert, certificate), write(tlsKey, key)]);
   };
 
@@ -90,7 +90,7 @@ describe('when files change, services are told', () => {
   });
 
   it('once, also where the step of a service was the first to read them', async () => {
-    const { certificate, key } = selfSigned('two.example.com', 30);
+    const { certificate, key } = await selfSigned('two.example.com', 30);
     await Promise.all([write(tlsCert, certificate), write(tlsKey, key)]);
     await own.get(Certificates).of('any');
     await look();
@@ -99,10 +99,10 @@ describe('when files change, services are told', () => {
   });
 
   it('not of a key that belongs to another certificate, of which one line is logged', async () => {
-    await write(tlsKey, selfSigned('two.example.com', 30).key);
+    await write(tlsKey, (await selfSigned('two.example.com', 30)).key);
     for (let times = 0; times < 3; times += 1) await look();
     expect([touched, logged]).toEqual([[], [expect.stringContaining('services keep the last certificate')]]);
-    const { certificate, key } = selfSigned('three.example.com', 30);
+    const { certificate, key } = await selfSigned('three.example.com', 30);
     await Promise.all([write(tlsCert, certificate), write(tlsKey, key)]);
     await look();
     expect(touched).toEqual([[]]);
@@ -127,7 +127,7 @@ describe('when files change, services are told', () => {
   });
 
   it('again where they could not be told', async () => {
-    const { certificate, key } = selfSigned('two.example.com', 30);
+    const { certificate, key } = await selfSigned('two.example.com', 30);
     await Promise.all([write(tlsCert, certificate), write(tlsKey, key)]);
     jest.spyOn(own.get(ExposureSteps), 'touch').mockRejectedValueOnce(new Error('gone'));
     await look();
@@ -154,7 +154,7 @@ it('where the files have been away from the start, a service waits and says so, 
     const waiting = await own.untilExposed(asked, ({ error }) => error !== undefined);
     const message = 'The certificate of exposed services cannot be read at the moment.';
     expect(waiting).toMatchObject({ status: 'provisioning', error: { code: 'unavailable', message } });
-    const { certificate, key } = selfSigned('one.example.com', 30);
+    const { certificate, key } = await selfSigned('one.example.com', 30);
     await Promise.all([writeFile(tlsCert, certificate), writeFile(tlsKey, key)]);
     await own.untilExposed(waiting, ({ status }) => status === 'active');
   } finally {
@@ -173,7 +173,7 @@ describe('a start is refused', () => {
 
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'atoll-tls-'));
-    const [one, other] = [selfSigned('one.example.com', 30), selfSigned('one.example.com', 30)];
+    const [one, other] = [await selfSigned('one.example.com', 30), await selfSigned('one.example.com', 30)];
     const files = { 'tls.crt': one.certificate, 'tls.key': one.key, 'other.key': other.key, text: 'hunter2' };
     await Promise.all(Object.entries(files).map(([name, text]) => writeFile(at(name), text)));
   });

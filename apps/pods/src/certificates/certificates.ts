@@ -73,7 +73,7 @@ export class Certificates implements OnModuleInit {
     const find = `SELECT certificate, sealed_key FROM certificate WHERE public_host = $1 AND expires_at > clock_timestamp() + interval '30 days'`;
     const known = await this.statements.query<{ certificate: string; sealed_key: string }>(find, [publicHost]);
     if (known.length === 0) {
-      const { certificate, key, expiresAt } = selfSigned(publicHost, selfSignedDays);
+      const { certificate, key, expiresAt } = await selfSigned(publicHost, selfSignedDays);
       await this.statements.query(
         `INSERT INTO certificate (public_host, certificate, sealed_key, expires_at) VALUES ($1, $2, $3, $4)
          ON CONFLICT (public_host) DO UPDATE SET certificate = excluded.certificate, sealed_key = excluded.sealed_key, expires_at = excluded.expires_at

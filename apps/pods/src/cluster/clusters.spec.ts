@@ -121,7 +121,7 @@ describe('what is known of clusters', () => {
 
 describe('an engine behind TLS', () => {
   it('is reached with the credentials that came sealed, and by nobody without them', async () => {
-    const { certificate, key } = selfSigned('127.0.0.1', 1);
+    const { certificate, key } = await selfSigned('127.0.0.1', 1);
     const asked: string[] = [];
     const engine = createHttpsServer(
       { cert: certificate, key, ca: certificate, requestCert: true },
@@ -141,7 +141,7 @@ describe('an engine behind TLS', () => {
       await fixture.tell(clusterChanged, told);
       await fixture.get(Clusters).driverOf(id);
       expect([(await row()).identity, asked.length > 0]).toEqual(['engine-1', true]);
-      const stranger = selfSigned('127.0.0.1', 1);
+      const stranger = await selfSigned('127.0.0.1', 1);
       const others = { ca: certificate, cert: stranger.certificate, key: stranger.key };
       const sealed = fixture.get(Sealer).seal(JSON.stringify(others), clusterPurpose(id));
       await fixture.tell(clusterChanged, { ...told, sealed_tls: sealed, revision: 3, setting: 3 });
