@@ -146,7 +146,8 @@ export class LinksService {
 
   /**
    * A user who already has a password accepts an invitation with that password; only the membership changes. Whoever
-   * was shown the link may try passwords: those tries count by themselves, for all links of one invitation.
+   * was shown the link may try passwords: those tries count by themselves, for all invitations of the user together,
+   * since whoever creates teams makes as many invitations as they like.
    */
   private async join(
     id: string,
@@ -156,7 +157,7 @@ export class LinksService {
   ): Promise<void> {
     const where = network === undefined ? {} : { address: network };
     const tried = { userId: user_id, ...where };
-    const giveBack = await this.slowed.take(user_id, `invitation to ${team_id}`, tried, context);
+    const giveBack = await this.slowed.take(user_id, 'invitation', tried, context);
     if (hash === null || !(await this.hashes.matches(password, hash))) {
       this.logger.warn({
         message: 'An invitation was tried with a wrong password',

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, jest } from '@jest/globals';
-import { links, members, passwords, secondFactors, sessions } from '@atoll/contracts/teams';
+import { invitations, links, members, passwords, secondFactors, sessions } from '@atoll/contracts/teams';
 import { Logger } from '@nestjs/common';
 import { Secret, TOTP } from 'otpauth';
 import { errorOf, TeamsFixture } from '../teams-fixture.js';
@@ -80,18 +80,14 @@ it('each event of a session is in the log with whose it is, from where and in wh
   for (const secret of secrets) expect(logged).not.toContain(secret);
 });
 
-it('wrong passwords for an invitation are logged and slowed, and keep its user from nothing else', async () => {
+it('wrong passwords for invitations are logged and slowed, all teams together, and keep their user from nothing else', async () => {
   const person = await somebody(fixture);
   const context = await contextOf(fixture, await logIn(fixture, person));
   const { team, keys } = await fixture.createTeam('team_owner');
   const asked = { team_id: team.id, email: person.email, name: 'Ada', role: 'member' } as const;
   const { invitation } = await fixture.call(keys[0] ?? '', members.add, asked);
-  const accept = (secret: string) =>
-    fixture.ask(
-      links.use,
-      { token: tokenIn(invitation?.url ?? ''), password: secret, network: elsewhere.network },
-      gateway,
-    );
+  const accept = (secret: string, url = invitation?.url ?? '') =>
+    fixture.ask(links.use, { token: tokenIn(url), password: secret, network: elsewhere.network }, gateway);
   for (const code of ['unauthenticated', 'unauthenticated', 'unauthenticated', 'too_many_requests'])
     expect((await errorOf(accept('a wrong password'))).code).toBe(code);
   const common = { user_id: person.userId, address: elsewhere.network, request_id: expect.any(String) };
@@ -99,11 +95,10 @@ it('wrong passwords for an invitation are logged and slowed, and keep its user f
   const slowed = { ...common, message: 'Too many log-ins failed; further ones are slowed' };
   expect(lines.filter(({ address }) => address === elsewhere.network)).toEqual([wrong, wrong, wrong, slowed]);
   await fixture.ask(passwords.change, { current: password, new: 'another good phrase' }, context);
-  await logIn(fixture, person, undefined, 'another good phrase');
+  const session = await logIn(fixture, person, undefined, 'another good phrase');
   const other = await fixture.createTeam('team_owner');
   const again = await fixture.call(other.keys[0] ?? '', members.add, { ...asked, team_id: other.team.id });
-  const token = tokenIn(again.invitation?.url ?? '');
-  expect(await fixture.ask(links.use, { token, password: 'another good phrase' }, gateway)).toEqual({
-    email: person.email,
-  });
+  const guessed = accept('another good phrase', again.invitation?.url ?? '');
+  expect((await errorOf(guessed)).code).toBe('too_many_requests');
+  await fixture.ask(invitations.accept, { team_id: other.team.id }, await contextOf(fixture, session));
 });
