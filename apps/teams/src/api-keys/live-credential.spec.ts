@@ -1,7 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { CallContext } from '@atoll/contracts';
-import { links, passkeys, passwords, secondFactors, teamBatches, teams, users } from '@atoll/contracts/teams';
+import {
+  invitations,
+  links,
+  members,
+  passkeys,
+  passwords,
+  secondFactors,
+  teamBatches,
+  teams,
+  users,
+} from '@atoll/contracts/teams';
 import { Secret, TOTP } from 'otpauth';
 import { addPasskey, anAuthenticator, answerOf, publicUrl } from '../passkeys/authenticator-fixture.js';
 import { contextOf, logIn, password, somebody } from '../sessions/session-fixture.js';
@@ -42,6 +52,14 @@ const ofLive: Record<string, Call> = {
     Promise.resolve(() =>
       fixture.ask(passwords.change, { current: password, new: 'another horse battery staple' }, context),
     ),
+  'another name': (context) => Promise.resolve(() => fixture.ask(users.updateProfile, { name: 'Ada' }, context)),
+  'an invitation that is accepted': async (context) => {
+    const { team, keys } = await fixture.createTeam('team_owner');
+    const { email } = await fixture.ask(users.profile, {}, context);
+    const invited = { team_id: team.id, email, name: 'Ada', role: 'member' as const };
+    await fixture.call(keys[0] ?? '', members.add, invited);
+    return () => fixture.ask(invitations.accept, { team_id: team.id }, context);
+  },
   'a team': (context) => Promise.resolve(() => fixture.ask(teams.create, { name: 'Research' }, context)),
   'a one-time link': async (context) => {
     const { email } = await somebody(fixture);

@@ -19,6 +19,7 @@ import { instantJson, readPage, Statements, Writers } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Injectable, Logger } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
+import { requireLiveCredential } from '../api-keys/live-credential.js';
 import { requirePermissionNow } from '../members/caller-now.js';
 import { findInvitation, hasPowerOfOwner, requireOwner } from '../members/member-rules.js';
 import { sentName } from '../views/member-query.js';
@@ -86,9 +87,11 @@ export class InvitationsService {
 
   /** By the person, who is logged in. */
   async accept({ team_id }: TeamPath, context: CallContext): Promise<Nothing> {
-    const { userId } = requireWholeUser(context.caller, 'accept an invitation');
+    const caller = requireWholeUser(context.caller, 'accept an invitation');
+    const { userId } = caller;
     await this.writers.once<Nothing>(team_id, context, async (manager) => {
       const team = await this.changes.lock(manager, team_id);
+      await requireLiveCredential(manager, caller);
       if (await this.changes.acceptInvitation(manager, team, userId, context)) return {};
       const isMember = await manager.existsBy(MembershipEntity, { teamId: team_id, userId });
       throw isMember ? new AppError('conflict', 'You have already accepted this invitation.') : notFound('team');

@@ -15,7 +15,11 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { ApiKeysService } from '../api-keys/api-key.service.js';
 import { settleTerms } from '../api-keys/key-terms.js';
-import { requireIssuingCredential, requireWholeCredential } from '../api-keys/live-credential.js';
+import {
+  requireIssuingCredential,
+  requireLiveCredential,
+  requireWholeCredential,
+} from '../api-keys/live-credential.js';
 import { TeamsSettings } from '../teams-settings.js';
 import { Timezones } from './timezones.js';
 import { userQuery } from '../views/user-query.js';
@@ -45,6 +49,7 @@ export class UsersService {
     }
     const caller = requireWholeUser(context.caller, 'change the profile of its user');
     const user = await this.writers.run(caller.userId, context, async (manager) => {
+      await requireLiveCredential(manager, caller);
       await manager.update(
         UserEntity,
         { id: caller.userId },
