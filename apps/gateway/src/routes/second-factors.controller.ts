@@ -27,6 +27,9 @@ import { Context } from '../requests/call-context.js';
 import { SessionCookie } from '../sessions/session-cookie.js';
 import { Origin } from '../sessions/session-origin.js';
 
+const mayAdd =
+  'Requires a log-in within the last 10 minutes, with the second factor if there is one, or a key without a team for the first one.';
+
 @ApiTags('Sessions')
 @Controller('user')
 export class SecondFactorsController {
@@ -63,7 +66,7 @@ export class SecondFactorsController {
     200,
     NewSecondFactor,
     'Begin to add a second factor',
-    'Creates the secret of an authenticator app. It takes effect once it is confirmed. Requires a log-in within the last 10 minutes.',
+    `Creates the secret of an authenticator app. It takes effect once it is confirmed. ${mayAdd}`,
   )
   beginSecondFactor(@Context() context: CallContext): Promise<NewSecondFactor> {
     return this.rpc.call(secondFactors.begin, {}, context);
@@ -105,7 +108,7 @@ export class SecondFactorsController {
     200,
     PasskeyOptions,
     'Begin to add a passkey',
-    'Creates a challenge for an authenticator, and checks the name if one is sent. Requires a log-in within the last 10 minutes.',
+    `Creates a challenge for an authenticator, and checks the name if one is sent. ${mayAdd}`,
   )
   beginPasskey(@Body() body: BeginPasskey, @Context() context: CallContext): Promise<PasskeyOptions> {
     return this.rpc.call(passkeys.begin, body, context);
@@ -125,7 +128,7 @@ export class SecondFactorsController {
   }
 
   @Delete('passkeys/:id')
-  @Answers(204, Nothing, 'Remove a passkey', 'Requires a log-in within the last 10 minutes.')
+  @Answers(204, Nothing, 'Remove a passkey', 'Requires a log-in with the second factor within the last 10 minutes.')
   removePasskey(@Param() path: PasskeyPath, @Context() context: CallContext): Promise<Nothing> {
     return this.rpc.call(passkeys.remove, path, context);
   }

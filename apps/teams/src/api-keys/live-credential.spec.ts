@@ -26,8 +26,8 @@ afterAll(() => fixture.stop());
 /** A call that is ready to be made, with what it needs beforehand. */
 type Call = (context: CallContext) => Promise<() => Promise<unknown>>;
 
-/** What outlasts the session that asks for it. */
-const lasting: Record<string, Call> = {
+/** How a user logs in. */
+const factors: Record<string, Call> = {
   'a second factor that is begun': (context) => Promise.resolve(() => fixture.ask(secondFactors.begin, {}, context)),
   'a second factor that is confirmed': async (context) => {
     const { secret } = await fixture.ask(secondFactors.begin, {}, context);
@@ -43,6 +43,11 @@ const lasting: Record<string, Call> = {
     const { id } = await addPasskey(fixture, context, anAuthenticator());
     return () => fixture.ask(passkeys.remove, { id }, context);
   },
+};
+
+/** What outlasts the session that asks for it. */
+const lasting: Record<string, Call> = {
+  ...factors,
   'a key': (context) => Promise.resolve(() => fixture.ask(users.issueKey, {}, context)),
 };
 
@@ -92,6 +97,42 @@ it.each(Object.entries(lasting))('%s takes no key that was replaced and lives ou
   const ready = await call(await fixture.contextOf(key, users.issueKey, {}));
   await fixture.call(key, users.issueKey, { grace_seconds: 3600 });
   expect((await errorOf(ready())).message).toContain('was replaced');
+});
+
+describe('a key that acts for its user as a whole', () => {
+  const add = (userId: string) =>
+    fixture.query(
+      `INSERT INTO passkey (id, user_id, credential_id, public_key, counter, transports, name)
+       VALUES (gen_random_uuid(), $1, gen_random_uuid(), '', 0, '{}', 'Of the user')`,
+      [userId],
+    );
+
+  it.each(Object.entries(factors))('does nothing about %s where its user has a second factor', async (_, call) => {
+    const { userId } = await somebody(fixture);
+    const ready = await call(await fixture.contextOf(await fixture.wholeKeyOf(userId), users.issueKey, {}));
+    await add(userId);
+    const { code, message } = await errorOf(ready());
+    expect([code, message]).toEqual([
+      'forbidden',
+      'An API key cannot change how its user logs in once the user has a second factor. Log in with the second factor.',
+    ]);
+  });
+
+  it('adds the first factor of a user who has none', async () => {
+    const { userId } = await somebody(fixture);
+    const context = await fixture.contextOf(await fixture.wholeKeyOf(userId), users.issueKey, {});
+    expect(await addPasskey(fixture, context, anAuthenticator())).toMatchObject({ name: expect.any(String) });
+  });
+
+  it('and one to a team are replaced by themselves, whatever factor their user has', async () => {
+    const { team, keys, userIds } = await fixture.createTeam('member');
+    const [userId = ''] = userIds;
+    const whole = await fixture.wholeKeyOf(userId);
+    await add(userId);
+    expect((await fixture.call(whole, users.issueKey, {})).api_key).toMatch(/^atl_/);
+    const own = await fixture.call(keys[0] ?? '', members.issueKey, { team_id: team.id, user_id: userId });
+    expect(own.api_key).toMatch(/^atl_/);
+  });
 });
 
 describe('whatever the gateway knew of a session', () => {

@@ -28,12 +28,30 @@ export async function requireIssuingCredential(manager: EntityManager, caller: C
 }
 
 /**
- * For changes that outlast a session, such as a second factor: a session needs a log-in within the last 10 minutes,
- * with the second factor if the user has one. So a password alone can neither add another factor nor remove one. A
- * replaced key cannot add one either: its holder would keep access after its grace period.
+ * For changes that outlast a session, such as a key to one's own membership: a session needs a log-in within the last 10
+ * minutes, with the second factor if the user has one. A key must not have been replaced: its holder would keep access
+ * after its grace period.
  */
 export async function requireFreshCredential(manager: EntityManager, caller: UserCaller): Promise<void> {
   await freshSession(manager, caller);
+}
+
+/**
+ * As `requireFreshCredential`, for second factors and passkeys. So a password alone can neither add another factor nor
+ * remove one. Nor can a key, which shows none: whoever holds it could add a passkey, and log in by that after the key
+ * was revoked. Where the user has no factor, a key may add the first one, as a password may.
+ */
+export async function requireFactorCredential(manager: EntityManager, caller: UserCaller): Promise<void> {
+  const session = await freshSession(manager, caller);
+  if (session) return;
+  const [row] = await manager.query<{ has_factor: boolean }[]>(`SELECT ${hasFactor('$1::uuid')} AS has_factor`, [
+    caller.userId,
+  ]);
+  if (row?.has_factor === false) return;
+  throw new AppError(
+    'forbidden',
+    'An API key cannot change how its user logs in once the user has a second factor. Log in with the second factor.',
+  );
 }
 
 /**

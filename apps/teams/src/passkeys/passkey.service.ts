@@ -22,7 +22,7 @@ import {
   type RegistrationResponseJSON,
 } from '@simplewebauthn/server';
 import type { EntityManager } from 'typeorm';
-import { requireFreshCredential } from '../api-keys/live-credential.js';
+import { requireFactorCredential } from '../api-keys/live-credential.js';
 import { MailBox } from '../mail/mail-box.js';
 import { requireGateway } from '../sessions/require-gateway.js';
 import { SessionsService } from '../sessions/session.service.js';
@@ -74,7 +74,7 @@ export class PasskeysService {
     const caller = requireOwnUser(called, 'add a passkey');
     const { id: rpID, name: rpName } = this.require();
     return this.transactions.run(async (manager) => {
-      await requireFreshCredential(manager, caller);
+      await requireFactorCredential(manager, caller);
       const [user] = await manager.query<{ email: string; name: string; known: string[] }[]>(
         `SELECT u.email, u.name, ARRAY(SELECT credential_id FROM passkey WHERE user_id = u.id) AS known FROM "user" u WHERE u.id = $1`,
         [caller.userId],
@@ -119,7 +119,7 @@ export class PasskeysService {
     const { id: credentialId, publicKey, counter, transports = [] } = verified.registrationInfo.credential;
     const id = newId();
     const added = await this.transactions.run(async (manager) => {
-      await requireFreshCredential(manager, caller);
+      await requireFactorCredential(manager, caller);
       // Locked, and counted again: any number may have been begun.
       await manager.query('SELECT FROM "user" WHERE id = $1 FOR NO KEY UPDATE', [caller.userId]);
       if ((await manager.countBy(PasskeyEntity, { userId: caller.userId })) >= maxPasskeys) throw tooMany();
@@ -148,7 +148,7 @@ export class PasskeysService {
   async remove({ id }: PasskeyPath, context: CallContext): Promise<Nothing> {
     const caller = requireOwnUser(context.caller, 'remove a passkey');
     await this.transactions.run(async (manager) => {
-      await requireFreshCredential(manager, caller);
+      await requireFactorCredential(manager, caller);
       const { affected } = await manager.delete(PasskeyEntity, { id, userId: caller.userId });
       if (!affected) throw notFound('passkey');
       await this.mail.notify(manager, caller.userId, 'factor_removed');

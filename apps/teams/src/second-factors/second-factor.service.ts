@@ -14,7 +14,7 @@ import { Sealer } from '@atoll/seal';
 import { Injectable, Logger } from '@nestjs/common';
 import { Secret, TOTP } from 'otpauth';
 import type { EntityManager } from 'typeorm';
-import { requireFreshCredential } from '../api-keys/live-credential.js';
+import { requireFactorCredential } from '../api-keys/live-credential.js';
 import { MailBox } from '../mail/mail-box.js';
 import { LogInTries } from '../tries/log-in-tries.js';
 import { requireGateway } from '../sessions/require-gateway.js';
@@ -106,7 +106,7 @@ export class SecondFactorsService {
     const caller = requireOwnUser(called, 'add a second factor');
     const secret = new Secret({ size: 20 });
     return this.transactions.run(async (manager) => {
-      await requireFreshCredential(manager, caller);
+      await requireFactorCredential(manager, caller);
       const sealed = this.sealer.seal(secret.base32, secondFactorPurpose(caller.userId));
       const [row] = await manager.query<{ email: string }[]>(
         `WITH begun AS (
@@ -133,7 +133,7 @@ export class SecondFactorsService {
     const giveBack = await this.tries.take(userId, 'second factor');
     const recovery_codes = Array.from({ length: codes }, newCode);
     await this.transactions.run(async (manager) => {
-      await requireFreshCredential(manager, caller);
+      await requireFactorCredential(manager, caller);
       if (!(await this.consumeTotp(manager, userId, code, false)))
         throw new AppError('forbidden', 'The code is wrong, or was already used.');
       await manager.query('UPDATE second_factor SET is_confirmed = true WHERE user_id = $1', [userId]);
@@ -163,7 +163,7 @@ export class SecondFactorsService {
       await manager.query('DELETE FROM recovery_code WHERE user_id = $1', [userId]);
       await manager.query('DELETE FROM second_factor WHERE user_id = $1', [userId]);
       // After the deletion: by its code a session without this factor may remove it, unless a passkey remains.
-      await requireFreshCredential(manager, caller);
+      await requireFactorCredential(manager, caller);
       await this.mail.notify(manager, userId, 'factor_removed');
     });
     this.logger.log({ message: 'A second factor was removed', user_id: userId, request_id: context.requestId });

@@ -211,7 +211,13 @@ describe('the removal of a second factor', () => {
     expect(await factorsOf(person)).toHaveLength(1);
   });
 
-  it('takes no other factor of the session than its code, but a passkey that is left', async () => {
+  it.each([
+    ['session', 'This needs a log-in with your second factor. Log in again, with it.'],
+    [
+      'key',
+      'An API key cannot change how its user logs in once the user has a second factor. Log in with the second factor.',
+    ],
+  ])('takes no other factor of the %s than its code, but a passkey that is left', async (by, refusal) => {
     const { person, codes } = await withFactor();
     const session = await second(await ticketOf(person), codes[0] ?? '');
     // As a provider of single sign-on opens one that knows of no second factor.
@@ -221,11 +227,12 @@ describe('the removal of a second factor', () => {
        VALUES (gen_random_uuid(), $1, 'left', '', 0, '{}', 'Left')`,
       [person.userId],
     );
-    const context = await contextOf(fixture, session);
+    const context =
+      by === 'session'
+        ? await contextOf(fixture, session)
+        : await fixture.contextOf(await fixture.wholeKeyOf(person.userId), secondFactors.remove, {});
     const remove = () => fixture.ask(secondFactors.remove, { code: codes[1] ?? '' }, context);
-    expect((await errorOf(remove())).message).toBe(
-      'This needs a log-in with your second factor. Log in again, with it.',
-    );
+    expect((await errorOf(remove())).message).toBe(refusal);
     await fixture.query('DELETE FROM passkey WHERE user_id = $1', [person.userId]);
     await remove();
     expect(await factorsOf(person)).toEqual([]);
