@@ -55,6 +55,17 @@ export function requireFreshLogIn({ credential }: UserCaller): void {
   throw new AppError('forbidden', `This needs a log-in within the last ${freshLogInMinutes} minutes. Log in again.`);
 }
 
+/**
+ * Refuses an API key that another one has replaced, for operations whose effect outlasts its grace period. `what`
+ * completes "it cannot …".
+ */
+export function replacedKeyRefusal(what: string): AppError {
+  return new AppError(
+    'forbidden',
+    `This key was replaced and is valid only for its grace period: it cannot ${what}. Use the new key.`,
+  );
+}
+
 /** Throws `forbidden` unless the caller is the operator. */
 export function requirePlatformAdmin(caller: Caller): void {
   if (isPlatformAdmin(caller)) return;

@@ -5,6 +5,7 @@ export {
   notFound,
   type Permission,
   permissions,
+  replacedKeyRefusal,
   requirePermission,
   requirePlatformAdmin,
   requireFreshLogIn,

@@ -20,6 +20,8 @@ export class OwnerOfTeams {
   members: RoleInTeam[] = [];
   /** Ids of the keys and sessions that have ended; all others live. */
   readonly endedCredentials = new Set<string>();
+  /** Ids of keys that were replaced and live out their grace. */
+  readonly replacedKeys = new Set<string>();
   /** Ids of sessions that were opened without a second factor; all others have one. */
   readonly withoutSecondFactor = new Set<string>();
   /** Subjects that were asked for. */
@@ -55,7 +57,11 @@ export class OwnerOfTeams {
     this.#serve(teamDirectory.liveCredentials, ({ credentials }: HeldCredentials) => ({
       credentials: credentials
         .filter(({ id }) => !this.endedCredentials.has(id))
-        .map((live) => ({ ...live, has_second_factor: !this.withoutSecondFactor.has(live.id) })),
+        .map((live) => ({
+          ...live,
+          has_second_factor: !this.withoutSecondFactor.has(live.id),
+          is_replaced: this.replacedKeys.has(live.id),
+        })),
     }));
     // Three workspaces a page, so that a few teams are several pages, and a page may end within a team.
     this.#serve(teamDirectory.page, ({ team_id = '', workspace_id = '' }: TeamsAfter) => {

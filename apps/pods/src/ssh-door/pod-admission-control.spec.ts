@@ -76,17 +76,17 @@ describe('who comes in by SSH', () => {
       role: 'team_owner',
       is_suspended: false,
     });
-    const attempts = [
-      () => admit({ fingerprint: fingerprintOf(Buffer.from('unknown')) }),
-      async () => admit(await holder()),
-      () => admit(elsewhere),
-      async () => admit(await holder('member', { is_suspended: true })),
-      async () => admit(await holder('team_owner', { is_invited: true })),
-      async () => admit(await holder('member'), 'no-such-pod'),
+    const refused: Parameters<typeof admit>[] = [
+      [{ fingerprint: fingerprintOf(Buffer.from('unknown')) }],
+      [await holder()],
+      [elsewhere],
+      [await holder('member', { is_suspended: true })],
+      [await holder('team_owner', { is_invited: true })],
+      [await holder('member'), 'no-such-pod'],
     ];
-    for (const attempt of attempts) {
+    for (const attempt of refused) {
       fixture.owner.asked.length = 0;
-      expect(await attempt()).toBeNull();
+      expect(await admit(...attempt)).toBeNull();
       expect(fixture.owner.asked).toEqual(['teams.directory.roles']);
     }
   });

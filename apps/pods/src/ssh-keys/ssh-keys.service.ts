@@ -1,9 +1,11 @@
 import {
   notFound,
   pageWindow,
+  replacedKeyRefusal,
   requireFreshLogIn,
   requireWholeUser,
   type CallContext,
+  type CallerCredential,
   type Nothing,
   type PageFromOne,
   type UserCaller,
@@ -46,6 +48,7 @@ export class SshKeysService {
     requireFreshLogIn(caller);
     const { userId } = caller;
     const { comment, fingerprint, line: publicKey, type } = readKey(public_key);
+    await this.requireCredential(caller, context);
     await this.requireReach(caller, context);
     const added = await this.writers.once(turnOf(userId), context, async (manager) => {
       await takeTurn(manager, turnOf(userId));
@@ -61,6 +64,19 @@ export class SshKeysService {
   }
 
   /**
+   * A key opens pods after what added it has ended. A gateway may accept a credential for some seconds after its end,
+   * and accepts a key that was replaced until its grace period ends, so the owner of credentials is asked. Throws
+   * `unauthenticated` where it has ended, `forbidden` where it was replaced.
+   */
+  private async requireCredential({ credential: { kind, id } }: UserCaller, context: CallContext): Promise<void> {
+    const credentials = [{ kind, id }];
+    const found = await this.rpc.call(teamDirectory.liveCredentials, { credentials }, askedFor(context));
+    const [live] = found.credentials;
+    if (!live) throw new AppError('unauthenticated', endOf[kind]);
+    if (live.is_replaced) throw replacedKeyRefusal('add an SSH key of its user');
+  }
+
+  /**
    * A key opens pods without a second factor, so a session adds none that reaches a team which is closed to the
    * session. The owner of the teams is asked whose invitation was accepted: a stranger's invitation keeps nobody from
    * adding keys, which open nothing there.
@@ -71,8 +87,7 @@ export class SshKeysService {
       .map(({ teamId }) => ({ user_id: userId, team_id: teamId }));
     for (let at = 0; at < closed.length; at += askAtOnce) {
       const members = closed.slice(at, at + askAtOnce);
-      const asked = systemContext('pods', { deadlineMs: remainingMs(context), requestId: context.requestId });
-      const { members: roles } = await this.rpc.call(teamDirectory.roles, { members }, asked);
+      const { members: roles } = await this.rpc.call(teamDirectory.roles, { members }, askedFor(context));
       if (roles.every(({ is_invited }) => is_invited)) continue;
       throw new AppError(
         'forbidden',
@@ -138,6 +153,16 @@ export class SshKeysService {
       keys: keys.map(({ publicKey }) => publicKey),
     });
   }
+}
+
+const endOf: Record<CallerCredential['kind'], string> = {
+  key: 'The API key was revoked.',
+  session: 'The session has ended. Log in again.',
+};
+
+/** What the service asks of another while it serves the call. */
+function askedFor(context: CallContext): CallContext {
+  return systemContext('pods', { deadlineMs: remainingMs(context), requestId: context.requestId });
 }
 
 function wholeUser({ caller }: CallContext): string {

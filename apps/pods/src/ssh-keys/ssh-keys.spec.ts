@@ -58,6 +58,28 @@ describe('the SSH keys of a user', () => {
     expect(await list(bySession(600))).toHaveLength(2);
   });
 
+  it('are added by no key that was replaced, nor by a key or session that has ended', async () => {
+    const user = aUser();
+    const by = (kind: 'key' | 'session') => ({ ...user, credential: { kind, id: newId() } });
+    const [replaced, revoked, loggedOut] = [by('key'), by('key'), by('session')];
+    fixture.owner.replacedKeys.add(replaced.credential.id);
+    for (const { credential } of [revoked, loggedOut]) fixture.owner.endedCredentials.add(credential.id);
+    const refusals = await Promise.all([replaced, revoked, loggedOut].map((caller) => errorOf(add(caller))));
+    expect(refusals.map(({ code, message }) => [code, message])).toEqual([
+      [
+        'forbidden',
+        'This key was replaced and is valid only for its grace period: it cannot add an SSH key of its user. Use the new key.',
+      ],
+      ['unauthenticated', 'The API key was revoked.'],
+      ['unauthenticated', 'The session has ended. Log in again.'],
+    ]);
+    expect(await list(user)).toEqual([]);
+    // What gives nothing, a key does until its grace ends.
+    const { ssh_key_id } = await add(user);
+    await fixture.call(sshKeys.rename, { ssh_key_id, name: 'old laptop' }, replaced);
+    await fixture.call(sshKeys.remove, { ssh_key_id }, replaced);
+  });
+
   it('are added by no session that lacks the second factor of a team which they would open', async () => {
     const [closed, invitedTo] = [newId(), newId()];
     const user = aUser();

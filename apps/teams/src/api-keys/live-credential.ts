@@ -1,4 +1,4 @@
-import { freshLogInMinutes, type Caller, type UserCaller } from '@atoll/contracts';
+import { freshLogInMinutes, replacedKeyRefusal, type Caller, type UserCaller } from '@atoll/contracts';
 import { AppError } from '@atoll/errors';
 import { IsNull, type EntityManager } from 'typeorm';
 import { SessionEntity } from '../model/session.entity.js';
@@ -17,20 +17,20 @@ export async function requireLiveCredential(manager: EntityManager, { credential
 
 /**
  * For what replaces keys. A key that was revoked must not get itself a successor, nor must one that was replaced and
- * lives out its grace: whoever holds it still could replace its successor in turn. Everything else it may for as long
- * as it lives, since that is what a grace is for.
+ * lives out its grace: whoever holds it still could replace its successor in turn. What does not outlast it, it may for
+ * as long as it lives, since that is what a grace is for.
  */
 export async function requireIssuingCredential(manager: EntityManager, caller: Caller): Promise<void> {
   if (caller.kind === 'system') return;
   const { kind, id } = caller.credential;
   if (kind === 'session') return void (await liveSession(manager, id));
-  await currentKey(manager, id, 'it cannot issue keys');
+  await currentKey(manager, id, 'issue keys');
 }
 
 /**
- * For changes that outlast a session, such as a key to one's own membership: a session needs a log-in within the last 10
- * minutes, with the second factor if the user has one. A key must not have been replaced: its holder would keep access
- * after its grace period.
+ * For changes that outlast a session, such as a key to one's own membership: a session needs a log-in within the last
+ * 10 minutes, with the second factor if the user has one. A key must not have been replaced: its holder would keep
+ * access after its grace period.
  */
 export async function requireFreshCredential(manager: EntityManager, caller: UserCaller): Promise<void> {
   await freshSession(manager, caller);
@@ -85,7 +85,7 @@ async function freshSession(
   manager: EntityManager,
   { userId, credential: { kind, id } }: UserCaller,
 ): Promise<SessionEntity | undefined> {
-  if (kind === 'key') return void (await currentKey(manager, id, 'it cannot change how its user logs in'));
+  if (kind === 'key') return void (await currentKey(manager, id, 'change how its user logs in'));
   const session = await liveSession(manager, id);
   const [row] = await manager.query<{ is_fresh: boolean; has_factor: boolean }[]>(
     `SELECT $2::timestamptz > now() - interval '${freshLogInMinutes} minutes' AS is_fresh, ${hasFactor('$1::uuid')} AS has_factor`,
@@ -107,11 +107,7 @@ async function liveKey(manager: EntityManager, id: string): Promise<ApiKeyEntity
 
 async function currentKey(manager: EntityManager, id: string, what: string): Promise<void> {
   const { replacedAt } = await liveKey(manager, id);
-  if (replacedAt === null) return;
-  throw new AppError(
-    'forbidden',
-    `This key was replaced and is valid only for its grace period: ${what}. Use the new key.`,
-  );
+  if (replacedAt !== null) throw replacedKeyRefusal(what);
 }
 
 async function liveSession(manager: EntityManager, id: string): Promise<SessionEntity> {

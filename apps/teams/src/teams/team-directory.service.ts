@@ -54,9 +54,9 @@ const rolesQuery = `SELECT m.user_id, m.team_id, m.role, t.is_suspended, m.statu
     JOIN team t ON t.id = m.team_id AND t.deleted_at IS NULL`;
 
 /** Of the keys `$1` and the sessions `$2`. */
-const liveCredentialsQuery = `SELECT 'key' AS kind, id, true AS has_second_factor FROM api_key
+const liveCredentialsQuery = `SELECT 'key' AS kind, id, true AS has_second_factor, replaced_at IS NOT NULL AS is_replaced FROM api_key
     WHERE id = ANY ($1::uuid[]) AND revoked_at IS NULL AND (expiry_date IS NULL OR expiry_date > now())
-  UNION ALL SELECT 'session' AS kind, s.id, s.has_second_factor OR u.platform_admin
+  UNION ALL SELECT 'session' AS kind, s.id, s.has_second_factor OR u.platform_admin, false
     FROM session s JOIN "user" u ON u.id = s.user_id WHERE s.id = ANY ($2::uuid[]) AND ${isAlive}`;
 
 /** Teams for the other services' projections. */

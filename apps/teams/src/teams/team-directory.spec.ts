@@ -173,6 +173,13 @@ describe('the directory of teams for other services', () => {
     expect((await live(...both, { kind: 'session', id: first }, { kind: 'key', id: unknownId })).toSorted()).toEqual(
       both.map(({ kind, id }) => `${kind} ${id}`).toSorted(),
     );
+    const { credentials } = await fixture.ask(teamDirectory.liveCredentials, { credentials: both }, billing());
+    expect(new Map(credentials.map(({ id, is_replaced }) => [id, is_replaced]))).toEqual(
+      new Map([
+        [first, true],
+        [second, false],
+      ]),
+    );
     await fixture.query(`UPDATE api_key SET expiry_date = now() - interval '1 second' WHERE id = $1`, [first]);
     expect(await live(...both)).toEqual([`key ${second}`]);
     await fixture.call(fixture.admin, members.revokeKey, { team_id: team.id, user_id: userId });

@@ -68,7 +68,7 @@ export class RolesInTeams {
   members!: RoleInTeam[];
 }
 
-/** By what a connection was opened that lasts: an API key or a session of the web page. */
+/** By what a connection that lasts was opened, or a change is made: an API key or a session of the web page. */
 export class HeldCredential {
   @OneOf('CredentialKind', ['key', 'session'])
   kind!: 'key' | 'session';
@@ -90,6 +90,12 @@ export class LiveCredential extends HeldCredential {
       'Whether it may act in teams that require a second factor: true for a session with one, a session of the operator and every API key.',
   })
   has_second_factor?: boolean;
+
+  @Flag({
+    optional: true,
+    description: 'Whether it is an API key that was replaced and is valid only for its grace period.',
+  })
+  is_replaced?: boolean;
 }
 
 export class LiveCredentials {
@@ -116,7 +122,7 @@ export const teamDirectory = contract('teams.directory', {
   roles: operation(LookUpRoles, RolesInTeams),
   /**
    * Those that are neither revoked nor expired now; nothing is said about the rest. For connections that outlast the
-   * call that opened them.
+   * call that opened them, and for changes that outlast the credential.
    */
   liveCredentials: operation(HeldCredentials, LiveCredentials),
 });
