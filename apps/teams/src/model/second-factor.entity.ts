@@ -20,6 +20,7 @@ export class SecondFactorEntity {
   @Column('bigint', { default: 0 })
   lastStep!: string;
 
+  /** When the user has confirmed it; until then, when it was begun. */
   @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
   createdAt!: Date;
 }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { links, passwords } from '@atoll/contracts/teams';
+import { links, passwords, secondFactors } from '@atoll/contracts/teams';
+import { Secret, TOTP } from 'otpauth';
 import {
   contextOf,
   elsewhere,
@@ -90,5 +91,54 @@ describe('the networks that are known of a user', () => {
     await logIn(fixture, { email }, elsewhere, 'of somebody else');
     await reset(email, home);
     expect(await networksOf({ userId })).toEqual([home.network]);
+  });
+});
+
+describe('wrong codes of an authenticator', () => {
+  /** A user who has added one at home, having logged in elsewhere before. */
+  async function withFactor(): Promise<{ person: Person; codes: string[] }> {
+    const person = await knownInTwo();
+    const context = await contextOf(fixture, await logIn(fixture, person, home));
+    const { secret } = await fixture.ask(secondFactors.begin, {}, context);
+    const code = new TOTP({ secret: Secret.fromBase32(secret) }).generate();
+    const { recovery_codes: codes } = await fixture.ask(secondFactors.confirm, { code }, context);
+    return { person, codes };
+  }
+
+  const second = async (person: Person, from: typeof home, code: string, secret = password) => {
+    const { details } = await errorOf(logIn(fixture, person, from, secret));
+    const ticket = details.secondFactor?.ticket ?? '';
+    return fixture.ask(secondFactors.logIn, { ticket, code, ...from }, gateway);
+  };
+  const guess = async (person: Person, from: typeof home, secret = password) =>
+    (await errorOf(second(person, from, '000000', secret))).code;
+  const used = ['unauthenticated', 'unauthenticated', 'too_many_requests'];
+
+  it('from where the user has not logged in keep nobody out where the user has, nor a user who is logged in', async () => {
+    const { person, codes } = await withFactor();
+    const [one = '', other = '', last = ''] = codes;
+    for (const code of used) expect(await guess(person, thirdPlace)).toBe(code);
+    const opened = await second(person, home, one);
+    expect((await errorOf(second(person, elsewhere, other))).code).toBe('too_many_requests');
+    const removed = fixture.ask(secondFactors.remove, { code: last }, await contextOf(fixture, opened));
+    expect(await removed).toEqual({});
+  });
+
+  it('count together, from all networks that the password alone, or a link for another one, has made known', async () => {
+    const { person } = await withFactor();
+    expect(await guess(person, elsewhere)).toBe('unauthenticated');
+    await reset(person.email, thirdPlace);
+    expect(await networksOf(person)).toEqual([thirdPlace.network]);
+    expect(await guess(person, thirdPlace, another)).toBe('unauthenticated');
+    for (const from of [thirdPlace, elsewhere, home])
+      expect(await guess(person, from, another)).toBe('too_many_requests');
+  });
+
+  it('count by themselves where the user has logged in with a code', async () => {
+    const { person, codes } = await withFactor();
+    await second(person, elsewhere, codes[0] ?? '');
+    for (const code of used) expect(await guess(person, thirdPlace)).toBe(code);
+    for (const code of used) expect(await guess(person, elsewhere)).toBe(code);
+    await second(person, home, codes[1] ?? '');
   });
 });

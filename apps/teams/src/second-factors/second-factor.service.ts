@@ -30,6 +30,17 @@ const minuteMs = 60_000;
 const window = 1;
 const stepSeconds = 30;
 const codes = 10;
+/** Names the tries of log-ins from networks that are not known. */
+const commonTries = 'second factor';
+/** Names the tries of a user who is logged in. */
+const ownTries = 'second factor, logged in';
+
+/** Which tries a code takes one of, what a wrong one is, and where it comes from. */
+interface Attempt {
+  readonly tries: string;
+  readonly refusal: 'unauthenticated' | 'forbidden';
+  readonly where: { readonly address?: string; readonly device?: string };
+}
 
 /** A second factor: an authenticator app (TOTP, RFC 6238), and recovery codes for when it is lost. */
 @Injectable()
@@ -78,8 +89,23 @@ export class SecondFactorsService {
     requireGateway(context);
     const { userId, hash } = await this.readTicket(ticket);
     const { address, device } = origin;
-    await this.use(userId, code, 'unauthenticated', { address, device }, context);
+    const tries = await this.triesFrom(userId, origin.network);
+    await this.use(userId, code, { tries, refusal: 'unauthenticated', where: { address, device } }, context);
     return this.sessions.open(userId, origin, context, { hasSecondFactor: true, hash });
+  }
+
+  /**
+   * Names the tries of a log-in from this network. A network from which the user has logged in, with this password and
+   * this authenticator, has its own: whoever has the password and tries codes from elsewhere cannot use them up. One
+   * that is known by less has not, since a password, or the mail with a link for a new one, makes any number of
+   * networks known.
+   */
+  private async triesFrom(userId: string, network: string): Promise<string> {
+    const known = `SELECT FROM log_in_network n JOIN second_factor f USING (user_id) JOIN password p USING (user_id)
+      WHERE n.user_id = $1 AND n.network = $2 AND n.last_used_at >= f.created_at AND n.last_used_at > p.changed_at`;
+    return (await this.statements.query(known, [userId, network])).length > 0
+      ? `${commonTries} ${network}`
+      : commonTries;
   }
 
   /** Whose ticket it is, and the hash of the password that was shown for it, which is the user's still. */
@@ -130,13 +156,15 @@ export class SecondFactorsService {
         'There is no second factor to confirm. Begin with POST /user/second-factor/begin.',
       );
     }
-    const giveBack = await this.tries.take(userId, 'second factor');
+    const giveBack = await this.tries.take(userId, ownTries);
     const recovery_codes = Array.from({ length: codes }, newCode);
     await this.transactions.run(async (manager) => {
       await requireFactorCredential(manager, caller);
       if (!(await this.consumeTotp(manager, userId, code, false)))
         throw new AppError('forbidden', 'The code is wrong, or was already used.');
-      await manager.query('UPDATE second_factor SET is_confirmed = true WHERE user_id = $1', [userId]);
+      await manager.query('UPDATE second_factor SET is_confirmed = true, created_at = now() WHERE user_id = $1', [
+        userId,
+      ]);
       await manager.query('DELETE FROM recovery_code WHERE user_id = $1', [userId]);
       await manager.query('INSERT INTO recovery_code (user_id, digest) SELECT $1, unnest($2::bytea[])', [
         userId,
@@ -144,6 +172,7 @@ export class SecondFactorsService {
       ]);
       if (caller.credential.kind === 'session') {
         await manager.query('UPDATE session SET has_second_factor = true WHERE id = $1', [caller.credential.id]);
+        await this.sessions.keepNetwork(manager, caller.credential.id);
       }
       await this.mail.notify(manager, userId, 'factor_added');
     });
@@ -159,7 +188,7 @@ export class SecondFactorsService {
     // Before the code, of which too many tries are refused.
     requireFreshLogIn(caller);
     // The factor whose code it is, and not one that is added meanwhile.
-    await this.use(userId, code, 'forbidden', {}, context, async (manager) => {
+    await this.use(userId, code, { tries: ownTries, refusal: 'forbidden', where: {} }, context, async (manager) => {
       await manager.query('DELETE FROM recovery_code WHERE user_id = $1', [userId]);
       await manager.query('DELETE FROM second_factor WHERE user_id = $1', [userId]);
       // After the deletion: by its code a session without this factor may remove it, unless a passkey remains.
@@ -182,12 +211,11 @@ export class SecondFactorsService {
   private async use(
     userId: string,
     code: string,
-    refusal: 'unauthenticated' | 'forbidden',
-    where: { address?: string; device?: string },
+    { tries: from, refusal, where }: Attempt,
     context: CallContext,
     andThen: (manager: EntityManager) => Promise<void> = () => Promise.resolve(),
   ): Promise<void> {
-    const giveBack = await this.slowed.take(userId, 'second factor', { userId, ...where }, context);
+    const giveBack = await this.slowed.take(userId, from, { userId, ...where }, context);
     const isRight = await this.transactions.run(async (manager) => {
       const isUsed =
         (await this.consumeTotp(manager, userId, code, true)) || (await this.consumeRecovery(manager, userId, code));

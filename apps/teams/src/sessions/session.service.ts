@@ -218,6 +218,15 @@ export class SessionsService {
     if (network !== undefined) await manager.query(rememberNetworkQuery, [userId, network]);
   }
 
+  /** Within a transaction: as if its user had logged in just now, from the network of the session if that is known. */
+  async keepNetwork(manager: EntityManager, id: string): Promise<void> {
+    const [session] = await manager.query<{ address: string }[]>('SELECT address FROM session WHERE id = $1', [id]);
+    await manager.query(
+      `UPDATE log_in_network n SET last_used_at = now() FROM session s WHERE s.id = $1 AND n.user_id = s.user_id AND n.network = $2`,
+      [id, networkOf(session?.address ?? '')],
+    );
+  }
+
   private async judge({ refresh_token, attempt, address, device }: RefreshFrom): Promise<Verdict> {
     const { id, generation } = this.refreshTokens.read(refresh_token) ?? {};
     if (id === undefined || generation === undefined) return { refused: 'unknown' };
