@@ -21,7 +21,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { requireLiveCredential } from '../api-keys/live-credential.js';
 import { requirePermissionNow } from '../members/caller-now.js';
-import { findInvitation, hasPowerOfOwner, requireOwner } from '../members/member-rules.js';
+import { findInvitation, hasPowerOfOwner, requireOwner, requireTeam } from '../members/member-rules.js';
 import { sentName } from '../views/member-query.js';
 import { MembershipEntity } from '../model/membership.entity.js';
 import { MembersService } from '../members/member.service.js';
@@ -58,7 +58,7 @@ export class InvitationsService {
       joins: 'JOIN "user" u ON u.id = row.user_id',
       values: [team_id, window?.limit ?? null, window?.offset ?? 0],
     });
-    if (total === 0) await this.requireTeam(team_id);
+    if (total === 0) await requireTeam(this.statements, team_id);
     return allOrPage(rows, window, total);
   }
 
@@ -98,11 +98,5 @@ export class InvitationsService {
     });
     this.logger.log({ message: 'An invitation was accepted', user_id: userId, team_id, request_id: context.requestId });
     return {};
-  }
-
-  /** Only the operator may ask for a team that is not there. */
-  private async requireTeam(teamId: string): Promise<void> {
-    const found = await this.statements.query('SELECT FROM team WHERE id = $1 AND deleted_at IS NULL', [teamId]);
-    if (found.length === 0) throw notFound('team');
   }
 }

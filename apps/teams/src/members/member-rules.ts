@@ -7,6 +7,7 @@ import {
   type TeamRole,
 } from '@atoll/contracts';
 import { type InvitationPath, type NewMember } from '@atoll/contracts/teams';
+import type { Statements } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Not, type EntityManager } from 'typeorm';
 import { fieldError, refuseFields } from '../invalid-field.js';
@@ -66,13 +67,35 @@ export function requireMayRemove(caller: Caller, { teamId, userId }: { teamId: s
 }
 
 /**
+ * Throws `forbidden` or `conflict` if the caller may not remove this member of the locked team. A person may decline an
+ * invitation, also as the only team_owner: nobody is made to answer for a team that they never joined. A key to the
+ * team declines nothing: others than the person may hold it.
+ */
+export async function requireRemovable(
+  manager: EntityManager,
+  caller: Caller,
+  membership: MembershipEntity,
+): Promise<void> {
+  if (membership.role !== 'team_owner') return;
+  requireOwner(caller, membership.teamId, 'remove a team_owner');
+  const isSelf = caller.kind === 'user' && caller.scope === 'user' && caller.userId === membership.userId;
+  if (!isSelf || membership.status !== 'invited') await requireAnotherOwner(manager, membership);
+}
+
+/**
  * Throws `conflict` if the team would be left without an owner. The team's row is locked, so no other owner can leave
- * meanwhile.
+ * meanwhile. An owner who is invited counts: the key to the team that was shown with the invitation acts as one.
  */
 export async function requireAnotherOwner(manager: EntityManager, { teamId, userId }: MembershipEntity): Promise<void> {
   const hasAnother = await manager.existsBy(MembershipEntity, { teamId, role: 'team_owner', userId: Not(userId) });
   if (!hasAnother)
     throw new AppError('conflict', 'This is the last team_owner of the team. Make somebody else team_owner first.');
+}
+
+/** Throws `not_found` for a team that is not there. Only the operator may ask for one. */
+export async function requireTeam(statements: Statements, teamId: string): Promise<void> {
+  const found = await statements.query('SELECT FROM team WHERE id = $1 AND deleted_at IS NULL', [teamId]);
+  if (found.length === 0) throw notFound('team');
 }
 
 export function roleOf(caller: Caller, teamId: string): TeamRole | undefined {

@@ -44,7 +44,9 @@ import {
   requireMayRemove,
   requireNoneConfined,
   requireOwner,
+  requireRemovable,
   requireRoomForMembers,
+  requireTeam,
   roleOf,
 } from './member-rules.js';
 import { MembershipEntity } from '../model/membership.entity.js';
@@ -76,8 +78,7 @@ export class MembersService {
       joins: memberJoins('row'),
       values: [team_id, limit, offset],
     });
-    // A team has an owner as long as it is one.
-    if (total === 0) throw notFound('team');
+    if (total === 0) await requireTeam(this.statements, team_id);
     return { data: rows.map(({ member }) => member), pagination: { page, limit, total } };
   }
 
@@ -207,10 +208,7 @@ export class MembersService {
       const team = await this.changes.lock(manager, teamId, what);
       const caller = await requirePermissionNow(manager, context.caller, teamId, permission);
       const membership = await find(manager);
-      if (membership.role === 'team_owner') {
-        requireOwner(caller, teamId, 'remove a team_owner');
-        await requireAnotherOwner(manager, membership);
-      }
+      await requireRemovable(manager, caller, membership);
       // The keys to the team go with the membership: their foreign key cascades.
       await manager.delete(MembershipEntity, { id: membership.id });
       await this.changes.saveMember(manager, team, membership.userId, context);

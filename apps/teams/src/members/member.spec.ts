@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { maskApiKey } from '@atoll/api-keys';
 import { type TeamRole } from '@atoll/contracts';
 import { invitations, members, membershipChanged, teamBatches, teams } from '@atoll/contracts/teams';
+import { contextOf, logIn, somebody } from '../sessions/session-fixture.js';
 import { errorOf, operatorEmail, TeamsFixture, unknownId } from '../teams-fixture.js';
 
 let fixture: TeamsFixture;
@@ -145,6 +146,24 @@ describe('the role of a member', () => {
     expect((await fixture.call(fixture.admin, members.list, { team_id })).data.map(({ role }) => role)).toEqual([
       'team_owner',
     ]);
+  });
+
+  it('of the only team_owner, invited by the operator, is declined by the person and taken by nobody else', async () => {
+    const person = await somebody(fixture);
+    const people = [newMember(person.email, 'team_owner')];
+    const made = await fixture.call(fixture.admin, teams.create, { name: 'Research', members: people });
+    const path = { team_id: made.id, user_id: person.userId };
+    for (const key of [made.members[0]?.api_key ?? '', fixture.admin])
+      expect((await errorOf(fixture.call(key, members.remove, path))).code).toBe('conflict');
+    await fixture.ask(members.remove, path, await contextOf(fixture, await logIn(fixture, person)));
+    const list = async () => (await fixture.call(fixture.admin, members.list, { team_id: made.id })).data;
+    expect(await list()).toEqual([]);
+    expect(await fixture.call(fixture.admin, teams.get, { team_id: made.id })).toMatchObject({ members: [] });
+    await fixture.call(fixture.admin, members.add, {
+      team_id: made.id,
+      ...newMember('heir@example.com', 'team_owner'),
+    });
+    expect(await list()).toMatchObject([{ email: 'heir@example.com', role: 'team_owner' }]);
   });
 
   it('of a team_owner is not in the hands of a team_admin, by no way', async () => {

@@ -8,7 +8,7 @@ export function teamJson(team: string): string {
     'status', ${team}.status, 'is_suspended', ${team}.is_suspended,
     'require_second_factor', ${team}.require_second_factor,
     'has_pool_subscription', COALESCE((SELECT c.has_pool_subscription FROM team_capacity c WHERE c.team_id = ${team}.id), false),
-    'members', (SELECT json_agg(${memberJson('m')} ORDER BY m.created_at, m.id)
+    'members', (SELECT COALESCE(json_agg(${memberJson('m')} ORDER BY m.created_at, m.id), '[]')
       FROM membership m ${memberJoins('m')} WHERE m.team_id = ${team}.id),
     'policy_info', (SELECT json_build_object('policy_id', p.id, 'policy_name', p.name) FROM image_policy p WHERE p.id = ${team}.policy_id),
     'workspaces', (SELECT json_agg(json_build_object('id', w.id, 'name', w.name) ORDER BY w.created_at, w.id)
