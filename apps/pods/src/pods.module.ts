@@ -27,6 +27,7 @@ import { InstancesService } from './instances/instance.service.js';
 import { IdleWatch } from './watch/idle-watch.js';
 import { PodDeadlines } from './limits/pod-deadlines.js';
 import { PodLimitsController } from './limits/pod-limits.controller.js';
+import { AllowedImages } from './images/allowed-images.js';
 import { PodLimitsService } from './limits/pod-limits.service.js';
 import { LogClaims } from './logs/log-claims.js';
 import { LogCollector } from './logs/log-collector.js';
@@ -115,6 +116,7 @@ const workers: Provider = {
     VolumesController,
   ],
   providers: [
+    AllowedImages,
     BaremetalInstances,
     CertificateRenewal,
     DeletedExposures,

@@ -1,6 +1,9 @@
 import type { ClusterDriver, Exit, RunSight } from '@atoll/cluster';
 import type { StepContext } from '@atoll/state-machine';
 import { untilAborted } from '@atoll/waiting';
+import type { EntityManager } from 'typeorm';
+import type { GivenUpEndEntity } from '../model/given-up-end.entity.js';
+import type { RunRow } from '../model/run-row.js';
 
 /** Well within the time of a step. */
 const soonMs = 4_000;
@@ -61,6 +64,20 @@ export async function isSeenOver(
     signal.throwIfAborted();
     return false;
   }
+}
+
+export type OutstandingEnd = RunOf & Pick<GivenUpEndEntity, 'start'>;
+
+/** Within the transaction in which a row gives up its end: what is outstanding on the cluster and at gpuaas. */
+export async function recordOutstandingEnd(
+  manager: EntityManager,
+  { gpuaasId, teamId }: RunRow,
+  { kind, id, run, start }: OutstandingEnd,
+): Promise<void> {
+  await manager.query(
+    'INSERT INTO given_up_end (kind, id, run, start, gpuaas_id, team_id) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING',
+    [kind, id, run, start, gpuaasId, teamId],
+  );
 }
 
 function overRun(sight: RunSight): OverRun {

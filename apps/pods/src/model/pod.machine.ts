@@ -1,20 +1,7 @@
-import {
-  defineMachine,
-  type EventOf,
-  type Machine,
-  type StateOf,
-  type StateRule,
-  type TransientRule,
-} from '@atoll/state-machine';
+import { defineMachine, type EventOf, type Machine, type StateOf, type StateRule } from '@atoll/state-machine';
 import { setup } from 'xstate';
 import { PodEntity } from './pod.entity.js';
-
-const backOff = { firstMs: 500, maxMs: 8_000 };
-/**
- * An hour: what is not over then, as its cluster or gpuaas is away for longer, is an outstanding end (`GivenUpEnds`),
- * and its workload holds its slices until it is over.
- */
-const ending: TransientRule = { deadlineMs: 3_600_000, givesUpBy: 'FAILED', backOff, givesBack: true };
+import { backOff, beginning, runStates } from './run-states.js';
 
 /**
  * A pod, from its start to its end, again and again. One start is one workload, and any number of runs: `run` counts
@@ -49,33 +36,8 @@ const logic = setup({
       meta: { deadlineMs: 600_000, givesUpBy: 'FAILED', backOff },
       on: { PLACED: 'pulling', STOP: 'stopping', DELETE: 'deleting', FAILED: 'failing' },
     },
-    pulling: {
-      meta: { deadlineMs: 1_800_000, givesUpBy: 'FAILED', backOff },
-      on: { STARTED: 'running', RESTART: 'restarting', STOP: 'stopping', DELETE: 'deleting', FAILED: 'failing' },
-    },
-    running: {
-      meta: { isReviewed: true },
-      on: {
-        ENDED: 'restarting',
-        COMPLETED: 'completing',
-        RESTART: 'restarting',
-        STOP: 'stopping',
-        DELETE: 'deleting',
-        FAILED: 'failing',
-      },
-    },
-    /** Its last run has ended, or is being ended; the next one begins after the back-off. */
-    restarting: {
-      meta: { deadlineMs: 3_600_000, givesUpBy: 'FAILED', backOff },
-      on: { AGAIN: 'pulling', STOP: 'stopping', DELETE: 'deleting', FAILED: 'failing' },
-    },
-    stopping: { meta: ending, on: { GONE: 'stopped', DELETE: 'deleting', FAILED: 'failed' } },
-    completing: { meta: ending, on: { GONE: 'stopped', DELETE: 'deleting', FAILED: 'failed' } },
-    failing: { meta: ending, on: { GONE: 'failed', DELETE: 'deleting', FAILED: 'failed' } },
-    deleting: { meta: ending, on: { GONE: 'deleted', FAILED: 'deleted' } },
-    stopped: { on: { START: 'pending', DELETE: 'deleting' } },
-    failed: { on: { START: 'pending', DELETE: 'deleting' } },
-    deleted: { type: 'final' },
+    pulling: beginning,
+    ...runStates('pending', 'pulling'),
   },
 });
 

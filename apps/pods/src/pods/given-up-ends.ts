@@ -1,11 +1,10 @@
 import { messageOf } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
-import { DataSource, type EntityManager } from 'typeorm';
+import { DataSource } from 'typeorm';
 import { ClusterRounds } from '../cluster/cluster-rounds.js';
 import { clustersOf } from '../cluster/clusters-of.js';
 import { Clusters } from '../cluster/clusters.js';
-import { stopRun, type RunOf } from '../cluster/runs.js';
-import type { GivenUpEndEntity } from '../model/given-up-end.entity.js';
+import { stopRun, type OutstandingEnd } from '../cluster/runs.js';
 import { PodEntity } from '../model/pod.entity.js';
 import { VmEntity } from '../model/vm.entity.js';
 import { PodsSettings } from '../pods-settings.js';
@@ -70,21 +69,6 @@ const claim = `WITH turns AS (
   )
   SELECT kind, id, run, start FROM claimed ORDER BY turn`;
 
-type GivenUpEnd = RunOf & Pick<GivenUpEndEntity, 'start'>;
-
-/** Within the transaction in which a row gives up its end: what is outstanding on the cluster and at gpuaas. */
-export async function recordOutstandingEnd(
-  manager: EntityManager,
-  gpuaasId: string,
-  teamId: string,
-  { kind, id, run, start }: GivenUpEnd,
-): Promise<void> {
-  await manager.query(
-    'INSERT INTO given_up_end (kind, id, run, start, gpuaas_id, team_id) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING',
-    [kind, id, run, start, gpuaasId, teamId],
-  );
-}
-
 /**
  * Ends what pods and VMs gave up to end, as while their cluster or gpuaas was away for longer than their deadline: the
  * run first, then its workload, so that no slice is given on while something still uses it. What of it is left on the
@@ -120,7 +104,7 @@ export class GivenUpEnds extends ClusterRounds {
     const failures: string[] = [];
     const fail = (error: unknown): void => void failures.push(messageOf(error));
     const untilMs = performance.now() + visitMs;
-    const left: GivenUpEnd[] = [];
+    const left: OutstandingEnd[] = [];
     // The first round may begin in the midst of the teams.
     let [tried, hasAll, foundSome] = [0, false, true];
     let claiming: Promise<void> | undefined;
@@ -128,7 +112,7 @@ export class GivenUpEnds extends ClusterRounds {
       hasAll = true;
       while (left.length === 0 && performance.now() < untilMs && !this.stopping.signal.aborted) {
         const teams = await this.nextTeams(gpuaasId);
-        if (teams.length > 0) left.push(...(await this.dataSource.query<GivenUpEnd[]>(claim, [gpuaasId, teams])));
+        if (teams.length > 0) left.push(...(await this.dataSource.query<OutstandingEnd[]>(claim, [gpuaasId, teams])));
         else if (foundSome) foundSome = false;
         else return;
       }
@@ -166,7 +150,7 @@ export class GivenUpEnds extends ClusterRounds {
   }
 
   /** Tries one that is claimed, and writes down what came of it. Throws what keeps it from its end. */
-  private async settle(gpuaasId: string, end: GivenUpEnd): Promise<void> {
+  private async settle(gpuaasId: string, end: OutstandingEnd): Promise<void> {
     const values = [end.kind, end.id, end.run, end.start];
     let isOver = false;
     try {
@@ -182,7 +166,7 @@ export class GivenUpEnds extends ClusterRounds {
   }
 
   /** Whether it has ended. Throws what keeps it from that. */
-  private async tryToEnd(gpuaasId: string, end: GivenUpEnd): Promise<boolean> {
+  private async tryToEnd(gpuaasId: string, end: OutstandingEnd): Promise<boolean> {
     const { kind, id, run } = end;
     if (run > 0) {
       const driver = await this.clusters.driverOf(gpuaasId);
@@ -197,7 +181,7 @@ export class GivenUpEnds extends ClusterRounds {
   }
 
   /** Null where it has begun another run since. */
-  private rowOf({ kind, id, run }: GivenUpEnd): Promise<PodEntity | VmEntity | null> {
+  private rowOf({ kind, id, run }: OutstandingEnd): Promise<PodEntity | VmEntity | null> {
     const { manager } = this.dataSource;
     return kind === 'pod'
       ? manager.findOneBy(PodEntity, { podId: id, run })

@@ -7,6 +7,7 @@ import { causeOf } from '@atoll/state-machine';
 import { TeamGate } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
+import { AllowedImages } from '../images/allowed-images.js';
 import { boundedTerms } from '../limits/bounds.js';
 import { PodLimitsService } from '../limits/pod-limits.service.js';
 import { PodEntity } from '../model/pod.entity.js';
@@ -35,6 +36,7 @@ export class PodActions {
     private readonly pods: PodSteps,
     private readonly reader: PodReader,
     private readonly starts: PodStarts,
+    private readonly images: AllowedImages,
     private readonly limits: PodLimitsService,
   ) {}
 
@@ -45,7 +47,7 @@ export class PodActions {
     if (action === 'stop')
       return this.moving(found, context, (manager, pod) => this.pods.move(manager, pod, 'STOP', causeOf(context)));
     await this.gate.requireGrowth(context.caller, found.teamId, undefined, 'pod');
-    if (!endings.has(found.state)) await this.starts.requireImage(found.teamId, found.image, context.requestId);
+    if (!endings.has(found.state)) await this.images.require(found.teamId, found.image, context.requestId);
     const subscription = atRest.has(found.state) ? await this.subscriptionOf(found, context) : undefined;
     const limits = await this.limits.effective(found.teamId);
     const move: Move = async (manager, pod) => {

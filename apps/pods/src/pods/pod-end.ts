@@ -1,15 +1,9 @@
 import type { Exit } from '@atoll/cluster';
-import { backOffMs } from '@atoll/waiting';
 import type { PodEntity } from '../model/pod.entity.js';
-import type { RunRow } from '../model/run-row.js';
-import { isLastRun } from '../model/run-states.js';
+import { backOffAfter, isLastRun } from '../model/run-states.js';
 
 /** The reason of a pod whose workload was ended by somebody else than this service. */
 export const endOfSubscription = 'Its subscription ended.';
-
-const longestBackOffMs = 300_000;
-/** A run that lasted this long is no failure of its start: the back-off begins anew. */
-const soundRunMs = 600_000;
 
 /**
  * What follows when the run of a pod has ended by itself, at `nowMs` by the clock of the database; `exit` is null where
@@ -25,19 +19,6 @@ export function afterEnd(
   const exitCode = exit?.code ?? null;
   if (isLastRun(pod, exit)) return { event: exitCode === 0 ? 'COMPLETED' : 'FAILED', values: { exitCode, endReason } };
   return { event: 'ENDED', values: { exitCode, endReason, ...backOffAfter(pod, exit, firstBackOffMs, nowMs) } };
-}
-
-/** When the next run of a pod or a VM may begin after one that ended by itself, and those before that did. */
-export function backOffAfter(
-  { failures: before, startedAt }: RunRow,
-  exit: Exit | null,
-  firstBackOffMs: number,
-  nowMs: number,
-): { failures: number; nextRunAt: Date } {
-  const lastedMs = exit && startedAt ? exit.at.getTime() - startedAt.getTime() : 0;
-  const failures = lastedMs >= soundRunMs ? 1 : before + 1;
-  const waitMs = backOffMs({ firstMs: firstBackOffMs, maxMs: longestBackOffMs, jitter: 0 }, failures);
-  return { failures, nextRunAt: new Date(nowMs + waitMs) };
 }
 
 function reasonOf(exit: Exit | null): string {

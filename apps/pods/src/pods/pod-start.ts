@@ -1,7 +1,5 @@
 import { podWorkloads, type PodSubscription } from '@atoll/contracts/gpuaas';
-import { imagePolicies } from '@atoll/contracts/teams';
 import type { PodRun } from '@atoll/cluster';
-import { AppError } from '@atoll/errors';
 import { Rpc, systemContext } from '@atoll/rpc';
 import { Sealer } from '@atoll/seal';
 import { Injectable } from '@nestjs/common';
@@ -16,17 +14,6 @@ export class PodStarts {
     private readonly rpc: Rpc,
     private readonly sealer: Sealer,
   ) {}
-
-  /** The image's one spelling. Throws `image_not_allowed`, and `invalid_input` for what is no image reference. */
-  async requireImage(teamId: string, image: string, requestId?: string): Promise<string> {
-    const { allowed, reference } = await this.rpc.call(
-      imagePolicies.check,
-      { team_id: teamId, image },
-      this.context(requestId),
-    );
-    if (!allowed) throw new AppError('image_not_allowed', `The image policy of the team does not allow ${reference}.`);
-    return reference;
-  }
 
   /** Throws `not_found` where there is none. What refuses a further workload stands in `refusal`. */
   subscription(subscriptionId: string, vgpus: number, requestId?: string): Promise<PodSubscription> {

@@ -6,9 +6,10 @@ import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { DatabaseClock } from '../clock/database-clock.js';
 import { Clusters } from '../cluster/clusters.js';
-import { endRun, isSeenOver, observeRun, type RunOf } from '../cluster/runs.js';
-import { stepError } from '../cluster/step-errors.js';
+import { endRun, isSeenOver, observeRun, recordOutstandingEnd, type RunOf } from '../cluster/runs.js';
+import { stepError, troubleError } from '../cluster/step-errors.js';
 import { ExposureSteps } from '../doors/exposure-steps.js';
+import { AllowedImages } from '../images/allowed-images.js';
 import { minutes } from '../limits/minutes.js';
 import { PodDeadlines } from '../limits/pod-deadlines.js';
 import { PodsSettings } from '../pods-settings.js';
@@ -20,7 +21,6 @@ import { podMachine, type PodEvent, type PodState } from '../model/pod.machine.j
 import { endings } from '../model/run-states.js';
 import { shownError } from '../model/shown-error.js';
 import { afterEnd, endOfSubscription, explain } from './pod-end.js';
-import { recordOutstandingEnd } from './given-up-ends.js';
 import { PodStarts } from './pod-start.js';
 
 type Found = Outcome<PodEntity, PodEvent>;
@@ -42,6 +42,7 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
     dataSource: DataSource,
     private readonly clusters: Clusters,
     private readonly starts: PodStarts,
+    private readonly images: AllowedImages,
     private readonly usage: UsageTeller,
     private readonly lateEnds: LateEnds,
     private readonly exposures: ExposureSteps,
@@ -73,8 +74,7 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
     { from, event }: Passage<PodState, PodEvent>,
   ): Promise<void> {
     const { podId, run, start, gpuaasId } = pod;
-    if (event === 'FAILED' && endings.has(from))
-      await recordOutstandingEnd(manager, gpuaasId, pod.teamId, { kind: 'pod', id: podId, run, start });
+    if (event === 'FAILED' && endings.has(from)) await recordOutstandingEnd(manager, pod, { ...refOf(pod), start });
     if (event === 'FAILED' && from !== 'failing')
       await manager.query('UPDATE pod SET failure = last_error WHERE pod_id = $1', [podId]);
     switch (pod.state as PodState) {
@@ -142,7 +142,7 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
 
   /** Has its workload, and the image that is allowed now. */
   private async place(pod: PodEntity): Promise<Found> {
-    const reference = await this.starts.requireImage(pod.teamId, pod.image, pod.requestId ?? undefined);
+    const reference = await this.images.require(pod.teamId, pod.image, pod.requestId ?? undefined);
     const { status, reason, slices, cluster_setting } = await this.starts.workload(pod);
     if (status === 'waiting' || status === 'pending') {
       return { againAfterMs: lookAgainMs, reason: { code: status, message: reason ?? 'Waiting for a GPU.' } };
@@ -166,7 +166,7 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
     if (sight.phase === 'ended') return this.started(sight.startedAt ?? sight.exit.at);
     if (sight.phase !== 'preparing') return { againAfterMs: lookAgainMs };
     const { trouble } = sight;
-    if (trouble) throw new StepFailed(trouble.code, trouble.message, isFinalTrouble(trouble.code));
+    if (trouble) throw troubleError(trouble);
     return { againAfterMs: lookAgainMs };
   }
 
@@ -224,7 +224,7 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
     if (!(await this.goneRun(pod, context))) return { againAfterMs: lookAgainMs };
     const leftMs = (pod.nextRunAt?.getTime() ?? 0) - (await this.clock.nowMs());
     if (leftMs > 0) return { againAfterMs: leftMs };
-    const reference = await this.starts.requireImage(pod.teamId, pod.image, pod.requestId ?? undefined);
+    const reference = await this.images.require(pod.teamId, pod.image, pod.requestId ?? undefined);
     return this.moving('AGAIN', (row) => ({
       run: row.run + 1,
       restarts: row.restarts + 1,
@@ -269,19 +269,6 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
 
 function refOf({ podId, run }: PodEntity): RunOf {
   return { kind: 'pod', id: podId, run };
-}
-
-const finalTroubles: ReadonlySet<string> = new Set([
-  'image_not_found',
-  'image_needs_login',
-  'image_too_large',
-  'invalid',
-  'not_supported',
-]);
-
-/** Whether waiting does not help. */
-export function isFinalTrouble(code: string): boolean {
-  return finalTroubles.has(code);
 }
 
 async function endRuns(manager: EntityManager, podId: string, upTo: number): Promise<void> {

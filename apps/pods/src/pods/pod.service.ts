@@ -8,9 +8,10 @@ import { causeOf } from '@atoll/state-machine';
 import { TeamGate } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
+import { AllowedImages } from '../images/allowed-images.js';
 import { termsFor } from '../limits/bounds.js';
 import { PodLimitsService } from '../limits/pod-limits.service.js';
-import { MountableVolumes } from '../volumes/mountable-volumes.js';
+import { MountableVolumes, requireMountsApart } from '../volumes/mountable-volumes.js';
 import { envPurpose, PodEntity } from '../model/pod.entity.js';
 import { PodSteps } from './pod-steps.js';
 import { podNameOf } from './pod-name.js';
@@ -34,6 +35,7 @@ export class PodsService {
     private readonly pods: PodSteps,
     private readonly reader: PodReader,
     private readonly starts: PodStarts,
+    private readonly images: AllowedImages,
     private readonly limits: PodLimitsService,
   ) {}
 
@@ -46,10 +48,10 @@ export class PodsService {
     const kept = await this.transactions.kept<Pod>(context);
     if (kept) return kept;
     await this.gate.requireGrowth(context.caller, team_id, workspace_id);
-    requireMountsApart(asked);
+    requireMountsApart(asked.volumes);
     const terms = termsFor(asked, await this.limits.effective(team_id));
     const subscription = await this.requireSubscription(asked.subscription_id, vgpus, team_id, context);
-    await this.starts.requireImage(team_id, image, context.requestId);
+    await this.images.require(team_id, image, context.requestId);
     if (subscription.refusal) throw new AppError(subscription.refusal.code, subscription.refusal.message);
     return this.writers.once(turnAtRoom(subscription.subscription_id), context, async (manager) => {
       const workspaceId = workspace_id ?? subscription.workspace_id;
@@ -66,8 +68,8 @@ export class PodsService {
   async update({ pod_name, name, image, volumes }: UpdatePod, context: CallContext): Promise<Pod> {
     requireSomeField({ name, image, volumes }, 'name', 'image', 'volumes');
     const found = await this.findToChange(pod_name, context);
-    if (volumes) requireMountsApart({ volumes });
-    if (image !== undefined) await this.starts.requireImage(found.teamId, image, context.requestId);
+    requireMountsApart(volumes);
+    if (image !== undefined) await this.images.require(found.teamId, image, context.requestId);
     return this.change(found, context, async (manager, pod) => {
       await this.volumes.hold(manager, pod, volumes ?? []);
       return {
@@ -85,7 +87,7 @@ export class PodsService {
       const volumes: PodMount[] = [...pod.volumes.filter(({ volume_id }) => !detach.includes(volume_id)), ...added];
       if (volumes.length > mostMounts)
         throw invalidField('volumes', 'mostMounts', `must be at most ${mostMounts} for a pod`);
-      requireMountsApart({ volumes });
+      requireMountsApart(volumes);
       await this.volumes.hold(manager, pod, added);
       return { volumes };
     });
@@ -161,13 +163,4 @@ export class PodsService {
       createdAt: new Date(),
     };
   }
-}
-
-/** Throws `invalid_input` where two mounts have one path. */
-export function requireMountsApart({ volumes = [] }: Pick<CreatePod, 'volumes'>): void {
-  const paths = volumes.map(({ path }) => path);
-  if (new Set(paths).size === paths.length) return;
-  throw new AppError('invalid_input', 'volumes must not mount two volumes at the same path.', {
-    errors: [{ path: 'volumes', code: 'isUniquePath', message: 'volumes must not mount two volumes at the same path' }],
-  });
 }

@@ -1,5 +1,5 @@
 import type { Exit } from '@atoll/cluster';
-import { backOffAfter } from '../pods/pod-end.js';
+import { backOffAfter } from '../model/run-states.js';
 import type { VmEntity } from '../model/vm.entity.js';
 
 const shutDown = 'Its guest shut down by itself.';

@@ -2,17 +2,15 @@ import type { ClusterDriver, VmRun } from '@atoll/cluster';
 import { podUsageTold } from '@atoll/contracts/billing';
 import { vmChanged } from '@atoll/contracts/pods';
 import { Outbox } from '@atoll/events';
-import { DurableMachine, StepFailed, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
+import { DurableMachine, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
 import { UsageTeller } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { DatabaseClock } from '../clock/database-clock.js';
 import { Clusters } from '../cluster/clusters.js';
-import { endRun, observeRun, type RunOf } from '../cluster/runs.js';
-import { stepError } from '../cluster/step-errors.js';
-import { recordOutstandingEnd } from '../pods/given-up-ends.js';
-import { PodStarts } from '../pods/pod-start.js';
-import { isFinalTrouble } from '../pods/pod-steps.js';
+import { endRun, observeRun, recordOutstandingEnd, type RunOf } from '../cluster/runs.js';
+import { stepError, troubleError } from '../cluster/step-errors.js';
+import { AllowedImages } from '../images/allowed-images.js';
 import { PodsSettings } from '../pods-settings.js';
 import { countsSince, endOfRun } from '../usage/end-of-run.js';
 import { heldOfVm } from '../usage/held.js';
@@ -43,7 +41,7 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
   constructor(
     dataSource: DataSource,
     private readonly clusters: Clusters,
-    private readonly starts: PodStarts,
+    private readonly images: AllowedImages,
     private readonly keys: VmKeys,
     private readonly usage: UsageTeller,
     private readonly lateEnds: LateEnds,
@@ -102,13 +100,7 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
     vm: VmEntity,
     { from, event }: Passage<VmState, VmEvent>,
   ): Promise<void> {
-    if (event === 'FAILED' && endings.has(from))
-      await recordOutstandingEnd(manager, vm.gpuaasId, vm.teamId, {
-        kind: 'vm',
-        id: vm.instanceId,
-        run: vm.run,
-        start: 0,
-      });
+    if (event === 'FAILED' && endings.has(from)) await recordOutstandingEnd(manager, vm, { ...refOf(vm), start: 0 });
     if (event === 'FAILED' && from !== 'failing')
       await manager.query('UPDATE vm SET failure = last_error WHERE instance_id = $1', [vm.instanceId]);
     const isRunning = vm.state === 'running';
@@ -131,7 +123,7 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
       return this.moving('STARTED', () => ({ startedAt, endedAt: null, placedKeys: placed(keys) }));
     }
     const trouble = sight.phase === 'preparing' ? sight.trouble : null;
-    if (trouble) throw new StepFailed(trouble.code, trouble.message, isFinalTrouble(trouble.code));
+    if (trouble) throw troubleError(trouble);
     return { againAfterMs: lookAgainMs };
   }
 
@@ -181,7 +173,7 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
     if (!vm.autoRestart && vm.nextRunAt) return this.notAgain();
     const leftMs = (vm.nextRunAt?.getTime() ?? 0) - (await this.clock.nowMs());
     if (leftMs > 0) return { againAfterMs: leftMs };
-    const reference = await this.starts.requireImage(vm.teamId, vm.image, vm.requestId ?? undefined);
+    const reference = await this.images.require(vm.teamId, vm.image, vm.requestId ?? undefined);
     return this.moving('AGAIN', (row) => ({
       run: row.run + 1,
       restarts: row.restarts + 1,

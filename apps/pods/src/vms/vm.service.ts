@@ -8,10 +8,9 @@ import { Injectable } from '@nestjs/common';
 import { readTeamPage } from '../placement/team-page.js';
 import type { EntityManager } from 'typeorm';
 import { Clusters } from '../cluster/clusters.js';
+import { AllowedImages } from '../images/allowed-images.js';
 import { GpuServices } from '../placement/gpu-services.js';
-import { requireMountsApart } from '../pods/pod.service.js';
-import { PodStarts } from '../pods/pod-start.js';
-import { MountableVolumes } from '../volumes/mountable-volumes.js';
+import { MountableVolumes, requireMountsApart } from '../volumes/mountable-volumes.js';
 import { FlavoursService } from './flavour.service.js';
 import { atRest, endings } from '../model/run-states.js';
 import { VmEntity } from '../model/vm.entity.js';
@@ -33,7 +32,7 @@ export class VmsService {
     private readonly clusters: Clusters,
     private readonly gpuServices: GpuServices,
     private readonly flavours: FlavoursService,
-    private readonly starts: PodStarts,
+    private readonly images: AllowedImages,
     private readonly steps: VmSteps,
     private readonly mounts: MountableVolumes,
   ) {}
@@ -43,11 +42,11 @@ export class VmsService {
     if (kept) return kept;
     const { team_id: teamId, name, image, flavour, volumes = [], auto_restart: autoRestart = false } = asked;
     const workspaceId = await this.gate.requireGrowth(context.caller, teamId, asked.workspace_id);
-    requireMountsApart({ volumes });
+    requireMountsApart(volumes);
     const size = await this.flavours.find(flavour);
     const place = await this.gpuServices.find(asked.region_id, asked.gpuaas_id, context.requestId);
     await this.requireSupported(place.gpuaas_id);
-    const reference = await this.starts.requireImage(teamId, image, context.requestId);
+    const reference = await this.images.require(teamId, image, context.requestId);
     return this.writers.once(turnOf(teamId), context, async (manager) => {
       await this.gate.holdOpen(manager, context.caller, teamId, workspaceId);
       await requireRoom(manager, teamId);
@@ -114,7 +113,7 @@ export class VmsService {
   private async beginning({ instance_id }: VmPath, action: 'start' | 'restart', context: CallContext): Promise<Vm> {
     const found = await this.find(instance_id, context.caller, 'useResources');
     await this.gate.requireGrowth(context.caller, found.teamId, undefined, 'VM');
-    const reference = await this.starts.requireImage(found.teamId, found.image, context.requestId);
+    const reference = await this.images.require(found.teamId, found.image, context.requestId);
     return this.transactions.once(context, async (manager) => {
       await this.gate.holdOpen(manager, context.caller, found.teamId, found.workspaceId);
       const vm = await this.lock(manager, instance_id);

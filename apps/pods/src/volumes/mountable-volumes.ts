@@ -14,6 +14,15 @@ export interface Mounter {
 const mountable: ReadonlySet<string> = new Set(['pending', 'active', 'growing']);
 const shownNames = 5;
 
+/** Throws `invalid_input` where two mounts have one path. */
+export function requireMountsApart(mounts: readonly PodMount[] = []): void {
+  const paths = mounts.map(({ path }) => path);
+  if (new Set(paths).size === paths.length) return;
+  throw new AppError('invalid_input', 'volumes must not mount two volumes at the same path.', {
+    errors: [{ path: 'volumes', code: 'isUniquePath', message: 'volumes must not mount two volumes at the same path' }],
+  });
+}
+
 /** Which volumes may be mounted, and which are. */
 @Injectable()
 export class MountableVolumes {
