@@ -218,6 +218,22 @@ export abstract class DurableMachine<
   }
 
   /**
+   * The outcome that the event has happened, with values that follow from the row as it is under its lock. Unlike
+   * `{ event }` it says nothing of the lane of the row: whether that answers has not been seen.
+   */
+  protected moving(
+    event: Event,
+    cause: Cause,
+    valuesFor: (row: Row) => Partial<Row> = () => ({}),
+    error: Omit<MachineError, 'at'> | null = null,
+  ): Outcome<Row, Event> {
+    return {
+      decide: async (manager, row) =>
+        (await this.move(manager, row, event, cause, valuesFor(row), error)) !== undefined,
+    };
+  }
+
+  /**
    * Evaluates `lanes` again for rows that this transaction has inserted or locked, after it has written what `lanes`
    * reads.
    */

@@ -35,6 +35,7 @@ type Found = Outcome<SubscriptionEntity, SubscriptionEvent>;
  * Between two looks at what stops: a workload that ends makes its subscription due, unless that is locked at the time.
  */
 const looks = { firstMs: 1_000, mostMs: 30_000 };
+const self = { actor: 'system:gpuaas' };
 
 /**
  * Steps of subscriptions: granted once their GPUs are in the required mode, ended once their workloads have stopped.
@@ -214,24 +215,16 @@ export class SubscriptionSteps extends DurableMachine<SubscriptionEntity, Subscr
 
   private async giveBack(subscription: SubscriptionEntity, context: StepContext): Promise<Found> {
     if (await this.isInUse(subscription))
-      return this.moving('DRAIN', { code: 'stopping', message: 'Waiting for its workloads to stop.' });
+      return this.moving('DRAIN', self, undefined, { code: 'stopping', message: 'Waiting for its workloads to stop.' });
     await this.driver.vacate(await this.leasesHere(subscription), context.signal);
     return isOnLastNode(subscription) ? { event: 'RELEASED' } : 'lane done';
   }
 
   /** The longer it takes, the less often it looks by itself: there may be thousands. */
   private async drain(subscription: SubscriptionEntity): Promise<Found> {
-    if (!(await this.isInUse(subscription))) return this.moving('DRAINED');
+    if (!(await this.isInUse(subscription))) return this.moving('DRAINED', self);
     const waitedMs = Date.now() - subscription.enteredAt.getTime();
     return { againAfterMs: Math.min(looks.mostMs, Math.max(looks.firstMs, waitedMs / 4)) };
-  }
-
-  /** A move that says nothing of the node: whether that answers has not been seen. */
-  private moving(event: SubscriptionEvent, reason: { code: string; message: string } | null = null): Found {
-    return {
-      decide: async (manager, row) =>
-        (await this.move(manager, row, event, { actor: 'system:gpuaas' }, {}, reason)) !== undefined,
-    };
   }
 
   private async isInUse({ subscriptionId }: SubscriptionEntity): Promise<boolean> {

@@ -127,7 +127,7 @@ export class WorkloadSteps extends DurableMachine<WorkloadEntity, WorkloadState,
     if (againAfterMs > 0)
       return { againAfterMs, reason: { code: 'draining', message: 'Waiting for its pod to stop.' } };
     const cause = { actor: 'system:gpuaas', reason: 'Its pod did not stop in time.' };
-    return { decide: async (manager, row) => (await this.move(manager, row, 'STOP', cause)) !== undefined };
+    return this.moving('STOP', cause);
   }
 
   private async tellPod(

@@ -148,7 +148,7 @@ export class ExposureSteps extends DurableMachine<ExposureEntity, ExposureState,
     if (isSamePort && !(await this.closeRuns(driver, exposure, (of) => of === run, context)))
       return { againAfterMs: firstLookMs };
     const sight = await this.open(driver, exposure, next, run + 1, context);
-    if (isPortTaken(sight)) return this.revert(taken(next.externalPort));
+    if (isPortTaken(sight)) return this.moving('REVERTED', self, () => ({ problem: taken(next.externalPort) }));
     if (sight.phase !== 'open') return { againAfterMs: lookAfter(exposure), ...reasonOf(sight) };
     const { port, protocol, externalPort, isSsl } = next;
     return { againAfterMs: 0, reason: null, values: { port, protocol, externalPort, isSsl, run: run + 1, next: null } };
@@ -165,15 +165,6 @@ export class ExposureSteps extends DurableMachine<ExposureEntity, ExposureState,
       decide: async (manager, row) => {
         await this.ports.releaseOthers(manager, row);
         await this.move(manager, row, 'SWITCHED', self);
-        return true;
-      },
-    };
-  }
-
-  private revert(problem: { code: string; message: string }): Found {
-    return {
-      decide: async (manager, row) => {
-        await this.move(manager, row, 'REVERTED', self, { problem });
         return true;
       },
     };

@@ -14,7 +14,7 @@ export function afterEnd(
   exit: Exit | null,
   firstBackOffMs: number,
   nowMs: number,
-): { event: 'ENDED' | 'COMPLETED' | 'FAILED'; values: Partial<PodEntity> } {
+): { event: 'ENDED' | 'COMPLETED' | 'FAILED'; values: Partial<PodEntity> & { readonly endReason: string } } {
   const endReason = reasonOf(exit);
   const exitCode = exit?.code ?? null;
   if (isLastRun(pod, exit)) return { event: exitCode === 0 ? 'COMPLETED' : 'FAILED', values: { exitCode, endReason } };
@@ -27,9 +27,4 @@ function reasonOf(exit: Exit | null): string {
   if (exit.outOfMemory === 'probably') return 'Its process was killed: probably out of memory.';
   if (exit.reason) return exit.reason.slice(0, 400);
   return exit.code === null ? 'Its process ended.' : `Its process ended with exit code ${exit.code}.`;
-}
-
-/** For the history: why it moved, where there is a reason. */
-export function explain({ endReason }: Partial<PodEntity>): { reason?: string } {
-  return endReason ? { reason: endReason } : {};
 }

@@ -20,7 +20,7 @@ import type { PodEntity } from '../model/pod.entity.js';
 import { podMachine, type PodEvent, type PodState } from '../model/pod.machine.js';
 import { endings } from '../model/run-states.js';
 import { shownError } from '../model/shown-error.js';
-import { afterEnd, endOfSubscription, explain } from './pod-end.js';
+import { afterEnd, endOfSubscription } from './pod-end.js';
 import { PodStarts } from './pod-start.js';
 
 type Found = Outcome<PodEntity, PodEvent>;
@@ -59,7 +59,7 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
       if (isEnding) return await this.end(pod, context);
       if (pod.state === 'pending') return await this.place(pod);
       const isTimeOver = (await this.deadlines.nextLookMs(pod)) === 0;
-      if (isTimeOver && !(await this.hasEnded(pod, context))) return this.stopAfterDuration();
+      if (isTimeOver && !(await this.hasEnded(pod, context))) return this.stopAfterDuration(pod);
       if (pod.state === 'pulling') return await this.begin(pod, context);
       if (pod.state === 'restarting') return await this.again(pod, context);
       return pod.state === 'running' ? await this.review(pod, context) : 'rest';
@@ -149,11 +149,11 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
     }
     // Its own reason is what the workload itself waits for.
     if (status === 'stopping' || status === 'stopped')
-      return this.moving('STOP', () => ({ endReason: endOfSubscription }));
+      return this.moving('STOP', { ...self, reason: endOfSubscription }, () => ({ endReason: endOfSubscription }));
     if (status === 'failed')
       throw new StepFailed('workload_ended', reason ?? 'The workload ended before the pod could start.', true);
     await this.clusters.requireSetting(pod.gpuaasId, cluster_setting);
-    return this.moving('PLACED', (row) => ({ slices, reference, run: row.run + 1, mounted: row.volumes }));
+    return this.moving('PLACED', self, (row) => ({ slices, reference, run: row.run + 1, mounted: row.volumes }));
   }
 
   /** Requests its run until the cluster has it running. */
@@ -186,7 +186,7 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
   }
 
   private started(startedAt: Date): Found {
-    return this.moving('STARTED', (row) => ({
+    return this.moving('STARTED', self, (row) => ({
       startedAt,
       endedAt: null,
       stopsAt:
@@ -201,8 +201,9 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
     if (sight.phase === 'ended' || sight.phase === 'absent') {
       const exit = sight.phase === 'ended' ? sight.exit : null;
       const { event, values } = afterEnd(pod, exit, this.settings.restartMs, await this.clock.nowMs());
-      const error = event === 'FAILED' ? { code: 'ended', message: values.endReason ?? 'Its process ended.' } : null;
-      return this.moving(event, (row) => ({ ...values, endedAt: endOfRun(row, exit) }), error);
+      const error = event === 'FAILED' ? { code: 'ended', message: values.endReason } : null;
+      const cause = { ...self, reason: values.endReason };
+      return this.moving(event, cause, (row) => ({ ...values, endedAt: endOfRun(row, exit) }), error);
     }
     const nextLookMs = await this.deadlines.nextLookMs(pod);
     return { againAfterMs: sight.phase === 'running' ? Math.min(nextLookMs, reviewMs) : lookAgainMs };
@@ -214,10 +215,9 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
     return isSeenOver(() => this.clusters.driverOf(pod.gpuaasId), refOf(pod), context.signal);
   }
 
-  private stopAfterDuration(): Found {
-    return this.moving('STOP', (row) => ({
-      endReason: `It was stopped after ${minutes(row.maxDurationMinutes ?? 0)}, its maximum duration.`,
-    }));
+  private stopAfterDuration({ maxDurationMinutes }: PodEntity): Found {
+    const endReason = `It was stopped after ${minutes(maxDurationMinutes ?? 0)}, its maximum duration.`;
+    return this.moving('STOP', { ...self, reason: endReason }, () => ({ endReason }));
   }
 
   private async again(pod: PodEntity, context: StepContext): Promise<Found> {
@@ -225,7 +225,7 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
     const leftMs = (pod.nextRunAt?.getTime() ?? 0) - (await this.clock.nowMs());
     if (leftMs > 0) return { againAfterMs: leftMs };
     const reference = await this.images.require(pod.teamId, pod.image, pod.requestId ?? undefined);
-    return this.moving('AGAIN', (row) => ({
+    return this.moving('AGAIN', self, (row) => ({
       run: row.run + 1,
       restarts: row.restarts + 1,
       reference,
@@ -240,7 +240,7 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
     if (!last) return { againAfterMs: lookAgainMs };
     await this.starts.endWorkload(pod);
     const why = pod.state === 'failing' ? shownError(pod) : null;
-    return this.moving('GONE', (row) => ({ exitCode: last.exit?.code ?? row.exitCode }), why);
+    return this.moving('GONE', self, (row) => ({ exitCode: last.exit?.code ?? row.exitCode }), why);
   }
 
   /** The run that is over, with its exit where the cluster knows it. Requests its end where it is not. */
@@ -249,21 +249,6 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
     const over = await endRun(await this.clusters.driverOf(pod.gpuaasId), refOf(pod), graceMs, context);
     if (over) await this.lateEnds.tell(pod, over.exit);
     return over;
-  }
-
-  /** The event, with values that follow from the row as it is under its lock. */
-  private moving(
-    event: PodEvent,
-    valuesFor: (row: PodEntity) => Partial<PodEntity>,
-    error: { code: string; message: string } | null = null,
-  ): Found {
-    return {
-      decide: async (manager, row) => {
-        const values = valuesFor(row);
-        await this.move(manager, row, event, { ...self, ...explain(values) }, values, error);
-        return true;
-      },
-    };
   }
 }
 

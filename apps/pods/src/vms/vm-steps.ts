@@ -120,7 +120,7 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
     if (sight.phase === 'running' || sight.phase === 'ended') {
       if (vm.run > 1) await driver.remove(refOf(vm, vm.run - 1), context.signal);
       const startedAt = sight.phase === 'running' ? sight.startedAt : (sight.startedAt ?? sight.exit.at);
-      return this.moving('STARTED', () => ({ startedAt, endedAt: null, placedKeys: placed(keys) }));
+      return this.moving('STARTED', self, () => ({ startedAt, endedAt: null, placedKeys: placed(keys) }));
     }
     const trouble = sight.phase === 'preparing' ? sight.trouble : null;
     if (trouble) throw troubleError(trouble);
@@ -174,7 +174,7 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
     const leftMs = (vm.nextRunAt?.getTime() ?? 0) - (await this.clock.nowMs());
     if (leftMs > 0) return { againAfterMs: leftMs };
     const reference = await this.images.require(vm.teamId, vm.image, vm.requestId ?? undefined);
-    return this.moving('AGAIN', (row) => ({
+    return this.moving('AGAIN', self, (row) => ({
       run: row.run + 1,
       restarts: row.restarts + 1,
       reference,
@@ -218,16 +218,6 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
     }
     const why = vm.state === 'failing' ? shownError(vm) : null;
     return { event: 'GONE', ...(why && { reason: why }) };
-  }
-
-  /** The event, with values that follow from the row as it is under its lock. */
-  private moving(event: VmEvent, valuesFor: (row: VmEntity) => Partial<VmEntity>): Found {
-    return {
-      decide: async (manager, row) => {
-        await this.move(manager, row, event, self, valuesFor(row));
-        return true;
-      },
-    };
   }
 }
 

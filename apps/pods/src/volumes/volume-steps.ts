@@ -74,7 +74,7 @@ export class VolumeSteps extends DurableMachine<VolumeEntity, VolumeState, Volum
   private async make(driver: ClusterDriver, volume: VolumeEntity, context: StepContext): Promise<Found> {
     const sight = await request(driver, volume, volume.sizeGb, context);
     if (sight.phase !== 'ready') return notYet(volume, sight);
-    return this.moving('MADE', { usedBytes: bytesOf(sight) });
+    return this.moving('MADE', self, () => ({ usedBytes: bytesOf(sight) }));
   }
 
   private async grow(driver: ClusterDriver, volume: VolumeEntity, context: StepContext): Promise<Found> {
@@ -83,7 +83,7 @@ export class VolumeSteps extends DurableMachine<VolumeEntity, VolumeState, Volum
     const sizeGb = volume.nextSizeGb ?? volume.sizeGb;
     const sight = await request(driver, volume, sizeGb, context);
     if (sight.phase !== 'ready' || (sight.sizeGb !== null && sight.sizeGb < sizeGb)) return notYet(volume, sight);
-    return this.moving('GROWN', { sizeGb, nextSizeGb: null, usedBytes: bytesOf(sight) });
+    return this.moving('GROWN', self, () => ({ sizeGb, nextSizeGb: null, usedBytes: bytesOf(sight) }));
   }
 
   private async review(driver: ClusterDriver, volume: VolumeEntity, context: StepContext): Promise<Found> {
@@ -95,15 +95,6 @@ export class VolumeSteps extends DurableMachine<VolumeEntity, VolumeState, Volum
     if ((await observe(driver, volume, context)).phase !== 'absent') return { againAfterMs: lookAfter(volume) };
     const why = volume.state === 'failing' ? shownError(volume) : null;
     return { event: 'REMOVED', ...(why && { reason: why }) };
-  }
-
-  private moving(event: VolumeEvent, values: Partial<VolumeEntity>): Found {
-    return {
-      decide: async (manager, row) => {
-        await this.move(manager, row, event, self, values);
-        return true;
-      },
-    };
   }
 }
 
