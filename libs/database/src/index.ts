@@ -18,6 +18,7 @@ export { newId } from './new-id.js';
 export { openConnections } from './open-connections.js';
 export { readPage } from './page.js';
 export { rowsOf } from './query-rows.js';
+export { Removals } from './removals.js';
 export { ReservedStatements } from './reserved-statements.js';
 export { QueueTime } from './queue-time.js';
 export type { Snapshot } from './snapshot.js';

@@ -61,14 +61,14 @@ describe('the history of machines', () => {
       query.mockResolvedValueOnce([Array.from({ length: count }, () => ({})), count]);
     query.mockResolvedValue([[], 0]);
     const upkeep = new HistoryUpkeep({ query } as unknown as DataSource, 30);
-    upkeep.start();
+    upkeep.onApplicationBootstrap();
     await jest.advanceTimersByTimeAsync(600_000);
     expect(warned.mock.calls.flat()).toEqual(['Cannot remove old transitions; retrying: It is away.']);
     await jest.advanceTimersByTimeAsync(600_000 + 2 * 100);
     expect(query).toHaveBeenCalledTimes(4);
     await jest.advanceTimersByTimeAsync(600_000);
     expect(query).toHaveBeenCalledTimes(5);
-    await upkeep.stop();
+    await upkeep.beforeApplicationShutdown();
     await jest.advanceTimersByTimeAsync(6_000_000);
     expect(query).toHaveBeenCalledTimes(5);
   });

@@ -1,8 +1,6 @@
-import { inBackground } from '@atoll/database';
-import { Removals } from '@atoll/waiting';
+import { inBackground, Removals } from '@atoll/database';
 import { Logger } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
-import { messageOf } from '@atoll/errors';
 
 const batchSize = 1_000;
 
@@ -15,28 +13,17 @@ const removal = `DELETE FROM machine_history WHERE id IN (
   ) RETURNING id`;
 
 /** Removes transitions that are older than so many days, a batch at a time. */
-export class HistoryUpkeep {
-  private readonly logger = new Logger('Machines');
-  private readonly removals = new Removals(
-    () => this.removeSome(),
-    (error) => this.logger.warn(`Cannot remove old transitions; retrying: ${messageOf(error)}`),
-  );
+export class HistoryUpkeep extends Removals {
+  protected override readonly logger = new Logger('Machines');
 
   constructor(
     private readonly dataSource: DataSource,
     private readonly days: number,
-  ) {}
-
-  start(): void {
-    this.removals.start();
+  ) {
+    super('old transitions');
   }
 
-  stop(): Promise<void> {
-    return this.removals.stop();
-  }
-
-  /** Removes one batch. Resolves with whether there may be more. */
-  async removeSome(): Promise<boolean> {
+  override async removeSome(): Promise<boolean> {
     const [rows] = await inBackground(() =>
       this.dataSource.query<[{ id: string }[], number]>(removal, [this.days, batchSize]),
     );

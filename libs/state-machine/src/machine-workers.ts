@@ -44,11 +44,11 @@ export class MachineWorkers implements OnApplicationBootstrap, BeforeApplication
       this.machines[at]?.onDue(worker.wake);
       worker.start();
     }
-    this.history?.start();
+    this.history?.onApplicationBootstrap();
   }
 
   async beforeApplicationShutdown(): Promise<void> {
-    await Promise.all([...this.workers.map((worker) => worker.stop()), this.history?.stop()]);
+    await Promise.all([...this.workers.map((worker) => worker.stop()), this.history?.beforeApplicationShutdown()]);
     await this.beats.onApplicationShutdown();
   }
 

@@ -2,7 +2,6 @@ export { backOffMs, type BackOff } from './back-off.js';
 export { FairSemaphore, type Refused } from './fair-semaphore.js';
 export { inChunks, itemsPerSlice, Pace } from './pace.js';
 export { after, withPatience } from './patience.js';
-export { Removals } from './removals.js';
 export { Rounds } from './rounds.js';
 export { Turns } from './turns.js';
 export { ThrottledLog } from './throttled-log.js';

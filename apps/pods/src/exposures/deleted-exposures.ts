@@ -1,7 +1,5 @@
-import { messageOf } from '@atoll/errors';
-import { Statements } from '@atoll/database';
-import { Removals } from '@atoll/waiting';
-import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
+import { Removals, Statements } from '@atoll/database';
+import { Injectable } from '@nestjs/common';
 import { PodsSettings } from '../pods-settings.js';
 
 const batchSize = 1_000;
@@ -18,28 +16,15 @@ const removal = `DELETE FROM exposure WHERE service_id IN (
  * volumes that were deleted stay, as listings show what has ended with `include_ended`.
  */
 @Injectable()
-export class DeletedExposures implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private readonly logger = new Logger(DeletedExposures.name);
-  private readonly removals = new Removals(
-    () => this.removeSome(),
-    (error) => this.logger.warn(`Cannot remove deleted exposed services; retrying: ${messageOf(error)}`),
-  );
-
+export class DeletedExposures extends Removals {
   constructor(
     private readonly statements: Statements,
     private readonly settings: PodsSettings,
-  ) {}
-
-  onApplicationBootstrap(): void {
-    if (!this.settings.workers.isIdle) this.removals.start();
+  ) {
+    super('deleted exposed services', settings.workers.isIdle);
   }
 
-  beforeApplicationShutdown(): Promise<void> {
-    return this.removals.stop();
-  }
-
-  /** Removes one batch. Resolves with whether there may be more. */
-  async removeSome(): Promise<boolean> {
+  override async removeSome(): Promise<boolean> {
     const removed = await this.statements.query(removal, [this.settings.historyRetentionDays, batchSize]);
     return removed.length === batchSize;
   }

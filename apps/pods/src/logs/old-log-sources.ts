@@ -1,7 +1,5 @@
-import { messageOf } from '@atoll/errors';
-import { Statements } from '@atoll/database';
-import { Removals } from '@atoll/waiting';
-import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
+import { Removals, Statements } from '@atoll/database';
+import { Injectable } from '@nestjs/common';
 import { PodsSettings } from '../pods-settings.js';
 
 const sliceSize = 1_000;
@@ -24,29 +22,18 @@ const removal = `WITH slice AS MATERIALIZED (
 
 /** Removes what was read of deleted pods whose last line is older than the retention. */
 @Injectable()
-export class OldLogSources implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private readonly logger = new Logger(OldLogSources.name);
-  private readonly removals = new Removals(
-    () => this.removeSome(),
-    (error) => this.logger.warn(`Cannot remove log positions of deleted pods; retrying: ${messageOf(error)}`),
-  );
+export class OldLogSources extends Removals {
   private lookedUpTo = 0;
 
   constructor(
     private readonly statements: Statements,
     private readonly settings: PodsSettings,
-  ) {}
-
-  onApplicationBootstrap(): void {
-    if (!this.settings.workers.isIdle) this.removals.start();
-  }
-
-  beforeApplicationShutdown(): Promise<void> {
-    return this.removals.stop();
+  ) {
+    super('log positions of deleted pods', settings.workers.isIdle);
   }
 
   /** Looks at the next slice. Resolves with whether there may be more; else the next look begins anew. */
-  async removeSome(): Promise<boolean> {
+  override async removeSome(): Promise<boolean> {
     const values = [this.settings.logRetentionDays, this.lookedUpTo, sliceSize];
     const [slice] = await this.statements.query<{ last: number | null }>(removal, values);
     this.lookedUpTo = slice?.last ?? 0;

@@ -1,6 +1,5 @@
-import { messageOf } from '@atoll/errors';
-import { Removals } from '@atoll/waiting';
-import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
+import { Removals } from '@atoll/database';
+import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 
 const batchSize = 1_000;
@@ -20,31 +19,20 @@ const statements = [
 
 /** Removes what sessions leave behind. Replicas do not wait for each other. */
 @Injectable()
-export class SessionUpkeep implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private readonly logger = new Logger(SessionUpkeep.name);
-  private readonly failed = (error: unknown): void =>
-    this.logger.warn(`Cannot remove old sessions; retrying: ${messageOf(error)}`);
-  private readonly removals = new Removals(() => this.removeSome(), this.failed);
-
-  constructor(private readonly dataSource: DataSource) {}
-
-  onApplicationBootstrap(): void {
-    this.removals.start();
+export class SessionUpkeep extends Removals {
+  constructor(private readonly dataSource: DataSource) {
+    super('old sessions');
   }
 
-  beforeApplicationShutdown(): Promise<void> {
-    return this.removals.stop();
-  }
-
-  /** Removes a batch from each table, also where another one fails. Resolves with whether there may be more. */
-  async removeSome(): Promise<boolean> {
+  /** Removes a batch from each table, also where another one fails. */
+  override async removeSome(): Promise<boolean> {
     let mayHaveMore = false;
     for (const statement of statements) {
       try {
         const [, removed] = await this.dataSource.query<[unknown[], number]>(statement);
         mayHaveMore ||= removed === batchSize;
       } catch (error) {
-        this.failed(error);
+        this.warn(error);
       }
     }
     return mayHaveMore;

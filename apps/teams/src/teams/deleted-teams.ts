@@ -1,7 +1,5 @@
-import { messageOf } from '@atoll/errors';
-import { Statements } from '@atoll/database';
-import { Removals } from '@atoll/waiting';
-import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
+import { Removals, Statements } from '@atoll/database';
+import { Injectable } from '@nestjs/common';
 
 const batchSize = 1_000;
 const teamsPerLook = 100;
@@ -35,27 +33,15 @@ interface DeletedTeam {
  * about.
  */
 @Injectable()
-export class DeletedTeams implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private readonly logger = new Logger(DeletedTeams.name);
-  private readonly removals = new Removals(
-    () => this.removeSome(),
-    (error) => this.logger.warn(`Cannot remove the members of deleted teams; retrying: ${messageOf(error)}`),
-  );
+export class DeletedTeams extends Removals {
   /** All before it, and itself, are done. Of each process: the next one passes over them once more. */
   private last: DeletedTeam = { id: '00000000-0000-0000-0000-000000000000', deleted_at: new Date(0) };
 
-  constructor(private readonly statements: Statements) {}
-
-  onApplicationBootstrap(): void {
-    this.removals.start();
+  constructor(private readonly statements: Statements) {
+    super('the members of deleted teams');
   }
 
-  beforeApplicationShutdown(): Promise<void> {
-    return this.removals.stop();
-  }
-
-  /** Removes one batch. Resolves with whether there may be more. */
-  async removeSome(): Promise<boolean> {
+  override async removeSome(): Promise<boolean> {
     const teams = await this.statements.query<DeletedTeam>(nextTeams, [this.last.deleted_at, this.last.id]);
     const batch = [teams.map(({ id }) => id), batchSize];
     const keys = await this.statements.query(keyRemoval, batch);

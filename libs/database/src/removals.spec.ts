@@ -1,27 +1,37 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import { Logger } from '@nestjs/common';
 import { Removals } from './removals.js';
 
 const tenMinutes = 600_000;
 /** What each batch comes to: whether there may be more, or a failure. */
 let batches: (boolean | Error)[];
-let failures: unknown[];
+let warned: jest.SpiedFunction<Logger['warn']>;
 let removed: number;
-let removals: Removals;
+let removals: Toys;
 
-beforeEach(() => {
-  jest.useFakeTimers();
-  [batches, failures, removed] = [[], [], 0];
-  const removeSome = () => {
+class Toys extends Removals {
+  constructor(isIdle = false) {
+    super('old toys', isIdle);
+  }
+
+  override removeSome(): Promise<boolean> {
     removed += 1;
     const batch = batches.shift() ?? false;
     return batch instanceof Error ? Promise.reject(batch) : Promise.resolve(batch);
-  };
-  removals = new Removals(removeSome, (error) => failures.push(error));
-  removals.start();
+  }
+}
+
+beforeEach(() => {
+  jest.useFakeTimers();
+  [batches, removed] = [[], 0];
+  warned = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
+  removals = new Toys();
+  removals.onApplicationBootstrap();
 });
 afterEach(async () => {
-  await removals.stop();
+  await removals.beforeApplicationShutdown();
   jest.useRealTimers();
+  jest.restoreAllMocks();
 });
 
 it('removes batch after batch while there is more, and then waits for ten minutes', async () => {
@@ -37,13 +47,21 @@ it('removes batch after batch while there is more, and then waits for ten minute
 it('tells of a batch that failed, and tries again after ten minutes', async () => {
   batches = [new Error('No database.'), true];
   await jest.advanceTimersByTimeAsync(tenMinutes + 1_000);
-  expect([removed, failures]).toEqual([1, [new Error('No database.')]]);
+  expect([removed, warned.mock.calls.flat()]).toEqual([1, ['Cannot remove old toys; retrying: No database.']]);
   await jest.advanceTimersByTimeAsync(tenMinutes);
-  expect([removed, failures.length]).toEqual([3, 1]);
+  expect([removed, warned.mock.calls.length]).toEqual([3, 1]);
 });
 
 it('removes nothing once it is stopped', async () => {
-  await removals.stop();
+  await removals.beforeApplicationShutdown();
+  await jest.advanceTimersByTimeAsync(2 * tenMinutes);
+  expect(removed).toBe(0);
+});
+
+it('removes nothing by itself where it is idle', async () => {
+  const idle = new Toys(true);
+  await removals.beforeApplicationShutdown();
+  idle.onApplicationBootstrap();
   await jest.advanceTimersByTimeAsync(2 * tenMinutes);
   expect(removed).toBe(0);
 });
