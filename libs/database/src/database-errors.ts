@@ -71,13 +71,13 @@ export function isConnectionLost(error: unknown): boolean {
   return lostMessages.has(messageOf(error));
 }
 
-/** Whether a row was refused by a unique constraint or index, and, where given, by the one of that name. */
-export function isUniqueViolation(error: unknown, constraint?: string): boolean {
-  const cause = driverError(error);
-  return (
-    errorCodeOf(error) === '23505' &&
-    (constraint === undefined || (cause as { constraint?: string }).constraint === constraint)
-  );
+/** What is saved. Throws `conflict` with the sentence where a unique constraint or index refuses the row. */
+export async function unique<T>(saving: Promise<T>, sentence: string): Promise<T> {
+  try {
+    return await saving;
+  } catch (error) {
+    throw errorCodeOf(error) === '23505' ? new AppError('conflict', sentence) : error;
+  }
 }
 
 /**

@@ -7,7 +7,7 @@ export { DatabaseModule } from './database.module.js';
 export type { DatabaseOptions } from './data-source.js';
 export { parseDatabaseUrl } from './database-url.js';
 export { DatabaseStatus } from './database-status.js';
-export { isOutage, isStatementTimeout, isUniqueViolation, toAppError } from './database-errors.js';
+export { isOutage, isStatementTimeout, toAppError, unique } from './database-errors.js';
 export { callInHand, handleOnce, type CallInHand } from './handle-once.js';
 export { createIdempotencyTable, dropIdempotencyTable } from './idempotency-table.js';
 export { OutageLog } from './outage-log.js';

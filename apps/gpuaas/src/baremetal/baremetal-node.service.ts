@@ -9,7 +9,7 @@ import {
   type RegisterBaremetalNode,
   type UpdateBaremetalNode,
 } from '@atoll/contracts/gpuaas';
-import { isUniqueViolation, readPage, Statements, Transactions } from '@atoll/database';
+import { readPage, Statements, Transactions, unique } from '@atoll/database';
 import { AppError, invalidField, requireSomeField } from '@atoll/errors';
 import { boards } from '@atoll/gpu';
 import { BadPrivateKey, checkPrivateKey, isDiallable, type SshCredential } from '@atoll/ssh';
@@ -66,7 +66,12 @@ export class BaremetalNodesService {
     };
     return this.transactions.once(context, async (manager) => {
       if (!(await manager.existsBy(RegionEntity, { regionId }))) throw notFound('region');
-      const { nodeId } = await this.insert(manager, values, context);
+      const { nodeId } = await unique(
+        this.nodes.insert(manager, values, causeOf(context)),
+        'A node with this name, or with this host and port, is already registered.',
+      );
+      // Its lane is named after its id, which it has only now.
+      await this.nodes.assignLanes(manager, [nodeId]);
       await manager.query('UPDATE baremetal_node SET credential = $2 WHERE node_id = $1', [
         nodeId,
         this.secrets.sealCredential(credential, nodeId),
@@ -181,23 +186,6 @@ export class BaremetalNodesService {
       }
       return {};
     });
-  }
-
-  private async insert(
-    manager: EntityManager,
-    values: Partial<BaremetalNodeEntity>,
-    context: CallContext,
-  ): Promise<BaremetalNodeEntity> {
-    try {
-      const node = await this.nodes.insert(manager, values, causeOf(context));
-      // Its lane is named after its id, which it has only now.
-      await this.nodes.assignLanes(manager, [node.nodeId]);
-      return node;
-    } catch (error) {
-      if (isUniqueViolation(error))
-        throw new AppError('conflict', 'A node with this name, or with this host and port, is already registered.');
-      throw error;
-    }
   }
 
   private requireDiallable(host: string): void {

@@ -10,7 +10,7 @@ import {
   type Pool,
   type PoolPage,
 } from '@atoll/contracts/gpuaas';
-import { isUniqueViolation, readPage, Statements, Transactions } from '@atoll/database';
+import { readPage, Statements, Transactions, unique } from '@atoll/database';
 import { AppError, invalidField } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';
 import { TeamDirectory } from '@atoll/team-directory';
@@ -55,7 +55,7 @@ export class PoolsService {
       if (!(await manager.existsBy(GpuaasEntity, { gpuaasId: gpuaas_id }))) throw notFound('gpuaas');
       const gpus = await this.lockGpus(manager, asked);
       const board = boardOfAll(gpus);
-      const { poolId } = await this.insert(manager, {
+      const pool = manager.create(PoolEntity, {
         ...poolTermsOf(asked, board),
         board,
         gpuaasId: gpuaas_id,
@@ -63,6 +63,7 @@ export class PoolsService {
         sharingMode: asked.sharing_mode,
         mechanism: asked.mechanism,
       });
+      const { poolId } = await unique(manager.save(pool), 'The GPU service already has a pool with this name.');
       await this.pool(manager, gpus, poolId, context);
       return { poolId };
     });
@@ -201,16 +202,6 @@ export class PoolsService {
         throw new AppError('conflict', `GPU ${id} is already in pool ${found.gpu.poolId}.`);
     });
     return gpus;
-  }
-
-  private async insert(manager: EntityManager, values: Omit<PoolEntity, 'poolId' | 'createdAt'>): Promise<PoolEntity> {
-    try {
-      return await manager.save(manager.create(PoolEntity, values));
-    } catch (error) {
-      if (isUniqueViolation(error))
-        throw new AppError('conflict', 'The GPU service already has a pool with this name.');
-      throw error;
-    }
   }
 
   private async pool(

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { notFound, pageWindow, requirePlatformAdmin, type CallContext } from '@atoll/contracts';
 import { type GpuNode, type ListNodes, type NodePage, type NodePath, type RegisterNode } from '@atoll/contracts/gpuaas';
-import { isUniqueViolation, Transactions } from '@atoll/database';
+import { Transactions, unique } from '@atoll/database';
 import { AppError, invalidField } from '@atoll/errors';
 import { boardNamed, boards } from '@atoll/gpu';
 import { causeOf } from '@atoll/state-machine';
@@ -52,7 +52,8 @@ export class NodesService {
     const cause = causeOf(context);
     return this.transactions.once(context, async (manager) => {
       if (!(await manager.existsBy(GpuaasEntity, { gpuaasId: gpuaas_id }))) throw notFound('gpuaas');
-      const node = await this.insert(manager, gpuaas_id, node_name, context);
+      const inserting = this.nodes.insert(manager, { gpuaasId: gpuaas_id, nodeName: node_name }, cause);
+      const node = await unique(inserting, 'The GPU service already has a node with this name.');
       const boards = gpus.flatMap(({ board, count }) => new Array<string>(count).fill(board));
       const values = boards.map((board) => ({ nodeId: node.nodeId, uuid: `GPU-${randomUUID()}`, board }));
       await this.gpus.insertAll(
@@ -106,21 +107,6 @@ export class NodesService {
       await this.nodes.move(manager, node, event, causeOf(context, name), values, error);
       return this.view(manager, node_id);
     });
-  }
-
-  private async insert(
-    manager: EntityManager,
-    gpuaasId: string,
-    nodeName: string,
-    context: CallContext,
-  ): Promise<NodeEntity> {
-    try {
-      return await this.nodes.insert(manager, { gpuaasId, nodeName }, causeOf(context));
-    } catch (error) {
-      if (isUniqueViolation(error))
-        throw new AppError('conflict', 'The GPU service already has a node with this name.');
-      throw error;
-    }
   }
 
   /** A reset ends whatever runs on the node. */

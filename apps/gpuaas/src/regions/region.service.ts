@@ -8,8 +8,7 @@ import {
   type Region,
   type RegionPage,
 } from '@atoll/contracts/gpuaas';
-import { isUniqueViolation, Transactions } from '@atoll/database';
-import { AppError } from '@atoll/errors';
+import { Transactions, unique } from '@atoll/database';
 import { Outbox } from '@atoll/events';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
@@ -74,15 +73,6 @@ export class RegionsService {
 
   private async requireRegion(manager: EntityManager, regionId: string): Promise<void> {
     if (!(await manager.existsBy(RegionEntity, { regionId }))) throw notFound('region');
-  }
-}
-
-async function unique<T>(saving: Promise<T>, message: string): Promise<T> {
-  try {
-    return await saving;
-  } catch (error) {
-    if (isUniqueViolation(error)) throw new AppError('conflict', message);
-    throw error;
   }
 }
 

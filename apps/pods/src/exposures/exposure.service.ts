@@ -17,7 +17,7 @@ import {
   type ServiceProtocol,
   type UpdateExposedService,
 } from '@atoll/contracts/pods';
-import { isUniqueViolation, readPage, Statements, takeTurn, Transactions, Writers } from '@atoll/database';
+import { readPage, Statements, takeTurn, Transactions, unique, Writers } from '@atoll/database';
 import { AppError, invalidField, requireSomeField } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';
 import { TeamGate } from '@atoll/team-directory';
@@ -136,7 +136,8 @@ export class ExposuresService {
       const previousName = exposure.serviceName;
       if (service_name !== undefined && service_name !== previousName) {
         await this.requireNameFree(manager, exposure.podId, service_name);
-        await rename(manager, exposure.serviceId, service_name);
+        const renaming = 'UPDATE exposure SET service_name = $2 WHERE service_id = $1';
+        await unique(manager.query(renaming, [exposure.serviceId, service_name]), nameTaken(service_name));
         exposure.serviceName = service_name;
       }
       const next = { ...termsOf(asked, exposure), previousName };
@@ -205,7 +206,7 @@ export class ExposuresService {
       `SELECT FROM exposure WHERE pod_id = $1 AND $2 IN (service_name, next->>'previousName') AND state <> 'deleted' LIMIT 1`,
       [podId, name],
     );
-    if (found.length > 0) throw nameTaken(name);
+    if (found.length > 0) throw new AppError('conflict', nameTaken(name));
   }
 
   private async requireSupported(gpuaasId: string, protocol: ServiceProtocol, isSsl: boolean): Promise<void> {
@@ -237,17 +238,7 @@ async function requireRoom(manager: EntityManager, teamId: string): Promise<void
     throw new AppError('conflict', `The team has ${mostOfTeam} exposed services, the maximum for a team.`);
 }
 
-async function rename(manager: EntityManager, serviceId: string, name: string): Promise<void> {
-  try {
-    await manager.query('UPDATE exposure SET service_name = $2 WHERE service_id = $1', [serviceId, name]);
-  } catch (error) {
-    throw isUniqueViolation(error) ? nameTaken(name) : error;
-  }
-}
-
-function nameTaken(name: string): AppError {
-  return new AppError('conflict', `The pod has an exposed service named ${name}.`);
-}
+const nameTaken = (name: string): string => `The pod has an exposed service named ${name}.`;
 
 function requireFitting(protocol: ServiceProtocol, isSsl: boolean): void {
   if (!isSsl || protocol === 'HTTP' || protocol === 'TCP') return;

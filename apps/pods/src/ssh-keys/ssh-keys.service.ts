@@ -20,7 +20,7 @@ import {
   type SshKeyPath,
 } from '@atoll/contracts/pods';
 import { teamDirectory } from '@atoll/contracts/teams';
-import { isUniqueViolation, newId, takeTurn, Transactions, Writers } from '@atoll/database';
+import { newId, takeTurn, Transactions, unique, Writers } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Outbox } from '@atoll/events';
 import { remainingMs, Rpc, systemContext } from '@atoll/rpc';
@@ -55,7 +55,7 @@ export class SshKeysService {
       await requireRoom(manager, userId);
       const values = { userId, name: name ?? (comment.slice(0, 100) || type), type, fingerprint, publicKey };
       const key = manager.create(SshKeyEntity, { sshKeyId: newId(), createdAt: new Date(), ...values });
-      await insertNew(manager, key);
+      await unique(manager.insert(SshKeyEntity, key), 'You have added this key already.');
       await this.tell(manager, userId);
       return view(key);
     });
@@ -186,15 +186,6 @@ const turnOf = (userId: string): string => `ssh_key ${userId}`;
 async function requireRoom(manager: EntityManager, userId: string): Promise<void> {
   if ((await manager.countBy(SshKeyEntity, { userId })) < keysAtMost) return;
   throw new AppError('conflict', `A user has at most ${keysAtMost} SSH keys. Delete one first.`);
-}
-
-async function insertNew(manager: EntityManager, key: SshKeyEntity): Promise<void> {
-  try {
-    await manager.insert(SshKeyEntity, key);
-  } catch (error) {
-    if (isUniqueViolation(error)) throw new AppError('conflict', 'You have added this key already.');
-    throw error;
-  }
 }
 
 function view({ sshKeyId, name, type, fingerprint, publicKey, createdAt }: SshKeyEntity): SshKey {

@@ -1,6 +1,6 @@
 import { notFound, requirePermission, type CallContext, type Caller, type Permission } from '@atoll/contracts';
 import type { CreateVm, ListVms, UpdateVm, Vm, VmPage, VmPath } from '@atoll/contracts/pods';
-import { isUniqueViolation, newId, Statements, takeTurn, Transactions, Writers } from '@atoll/database';
+import { newId, Statements, takeTurn, Transactions, unique, Writers } from '@atoll/database';
 import { AppError, requireSomeField } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';
 import { TeamDirectory, TeamGate } from '@atoll/team-directory';
@@ -54,7 +54,7 @@ export class VmsService {
       const placed = { gpuaasId: place.gpuaas_id, regionId: place.region_id, regionName: place.region_name };
       const wanted = { name, teamId, workspaceId, ...placed, flavour, ...size, image, reference, volumes, autoRestart };
       const values = { instanceId: newId(), ...wanted, run: 1, createdAt: new Date() };
-      const vm = await named(name, () => this.steps.insert(manager, values, causeOf(context)));
+      const vm = await unique(this.steps.insert(manager, values, causeOf(context)), nameTaken(name));
       return vmView(vm);
     });
   }
@@ -84,7 +84,7 @@ export class VmsService {
         ...(name !== undefined && { name }),
         ...(auto_restart !== undefined && { autoRestart: auto_restart }),
       };
-      await named(name ?? '', () => manager.update(VmEntity, { instanceId: instance_id }, changed));
+      await unique(manager.update(VmEntity, { instanceId: instance_id }, changed), nameTaken(name ?? ''));
       Object.assign(vm, changed);
       if (name !== undefined) await this.steps.tellName(manager, vm);
       if (auto_restart === false) await this.steps.touch(manager, [instance_id], ['restarting']);
@@ -182,10 +182,4 @@ async function requireRoom(manager: EntityManager, teamId: string): Promise<void
   if (live >= mostOfTeam) throw new AppError('conflict', `The team has ${live} VMs, the maximum for a team.`);
 }
 
-async function named<T>(name: string, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    throw isUniqueViolation(error) ? new AppError('conflict', `The team has a VM named ${name}.`) : error;
-  }
-}
+const nameTaken = (name: string): string => `The team has a VM named ${name}.`;

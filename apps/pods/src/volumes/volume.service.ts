@@ -7,7 +7,7 @@ import {
   type SharedVolumePage,
   type SharedVolumePath,
 } from '@atoll/contracts/pods';
-import { isUniqueViolation, Statements, takeTurn, Transactions, Writers } from '@atoll/database';
+import { Statements, takeTurn, Transactions, unique, Writers } from '@atoll/database';
 import { AppError, invalidField } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';
 import { TeamDirectory, TeamGate } from '@atoll/team-directory';
@@ -55,7 +55,7 @@ export class VolumesService {
       await this.gate.holdOpen(manager, context.caller, teamId, workspaceId);
       await requireRoom(manager, teamId, name);
       const values = { teamId, workspaceId, ...place, name, sizeGb, createdAt: new Date() };
-      return volumeView(await insert(name, () => this.steps.insert(manager, values, causeOf(context))));
+      return volumeView(await unique(this.steps.insert(manager, values, causeOf(context)), nameTaken(name)));
     });
   }
 
@@ -136,22 +136,12 @@ async function requireRoom(manager: EntityManager, teamId: string, name: string)
     `SELECT count(*)::int AS live, (count(*) FILTER (WHERE name = $2))::int AS named FROM shared_volume WHERE team_id = $1 AND state <> 'deleted'`,
     [teamId, name],
   );
-  if (named > 0) throw nameTaken(name);
+  if (named > 0) throw new AppError('conflict', nameTaken(name));
   if (live >= mostOfTeam)
     throw new AppError('conflict', `The team has ${live} shared volumes, the maximum for a team.`);
 }
 
-async function insert<T>(name: string, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    throw isUniqueViolation(error) ? nameTaken(name) : error;
-  }
-}
-
-function nameTaken(name: string): AppError {
-  return new AppError('conflict', `The team has a shared volume named ${name}.`);
-}
+const nameTaken = (name: string): string => `The team has a shared volume named ${name}.`;
 
 function requireNoShrinking(presentGb: number, askedGb: number): void {
   if (askedGb >= presentGb) return;
