@@ -3,11 +3,6 @@ import { invalidField } from '@atoll/errors';
 const secondMs = 1000;
 const minuteMs = 60 * secondMs;
 const dayMs = 24 * 60 * minuteMs;
-/**
- * How far apart a year is probed. No zone has changed its clock twice within a week since 2000, nor will one by what is
- * announced up to 2100.
- */
-const probeMs = 3 * dayMs;
 
 /** The tz database has about 600 names, so this bound is met by nonsense alone. */
 const mostZones = 1000;
@@ -19,20 +14,30 @@ interface Reading {
   offsetMs: number;
 }
 
+/** What is used here of `Temporal`, whose types the TypeScript of the linter does not have yet. */
+interface ZonedDateTime {
+  readonly epochMilliseconds: number;
+  readonly offsetNanoseconds: number;
+  getTimeZoneTransition(direction: 'next'): ZonedDateTime | null;
+}
+declare const Temporal: {
+  Instant: { fromEpochMilliseconds(ms: number): { toZonedDateTimeISO(zone: string): ZonedDateTime } };
+};
+
 /**
- * A zone of the tz database, as this Node's Intl knows it. Intl tells what offset holds at an instant, and not when it
- * changes: that is found by probing every third day of a UTC year and bisecting to the second, once a year and zone.
- * After that a zone costs no more than UTC.
+ * A zone of the tz database, as this Node's Temporal knows it. Its changes are read once a UTC year. After that a zone
+ * costs no more than UTC.
  *
  * Instants and wall-clock times are milliseconds, the latter as `Date.UTC` would have them. Meant for 2000 and later:
  * from then on all offsets are whole minutes.
  */
 export class Zone {
-  /** Throws `invalid_input` for what Intl does not know. */
+  /** Throws `invalid_input` for what Temporal does not know. */
   static named(name: string): Zone {
     let zone = zones.get(name);
     if (!zone) {
-      zone = new Zone(name, clockOf(name));
+      requireKnown(name);
+      zone = new Zone(name);
       if (zones.size >= mostZones) zones.clear();
       zones.set(name, zone);
     }
@@ -45,10 +50,7 @@ export class Zone {
    */
   private readonly years = new Map<number, readonly Reading[]>();
 
-  private constructor(
-    readonly name: string,
-    private readonly clock: Intl.DateTimeFormat,
-  ) {}
+  private constructor(readonly name: string) {}
 
   /** What was found last: the bounds of a report ask for one offset thousands of times. */
   private found = { offsetMs: 0, fromMs: Infinity, toMs: -Infinity };
@@ -102,7 +104,7 @@ export class Zone {
   private year(year: number): readonly Reading[] {
     let readings = this.years.get(year);
     if (!readings) {
-      readings = this.name === 'UTC' ? [{ atMs: Date.UTC(year) - secondMs, offsetMs: 0 }] : readYear(this.clock, year);
+      readings = this.name === 'UTC' ? [{ atMs: Date.UTC(year) - secondMs, offsetMs: 0 }] : readYear(this.name, year);
       this.years.set(year, readings);
     }
     return readings;
@@ -113,49 +115,29 @@ function utcYear(ms: number): number {
   return new Date(ms).getUTCFullYear();
 }
 
-function clockOf(name: string): Intl.DateTimeFormat {
-  // Intl takes bare offsets for zones; a zone has a name.
+function requireKnown(name: string): void {
+  // Temporal takes bare offsets for zones; a zone has a name.
   if (/^[A-Z]/i.test(name)) {
     try {
-      // Intl takes a third of the time for a weekday that it takes for a date, which nobody reads.
-      return new Intl.DateTimeFormat('en-US', { timeZone: name, weekday: 'short', timeZoneName: 'longOffset' });
+      zonedAt(0, name);
+      return;
     } catch (error) {
-      if (!(error instanceof RangeError)) throw error;
+      if ((error as Error).name !== 'RangeError') throw error;
     }
   }
   throw invalidField('timezone', 'knownZone', 'must be a time zone that this platform knows, such as Asia/Kathmandu');
 }
 
-function readYear(clock: Intl.DateTimeFormat, year: number): Reading[] {
-  let before = read(clock, Date.UTC(year) - secondMs);
-  const readings = [before];
-  const lastMs = Date.UTC(year + 1) - secondMs;
-  while (before.atMs < lastMs) {
-    const after = read(clock, Math.min(before.atMs + probeMs, lastMs));
-    readings.push(...changesBetween(clock, before, after));
-    before = after;
-  }
+function zonedAt(ms: number, name: string): ZonedDateTime {
+  return Temporal.Instant.fromEpochMilliseconds(ms).toZonedDateTimeISO(name);
+}
+
+function readYear(name: string, year: number): Reading[] {
+  const readings: Reading[] = [];
+  let at: ZonedDateTime | null = zonedAt(Date.UTC(year) - secondMs, name);
+  for (; at && at.epochMilliseconds < Date.UTC(year + 1); at = at.getTimeZoneTransition('next'))
+    readings.push({ atMs: at.epochMilliseconds, offsetMs: at.offsetNanoseconds / 1e6 });
   return readings;
-}
-
-/** Each change after the one reading, up to the other. */
-function changesBetween(clock: Intl.DateTimeFormat, before: Reading, after: Reading): Reading[] {
-  if (before.offsetMs === after.offsetMs) return [];
-  const seconds = (after.atMs - before.atMs) / secondMs;
-  if (seconds === 1) return [after];
-  const middle = read(clock, before.atMs + Math.floor(seconds / 2) * secondMs);
-  return [...changesBetween(clock, before, middle), ...changesBetween(clock, middle, after)];
-}
-
-const longOffset = /GMT(?:([+-])(\d\d):(\d\d)(?::(\d\d))?)?$/;
-
-function read(clock: Intl.DateTimeFormat, atMs: number): Reading {
-  const text = clock.format(atMs);
-  const match = longOffset.exec(text);
-  if (!match) throw new Error(`Intl tells an offset in a form that is not known here: ${text}`);
-  const [, sign, hours = 0, minutes = 0, seconds = 0] = match;
-  const size = (Number(hours) * 60 + Number(minutes)) * minuteMs + Number(seconds) * secondMs;
-  return { atMs, offsetMs: sign === '-' ? -size : size };
 }
 
 const twoDigits = Array.from({ length: 60 }, (_, value) => String(value).padStart(2, '0'));
