@@ -54,10 +54,8 @@ export class SecondFactorsController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<LoggedIn> {
-    const opened = await this.attempts.run(request, reply, () =>
-      this.rpc.call(secondFactors.logIn, { ...body, ...origin }, context),
-    );
-    return this.cookie.open(reply, opened);
+    const logIn = () => this.rpc.call(secondFactors.logIn, { ...body, ...origin }, context);
+    return this.cookie.open(reply, await this.attempts.run(request, reply, logIn));
   }
 
   @Post('second-factor/begin')
@@ -155,9 +153,7 @@ export class SecondFactorsController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<LoggedIn> {
-    const opened = await this.attempts.run(request, reply, () =>
-      this.rpc.call(passkeys.logIn, { ...body, ...origin }, context),
-    );
-    return this.cookie.open(reply, opened);
+    const logIn = () => this.rpc.call(passkeys.logIn, { ...body, ...origin }, context);
+    return this.cookie.open(reply, await this.attempts.run(request, reply, logIn));
   }
 }

@@ -57,10 +57,8 @@ export class SessionsController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<LoggedIn> {
-    const opened = await this.attempts.run(request, reply, () =>
-      this.rpc.call(sessions.logIn, { ...body, ...origin }, context),
-    );
-    return this.cookie.open(reply, opened);
+    const logIn = () => this.rpc.call(sessions.logIn, { ...body, ...origin }, context);
+    return this.cookie.open(reply, await this.attempts.run(request, reply, logIn));
   }
 
   @Post('refresh')
