@@ -6,7 +6,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { TeamCapacity } from '../capacity/team-capacity.js';
 import { GpuaasSettings } from '../gpuaas-settings.js';
-import { pickNode, servableRequests, waitingReason } from './allocation.js';
+import { pickNode, servableRequests, waitingReason } from './host-matching.js';
 import type { BaremetalInstanceEntity } from '../model/baremetal-instance.entity.js';
 import {
   baremetalInstanceMachine,

@@ -9,7 +9,7 @@ import {
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { GpuaasSettings } from '../gpuaas-settings.js';
-import { allWaitingFor, firstWaitingFor } from './allocation.js';
+import { allWaitingFor, firstWaitingFor } from './host-matching.js';
 import type { BaremetalInstanceEntity } from '../model/baremetal-instance.entity.js';
 import { baremetalInstanceMachine, type BaremetalInstanceMachine } from '../model/baremetal-instance.machine.js';
 import type { BaremetalNodeEntity, MaintenanceCode } from '../model/baremetal-node.entity.js';

@@ -24,7 +24,7 @@ import type { BaremetalNodeEntity } from '../model/baremetal-node.entity.js';
 import { BaremetalNodeSteps } from './baremetal-node-steps.js';
 import { BaremetalReader, statusOf } from './baremetal-reader.js';
 import { BaremetalSecrets } from './baremetal-secrets.js';
-import { maxRequests } from './allocation.js';
+import { maxRequests } from './host-matching.js';
 import { isInInventory, unmet } from './fitting.js';
 
 /** Bare metal for teams. */

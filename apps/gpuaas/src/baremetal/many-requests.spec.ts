@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { newId } from '@atoll/database';
 import { allStatementsDuring, mostRowsRead } from '@atoll/testing';
 import { errorOf, type ToldTeam } from '../gpuaas-fixture.js';
-import { maxRequests } from './allocation.js';
+import { maxRequests } from './host-matching.js';
 import { BaremetalFixture } from './baremetal-fixture.js';
 
 const many = 5_000;

@@ -4,7 +4,7 @@ import { newId } from '@atoll/database';
 import { DataSource } from 'typeorm';
 import type { ToldTeam } from '../gpuaas-fixture.js';
 import { errorOf } from '../gpuaas-fixture.js';
-import { pickNode } from './allocation.js';
+import { pickNode } from './host-matching.js';
 import { nodesInMaintenance } from './baremetal-figures.js';
 import { BaremetalFixture } from './baremetal-fixture.js';
 

@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { DatabaseClock } from '../clock/database-clock.js';
 import { PlatformLines } from '../logs/platform-lines.js';
 import { PodEntity } from '../model/pod.entity.js';
-import { warnMs } from './idleness.js';
+import { warnMs } from './idle-looks.js';
 import { minutes } from './minutes.js';
 
 /** The longest durations of pods. */

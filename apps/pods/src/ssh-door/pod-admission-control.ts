@@ -11,7 +11,7 @@ import { Rpc, systemContext } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
 import { Clusters } from '../cluster/clusters.js';
 import { AdmissionControl, type Admission } from './admission-control.js';
-import { podEnded } from './pod-end.js';
+import { podEnded } from './shell-end.js';
 
 const askMs = 5_000;
 /** Open connections that are asked about at once. */

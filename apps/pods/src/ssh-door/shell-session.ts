@@ -5,7 +5,7 @@ import { Logger } from '@nestjs/common';
 import type { ServerChannel, Session } from 'ssh2';
 import type { Admission } from './admission-control.js';
 import { PacedStream } from './paced-streams.js';
-import { podEndBehind } from './pod-end.js';
+import { podEndBehind } from './shell-end.js';
 import { isAccepted, sftpCommand } from './session-command.js';
 
 const openMs = 30_000;

@@ -5,7 +5,7 @@ import { Logger } from '@nestjs/common';
 import type { RawData, WebSocket } from 'ws';
 import type { Admission } from '../ssh-door/admission-control.js';
 import type { AuthenticatedConnection } from '../ssh-door/connection-registry.js';
-import { podEndBehind } from '../ssh-door/pod-end.js';
+import { podEndBehind } from '../ssh-door/shell-end.js';
 import type { TerminalRequest } from './terminal-tickets.js';
 
 const openMs = 30_000;

@@ -13,7 +13,7 @@ import type { KeptIdleness } from '../model/idleness.js';
 import type { PodEntity } from '../model/pod.entity.js';
 import { PodSteps } from '../pods/pod-steps.js';
 import { PodsSettings } from '../pods-settings.js';
-import { afterLook, maxGapMs } from '../limits/idleness.js';
+import { afterLook, maxGapMs } from '../limits/idle-looks.js';
 import { minutes } from '../limits/minutes.js';
 
 /** Longer than the time between two looks, so that nothing between them is missed. */

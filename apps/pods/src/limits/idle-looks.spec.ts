@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import { array, assert, constant, integer, oneof, property, record } from 'fast-check';
 import { runs } from '@atoll/testing';
 import type { Idleness } from '../model/idleness.js';
-import { afterLook, maxGapMs, warnMs, type Look, type Verdict } from './idleness.js';
+import { afterLook, maxGapMs, warnMs, type Look, type Verdict } from './idle-looks.js';
 
 const rule = record({ minutes: integer({ min: 1, max: 40 }), gpu_below_percent: integer({ min: 1, max: 100 }) });
 const steps = array(
