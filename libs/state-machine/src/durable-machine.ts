@@ -53,7 +53,7 @@ export abstract class DurableMachine<
 
   /**
    * Does the work of the row's state. Must be safe to run twice. Throws `StepFailed`; any other error is logged and
-   * retried.
+   * retried. It is not called in final states: a row that was made due there is put to rest.
    */
   abstract step(row: Row, context: StepContext): Promise<Outcome<Row, Event>>;
 
@@ -227,10 +227,7 @@ export abstract class DurableMachine<
     valuesFor: (row: Row) => Partial<Row> = () => ({}),
     error: Omit<MachineError, 'at'> | null = null,
   ): Outcome<Row, Event> {
-    return {
-      decide: async (manager, row) =>
-        (await this.move(manager, row, event, cause, valuesFor(row), error)) !== undefined,
-    };
+    return { decide: (manager, row) => this.move(manager, row, event, cause, valuesFor(row), error) };
   }
 
   /**

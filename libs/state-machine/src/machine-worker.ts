@@ -10,6 +10,7 @@ import type { DurableMachine } from './durable-machine.js';
 import { leftMsOf, type Held, type Result } from './held-claim.js';
 import { Lanes } from './lanes.js';
 import type { MachineRow } from './machine-row.js';
+import type { Outcome, StepContext } from './outcome.js';
 import { deadlineExceeded, OutcomeWriter, wasTouched } from './outcome-writer.js';
 import {
   inLine,
@@ -255,12 +256,16 @@ export class MachineWorker<Row extends MachineRow, State extends string, Event e
     const isGivenUp = this.isGivenUp(row, leftMs);
     const found = isGivenUp
       ? deadlineExceeded(row)
-      : await runStep(this.machine, [row], this.limitsOf([held], timeoutMs), (context) =>
-          this.machine.step(row, context),
-        );
+      : await runStep(this.machine, [row], this.limitsOf([held], timeoutMs), (context) => this.step(row, context));
     if (!isGivenUp) this.noteAnswer([{ ...held, found }], timeoutMs);
     await this.apply([{ ...held, found }]).catch((error: unknown) => this.logFailure(row, error));
     return found;
+  }
+
+  /** In a final state nothing is to be done, whatever has made its row due. */
+  private step(row: Row, context: StepContext): Promise<Outcome<Row, Event>> {
+    const { isFinal = false } = this.machine.definition.states.get(row.state as State) ?? {};
+    return isFinal ? Promise.resolve('rest') : this.machine.step(row, context);
   }
 
   /** Notes whether the lane of these rows hangs. */

@@ -70,7 +70,10 @@ export class OutcomeWriter<Row extends MachineRow, State extends string, Event e
       return this.release(manager, row, { ...said, ...found.values }, at, found.againAfterMs);
     }
     if ('decide' in found) {
-      if (!(await found.decide(manager, row))) return this.rest(manager, row, at);
+      await found.decide(manager, row);
+      // A transition ends the claim. What is neither moved nor due at another time would have its step again at once.
+      const [held] = await this.claims.held(manager, [row]);
+      if (held && !wasTouched(row, held.row)) return this.rest(manager, row, at);
       return this.claims.release(manager, row, {}, 'as it is');
     }
     await this.moveAll(manager, [row], found.event, found.reason);

@@ -6,9 +6,10 @@ export type Outcome<Row, Event extends string> =
   /** The event has happened. `reason` is stored as the last error. */
   | { event: Event; reason?: Omit<MachineError, 'at'> }
   /**
-   * The outcome depends on data read under the row lock: `decide` moves the row, or returns false to leave it at rest.
+   * The outcome depends on data read under the row lock: `decide` moves the row or parks it. A row that it leaves as it
+   * was is put to rest, whatever it returns.
    */
-  | { decide(manager: EntityManager, row: Row): Promise<boolean> }
+  | { decide(manager: EntityManager, row: Row): Promise<unknown> }
   /**
    * Nothing has happened yet: run the step again after so many milliseconds. This does not count as a failed try.
    * `reason` says what the row waits for and replaces the last error; null clears it, as does a review that goes well

@@ -120,7 +120,7 @@ export class ExposureSteps extends DurableMachine<ExposureEntity, ExposureState,
   private pickAnother(run: number): Found {
     return {
       decide: async (manager, row) => {
-        if (row.run !== run) return false;
+        if (row.run !== run) return;
         await this.ports.markForeign(manager, row.serviceId, row.externalPort);
         const picked = await this.ports.pick(manager, row.publicHost, row.serviceId).catch((error: unknown) => {
           if (isAppError(error)) return null;
@@ -134,7 +134,6 @@ export class ExposureSteps extends DurableMachine<ExposureEntity, ExposureState,
           ]);
           await this.park(manager, row, 0);
         }
-        return true;
       },
     };
   }
@@ -165,7 +164,6 @@ export class ExposureSteps extends DurableMachine<ExposureEntity, ExposureState,
       decide: async (manager, row) => {
         await this.ports.releaseOthers(manager, row);
         await this.move(manager, row, 'SWITCHED', self);
-        return true;
       },
     };
   }
