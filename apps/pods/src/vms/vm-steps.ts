@@ -192,7 +192,8 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
   private notAgain(): Found {
     return {
       decide: async (manager, row) => {
-        if (row.autoRestart) return false;
+        // Its user has asked for the restart meanwhile.
+        if (row.autoRestart) return this.park(manager, row, 0);
         const { event, message } = afterEndWithoutRestart(row);
         await this.move(
           manager,
@@ -202,7 +203,6 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
           {},
           event === 'FAILED' ? { code: 'ended', message } : null,
         );
-        return true;
       },
     };
   }
