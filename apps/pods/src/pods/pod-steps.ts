@@ -18,7 +18,7 @@ import { heldOfPod } from '../usage/held.js';
 import { LateEnds } from '../usage/late-ends.js';
 import type { PodEntity } from '../model/pod.entity.js';
 import { podMachine, type PodEvent, type PodState } from '../model/pod.machine.js';
-import { endings } from '../model/run-states.js';
+import { atRest, endings } from '../model/run-states.js';
 import { shownError } from '../model/shown-error.js';
 import { afterEnd, endOfSubscription } from './pod-end.js';
 import { PodStarts } from './pod-start.js';
@@ -58,11 +58,12 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
     try {
       if (isEnding) return await this.end(pod, context);
       if (pod.state === 'pending') return await this.place(pod);
+      if (atRest.has(pod.state)) return 'rest';
       const isTimeOver = (await this.deadlines.nextLookMs(pod)) === 0;
       if (isTimeOver && !(await this.hasEnded(pod, context))) return this.stopAfterDuration(pod);
       if (pod.state === 'pulling') return await this.begin(pod, context);
       if (pod.state === 'restarting') return await this.again(pod, context);
-      return pod.state === 'running' ? await this.review(pod, context) : 'rest';
+      return await this.review(pod, context);
     } catch (error) {
       throw stepError(error, isEnding);
     }

@@ -36,6 +36,7 @@ export class VolumeSteps extends DurableMachine<VolumeEntity, VolumeState, Volum
   async step(volume: VolumeEntity, context: StepContext): Promise<Found> {
     const isRemoving = volume.state === 'deleting' || volume.state === 'failing';
     try {
+      if (volume.state === 'failed') return 'rest';
       const driver = await this.clusters.driverOf(volume.gpuaasId);
       switch (volume.state as VolumeState) {
         case 'pending':
