@@ -146,7 +146,7 @@ export class BaremetalInstanceSteps extends DurableMachine<
     manager: EntityManager,
     instance: BaremetalInstanceEntity,
     claimedDueAt: Date | null,
-  ): Promise<boolean> {
+  ): Promise<void> {
     const { instanceId } = instance;
     const cause: Cause = { actor: 'system:gpuaas' };
     const { nodeId, next } = await pickNode(manager, instanceId);
@@ -158,24 +158,22 @@ export class BaremetalInstanceSteps extends DurableMachine<
       ]);
       await this.nodes.move(manager, node, 'ASSIGN', cause, { instanceId });
       await this.move(manager, instance, 'ALLOCATED', cause);
-      await this.touch(manager, next);
-      return true;
+      return this.touch(manager, next, ['requested']);
     }
     const reason = next.length > 0 ? 'An earlier request goes first.' : await waitingReason(manager, instance);
     if (reason === undefined) {
       const error = { code: 'spec_mismatch', message: 'No node of the platform can meet this request any longer.' };
       await this.move(manager, instance, 'MISMATCHED', cause, {}, error);
-      return true;
+      return;
     }
     await manager.query('UPDATE baremetal_instance SET waiting_reason = $2 WHERE instance_id = $1', [
       instanceId,
       reason,
     ]);
-    await this.touch(manager, next);
+    await this.touch(manager, next, ['requested']);
     // Touched meanwhile: it is still due.
     if (claimedDueAt?.getTime() === instance.dueAt?.getTime())
       await this.park(manager, instance, next.length > 0 ? 1_000 : lookAgainMs);
-    return true;
   }
 
   private async begin(

@@ -127,12 +127,12 @@ export class BaremetalNodeSteps extends DurableMachine<BaremetalNodeEntity, Bare
 
   /** A request that waits for this node looks again. */
   async offer(manager: EntityManager, nodeId: string): Promise<void> {
-    await touchRows(manager, this.instances, await firstWaitingFor(manager, nodeId));
+    await touchRows(manager, this.instances, await firstWaitingFor(manager, nodeId), ['requested']);
   }
 
   /** This node is given to nobody any more: requests that it would fit look whether another one ever will. */
   async reconsider(manager: EntityManager, nodeId: string): Promise<void> {
-    await touchRows(manager, this.instances, await allWaitingFor(manager, nodeId));
+    await touchRows(manager, this.instances, await allWaitingFor(manager, nodeId), ['requested']);
   }
 
   private async becomeFree(
@@ -170,7 +170,7 @@ export class BaremetalNodeSteps extends DurableMachine<BaremetalNodeEntity, Bare
     manager: EntityManager,
     node: BaremetalNodeEntity,
     { hostKey, machineId, found, fence: seen }: Inspection,
-  ): Promise<boolean> {
+  ): Promise<void> {
     // What the host has seen may be of another platform, or of a node that was deleted.
     const fence = BigInt(seen) > BigInt(node.fence) ? seen : node.fence;
     const differences = differencesOf(node, found);
@@ -190,7 +190,6 @@ export class BaremetalNodeSteps extends DurableMachine<BaremetalNodeEntity, Bare
     if (other !== undefined)
       error = { code: 'host_registered', message: `This host is registered as ${other}: delete one of the two.` };
     await this.move(manager, node, error === null ? 'PASSED' : 'REFUSED', cause, values, error);
-    return true;
   }
 
   /** Is the host still there? A tenant keeps what he has; the node is not offered meanwhile. */
@@ -223,7 +222,6 @@ export class BaremetalNodeSteps extends DurableMachine<BaremetalNodeEntity, Bare
         if (hasOtherKey) await this.setAside(manager, row.nodeId, 'host_key_changed', reason ?? '');
         await this.park(manager, row, againAfterMs);
         if (reason === null) await this.returned(manager, row);
-        return true;
       },
     };
   }
