@@ -111,6 +111,7 @@ export class GpuSteps extends DurableMachine<GpuEntity, GpuState, GpuEvent> {
           this.returnIfFits(manager, row, { actor: 'system:gpuaas', reason: 'retried periodically' }),
       };
     }
+    if (!this.ruleOf(gpu.state)) return 'rest';
     const device = await this.deviceOf(gpu);
     let report = await this.driver.observe(device, context.signal);
     if (report.generation > gpu.generation + askedToStay(gpu)) return catchUp(report);
