@@ -7,7 +7,7 @@ import { Card, Figure, Page } from '../parts/page.js';
 import { Secret } from '../parts/secret.js';
 import { Empty } from '../parts/states.js';
 import type { User } from '../api/access.js';
-import { currentSession } from '../session/session.js';
+import { currentSession, replaceKey } from '../session/session.js';
 import { useUser } from '../api/user-context.js';
 import { PasskeysCard } from './profile/passkeys-card.js';
 import { SecondFactorCard } from './profile/second-factor-card.js';
@@ -134,7 +134,7 @@ function MakeKey() {
       trigger={<Button>Make a key</Button>}
       initial={{ ip_whitelist: '' }}
       submit="Make the key"
-      action={(body, header) => answerOf(api.POST('/api/user/api-key', { params: { header }, body }))}
+      action={(body, header) => replaceKey(() => answerOf(api.POST('/api/user/api-key', { params: { header }, body })))}
       invalidates={[]}
       done="A key was made."
       shown={({ api_key }) => (

@@ -20,7 +20,7 @@ interface ModalBoxProps {
 
 const KeepOpen = createContext<(isKept: boolean) => void>(() => undefined);
 
-/** Stands in a dialog that shows what is shown once: only a button closes it, no click beside it and no Escape. */
+/** Stands in a dialog that shows what is shown once, or waits for it: no click beside it closes it, and no Escape. */
 export function KeptOpen() {
   const keep = use(KeepOpen);
   useEffect(() => {
@@ -31,14 +31,14 @@ export function KeptOpen() {
 }
 
 /** A dialog. Its content is reset each time that it opens. */
-export function ModalBox({ title, trigger, children, ...open }: ModalBoxProps) {
+export function ModalBox({ title, trigger, children, isOpen, ...changes }: ModalBoxProps) {
   const [isKept, keep] = useState(false);
   const overlay = (
     <ModalOverlay
       className="overlay"
       isDismissable={!isKept}
       isKeyboardDismissDisabled={isKept}
-      {...(trigger === undefined && open)}
+      {...(trigger === undefined && { isOpen, ...changes })}
     >
       <Modal className="modal">
         <Dialog className="dialog">
@@ -52,7 +52,7 @@ export function ModalBox({ title, trigger, children, ...open }: ModalBoxProps) {
   );
   if (trigger === undefined) return overlay;
   return (
-    <DialogTrigger>
+    <DialogTrigger {...changes}>
       {trigger}
       {overlay}
     </DialogTrigger>

@@ -1,5 +1,5 @@
 import { useMutation } from '@tanstack/react-query';
-import { useRef, useState, type ReactNode } from 'react';
+import { useEffect, useEffectEvent, useRef, useState, type ReactNode } from 'react';
 import { Form } from 'react-aria-components/Form';
 import { idempotencyKey } from '../api/client.js';
 import { asProblem, faultAt, type Problem } from '../api/problem.js';
@@ -32,13 +32,14 @@ interface DialogFormProps<Values, Result> {
    * key, so that repeats count once.
    */
   action: (values: Values, header: Header) => Promise<Result>;
-  /** First words of the keys of what is then read again. */
+  /** First words of the keys of what is then read again; after `shown`, once that is closed. */
   invalidates: readonly string[];
-  done?: string | ((values: Values) => string);
-  /** What comes after it, once the dialog has closed. */
+  done?: string | ((values: Values, result: Result) => string);
+  /** What comes after it where the dialog was still open, once that has closed; not with `shown`. */
   onDone?: (result: Result) => void;
   /**
-   * Content that replaces the form afterwards, such as a secret that is shown only once; the dialog stays open for it.
+   * Content that replaces the form afterwards, such as a secret that is shown only once; the dialog stays open for it,
+   * from the moment that the action begins.
    */
   shown?: (result: Result) => ReactNode;
   children?: (form: FormState<Values>) => ReactNode;
@@ -51,16 +52,26 @@ export function DialogForm<Values extends object, Result>(props: DialogFormProps
   const [values, setValues] = useState(initial);
   const isUnderWay = useRef(false);
   const close = useClose();
+  // The trigger keeps the state of its dialog for the next form: the late answer of a form that was closed must not
+  // close that one.
+  const isMounted = useRef(false);
+  useEffect(() => {
+    isMounted.current = true;
+    return () => void (isMounted.current = false);
+  }, []);
   const mutation = useMutation({
     mutationFn: () => action(values, header),
     onSuccess: async (result) => {
-      if (done !== undefined) say(typeof done === 'string' ? done : done(values));
-      if (!shown) close();
-      onDone?.(result);
+      if (done !== undefined) say(typeof done === 'string' ? done : done(values, result));
+      if (isMounted.current) {
+        if (shown) return;
+        close();
+        onDone?.(result);
+      }
       await readAgain(invalidates);
     },
   });
-  if (shown && mutation.data !== undefined) return shown(mutation.data);
+  if (shown && mutation.data !== undefined) return <Shown invalidates={invalidates}>{shown(mutation.data)}</Shown>;
   const problem = mutation.error ? asProblem(mutation.error) : null;
   const set = (change: Partial<Values>) => setValues((before) => ({ ...before, ...change }));
   const field: FormState<Values>['field'] = (name, path = name) => ({
@@ -82,13 +93,23 @@ export function DialogForm<Values extends object, Result>(props: DialogFormProps
       {children?.({ values, set, field, problem })}
       {problem !== null && <ProblemNote problem={problem} isInForm />}
       <div className="dialog-actions">
-        <Button onPress={close}>Cancel</Button>
+        {shown && mutation.isPending && <KeptOpen />}
+        <Button onPress={close} isDisabled={shown !== undefined && mutation.isPending}>
+          Cancel
+        </Button>
         <Button type="submit" kind={kind} isBusy={mutation.isPending}>
           {mutation.isPending ? 'Working…' : submit}
         </Button>
       </div>
     </Form>
   );
+}
+
+/** What a form has made. The data that it changed is read again when this is closed: that may remove the dialog. */
+function Shown({ invalidates, children }: { invalidates: readonly string[]; children: ReactNode }) {
+  const close = useEffectEvent(() => void readAgain(invalidates));
+  useEffect(() => () => close(), []);
+  return children;
 }
 
 interface FormDialogProps<Values, Result> extends DialogFormProps<Values, Result> {

@@ -44,6 +44,25 @@ export function resumeSession(): Promise<void> {
   return tab.start();
 }
 
+/** The call that replaces the key of this tab, while it is under way; it is never rejected. */
+let replacing: Promise<unknown> | undefined;
+
+/**
+ * Issues a key in place of the one by which this tab is logged in, if it is: the tab goes on with the new one. The old
+ * key may end before the answer comes, so what is to be read meanwhile waits for it. Throws what `issue` throws.
+ */
+export async function replaceKey<Issued extends { api_key: string | null }>(
+  issue: () => Promise<Issued>,
+): Promise<Issued> {
+  if (current.kind !== 'key') return issue();
+  const issuing = issue().then((issued) => {
+    if (current.kind === 'key' && issued.api_key !== null) logInWithKey(issued.api_key);
+    return issued;
+  });
+  replacing = issuing.catch(() => undefined).finally(() => (replacing = undefined));
+  return issuing;
+}
+
 export function logInWithKey(key: string): void {
   become({ kind: 'key', key });
 }
@@ -78,19 +97,25 @@ export async function logOut(reason: 'logout' | 'again' = 'logout'): Promise<voi
 /** A call to the platform as whoever is logged in. Of a session, the tab refreshes its token and sees its end. */
 export async function fetchAsCaller(request: Request): Promise<Response> {
   if (request.headers.has('authorization') || current.kind === 'none') return fetch(request);
-  if (current.kind === 'key') {
-    request.headers.set('authorization', `Bearer ${current.key}`);
-    const response = await fetch(request);
-    if (response.status === 401) keyEnded();
-    return response;
-  }
+  if (current.kind === 'key') return fetchWithKey(request, current.key);
   const { pathname, search } = new URL(request.url);
   const body = request.method === 'GET' ? undefined : await request.text();
   const init = { method: request.method, headers: request.headers, ...(body && { body }) };
   return tab.fetch(pathname.replace(/^\/api/, '') + search, init);
 }
 
-/** The platform answered 401: the key is worth nothing any more, once, however many calls are answered so. */
-function keyEnded(): void {
-  if (current.kind === 'key') become({ kind: 'none', ended: 'expired' });
+/**
+ * A key that is answered 401 is worth nothing any more: the tab is out, once, however many calls are answered so. Where
+ * the tab has another key meanwhile, what was to be read is read by that one.
+ */
+async function fetchWithKey(request: Request, key: string): Promise<Response> {
+  request.headers.set('authorization', `Bearer ${key}`);
+  const response = await fetch(request);
+  if (response.status !== 401) return response;
+  const isRead = request.method === 'GET';
+  if (isRead) await replacing;
+  if (current.kind !== 'key') return response;
+  if (current.key !== key) return isRead ? fetchWithKey(request, current.key) : response;
+  become({ kind: 'none', ended: 'expired' });
+  return response;
 }

@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { timeoutFactor } from '@atoll/testing';
-import type { Browser, BrowserContextOptions, CDPSession, Page, Request } from 'playwright-core';
+import type { Browser, BrowserContextOptions, CDPSession, Page, Request, Route } from 'playwright-core';
 import { chromiumLacking, launchChromium } from '../chromium.js';
 
 /** Why stories in a browser cannot run here; undefined: they can. */
@@ -168,6 +168,46 @@ export async function logInWithKey(page: Page, key: string, path = '/'): Promise
   await page.getByLabel('API key').fill(key);
   await page.getByRole('button', { name: 'Log in', exact: true }).click();
   await page.locator('nav[aria-label=Main]').waitFor({ state: 'attached' });
+}
+
+interface Held {
+  /** Resolves when the first of them is held. */
+  held: Promise<void>;
+  letGo: () => void;
+}
+
+async function hold(page: Page, url: string, handle: (route: Route, wait: () => Promise<void>) => Promise<void>) {
+  const [held, free] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const wait = () => {
+    held.resolve();
+    return free.promise;
+  };
+  await page.route(url, (route) => handle(route, wait));
+  return { held: held.promise, letGo: free.resolve };
+}
+
+/** Holds calls whose URL matches until they are let go. */
+export function holdCalls(page: Page, url: string): Promise<Held> {
+  return hold(page, url, async (route, wait) => {
+    await wait();
+    await route.fallback();
+  });
+}
+
+/** Holds the answers to calls whose URL matches until they are let go: the platform has done what was asked. */
+export function holdAnswers(page: Page, url: string): Promise<Held> {
+  return hold(page, url, async (route, wait) => {
+    const response = await route.fetch();
+    await wait();
+    await route.fulfill({ response });
+  });
+}
+
+/** As a browser whose tab was hidden and is shown again: a page reads again what is older than some seconds. */
+export async function showAgain(page: Page): Promise<void> {
+  // Nothing that was read is fresh any more.
+  await page.evaluate('{ const now = Date.now.bind(Date); Date.now = () => now() + 60_000; }');
+  await page.evaluate(`dispatchEvent(new Event('visibilitychange'))`);
 }
 
 /**

@@ -1,6 +1,5 @@
-import { useEffect } from 'react';
+import { useState } from 'react';
 import { answerOf, api, type Schemas } from '../../api/client.js';
-import { queryClient } from '../../api/query-client.js';
 import { Button } from '../../parts/button.js';
 import { Chip } from '../../parts/chip.js';
 import { Copy } from '../../parts/copy.js';
@@ -13,14 +12,16 @@ import { Secret } from '../../parts/secret.js';
 /** An authenticator app, and the codes that stand in for it. */
 export function SecondFactorCard({ factor }: { factor: Schemas['UserSecondFactor'] }) {
   const { is_set: isSet, recovery_codes: left } = factor;
+  // The profile may be read again while its dialog shows the recovery codes.
+  const [isSettingUp, setSettingUp] = useState(false);
   return (
     <Card
       title="Second factor"
       actions={
-        isSet ? (
+        isSet && !isSettingUp ? (
           <Remove />
         ) : (
-          <ModalBox title="Set up an authenticator" trigger={<Button>Set up</Button>}>
+          <ModalBox title="Set up an authenticator" trigger={<Button>Set up</Button>} onOpenChange={setSettingUp}>
             <SetUp />
           </ModalBox>
         )
@@ -58,7 +59,7 @@ function Confirm({ factor: { secret, uri } }: { factor: Schemas['NewSecondFactor
       initial={{ code: '' }}
       submit="Confirm"
       action={({ code }) => answerOf(api.POST('/api/user/second-factor/confirm', { body: { code: code.trim() } }))}
-      invalidates={['sessions']}
+      invalidates={['sessions', 'profile']}
       done="The second factor is set up."
       shown={({ recovery_codes }) => <RecoveryCodes codes={recovery_codes} />}
     >
@@ -76,8 +77,6 @@ function Confirm({ factor: { secret, uri } }: { factor: Schemas['NewSecondFactor
 }
 
 function RecoveryCodes({ codes }: { codes: readonly string[] }) {
-  // However it is closed, and not before: the card that has this dialog is another one then.
-  useEffect(() => () => void queryClient.invalidateQueries({ queryKey: ['profile'] }), []);
   return (
     <>
       <KeptOpen />

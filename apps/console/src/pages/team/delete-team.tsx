@@ -5,7 +5,6 @@ import { Button } from '../../parts/button.js';
 import { Field, Toggle } from '../../parts/fields.js';
 import { FormDialog } from '../../parts/form-dialog.js';
 import { Card } from '../../parts/page.js';
-import { say } from '../../parts/toasts.js';
 
 export function DeleteTeam({ team: { id, name } }: { team: Schemas['Team'] }) {
   const navigate = useNavigate();
@@ -30,10 +29,10 @@ export function DeleteTeam({ team: { id, name } }: { team: Schemas['Team'] }) {
             return answerOf(api.DELETE('/api/team/{team_id}', { params: { path: { team_id: id }, query: { force } } }));
           }}
           invalidates={['profile', 'teams']}
-          onDone={(deleting) => {
-            say(deleting ? 'The team is being deleted; what it holds is ended first.' : 'The team was deleted.');
-            void navigate({ to: '/' });
-          }}
+          done={(_, deleting) =>
+            deleting ? 'The team is being deleted; what it holds is ended first.' : 'The team was deleted.'
+          }
+          onDone={() => void navigate({ to: '/' })}
         >
           {({ values, set, field }) => (
             <>

@@ -1,9 +1,11 @@
 import { answerOf, api, type Schemas } from '../../api/client.js';
+import { useUser } from '../../api/user-context.js';
 import { roleName } from '../../format/format.js';
 import { Button } from '../../parts/button.js';
 import { Chooser, Field } from '../../parts/fields.js';
 import { FormDialog, Made } from '../../parts/form-dialog.js';
 import { Secret } from '../../parts/secret.js';
+import { replaceKey } from '../../session/session.js';
 import { InvitationLink } from './invitation-link.js';
 
 type Member = Schemas['TeamMember'];
@@ -81,6 +83,7 @@ const graces = [
 ];
 
 export function IssueKey({ member, teamId }: { member: Member; teamId: string }) {
+  const user = useUser();
   const { user_id, name, api_token: hasKey, ip_whitelist } = member;
   const path = { team_id: teamId, user_id };
   return (
@@ -95,7 +98,11 @@ export function IssueKey({ member, teamId }: { member: Member; teamId: string })
           ...(addresses !== ip_whitelist && { ip_whitelist: addresses }),
           ...(hasKey && { grace_seconds: Number(grace) }),
         };
-        return answerOf(api.POST('/api/team/{team_id}/members/{user_id}/api-key', { params: { path, header }, body }));
+        const issue = () =>
+          answerOf(api.POST('/api/team/{team_id}/members/{user_id}/api-key', { params: { path, header }, body }));
+        // Who is logged in by a key of one team has no second factors there.
+        const isOfTab = user_id === user.id && user.second_factor === null;
+        return isOfTab ? replaceKey(issue) : issue();
       }}
       invalidates={['team']}
       done="A key was made."
