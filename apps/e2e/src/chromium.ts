@@ -13,17 +13,21 @@ export const chromiumLacking = existsSync(executablePath)
 /** The platform under test as people open it. */
 export const pageUrl = platformUrl.replace('127.0.0.1', 'localhost');
 
-const quiet = [
+/** The platform under test by plain http at another host than localhost: no secure context. */
+export const plainUrl = platformUrl.replace('127.0.0.1', 'atoll.test');
+
+const options = [
   '--disable-gpu',
   '--disable-quic',
   '--no-first-run',
   '--disable-background-networking',
   '--disable-component-update',
   '--disable-sync',
+  '--host-resolver-rules=MAP atoll.test 127.0.0.1',
 ];
 
 export function launchChromium(): Promise<Browser> {
-  return chromium.launch({ executablePath, args: quiet });
+  return chromium.launch({ executablePath, args: options });
 }
 
 /** A person's browser, empty, and what its pages did: calls to the API, and breaches of their own policy. */

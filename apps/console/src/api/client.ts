@@ -1,4 +1,4 @@
-import { NoSession, RefreshFailed } from '@atoll/session-tab';
+import { NoSession, randomId, RefreshFailed } from '@atoll/session-tab';
 import createClient from 'openapi-fetch';
 import { fetchAsCaller } from '../session/session.js';
 import type { components, paths } from './generated/openapi.js';
@@ -56,5 +56,5 @@ export async function everyRow<Row>(
 
 /** Makes one call of a form: sent again after a lost answer, it is still one. */
 export function idempotencyKey(): { 'Idempotency-Key': string } {
-  return { 'Idempotency-Key': crypto.randomUUID() };
+  return { 'Idempotency-Key': randomId() };
 }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { describeWhere } from '@atoll/testing';
+import { plainUrl } from '../chromium.js';
 import { adminKey, createTeam, platformUrl, succeed, until } from '../client.js';
 import { createTenant } from '../gpu-inventory.js';
 import { browserLack, closeBrowser, goTo, logInWithKey, openBrowser, openTab, picture, violations } from './browser.js';
@@ -131,6 +132,22 @@ describeWhere(browserLack(), 'a form in the console', () => {
     const body = { token: new URL(url).hash.slice(1), password: 'correct horse battery staple' };
     expect(await succeed('POST', '/user/link', { body })).toEqual({ email: team.members[0]?.email });
     expect(tab.faults).toEqual([]);
+    await tab.close();
+  });
+
+  it('is sent on plain http at a host other than localhost, where browsers have no crypto.randomUUID', async () => {
+    const { team, keys } = await createTeam('Plain');
+    const tab = await openTab(plainUrl, { viewport: { width: 1440, height: 900 } });
+    const { page } = tab;
+    await logInWithKey(page, keys.team_owner ?? '', `/teams/${team.id}/settings`);
+    expect(await page.evaluate('typeof crypto.randomUUID')).toBe('undefined');
+    const workspaces = page.getByRole('region', { name: 'Workspaces' });
+    await workspaces.getByRole('button', { name: 'Create' }).click();
+    await page.getByRole('dialog').getByLabel('Name').fill('training');
+    await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+    await workspaces.getByText('training', { exact: true }).waitFor();
+    // A browser says on the console what else it takes from such a page.
+    expect(tab.faults.filter((fault) => !fault.includes('Cross-Origin-Opener-Policy'))).toEqual([]);
     await tab.close();
   });
 
