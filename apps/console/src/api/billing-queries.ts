@@ -124,7 +124,6 @@ export const billQuery = (team_id: string, range: Range, grouping: Grouping) =>
     queryKey: ['bill', team_id, range, grouping],
     queryFn: () => readers[grouping](team_id, range),
     refetchInterval: pollMs.slow,
-    placeholderData: (previous: Bill | undefined) => previous,
   });
 
 export const reportQuery = (team_id: string, range: Range) =>

@@ -1,4 +1,4 @@
-import { keepPreviousData, queryOptions } from '@tanstack/react-query';
+import { queryOptions } from '@tanstack/react-query';
 import { answerOf, api, type Schemas } from '../../api/client.js';
 import { pollMs } from '../../api/query-client.js';
 
@@ -29,7 +29,6 @@ export const processesQuery = (path: Pick<Machine, 'service' | 'machine'>, { kin
         }),
       ),
     refetchInterval: watchMs,
-    placeholderData: keepPreviousData,
   });
 
 export const deadLettersQuery = (cursor: string | undefined, service: DeadLetter['service'] | undefined) =>
@@ -44,5 +43,4 @@ export const deadLettersQuery = (cursor: string | undefined, service: DeadLetter
     // One that is being tried once more is settled within seconds.
     refetchInterval: ({ state }) =>
       state.data?.data.some(({ replay_requested_at }) => replay_requested_at !== null) ? pollMs.busy : pollMs.calm,
-    placeholderData: keepPreviousData,
   });

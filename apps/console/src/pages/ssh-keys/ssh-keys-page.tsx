@@ -1,4 +1,4 @@
-import { keepPreviousData, queryOptions, useQuery } from '@tanstack/react-query';
+import { queryOptions, useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { answerOf, api, type Schemas } from '../../api/client.js';
 import { instant } from '../../format/format.js';
@@ -16,7 +16,6 @@ const sshKeysQuery = (page: number) =>
   queryOptions({
     queryKey: ['ssh-keys', page],
     queryFn: () => answerOf(api.GET('/api/user/ssh-key', { params: { query: { page, limit: 20 } } })),
-    placeholderData: keepPreviousData,
   });
 
 export function SshKeysPage() {
