@@ -6,6 +6,7 @@ import { Field } from '../../parts/fields.js';
 import { Ask, FormDialog } from '../../parts/form-dialog.js';
 import { Card, Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
+import { imagesOf } from './policy-images.js';
 
 type Policy = Schemas['ImagePolicy'];
 
@@ -68,29 +69,20 @@ function PolicyCard({ policy }: { policy: Policy }) {
   );
 }
 
-/** Images as lines, `name reference`. */
-function objectsOf(text: string): { name: string; reference: string }[] {
-  return text
-    .split(/[\n,]/)
-    .map((line) => line.trim())
-    .filter(Boolean)
-    .map((reference) => ({ name: /([^/:@]+)(?:[:@][^/]*)?$/.exec(reference)?.[1] ?? reference, reference }));
-}
-
 function EditPolicy({ policy }: { policy?: Policy }) {
-  const initial = {
-    ...{ name: policy?.name ?? '', description: policy?.description ?? '' },
-    images: policy?.objects.map(({ reference }) => reference).join(', ') ?? '',
-  };
+  const before = policy?.objects.map(({ reference }) => reference).join(', ') ?? '';
+  const initial = { name: policy?.name ?? '', description: policy?.description ?? '', before, images: before };
   return (
     <FormDialog
       title={policy ? 'Edit the policy' : 'Create a policy'}
       trigger={policy ? <Button isSmall>Edit</Button> : <Button kind="primary">Create a policy</Button>}
       initial={initial}
       submit="Save"
-      action={({ images, ...rest }, header) => {
-        const body = { ...rest, objects: objectsOf(images) };
-        if (!policy) return answerOf(api.POST('/api/policy/image', { params: { header }, body }));
+      action={({ before: opened, images, ...rest }, header) => {
+        const objects = imagesOf(images, policy?.objects ?? []);
+        if (!policy) return answerOf(api.POST('/api/policy/image', { params: { header }, body: { ...rest, objects } }));
+        // Objects that are sent replace all others, also those that were added since this form was opened.
+        const body = { ...rest, ...(images !== opened && { objects }) };
         return answerOf(api.PUT('/api/policy/image/{id}', { params: { path: { id: policy.id } }, body }));
       }}
       invalidates={['policies']}

@@ -1,14 +1,17 @@
 import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
 import { answerOf, api, type Schemas } from '../../api/client.js';
 import { pricesQuery } from '../../api/queries.js';
 import { instant, unitPrice } from '../../format/format.js';
 import { Button } from '../../parts/button.js';
+import { ModalBox } from '../../parts/dialogs.js';
 import { Field, Toggle } from '../../parts/fields.js';
-import { FormDialog } from '../../parts/form-dialog.js';
+import { DialogForm } from '../../parts/form-dialog.js';
 import { useNow } from '../../parts/now.js';
 import { Card, Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { useUser } from '../../api/user-context.js';
+import { leadSeconds, PriceStart } from './price-start.js';
 
 type Price = Schemas['Price'];
 
@@ -77,22 +80,31 @@ const newPrice = { sku: '', unit: 'vgpu', price: '', from: '', team: '', force: 
 
 function SetPrice() {
   return (
-    <FormDialog
-      title="Set a price"
-      trigger={<Button kind="primary">Set a price</Button>}
+    <ModalBox title="Set a price" trigger={<Button kind="primary">Set a price</Button>}>
+      <PriceForm />
+    </ModalBox>
+  );
+}
+
+async function readDate(): Promise<string | null> {
+  const call = api.GET('/api/price', { params: { query: { limit: 1 } } });
+  await answerOf(call);
+  return (await call).response.headers.get('date');
+}
+
+function PriceForm() {
+  const [start] = useState(() => new PriceStart(readDate));
+  return (
+    <DialogForm
       initial={newPrice}
       submit="Set the price"
       action={({ sku, unit, price, from, team, force }, header) => {
-        const valid_from = from === '' ? new Date(Date.now() + 5_000).toISOString() : `${from}:00Z`;
-        const body = {
-          sku,
-          unit,
-          unit_price: price,
-          valid_from,
-          ...(team !== '' && { team_id: team }),
-          ...(force && { force }),
+        const set = (valid_from: string) => {
+          const optional = { ...(team !== '' && { team_id: team }), ...(force && { force }) };
+          const body = { sku, unit, unit_price: price, valid_from, ...optional };
+          return answerOf(api.POST('/api/price', { params: { header }, body }));
         };
-        return answerOf(api.POST('/api/price', { params: { header }, body }));
+        return from === '' ? start.send(set) : set(`${from}:00Z`);
       }}
       invalidates={['prices']}
       done="The price was set."
@@ -102,11 +114,16 @@ function SetPrice() {
           <Field label="SKU" {...field('sku')} hint="Such as gpu.A100-80GB.1g.10gb or storage.shared." isRequired />
           <Field label="Unit" {...field('unit')} isRequired />
           <Field label="Price of a unit and hour" {...field('price', 'unit_price')} isRequired />
-          <Field label="From (UTC)" type="datetime-local" {...field('from', 'valid_from')} hint="Now unless given." />
+          <Field
+            label="From (UTC)"
+            type="datetime-local"
+            {...field('from', 'valid_from')}
+            hint={`If left empty: ${leadSeconds} seconds after you first press the button, by the platform’s clock.`}
+          />
           <Field label="Team id" {...field('team', 'team_id')} hint="For one team only; empty for all." />
           <Toggle label="Change past bills" isOn={values.force} onChange={(force) => set({ force })} />
         </>
       )}
-    </FormDialog>
+    </DialogForm>
   );
 }
