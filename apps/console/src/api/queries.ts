@@ -143,6 +143,11 @@ export const nodesQuery = (page: number) =>
     refetchInterval: ({ state }) => (state.data?.data.some(inMotion) ? pollMs.busy : pollMs.calm),
   });
 
+export const allNodesQuery = queryOptions({
+  queryKey: ['nodes', 'all'],
+  queryFn: () => everyRow((query) => answerOf(api.GET('/api/gpuaas/node', { params: { query } }))),
+});
+
 export const nodeQuery = (node_id: string) =>
   queryOptions({
     queryKey: ['nodes', 'one', node_id],

@@ -73,7 +73,7 @@ function PodChooser({
   onChange: (pod: string | undefined) => void;
 }) {
   const pods = useQuery(podNamesQuery(teamId));
-  const names = new Map<string, string>((pods.data?.data ?? []).map(({ pod_name, status }) => [pod_name, status]));
+  const names = new Map<string, string>((pods.data ?? []).map(({ pod_name, status }) => [pod_name, status]));
   // A pod that was deleted still has a log.
   if (pod !== undefined && !names.has(pod)) names.set(pod, '');
   return (

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { boardNamed } from '@atoll/gpu';
 import { answerOf, api, type Schemas } from '../../api/client.js';
-import { gpuaasQuery, nodesQuery, poolsQuery } from '../../api/queries.js';
+import { allNodesQuery, gpuaasQuery, poolsQuery } from '../../api/queries.js';
 import { Button } from '../../parts/button.js';
 import { DialogEmpty, DialogLoaded, ModalBox } from '../../parts/dialogs.js';
 import { Chooser, Field, Toggle } from '../../parts/fields.js';
@@ -73,7 +73,7 @@ const mechanisms = [
 type Mechanism = (typeof mechanisms)[number]['value'];
 
 function CreatePool() {
-  const nodes = useQuery(nodesQuery(1));
+  const nodes = useQuery(allNodesQuery);
   return (
     <DialogLoaded query={nodes} height={200}>
       {({ data }) => {

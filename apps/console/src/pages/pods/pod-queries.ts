@@ -1,5 +1,5 @@
 import { queryOptions } from '@tanstack/react-query';
-import { answerOf, api } from '../../api/client.js';
+import { answerOf, api, everyRow } from '../../api/client.js';
 import { pollMs } from '../../api/query-client.js';
 
 const underWay: ReadonlySet<string> = new Set([
@@ -26,11 +26,35 @@ export const podsQuery = (team_id: string, page: number, include_ended: boolean)
     refetchInterval: ({ state }) => pace(state.data?.data.map(({ status }) => status) ?? []),
   });
 
-/** The pods whose logs can be chosen by their names; others are reached by their own page. */
+/** All that have not ended. */
+export const allPodsQuery = (team_id: string) =>
+  queryOptions({
+    queryKey: ['pods', team_id, 'all'],
+    queryFn: () => everyRow((page) => answerOf(api.GET('/api/pods', { params: { query: { team_id, ...page } } }))),
+    refetchInterval: ({ state }) => pace(state.data?.data.map(({ status }) => status) ?? []),
+  });
+
+/** How many pods a page of names has. */
+const namesOfPage = 100;
+
+/**
+ * The pods whose logs can be chosen by their names: all that have not ended, and the latest 100 to 200 of all. The logs
+ * of others are reached by an address.
+ */
 export const podNamesQuery = (team_id: string) =>
   queryOptions({
     queryKey: ['pods', team_id, 'names'],
-    queryFn: () => answerOf(api.GET('/api/pods', { params: { query: { team_id, limit: 100, include_ended: true } } })),
+    queryFn: async () => {
+      const read = (query: { page: number; limit: number; include_ended?: true }) =>
+        answerOf(api.GET('/api/pods', { params: { query: { team_id, ...query } } }));
+      const ofAll = (page: number) => read({ page, limit: namesOfPage, include_ended: true });
+      const [live, first] = await Promise.all([everyRow(read), ofAll(1)]);
+      // The oldest are listed first.
+      const last = Math.ceil(first.pagination.total / namesOfPage);
+      const latest = await Promise.all([last - 1, last].filter((page) => page > 1).map(ofAll));
+      const pages = last > 2 ? latest : [first, ...latest];
+      return [...live.data, ...pages.flatMap(({ data }) => data)];
+    },
     staleTime: pollMs.calm,
   });
 

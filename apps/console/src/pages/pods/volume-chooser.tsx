@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Chooser } from '../../parts/fields.js';
-import { volumesQuery } from '../volumes/volume-queries.js';
+import { allVolumesQuery } from '../volumes/volume-queries.js';
 
 interface VolumeChooserProps {
   teamId: string;
@@ -11,7 +11,7 @@ interface VolumeChooserProps {
 
 /** A shared volume to mount; nothing where the team has none. */
 export function VolumeChooser({ teamId, value, onChange }: VolumeChooserProps) {
-  const volumes = useQuery(volumesQuery(teamId, 1, 100));
+  const volumes = useQuery(allVolumesQuery(teamId));
   const usable = (volumes.data?.data ?? []).filter(({ status }) => status === 'active');
   if (usable.length === 0) return null;
   return (

@@ -13,9 +13,9 @@ import { useNow } from '../../parts/now.js';
 import { Card } from '../../parts/page.js';
 import { Empty, Skeleton } from '../../parts/states.js';
 import { baremetalQuery } from '../baremetal/baremetal-queries.js';
-import { podsQuery } from '../pods/pod-queries.js';
-import { vmsQuery } from '../vms/vm-queries.js';
-import { volumesQuery } from '../volumes/volume-queries.js';
+import { allPodsQuery } from '../pods/pod-queries.js';
+import { allVmsQuery } from '../vms/vm-queries.js';
+import { allVolumesQuery } from '../volumes/volume-queries.js';
 
 interface Matter {
   key: string;
@@ -38,9 +38,9 @@ export function Attention({ teamId }: { teamId: string }) {
   const [subscriptions, pods, vms, volumes, hosts, bill] = useQueries({
     queries: [
       subscriptionsQuery(teamId, 'last_24h', true),
-      podsQuery(teamId, 1, false),
-      vmsQuery(teamId, 1, false),
-      volumesQuery(teamId, 1),
+      allPodsQuery(teamId),
+      allVmsQuery(teamId),
+      allVolumesQuery(teamId),
       baremetalQuery(teamId, true),
       { ...reportQuery(teamId, range), enabled: may(user, teamId, 'readBilling') },
     ],

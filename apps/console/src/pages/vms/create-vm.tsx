@@ -7,7 +7,7 @@ import { Button } from '../../parts/button.js';
 import { DialogEmpty, DialogLoaded, ModalBox } from '../../parts/dialogs.js';
 import { Chooser, Field, Toggle } from '../../parts/fields.js';
 import { DialogForm } from '../../parts/form-dialog.js';
-import { volumesQuery } from '../volumes/volume-queries.js';
+import { allVolumesQuery } from '../volumes/volume-queries.js';
 import { flavoursQuery } from './vm-queries.js';
 
 type Region = Schemas['AvailableRegion'];
@@ -24,7 +24,7 @@ export function CreateVm({ teamId }: { teamId: string }) {
 function Ready({ teamId }: { teamId: string }) {
   const flavours = useQuery(flavoursQuery);
   const regions = useQuery(availableRegionsQuery(teamId));
-  const volumes = useQuery(volumesQuery(teamId, 1, 100));
+  const volumes = useQuery(allVolumesQuery(teamId));
   return (
     <DialogLoaded query={flavours} height={240}>
       {({ data: sizes }) => (

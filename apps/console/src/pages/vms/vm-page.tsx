@@ -13,7 +13,7 @@ import { useNow } from '../../parts/now.js';
 import { Card, Figure, Page } from '../../parts/page.js';
 import { Loaded } from '../../parts/states.js';
 import { Table } from '../../parts/table.js';
-import { volumesQuery } from '../volumes/volume-queries.js';
+import { allVolumesQuery } from '../volumes/volume-queries.js';
 import { AutoRestart, VmActions } from './vm-actions.js';
 import { vmQuery } from './vm-queries.js';
 
@@ -130,7 +130,7 @@ function Cost({ vm: { team_id, flavour }, zone }: { vm: Vm; zone: string }) {
 }
 
 function Volumes({ vm: { team_id, volumes: mounts } }: { vm: Vm }) {
-  const volumes = useQuery(volumesQuery(team_id, 1, 100));
+  const volumes = useQuery(allVolumesQuery(team_id));
   const found = new Map((volumes.data?.data ?? []).map((volume) => [volume.volume_id, volume]));
   return (
     <Card title="Shared volumes">

@@ -1,8 +1,11 @@
 import { queryOptions } from '@tanstack/react-query';
-import { answerOf, api, everyRow } from '../../api/client.js';
+import { answerOf, api, everyRow, type Schemas } from '../../api/client.js';
 import { pollMs } from '../../api/query-client.js';
 
 const underWay: ReadonlySet<string> = new Set(['pending', 'stopping']);
+
+const pace = (vms: readonly Schemas['Vm'][] = []) =>
+  vms.some(({ status }) => underWay.has(status)) ? pollMs.busy : pollMs.calm;
 
 export const vmsQuery = (team_id: string, page: number, include_ended: boolean) =>
   queryOptions({
@@ -13,8 +16,15 @@ export const vmsQuery = (team_id: string, page: number, include_ended: boolean) 
           params: { query: { team_id, page, limit: 20, ...(include_ended && { include_ended }) } },
         }),
       ),
-    refetchInterval: ({ state }) =>
-      state.data?.data.some(({ status }) => underWay.has(status)) ? pollMs.busy : pollMs.calm,
+    refetchInterval: ({ state }) => pace(state.data?.data),
+  });
+
+/** All that have not ended. */
+export const allVmsQuery = (team_id: string) =>
+  queryOptions({
+    queryKey: ['vms', team_id, 'all'],
+    queryFn: () => everyRow((page) => answerOf(api.GET('/api/vm', { params: { query: { team_id, ...page } } }))),
+    refetchInterval: ({ state }) => pace(state.data?.data),
   });
 
 export const vmQuery = (instance_id: string) =>

@@ -1,13 +1,23 @@
 import { queryOptions } from '@tanstack/react-query';
-import { answerOf, api } from '../../api/client.js';
+import { answerOf, api, everyRow, type Schemas } from '../../api/client.js';
 import { pollMs } from '../../api/query-client.js';
 
 const underWay: ReadonlySet<string> = new Set(['pending', 'resizing', 'deleting']);
 
-export const volumesQuery = (team_id: string, page: number, limit = 20) =>
+const pace = (volumes: readonly Schemas['SharedVolume'][] = []) =>
+  volumes.some(({ status }) => underWay.has(status)) ? pollMs.busy : pollMs.calm;
+
+export const volumesQuery = (team_id: string, page: number) =>
   queryOptions({
-    queryKey: ['volumes', team_id, page, limit],
-    queryFn: () => answerOf(api.GET('/api/shared-volumes', { params: { query: { team_id, page, limit } } })),
-    refetchInterval: ({ state }) =>
-      state.data?.data.some(({ status }) => underWay.has(status)) ? pollMs.busy : pollMs.calm,
+    queryKey: ['volumes', team_id, page],
+    queryFn: () => answerOf(api.GET('/api/shared-volumes', { params: { query: { team_id, page, limit: 20 } } })),
+    refetchInterval: ({ state }) => pace(state.data?.data),
+  });
+
+export const allVolumesQuery = (team_id: string) =>
+  queryOptions({
+    queryKey: ['volumes', team_id, 'all'],
+    queryFn: () =>
+      everyRow((page) => answerOf(api.GET('/api/shared-volumes', { params: { query: { team_id, ...page } } }))),
+    refetchInterval: ({ state }) => pace(state.data?.data),
   });

@@ -1,0 +1,62 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { describeWhere } from '@atoll/testing';
+import type { Page } from 'playwright-core';
+import { adminKey, createTeam, platformUrl } from '../client.js';
+import { browserLack, closeBrowser, goTo, logInWithKey, openBrowser, openTab } from './browser.js';
+
+const live = 127;
+const withEnded = 327;
+
+/** Answers a listing with so many rows, page by page. */
+async function list(page: Page, path: string, row: (no: number) => object): Promise<void> {
+  await page.route(`**/api/${path}?*`, (route) => {
+    const query = new URL(route.request().url()).searchParams;
+    const total = query.has('include_ended') ? withEnded : live;
+    const [at, limit] = [Number(query.get('page') ?? 1), Number(query.get('limit') ?? 10)];
+    const numbers = Array.from({ length: total }, (_, index) => index + 1).slice((at - 1) * limit, at * limit);
+    return route.fulfill({ json: { data: numbers.map(row), pagination: { page: at, limit, total } } });
+  });
+}
+
+describeWhere(browserLack(), 'where a listing has several pages, the console', () => {
+  beforeAll(openBrowser);
+  afterAll(closeBrowser);
+
+  it('reads all of them for what needs attention, and for the pods whose log can be chosen', async () => {
+    const { team, keys } = await createTeam('Many');
+    const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
+    const { page } = tab;
+    const state = (no: number) => ({ status: no === live ? 'failed' : 'running', reason: null });
+    await list(page, 'pods', (no) => ({ ...state(no), pod_name: `p-${no}`, name: `pod ${no}`, exit_code: null }));
+    await list(page, 'vm', (no) => ({ ...state(no), instance_id: `v-${no}`, name: `vm ${no}` }));
+    const size = { used_size_in_gb: null, size_in_gb: 10 };
+    await list(page, 'shared-volumes', (no) => ({ ...state(no), ...size, volume_id: `s-${no}`, name: `volume ${no}` }));
+    await logInWithKey(page, keys.team_owner ?? '', `/teams/${team.id}`);
+    const attention = page.getByRole('region', { name: 'Needs attention' });
+    for (const kind of ['pod', 'vm', 'volume'])
+      await attention.getByRole('link', { name: `${kind} ${live}`, exact: true }).waitFor();
+    await goTo(page, `/teams/${team.id}/logs`);
+    await page.getByRole('group', { name: 'Filters' }).getByRole('button', { name: 'Pod' }).click();
+    for (const no of [1, live, withEnded])
+      await page.getByRole('option').getByText(`p-${no}`, { exact: true }).waitFor();
+    expect(tab.faults).toEqual([]);
+    await tab.close();
+  });
+
+  it('finds the one node that has a GPU for a pool', async () => {
+    const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
+    const { page } = tab;
+    await list(page, 'gpuaas/node', (no) => {
+      const gpu = { gpu_id: String(no), board: 'A100-80GB', pool_id: no === live ? null : '1' };
+      return { node_id: String(no), node_name: `gpu-${no}`, gpuaas_id: '1', status: 'ready', gpus: [gpu] };
+    });
+    await logInWithKey(page, adminKey, '/operator/pools');
+    await page.getByRole('button', { name: 'Create a pool' }).click();
+    await page
+      .getByRole('dialog')
+      .getByRole('button', { name: `gpu-${live}` })
+      .waitFor();
+    expect(tab.faults).toEqual([]);
+    await tab.close();
+  });
+});
