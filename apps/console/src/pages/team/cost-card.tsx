@@ -12,6 +12,7 @@ import { Card, Figure } from '../../parts/page.js';
 import { Loaded } from '../../parts/states.js';
 import { useUser } from '../../api/user-context.js';
 import { forecast } from './forecast.js';
+import { changeOfSameDays } from './same-days.js';
 
 type Report = Schemas['BillingReport'];
 
@@ -47,10 +48,9 @@ function Costs({ report, hours, month }: { report: Report; hours: Report | undef
   const thisMonth = intervals.filter(isThisMonth);
   const lastMonth = intervals.filter((bucket) => !isThisMonth(bucket));
   const last = sum(costs(lastMonth));
-  const sameDays = sum(costs(lastMonth).slice(0, thisMonth.length));
   const now = sum(costs(thisMonth));
   const shown = (amount: string) => money(roundToAddUp([amount], 2)[0] ?? '0', currency);
-  const change = sameDays === '0' ? null : (approximate(now) / approximate(sameDays) - 1) * 100;
+  const change = changeOfSameDays(thisMonth, lastMonth);
   const expected = hours && forecast(approximate(now), hours.intervals, as_of, addMonths(month, 1));
   return (
     <div className="stack">
@@ -61,7 +61,7 @@ function Costs({ report, hours, month }: { report: Report; hours: Report | undef
           hint={
             change === null
               ? `in the time of ${timezone}`
-              : `${percent(change, true)} against the same days of last month`
+              : `${percent(change, true)} in its whole days, against the same days of last month`
           }
           isLarge
         />
