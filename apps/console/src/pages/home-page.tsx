@@ -1,12 +1,14 @@
+import { useQuery } from '@tanstack/react-query';
 import { Navigate } from '@tanstack/react-router';
 import { Page } from '../parts/page.js';
-import { Empty } from '../parts/states.js';
+import { Empty, Skeleton } from '../parts/states.js';
 import { isOperator } from '../api/access.js';
-import { useUser } from '../api/user-context.js';
+import { profileQuery } from '../api/queries.js';
 
-/** Leads to what this user is here for. */
+/** Leads to what this user is here for; after a team was left or deleted, once it is known which are left. */
 export function HomePage() {
-  const user = useUser();
+  const { data: user, isFetching } = useQuery(profileQuery);
+  if (!user || isFetching) return <Skeleton />;
   const [team] = user.teams;
   if (team) return <Navigate to="/teams/$teamId" params={{ teamId: team.id }} replace />;
   if (isOperator(user)) return <Navigate to="/operator/regions" replace />;

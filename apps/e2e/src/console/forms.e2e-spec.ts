@@ -1,9 +1,19 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { describeWhere } from '@atoll/testing';
 import { plainUrl } from '../chromium.js';
-import { adminKey, createTeam, platformUrl, succeed, until } from '../client.js';
+import { adminKey, createTeam, platformUrl, succeed, until, userKeyOf } from '../client.js';
 import { createTenant } from '../gpu-inventory.js';
-import { browserLack, closeBrowser, goTo, logInWithKey, openBrowser, openTab, picture, violations } from './browser.js';
+import {
+  browserLack,
+  closeBrowser,
+  goTo,
+  holdCalls,
+  logInWithKey,
+  openBrowser,
+  openTab,
+  picture,
+  violations,
+} from './browser.js';
 
 describeWhere(browserLack(), 'a form in the console', () => {
   beforeAll(openBrowser);
@@ -148,6 +158,46 @@ describeWhere(browserLack(), 'a form in the console', () => {
     await workspaces.getByText('training', { exact: true }).waitFor();
     // A browser says on the console what else it takes from such a page.
     expect(tab.faults.filter((fault) => !fault.includes('Cross-Origin-Opener-Policy'))).toEqual([]);
+    await tab.close();
+  });
+
+  it('asks for the name of a team as it is, and after its deletion leads to what is left', async () => {
+    const name = 'Two  Spaces';
+    const { team } = await createTeam(name);
+    const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
+    const { page } = tab;
+    const dialog = page.getByRole('dialog');
+    const key = await userKeyOf(team.members[0]?.email ?? '');
+    await logInWithKey(page, key, `/teams/${team.id}/settings`);
+    await page.getByRole('button', { name: 'Delete the team' }).click();
+    // What is drawn, not what is in the document: a reader types what they see.
+    const asked = await dialog.locator('label', { hasText: 'Type' }).innerText();
+    expect(asked).toBe(`Type “${name}” to delete it`);
+    await dialog.getByLabel(/^Type /).fill(name);
+    await dialog.getByRole('button', { name: 'Delete', exact: true }).click();
+    await page.getByText('You are in no team yet').waitFor();
+    expect(await page.getByRole('alert').count()).toBe(0);
+    expect(tab.faults).toEqual([]);
+    await tab.close();
+  });
+
+  it('with which somebody leaves a team leads away from it', async () => {
+    const { team, ids } = await createTeam('Leavers', ['team_owner', 'team_admin']);
+    const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
+    const { page } = tab;
+    const { email = '' } = team.members.find(({ user_id }) => user_id === ids.team_admin) ?? {};
+    await logInWithKey(page, await userKeyOf(email), `/teams/${team.id}/members`);
+    const row = page.getByRole('region', { name: 'Members' }).getByRole('row').filter({ hasText: email });
+    await row.getByRole('button', { name: 'Remove' }).click();
+    // It leads to no team before it is known which are left.
+    const profile = await holdCalls(page, '**/api/user/profile');
+    await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
+    await page.waitForURL(`${platformUrl}/`);
+    await page.locator('main .skeleton').waitFor();
+    profile.letGo();
+    await page.getByText('You are in no team yet').waitFor();
+    expect(await page.getByRole('link', { name: 'Members and keys' }).count()).toBe(0);
+    expect(tab.faults).toEqual([]);
     await tab.close();
   });
 

@@ -6,6 +6,7 @@ import { createNode, createPool, createTenant } from '../gpu-inventory.js';
 import {
   browserLack,
   closeBrowser,
+  goTo,
   logInWithKey,
   openBrowser,
   openTab,
@@ -122,6 +123,13 @@ describeWhere(browserLack(), 'pods and their logs in the console', () => {
     await logInWithKey(viewer.page, tenant.keys.viewer ?? '', link.slice(platformUrl.length));
     await viewer.page.getByRole('alert').getByText('You may not do this').waitFor();
     await viewer.close();
+
+    // Whoever deletes it on its own page is led away from there.
+    await goTo(page, `/teams/${tenant.teamId}/pods/${podName}`);
+    await page.locator('.page-head').getByRole('button', { name: 'Delete' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Pods' }).waitFor();
+    expect(new URL(page.url()).pathname).toBe(`/teams/${tenant.teamId}/pods`);
   });
 
   it('a log of 10,000 lines is drawn by the rows in view alone, read back while it is scrolled, and stays where its reader is', async () => {

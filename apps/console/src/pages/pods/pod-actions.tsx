@@ -5,7 +5,8 @@ import { Ask } from '../../parts/form-dialog.js';
 const touched = ['pods', 'services', 'workloads', 'subscriptions'];
 
 /** What can be done with a pod in its state. */
-export function PodActions({ pod: { pod_name, name, status } }: { pod: Schemas['Pod'] }) {
+export function PodActions({ pod, onDeleted }: { pod: Schemas['Pod']; onDeleted?: () => void }) {
+  const { pod_name, name, status } = pod;
   const act = (action: 'start' | 'stop' | 'restart') => () =>
     answerOf(api.POST('/api/pods/action', { body: { pod_name, action } }));
   const isDown = status === 'stopped' || status === 'failed';
@@ -33,6 +34,7 @@ export function PodActions({ pod: { pod_name, name, status } }: { pod: Schemas['
         action={() => answerOf(api.DELETE('/api/pods/{pod_name}', { params: { path: { pod_name } } }))}
         invalidates={touched}
         done={`${name} is being deleted.`}
+        {...(onDeleted && { onDone: onDeleted })}
       />
     </div>
   );

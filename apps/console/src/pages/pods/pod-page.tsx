@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { Link, useParams } from '@tanstack/react-router';
+import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import type { Schemas } from '../../api/client.js';
 import { instant } from '../../format/format.js';
 import { Chip } from '../../parts/chip.js';
@@ -14,6 +14,7 @@ import { podQuery } from './pod-queries.js';
 
 export function PodPage() {
   const { teamId, podName } = useParams({ from: '/in/teams/$teamId/pods/$podName' });
+  const navigate = useNavigate();
   const user = useUser();
   const mayUse = may(user, teamId, 'useResources');
   const pod = useQuery(podQuery(podName));
@@ -45,7 +46,10 @@ export function PodPage() {
             >
               Logs
             </Link>
-            <PodActions pod={pod.data} />
+            <PodActions
+              pod={pod.data}
+              onDeleted={() => void navigate({ to: '/teams/$teamId/pods', params: { teamId }, search: {} })}
+            />
           </>
         )
       }

@@ -94,6 +94,8 @@ function columns(teamId: string, zone: string, mayManage: boolean, userId: strin
 
 function MemberActions({ member, teamId, mayManage }: { member: Member; teamId: string; mayManage: boolean }) {
   const path = { team_id: teamId, user_id: member.user_id };
+  const user = useUser();
+  const navigate = useNavigate();
   return (
     <div className="actions">
       <IssueKey member={member} teamId={teamId} />
@@ -119,8 +121,11 @@ function MemberActions({ member, teamId, mayManage }: { member: Member; teamId: 
           }
           submit="Remove"
           action={() => answerOf(api.DELETE('/api/team/{team_id}/members/{user_id}', { params: { path } }))}
-          invalidates={['team']}
+          invalidates={['team', 'profile']}
           done="The member was removed."
+          onDone={() => {
+            if (member.user_id === user.id) void navigate({ to: '/' });
+          }}
         />
       )}
     </div>
