@@ -197,6 +197,15 @@ describeWhere(podmanLacks(), 'pods and doors as containers on Podman', () => {
     await here.remove(pod);
   });
 
+  it('refuses a run of an image without a command where none is set', async () => {
+    await cluster.registry.offer('tools/bare', { 'bin/sh': '' }, []);
+    const pod = here.pod({ image: `${cluster.registry.host}/tools/bare:1`, command: [] });
+    const start = async (): Promise<undefined> => void (await here.driver.startPod(pod, wanted, soon()));
+    const refused = { code: 'invalid', message: 'The image names no command: set one.' };
+    await expect(eventually(start)).rejects.toMatchObject(refused);
+    await here.remove(pod);
+  });
+
   it('touches no container that has the name and is not ours', async () => {
     const pod = here.pod(here.programs.idle);
     const name = new Names(here.id).of(pod.ref);

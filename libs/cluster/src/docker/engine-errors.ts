@@ -56,6 +56,11 @@ const meanings: readonly Meaning[] = [
     code: 'invalid',
     message: 'The image cannot run this command.',
   },
+  {
+    pattern: /no command (specified|or entrypoint provided)/i,
+    code: 'invalid',
+    message: 'The image names no command: set one.',
+  },
 ];
 
 /** A `ClusterError` of whatever a call to the engine threw. */
