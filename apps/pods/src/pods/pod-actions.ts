@@ -45,7 +45,9 @@ export class PodActions {
     if (kept) return kept;
     const found = await this.reader.find(pod_name, context.caller, 'useResources');
     if (action === 'stop')
-      return this.moving(found, context, (manager, pod) => this.pods.move(manager, pod, 'STOP', causeOf(context)));
+      return this.moving(found, context, (manager, pod) =>
+        this.pods.move(manager, pod, 'STOP', causeOf(context), { endReason: null }),
+      );
     await this.gate.requireGrowth(context.caller, found.teamId, undefined, 'pod');
     if (!endings.has(found.state)) await this.images.require(found.teamId, found.image, context.requestId);
     const subscription = atRest.has(found.state) ? await this.subscriptionOf(found, context) : undefined;

@@ -48,6 +48,13 @@ describe('a pod whose process ends by itself', () => {
     expect((await fixture.usageOf(`pod:${pod.pod_id}`)).map(({ quantity }) => quantity)).toEqual(['1', '0']);
   });
 
+  it('shows no reason of an earlier run once its user has stopped it', async () => {
+    const pod = await fixture.running(team, { name: 'crash', restart: 'always' });
+    await fixture.untilIs(pod, ({ restarts }) => restarts >= 1);
+    await fixture.act(pod, 'stop', team);
+    expect(await fixture.until(pod, 'stopped')).toMatchObject({ reason: null });
+  });
+
   it('waits no longer for its back-off when it is restarted', async () => {
     const pod = await fixture.running(team);
     await fixture.act(pod, 'restart', team);
