@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { runs } from '@atoll/testing';
 import type { PodRun } from '../objects.js';
-import type { LogLine } from '../observations.js';
+import type { LogBatch, LogLine } from '../observations.js';
 import { codeOf, eventually, soon, type Installation, type Lack } from './cluster-under-test-fixture.js';
 
 /** More than one read of the engine's answer holds, and many in one instant. */
@@ -45,6 +45,17 @@ function printedLaws(here: () => Installation, bursts: boolean): void {
     const pod = here().pod(here().programs.prints(count, bursts ? undefined : 0.01));
     await here().start(pod);
     expectAll(await here().readAll(pod), count);
+    await here().remove(pod);
+  });
+
+  it('has all of a run that writes nothing, and ends after it', async () => {
+    const pod = await here().startRunning(here().programs.idle);
+    const reading = here().driver.readLogs(pod.ref, null, soon())[Symbol.asyncIterator]();
+    expect((await reading.next()).value).toMatchObject({ lines: [], isCurrent: true, isComplete: false });
+    await here().driver.stopPod(pod.ref, 20_000, soon());
+    const rest: LogBatch[] = [];
+    for (let next = await reading.next(); !next.done; next = await reading.next()) rest.push(next.value);
+    expect(rest.at(-1)).toMatchObject({ isComplete: true });
     await here().remove(pod);
   });
 

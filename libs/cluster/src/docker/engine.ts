@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { addAbortSignal, type Duplex, type Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { FairSemaphore, untilAborted } from '@atoll/waiting';
+import { after, FairSemaphore, untilAborted } from '@atoll/waiting';
 import { ClusterError } from '../cluster-error.js';
 import { EngineConnection, type EngineAddress, type Message, type Reply } from './engine-connection.js';
 import { connectionErrorOf, EngineRefusal } from './engine-errors.js';
@@ -57,6 +57,9 @@ export class Engine {
     upgrade: new FairSemaphore({}),
   };
   #greeting: Promise<Greeting> | undefined;
+  /** By `performance.now()`: when it answered last. */
+  #answeredAtMs = -Infinity;
+  #asking: Promise<unknown> | undefined;
 
   constructor(address: EngineAddress) {
     this.#connection = new EngineConnection(address);
@@ -90,6 +93,31 @@ export class Engine {
   }
 
   /**
+   * A log while it is written. Resolves once it is its turn to ask for it, with the body that opens when its run writes
+   * for the first time: where it has written nothing, Podman sends no head. The deadline is that of the turn.
+   */
+  async follow(call: EngineCall): Promise<{ readonly opened: Promise<Readable> }> {
+    const turn = Promise.withResolvers<void>();
+    const opened = within({ ...call, deadlineMs: Infinity }, async (signal) => {
+      const { response } = await this.#send(call, signal, 'log', {}, turn.resolve);
+      return addAbortSignal(call.signal, response);
+    });
+    opened.catch(turn.reject);
+    await within(call, () => turn.promise);
+    return { opened };
+  }
+
+  /**
+   * Throws `unreachable` where the engine answers nothing. It is asked if it has answered to nobody since `sinceMs`, by
+   * `performance.now()`, and once for all who want to know.
+   */
+  async requireAnswer(sinceMs: number, signal: AbortSignal): Promise<void> {
+    if (this.#answeredAtMs >= sinceMs) return;
+    this.#asking ??= this.#ping().finally(() => (this.#asking = undefined));
+    await untilAborted(signal, this.#asking);
+  }
+
+  /**
    * Turns the connection into a stream of bytes in both directions, as attach and exec do. Not bound to the signal once
    * it is open.
    */
@@ -112,15 +140,19 @@ export class Engine {
    * takes seconds.
    */
   greeting(): Promise<Greeting> {
-    const call: EngineCall = { method: 'GET', path: '/_ping', signal: new AbortController().signal };
-    this.#greeting ??= within(call, async (signal) => {
-      const { response } = await this.#exchange(messageOf(call, '', signal), 'call', signal);
-      response.resume();
-      return greetingIn(response.headers);
-    });
+    this.#greeting ??= this.#ping();
     return this.#greeting.catch((error: unknown) => {
       this.#greeting = undefined;
       throw error;
+    });
+  }
+
+  #ping(): Promise<Greeting> {
+    const call: EngineCall = { method: 'GET', path: '/_ping', signal: new AbortController().signal };
+    return within(call, async (signal) => {
+      const { response } = await this.#exchange(messageOf(call, '', signal), 'call', signal);
+      response.resume();
+      return greetingIn(response.headers);
     });
   }
 
@@ -128,15 +160,23 @@ export class Engine {
     this.#connection.close();
   }
 
-  async #send(call: EngineCall, signal: AbortSignal, kind: ExchangeKind, headers = {}): Promise<Reply> {
+  async #send(
+    call: EngineCall,
+    signal: AbortSignal,
+    kind: ExchangeKind,
+    headers = {},
+    onTurn?: () => void,
+  ): Promise<Reply> {
     const message = messageOf(call, await this.#prefix(call), signal, headers);
-    return this.#exchange(message, kind, signal);
+    return this.#exchange(message, kind, signal, onTurn);
   }
 
-  async #exchange(message: Message, kind: ExchangeKind, signal: AbortSignal): Promise<Reply> {
+  async #exchange(message: Message, kind: ExchangeKind, signal: AbortSignal, onTurn?: () => void): Promise<Reply> {
     const release = await this.#permits[kind].acquire({ signal });
     try {
+      onTurn?.();
       const reply = await this.#connection.exchange(message, kind === 'call' ? 'call' : 'stream');
+      this.#answeredAtMs = performance.now();
       (reply.socket ?? reply.response).once('close', release);
       const status = reply.response.statusCode ?? 0;
       if (status >= 400) throw new EngineRefusal(status, messageIn(await text(reply.response)));
@@ -208,7 +248,7 @@ async function within<T>(
     scope.abort(new ClusterError('unreachable', `The container engine did not answer within ${deadlineMs / 1000} s.`));
   if (signal.aborted) abort();
   signal.addEventListener('abort', abort, { once: true });
-  const timer = setTimeout(late, deadlineMs);
+  const timer = after(deadlineMs, late);
   try {
     return await untilAborted(scope.signal, action(scope.signal));
   } catch (error) {

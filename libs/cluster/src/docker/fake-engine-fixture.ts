@@ -16,11 +16,13 @@ export class FakeEngine {
   readonly driver: DockerDriver;
   /** Those that were attached to, in order. */
   readonly sessions: Duplex[] = [];
+  /** Connections stay open, and nothing answers any more. */
+  isFrozen = false;
 
   private constructor(
     private readonly folder: string,
     private readonly server: Server,
-    socketPath: string,
+    readonly socketPath: string,
   ) {
     server.on('upgrade', (_request, socket: Duplex) => {
       this.sessions.push(socket.on('error', () => undefined).on('end', () => socket.destroy()));
@@ -38,12 +40,14 @@ export class FakeEngine {
     const server = createServer((request, response) => {
       const { url = '' } = request;
       request.resume();
+      if (engine.isFrozen) return;
       if (url.startsWith('/_ping'))
         response.writeHead(200, { 'Api-Version': '1.41', Server: 'Docker/28.0 (linux)' }).end('OK');
       else answer(Object.assign(request, { url }), response);
     });
     await once(server.listen(socketPath), 'listening');
-    return new FakeEngine(folder, server, socketPath);
+    const engine = new FakeEngine(folder, server, socketPath);
+    return engine;
   }
 
   async stop(): Promise<void> {

@@ -20,6 +20,11 @@ const seekMs = 5_000;
 /** Who has read a line that is no older has nothing older before them. */
 const recentMs = 2_000;
 
+/** An engine whose answer has not begun is looked at so often, whether it answers to anything. */
+const answerMs = 5_000;
+
+type Lines = Pick<LogBatch, 'lines' | 'isCurrent'>;
+
 /** The logs of runs, read from the engine that keeps them. */
 export class Logs {
   constructor(private readonly parts: { engine: Engine; containers: Containers; names: Names }) {}
@@ -34,8 +39,7 @@ export class Logs {
       const isOver = isEnded(found);
       // Each stream repeats what follows its cursor, also pieces of lines that were open.
       const assembler = new LogAssembler(cursor);
-      const body = await this.#open(found.Id, { follow: !isOver, since: assembler.since }, signal);
-      for await (const { lines, isCurrent } of linesOf(body, assembler)) {
+      for await (const { lines, isCurrent } of this.#lines(found.Id, !isOver, assembler, signal)) {
         cursor = assembler.cursor;
         yield { lines, cursor, isComplete: false, isCurrent };
       }
@@ -49,26 +53,48 @@ export class Logs {
     }
   }
 
-  #open(
-    id: string,
-    { follow, since }: { follow: boolean; since: string | null },
-    signal: AbortSignal,
-  ): Promise<Readable> {
-    const query = { follow, stdout: true, stderr: true, timestamps: true, ...(since !== null && { since }) };
-    return this.parts.engine.stream({ method: 'GET', path: `/containers/${id}/logs`, query, signal }, 'log');
+  /**
+   * What a container has written after the assembler's cursor. A log that is followed may have no answer yet: Podman
+   * sends even the head of it with the first output.
+   */
+  async *#lines(id: string, isFollowed: boolean, assembler: LogAssembler, signal: AbortSignal): AsyncGenerator<Lines> {
+    const { engine } = this.parts;
+    const { since } = assembler;
+    const stop = new AbortController();
+    const call = {
+      method: 'GET',
+      path: `/containers/${id}/logs`,
+      query: { follow: isFollowed, stdout: true, stderr: true, timestamps: true, ...(since !== null && { since }) },
+      signal: AbortSignal.any([signal, stop.signal]),
+    } as const;
+    try {
+      if (!isFollowed) {
+        yield* linesOf(await engine.stream(call, 'log'), assembler, false);
+        return;
+      }
+      const { opened } = await engine.follow(call);
+      let isCurrent = false;
+      let answeredAtMs = performance.now();
+      while ((await withPatience(opened, isCurrent ? answerMs : patienceOf(assembler), null)) === null) {
+        await engine.requireAnswer(answeredAtMs, signal);
+        answeredAtMs = performance.now();
+        if (!isCurrent) yield { lines: [], isCurrent: true };
+        isCurrent = true;
+      }
+      yield* linesOf(await opened, assembler, isCurrent);
+    } finally {
+      stop.abort();
+    }
   }
 }
 
 /** Lines as they come, and whether they are all. One chunk is read ahead, no more. */
-async function* linesOf(
-  body: Readable,
-  assembler: LogAssembler,
-): AsyncGenerator<Pick<LogBatch, 'lines' | 'isCurrent'>> {
+async function* linesOf(body: Readable, assembler: LogAssembler, wasAll: boolean): AsyncGenerator<Lines> {
   const parser = new FrameParser();
   const chunks = body[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
   let next = chunks.next();
-  let isCurrent = false;
-  let untilQuietMs = assembler.since === null ? quietMs : seekMs;
+  let isCurrent = wasAll;
+  let untilQuietMs = patienceOf(assembler);
   try {
     for (;;) {
       const patienceMs = Math.min(assembler.openForMs(Date.now()), isCurrent ? Infinity : untilQuietMs);
@@ -87,6 +113,10 @@ async function* linesOf(
     next.catch(() => undefined);
     body.destroy();
   }
+}
+
+function patienceOf({ since }: LogAssembler): number {
+  return since === null ? quietMs : seekMs;
 }
 
 function isRecent(line: LogLine | undefined): boolean {
