@@ -88,7 +88,10 @@ export class Logs {
   }
 }
 
-/** Lines as they come, and whether they are all. One chunk is read ahead, no more. */
+/**
+ * Lines as they come, and whether they are all: with each chunk those that have come since, which are no more than a
+ * socket and a stream hold (128 KiB). One chunk is read ahead, no more.
+ */
 async function* linesOf(body: Readable, assembler: LogAssembler, wasAll: boolean): AsyncGenerator<Lines> {
   const parser = new FrameParser();
   const chunks = body[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
@@ -100,7 +103,7 @@ async function* linesOf(body: Readable, assembler: LogAssembler, wasAll: boolean
       const patienceMs = Math.min(assembler.openForMs(Date.now()), isCurrent ? Infinity : untilQuietMs);
       const chunk = await withPatience(next, patienceMs, null);
       if (chunk?.done) return;
-      const frames = chunk ? parser.push(chunk.value) : [];
+      const frames = chunk ? [chunk.value, ...waitingIn(body)].flatMap((piece) => parser.push(piece)) : [];
       const lines = frames.flatMap((frame) => assembler.take(frame, Date.now()));
       lines.push(...assembler.flush(Date.now()));
       if (chunk) next = chunks.next();
@@ -113,6 +116,11 @@ async function* linesOf(body: Readable, assembler: LogAssembler, wasAll: boolean
     next.catch(() => undefined);
     body.destroy();
   }
+}
+
+/** Node.js 26 gives what was pushed into a stream piece by piece, and Podman sends each line as a chunk of its own. */
+function* waitingIn(body: Readable): Generator<Buffer> {
+  for (let chunk: unknown; (chunk = body.read()) !== null;) yield chunk as Buffer;
 }
 
 function patienceOf({ since }: LogAssembler): number {
