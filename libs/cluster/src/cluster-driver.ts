@@ -84,7 +84,10 @@ export abstract class ClusterDriver {
    * finds the run, or the driver is told that it is not wanted. Where `isWanted` fails, nothing starts.
    */
   abstract startPod(pod: PodRun, isWanted: () => Promise<boolean>, signal: AbortSignal): Promise<void>;
-  /** Requests the end of a run: TERM, and KILL after the grace. Its log stays readable. */
+  /**
+   * Requests the end of a run: TERM, and KILL after the grace. Its log stays readable, except where nothing but its
+   * removal ends the run; it is `absent` then.
+   */
   abstract stopPod(ref: ObjectRef, graceMs: number, signal: AbortSignal): Promise<void>;
   /** In the order of `refs`. */
   abstract observePods(refs: readonly ObjectRef[], signal: AbortSignal): Promise<readonly RunSight[]>;

@@ -16,7 +16,7 @@ const presentGpu = 'GPU-6d3c1b1e-0000-0000-0000-000000000001';
 const missingGpu = 'GPU-6d3c1b1e-0000-0000-0000-00000000000f';
 
 interface Inspected {
-  readonly State: { readonly Pid: number };
+  readonly State: { readonly Pid: number; readonly ConmonPid: number };
   readonly HostConfig: Record<string, unknown> & {
     readonly NetworkMode: string;
     readonly SecurityOpt: readonly string[];
@@ -126,6 +126,18 @@ describeWhere(podmanLacks(), 'pods and doors as containers on Podman', () => {
     await here.driver.stopPod(stubborn.ref, 0, soon());
     expect((await here.seen(stubborn, 'ended')).exit).toMatchObject({ code: 137, outOfMemory: 'no' });
     await here.remove(hungry, stubborn);
+  });
+
+  it('ends a run whose conmon was killed', async () => {
+    const pod = await here.startRunning(here.programs.idle);
+    process.kill((await inspect(pod)).State.ConmonPid, 'SIGKILL');
+    const sight = await eventually(async () => {
+      await here.driver.stopPod(pod.ref, 0, soon());
+      const now = await here.observePod(pod);
+      return now.phase === 'stopping' || now.phase === 'running' ? undefined : now;
+    });
+    expect(sight).toEqual({ phase: 'absent' });
+    expect(await here.listed()).not.toContainEqual(pod.ref);
   });
 
   it('gives a pod the device of its slice, by uuid through CDI', async () => {

@@ -25,12 +25,19 @@ interface Creation {
   readonly isWanted: () => Promise<boolean>;
 }
 
+interface RequestedStop {
+  /** Whether the engine is at it. */
+  readonly isUnderWay: boolean;
+  /** By `performance.now()`: when the engine said first that it is done. */
+  readonly doneAtMs: number | null;
+}
+
 /** Runs of pods as containers. */
 export class Pods {
   /** By container: what is done to one, one thing after the other. */
   readonly #turns = new FairSemaphore({ permitsPerKey: 1 });
-  /** Names of containers whose end this process has requested; true while the engine is at it. */
-  readonly #stops = new Map<string, boolean>();
+  /** By container: those whose end this process has requested. */
+  readonly #stops = new Map<string, RequestedStop>();
   readonly #closing = new AbortController();
   #cores: number | undefined;
 
@@ -133,25 +140,36 @@ export class Pods {
       const found = await containers.find(name, signal);
       if (!found || isEnded(found)) return;
       if (isUnstarted(found)) await containers.remove(found.Id, signal);
-      else if (!this.#stops.get(name)) this.#requestStop(name, found.Id, graceMs);
+      else if (this.#isLeft(name, found, graceMs)) await this.#removeWhole(name, found, signal);
+      else if (!this.#stops.get(name)?.isUnderWay) this.#requestStop(name, found.Id, graceMs);
     };
     await this.#turns.run(stop, { key: name, signal });
   }
 
+  /**
+   * Podman does not learn of the end of a container whose conmon was killed: the container stays `stopping`, each stop
+   * is answered at once, and only its removal ends it. A stop is also answered so within the grace of an earlier one,
+   * so this waits for the grace, and as long again as an engine may take: readers come to the end of its log meanwhile.
+   */
+  #isLeft(name: string, { State }: ContainerAnswer, graceMs: number): boolean {
+    const doneAtMs = this.#stops.get(name)?.doneAtMs ?? Infinity;
+    return State.Status === 'stopping' && performance.now() > doneAtMs + graceMs + killMs;
+  }
+
   /** The engine answers when the container has ended. It goes on by itself when this process dies. */
   #requestStop(name: string, id: string, graceMs: number): void {
-    this.#stops.set(name, true);
+    const doneAtMs = this.#stops.get(name)?.doneAtMs ?? null;
+    const over = (at: number | null): unknown =>
+      this.#stops.has(name) && this.#stops.set(name, { isUnderWay: false, doneAtMs: doneAtMs ?? at });
+    this.#stops.set(name, { isUnderWay: true, doneAtMs });
     const deadlineMs = graceMs + killMs;
     const query = { t: Math.ceil(graceMs / 1000) };
     const { signal } = new AbortController();
-    void this.parts.engine
-      .stream({ method: 'POST', path: `/containers/${id}/stop`, query, signal, deadlineMs })
-      .then(
-        (body) => body.resume(),
-        // Observed as a run that still runs, and requested again.
-        () => undefined,
-      )
-      .finally(() => this.#stops.has(name) && this.#stops.set(name, false));
+    void this.parts.engine.stream({ method: 'POST', path: `/containers/${id}/stop`, query, signal, deadlineMs }).then(
+      (body) => (body.resume(), over(performance.now())),
+      // Observed as a run that still runs, and requested again.
+      () => over(null),
+    );
   }
 
   async observe(refs: readonly ObjectRef[], signal: AbortSignal): Promise<readonly RunSight[]> {
@@ -174,7 +192,7 @@ export class Pods {
       const exit = exitOf(found, await this.parts.engine.kind(signal), this.#stops.has(name));
       return { phase: 'ended', startedAt: dateOf(found.State.StartedAt), exit };
     }
-    const isStopping = this.#stops.get(name) || /^(stopping|removing)$/.test(found.State.Status);
+    const isStopping = this.#stops.get(name)?.isUnderWay || /^(stopping|removing)$/.test(found.State.Status);
     if (isStopping) return { phase: 'stopping' };
     return { phase: 'running', startedAt: dateOf(found.State.StartedAt) ?? new Date(found.Created), trouble: null };
   }
@@ -185,22 +203,27 @@ export class Pods {
   }
 
   async remove(ref: ObjectRef, signal: AbortSignal): Promise<void> {
-    const { containers, images, names, networks } = this.parts;
+    const { containers, images, names } = this.parts;
     const name = names.of(ref);
     const remove = async (): Promise<void> => {
       images.forget(ref);
-      const found = await containers.find(name, signal);
-      if (found) {
-        // Helpers that share its network namespace go first: Podman removes nothing that others depend on.
-        const links = await containers.list({ kind: 'link', pod: found.Id }, signal);
-        await Promise.all(links.map(({ Id }) => containers.remove(Id, signal)));
-      }
-      await containers.remove(found?.Id ?? name, signal);
-      const workspaceId = found && names.workspaceOf(found.Config.Labels);
-      if (workspaceId) await networks.removeIfUnused(workspaceId, signal);
-      this.#stops.delete(name);
+      await this.#removeWhole(name, await containers.find(name, signal), signal);
     };
     await this.#turns.run(remove, { key: name, signal });
+  }
+
+  /** `found`: null for what `find` does not see. The workspace's network goes too, if nothing else is in it. */
+  async #removeWhole(name: string, found: ContainerAnswer | null, signal: AbortSignal): Promise<void> {
+    const { containers, names, networks } = this.parts;
+    if (found) {
+      // Helpers that share its network namespace go first: Podman removes nothing that others depend on.
+      const links = await containers.list({ kind: 'link', pod: found.Id }, signal);
+      await Promise.all(links.map(({ Id }) => containers.remove(Id, signal)));
+    }
+    await containers.remove(found?.Id ?? name, signal);
+    const workspaceId = found && names.workspaceOf(found.Config.Labels);
+    if (workspaceId) await networks.removeIfUnused(workspaceId, signal);
+    this.#stops.delete(name);
   }
 }
 
@@ -215,12 +238,15 @@ function troubleOf({ State }: ContainerAnswer): Trouble | null {
   return { code, message };
 }
 
-/** Podman up to 4 always answers `OOMKilled: false` (containers/podman#21523). */
+/**
+ * Podman up to 4 always answers `OOMKilled: false` (containers/podman#21523). An end that Podman has not seen has the
+ * code -1.
+ */
 function exitOf({ State, HostConfig, Created }: ContainerAnswer, kind: EngineKind, isRequested: boolean): Exit {
   const { ExitCode: code, OOMKilled, FinishedAt } = State;
   const mayBeMemory = kind === 'podman' && code === killedExitCode && HostConfig.Memory > 0 && !isRequested;
   const outOfMemory = OOMKilled && code !== 0 ? 'yes' : mayBeMemory ? 'probably' : 'no';
-  return { code, outOfMemory, reason: null, at: dateOf(FinishedAt) ?? new Date(Created) };
+  return { code: code < 0 ? null : code, outOfMemory, reason: null, at: dateOf(FinishedAt) ?? new Date(Created) };
 }
 
 /** null for the year 1, an engine's "never". */
