@@ -117,6 +117,30 @@ describeWhere(podmanLacks(), 'the isolation of networks on Podman', () => {
     await here.leave();
   });
 
+  it('covers names of pods too with the rule that the documents give, and pods still resolve those of their own', async () => {
+    const rule = 'INPUT -i atl+ -m addrtype ! --dst-type LOCAL --limit-iface-in -j DROP'.split(' ');
+    const [ours, theirs] = [await here.startRunning(here.programs.idle), await here.startRunning(here.programs.idle)];
+    const gateway = '{{range .NetworkSettings.Networks}}{{.Gateway}}{{end}}';
+    const gatewayOf = async (pod: PodRun) => (await podman('inspect', '--format', gateway, nameOf(pod))).trim();
+    /** The address, asked for at this resolver; null where there is no answer. */
+    const resolved = async (from: PodRun, { podName }: PodRun, resolver: string): Promise<string | null> =>
+      podman('exec', nameOf(from), 'timeout', '5', 'busybox', 'nslookup', podName, resolver).then(
+        (text) => /Name:.*\s+Address[ 0-9]*: *(\S+)/.exec(text)?.[1] ?? null,
+        () => null,
+      );
+    const [ourGateway, theirGateway] = [await gatewayOf(ours), await gatewayOf(theirs)];
+    const [ourAddress, theirAddress] = [await addressOf(ours), await addressOf(theirs)];
+    const untilResolved = (pod: PodRun, resolver: string) =>
+      eventually(async () => (await resolved(ours, pod, resolver)) ?? undefined);
+    expect(await untilResolved(ours, ourGateway)).toBe(ourAddress);
+    expect(await untilResolved(theirs, theirGateway)).toBe(theirAddress);
+    await firewall('-I', ...rule);
+    expect(await resolved(ours, theirs, theirGateway)).toBeNull();
+    expect(await untilResolved(ours, ourGateway)).toBe(ourAddress);
+    await firewall('-D', ...rule);
+    await here.leave();
+  });
+
   describe('that is lost and cannot be restored', () => {
     const accept = ['FORWARD', '-j', 'ACCEPT'];
     const lost = { ok: false, isVital: true, detail: expect.stringContaining('reach each other') };
