@@ -17,7 +17,14 @@ import { DurableMachine } from './durable-machine.js';
 import type { Outcome, Passage, StepContext } from './outcome.js';
 import { createHistoryTable, MachineHistory } from './history.entity.js';
 import { MachineIndexes, MachineRow, type Cause } from './machine-row.js';
-import { addFailedIndex, addLanes, addParkedRetriedIndex, dueIndex, machineColumns } from './machine-migrations.js';
+import {
+  addFailedIndex,
+  addLanes,
+  addParkedRetriedIndex,
+  addRestIndexes,
+  dueIndex,
+  machineColumns,
+} from './machine-migrations.js';
 import type { Machine } from './machine-table.js';
 import { MachineWorker } from './machine-worker.js';
 import type { WorkerOptions } from './worker-options.js';
@@ -86,6 +93,7 @@ class Harbour1 implements MigrationInterface {
     await addLanes(runner, 'berth');
     await addFailedIndex(runner, 'berth');
     await addParkedRetriedIndex(runner, 'berth');
+    await addRestIndexes(runner, 'berth');
     await runner.query(
       `CREATE INDEX berth_not_begun ON berth (entered_at, berth_id) WHERE state = 'dredging' AND deadline_at IS NULL`,
     );

@@ -162,7 +162,7 @@ it('sends nothing where nothing is kept, and one beat at a time, though the last
   const quick = new ClaimKeeper({ query } as unknown as DataSource, 40);
   const of = { table: 'berth', key: 'berth_id', keyType: 'bigint', keyOf: () => '1' };
   const row = { claimToken: 'a', claimedUntil: null } as unknown as BerthEntity;
-  const take = () => quick.keep(of, { row, leftMs: Infinity, sentAtMs: performance.now(), isFailingLane: false });
+  const take = () => quick.keep(of, { row, leftMs: Infinity, sentAtMs: performance.now(), laneKind: 0 });
   for (let round = 0; round < 5; round += 1) {
     const first = take();
     for (const before = sent.length; sent.length === before;) await delay(1);

@@ -1,3 +1,16 @@
+import { restSql } from './machine-migrations.js';
+import {
+  isFresh,
+  isRetried,
+  kinds,
+  laneKinds,
+  notRest,
+  rest,
+  restShare,
+  retried,
+  standing,
+  type Kind,
+} from './row-kinds.js';
 import { parameters, statement, type Places, type Statement } from './statement.js';
 
 interface Table {
@@ -31,6 +44,8 @@ interface Claiming {
  * many are read of any number, and what becomes due is in sight at once.
  */
 const inSight = 1_000;
+/** As `inSight`, of rows at rest: fewer, so that a claim costs little more where those wait as well. */
+const restInSight = 250;
 
 /** Condition for rows without a valid claim. */
 const unclaimed = '(claimed_until IS NULL OR claimed_until <= (SELECT now FROM clock))';
@@ -56,8 +71,6 @@ function lanesOf({ table }: Table, name: string, kind: string, range: string): s
     )`;
 }
 
-const kinds = { fresh: 'attempts = 0', retried: 'attempts > 0' };
-
 /** Condition for the due rows of a lane of one kind, which is a condition too. */
 function due({ table }: Table, kind: string, lane: string): string {
   return `${table}.lane = ${lane} AND due_at IS NOT NULL AND ${kind} AND due_at <= (SELECT now FROM clock)`;
@@ -68,8 +81,6 @@ function claimable(of: Table, kind: string, lane: string): string {
   return `${due(of, kind, lane)} AND ${unclaimed}`;
 }
 
-type Kind = keyof typeof kinds;
-
 /** Which rows of a lane are in question. All but the kinds are SQL. */
 interface Turns {
   readonly lane: string;
@@ -78,6 +89,8 @@ interface Turns {
   readonly also: string;
   /** By which chance decides. */
   readonly token: string;
+  /** Rows that stand before the first that is at rest. */
+  readonly ahead: string;
 }
 
 /**
@@ -88,11 +101,11 @@ function nextOf(of: Table, turns: Turns, room: string): string {
   const { table, key } = of;
   const { also, lane } = turns;
   // IS TRUE: only the key is to be looked up in an index here.
-  return `SELECT taken.*, turn, chance FROM (${turnsOf(of, turns)}) waiting, LATERAL (
+  return `SELECT taken.*, turn, is_at_rest FROM (${turnsOf(of, turns)}) waiting, LATERAL (
         SELECT ${key} AS key, due_at FROM ${table}
         WHERE ${key} = waiting.key AND (${claimable(of, also, lane)}) IS TRUE FOR NO KEY UPDATE SKIP LOCKED
       ) taken
-      ORDER BY turn, chance LIMIT ${room}`;
+      ORDER BY turn LIMIT ${room}`;
 }
 
 /**
@@ -100,31 +113,36 @@ function nextOf(of: Table, turns: Turns, room: string): string {
  * that have failed and those that have not take turns in the same way: so neither waits for more than as many of the
  * other. Rows that are claimed, by whichever process, are turns that their owner, or their kind, has had. Among those
  * that have had as many, chance decides, anew with each claim: by age, owners with many old rows would come first until
- * they have no more.
+ * they have no more. Rows at rest take turns among themselves, and one in `restShare` of all.
  */
-function turnsOf(of: Table, { lane, only, also, token }: Turns): string {
+function turnsOf(of: Table, { lane, only, also, token, ahead }: Turns): string {
   const { table, key, owner } = of;
   const inSightOf = (kind: Kind) => {
-    const some = `SELECT ${key} AS key, ${owner ?? 'NULL::text'} AS owner, ${kind === 'retried'} AS is_retried, ${unclaimed} AS is_free, due_at
+    const some = `SELECT ${key} AS key, ${owner ?? 'NULL::text'} AS owner, ${retried.includes(kind)} AS is_retried, ${rest.includes(kind)} AS is_at_rest, ${unclaimed} AS is_free, due_at
             FROM ${table} WHERE ${due(of, `${kinds[kind]} AND ${also}`, lane)}`;
-    return `${kind}_oldest AS MATERIALIZED (${some} ORDER BY due_at LIMIT ${inSight}),
+    const most = rest.includes(kind) ? restInSight : inSight;
+    return `${kind}_oldest AS MATERIALIZED (${some} ORDER BY due_at LIMIT ${most}),
           ${kind}_in_sight AS (
             SELECT * FROM ${kind}_oldest
             UNION ALL
-            (${some} AND due_at > (SELECT max(due_at) FROM ${kind}_oldest) ORDER BY due_at DESC LIMIT ${inSight})
+            (${some} AND due_at > (SELECT max(due_at) FROM ${kind}_oldest) ORDER BY due_at DESC LIMIT ${most})
           )`;
   };
   const all = only.map((kind) => `SELECT * FROM ${kind}_in_sight`).join(' UNION ALL ');
   return `WITH ${only.map(inSightOf).join(', ')},
           of_kind AS (
-            SELECT *, row_number() OVER (PARTITION BY owner, is_retried ORDER BY is_free, due_at, key) AS turn_of_kind FROM (${all}) in_sight
+            SELECT *, row_number() OVER (PARTITION BY owner, is_at_rest, is_retried ORDER BY is_free, due_at, key) AS turn_of_kind FROM (${all}) in_sight
           ),
           numbered AS (
-            SELECT key, owner, is_free, is_retried, row_number() OVER (
-              PARTITION BY owner ORDER BY is_free, turn_of_kind, is_retried = (${token}::uuid < '80000000-0000-0000-0000-000000000000')
+            SELECT key, owner, is_free, is_at_rest, row_number() OVER (
+              PARTITION BY owner, is_at_rest ORDER BY is_free, turn_of_kind, is_retried = (${token}::uuid < '80000000-0000-0000-0000-000000000000')
             ) AS turn FROM of_kind
+          ),
+          placed AS (
+            SELECT key, is_at_rest, row_number() OVER (PARTITION BY is_at_rest ORDER BY turn, md5(concat(${token}::uuid, owner))) AS place
+            FROM numbered WHERE is_free
           )
-        SELECT key, turn, md5(concat(${token}::uuid, owner)) AS chance FROM numbered WHERE is_free ORDER BY turn, chance`;
+        SELECT key, is_at_rest, ${standing('place', ahead)} AS turn FROM placed ORDER BY turn`;
 }
 
 /** Whether a lane has claimable rows of a kind, in these states. */
@@ -133,11 +151,23 @@ function waitsIn(of: Table, kind: Kind, lane: string, states: string): string {
   return `(SELECT true FROM ${of.table} WHERE ${claimable(of, `${kinds[kind]} AND ${known(states)}`, lane)} ORDER BY due_at LIMIT 1)`;
 }
 
-/** Lanes with claimable rows in which this process runs no step. */
-function idleLanes(of: Table, name: string, kind: Kind, { loads, states }: Places<ClaimingDue>): string {
-  const others = kind === 'retried' ? ` AND ${waitsIn(of, 'fresh', `${name}.lane`, states)} IS NULL` : '';
-  return `SELECT lane, ${kind === 'retried'} AS is_failing_lane FROM ${name}
-        WHERE NOT ${loads}::jsonb ? lane AND ${waitsIn(of, kind, `${name}.lane`, states)}${others}`;
+/** Lanes of a kind in which this process runs no step: those after the one that was served last, then the others. */
+function idleLanes(of: Table, kind: Kind, { loads, states }: Places<ClaimingDue>): string {
+  const place = laneKinds.indexOf(kind);
+  const found = (name: string) => {
+    const others = laneKinds
+      .slice(0, place)
+      .map((before) => ` AND ${waitsIn(of, before, `${name}.lane`, states)} IS NULL`);
+    return `SELECT lane, ${place} AS lane_kind FROM ${name}
+        WHERE NOT ${loads}::jsonb ? lane AND ${waitsIn(of, kind, `${name}.lane`, states)}${others.join('')}`;
+  };
+  return `${found(`${kind}_after`)} UNION ALL ${found(`${kind}_until`)}`;
+}
+
+/** The kind of a lane that has claimable rows. */
+function kindOf(of: Table, lane: string, states: string): string {
+  const cases = laneKinds.map((kind, place) => `WHEN ${waitsIn(of, kind, lane, states)} THEN ${place}`);
+  return `CASE ${cases.join(' ')} END`;
 }
 
 /**
@@ -168,9 +198,10 @@ interface ClaimingDue extends Claiming {
   readonly room: number;
   /** JSON: lane → [running steps, room]. */
   readonly loads: string;
-  /** The lane served last among those with fresh rows, and among the others. */
-  readonly freshCursor: string;
-  readonly retriedCursor: string;
+  /** The lane that was served last, of each kind. */
+  readonly cursors: readonly string[];
+  /** Rows that go before the first that is at rest: less than `restShare`, by chance. */
+  readonly ahead: number;
   /** The position up to which rows other than the first of their lane may be claimed. */
   readonly spare: number;
   /** Those of the definition. */
@@ -180,42 +211,48 @@ interface ClaimingDue extends Claiming {
 /** Claims due rows. */
 export function claimDueSql(of: Table, given: ClaimingDue): Statement {
   return statement(given, (at) => {
-    const idle = [
-      idleLanes(of, 'fresh_after', 'fresh', at),
-      idleLanes(of, 'fresh_until', 'fresh', at),
-      idleLanes(of, 'retried_after', 'retried', at),
-      idleLanes(of, 'retried_until', 'retried', at),
-    ];
+    const idle = (those: readonly Kind[]) => those.map((kind) => idleLanes(of, kind, at)).join(' UNION ALL ');
     const turns = {
       lane: 'visited.lane',
-      only: ['fresh', 'retried'],
+      only: laneKinds,
       also: known(at.states),
       token: at.token,
-    } as const;
+      ahead: `${at.ahead}::int`,
+    };
+    const lanes = laneKinds.flatMap((kind, place) => {
+      const cursor = `(${at.cursors}::text[])[${place + 1}]`;
+      return [
+        lanesOf(of, `${kind}_after`, kinds[kind], `lane > ${cursor}`),
+        lanesOf(of, `${kind}_until`, kinds[kind], `lane <= ${cursor}`),
+      ];
+    });
     return `WITH RECURSIVE ${clock},
-    ${lanesOf(of, 'fresh_after', kinds.fresh, `lane > ${at.freshCursor}`)},
-    ${lanesOf(of, 'fresh_until', kinds.fresh, `lane <= ${at.freshCursor}`)},
-    ${lanesOf(of, 'retried_after', kinds.retried, `lane > ${at.retriedCursor}`)},
-    ${lanesOf(of, 'retried_until', kinds.retried, `lane <= ${at.retriedCursor}`)},
+    ${lanes.join(',\n    ')},
+    idle AS MATERIALIZED (SELECT * FROM (${idle(notRest)}) idle LIMIT ${at.limit}),
+    idle_at_rest AS MATERIALIZED (
+      SELECT * FROM (${idle(rest)}) idle LIMIT (SELECT GREATEST(${at.limit}::int - count(*), ceil(${at.limit}::int / ${restShare}.0)) FROM idle)
+    ),
     visited AS MATERIALIZED (
-      SELECT lane, is_failing_lane, 0 AS under_way, ${at.room}::int AS room FROM (${idle.join(' UNION ALL ')} LIMIT ${at.limit}) idle
+      SELECT lane, lane_kind, 0 AS under_way, ${at.room}::int AS room FROM (SELECT * FROM idle UNION ALL SELECT * FROM idle_at_rest) idle
       UNION ALL
-      SELECT busy.lane, ${waitsIn(of, 'fresh', 'busy.lane', at.states)} IS NULL, (load->>0)::int, (load->>1)::int
+      SELECT busy.lane, ${kindOf(of, 'busy.lane', at.states)}, (load->>0)::int, (load->>1)::int
       FROM jsonb_each(${at.loads}) busy (lane, load) WHERE (load->>1)::int > 0
     ),
     candidates AS MATERIALIZED (
       SELECT visited.*, candidate.* FROM visited, LATERAL (${nextOf(of, turns, 'visited.room')}) candidate
     ),
     placed AS (
-      SELECT *, row_number() OVER (PARTITION BY lane ORDER BY turn, chance) AS place FROM candidates
+      SELECT *, under_way + row_number() OVER (PARTITION BY lane ORDER BY turn) AS place FROM candidates
+    ),
+    alike AS (
+      SELECT *, row_number() OVER (PARTITION BY place, is_at_rest ORDER BY lane_kind, due_at, key) AS of_its_kind FROM placed
     ),
     ordered AS (
-      SELECT key, is_failing_lane, under_way + place AS place, row_number() OVER (ORDER BY under_way + place, is_failing_lane, due_at, key) AS turn
-      FROM placed
+      SELECT key, lane_kind, place, row_number() OVER (ORDER BY place, ${standing('of_its_kind', turns.ahead)}) AS turn FROM alike
     ),
-    chosen AS MATERIALIZED (SELECT key, is_failing_lane FROM ordered WHERE turn <= ${at.limit} AND (place = 1 OR turn <= ${at.spare})),
+    chosen AS MATERIALIZED (SELECT key, lane_kind FROM ordered WHERE turn <= ${at.limit} AND (place = 1 OR turn <= ${at.spare})),
     claimed AS (${claimed(of, at, newTime(at.byTheClock))})
-    SELECT claimed.*, is_failing_lane FROM claimed JOIN chosen ON ${of.key} = chosen.key`;
+    SELECT claimed.*, lane_kind FROM claimed JOIN chosen ON ${of.key} = chosen.key`;
   });
 }
 
@@ -244,15 +281,16 @@ export function claimOverdueSql(of: Table, given: ClaimingOverdue): Statement {
   });
 }
 
-/** Claims more rows of one lane and state. */
+/** Claims more rows of one lane and state, which is at rest or not. */
 export function claimAlikeSql(
   of: Table,
   given: Claiming & { readonly lane: string; readonly state: string },
+  kind: 'fresh' | 'fresh_rest',
 ): Statement {
   return statement(given, (at) => {
-    const also = `${kinds.fresh} AND state = ${at.state}`;
+    const also = `${kinds[kind]} AND state = ${at.state}`;
     return `WITH ${clock},
-    chosen AS MATERIALIZED (${nextOf(of, { lane: at.lane, only: ['fresh'], also, token: at.token }, at.limit)})
+    chosen AS MATERIALIZED (${nextOf(of, { lane: at.lane, only: [kind], also, token: at.token, ahead: '0' }, at.limit)})
     ${claimed(of, at, newTime(at.byTheClock))}`;
   });
 }
@@ -353,10 +391,10 @@ export function dueSql(tables: readonly PolledTable[]): Statement {
   const waits = ({ table, portioned }: PolledTable, states: string) => {
     const due = (kind: string) =>
       `FROM ${table} WHERE due_at IS NOT NULL AND ${kind} AND due_at <= (SELECT now FROM clock) AND ${unclaimed} AND ${known(states)}
-        ORDER BY lane, due_at`;
+        ORDER BY ${restSql}, lane, due_at`;
     const first = [
-      due(kinds.fresh),
-      due(kinds.retried),
+      due(isFresh),
+      due(isRetried),
       `FROM ${table} WHERE parked_until <= (SELECT now FROM clock) AND ${known(states)} ORDER BY parked_until`,
       `FROM ${table} WHERE deadline_at <= (SELECT now FROM clock) AND ${unclaimed} AND ${known(states)} ORDER BY deadline_at`,
       ...portioned.map((state) => `FROM ${table} WHERE ${notBegun(state)} ORDER BY entered_at`),

@@ -5,6 +5,7 @@ import { beginSql, claimAlikeSql, claimDueSql, claimOverdueSql, unparkSql } from
 import type { DurableMachine } from './durable-machine.js';
 import type { Lanes } from './lanes.js';
 import type { MachineRow } from './machine-row.js';
+import { laneKinds, restShare } from './row-kinds.js';
 import { parameters, type Statement } from './statement.js';
 import { touchSql } from './touch-rows.js';
 
@@ -18,20 +19,12 @@ export interface Claim<Row> {
   readonly leftMs: number;
   /** When the claim was requested, by `performance.now()`. The claim holds for at least `claimMs` from then. */
   readonly sentAtMs: number;
-  /** Of a row that `make` has claimed: whether all that waited in its lane had failed in their state. */
-  readonly isFailingLane: boolean;
+  /** Of a row that `make` has claimed: the place of its lane's kind in `laneKinds`. */
+  readonly laneKind: number;
 }
 
-/**
- * The lanes that were served last, of those in which rows wait that have not failed and of the others, so that lanes
- * take turns when more are waiting than can be served at once.
- */
-interface Cursor {
-  readonly fresh: string;
-  readonly retried: string;
-}
-
-const start: Cursor = { fresh: '', retried: '' };
+/** The lane of each kind that was served last, so that lanes take turns where more wait than can be served at once. */
+const start = laneKinds.map(() => '');
 
 /**
  * When a released row is due again: unchanged, only after a touch, or after so many milliseconds (at its deadline at
@@ -59,7 +52,7 @@ const laneChanges: Record<LaneChange, string> = {
  */
 export class Claims<Row extends MachineRow, State extends string, Event extends string> {
   private readonly statements: Statements;
-  private cursor = start;
+  private cursors: readonly string[] = start;
 
   constructor(
     private readonly machine: DurableMachine<Row, State, Event>,
@@ -96,26 +89,25 @@ export class Claims<Row extends MachineRow, State extends string, Event extends 
   /**
    * Claims up to `limit` due rows: the first row of every lane before the second row of any, and among lanes that are
    * served alike those that have a row that has not failed before the others. In each lane owners take turns, and of an
-   * owner's rows those that have failed and those that have not. A row that was moved while its step runs is claimed
+   * owner's rows those that have failed and those that have not. Rows at rest, and lanes that have no others, come
+   * after those that are under way, but for one in `restShare`. A row that was moved while its step runs is claimed
    * after that step has ended. A row that nobody came to for long before its deadline, and whose state is not
    * `byTheClock`, gets one half of the time that it had left when it became due.
    */
   async make(limit: number, lanes: Lanes): Promise<Claim<Row>[]> {
     const { spare, room, loads } = lanes.loads();
-    const { fresh, retried } = this.cursor;
     const made = await this.claim(
       claimDueSql(this.machine, {
         ...this.claiming(limit),
         room,
         loads: JSON.stringify(loads),
-        freshCursor: fresh,
-        retriedCursor: retried,
+        cursors: this.cursors,
+        ahead: Math.floor(Math.random() * restShare),
         spare,
         states: this.machine.states,
       }),
     );
-    this.cursor =
-      made.length < limit ? start : { fresh: lastLane(made, false, fresh), retried: lastLane(made, true, retried) };
+    this.cursors = made.length < limit ? start : this.cursors.map((from, kind) => lastLane(made, kind, from));
     return made;
   }
 
@@ -137,7 +129,8 @@ export class Claims<Row extends MachineRow, State extends string, Event extends 
   /** Claims up to `limit` more rows that are due in the lane and the state of a claimed one and have not failed yet. */
   async makeAlike({ row }: Claim<Row>, limit: number): Promise<Claim<Row>[]> {
     const { lane, state } = row;
-    return this.claim(claimAlikeSql(this.machine, { ...this.claiming(limit), lane, state }));
+    const kind = this.machine.ruleOf(state) ? 'fresh' : 'fresh_rest';
+    return this.claim(claimAlikeSql(this.machine, { ...this.claiming(limit), lane, state }, kind));
   }
 
   /**
@@ -199,12 +192,12 @@ export class Claims<Row extends MachineRow, State extends string, Event extends 
 
   private async claim(claim: Statement): Promise<Claim<Row>[]> {
     const sentAtMs = performance.now();
-    const rows = await this.send<object & { left_ms: string | null; is_failing_lane?: boolean }>(claim);
+    const rows = await this.send<object & { left_ms: string | null; lane_kind?: number }>(claim);
     return rows.map((raw) => ({
       row: this.machine.rowOf(raw),
       leftMs: raw.left_ms === null ? Infinity : Number(raw.left_ms),
       sentAtMs,
-      isFailingLane: raw.is_failing_lane === true,
+      laneKind: raw.lane_kind ?? 0,
     }));
   }
 
@@ -219,8 +212,8 @@ export class Claims<Row extends MachineRow, State extends string, Event extends 
 }
 
 /** The lane that was served last, in the order that begins after `from` and wraps around to it. */
-function lastLane(made: readonly Claim<MachineRow>[], isFailing: boolean, from: string): string {
-  const served = made.filter(({ isFailingLane }) => isFailingLane === isFailing).map(({ row }) => row.lane);
+function lastLane(made: readonly Claim<MachineRow>[], kind: number, from: string): string {
+  const served = made.filter(({ laneKind }) => laneKind === kind).map(({ row }) => row.lane);
   const second = served.filter((lane) => lane <= from);
   return (second.length > 0 ? second : [from, ...served]).reduce((last, lane) => (lane > last ? lane : last), '');
 }

@@ -11,9 +11,11 @@ export {
   addFailedIndex,
   addLanes,
   addParkedRetriedIndex,
+  addRestIndexes,
   dropFailedIndex,
   dropLanes,
   dropParkedRetriedIndex,
+  dropRestIndexes,
   dueIndex,
   machineColumns,
 } from './machine-migrations.js';

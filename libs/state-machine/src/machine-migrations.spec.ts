@@ -5,9 +5,11 @@ import {
   addFailedIndex,
   addLanes,
   addParkedRetriedIndex,
+  addRestIndexes,
   dropFailedIndex,
   dropLanes,
   dropParkedRetriedIndex,
+  dropRestIndexes,
   dueIndex,
   machineColumns,
 } from './machine-migrations.js';
@@ -47,6 +49,7 @@ it('each step of a machine’s table can be taken back, and leaves it as it was'
     [addLanes, dropLanes],
     [addFailedIndex, dropFailedIndex],
     [addParkedRetriedIndex, dropParkedRetriedIndex],
+    [addRestIndexes, dropRestIndexes],
   ] as const;
   const shapes: object[][] = [];
   for (const [add] of steps) {

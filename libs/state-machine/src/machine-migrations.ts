@@ -1,4 +1,4 @@
-import { createIndex } from '@atoll/database';
+import { createIndex, dropIndex } from '@atoll/database';
 import type { QueryRunner } from 'typeorm';
 
 /**
@@ -22,8 +22,9 @@ export function dueIndex(table: string): string {
 }
 
 /**
- * Names of the indexes that `addLanes` creates; an entity declares them by `@MachineIndexes('<table>')`. All of them
- * are partial: rows that need no work are in none of them.
+ * Names of the indexes that `addLanes` creates; an entity declares `parked` and `deadline` by
+ * `@MachineIndexes('<table>')`, and `addRestIndexes` replaces the others. All of them are partial: rows that need no
+ * work are in none of them.
  */
 export const indexesOf = (table: string) => ({
   /** Due rows that have not failed in their state, by lane. */
@@ -56,6 +57,44 @@ export async function dropLanes(runner: QueryRunner, table: string): Promise<voi
   await runner.query(`UPDATE ${table} SET due_at = parked_until WHERE parked_until IS NOT NULL`);
   await runner.query(`ALTER TABLE ${table} DROP lane, DROP further_lanes, DROP parked_until`);
   await runner.query(dueIndex(table));
+}
+
+/** In SQL: 1 if a row is at rest, in a state without a deadline, where its step only looks at it again; otherwise 0. */
+export const restSql = 'num_nulls(deadline_at)';
+
+/** Names of the indexes that `addRestIndexes` creates; an entity declares them by `@MachineIndexes('<table>')`. */
+export const restIndexesOf = (table: string) => ({
+  /** Due rows that have not failed in their state, those at rest apart from the others, by lane. */
+  fresh: `${table}_fresh_by_rest`,
+  /** Due rows that have failed before, in the same order. */
+  retried: `${table}_retried_by_rest`,
+});
+
+/**
+ * For migrations, with `transaction = false`: has due rows that are at rest apart from the others in the indexes that
+ * workers claim by. Those of the release before read all due rows of either kind for a lane until they end.
+ */
+export async function addRestIndexes(runner: QueryRunner, table: string): Promise<void> {
+  const { fresh, retried } = restIndexesOf(table);
+  const columns = `(${restSql}, lane, due_at) WHERE due_at IS NOT NULL`;
+  await createIndex(runner, `CREATE INDEX ${fresh} ON ${table} ${columns} AND attempts = 0`);
+  await createIndex(runner, `CREATE INDEX ${retried} ON ${table} ${columns} AND attempts > 0`);
+  await dropIndex(runner, indexesOf(table).fresh);
+  await dropIndex(runner, indexesOf(table).retried);
+}
+
+/** For migrations: reverts `addRestIndexes`. */
+export async function dropRestIndexes(runner: QueryRunner, table: string): Promise<void> {
+  const { fresh, retried } = indexesOf(table);
+  await createIndex(
+    runner,
+    `CREATE INDEX ${fresh} ON ${table} (lane, due_at) WHERE due_at IS NOT NULL AND attempts = 0`,
+  );
+  await createIndex(
+    runner,
+    `CREATE INDEX ${retried} ON ${table} (lane, due_at) WHERE due_at IS NOT NULL AND attempts > 0`,
+  );
+  for (const index of Object.values(restIndexesOf(table))) await dropIndex(runner, index);
 }
 
 /** In SQL: the process has failed. The states in which one has are named `failed` or `<what>_failed`. */

@@ -1,6 +1,6 @@
 import type { CallContext } from '@atoll/contracts';
 import { Column, Index } from 'typeorm';
-import { failedIndexOf, indexesOf, parkedRetriedIndexOf } from './machine-migrations.js';
+import { failedIndexOf, indexesOf, parkedRetriedIndexOf, restIndexesOf } from './machine-migrations.js';
 
 /** The last error, shown to callers. Never holds a secret. */
 export interface MachineError {
@@ -65,12 +65,14 @@ export abstract class MachineRow {
 }
 
 /**
- * Declares the indexes that `addLanes`, `addFailedIndex` and `addParkedRetriedIndex` create on the entity's table, for
- * the drift check.
+ * Declares the indexes that `addLanes`, `addFailedIndex`, `addParkedRetriedIndex` and `addRestIndexes` leave on the
+ * entity's table, for the drift check.
  */
 export function MachineIndexes(table: string): ClassDecorator {
   return (entity) => {
-    const names = [...Object.values(indexesOf(table)), failedIndexOf(table), parkedRetriedIndexOf(table)];
+    const { parked, deadline } = indexesOf(table);
+    const rest = Object.values(restIndexesOf(table));
+    const names = [...rest, parked, deadline, failedIndexOf(table), parkedRetriedIndexOf(table)];
     for (const name of names) Index(name, { synchronize: false })(entity);
   };
 }

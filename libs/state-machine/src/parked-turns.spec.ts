@@ -17,8 +17,8 @@ const unpark = () => new Claims(harbour.machine, harbour.dataSource, 3_600_000).
 
 async function park(count: number, owner: string, lane: string, sinceMs: number): Promise<void> {
   await harbour.dataSource.query(
-    `INSERT INTO berth (ship, state, lane, piers, attempts, parked_until)
-     SELECT n, 'dredging', $3, ARRAY[$2], 1, statement_timestamp() - ($4 + n) * interval '1 millisecond' FROM generate_series(1, $1) n`,
+    `INSERT INTO berth (ship, state, lane, piers, attempts, parked_until, deadline_at)
+     SELECT n, 'dredging', $3, ARRAY[$2], 1, statement_timestamp() - ($4 + n) * interval '1 millisecond', statement_timestamp() + interval '1 hour' FROM generate_series(1, $1) n`,
     [count, owner, lane, sinceMs],
   );
 }
@@ -92,11 +92,11 @@ it.each([false, true])(
       query: <Row extends object>(text: string, values?: unknown[]) => harbour.dataSource.query<Row[]>(text, values),
     };
     const claiming = { token, claimMs: 4_000, limit: 500, byTheClock: [] };
-    const of = { room: 4, loads: '{}', freshCursor: '', retriedCursor: '', spare: 250, states };
+    const of = { room: 4, loads: '{}', cursors: ['', '', '', ''], ahead: 3, spare: 250, states };
     const sent = [
       [unparkSql(table, states), 2_000],
       [claimDueSql(table, { ...claiming, ...of }), 4_000],
-      [claimAlikeSql(table, { ...claiming, limit: 99, lane: 'x', state: 'dredging' }), 2_000],
+      [claimAlikeSql(table, { ...claiming, limit: 99, lane: 'x', state: 'dredging' }, 'fresh'), 2_000],
     ] as const;
     for (const [statement, most] of sent) expect(await mostRowsRead(fixture, statement)).toBeLessThanOrEqual(most);
   },

@@ -17,7 +17,7 @@ const keys = ['1', '2', '3'];
 const claiming = { token, claimMs: 4_000, limit: 500, byTheClock: [] };
 const due = {
   ...claiming,
-  ...{ room: 4, loads: '{"7": [1, 3]}', freshCursor: '', retriedCursor: '', spare: 250, states },
+  ...{ room: 4, loads: '{"7": [1, 3]}', cursors: ['', '', '', ''], ahead: 3, spare: 250, states },
 };
 const overdue = { ...claiming, limit: 50, givesBack: ['clearing'], hanging: [], states };
 const alike = { ...claiming, limit: 99, lane: '7', state: 'dredging' };
@@ -26,8 +26,8 @@ const statements: [name: string, statement: Statement][] = [
   ['claims what is due', claimDueSql(berth, due)],
   ['claims what is due, owner by owner', claimDueSql(owned, due)],
   ['claims what is overdue', claimOverdueSql(berth, overdue)],
-  ['claims more of a lane', claimAlikeSql(berth, alike)],
-  ['claims more of a lane, owner by owner', claimAlikeSql(owned, alike)],
+  ['claims more of a lane', claimAlikeSql(berth, alike, 'fresh')],
+  ['claims more of a lane, owner by owner', claimAlikeSql(owned, alike, 'fresh')],
   ['makes due what was parked', unparkSql(berth, states)],
   ['begins what waits', beginSql(berth, 'dredging', { portion: 500, deadlineMs: 60_000, limit: 100 })],
   ['begins what somebody waits for', beginNowSql(berth, 'dredging', { keys, deadlineMs: 60_000 })],
@@ -58,7 +58,7 @@ afterAll(() => harbour.close());
 /** As SQL: a number, a text, or a list of texts. */
 function literal(value: unknown): string {
   if (value === null) return 'NULL';
-  return `'${Array.isArray(value) ? `{${value.join(',')}}` : (value as string | number)}'`;
+  return `'${Array.isArray(value) ? `{${value.map((each) => JSON.stringify(each)).join(',')}}` : (value as string | number)}'`;
 }
 
 type PlanMode = 'force_generic_plan' | 'force_custom_plan';

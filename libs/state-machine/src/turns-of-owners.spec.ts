@@ -26,9 +26,9 @@ const idle = (laneConcurrency = 100) => new Lanes({ concurrency: 1_000, laneConc
 /** All in one lane. A row's ship is its place among them. */
 async function insert(rows: readonly Partial<Row>[]): Promise<void> {
   await harbour.dataSource.query(
-    `INSERT INTO berth (ship, state, lane, piers, attempts, due_at)
+    `INSERT INTO berth (ship, state, lane, piers, attempts, due_at, deadline_at)
      SELECT place - 1, 'dredging', 'a', CASE WHEN owner IS NULL THEN '{}' ELSE ARRAY[owner] END, attempts,
-       statement_timestamp() - due_for_ms * interval '1 millisecond'
+       statement_timestamp() - due_for_ms * interval '1 millisecond', statement_timestamp() + interval '1 hour'
      FROM unnest($1::text[], $2::int[], $3::int[]) WITH ORDINALITY row (owner, attempts, due_for_ms, place)`,
     [
       rows.map(({ owner = null }) => owner),

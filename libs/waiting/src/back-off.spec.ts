@@ -1,6 +1,6 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
-import { backOffMs } from './back-off.js';
+import { backOffMs, spreadMs } from './back-off.js';
 
 const limits = { firstMs: fc.integer({ min: 1, max: 60_000 }), maxMs: fc.integer({ min: 1, max: 3_600_000 }) };
 const terms = { factor: fc.integer({ min: 1, max: 5 }), jitter: fc.double({ min: 0, max: 1, noNaN: true }) };
@@ -45,4 +45,13 @@ describe('law: the wait after so many failures', () => {
     const waits = Array.from({ length: 50 }, () => backOffMs({ firstMs: 10_000, maxMs: 10_000 }, 1));
     expect(new Set(waits).size).toBeGreaterThan(10);
   });
+});
+
+it('law: what is spread comes after nine tenths of its period to all of it, by chance', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 3_600_000 }), (periodMs) => {
+      expect(withChance(0, () => spreadMs(periodMs))).toBe(periodMs);
+      expect(withChance(1, () => spreadMs(periodMs))).toBe(Math.round(periodMs * 0.9));
+    }),
+  );
 });

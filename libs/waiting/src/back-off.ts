@@ -13,6 +13,14 @@ export interface BackOff {
 }
 
 /**
+ * A period in milliseconds, less up to a tenth of it by chance: what began together, such as after an outage, comes
+ * apart with each period.
+ */
+export function spreadMs(periodMs: number): number {
+  return backOffMs({ firstMs: periodMs, maxMs: periodMs, jitter: 1 / 10 }, 1);
+}
+
+/**
  * Milliseconds to wait after `failures` consecutive failures (1 or more): `firstMs`, longer with each failure up to
  * `maxMs`, less what chance takes off.
  */

@@ -1,4 +1,4 @@
-export { backOffMs, type BackOff } from './back-off.js';
+export { backOffMs, spreadMs, type BackOff } from './back-off.js';
 export { FairSemaphore, type Refused } from './fair-semaphore.js';
 export { inChunks, itemsPerSlice, Pace } from './pace.js';
 export { after, withPatience } from './patience.js';

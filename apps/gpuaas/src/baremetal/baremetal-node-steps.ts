@@ -6,6 +6,7 @@ import {
   type Passage,
   type StepContext,
 } from '@atoll/state-machine';
+import { spreadMs } from '@atoll/waiting';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { GpuaasSettings } from '../gpuaas-settings.js';
@@ -194,7 +195,7 @@ export class BaremetalNodeSteps extends DurableMachine<BaremetalNodeEntity, Bare
 
   /** Is the host still there? A tenant keeps what he has; the node is not offered meanwhile. */
   private async look(node: BaremetalNodeEntity, context: StepContext): Promise<Found> {
-    const { hostHealthMs: againAfterMs } = this.settings;
+    const againAfterMs = spreadMs(this.settings.hostHealthMs);
     const [busy] = node.instanceId
       ? await this.query(`SELECT FROM baremetal_instance WHERE instance_id = $1 AND state <> 'active'`, [
           node.instanceId,

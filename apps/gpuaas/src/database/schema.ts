@@ -57,6 +57,7 @@ import { PriceCurrency1885000000000 } from './migrations/1885000000000-price-cur
 import { FailedTeam1886000000000 } from './migrations/1886000000000-failed-team.js';
 import { PodEndsOfTeams1887000000000 } from './migrations/1887000000000-pod-ends-of-teams.js';
 import { ClusterLooks1888000000000 } from './migrations/1888000000000-cluster-looks.js';
+import { RowsAtRest1889000000000 } from './migrations/1889000000000-rows-at-rest.js';
 import { MissedChecks1872000000000 } from './migrations/1872000000000-missed-checks.js';
 
 /** The PostgreSQL schema that the gpuaas service owns. */
@@ -129,5 +130,6 @@ export const gpuaasSchema = {
     FailedTeam1886000000000,
     PodEndsOfTeams1887000000000,
     ClusterLooks1888000000000,
+    RowsAtRest1889000000000,
   ],
 };

@@ -8,6 +8,7 @@ import {
 } from '@atoll/cluster';
 import { isAppError } from '@atoll/errors';
 import { DurableMachine, StepFailed, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
+import { spreadMs } from '@atoll/waiting';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { Certificates } from '../certificates/certificates.js';
@@ -174,7 +175,7 @@ export class ExposureSteps extends DurableMachine<ExposureEntity, ExposureState,
     const isClosed = await this.closeRuns(driver, exposure, (run) => run !== exposure.run, context);
     const sight = await this.open(driver, exposure, exposure, exposure.run, context);
     if (isClosed) await this.giveBackOldPort(exposure);
-    if (sight.phase === 'open') return { againAfterMs: isClosed ? reviewMs : longestLookMs };
+    if (sight.phase === 'open') return { againAfterMs: isClosed ? spreadMs(reviewMs) : longestLookMs };
     return isPortTaken(sight)
       ? { event: 'REOPEN', reason: taken(exposure.externalPort) }
       : { againAfterMs: longestLookMs, ...reasonOf(sight) };

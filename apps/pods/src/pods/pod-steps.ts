@@ -2,6 +2,7 @@ import type { Exit } from '@atoll/cluster';
 import { podUsageTold } from '@atoll/contracts/billing';
 import { DurableMachine, StepFailed, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
 import { UsageTeller } from '@atoll/team-directory';
+import { spreadMs } from '@atoll/waiting';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { DatabaseClock } from '../clock/database-clock.js';
@@ -207,7 +208,7 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
       return this.moving(event, cause, (row) => ({ ...values, endedAt: endOfRun(row, exit) }), error);
     }
     const nextLookMs = await this.deadlines.nextLookMs(pod);
-    return { againAfterMs: sight.phase === 'running' ? Math.min(nextLookMs, reviewMs) : lookAgainMs };
+    return { againAfterMs: sight.phase === 'running' ? Math.min(nextLookMs, spreadMs(reviewMs)) : lookAgainMs };
   }
 
   /** Whether its run has ended by itself: a pod whose longest duration is over is not stopped then. */

@@ -41,7 +41,7 @@ it.each([
         [pod.pod_id],
       );
     }
-    // One worker does one step at a time here, and every other of them is this team's, by chance.
+    // One worker does one step at a time here, and at least every other of them is this team's, by chance.
     expect(steps).toBeLessThan(150);
     const [left] = await fixture.query<{ due: string }>(
       'SELECT count(*) AS due FROM pod WHERE due_at IS NOT NULL AND attempts = 0',

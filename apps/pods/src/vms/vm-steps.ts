@@ -4,6 +4,7 @@ import { vmChanged } from '@atoll/contracts/pods';
 import { Outbox } from '@atoll/events';
 import { DurableMachine, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
 import { UsageTeller } from '@atoll/team-directory';
+import { spreadMs } from '@atoll/waiting';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { DatabaseClock } from '../clock/database-clock.js';
@@ -160,10 +161,10 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
 
   private async tellKeys(driver: ClusterDriver, vm: VmEntity, context: StepContext): Promise<Found> {
     const keys = await this.keys.of(vm.teamId);
-    if (placed(keys) === vm.placedKeys) return { againAfterMs: reviewMs };
+    if (placed(keys) === vm.placedKeys) return { againAfterMs: spreadMs(reviewMs) };
     // A run that has gone since is not begun anew for it.
     await driver.startVm(runOf(vm, keys), () => Promise.resolve(false), context.signal);
-    return { againAfterMs: reviewMs, values: { placedKeys: placed(keys) } };
+    return { againAfterMs: spreadMs(reviewMs), values: { placedKeys: placed(keys) } };
   }
 
   private async again(vm: VmEntity, context: StepContext): Promise<Found> {
