@@ -48,9 +48,11 @@ export class ExternalPorts {
   async pick(manager: EntityManager, publicHost: string, serviceId: string): Promise<number> {
     for (;;) {
       const [free] = await manager.query<{ port: number }[]>(
-        `SELECT port FROM generate_series($2::integer, $3::integer) port WHERE NOT EXISTS (
-           SELECT FROM reserved_port WHERE public_host = $1 AND external_port = port AND (service_id IS NOT NULL OR until > clock_timestamp())
-         ) ORDER BY random() LIMIT 1`,
+        // What is reserved is read once. A look for each port of the range would probe the index as often.
+        `SELECT port FROM (
+           SELECT generate_series($2::integer, $3::integer) AS port
+           EXCEPT SELECT external_port FROM reserved_port WHERE public_host = $1 AND (service_id IS NOT NULL OR until > clock_timestamp())
+         ) free ORDER BY random() LIMIT 1`,
         [publicHost, this.first, this.last],
       );
       if (!free) throw new AppError('port_in_use', `All external ports from ${this.first} to ${this.last} are in use.`);
