@@ -177,3 +177,27 @@ it('of the invitations that others made, however many, the profile shows the old
   expect(later).toHaveLength(100);
   expect(later.filter(({ id }) => shown.every((one) => one.id !== id))).toHaveLength(1);
 });
+
+it('of the operator’s teams, however many, the profile shows the 200 that were joined first, and reads few more', async () => {
+  const operator = await fixture.verify(fixture.admin);
+  await addTeams(operator.user_id, 6_000);
+  await fixture.query(
+    `UPDATE membership SET created_at = created_at - interval '1 day' WHERE user_id = $1 AND id IN (
+    SELECT id FROM membership WHERE user_id = $1 ORDER BY id LIMIT 150)`,
+    [operator.user_id],
+  );
+  await fixture.query('ANALYZE membership, team');
+  const first = await fixture.query<{ team_id: string }>(
+    `SELECT team_id FROM membership WHERE user_id = $1 AND status = 'active' ORDER BY created_at, id LIMIT 200`,
+    [operator.user_id],
+  );
+  const sent = await allStatementsDuring(async () => {
+    const { teams: shown } = await fixture.call(fixture.admin, users.profile, {});
+    expect(shown.map(({ id }) => id).toSorted()).toEqual(first.map(({ team_id }) => team_id).toSorted());
+    const { teams: after } = await fixture.call(fixture.admin, users.updateProfile, { timezone: 'UTC' });
+    expect(after).toEqual(shown);
+  });
+  const reads = sent.filter(({ text }) => text.includes('card_count'));
+  expect(reads).toHaveLength(2);
+  for (const read of reads) expect(await mostRowsRead(fixture, read)).toBeLessThan(1_000);
+});

@@ -7,14 +7,25 @@ export const mostTeams = 200;
 /** Of the invitations of a user, which others decide, the oldest so many are shown, and their teams travel too. */
 const mostInvitations = 100;
 
+const oldestInvitations = `SELECT i.* FROM membership i JOIN team it ON it.id = i.team_id AND it.deleted_at IS NULL
+    WHERE i.user_id = u.id AND i.status = 'invited' ORDER BY i.created_at, i.id LIMIT ${mostInvitations}`;
+
 /**
  * SQL: the memberships of the user `u` that open their teams, among them so many that wait to be accepted. Of no more
  * than these a row is read.
  */
 export const openMemberships = `
   SELECT a.* FROM membership a WHERE a.user_id = u.id AND a.status = 'active'
-  UNION ALL (SELECT i.* FROM membership i JOIN team it ON it.id = i.team_id AND it.deleted_at IS NULL
-    WHERE i.user_id = u.id AND i.status = 'invited' ORDER BY i.created_at, i.id LIMIT ${mostInvitations})`;
+  UNION ALL (${oldestInvitations})`;
+
+/**
+ * SQL: as `openMemberships`, but of the teams that the user has joined only the oldest `mostTeams` memberships. Only
+ * the operator, and a user who joined more before there was a limit, has others.
+ */
+export const shownMemberships = `
+  (SELECT a.* FROM membership a JOIN team ta ON ta.id = a.team_id AND ta.deleted_at IS NULL
+    WHERE a.user_id = u.id AND a.status = 'active' ORDER BY a.created_at, a.id LIMIT ${mostTeams})
+  UNION ALL (${oldestInvitations})`;
 
 /** The operator may do everything in every team, so none travels. */
 const roomQuery = `SELECT u.platform_admin OR (

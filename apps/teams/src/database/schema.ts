@@ -39,6 +39,7 @@ import { KeyPepper1875000000000 } from './migrations/1875000000000-key-pepper.js
 import { LinksByOwners1881000000000 } from './migrations/1881000000000-links-by-owners.js';
 import { MailByTeam1882000000000 } from './migrations/1882000000000-mail-by-team.js';
 import { RefreshAttempts1887000000000 } from './migrations/1887000000000-refresh-attempts.js';
+import { FirstMemberships1889000000000 } from './migrations/1889000000000-first-memberships.js';
 import { DeletedTeams1880000001000 } from './migrations/1880000001000-deleted-teams.js';
 import { OpenMemberships1880000000000 } from './migrations/1880000000000-open-memberships.js';
 import { MailByKind1879000000000 } from './migrations/1879000000000-mail-by-kind.js';
@@ -97,5 +98,6 @@ export const teamsSchema = {
     LinksByOwners1881000000000,
     MailByTeam1882000000000,
     RefreshAttempts1887000000000,
+    FirstMemberships1889000000000,
   ],
 };

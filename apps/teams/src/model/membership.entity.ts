@@ -8,6 +8,7 @@ import { UserEntity } from './user.entity.js';
 @Unique(['teamId', 'userId'])
 @Index(['teamId', 'createdAt', 'id'])
 @Index('membership_active', { synchronize: false })
+@Index('membership_joined', { synchronize: false })
 @Index('membership_invited', { synchronize: false })
 @Check('membership_role_check', `role IN ('team_owner', 'team_admin', 'member', 'billing_viewer', 'viewer')`)
 @Check('membership_status_check', `status IN ('invited', 'active')`)

@@ -65,16 +65,16 @@ export class User {
   role!: PlatformRole;
 
   @ListOf(() => UserTeam, {
-    max: 100_000,
+    max: 300,
     description:
-      'Teams of the user, including the first 100 that have invited the user and that the user has not joined.',
+      'The first 200 teams that the user has joined, and the first 100 that have invited the user and that the user has not joined. `GET /team` lists all that the user has joined.',
   })
   teams!: UserTeam[];
 
   @WholeNumber({
     min: 0,
     max: 1_000_000_000,
-    description: 'Number of physical GPUs on which the teams of the user hold capacity now.',
+    description: 'Number of physical GPUs on which these teams hold capacity now.',
     example: 0,
   })
   card_count!: number;
