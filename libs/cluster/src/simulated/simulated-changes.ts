@@ -76,16 +76,18 @@ export class SimulatedChanges {
     let nextMs = pollMs;
     try {
       const changes = await this.store.query<Change>(
-        `WITH clock AS MATERIALIZED (SELECT clock_timestamp()::timestamptz(3) AS now)
-         SELECT cluster, kind, id, run, 'ready ' || ready_at AS key, now, NULL::float8 AS next_ms FROM ${tables.run}, clock WHERE ready_at > coalesce($1, now) - $2 * interval '1 millisecond' AND ready_at <= now
+        // Each instant in a subquery, so that the indexes are read from there.
+        `WITH this_look AS MATERIALIZED (SELECT clock_timestamp()::timestamptz(3) AS now),
+         clock AS MATERIALIZED (SELECT now, coalesce($1, now) - $2 * interval '1 millisecond' AS since FROM this_look)
+         SELECT cluster, kind, id, run, 'ready ' || ready_at AS key, now, NULL::float8 AS next_ms FROM ${tables.run}, clock WHERE ready_at > (SELECT since FROM clock) AND ready_at <= (SELECT now FROM clock)
          UNION ALL
-         SELECT cluster, kind, id, run, 'ends ' || ends_at, now, NULL FROM ${tables.run}, clock WHERE ends_at > coalesce($1, now) - $2 * interval '1 millisecond' AND ends_at <= now
+         SELECT cluster, kind, id, run, 'ends ' || ends_at, now, NULL FROM ${tables.run}, clock WHERE ends_at > (SELECT since FROM clock) AND ends_at <= (SELECT now FROM clock)
          UNION ALL
-         SELECT cluster, 'door', id, run, 'changed ' || changed_at, now, NULL FROM ${tables.door}, clock WHERE changed_at > coalesce($1, now) - $2 * interval '1 millisecond'
+         SELECT cluster, 'door', id, run, 'changed ' || changed_at, now, NULL FROM ${tables.door}, clock WHERE changed_at > (SELECT since FROM clock)
          UNION ALL
          SELECT NULL, NULL, NULL, NULL, NULL, now, extract(epoch FROM LEAST(
-           (SELECT min(ready_at) FROM ${tables.run}, clock WHERE ready_at > now AND ready_at < 'infinity'),
-           (SELECT min(ends_at) FROM ${tables.run}, clock WHERE ends_at > now)
+           (SELECT min(ready_at) FROM ${tables.run} WHERE ready_at > (SELECT now FROM clock) AND ready_at < 'infinity'),
+           (SELECT min(ends_at) FROM ${tables.run} WHERE ends_at > (SELECT now FROM clock))
          ) - now) * 1000 FROM clock`,
         [this.since ?? null, overlapMs],
       );

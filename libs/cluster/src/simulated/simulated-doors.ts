@@ -59,7 +59,7 @@ export class SimulatedDoors {
     if (known && text === (known.sealed_tls && this.secrets.open(known.sealed_tls, purpose).toString('utf8'))) return;
     await this.store.query(
       `INSERT INTO ${tables.door} (cluster, id, run, pod_id, transport, port, external_port, sealed_tls)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (cluster, id, run) DO UPDATE SET sealed_tls = excluded.sealed_tls`,
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (cluster, id, run) DO UPDATE SET sealed_tls = excluded.sealed_tls, changed_at = clock_timestamp()`,
       [this.cluster, ref.id, ref.run, podId, transport, port, externalPort, text && this.secrets.seal(text, purpose)],
     );
     this.ring();
@@ -82,17 +82,18 @@ export class SimulatedDoors {
 
   /** The door is absent once its listener is closed, or if no process listens. */
   async remove(ref: ObjectRef): Promise<void> {
-    await this.store.query(
+    const key = [this.cluster, ref.id, ref.run];
+    const removed = await this.store.query(
       `DELETE FROM ${tables.door} WHERE cluster = $1 AND id = $2 AND run = $3
-         AND NOT EXISTS (SELECT FROM ${tables.claim} WHERE holder = opened_by AND until > clock_timestamp())`,
-      [this.cluster, ref.id, ref.run],
+         AND NOT EXISTS (SELECT FROM ${tables.claim} WHERE holder = opened_by AND until > clock_timestamp()) RETURNING id`,
+      key,
     );
-    await this.store.query(`UPDATE ${tables.door} SET is_closing = true WHERE cluster = $1 AND id = $2 AND run = $3`, [
-      this.cluster,
-      ref.id,
-      ref.run,
-    ]);
-    this.ring();
+    if (removed.length > 0) return this.ring();
+    const closing = await this.store.query(
+      `UPDATE ${tables.door} SET is_closing = true WHERE cluster = $1 AND id = $2 AND run = $3 AND NOT is_closing RETURNING id`,
+      key,
+    );
+    if (closing.length > 0) this.ring();
   }
 
   async *list(): AsyncGenerator<FoundObject> {

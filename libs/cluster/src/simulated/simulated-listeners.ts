@@ -11,6 +11,10 @@ import { tables, type SimulatedStore } from './simulated-store.js';
 const claimMs = 3_000;
 /** Between two looks by itself: what this process does to doors wakes it. */
 const everyMs = claimMs / 6;
+/** Between two looks at all doors: for those whose rows are gone, whatever has deleted them. */
+const allEveryMs = 30_000;
+/** What has changed within so long is looked at again, for new certificates: longer than a claim lasts. */
+const recentMs = 2 * claimMs;
 /** Doors that are opened or closed at once: whoever has the store has other things to do with its connections. */
 const atOnce = 4;
 /** Until it is tried again where the database is away. */
@@ -33,6 +37,9 @@ export class SimulatedListeners {
   private readonly rounds = new Rounds(() => this.look());
   private readonly answers: SimulatedAnswers;
   private renewedMs = 0;
+  /** When it looked last, and last at all doors. */
+  private lookedMs = 0;
+  private lookedAtAllMs = 0;
   /** By the errors of listeners: each door is tried again and again. */
   private readonly faults: ThrottledLog;
 
@@ -73,23 +80,38 @@ export class SimulatedListeners {
         await this.closeAll();
         return Math.min(everyMs, othersMs);
       }
-      const rows = await this.store.query<Row>(
-        `SELECT cluster, id, run, pod_id AS "podId", transport, port, external_port AS "externalPort", sealed_tls AS "sealedTls",
-           is_closing AS "isClosing", opened_by AS "openedBy" FROM ${tables.door}`,
-      );
-      const left = rows.values();
-      const bringSome = async (): Promise<void> => {
-        for (const row of left) await this.bring(row);
-      };
-      await Promise.all(Array.from({ length: atOnce }, bringSome));
-      const wanted = new Set(rows.filter(({ isClosing }) => !isClosing).map(keyOf));
-      for (const key of this.open.keys()) if (!wanted.has(key)) await this.close(key);
+      await this.bringAll();
       return everyMs;
     } catch {
       // The database is away: connections go on until another process may have taken over.
       if (Date.now() - this.renewedMs > claimMs) await this.closeAll();
       return retryMs;
     }
+  }
+
+  /**
+   * Opens and closes doors. Reads only those that may differ from what this process has, unless it has not looked for
+   * as long as its claim lasts, or at all of them for long.
+   */
+  private async bringAll(): Promise<void> {
+    const beganMs = Date.now();
+    const isOfAll = beganMs - this.lookedMs > claimMs || beganMs - this.lookedAtAllMs > allEveryMs;
+    const rows = await this.store.query<Row>(
+      `SELECT cluster, id, run, pod_id AS "podId", transport, port, external_port AS "externalPort", sealed_tls AS "sealedTls",
+         is_closing AS "isClosing", opened_by AS "openedBy" FROM ${tables.door}
+       WHERE $1::boolean OR is_closing OR opened_by IS DISTINCT FROM $2 OR changed_at > clock_timestamp() - $3 * interval '1 millisecond'`,
+      [isOfAll, this.holder, recentMs],
+    );
+    const left = rows.values();
+    const bringSome = async (): Promise<void> => {
+      for (const row of left) await this.bring(row);
+    };
+    await Promise.all(Array.from({ length: atOnce }, bringSome));
+    this.lookedMs = beganMs;
+    if (!isOfAll) return;
+    const wanted = new Set(rows.filter(({ isClosing }) => !isClosing).map(keyOf));
+    for (const key of this.open.keys()) if (!wanted.has(key)) await this.close(key);
+    this.lookedAtAllMs = beganMs;
   }
 
   /** Takes or renews the claim. Returns null, or the milliseconds for which another process has it yet. */
@@ -133,7 +155,8 @@ export class SimulatedListeners {
       const listener = await this.listen(row);
       this.open.set(key, { listener, sealedTls: row.sealedTls });
       this.faults.forget();
-      await this.note(row, this.holder, null);
+      // It may have been removed before anybody knew that it is open.
+      if (!(await this.note(row, this.holder, null))) await this.close(key);
     } catch (error) {
       const { code = 'failed', message } = error as NodeJS.ErrnoException;
       const sentence = `Cannot listen on ${this.host} for exposed services; they wait: ${message}`;
@@ -166,13 +189,15 @@ export class SimulatedListeners {
     };
   }
 
-  private async note({ cluster, id, run }: Row, openedBy: string | null, trouble: string | null): Promise<void> {
-    await this.store.query(
+  /** Returns whether an open door is wanted at all. */
+  private async note({ cluster, id, run }: Row, openedBy: string | null, trouble: string | null): Promise<boolean> {
+    const noted = await this.store.query(
       `UPDATE ${tables.door} SET opened_by = $4, trouble = $5, changed_at = clock_timestamp() WHERE cluster = $1 AND id = $2 AND run = $3
-         AND (opened_by IS DISTINCT FROM $4 OR trouble IS DISTINCT FROM $5)`,
+         AND ($4::uuid IS NOT NULL OR opened_by IS NOT NULL OR trouble IS DISTINCT FROM $5) RETURNING id`,
       [cluster, id, run, openedBy, trouble],
     );
-    this.changed();
+    if (noted.length > 0) this.changed();
+    return noted.length > 0;
   }
 
   private async close(key: string): Promise<void> {
@@ -182,6 +207,7 @@ export class SimulatedListeners {
   }
 
   private async closeAll(): Promise<void> {
+    this.lookedMs = 0;
     await Promise.all([...this.open.keys()].map((key) => this.close(key)));
   }
 }

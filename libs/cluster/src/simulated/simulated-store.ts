@@ -78,6 +78,7 @@ const statements = [
   `CREATE INDEX IF NOT EXISTS line_of_run ON ${tables.line} (cluster, id, run, at, no)`,
   faults,
   doors,
+  `CREATE INDEX IF NOT EXISTS door_changed ON ${tables.door} (changed_at)`,
   claims,
   volumes,
   teamsOfVolumes,
@@ -85,7 +86,7 @@ const statements = [
 
 const objects = [
   ...Object.values(tables),
-  ...['run_ready', 'run_ends', 'line_of_run'].map((name) => `${schema}.${name}`),
+  ...['run_ready', 'run_ends', 'line_of_run', 'door_changed'].map((name) => `${schema}.${name}`),
 ];
 
 const isWhole = `SELECT bool_and(to_regclass(name) IS NOT NULL)
