@@ -151,15 +151,21 @@ function waitsIn(of: Table, kind: Kind, lane: string, states: string): string {
   return `(SELECT true FROM ${of.table} WHERE ${claimable(of, `${kinds[kind]} AND ${known(states)}`, lane)} ORDER BY due_at LIMIT 1)`;
 }
 
-/** Lanes of a kind in which this process runs no step: those after the one that was served last, then the others. */
+/**
+ * Lanes of a kind in which this process runs no step: those after the one that was served last, then the others. A lane
+ * in which rows wait at rest and others may be found for either; it is not asked which, since all lanes could be so.
+ */
 function idleLanes(of: Table, kind: Kind, { loads, states }: Places<ClaimingDue>): string {
   const place = laneKinds.indexOf(kind);
+  const isOfRest = rest.includes(kind);
   const found = (name: string) => {
     const others = laneKinds
       .slice(0, place)
+      .filter((before) => rest.includes(before) === isOfRest)
       .map((before) => ` AND ${waitsIn(of, before, `${name}.lane`, states)} IS NULL`);
     return `SELECT lane, ${place} AS lane_kind FROM ${name}
-        WHERE NOT ${loads}::jsonb ? lane AND ${waitsIn(of, kind, `${name}.lane`, states)}${others.join('')}`;
+        WHERE NOT ${loads}::jsonb ? lane${isOfRest ? ' AND lane NOT IN (SELECT lane FROM idle)' : ''}
+          AND ${waitsIn(of, kind, `${name}.lane`, states)}${others.join('')}`;
   };
   return `${found(`${kind}_after`)} UNION ALL ${found(`${kind}_until`)}`;
 }
@@ -230,7 +236,7 @@ export function claimDueSql(of: Table, given: ClaimingDue): Statement {
     ${lanes.join(',\n    ')},
     idle AS MATERIALIZED (SELECT * FROM (${idle(notRest)}) idle LIMIT ${at.limit}),
     idle_at_rest AS MATERIALIZED (
-      SELECT * FROM (${idle(rest)}) idle LIMIT (SELECT GREATEST(${at.limit}::int - count(*), ceil(${at.limit}::int / ${restShare}.0)) FROM idle)
+      SELECT * FROM (${idle(rest)}) idle LIMIT (SELECT GREATEST(${at.limit}::int - count(*), ceil((${at.limit}::int - ${turns.ahead}) / ${restShare}.0)) FROM idle)
     ),
     visited AS MATERIALIZED (
       SELECT lane, lane_kind, 0 AS under_way, ${at.room}::int AS room FROM (SELECT * FROM idle UNION ALL SELECT * FROM idle_at_rest) idle

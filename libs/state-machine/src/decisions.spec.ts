@@ -66,6 +66,18 @@ describe('a row whose step decides under its lock', () => {
     expect(harbour.machine.begun).toEqual(['in_use:Kon-Tiki', 'in_use:Kon-Tiki']);
   });
 
+  it('is free and due in a transient state, too, where it was touched while its step ran', async () => {
+    const id = await harbour.ask();
+    harbour.machine.does.dredging = async () => {
+      await harbour.transactions.run((manager) => harbour.machine.touch(manager, [id]));
+      return { decide: () => Promise.resolve() };
+    };
+    await harbour.worker().doNext();
+    const { dueAt, ...berth } = await harbour.read(id);
+    expect(berth).toMatchObject({ state: 'dredging', claimToken: null });
+    expect(dueAt).not.toBeNull();
+  });
+
   it('is not left to rest in a transient state: that is an error, and the step is run again', async () => {
     expectErrors(/A row in dredging cannot be left to rest/);
     harbour.machine.does.dredging = () => Promise.resolve({ decide: () => Promise.resolve(true) });

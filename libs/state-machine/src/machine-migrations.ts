@@ -59,7 +59,10 @@ export async function dropLanes(runner: QueryRunner, table: string): Promise<voi
   await runner.query(dueIndex(table));
 }
 
-/** In SQL: 1 if a row is at rest, in a state without a deadline, where its step only looks at it again; otherwise 0. */
+/**
+ * In SQL: 1 if a row is at rest, otherwise 0. That is a row without a deadline: its step looks at it again, or it waits
+ * for another row, which touches it.
+ */
 export const restSql = 'num_nulls(deadline_at)';
 
 /** Names of the indexes that `addRestIndexes` creates; an entity declares them by `@MachineIndexes('<table>')`. */

@@ -81,7 +81,8 @@ export class OutcomeWriter<Row extends MachineRow, State extends string, Event e
 
   private async rest(manager: EntityManager, row: Row, { wasTouched }: Circumstances): Promise<void> {
     const { states } = this.machine.definition;
-    if (states.get(row.state as State)?.neverRests) throw new Error(`A row in ${row.state} cannot be left to rest.`);
+    if (!wasTouched && states.get(row.state as State)?.neverRests)
+      throw new Error(`A row in ${row.state} cannot be left to rest.`);
     await this.claims.release(manager, row, this.recovered(row), wasTouched ? 'as it is' : 'not by itself');
   }
 

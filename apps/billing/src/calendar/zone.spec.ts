@@ -22,10 +22,14 @@ describe('a zone', () => {
     }
   });
 
-  it.each(['', 'Mars/Olympus', 'local', '+05:45', '-08', 'Asia/Kathmandu ', '../etc/passwd'])('is not %j', (name) => {
-    const message = 'timezone must be a time zone that this platform knows, such as Asia/Kathmandu';
-    expect(refusalOf(name)).toEqual(['invalid_input', [{ path: 'timezone', code: 'knownZone', message }]]);
-  });
+  const times = ['T12:00Z', 't12+05', 'T00:00[Europe/Berlin]'];
+  it.each(['', 'Mars/Olympus', 'local', '+05:45', '-08', 'Asia/Kathmandu ', '../etc/passwd', ...times])(
+    'is not %j',
+    (name) => {
+      const message = 'timezone must be a time zone that this platform knows, such as Asia/Kathmandu';
+      expect(refusalOf(name)).toEqual(['invalid_input', [{ path: 'timezone', code: 'knownZone', message }]]);
+    },
+  );
 
   it('tells offsets to the millisecond of their change, be it in the first hour of a year or for good', () => {
     const hours = (name: string, ...instants: number[]) =>

@@ -116,8 +116,8 @@ function utcYear(ms: number): number {
 }
 
 function requireKnown(name: string): void {
-  // Temporal takes bare offsets for zones; a zone has a name.
-  if (/^[A-Z]/i.test(name)) {
+  // Temporal takes offsets for zones, also those of a time such as T12:00+05:30; a zone has a name.
+  if (/^(?!T\d)[A-Z][\w+/-]*$/i.test(name)) {
     try {
       zonedAt(0, name);
       return;

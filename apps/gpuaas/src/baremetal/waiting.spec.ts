@@ -4,6 +4,7 @@ import { newId } from '@atoll/database';
 import { DataSource } from 'typeorm';
 import type { ToldTeam } from '../gpuaas-fixture.js';
 import { errorOf } from '../gpuaas-fixture.js';
+import { BaremetalInstanceSteps } from './baremetal-instance-steps.js';
 import { pickNode } from './host-matching.js';
 import { nodesInMaintenance } from './baremetal-figures.js';
 import { BaremetalFixture } from './baremetal-fixture.js';
@@ -39,6 +40,32 @@ describe('requests for one node', () => {
     );
     await fixture.settle();
     expect((await statuses(asked)).sort()).toEqual(['Active', ...Array.from({ length: 7 }, () => 'Requested')]);
+  });
+
+  it('that are touched while their step finds that they have to wait are free, and look again', async () => {
+    const model = `touched-${newId().slice(-8)}`;
+    const node = await fixture.available('', sized(model, 8));
+    await fixture.gpuaas.call(baremetalNodes.update, { node_id: node.node_id, maintenance: true });
+    const steps = fixture.gpuaas.get(BaremetalInstanceSteps);
+    const step = steps.step.bind(steps);
+    const stepping = jest.spyOn(steps, 'step').mockImplementationOnce(async (row, context) => {
+      const found = await step(row, context);
+      await fixture.gpuaas.get(DataSource).transaction((manager) => steps.touch(manager, [row.instanceId]));
+      return found;
+    });
+    const { instance_id } = await fixture.settled(team, { specs: { gpu_model: model } });
+    expect(stepping.mock.calls.filter(([row]) => row.instanceId === instance_id)).toHaveLength(2);
+    stepping.mockRestore();
+    const [row] = await fixture.gpuaas.query(
+      'SELECT state, waiting_reason, claim_token, due_at FROM baremetal_instance WHERE instance_id = $1',
+      [instance_id],
+    );
+    expect(row).toEqual({
+      state: 'requested',
+      waiting_reason: expect.stringMatching(/./),
+      claim_token: null,
+      due_at: null,
+    });
   });
 
   it('that wait are served in the order of arrival', async () => {
