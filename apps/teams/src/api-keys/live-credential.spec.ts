@@ -99,6 +99,18 @@ it.each(Object.entries(lasting))('%s takes no key that was replaced and lives ou
   expect((await errorOf(ready())).message).toContain('was replaced');
 });
 
+it('a link with which the operator would log in takes no key that was replaced, either', async () => {
+  const { userId, email } = await somebody(fixture);
+  await fixture.query('UPDATE "user" SET platform_admin = true WHERE id = $1', [userId]);
+  const key = await fixture.wholeKeyOf(userId);
+  const { api_key: next } = await fixture.call(key, users.issueKey, { grace_seconds: 3600 });
+  const asked = { email, remove_second_factors: true };
+  expect((await errorOf(fixture.call(key, links.create, asked))).message).toBe(
+    'This key was replaced and is valid only for its grace period: it cannot create a link with which a user logs in. Use the new key.',
+  );
+  expect((await fixture.call(next ?? '', links.create, asked)).url).toMatch(/^http/);
+});
+
 describe('a key that acts for its user as a whole', () => {
   const add = (userId: string) =>
     fixture.query(

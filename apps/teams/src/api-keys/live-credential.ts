@@ -16,15 +16,20 @@ export async function requireLiveCredential(manager: EntityManager, { credential
 }
 
 /**
- * For what replaces keys. A key that was revoked must not get itself a successor, nor must one that was replaced and
- * lives out its grace: whoever holds it still could replace its successor in turn. What does not outlast it, it may for
- * as long as it lives, since that is what a grace is for.
+ * For what replaces keys, and for links with which a user logs in. A key that was revoked must not get itself a
+ * successor, nor must one that was replaced and lives out its grace: whoever holds it still could replace its successor
+ * in turn. Everything else it may for as long as it lives, since that is what a grace is for: to invite somebody, too,
+ * whose key it is shown. `what` completes "it cannot …".
  */
-export async function requireIssuingCredential(manager: EntityManager, caller: Caller): Promise<void> {
+export async function requireIssuingCredential(
+  manager: EntityManager,
+  caller: Caller,
+  what = 'issue keys',
+): Promise<void> {
   if (caller.kind === 'system') return;
   const { kind, id } = caller.credential;
   if (kind === 'session') return void (await liveSession(manager, id));
-  await currentKey(manager, id, 'issue keys');
+  await currentKey(manager, id, what);
 }
 
 /**
