@@ -3,6 +3,7 @@ import createClient from 'openapi-fetch';
 import { fetchAsCaller } from '../session/session.js';
 import type { components, paths } from './generated/openapi.js';
 import { asProblem, Problem, problemOf, unreachable } from './problem.js';
+import { mostOfPage } from './query-client.js';
 
 export type Schemas = components['schemas'];
 
@@ -34,8 +35,6 @@ export async function answerOf<Body>(call: Promise<Answer<Body>>): Promise<Body>
   if (response.ok) return data as Body;
   throw problemOf(response, error);
 }
-
-const mostOfPage = 100;
 
 interface PageOf<Row> {
   data: Row[];

@@ -23,3 +23,14 @@ export const queryClient = new QueryClient({
 
 /** How often pages ask again, in milliseconds. Hidden tabs do not ask. */
 export const pollMs = { busy: 1_500, calm: 10_000, slow: 60_000 } as const;
+
+/** The most rows of a page that the platform sends. */
+export const mostOfPage = 100;
+
+/**
+ * How long a listing that is read page by page rests until it is read again, in milliseconds: `pageMs` for each of its
+ * pages, so that a long one makes no more calls than a short one.
+ */
+export function restOfAll(pageMs: number, listing: { data: readonly unknown[] } | undefined): number {
+  return pageMs * Math.max(1, Math.ceil((listing?.data.length ?? 0) / mostOfPage));
+}

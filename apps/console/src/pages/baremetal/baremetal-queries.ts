@@ -1,6 +1,6 @@
 import { queryOptions } from '@tanstack/react-query';
 import { answerOf, api, everyRow } from '../../api/client.js';
-import { pollMs } from '../../api/query-client.js';
+import { pollMs, restOfAll } from '../../api/query-client.js';
 
 const underWay: ReadonlySet<string> = new Set(['Requested', 'Provisioning', 'Releasing', 'Checking']);
 
@@ -14,7 +14,7 @@ export const baremetalQuery = (team_id: string, include_ended: boolean) =>
       const filter = { team_id, ...(include_ended && { include_ended }) };
       return everyRow((page) => answerOf(api.GET('/api/baremetal', { params: { query: { ...filter, ...page } } })));
     },
-    refetchInterval: ({ state }) => pace(state.data?.data.map(({ status }) => status) ?? []),
+    refetchInterval: ({ state }) => restOfAll(pace(state.data?.data.map(({ status }) => status) ?? []), state.data),
   });
 
 export const baremetalNodesQuery = (page: number) =>

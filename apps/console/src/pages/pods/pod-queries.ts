@@ -1,6 +1,6 @@
 import { queryOptions } from '@tanstack/react-query';
 import { answerOf, api, everyRow } from '../../api/client.js';
-import { pollMs } from '../../api/query-client.js';
+import { pollMs, restOfAll } from '../../api/query-client.js';
 
 const underWay: ReadonlySet<string> = new Set([
   'pending',
@@ -31,7 +31,7 @@ export const allPodsQuery = (team_id: string) =>
   queryOptions({
     queryKey: ['pods', team_id, 'all'],
     queryFn: () => everyRow((page) => answerOf(api.GET('/api/pods', { params: { query: { team_id, ...page } } }))),
-    refetchInterval: ({ state }) => pace(state.data?.data.map(({ status }) => status) ?? []),
+    refetchInterval: ({ state }) => restOfAll(pollMs.calm, state.data),
   });
 
 /** How many pods a page of names has. */

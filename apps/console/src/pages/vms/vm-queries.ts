@@ -1,6 +1,6 @@
 import { queryOptions } from '@tanstack/react-query';
 import { answerOf, api, everyRow, type Schemas } from '../../api/client.js';
-import { pollMs } from '../../api/query-client.js';
+import { pollMs, restOfAll } from '../../api/query-client.js';
 
 const underWay: ReadonlySet<string> = new Set(['pending', 'stopping']);
 
@@ -24,7 +24,7 @@ export const allVmsQuery = (team_id: string) =>
   queryOptions({
     queryKey: ['vms', team_id, 'all'],
     queryFn: () => everyRow((page) => answerOf(api.GET('/api/vm', { params: { query: { team_id, ...page } } }))),
-    refetchInterval: ({ state }) => pace(state.data?.data),
+    refetchInterval: ({ state }) => restOfAll(pollMs.calm, state.data),
   });
 
 export const vmQuery = (instance_id: string) =>

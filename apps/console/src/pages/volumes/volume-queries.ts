@@ -1,6 +1,6 @@
 import { queryOptions } from '@tanstack/react-query';
 import { answerOf, api, everyRow, type Schemas } from '../../api/client.js';
-import { pollMs } from '../../api/query-client.js';
+import { pollMs, restOfAll } from '../../api/query-client.js';
 
 const underWay: ReadonlySet<string> = new Set(['pending', 'resizing', 'deleting']);
 
@@ -19,5 +19,5 @@ export const allVolumesQuery = (team_id: string) =>
     queryKey: ['volumes', team_id, 'all'],
     queryFn: () =>
       everyRow((page) => answerOf(api.GET('/api/shared-volumes', { params: { query: { team_id, ...page } } }))),
-    refetchInterval: ({ state }) => pace(state.data?.data),
+    refetchInterval: ({ state }) => restOfAll(pollMs.calm, state.data),
   });

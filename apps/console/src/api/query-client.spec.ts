@@ -1,0 +1,34 @@
+import { expect, it, jest } from '@jest/globals';
+import { mostOfPage } from './query-client.js';
+
+// The client of the API needs a browser. How often something is read does not depend on it.
+jest.unstable_mockModule('./client.js', () => ({ answerOf: undefined, api: undefined, everyRow: undefined }));
+const { allPodsQuery } = await import('../pages/pods/pod-queries.js');
+const { allVmsQuery } = await import('../pages/vms/vm-queries.js');
+const { allVolumesQuery } = await import('../pages/volumes/volume-queries.js');
+const { baremetalQuery } = await import('../pages/baremetal/baremetal-queries.js');
+
+/** How long each of these listings rests, in milliseconds, after so many rows of that status were read. */
+function restsOf(queries: readonly { refetchInterval?: unknown }[], rows: number, status: string): unknown[] {
+  const state = { data: { data: Array.from({ length: rows }, () => ({ status })) } };
+  return queries.map(({ refetchInterval }) => (refetchInterval as (query: object) => unknown)({ state }));
+}
+
+it.each([
+  [0, 10_000],
+  [1, 10_000],
+  [mostOfPage, 10_000],
+  [mostOfPage + 1, 20_000],
+  [25 * mostOfPage, 250_000],
+])('a listing of %i rows that is read whole makes a call each 10 s at most, even while they change', (rows, restMs) => {
+  const queries = [allPodsQuery('1'), allVmsQuery('1'), allVolumesQuery('1')];
+  for (const status of ['pending', 'running']) expect(restsOf(queries, rows, status)).toEqual([restMs, restMs, restMs]);
+});
+
+it.each([
+  [mostOfPage, 'Provisioning', 1_500],
+  [mostOfPage + 1, 'Provisioning', 3_000],
+  [mostOfPage + 1, 'Released', 20_000],
+])('%i hosts that are %s rest for each page of them', (rows, status, restMs) => {
+  expect(restsOf([baremetalQuery('1', true)], rows, status)).toEqual([restMs]);
+});
