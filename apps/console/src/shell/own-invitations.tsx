@@ -1,4 +1,5 @@
 import { useMutation } from '@tanstack/react-query';
+import { useNavigate, useParams } from '@tanstack/react-router';
 import { useState } from 'react';
 import { answerOf, api } from '../api/client.js';
 import type { User } from '../api/access.js';
@@ -40,6 +41,8 @@ export function OwnInvitations({ user }: { user: User }) {
 }
 
 function OwnInvitation({ team: { id, name, role }, userId }: { team: User['teams'][number]; userId: string }) {
+  const { teamId } = useParams({ strict: false });
+  const navigate = useNavigate();
   const accepting = useMutation({
     mutationFn: () =>
       answerOf(api.POST('/api/team/{team_id}/invitations/accept', { params: { path: { team_id: id } } })),
@@ -75,6 +78,9 @@ function OwnInvitation({ team: { id, name, role }, userId }: { team: User['teams
           }
           invalidates={['profile', 'team']}
           done={`You have declined the invitation to ${name}.`}
+          onDone={() => {
+            if (teamId === id) void navigate({ to: '/' });
+          }}
         />
       </div>
     </section>

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { describeWhere } from '@atoll/testing';
 import { adminKey, createTeam, freshEmail, platformUrl, succeed, userKeyOf, type MemberView } from '../client.js';
-import { browserLack, closeBrowser, logInWithKey, openBrowser, openTab, picture, violations } from './browser.js';
+import { browserLack, closeBrowser, goTo, logInWithKey, openBrowser, openTab, picture, violations } from './browser.js';
 
 const password = 'correct horse battery staple';
 
@@ -142,6 +142,15 @@ describeWhere(browserLack(), 'an invitation in the console', () => {
     expect(await memberOf(0)).toBe('active');
     expect(await invitations.count()).toBe(3);
     expect(await page.getByRole('button', { name: /more invitation/ }).count()).toBe(0);
+    expect(new URL(page.url()).pathname).toBe('/profile');
+
+    // Whoever declines on a page of the team is led away from it.
+    await goTo(page, `/teams/${teams[1]?.id}`);
+    await page.getByRole('heading', { level: 1, name: 'Second team' }).waitFor();
+    await invitation('Second').getByRole('button', { name: 'Decline' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Decline' }).click();
+    await page.waitForURL(`${platformUrl}/teams/${teams[0]?.id}`);
+    await page.getByRole('heading', { level: 1, name: 'First team' }).waitFor();
     expect(tab.faults).toEqual([]);
     await tab.close();
   });
