@@ -39,10 +39,27 @@ interface DialogFormProps<Values, Result> {
   onDone?: (result: Result) => void;
   /**
    * Content that replaces the form afterwards, such as a secret that is shown only once; the dialog stays open for it,
-   * from the moment that the action begins.
+   * from the moment that the action begins; one without an answer can be closed after `mostKeptMs`.
    */
   shown?: (result: Result) => ReactNode;
   children?: (form: FormState<Values>) => ReactNode;
+}
+
+/** How long a dialog stays open for an answer that does not come, in milliseconds. */
+const mostKeptMs = 30_000;
+
+/** Whether an answer is awaited and may still come soon. */
+function useSoon(isAwaited: boolean): boolean {
+  const [isOverdue, setOverdue] = useState(false);
+  useEffect(() => {
+    if (!isAwaited) return;
+    const timer = setTimeout(() => setOverdue(true), mostKeptMs);
+    return () => {
+      clearTimeout(timer);
+      setOverdue(false);
+    };
+  }, [isAwaited]);
+  return isAwaited && !isOverdue;
 }
 
 /** A form in a dialog: its button performs one action, once, shows the outcome, and closes the dialog. */
@@ -71,6 +88,7 @@ export function DialogForm<Values extends object, Result>(props: DialogFormProps
       await readAgain(invalidates);
     },
   });
+  const isKept = useSoon(shown !== undefined && mutation.isPending);
   if (shown && mutation.data !== undefined) return <Shown invalidates={invalidates}>{shown(mutation.data)}</Shown>;
   const problem = mutation.error ? asProblem(mutation.error) : null;
   const set = (change: Partial<Values>) => setValues((before) => ({ ...before, ...change }));
@@ -93,8 +111,8 @@ export function DialogForm<Values extends object, Result>(props: DialogFormProps
       {children?.({ values, set, field, problem })}
       {problem !== null && <ProblemNote problem={problem} isInForm />}
       <div className="dialog-actions">
-        {shown && mutation.isPending && <KeptOpen />}
-        <Button onPress={close} isDisabled={shown !== undefined && mutation.isPending}>
+        {isKept && <KeptOpen />}
+        <Button onPress={close} isDisabled={isKept}>
           Cancel
         </Button>
         <Button type="submit" kind={kind} isBusy={mutation.isPending}>

@@ -105,6 +105,30 @@ describeWhere(browserLack(), 'what the console shows once', () => {
     await tab.close();
   });
 
+  it('keeps nobody in a dialog whose answer has not come for 30 s', async () => {
+    const { team, keys, ids } = await createTeam('Waiting', ['team_owner', 'viewer']);
+    const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
+    const { page } = tab;
+    const dialog = page.getByRole('dialog');
+    await logInWithKey(page, keys.team_owner ?? '', `/teams/${team.id}/members`);
+    const row = page.getByRole('region', { name: 'Members' }).getByRole('row');
+    await page.clock.install();
+    const answer = await holdAnswers(page, `**/members/${ids.viewer}/api-key`);
+    await row.filter({ hasText: 'viewer' }).getByRole('button', { name: 'Rotate' }).click();
+    await dialog.getByRole('button', { name: 'Make the key' }).click();
+    await answer.held;
+    await tryToClose(page);
+    await page.clock.fastForward(30_000);
+    await dialog.getByRole('button', { name: 'Cancel', disabled: false }).waitFor();
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+    const answered = page.waitForResponse(`**/members/${ids.viewer}/api-key`);
+    answer.letGo();
+    await answered;
+    expect(tab.faults).toEqual([]);
+    await tab.close();
+  });
+
   it('is gone with a form that was left: its late answer closes no other form, and says what was done', async () => {
     const { team, keys } = await createTeam('Late answers');
     const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
