@@ -1,7 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { codeOf } from '../contract/cluster-under-test-fixture.js';
 import type { LogBatch } from '../observations.js';
-import { LogEngine } from './log-engine-fixture.js';
+import { LogEngine, nextOf } from './log-engine-fixture.js';
 
 let engine: LogEngine;
 beforeEach(async () => void (engine = await LogEngine.start()));
@@ -44,4 +45,16 @@ it('a flood comes in batches that are bounded', async () => {
   await writing;
   expect(Math.max(...batches.map((lines) => lines.length))).toBeLessThanOrEqual(130);
   await reading.return(undefined);
+});
+
+it('a connection that breaks while a batch is stored fails the next one, and nothing else', async () => {
+  const reading = engine.readAfter(null);
+  expect(await nextOf(reading)).toEqual([[], true]);
+  await engine.send('new\n', -60);
+  expect(await nextOf(reading)).toEqual([['new'], true]);
+  (await engine.follow).destroy();
+  const other = engine.readAfter(null);
+  expect(await nextOf(other)).toEqual([[], true]);
+  expect(await codeOf(reading.next())).toBe('unreachable');
+  await other.return(undefined);
 });

@@ -95,7 +95,13 @@ export class Logs {
 async function* linesOf(body: Readable, assembler: LogAssembler, wasAll: boolean): AsyncGenerator<Lines> {
   const parser = new FrameParser();
   const chunks = body[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
-  let next = chunks.next();
+  const ahead = () => {
+    const chunk = chunks.next();
+    // It may fail while a batch is stored, and is waited for then.
+    chunk.catch(() => undefined);
+    return chunk;
+  };
+  let next = ahead();
   let isCurrent = wasAll;
   let untilQuietMs = patienceOf(assembler);
   try {
@@ -106,14 +112,13 @@ async function* linesOf(body: Readable, assembler: LogAssembler, wasAll: boolean
       const frames = chunk ? [chunk.value, ...waitingIn(body)].flatMap((piece) => parser.push(piece)) : [];
       const lines = frames.flatMap((frame) => assembler.take(frame, Date.now()));
       lines.push(...assembler.flush(Date.now()));
-      if (chunk) next = chunks.next();
+      if (chunk) next = ahead();
       untilQuietMs = quietMs;
       const wasCurrent: boolean = isCurrent;
       isCurrent = !assembler.hasOpenLine && (chunk === null || isRecent(lines.at(-1)) || (wasCurrent && !lines.length));
       if (lines.length > 0 || isCurrent !== wasCurrent) yield { lines, isCurrent };
     }
   } finally {
-    next.catch(() => undefined);
     body.destroy();
   }
 }
