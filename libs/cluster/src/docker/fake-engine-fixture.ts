@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
-import { DockerDriver } from './docker-driver.js';
+import { DockerDriver, type DockerDriverOptions } from './docker-driver.js';
 
 type Answer = (request: IncomingMessage & { url: string }, response: ServerResponse) => void;
 
@@ -23,6 +23,7 @@ export class FakeEngine {
     private readonly folder: string,
     private readonly server: Server,
     readonly socketPath: string,
+    options: Partial<DockerDriverOptions>,
   ) {
     server.on('upgrade', (_request, socket: Duplex) => {
       this.sessions.push(socket.on('error', () => undefined).on('end', () => socket.destroy()));
@@ -30,11 +31,11 @@ export class FakeEngine {
       socket.write('HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n42\n');
     });
     const installation = { installationId: 'i1', address: { socketPath }, publicHost: '127.0.0.1' };
-    this.driver = new DockerDriver({ ...installation, doorImage: 'door' });
+    this.driver = new DockerDriver({ ...installation, doorImage: 'door', ...options });
   }
 
   /** `answer` is asked for all but the engine's greeting. */
-  static async start(answer: Answer): Promise<FakeEngine> {
+  static async start(answer: Answer, options: Partial<DockerDriverOptions> = {}): Promise<FakeEngine> {
     const folder = await mkdtemp(join(tmpdir(), 'atoll-engine-'));
     const socketPath = join(folder, 'engine.sock');
     const server = createServer((request, response) => {
@@ -46,7 +47,7 @@ export class FakeEngine {
       else answer(Object.assign(request, { url }), response);
     });
     await once(server.listen(socketPath), 'listening');
-    const engine = new FakeEngine(folder, server, socketPath);
+    const engine = new FakeEngine(folder, server, socketPath, options);
     return engine;
   }
 

@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { timeoutFactor } from '@atoll/testing';
 import type { LogBatch } from '../observations.js';
 import { FakeEngine } from './fake-engine-fixture.js';
+import type { LogWaits } from './logs.js';
 
 const container = {
   Id: 'c1',
@@ -10,23 +11,41 @@ const container = {
   Config: { Labels: { 'dev.atoll.installation': 'i1' } },
 };
 
+interface Given {
+  /** The log is answered with nothing, not even a head, until the spec writes into it, as Podman does. */
+  readonly isSilent?: boolean;
+  readonly logWaits?: LogWaits;
+}
+
 /** An engine of one container that runs, whose log a spec writes. */
 export class LogEngine {
+  /** Of the container; null: it is gone, and its log stays open. */
+  status: 'running' | 'exited' | null = 'running';
+
   private constructor(
     readonly engine: FakeEngine,
     /** The answer to whom follows the log first. */
     readonly follow: Promise<ServerResponse>,
+    /** The answer to whom asks first for what there is, and does not follow. */
+    readonly rest: Promise<ServerResponse>,
   ) {}
 
-  /** `isSilent`: the log is answered with nothing, not even a head, until the spec writes into it, as Podman does. */
-  static async start({ isSilent = false } = {}): Promise<LogEngine> {
-    const opened = Promise.withResolvers<ServerResponse>();
+  static async start({ isSilent = false, ...options }: Given = {}): Promise<LogEngine> {
+    const [follow, rest] = [Promise.withResolvers<ServerResponse>(), Promise.withResolvers<ServerResponse>()];
     const engine = await FakeEngine.start(({ url }, response) => {
-      if (!url.includes('/logs?')) return void response.end(JSON.stringify(container));
+      if (!url.includes('/logs?')) return void here.#describe(response);
+      if (url.includes('follow=false')) return rest.resolve(response);
       if (!isSilent) response.writeHead(200).flushHeaders();
-      opened.resolve(response);
-    });
-    return new LogEngine(engine, opened.promise);
+      follow.resolve(response);
+    }, options);
+    const here = new LogEngine(engine, follow.promise, rest.promise);
+    return here;
+  }
+
+  #describe(response: ServerResponse): void {
+    const { status } = this;
+    if (status === null) response.writeHead(404).end(JSON.stringify({ message: 'no such container' }));
+    else response.end(JSON.stringify({ ...container, State: { ...container.State, Status: status } }));
   }
 
   readAfter(cursor: string | null, signal = AbortSignal.timeout(60_000 * timeoutFactor)): AsyncGenerator<LogBatch> {
@@ -34,12 +53,12 @@ export class LogEngine {
   }
 
   /** A piece of the output, as the engine sends it. */
-  async send(text: string, secondsAgo: number): Promise<void> {
+  async send(text: string, secondsAgo: number, to = this.follow): Promise<void> {
     const data = Buffer.from(`${new Date(Date.now() - secondsAgo * 1000).toISOString()} ${text}`);
     const head = Buffer.alloc(8);
     head[0] = 1;
     head.writeUInt32BE(data.length, 4);
-    const response = await this.follow;
+    const response = await to;
     if (!response.write(Buffer.concat([head, data]))) await once(response, 'drain');
   }
 
