@@ -19,6 +19,22 @@ describe('patience with work', () => {
     work.reject(new Error('failed later'));
   });
 
+  it('that stays open leaves nothing with it, however often it is waited for', async () => {
+    const work = Promise.withResolvers<string>();
+    const waits = jest.spyOn(work.promise, 'then');
+    for (let count = 0; count < 3; count += 1) {
+      const outcome = withPatience(work.promise, 10, 'late');
+      jest.advanceTimersByTime(10);
+      expect(await outcome).toBe('late');
+    }
+    expect(waits).toHaveBeenCalledTimes(1);
+    const both = [withPatience(work.promise, 10, 'late'), withPatience(work.promise, 20, 'late')];
+    work.resolve('done');
+    expect(await Promise.all(both)).toEqual(['done', 'done']);
+    expect(await withPatience(work.promise, 10, 'late')).toBe('done');
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
   it('lasts 24 days where it is to last longer than a timer can', async () => {
     const work = Promise.withResolvers<string>();
     const outcome = withPatience(work.promise, Number.MAX_SAFE_INTEGER, 'late');
