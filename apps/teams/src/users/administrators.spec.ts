@@ -2,13 +2,13 @@ import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { createApiKey, digestApiKey, isWellFormedApiKey } from '@atoll/api-keys';
 import { links, teams, users } from '@atoll/contracts/teams';
 import { Transactions } from '@atoll/database';
-import { waitersForTurn } from '@atoll/testing';
+import { untilLockWaits, waitersForTurn } from '@atoll/testing';
 import { Logger } from '@nestjs/common';
 import { somebody } from '../sessions/session-fixture.js';
 import { errorOf, operatorEmail, pepper, TeamsFixture } from '../teams-fixture.js';
 import { DataSource } from 'typeorm';
 import { TeamsSettings } from '../teams-settings.js';
-import { newAdminKey } from './admin-key.js';
+import { lockAdministrators, newAdminKey } from './admin-key.js';
 import { Administrators } from './administrators.service.js';
 import { PepperGuard } from './pepper-guard.js';
 
@@ -163,6 +163,20 @@ describe('a start under another pepper than that of the keys', () => {
     await start(pepper);
     const key = await newAdminKey(fixture.get(DataSource), fixture.get(TeamsSettings));
     expect(await fixture.verify(key)).toMatchObject({ platform_admin: true });
+  });
+
+  it('is decided once whoever is making the first key has made it', async () => {
+    const [locked, made] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const making = fixture.get(Transactions).run(async (manager) => {
+      await lockAdministrators(manager);
+      locked.resolve();
+      await made.promise;
+    });
+    await locked.promise;
+    const starting = start(pepper);
+    expect(await untilLockWaits(fixture, { unless: starting })).toHaveLength(1);
+    made.resolve();
+    await Promise.all([making, starting]);
   });
 
   it('is accepted where no key was made yet', async () => {
