@@ -35,7 +35,11 @@ describeWhere(podmanLacks(), 'pods and doors as containers on Podman', () => {
   beforeAll(async () => {
     cluster = await startPodmanCluster();
     // The driver whose slices are devices of a CDI file that this spec has made up.
-    const open = (id: string): DockerDriver => cluster.open(id, { cdiDeviceOf: ({ gpuUuid }) => `${kind}=${gpuUuid}` });
+    const open = (id: string): DockerDriver =>
+      cluster.open(id, {
+        cdiDeviceOf: ({ gpuUuid }) => `${kind}=${gpuUuid}`,
+        logWaits: { seekMs: 5_000, lookMs: 2_000 },
+      });
     here = new Installation({ ...cluster, open });
     await mkdir(cdiFolder, { recursive: true });
     const devices = [
@@ -128,8 +132,10 @@ describeWhere(podmanLacks(), 'pods and doors as containers on Podman', () => {
     await here.remove(hungry, stubborn);
   });
 
-  it('ends a run whose conmon was killed', async () => {
+  it('ends a run whose conmon was killed, and the reading of its log', async () => {
     const pod = await here.startRunning(here.programs.idle);
+    const reading = here.driver.readLogs(pod.ref, null, soon())[Symbol.asyncIterator]();
+    expect((await reading.next()).value).toMatchObject({ lines: [], isCurrent: true });
     process.kill((await inspect(pod)).State.ConmonPid, 'SIGKILL');
     const sight = await eventually(async () => {
       await here.driver.stopPod(pod.ref, 0, soon());
@@ -138,6 +144,10 @@ describeWhere(podmanLacks(), 'pods and doors as containers on Podman', () => {
     });
     expect(sight).toEqual({ phase: 'absent' });
     expect(await here.listed()).not.toContainEqual(pod.ref);
+    const readOn = async () => {
+      while (!(await reading.next()).done);
+    };
+    expect(await codeOf(readOn())).toBe('not_found');
   });
 
   it('gives a pod the device of its slice, by uuid through CDI', async () => {
