@@ -1,33 +1,6 @@
-import { restSql } from './machine-migrations.js';
-import {
-  isFresh,
-  isRetried,
-  kinds,
-  laneKinds,
-  notRest,
-  rest,
-  restShare,
-  retried,
-  standing,
-  type Kind,
-} from './row-kinds.js';
-import { parameters, statement, type Places, type Statement } from './statement.js';
-
-interface Table {
-  readonly table: string;
-  readonly key: string;
-  /** SQL expression for whose a row is, if owners take turns in a lane. */
-  readonly owner?: string | null;
-  readonly urgent?: string | null;
-}
-
-interface PolledTable {
-  readonly table: string;
-  /** Those of its definition. */
-  readonly states: readonly string[];
-  /** Those of them with a portion. */
-  readonly portioned: readonly string[];
-}
+import { kinds, laneKinds, notRest, rest, restShare, retried, standing, type Kind } from './row-kinds.js';
+import { clock, inSight, known, unclaimed, type Table } from './rows-sql.js';
+import { statement, type Places, type Statement } from './statement.js';
 
 /** Parameters of every statement that claims. */
 interface Claiming {
@@ -39,24 +12,8 @@ interface Claiming {
   readonly byTheClock: readonly string[];
 }
 
-/**
- * Turns are taken among so many rows of a kind, those that are due for longest, and as many that became due last: so
- * many are read of any number, and what becomes due is in sight at once.
- */
-const inSight = 1_000;
 /** As `inSight`, of rows at rest: fewer, so that a claim costs little more where those wait as well. */
 const restInSight = 250;
-
-/** Condition for rows without a valid claim. */
-const unclaimed = '(claimed_until IS NULL OR claimed_until <= (SELECT now FROM clock))';
-/**
- * Condition for rows in states that the worker's definition has: those of a later release belong to its workers.
- * Written so that the planner expects it to hold for nearly all rows, and reads them in the order of an index only as
- * far as needed.
- */
-const known = (states: string) => `array_position(${states}::text[], state) IS NOT NULL`;
-/** Rounded as the columns are, which may be up: what was due when it was written is due for every look after that. */
-const clock = 'clock AS MATERIALIZED (SELECT clock_timestamp()::timestamptz(3) AS now)';
 
 /**
  * The distinct lanes of due rows, by one index probe per lane (a loose index scan), evaluated only as far as its reader
@@ -299,116 +256,4 @@ export function claimAlikeSql(
     chosen AS MATERIALIZED (${nextOf(of, { lane: at.lane, only: [kind], also, token: at.token, ahead: '0' }, at.limit)})
     ${claimed(of, at, newTime(at.byTheClock))}`;
   });
-}
-
-/**
- * Makes up to 1,000 rows due that were parked until now, of those in sight in states of the definition: the first of
- * each owner in each lane before the second of any.
- */
-export function unparkSql({ table, key, owner }: Table, states: readonly string[]): Statement {
-  return statement({ states }, (at) => {
-    const waits = `parked_until <= (SELECT now FROM clock) AND ${known(at.states)}`;
-    const some = `SELECT ${key} AS key, lane, ${owner ?? 'NULL::text'} AS owner, parked_until FROM ${table} WHERE ${waits}`;
-    return `WITH ${clock},
-    oldest AS MATERIALIZED (${some} ORDER BY parked_until LIMIT ${inSight}),
-    in_sight AS (
-      SELECT * FROM oldest
-      UNION ALL
-      (${some} AND parked_until > (SELECT max(parked_until) FROM oldest) ORDER BY parked_until DESC LIMIT ${inSight})
-    ),
-    numbered AS (
-      SELECT key, row_number() OVER (PARTITION BY lane, owner ORDER BY parked_until, key) AS turn, parked_until FROM in_sight
-    )
-    UPDATE ${table} SET due_at = coalesce(due_at, parked_until), parked_until = NULL WHERE ${key} = ANY (ARRAY(
-      SELECT taken.key FROM (SELECT key FROM numbered ORDER BY turn, parked_until) waiting, LATERAL (
-        SELECT ${key} AS key FROM ${table} WHERE ${key} = waiting.key AND (${waits}) IS TRUE FOR NO KEY UPDATE SKIP LOCKED
-      ) taken
-      LIMIT 1000
-    ))`;
-  });
-}
-
-/** In SQL: a row in a state with a `portion` that has not been begun. As the index of such rows has it. */
-export const notBegun = (state: string) => `state = '${state}' AND deadline_at IS NULL`;
-
-interface Beginning {
-  readonly portion: number;
-  readonly deadlineMs: number;
-  readonly limit: number;
-}
-
-/**
- * Begins rows of a state: the deadline counts from now, and they are due. Those that are urgent need no room. Where
- * there is room for one alone, chance decides whether it is the first or the last that waits. A row counts for the
- * first quarter of its time, unless it is urgent.
- */
-export function beginSql({ table, key, urgent }: Table, state: string, given: Beginning): Statement {
-  const waiting = (order: '' | 'DESC', limit: string) => `SELECT ${key} AS key FROM ${table} WHERE ${notBegun(state)}
-      ORDER BY entered_at ${order}, ${key} ${order} LIMIT (SELECT ${limit} FROM room) FOR NO KEY UPDATE SKIP LOCKED`;
-  return statement(
-    given,
-    (at) =>
-      // A limit in a subquery, which the planner does not know: with one beyond what a table without statistics seems
-      // to have, it reads the whole table.
-      `WITH ${clock},
-    under_way AS (
-      SELECT count(*) FILTER (WHERE counts AND deadline_at > (SELECT now FROM clock) + 0.75 * ${at.deadlineMs} * interval '1 millisecond') AS rows FROM (
-        SELECT lane, attempts, deadline_at, (${urgent ?? 'false'}) IS NOT TRUE AS counts FROM ${table} WHERE deadline_at IS NOT NULL AND state = '${state}'
-        ORDER BY deadline_at DESC LIMIT (SELECT 10 * ${at.portion}::int)
-      ) begun GROUP BY lane HAVING max(attempts) = 0
-    ),
-    free AS MATERIALIZED (
-      SELECT GREATEST(0, LEAST(${at.limit}::int, ${at.portion}::int - coalesce((SELECT sum(rows) FROM under_way), 0)))::int AS rows
-      WHERE (SELECT true FROM ${table} WHERE ${notBegun(state)} ORDER BY entered_at, ${key} LIMIT 1)
-    ),
-    room AS MATERIALIZED (SELECT rows, (rows + round(random())::int) / 2 AS oldest FROM free),
-    oldest AS MATERIALIZED (${waiting('', 'oldest')}),
-    latest AS MATERIALIZED (${waiting('DESC', 'rows - oldest')}),
-    urgent AS MATERIALIZED (
-      SELECT ${key} AS key FROM ${table} WHERE ${notBegun(state)} AND (${urgent ?? 'false'}) LIMIT ${at.limit} FOR NO KEY UPDATE SKIP LOCKED
-    )
-    UPDATE ${table} SET deadline_at = (SELECT now FROM clock) + ${at.deadlineMs} * interval '1 millisecond', due_at = (SELECT now FROM clock)
-    WHERE ${key} = ANY (ARRAY(SELECT key FROM oldest UNION SELECT key FROM latest UNION SELECT key FROM urgent)) RETURNING ${key}`,
-  );
-}
-
-/** As `beginSql`, of rows that are named. */
-export function beginNowSql(
-  { table, key }: Table,
-  state: string,
-  given: { readonly keys: readonly string[]; readonly deadlineMs: number },
-): Statement {
-  return statement(
-    given,
-    (at) => `WITH ${clock}
-    UPDATE ${table} SET deadline_at = (SELECT now FROM clock) + ${at.deadlineMs} * interval '1 millisecond', due_at = (SELECT now FROM clock)
-    WHERE ${key} = ANY (ARRAY(
-      SELECT ${key} FROM ${table} WHERE ${key} = ANY (${at.keys}) AND (${notBegun(state)}) IS TRUE FOR NO KEY UPDATE SKIP LOCKED
-    ))`,
-  );
-}
-
-/**
- * Which of the tables, by their places among them, have rows that are to be worked at: due, parked until now, past
- * their deadline, or not begun, without a valid claim. Reads each index up to the first such row.
- */
-export function dueSql(tables: readonly PolledTable[]): Statement {
-  const { add, values } = parameters();
-  const waits = ({ table, portioned }: PolledTable, states: string) => {
-    const due = (kind: string) =>
-      `FROM ${table} WHERE due_at IS NOT NULL AND ${kind} AND due_at <= (SELECT now FROM clock) AND ${unclaimed} AND ${known(states)}
-        ORDER BY ${restSql}, lane, due_at`;
-    const first = [
-      due(isFresh),
-      due(isRetried),
-      `FROM ${table} WHERE parked_until <= (SELECT now FROM clock) AND ${known(states)} ORDER BY parked_until`,
-      `FROM ${table} WHERE deadline_at <= (SELECT now FROM clock) AND ${unclaimed} AND ${known(states)} ORDER BY deadline_at`,
-      ...portioned.map((state) => `FROM ${table} WHERE ${notBegun(state)} ORDER BY entered_at`),
-    ];
-    return first.map((rows) => `(SELECT true ${rows} LIMIT 1)`).join(', ');
-  };
-  const found = tables.map(
-    (table, place) => `SELECT ${place} AS place WHERE coalesce(${waits(table, add(table.states))})`,
-  );
-  return { text: `WITH ${clock} ${found.join(' UNION ALL ')}`, values };
 }

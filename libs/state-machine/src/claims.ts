@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { Statements } from '@atoll/database';
 import type { DataSource, EntityManager } from 'typeorm';
-import { beginSql, claimAlikeSql, claimDueSql, claimOverdueSql, unparkSql } from './claims-sql.js';
+import { beginSql } from './begin-sql.js';
+import { claimAlikeSql, claimDueSql, claimOverdueSql } from './claims-sql.js';
+import { unparkSql } from './due-sql.js';
 import type { DurableMachine } from './durable-machine.js';
 import type { Lanes } from './lanes.js';
 import type { MachineRow } from './machine-row.js';

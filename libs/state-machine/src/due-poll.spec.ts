@@ -4,7 +4,7 @@ import { runs } from '@atoll/testing';
 import { Logger } from '@nestjs/common';
 import fc from 'fast-check';
 import { eventually, Harbour } from './berth-fixture.js';
-import { dueSql } from './claims-sql.js';
+import { dueSql } from './due-sql.js';
 import { DuePoll } from './due-poll.js';
 
 const tables = [

@@ -1,7 +1,7 @@
 import { inBackground, OutageLog, Statements } from '@atoll/database';
 import { Logger } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
-import { dueSql } from './claims-sql.js';
+import { dueSql } from './due-sql.js';
 
 /** What the poll needs to know of a machine. */
 interface PolledTable {

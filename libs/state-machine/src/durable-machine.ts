@@ -2,7 +2,7 @@ import { Statements } from '@atoll/database';
 import type { DataSource, EntityManager } from 'typeorm';
 import { armedSql } from './armed-sql.js';
 import { dueSignalOf, signalAfterCommit } from './due-signals.js';
-import { beginNowSql } from './claims-sql.js';
+import { beginNowSql } from './begin-sql.js';
 import type { MachineDefinition, TransientRule } from './definition.js';
 import type { Cause, MachineError, MachineRow } from './machine-row.js';
 import { MachineTable, type Machine } from './machine-table.js';

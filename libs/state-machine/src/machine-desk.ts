@@ -12,7 +12,7 @@ import { instantJson, toAppError } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
 import { DataSource } from 'typeorm';
-import { notBegun } from './claims-sql.js';
+import { notBegun } from './begin-sql.js';
 import type { DurableMachine } from './durable-machine.js';
 import { failedState } from './machine-migrations.js';
 import type { MachineRow } from './machine-row.js';

@@ -3,7 +3,8 @@ import { mostRowsRead, runs } from '@atoll/testing';
 import fc from 'fast-check';
 import { Harbour } from './berth-fixture.js';
 import { Claims } from './claims.js';
-import { claimAlikeSql, claimDueSql, unparkSql } from './claims-sql.js';
+import { claimAlikeSql, claimDueSql } from './claims-sql.js';
+import { unparkSql } from './due-sql.js';
 
 let harbour: Harbour;
 beforeAll(async () => {
