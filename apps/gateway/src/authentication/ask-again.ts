@@ -1,4 +1,4 @@
-import { withPatience } from '@atoll/waiting';
+import { FairSemaphore, withPatience } from '@atoll/waiting';
 
 const silent = Symbol('no answer yet');
 
@@ -7,28 +7,22 @@ const silent = Symbol('no answer yet');
  * such tries are under way at once: where all replicas are slow, they are not to be asked twice as much.
  */
 export class AskAgain {
-  private tries = 0;
+  readonly #silentMs: number;
+  /** Refuses at once what is more. */
+  readonly #tries: FairSemaphore;
 
-  constructor(private readonly rules: { readonly silentMs: number; readonly most: number }) {}
+  constructor({ silentMs, most }: { readonly silentMs: number; readonly most: number }) {
+    this.#silentMs = silentMs;
+    this.#tries = new FairSemaphore({ permits: most, maxWaiting: 0 });
+  }
 
   /**
    * What `ask` resolves with, whichever of two calls of it resolves first. Throws what the first call throws where
    * neither resolves.
    */
   async run<T>(ask: () => Promise<T>): Promise<T> {
-    const { silentMs, most } = this.rules;
     const first = ask();
-    const answer = await withPatience<T, typeof silent>(first, silentMs, silent);
-    if (answer !== silent) return answer;
-    return this.tries < most ? Promise.any([first, this.again(ask)]).catch(() => first) : first;
-  }
-
-  private async again<T>(ask: () => Promise<T>): Promise<T> {
-    this.tries += 1;
-    try {
-      return await ask();
-    } finally {
-      this.tries -= 1;
-    }
+    const answer = await withPatience<T, typeof silent>(first, this.#silentMs, silent);
+    return answer === silent ? Promise.any([first, this.#tries.run(ask)]).catch(() => first) : answer;
   }
 }

@@ -72,7 +72,7 @@ export class MembersController {
     204,
     Nothing,
     'Remove a member from a team',
-    'Revokes the API keys of the member to the team. The last team_owner cannot be removed, but who is invited as one may decline. Requires team_owner or team_admin.',
+    'Revokes the API keys of the member to the team. The last team_owner cannot be removed, but whoever is invited as one may decline the invitation. Requires team_owner or team_admin.',
   )
   removeTeamMember(@Param() path: MemberPath, @Context() context: CallContext): Promise<Nothing> {
     return this.rpc.call(members.remove, path, context);

@@ -77,7 +77,7 @@ export class SecondFactorsController {
     200,
     RecoveryCodes,
     'Confirm a second factor',
-    'Confirms the authenticator app with its first code. From then on a password log-in needs a code.',
+    `Confirms the authenticator app with its first code. From then on a password log-in needs a code. ${mayAdd}`,
   )
   confirmSecondFactor(@Body() body: SecondFactorCode, @Context() context: CallContext): Promise<RecoveryCodes> {
     return this.rpc.call(secondFactors.confirm, body, context);
@@ -88,7 +88,7 @@ export class SecondFactorsController {
     204,
     Nothing,
     'Remove a second factor',
-    'Needs a code of the authenticator app, or a recovery code. Requires a log-in within the last 10 minutes.',
+    'Needs a code of the authenticator app, or a recovery code. Requires a log-in within the last 10 minutes, or a key without a team. A caller with a passkey needs a log-in with the second factor.',
   )
   removeSecondFactor(@Body() body: SecondFactorCode, @Context() context: CallContext): Promise<Nothing> {
     return this.rpc.call(secondFactors.remove, body, context);
@@ -119,7 +119,7 @@ export class SecondFactorsController {
     201,
     Passkey,
     'Add a passkey',
-    'Verifies the response of the authenticator. A passkey counts as both factors at log-in.',
+    `Verifies the response of the authenticator. A passkey counts as both factors at log-in. ${mayAdd}`,
   )
   addPasskey(@Body() body: NewPasskey, @Context() context: CallContext): Promise<Passkey> {
     return this.rpc.call(passkeys.finish, body, context);

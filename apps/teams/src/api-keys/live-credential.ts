@@ -16,10 +16,10 @@ export async function requireLiveCredential(manager: EntityManager, { credential
 }
 
 /**
- * For what replaces keys, and for links with which a user logs in. A key that was revoked must not get itself a
- * successor, nor must one that was replaced and lives out its grace: whoever holds it still could replace its successor
- * in turn. Everything else it may for as long as it lives, since that is what a grace is for: to invite somebody, too,
- * whose key it is shown. `what` completes "it cannot …".
+ * For what issues keys, and for links with which a user logs in. A key that was revoked must not get itself a
+ * successor, nor must one that was replaced and lives out its grace: whoever holds it could replace its successor in
+ * turn. It changes no factor and adds no SSH key either (`requireFactorCredential`, and pods). All else it may, since
+ * that is what a grace is for: to invite somebody, too, whose key it is shown. `what` completes "it cannot …".
  */
 export async function requireIssuingCredential(
   manager: EntityManager,

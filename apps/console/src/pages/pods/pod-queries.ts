@@ -1,6 +1,6 @@
 import { queryOptions } from '@tanstack/react-query';
 import { answerOf, api, everyRow } from '../../api/client.js';
-import { pollMs, restOfAll } from '../../api/query-client.js';
+import { mostOfPage, pollMs, restOfAll } from '../../api/query-client.js';
 
 const underWay: ReadonlySet<string> = new Set([
   'pending',
@@ -34,9 +34,6 @@ export const allPodsQuery = (team_id: string) =>
     refetchInterval: ({ state }) => restOfAll(pollMs.calm, state.data),
   });
 
-/** How many pods a page of names has. */
-const namesOfPage = 100;
-
 /**
  * The pods whose logs can be chosen by their names: all that have not ended, and the latest 100 to 200 of all. The logs
  * of others are reached by an address.
@@ -47,10 +44,10 @@ export const podNamesQuery = (team_id: string) =>
     queryFn: async () => {
       const read = (query: { page: number; limit: number; include_ended?: true }) =>
         answerOf(api.GET('/api/pods', { params: { query: { team_id, ...query } } }));
-      const ofAll = (page: number) => read({ page, limit: namesOfPage, include_ended: true });
+      const ofAll = (page: number) => read({ page, limit: mostOfPage, include_ended: true });
       const [live, first] = await Promise.all([everyRow(read), ofAll(1)]);
       // The oldest are listed first.
-      const last = Math.ceil(first.pagination.total / namesOfPage);
+      const last = Math.ceil(first.pagination.total / mostOfPage);
       const latest = await Promise.all([last - 1, last].filter((page) => page > 1).map(ofAll));
       const pages = last > 2 ? latest : [first, ...latest];
       return [...live.data, ...pages.flatMap(({ data }) => data)];

@@ -1,11 +1,8 @@
 import { queryOptions } from '@tanstack/react-query';
-import { answerOf, api, everyRow, type Schemas } from '../../api/client.js';
+import { answerOf, api, everyRow } from '../../api/client.js';
 import { pollMs, restOfAll } from '../../api/query-client.js';
 
 const underWay: ReadonlySet<string> = new Set(['pending', 'stopping']);
-
-const pace = (vms: readonly Schemas['Vm'][] = []) =>
-  vms.some(({ status }) => underWay.has(status)) ? pollMs.busy : pollMs.calm;
 
 export const vmsQuery = (team_id: string, page: number, include_ended: boolean) =>
   queryOptions({
@@ -16,7 +13,8 @@ export const vmsQuery = (team_id: string, page: number, include_ended: boolean) 
           params: { query: { team_id, page, limit: 20, ...(include_ended && { include_ended }) } },
         }),
       ),
-    refetchInterval: ({ state }) => pace(state.data?.data),
+    refetchInterval: ({ state }) =>
+      state.data?.data.some(({ status }) => underWay.has(status)) ? pollMs.busy : pollMs.calm,
   });
 
 /** All that have not ended. */

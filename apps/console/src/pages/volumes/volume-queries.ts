@@ -1,17 +1,15 @@
 import { queryOptions } from '@tanstack/react-query';
-import { answerOf, api, everyRow, type Schemas } from '../../api/client.js';
+import { answerOf, api, everyRow } from '../../api/client.js';
 import { pollMs, restOfAll } from '../../api/query-client.js';
 
 const underWay: ReadonlySet<string> = new Set(['pending', 'resizing', 'deleting']);
-
-const pace = (volumes: readonly Schemas['SharedVolume'][] = []) =>
-  volumes.some(({ status }) => underWay.has(status)) ? pollMs.busy : pollMs.calm;
 
 export const volumesQuery = (team_id: string, page: number) =>
   queryOptions({
     queryKey: ['volumes', team_id, page],
     queryFn: () => answerOf(api.GET('/api/shared-volumes', { params: { query: { team_id, page, limit: 20 } } })),
-    refetchInterval: ({ state }) => pace(state.data?.data),
+    refetchInterval: ({ state }) =>
+      state.data?.data.some(({ status }) => underWay.has(status)) ? pollMs.busy : pollMs.calm,
   });
 
 export const allVolumesQuery = (team_id: string) =>

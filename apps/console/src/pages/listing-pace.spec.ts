@@ -1,12 +1,12 @@
 import { expect, it, jest } from '@jest/globals';
-import { mostOfPage } from './query-client.js';
+import { mostOfPage } from '../api/query-client.js';
 
 // The client of the API needs a browser. How often something is read does not depend on it.
-jest.unstable_mockModule('./client.js', () => ({ answerOf: undefined, api: undefined, everyRow: undefined }));
-const { allPodsQuery } = await import('../pages/pods/pod-queries.js');
-const { allVmsQuery } = await import('../pages/vms/vm-queries.js');
-const { allVolumesQuery } = await import('../pages/volumes/volume-queries.js');
-const { baremetalQuery } = await import('../pages/baremetal/baremetal-queries.js');
+jest.unstable_mockModule('../api/client.js', () => ({ answerOf: undefined, api: undefined, everyRow: undefined }));
+const { allPodsQuery } = await import('./pods/pod-queries.js');
+const { allVmsQuery } = await import('./vms/vm-queries.js');
+const { allVolumesQuery } = await import('./volumes/volume-queries.js');
+const { baremetalQuery } = await import('./baremetal/baremetal-queries.js');
 
 /** How long each of these listings rests, in milliseconds, after so many rows of that status were read. */
 function restsOf(queries: readonly { refetchInterval?: unknown }[], rows: number, status: string): unknown[] {
