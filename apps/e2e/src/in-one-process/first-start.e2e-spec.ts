@@ -234,7 +234,7 @@ describe('a start', () => {
         'ATOLL_KEY_PEPPER must be at least 16 characters long',
         'ATOLL_LIMITS must be on or off',
         'ATOLL_STEPS must be a whole number from 1 to 10000',
-        'ATOLL_TLS_CERT: /nope cannot be read: no such file or directory.',
+        'ATOLL_TLS_CERT: /nope cannot be read: no such file or directory. ATOLL_TLS_KEY: /nope cannot be read: no such file or directory.',
         'PORT must be a whole number from 0 to 65535',
       ],
     ],

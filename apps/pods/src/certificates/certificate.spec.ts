@@ -188,6 +188,11 @@ describe('a start is refused', () => {
     [undefined, 'tls.key', 'ATOLL_TLS_KEY needs ATOLL_TLS_CERT: set both, or neither.'],
     ['nope', 'tls.key', 'ATOLL_TLS_CERT: /nope cannot be read: no such file or directory.'],
     ['tls.crt', 'nope', 'ATOLL_TLS_KEY: /nope cannot be read: no such file or directory.'],
+    [
+      'nope',
+      'neither',
+      'ATOLL_TLS_CERT: /nope cannot be read: no such file or directory. ATOLL_TLS_KEY: /neither cannot be read: no such file or directory.',
+    ],
     ['', 'tls.key', 'ATOLL_TLS_CERT:  cannot be read: it is not a file.'],
     ['text', 'tls.key', 'ATOLL_TLS_CERT: /text contains no PEM certificate.'],
     ['tls.crt', 'text', 'ATOLL_TLS_KEY: /text holds no private key in PEM without a passphrase.'],

@@ -3,6 +3,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { createSecureContext } from 'node:tls';
 import { getSystemErrorMessage } from 'node:util';
 import type { Certificate } from '@atoll/cluster';
+import { messageOf } from '@atoll/errors';
 import type { PodsSettings } from '../pods-settings.js';
 
 /**
@@ -30,18 +31,14 @@ export function certificateFiles({
 }
 
 /** Another text when the files have changed. */
-export async function versionOf({ cert, key }: CertificateFiles): Promise<string> {
-  return (await Promise.all([reading('ATOLL_TLS_CERT', cert, stampOf), reading('ATOLL_TLS_KEY', key, stampOf)])).join(
-    ' ',
-  );
+export async function versionOf(files: CertificateFiles): Promise<string> {
+  return (await bothOf(files, stampOf)).join(' ');
 }
 
 /** Throws where the files hold no certificate and the key of it: half of a renewal may be written. */
-export async function readCertificate({ cert, key }: CertificateFiles): Promise<Certificate> {
-  const [chain, secret] = await Promise.all([
-    reading('ATOLL_TLS_CERT', cert, contentOf),
-    reading('ATOLL_TLS_KEY', key, contentOf),
-  ]);
+export async function readCertificate(files: CertificateFiles): Promise<Certificate> {
+  const { cert, key } = files;
+  const [chain, secret] = await bothOf(files, contentOf);
   const leaf = attempt(() => new X509Certificate(chain), `ATOLL_TLS_CERT: ${cert} contains no PEM certificate.`);
   const privateKey = attempt(
     () => createPrivateKey(secret),
@@ -64,6 +61,16 @@ async function stampOf(file: string): Promise<string> {
 async function contentOf(file: string): Promise<string> {
   if (!(await stat(file)).isFile()) throw new Error('it is not a file');
   return readFile(file, 'utf8');
+}
+
+/** Throws the faults of both, in this order: the same text each time, as what logs it once needs. */
+async function bothOf<T>({ cert, key }: CertificateFiles, read: (file: string) => Promise<T>): Promise<[T, T]> {
+  const [ofCert, ofKey] = await Promise.allSettled([
+    reading('ATOLL_TLS_CERT', cert, read),
+    reading('ATOLL_TLS_KEY', key, read),
+  ]);
+  if (ofCert.status === 'fulfilled' && ofKey.status === 'fulfilled') return [ofCert.value, ofKey.value];
+  throw new Error([ofCert, ofKey].flatMap((of) => (of.status === 'rejected' ? messageOf(of.reason) : [])).join(' '));
 }
 
 async function reading<T>(variable: string, file: string, read: (file: string) => Promise<T>): Promise<T> {

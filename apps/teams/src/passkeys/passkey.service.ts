@@ -33,6 +33,8 @@ import { relyingPartyOf, type RelyingParty } from './relying-party.js';
 
 const challengeMinutes = 5;
 const maxPasskeys = 20;
+/** EdDSA, ES256 and RS256 (COSE). What else the library knows is an experiment of Node.js, which warns of it. */
+const supportedAlgorithmIDs = [-8, -7, -257];
 const isOver = 'The request has expired or was already answered. Start again.';
 
 const viewOf = (row: string) => `${row}.id, ${row}.name, ${instantJson(`${row}.created_at`)} AS created_at,
@@ -90,6 +92,7 @@ export class PasskeysService {
         excludeCredentials: user.known.map((id) => ({ id })),
         authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
         attestationType: 'none',
+        supportedAlgorithmIDs,
       });
       return { challenge_id: await keep(manager, options.challenge, caller.userId), options: JSON.stringify(options) };
     });
@@ -109,6 +112,7 @@ export class PasskeysService {
       expectedOrigin,
       expectedRPID,
       requireUserVerification: true,
+      supportedAlgorithmIDs,
     }).catch(() => ({ verified: false as const }));
     if (!verified.verified)
       throw invalidField(

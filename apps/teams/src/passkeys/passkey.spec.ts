@@ -13,7 +13,7 @@ afterAll(() => fixture.stop());
 const codeOf = async (call: Promise<unknown>): Promise<string> => (await errorOf(call)).code;
 
 describe('a passkey', () => {
-  it('is asked for with what the authenticator needs: whose, for which host, and with user verification', async () => {
+  it('is asked for with what the authenticator needs: whose, for which host, with user verification, and a key that browsers make', async () => {
     const person = await somebody(fixture);
     const context = await contextOf(fixture, await logIn(fixture, person));
     const { code, details } = await errorOf(fixture.ask(passkeys.begin, { name: 'x'.repeat(101) }, context));
@@ -23,6 +23,7 @@ describe('a passkey', () => {
       rp: { id: 'localhost', name: 'Atoll' },
       user: { name: person.email },
       authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
+      pubKeyCredParams: [-8, -7, -257].map((alg) => ({ alg, type: 'public-key' })),
     });
     const logInOptions = JSON.parse((await fixture.ask(passkeys.beginLogIn, {}, gateway)).options) as object;
     expect(logInOptions).toMatchObject({ rpId: 'localhost', userVerification: 'required' });

@@ -18,8 +18,8 @@ export interface NewLink {
   /** Whether its use removes the second factors of the user, who has lost them. */
   removesFactors?: boolean;
   /**
-   * Whether anybody may have asked for it, as for a new password by mail: then a link of the operator that removes
-   * second factors stays good.
+   * Whether it takes nobody's decision, as a new password by mail or the start of a process: then a link of the
+   * operator that removes second factors stays good.
    */
   isAskedByAnybody?: boolean;
 }

@@ -24,7 +24,7 @@ interface EnsuredAdmin {
   apiKey?: string;
   /** Whether the key that was brought along is valid. */
   acceptsBrought?: boolean;
-  /** A one-time link to a first password, while there is none: to be printed, never logged. */
+  /** A one-time link to a first password, while there is no other way to log in: to be printed, never logged. */
   link?: string;
 }
 
@@ -77,14 +77,16 @@ export class Administrators {
     return { replaced: true, apiKey: await replaceKey(manager, this.apiKeys, admin.id) };
   }
 
-  /** None where there is a password, or a link that another replica has made just now. */
+  /** None where the operator can log in without it, or where another replica has made one just now. */
   private async firstLink(manager: EntityManager, { id: userId, email }: UserEntity): Promise<string | undefined> {
     const [row] = await manager.query<{ is_needed: boolean }[]>(
-      `SELECT NOT EXISTS (SELECT FROM password WHERE user_id = $1) AND NOT EXISTS (
-         SELECT FROM one_time_link WHERE user_id = $1 AND used_at IS NULL AND created_at > now() - interval '1 minute') AS is_needed`,
+      `SELECT NOT EXISTS (SELECT FROM password WHERE user_id = $1) AND NOT EXISTS (SELECT FROM passkey WHERE user_id = $1)
+         AND NOT EXISTS (SELECT FROM user_identity WHERE user_id = $1) AND NOT EXISTS (
+           SELECT FROM one_time_link WHERE user_id = $1 AND used_at IS NULL AND created_at > now() - interval '1 minute') AS is_needed`,
       [userId],
     );
-    return row?.is_needed ? (await this.links.issue(manager, { userId, email, isProof: true })).url : undefined;
+    if (!row?.is_needed) return undefined;
+    return (await this.links.issue(manager, { userId, email, isProof: true, isAskedByAnybody: true })).url;
   }
 
   private async create(manager: EntityManager, email: string): Promise<UserEntity> {

@@ -8,6 +8,7 @@ import { somebody } from '../sessions/session-fixture.js';
 import { errorOf, operatorEmail, pepper, TeamsFixture } from '../teams-fixture.js';
 import { DataSource } from 'typeorm';
 import { TeamsSettings } from '../teams-settings.js';
+import { LinkTokens } from '../tokens/link-tokens.js';
 import { lockAdministrators, newAdminKey } from './admin-key.js';
 import { Administrators } from './administrators.service.js';
 import { PepperGuard } from './pepper-guard.js';
@@ -102,6 +103,41 @@ describe('the first start', () => {
 });
 
 describe('a later start', () => {
+  const operator = async () =>
+    (await fixture.query<{ id: string }>('SELECT id FROM "user" WHERE platform_admin'))[0]?.id;
+  const start = async () => (await administrators.ensure({ email: operatorEmail, apiKey: fixture.admin })).link;
+  const anHourLater = () => fixture.query(`UPDATE one_time_link SET created_at = created_at - interval '1 hour'`);
+
+  it.each([
+    ['a password', `INSERT INTO password (user_id, hash) VALUES ($1, 'x')`],
+    [
+      'a passkey',
+      `INSERT INTO passkey (id, user_id, credential_id, public_key, counter, transports, name) VALUES ($1, $1, 'x', 'x', 0, '{}', 'x')`,
+    ],
+    ['an identity of a provider', `INSERT INTO user_identity (issuer, subject, user_id) VALUES ('x', 'y', $1)`],
+  ])('makes no link to log in where the operator has %s', async (_what, statement) => {
+    await forgetEverybody();
+    await start();
+    await anHourLater();
+    await fixture.query(statement, [await operator()]);
+    expect(await start()).toBeUndefined();
+  });
+
+  it('makes a link in place of the last, and leaves one that removes second factors good', async () => {
+    await forgetEverybody();
+    await start();
+    await fixture.get(Transactions).run(async (manager) => {
+      const link = { userId: (await operator()) ?? '', email: operatorEmail, isProof: true };
+      await fixture.get(LinkTokens).issue(manager, { ...link, removesFactors: true });
+    });
+    await anHourLater();
+    expect(await start()).toContain('/link#');
+    await anHourLater();
+    expect(await start()).toContain('/link#');
+    const unused = 'SELECT removes_factors FROM one_time_link WHERE used_at IS NULL ORDER BY created_at';
+    expect(await fixture.query(unused)).toEqual([{ removes_factors: true }, { removes_factors: false }]);
+  });
+
   it('with another key replaces the earlier one and says so; a key that was revoked stays revoked', async () => {
     await forgetEverybody();
     const told: unknown[] = [];

@@ -18,7 +18,7 @@ import { Images } from './images.js';
 import { IsolationProbe } from './isolation-probe.js';
 import { Keepers } from './keepers.js';
 import { Links } from './links.js';
-import { Logs, type LogWaits } from './logs.js';
+import { Logs, usualLogWaits, type LogWaits } from './logs.js';
 import { Names } from './names.js';
 import { Networks } from './networks.js';
 import { isUnstartedStatus, Pods } from './pods.js';
@@ -52,7 +52,7 @@ export interface DockerDriverOptions {
   /** On Podman, how many networks without a pod stay while pods of others run; 64 where it is left out. */
   readonly idleNetworks?: number;
   /** 5 s to find the place in a log, and a minute of silence, where it is left out. */
-  readonly logWaits?: LogWaits;
+  readonly logWaits?: Partial<LogWaits>;
 }
 
 export const dockerCapabilities: Capabilities = {
@@ -93,7 +93,7 @@ export class DockerDriver extends ClusterDriver {
   constructor(options: DockerDriverOptions) {
     super();
     const { doorImage, helperImage = doorImage, pullStallMs = 300_000, volumeUsageAgeMs = 60_000 } = options;
-    const { isolationProbeMs = 60_000, idleNetworks = 64, logWaits = { seekMs: 5_000, lookMs: 60_000 } } = options;
+    const { isolationProbeMs = 60_000, idleNetworks = 64, logWaits } = options;
     const { defaults = { cpu: 2, memoryGb: 4 }, cdiDeviceOf = cdiDeviceByUuid } = options;
     const engine = (this.#engine = new Engine(options.address));
     const names = (this.#names = new Names(options.installationId));
@@ -112,7 +112,7 @@ export class DockerDriver extends ClusterDriver {
       return new IsolationProbe({ ...owned, images, keepers: new Keepers(owned) }, image, isolationProbeMs);
     };
     this.#doors = new Doors(parts, { image: doorImage, bindAddress: bindAddressOf(options.publicHost) });
-    this.#logs = new Logs(parts, logWaits);
+    this.#logs = new Logs(parts, { ...usualLogWaits, ...logWaits });
     const sessions = new Sessions();
     this.#shells = new Shells({ ...parts, sessions });
     this.#links = new Links({ ...parts, sessions }, helperImage);

@@ -38,7 +38,7 @@ describeWhere(podmanLacks(), 'pods and doors as containers on Podman', () => {
     const open = (id: string): DockerDriver =>
       cluster.open(id, {
         cdiDeviceOf: ({ gpuUuid }) => `${kind}=${gpuUuid}`,
-        logWaits: { seekMs: 5_000, lookMs: 2_000 },
+        logWaits: { lookMs: 2_000 },
       });
     here = new Installation({ ...cluster, open });
     await mkdir(cdiFolder, { recursive: true });

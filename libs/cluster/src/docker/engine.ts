@@ -109,11 +109,11 @@ export class Engine {
 
   /**
    * Throws `unreachable` where the engine answers nothing. It is asked if it has answered to nobody since `sinceMs`, by
-   * `performance.now()`, and once for all who want to know.
+   * `performance.now()`, and once for all who want to know, who give it the same time.
    */
-  async requireAnswer(sinceMs: number, signal: AbortSignal): Promise<void> {
+  async requireAnswer(sinceMs: number, deadlineMs: number, signal: AbortSignal): Promise<void> {
     if (this.#answeredAtMs >= sinceMs) return;
-    this.#asking ??= this.#ping().finally(() => (this.#asking = undefined));
+    this.#asking ??= this.#ping(deadlineMs).finally(() => (this.#asking = undefined));
     await untilAborted(signal, this.#asking);
   }
 
@@ -147,8 +147,8 @@ export class Engine {
     });
   }
 
-  #ping(): Promise<Greeting> {
-    const call: EngineCall = { method: 'GET', path: '/_ping', signal: new AbortController().signal };
+  #ping(deadlineMs = defaultDeadlineMs): Promise<Greeting> {
+    const call: EngineCall = { method: 'GET', path: '/_ping', signal: new AbortController().signal, deadlineMs };
     return within(call, async (signal) => {
       const { response } = await this.#exchange(messageOf(call, '', signal), 'call', signal);
       response.resume();

@@ -18,6 +18,8 @@ export class FakeEngine {
   readonly sessions: Duplex[] = [];
   /** Connections stay open, and nothing answers any more. */
   isFrozen = false;
+  /** How often it was asked whether it lives. */
+  pings = 0;
 
   private constructor(
     private readonly folder: string,
@@ -42,9 +44,10 @@ export class FakeEngine {
       const { url = '' } = request;
       request.resume();
       if (engine.isFrozen) return;
-      if (url.startsWith('/_ping'))
+      if (url.startsWith('/_ping')) {
+        engine.pings += 1;
         response.writeHead(200, { 'Api-Version': '1.41', Server: 'Docker/28.0 (linux)' }).end('OK');
-      else answer(Object.assign(request, { url }), response);
+      } else answer(Object.assign(request, { url }), response);
     });
     await once(server.listen(socketPath), 'listening');
     const engine = new FakeEngine(folder, server, socketPath, options);

@@ -14,13 +14,17 @@ const container = {
 interface Given {
   /** The log is answered with nothing, not even a head, until the spec writes into it, as Podman does. */
   readonly isSilent?: boolean;
-  readonly logWaits?: LogWaits;
+  readonly logWaits?: Partial<LogWaits>;
 }
 
 /** An engine of one container that runs, whose log a spec writes. */
 export class LogEngine {
-  /** Of the container; null: it is gone, and its log stays open. */
-  status: 'running' | 'exited' | null = 'running';
+  /** Of the container; null: it is gone, and its log stays open; `unknown`: the engine fails to tell. */
+  status: 'running' | 'exited' | 'unknown' | null = 'running';
+  /** How often it was asked for. */
+  looks = 0;
+  /** The answers to all who asked for what there is, and do not follow. */
+  readonly rests: ServerResponse[] = [];
 
   private constructor(
     readonly engine: FakeEngine,
@@ -34,7 +38,7 @@ export class LogEngine {
     const [follow, rest] = [Promise.withResolvers<ServerResponse>(), Promise.withResolvers<ServerResponse>()];
     const engine = await FakeEngine.start(({ url }, response) => {
       if (!url.includes('/logs?')) return void here.#describe(response);
-      if (url.includes('follow=false')) return rest.resolve(response);
+      if (url.includes('follow=false')) return (here.rests.push(response), rest.resolve(response));
       if (!isSilent) response.writeHead(200).flushHeaders();
       follow.resolve(response);
     }, options);
@@ -44,7 +48,9 @@ export class LogEngine {
 
   #describe(response: ServerResponse): void {
     const { status } = this;
+    this.looks += 1;
     if (status === null) response.writeHead(404).end(JSON.stringify({ message: 'no such container' }));
+    else if (status === 'unknown') response.writeHead(500).end(JSON.stringify({ message: 'a lock was lost' }));
     else response.end(JSON.stringify({ ...container, State: { ...container.State, Status: status } }));
   }
 

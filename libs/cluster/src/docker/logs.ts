@@ -14,13 +14,15 @@ import { isEnded, isUnstarted } from './pods.js';
 
 /** Before the next look, after a stream that ended before its run. */
 const lookMs = 200;
-/** An engine that has given nothing for so long has nothing more. */
+/** An engine that is well and has given nothing for so long has nothing more. */
 const quietMs = 500;
 /** Who has read a line that is no older has nothing older before them. */
 const recentMs = 2_000;
 
-/** An engine whose answer has not begun is looked at so often, whether it answers to anything. */
-const answerMs = 5_000;
+/** Of a reader that has all: how often its engine is asked, while it gives nothing, whether it answers to anything. */
+const answerMs = 1_000;
+/** An engine that takes longer to answer may have stood still, and not have told what was written meanwhile. */
+const promptMs = 500;
 /** Podman reads half a gigabyte in about 12 s; a busy host takes longer. */
 const wholeLogMs = 300_000;
 /** Logs that are read a second time at once, to know whether a silent engine still looks for the place. */
@@ -39,7 +41,11 @@ export interface LogWaits {
   readonly seekMs: number;
   /** After so long without output, whether the container is still there. */
   readonly lookMs: number;
+  /** An engine that answers to nothing for so long is not reachable. */
+  readonly unreachableMs: number;
 }
+
+export const usualLogWaits: LogWaits = { seekMs: 5_000, lookMs: 60_000, unreachableMs: 15_000 };
 
 interface Following {
   readonly call: EngineCall;
@@ -47,6 +53,8 @@ interface Following {
   readonly wait: Wait;
   /** For the first of the answer, and of the output. */
   readonly firstMs: number;
+  /** See `Logs.#isWell`. */
+  readonly isWell: (sinceMs: number, isCurrent: boolean) => AsyncGenerator<Lines, boolean>;
 }
 
 /** The logs of runs, read from the engine that keeps them. */
@@ -97,7 +105,10 @@ export class Logs {
       query: { follow: name !== null, stdout: true, stderr: true, timestamps: true, ...(since !== null && { since }) },
       signal: AbortSignal.any([signal, stop.signal]),
     };
-    const common = { call, assembler, firstMs: since === null ? quietMs : this.waits.seekMs };
+    const common = {
+      ...{ call, assembler, firstMs: since === null ? quietMs : this.waits.seekMs },
+      isWell: (sinceMs: number, isCurrent: boolean) => this.#isWell(sinceMs, isCurrent, call.signal),
+    };
     try {
       if (name === null) {
         const wait: Wait = (work, patienceMs) => withPatience(work, patienceMs, null);
@@ -126,9 +137,23 @@ export class Logs {
       const found = await containers.find(name, signal);
       return found?.Id === id && !isEnded(found);
     } catch {
-      await engine.requireAnswer(sinceMs, signal);
+      await engine.requireAnswer(sinceMs, this.waits.unreachableMs, signal);
       return true;
     }
+  }
+
+  /**
+   * Whether an engine that gives nothing has answered to something since `sinceMs`, by `performance.now()`, or does so
+   * at once. A reader that had all (`isCurrent`) has not where it does not; false once it has answered after all.
+   * Throws `unreachable` where it does not.
+   */
+  async *#isWell(sinceMs: number, isCurrent: boolean, signal: AbortSignal): AsyncGenerator<Lines, boolean> {
+    const answer = this.parts.engine.requireAnswer(sinceMs, this.waits.unreachableMs, signal);
+    const isPrompt = answer.then(() => true);
+    if (await withPatience(isPrompt, promptMs, false)) return true;
+    if (isCurrent) yield { lines: [], isCurrent: false };
+    await answer;
+    return false;
   }
 
   /**
@@ -136,13 +161,16 @@ export class Logs {
    * output after the cursor. Returns whether all has been given.
    */
   async *#untilOpened(opened: Promise<Readable>, following: Following): AsyncGenerator<Lines, boolean> {
-    const { call, assembler, wait, firstMs } = following;
+    const { assembler, wait, firstMs, isWell } = following;
     let next: Promise<Readable | 'end'> = assembler.since === null ? opened : this.#openedOrEnd(opened, following);
     let isCurrent = false;
     for (let sinceMs = performance.now(); ; sinceMs = performance.now()) {
       const heard = await wait(next, isCurrent ? answerMs : firstMs);
       if (heard instanceof Readable) return isCurrent;
-      if (heard === null) await this.parts.engine.requireAnswer(sinceMs, call.signal);
+      if (heard === null && !(yield* isWell(sinceMs, isCurrent))) {
+        isCurrent = false;
+        continue;
+      }
       if (isCurrent || (heard === null && next !== opened)) continue;
       next = opened;
       isCurrent = true;
@@ -183,7 +211,7 @@ export class Logs {
  * socket and a stream hold (128 KiB). One chunk is read ahead, no more.
  */
 async function* linesOf(body: Readable, following: Following, wasAll: boolean): AsyncGenerator<Lines> {
-  const { assembler, wait, firstMs } = following;
+  const { assembler, wait, firstMs, isWell } = following;
   const parser = new FrameParser();
   const chunks = body[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
   const ahead = () => {
@@ -197,9 +225,14 @@ async function* linesOf(body: Readable, following: Following, wasAll: boolean): 
   let untilQuietMs = firstMs;
   try {
     for (;;) {
-      const patienceMs = Math.min(assembler.openForMs(Date.now()), isCurrent ? Infinity : untilQuietMs);
+      const sinceMs = performance.now();
+      const patienceMs = Math.min(assembler.openForMs(Date.now()), isCurrent ? answerMs : untilQuietMs);
       const chunk = await wait(next, patienceMs);
       if (chunk?.done) return;
+      if (chunk === null && !(yield* isWell(sinceMs, isCurrent))) {
+        isCurrent = false;
+        continue;
+      }
       const frames = chunk ? [chunk.value, ...waitingIn(body)].flatMap((piece) => parser.push(piece)) : [];
       const lines = frames.flatMap((frame) => assembler.take(frame, Date.now()));
       lines.push(...assembler.flush(Date.now()));

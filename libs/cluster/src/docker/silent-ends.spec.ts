@@ -1,6 +1,7 @@
 import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { codeOf } from '../contract/cluster-under-test-fixture.js';
+import { codeOf, eventually } from '../contract/cluster-under-test-fixture.js';
 import { LogEngine, nextOf } from './log-engine-fixture.js';
 
 let engine: LogEngine;
@@ -11,7 +12,7 @@ describe.each([
   { when: 'while it is followed', isSilent: false },
 ])('a log that becomes silent $when', ({ isSilent }) => {
   it('ends its reader, and its connection, where the container is gone', async () => {
-    engine = await LogEngine.start({ isSilent, logWaits: { seekMs: 5_000, lookMs: 50 } });
+    engine = await LogEngine.start({ isSilent, logWaits: { lookMs: 50 } });
     const reading = engine.readAfter(null);
     expect(await nextOf(reading)).toEqual([[], true]);
     const closed = once(await engine.follow, 'close');
@@ -21,8 +22,21 @@ describe.each([
     await closed;
   });
 
+  it('is read on where a look at the container fails', async () => {
+    engine = await LogEngine.start({ isSilent, logWaits: { lookMs: 50 } });
+    const reading = engine.readAfter(null);
+    expect(await nextOf(reading)).toEqual([[], true]);
+    const next = nextOf(reading);
+    engine.status = 'unknown';
+    const failed = engine.looks + 3;
+    await eventually(async () => engine.looks >= failed || undefined);
+    await engine.send('new\n', -60);
+    expect(await next).toEqual([['new'], true]);
+    await reading.return(undefined);
+  });
+
   it('is read to its end where the container has ended', async () => {
-    engine = await LogEngine.start({ isSilent, logWaits: { seekMs: 5_000, lookMs: 50 } });
+    engine = await LogEngine.start({ isSilent, logWaits: { lookMs: 50 } });
     const reading = engine.readAfter(null);
     expect(await nextOf(reading)).toEqual([[], true]);
     engine.status = 'exited';
@@ -37,10 +51,11 @@ describe.each([
 
 describe('a reader that goes on from a cursor, of an engine that is silent', () => {
   const reader = async () => {
-    engine = await LogEngine.start({ isSilent: true, logWaits: { seekMs: 50, lookMs: 60_000 } });
-    // One piece has been taken that is no older than the place, and is read again.
-    return engine.readAfter(JSON.stringify([Math.floor(Date.now() / 1000) - 7_200, 1, 0, 1, 0, 0, 0, '']));
+    engine = await LogEngine.start({ isSilent: true, logWaits: { seekMs: 50 } });
+    return engine.readAfter(cursor());
   };
+  /** One piece has been taken that is no older than the place, and is read again. */
+  const cursor = () => JSON.stringify([Math.floor(Date.now() / 1000) - 7_200, 1, 0, 1, 0, 0, 0, '']);
 
   it('does not have all while the engine looks for the place', async () => {
     const first = nextOf(await reader());
@@ -61,6 +76,20 @@ describe('a reader that goes on from a cursor, of an engine that is silent', () 
     await engine.send('had\n', 3_600);
     await engine.send('new\n', -60);
     expect(await nextOf(reading)).toEqual([['new'], true]);
+  });
+
+  it('asks with three others at once alone: each makes the engine read the whole log', async () => {
+    const cursors = [await reader(), ...Array.from({ length: 5 }, () => engine.readAfter(cursor()))];
+    const firsts = cursors.map(nextOf);
+    let [ended, most] = [0, 0];
+    while (ended < cursors.length) {
+      await delay(100);
+      most = Math.max(most, engine.rests.length - ended);
+      engine.rests[ended]?.end();
+      if (engine.rests.length > ended) ended += 1;
+    }
+    expect(most).toBe(4);
+    expect(await Promise.all(firsts)).toEqual(cursors.map(() => [[], true]));
   });
 
   it('does not have all where the log holds more, and reads that once', async () => {

@@ -1,12 +1,14 @@
 import { once } from 'node:events';
 import { setImmediate as turn } from 'node:timers/promises';
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { codeOf, soon } from '../contract/cluster-under-test-fixture.js';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { codeOf, eventually, soon } from '../contract/cluster-under-test-fixture.js';
 import { Engine, type EngineCall } from './engine.js';
 import { LogEngine, nextOf } from './log-engine-fixture.js';
 
+const start = (isSilent: boolean) => LogEngine.start({ isSilent, logWaits: { unreachableMs: 1_000 } });
+
 let engine: LogEngine;
-beforeEach(async () => void (engine = await LogEngine.start({ isSilent: true })));
+beforeEach(async () => void (engine = await start(true)));
 afterEach(() => engine.stop());
 
 it('a reader has all of a run that has written nothing, and what it writes then', async () => {
@@ -25,11 +27,50 @@ it('a reader does not have all, and fails, where the engine answers to nothing e
   expect(await codeOf(reading.next())).toBe('unreachable');
 });
 
-it('a reader that had all fails once the engine answers nothing any more', async () => {
-  const reading = engine.readAfter(null);
-  expect(await nextOf(reading)).toEqual([[], true]);
-  engine.engine.isFrozen = true;
-  expect(await codeOf(reading.next())).toBe('unreachable');
+describe.each([
+  { what: 'a log that it has not answered yet', isSilent: true },
+  { what: 'a log that is open', isSilent: false },
+])('an engine that answers nothing any more, of $what', ({ isSilent }) => {
+  beforeEach(async () => {
+    await engine.stop();
+    engine = await start(isSilent);
+  });
+
+  it('has not given all to a reader that had all, which fails', async () => {
+    const reading = engine.readAfter(null);
+    expect(await nextOf(reading)).toEqual([[], true]);
+    engine.engine.isFrozen = true;
+    expect(await nextOf(reading)).toEqual([[], false]);
+    expect(await codeOf(reading.next())).toBe('unreachable');
+  });
+});
+
+it.each(['running', 'exited'] as const)(
+  'a reader does not have all of a run that is %s while the engine stands still in the middle of it',
+  async (status) => {
+    await engine.stop();
+    engine = await start(false);
+    engine.status = status;
+    const reading = engine.readAfter(null);
+    const first = nextOf(reading);
+    await engine.send('old\n', 3_600, status === 'running' ? engine.follow : engine.rest);
+    expect(await first).toEqual([['old'], false]);
+    engine.engine.isFrozen = true;
+    expect(await codeOf(reading.next())).toBe('unreachable');
+  },
+);
+
+it('an engine is asked once for all readers whether it answers', async () => {
+  const stop = new AbortController();
+  const readings = Array.from({ length: 20 }, () => engine.readAfter(null, stop.signal));
+  expect(await Promise.all(readings.map(nextOf))).toEqual(readings.map(() => [[], true]));
+  const [pings, sinceMs] = [engine.engine.pings, performance.now()];
+  const waits = readings.map((reading) => reading.next());
+  await eventually(async () => engine.engine.pings >= pings + 3 || undefined);
+  // Once a second; by each for itself it is 20 times as often.
+  expect(engine.engine.pings - pings).toBeLessThan(3 + (2 * (performance.now() - sinceMs)) / 1_000);
+  stop.abort();
+  await Promise.allSettled(waits);
 });
 
 it('a reader that gives up before anything was written ends at once, and its connection with it', async () => {
