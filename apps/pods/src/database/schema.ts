@@ -47,6 +47,7 @@ import { GivenUpTurns1879000000000 } from './migrations/1879000000000-given-up-t
 import { RemovableRuns1882000001000 } from './migrations/1882000001000-removable-runs.js';
 import { Failures1883000000000 } from './migrations/1883000000000-failures.js';
 import { LateLogSources1884000000000 } from './migrations/1884000000000-late-log-sources.js';
+import { RenamedExposures1890000000000 } from './migrations/1890000000000-renamed-exposures.js';
 import { RowsAtRest1889000000000 } from './migrations/1889000000000-rows-at-rest.js';
 import { ParkedRetried1882000000000 } from './migrations/1882000000000-parked-retried.js';
 import { ClaimedRuns1881000000000 } from './migrations/1881000000000-claimed-runs.js';
@@ -125,5 +126,6 @@ export const podsSchema = {
     Failures1883000000000,
     LateLogSources1884000000000,
     RowsAtRest1889000000000,
+    RenamedExposures1890000000000,
   ],
 };

@@ -24,7 +24,7 @@ export function exposureView(exposure: ExposureEntity, podName: string): Exposed
     status: statusOf(exposure.state),
     ...(error && { error: { code: error.code, message: error.message } }),
     created_at: exposure.createdAt.toISOString(),
-    updated_at: exposure.enteredAt.toISOString(),
+    updated_at: new Date(Math.max(exposure.enteredAt.getTime(), exposure.renamedAt?.getTime() ?? 0)).toISOString(),
   };
 }
 

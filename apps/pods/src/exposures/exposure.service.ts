@@ -134,12 +134,8 @@ export class ExposuresService {
           `The service is ${exposureView(exposure, '').status}; only an active service can be updated.`,
         );
       const previousName = exposure.serviceName;
-      if (service_name !== undefined && service_name !== previousName) {
-        await this.requireNameFree(manager, exposure.podId, service_name);
-        const renaming = 'UPDATE exposure SET service_name = $2 WHERE service_id = $1';
-        await unique(manager.query(renaming, [exposure.serviceId, service_name]), nameTaken(service_name));
-        exposure.serviceName = service_name;
-      }
+      if (service_name !== undefined && service_name !== previousName)
+        await this.rename(manager, exposure, service_name);
       const next = { ...termsOf(asked, exposure), previousName };
       if (isSame(next, exposure)) {
         await manager.query('UPDATE exposure SET problem = NULL WHERE service_id = $1', [exposure.serviceId]);
@@ -153,6 +149,14 @@ export class ExposuresService {
       const moved = await this.steps.move(manager, exposure, 'UPDATE', causeOf(context), values);
       return exposureView(moved ?? exposure, known.podName);
     });
+  }
+
+  private async rename(manager: EntityManager, exposure: ExposureEntity, name: string): Promise<void> {
+    await this.requireNameFree(manager, exposure.podId, name);
+    const renaming = `UPDATE exposure SET service_name = $2, renamed_at = clock_timestamp() WHERE service_id = $1 RETURNING renamed_at AS "renamedAt"`;
+    const asked = manager.query<[{ renamedAt: Date }[], number]>(renaming, [exposure.serviceId, name]);
+    const [[renamed]] = await unique(asked, nameTaken(name));
+    Object.assign(exposure, { serviceName: name, ...renamed });
   }
 
   async delete({ id }: ExposedServicePath, context: CallContext): Promise<ExposedService> {

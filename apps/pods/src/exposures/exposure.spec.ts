@@ -269,6 +269,20 @@ describe('an update', () => {
     await remove(reverted);
   });
 
+  it('of its name alone leaves it active, and is its last change', async () => {
+    const service = await active();
+    const [before] = await fixture.query<{ at: string }>('SELECT clock_timestamp()::timestamptz(3)::text AS at');
+    const renamed = await update(service, { service_name: 'renamed' });
+    expect(renamed).toEqual({ ...service, service_name: 'renamed', updated_at: expect.any(String) });
+    expect(Date.parse(renamed.updated_at)).toBeGreaterThanOrEqual(Date.parse(before?.at ?? ''));
+    const found = await fixture.call(exposedServices.find, { service_id: service.service_id }, team.member);
+    expect(found).toEqual(renamed);
+    const { updated_at } = await update(service, { port: 81 });
+    expect(Date.parse(updated_at)).toBeGreaterThanOrEqual(Date.parse(renamed.updated_at));
+    await fixture.untilExposed(service, ({ status }) => status === 'active');
+    await remove(service);
+  });
+
   it('that changes nothing leaves it active; one of a service that is not active is refused', async () => {
     const service = await active();
     expect((await update(service, { port: service.port })).status).toBe('active');

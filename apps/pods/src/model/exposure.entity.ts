@@ -39,6 +39,10 @@ export class ExposureEntity extends MachineRow {
   @Column('text')
   serviceName!: string;
 
+  /** null: it has the name with which it was made. */
+  @Column({ type: 'timestamp with time zone', precision: 3, nullable: true })
+  renamedAt!: Date | null;
+
   @Column('integer')
   port!: number;
 
