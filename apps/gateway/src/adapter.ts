@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { errorKinds } from './errors/error-kinds.js';
-import { answerSocketError, refuseTunnel } from './errors/socket-errors.js';
+import { answerSocketError, refuseTunnel, type Noted } from './errors/socket-errors.js';
 import { refuseUnroutable, type HookParts } from './requests/hooks.js';
 import { originForm } from './http/path.js';
 import { boundUnanswered } from './http/unanswered-requests.js';
@@ -27,7 +27,7 @@ export function createAdapter(
   partsOf: () => HookParts,
   isUpgrade: (request: IncomingMessage) => boolean = () => false,
 ): FastifyAdapter {
-  const noted = (status: number, requestId: string): void => partsOf().answered.recordUnread(status, requestId);
+  const noted: Noted = (...refusal) => partsOf().answered.recordUnread(...refusal);
   const adapter = new FastifyAdapter({
     bodyLimit: maxBodyBytes,
     // A missing Host is refused by a hook, as a problem; Node's own refusal has no body.
@@ -57,7 +57,7 @@ export function createAdapter(
   instance.server.on('connect', (_request: unknown, socket: Duplex) =>
     refuseTunnel(socket, noted, partsOf().unreadForm),
   );
-  boundUnanswered(instance.server, () => noted(errorKinds.too_many_requests.status, randomUUID()));
+  boundUnanswered(instance.server, (peer) => noted(errorKinds.too_many_requests.status, randomUUID(), peer));
   declareRequestState(instance);
   return adapter;
 }

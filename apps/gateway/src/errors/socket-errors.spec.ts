@@ -58,7 +58,12 @@ describe('what Node cannot read as a request is a problem too', () => {
     expect(problem).toMatchObject({ code, status, statusCode: status, message: problem.detail, instance: '/' });
     expect(answer.head).toContain(`x-request-id: ${problem.request_id}`);
     expect(gateway.logged()).toContainEqual(
-      expect.objectContaining({ msg: 'request rejected before it was read', status, request_id: problem.request_id }),
+      expect.objectContaining({
+        msg: 'request rejected before it was read',
+        status,
+        request_id: problem.request_id,
+        address: '127.0.0.1',
+      }),
     );
   });
 

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { AppError } from '@atoll/errors';
 import { errorKinds } from './error-kinds.js';
@@ -51,8 +52,8 @@ function refusalOf({ code = '', rawPacket }: SocketError): Refusal {
   return (isText ? undefined : byCode[code]) ?? noRequest;
 }
 
-/** Told of each refusal. */
-export type Noted = (status: number, requestId: string) => void;
+/** Told of each refusal, and of the address at the other end of the socket. */
+export type Noted = (status: number, requestId: string, peer: string | undefined) => void;
 
 /** In which form a listener answers what it could not read. */
 export type UnreadForm = (
@@ -101,7 +102,7 @@ interface Answer {
 function refuse(socket: Duplex, refusal: Refusal, noted: Noted, { instance = '/', form = asProblem }: Answer): void {
   const { status, error, headers: more = {} } = refusal;
   const requestId = randomUUID();
-  noted(status, requestId);
+  noted(status, requestId, (socket as Partial<Socket>).remoteAddress);
   const { contentType, body: plain } = form(error, { instance, requestId, status });
   const body = JSON.stringify(plain);
   const headers = {

@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { Counter, Histogram } from 'prom-client';
 import { GatewaySettings } from '../gateway-options.js';
+import { clientAddress } from '../http/client-address.js';
 import { loggablePath } from '../http/path.js';
 
 const probes: ReadonlySet<string> = new Set(['/livez', '/readyz', '/metrics']);
@@ -36,9 +37,11 @@ export class Answered {
   }
 
   /** What was refused before it was a request: no HTTP, too large a head, too slow, too many on one connection. */
-  recordUnread(status: number, requestId: string): void {
+  recordUnread(status: number, requestId: string, peer: string | undefined): void {
     this.#unread.inc({ status: String(status) });
-    this.#log.info({ status, request_id: requestId }, 'request rejected before it was read');
+    // Who is behind a proxy stands in what was not read.
+    const address = clientAddress(peer, undefined, []);
+    this.#log.info({ status, request_id: requestId, address }, 'request rejected before it was read');
   }
 
   record(request: FastifyRequest, reply: FastifyReply): void {
@@ -56,6 +59,7 @@ export class Answered {
         status,
         duration_ms: Math.round(elapsedTime * 100) / 100,
         request_id: request.id,
+        address: request.address,
         ...(caller && { user_id: caller.userId, [`${caller.credential.kind}_id`]: caller.credential.id }),
       },
       'answered',

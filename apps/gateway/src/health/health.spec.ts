@@ -62,8 +62,8 @@ describe('health', () => {
 });
 
 describe('what is kept of a request', () => {
-  it('is one line: who, what, how it went, and nothing secret', async () => {
-    gateway = await startGateway();
+  it('is one line: who, from where, what, how it went, and nothing secret', async () => {
+    gateway = await startGateway({ trustedProxies: ['127.0.0.1'] });
     gateway.services.answer(teams.get, () => aTeam());
     const key = gateway.services.key();
     await gateway.call('GET', `/api/team/${teamId}?password=hunter2`, {
@@ -71,7 +71,8 @@ describe('what is kept of a request', () => {
       headers: { 'x-request-id': 'one', cookie: 'session=hunter2' },
     });
     await gateway.call('POST', '/api/team', { key, body: { password: 'hunter2' }, headers: { 'x-request-id': 'two' } });
-    await gateway.call('GET', `/api/team/${key}/%zz`, { headers: { 'x-request-id': 'three' } });
+    const forwarded = { 'x-request-id': 'three', 'x-forwarded-for': '203.0.113.9' };
+    await gateway.call('GET', `/api/team/${key}/%zz`, { headers: forwarded });
     await gateway.call('GET', '/api/team-billing/2026-10-01T00%3a00%3A00/x', { headers: { 'x-request-id': 'four' } });
     const lines = gateway.logged().filter(({ msg }) => msg === 'answered');
     const who = { user_id: '01890000-0000-7000-8000-00000000000b', key_id: '01890000-0000-7000-8000-00000000000a' };
@@ -83,6 +84,7 @@ describe('what is kept of a request', () => {
         path: `/api/team/${teamId}`,
         status: 400,
         request_id: 'one',
+        address: '127.0.0.1',
         ...who,
       },
       { level: 'info', method: 'POST', route: '/api/team', path: '/api/team', status: 400, request_id: 'two', ...who },
@@ -93,6 +95,7 @@ describe('what is kept of a request', () => {
         path: '/api/team/atl_[redacted]/[encoded]',
         status: 401,
         request_id: 'three',
+        address: '203.0.113.9',
       },
       { level: 'info', path: '/api/team-billing/2026-10-01T00:00:00/x', status: 401, request_id: 'four' },
     ]);

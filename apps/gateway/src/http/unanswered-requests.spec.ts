@@ -35,7 +35,7 @@ describe.each<[string, () => NestFastifyApplication]>([
     await once(socket, 'close');
     expect(begun).toBe(bound + 1);
     const refused = gateway.logged().filter(({ msg }) => msg === 'request rejected before it was read');
-    expect(refused.at(-1)).toMatchObject({ status: 429 });
+    expect(refused.at(-1)).toMatchObject({ status: 429, address: '127.0.0.1' });
   });
 
   it(`answers ${bound} requests that are sent at once`, async () => {

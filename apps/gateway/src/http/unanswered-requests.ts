@@ -13,10 +13,11 @@ interface ParsedSocket extends Socket {
 }
 
 /**
- * Closes a connection on which more requests wait for their answers, and calls `onClosed`. Node begins all that have
- * arrived in one piece in the same turn, some 2,000 in 64 KiB, and everybody else waits meanwhile.
+ * Closes a connection on which more requests wait for their answers, and calls `onClosed` with the address of its peer.
+ * Node begins all that have arrived in one piece in the same turn, some 2,000 in 64 KiB, and everybody else waits
+ * meanwhile.
  */
-export function boundUnanswered(server: Server, onClosed: () => void): void {
+export function boundUnanswered(server: Server, onClosed: (peer: string | undefined) => void): void {
   const unanswered = new WeakMap<Socket, number>();
   const count = (socket: Socket, more: 1 | -1): number => {
     const sum = (unanswered.get(socket) ?? 0) + more;
@@ -26,9 +27,10 @@ export function boundUnanswered(server: Server, onClosed: () => void): void {
   server.prependListener('request', ({ socket }, response) => {
     response.once('close', () => count(socket, -1));
     if (count(socket, 1) <= maxUnanswered || socket.destroyed) return;
+    const { remoteAddress } = socket;
     socket.destroy();
     stopReading(socket);
-    onClosed();
+    onClosed(remoteAddress);
   });
 }
 

@@ -33,7 +33,7 @@ export function isTerminalUpgrade({ method, url = '', headers }: IncomingMessage
  */
 export function serveTerminals(app: INestApplication, instance: FastifyInstance): void {
   const answered = app.get(Answered);
-  const noted: Noted = (status, requestId) => answered.recordUnread(status, requestId);
+  const noted: Noted = (...refusal) => answered.recordUnread(...refusal);
   const settings = app.get(GatewaySettings);
   const [limits, rpc] = [app.get(RateLimits), app.get(Rpc)];
   const open = new Set<Bridge>();
