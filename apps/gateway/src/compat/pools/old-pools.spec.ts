@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { currencies } from '@atoll/contracts/billing';
 import { connections, gpuaasBatches, pools, regions, subscriptions, type Pool } from '@atoll/contracts/gpuaas';
 import { instances, podBatches, pods } from '@atoll/contracts/pods';
@@ -239,6 +239,31 @@ describe('subscriptions', () => {
       .flatMap(({ subject, context }) => (subject === pods.create.subject ? [context.idempotency?.key] : []));
     expect(new Set(keys).size).toBe(6);
     services.answer(subscriptions.subscribe, () => aSubscription(42, 'subscribing'));
+  });
+
+  it('of which a pod is not created before the deadline are undone with all of their pods', async () => {
+    const { services } = compat.gateway;
+    const realNow = Date.now;
+    const clock = jest.spyOn(Date, 'now');
+    services.answer(pods.create, ({ name }) => {
+      if (name !== 'gpu-42-2') return aPod(`${name}-qwert`);
+      clock.mockImplementation(() => realNow() + 3_600_000);
+      throw new AppError('deadline_exceeded', 'The service did not respond in time.');
+    });
+    const before = services.calls.length;
+    try {
+      const order = { team_id: teamId, pool_id: 1, vgpus: 2, image_uuid: imageId };
+      expect((await send('/api/gpuaas/pool/subscribe', order)).status).toBe(504);
+    } finally {
+      clock.mockRestore();
+    }
+    const undoing = [gpuaasBatches.undo, pods.delete].map(({ subject }) => subject);
+    const calls = services.calls.slice(before).filter(({ subject }) => undoing.includes(subject));
+    expect(calls.map(({ input }) => input)).toEqual([
+      { subscription_id: '42' },
+      { pod_name: 'a-qwert' },
+      { pod_name: 'b-qwert' },
+    ]);
   });
 
   it('are left to the call that makes them where another one comes with the same key', async () => {

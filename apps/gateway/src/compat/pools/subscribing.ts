@@ -10,6 +10,8 @@ import { imagesOfTeam } from './pods-of-team.js';
 /** Pods are started one by one: as many as the deadline allows for. */
 const mostPods = 64;
 const atOnce = 4;
+/** How long each of the two steps of undoing may take, even if creating the pods has used up the call's time. */
+const undoMs = 5_000;
 
 /**
  * Subscribes, and with an image starts a pod for each vGPU. All or nothing: if a pod is refused, the rest is undone,
@@ -68,10 +70,17 @@ interface Ended {
   team_id: string;
 }
 
-/** Errors that meet the undoing are left: the first one is what the caller hears. */
+/**
+ * Errors that meet the undoing are left: the first one is what the caller hears. A pod that is created after its list
+ * was read gets no GPU, since the subscription has ended: it fails.
+ */
 async function undo(rpc: Rpc, { subscription_id, team_id }: Ended, context: CallContext): Promise<void> {
-  await Promise.allSettled([rpc.call(gpuaasBatches.undo, { subscription_id }, context)]);
-  await Promise.allSettled([deletePods(rpc, { subscription_id, team_id }, context)]);
+  await Promise.allSettled([rpc.call(gpuaasBatches.undo, { subscription_id }, withTimeToUndo(context))]);
+  await Promise.allSettled([deletePods(rpc, { subscription_id, team_id }, withTimeToUndo(context))]);
+}
+
+function withTimeToUndo(context: CallContext): CallContext {
+  return { ...context, deadlineAtMs: Math.max(context.deadlineAtMs, Date.now() + undoMs) };
 }
 
 /** Those too whose creation was not answered. */
