@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { connect, type NatsConnection } from '@nats-io/transport-node';
+import { jetstreamManager } from '@nats-io/jetstream';
+import { connect, millis, type NatsConnection } from '@nats-io/transport-node';
 import { startNats, timeoutFactor, type NatsServer } from '@atoll/testing';
 import type { Demand } from './buckets.js';
 import { MemoryBuckets } from './memory-buckets.js';
@@ -103,6 +104,24 @@ describe('buckets in NATS', () => {
       for (const replica of replicas)
         expect((await replica.incrementAll([fresh, demand])).map(({ isBlocked }) => isBlocked)).toEqual([false, true]);
     }
+  });
+
+  it('live as long as the longest limit of all replicas needs, also in a store that another one created', async () => {
+    const connection = await connect({ servers: server.url });
+    connections.push(connection);
+    const { streams } = await jetstreamManager(connection);
+    const lifeMs = async () => millis((await streams.info('KV_atoll_rate_limits')).config.max_age);
+    await take(first, 'short', 5);
+    expect(await lifeMs()).toBe(120_000);
+    const demand: Demand = { name: 'key', key: 'daily', capacity: 5, refillMs: 86_400_000 };
+    const daily = await open({ longestRefillMs: demand.refillMs });
+    expect(await daily.incrementAll([demand])).toMatchObject([{ isBlocked: false }]);
+    expect(await lifeMs()).toBe(2 * demand.refillMs);
+    await take(await open(), 'short', 5);
+    expect(await lifeMs()).toBe(2 * demand.refillMs);
+    await streams.update('KV_atoll_rate_limits', { max_age: 0 });
+    await take(await open(), 'short', 5);
+    expect(await lifeMs()).toBe(0);
   });
 
   it('take a returned token back, so that another replica may take it', async () => {

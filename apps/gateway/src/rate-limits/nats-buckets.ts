@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { limitsBucket } from '@atoll/service';
 import { Logger } from '@nestjs/common';
-import { JetStreamApiCodes, JetStreamApiError, jetstream } from '@nats-io/jetstream';
+import { JetStreamApiCodes, JetStreamApiError, jetstream, type JetStreamClient } from '@nats-io/jetstream';
 import { Kvm, type KV } from '@nats-io/kv';
-import type { NatsConnection } from '@nats-io/transport-node';
+import { nanos, type NatsConnection } from '@nats-io/transport-node';
 import { incremented, peeked, type BucketRecord, type Buckets, type Demand } from './buckets.js';
 import { returnToken, type BucketSize } from './token-bucket.js';
 
@@ -148,16 +148,25 @@ export class NatsBuckets implements Buckets {
     const connection = this.options.connection();
     if (!connection) return Promise.reject(new Error('NATS is not connected'));
     if (this.#store?.connection !== connection) {
-      const manager = new Kvm(jetstream(connection, { timeout: this.#answerWithinMs }));
-      const kv = manager.create(limitsBucket, {
-        history: 1,
-        ttl: Math.max(60_000, 2 * this.options.longestRefillMs),
-        storage: 'memory',
-        allow_direct: false,
-      });
-      this.#store = { connection, kv };
+      this.#store = { connection, kv: this.#create(jetstream(connection, { timeout: this.#answerWithinMs })) };
     }
     return this.#store.kv;
+  }
+
+  /**
+   * The client takes a store that is there as it is. If its entries live too short for the limits of this process, they
+   * live longer from now on; they never live shorter, since another replica may need it.
+   */
+  async #create(client: JetStreamClient): Promise<KV> {
+    const ttl = Math.max(60_000, 2 * this.options.longestRefillMs);
+    const kv = await new Kvm(client).create(limitsBucket, { history: 1, ttl, storage: 'memory', allow_direct: false });
+    const { streamInfo, ttl: present } = await kv.status();
+    // 0 is without end.
+    if (present > 0 && present < ttl) {
+      const { streams } = await client.jetstreamManager(false);
+      await streams.update(streamInfo.config.name, { max_age: nanos(ttl) });
+    }
+    return kv;
   }
 
   #isPaused(): boolean {
