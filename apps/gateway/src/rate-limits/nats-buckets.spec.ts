@@ -177,6 +177,25 @@ describe('buckets in NATS', () => {
     expect(blocked).toEqual([false, false, false, true]);
   });
 
+  it('is shared again a second after a failure, although the clock was set back meanwhile', async () => {
+    const connection = await connect({ servers: server.url });
+    connections.push(connection);
+    let isCut = true;
+    const cut = await open({ connection: () => (isCut ? undefined : connection) });
+    const [realNow, realElapsed] = [Date.now, performance.now.bind(performance)];
+    await take(cut, 'back', 1);
+    isCut = false;
+    const clock = jest.spyOn(Date, 'now').mockImplementation(() => realNow() - 3_600_000);
+    const elapsed = jest.spyOn(performance, 'now').mockImplementation(() => realElapsed() + 1_000);
+    try {
+      await take(cut, 'shared again', 1);
+    } finally {
+      clock.mockRestore();
+      elapsed.mockRestore();
+    }
+    expect((await take(second, 'shared again', 1)).isBlocked).toBe(true);
+  });
+
   it('falls back while the server is frozen, without keeping anybody waiting for long', async () => {
     const hasty = await open({ answerWithinMs: 300 });
     await take(hasty, 'warm', 2);

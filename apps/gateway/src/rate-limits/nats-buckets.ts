@@ -170,12 +170,12 @@ export class NatsBuckets implements Buckets {
   }
 
   #isPaused(): boolean {
-    return Date.now() < this.#pausedUntilMs;
+    return performance.now() < this.#pausedUntilMs;
   }
 
   #pause(error: unknown): null {
     this.#logger.warn(`Shared rate limits failed; limits are local for ${pauseMs} ms: ${String(error)}`);
-    this.#pausedUntilMs = Date.now() + pauseMs;
+    this.#pausedUntilMs = performance.now() + pauseMs;
     this.#store = undefined;
     return null;
   }
