@@ -1,8 +1,11 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { EventEmitter, once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { PodRun, RunRef } from '../objects.js';
+import { Engine } from './engine.js';
 import { FakeEngine } from './fake-engine-fixture.js';
+import { Images } from './images.js';
+import { Names } from './names.js';
 
 const soon = () => AbortSignal.timeout(60_000);
 
@@ -101,4 +104,27 @@ it('a pull ends when the last that wants it does not any more, whichever team ha
   expect(pull?.response.closed).toBe(false);
   await stop('other', 'a');
   await until(() => pull?.response.closed === true);
+});
+
+it('an image whose pull has failed is pulled again ten seconds later, although the clock was set back meanwhile', async () => {
+  const { promise: failed, resolve: onEnd } = Promise.withResolvers<unknown>();
+  const images = new Images(new Engine({ socketPath: engine.socketPath }), new Names('i1'), 60_000, onEnd);
+  const wanting = { ref: refOf('one'), teamId: 'one' };
+  await images.prepare('a', wanting, soon());
+  await until(() => pulls.length >= 1);
+  pulls[0]?.response.end('{"error":"The registry is full."}\n');
+  await failed;
+  expect(images.sightOf(wanting.ref)?.trouble).not.toBeNull();
+  const [realNow, realElapsed] = [Date.now, performance.now.bind(performance)];
+  const clock = jest.spyOn(Date, 'now').mockImplementation(() => realNow() - 3_600_000);
+  const elapsed = jest.spyOn(performance, 'now').mockImplementation(() => realElapsed() + 10_000);
+  try {
+    await images.prepare('a', wanting, soon());
+    // A pull that is under way.
+    expect(images.sightOf(wanting.ref)).toMatchObject({ pull: expect.anything(), trouble: null });
+  } finally {
+    clock.mockRestore();
+    elapsed.mockRestore();
+    images.close();
+  }
 });

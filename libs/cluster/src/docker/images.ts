@@ -32,7 +32,7 @@ interface Pull {
   readonly layers: Map<string, { current: number; total: number }>;
   failure: ClusterError | null;
   hasBegun: boolean;
-  /** Milliseconds of the process's clock; null while it runs. */
+  /** By `performance.now()`; null while it runs. */
   endedAtMs: number | null;
 }
 
@@ -71,7 +71,7 @@ export class Images {
       return true;
     }
     const known = this.#pulls.get(image);
-    const isFresh = known && (known.endedAtMs === null || Date.now() - known.endedAtMs < pauseMs);
+    const isFresh = known && (known.endedAtMs === null || performance.now() - known.endedAtMs < pauseMs);
     const pull = isFresh ? known : this.#request(image);
     pull.wanted.set(this.names.of(wanting.ref), wanting);
     if (!pull.hasBegun && !pull.lines.has(wanting.teamId)) this.#queue(image, pull, wanting.teamId);
@@ -122,7 +122,7 @@ export class Images {
 
   #request(image: string): Pull {
     for (const [other, { endedAtMs }] of this.#pulls)
-      if (endedAtMs !== null && Date.now() - endedAtMs > keptMs) this.#pulls.delete(other);
+      if (endedAtMs !== null && performance.now() - endedAtMs > keptMs) this.#pulls.delete(other);
     const pull: Pull = {
       wanted: new Map(),
       lines: new Map(),
@@ -156,7 +156,7 @@ export class Images {
 
   #end(pull: Pull, failure: ClusterError | null): void {
     pull.failure = failure;
-    pull.endedAtMs = Date.now();
+    pull.endedAtMs = performance.now();
     for (const { ref } of pull.wanted.values()) this.onEnd(ref);
   }
 
