@@ -76,6 +76,7 @@ type StartProbe = (beside: Keeper, command: readonly string[]) => Promise<string
  * itself restore what is looked at.
  */
 export class IsolationProbe {
+  /** By `performance.now()`. */
   #nextMs = 0;
   /** Where the last look ended. */
   #lastName = '';
@@ -89,8 +90,8 @@ export class IsolationProbe {
 
   /** Nothing happens where it ran lately. */
   async runIfDue(signal: AbortSignal): Promise<void> {
-    if (Date.now() < this.#nextMs) return;
-    this.#nextMs = Date.now() + this.everyMs;
+    if (performance.now() < this.#nextMs) return;
+    this.#nextMs = performance.now() + this.everyMs;
     await this.#run(signal);
   }
 
