@@ -67,8 +67,8 @@ export class HolderAnswers {
    */
   async wait(attemptId: string, context: CallContext): Promise<void> {
     const patienceMs = Math.min(this.settings.deletionPatienceMs, remainingMs(context) - concludingMs);
-    const until = Date.now() + patienceMs;
-    while ((await this.missing(this.dataSource.manager, attemptId)).length > 0 && Date.now() < until)
+    const untilMs = performance.now() + patienceMs;
+    while ((await this.missing(this.dataSource.manager, attemptId)).length > 0 && performance.now() < untilMs)
       await delay(pollMs);
   }
 

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { type Nothing } from '@atoll/contracts';
 import {
   deletionCalledOff,
@@ -11,7 +11,10 @@ import {
 import { newId, Transactions } from '@atoll/database';
 import type { AppError } from '@atoll/errors';
 import { Outbox } from '@atoll/events';
+import { systemContext } from '@atoll/rpc';
 import { timeoutFactor } from '@atoll/testing';
+import { withPatience } from '@atoll/waiting';
+import { HolderAnswers } from '../teams/holder-answers.js';
 import { errorOf, TeamsFixture } from '../teams-fixture.js';
 import { TeamsSettings } from '../teams-settings.js';
 
@@ -104,6 +107,19 @@ describe('deleting a workspace', () => {
     const { code, details } = await deleted;
     expect([code, details.retryAfterSeconds]).toEqual(['unavailable', 5]);
     expect(await namesOf(one.teamId)).toEqual(['default', 'lab']);
+  });
+
+  it('waits for answers no longer than that, although the clock is set back meanwhile', async () => {
+    patience(500);
+    const waiting = fixture.get(HolderAnswers).wait(newId(), systemContext('teams'));
+    const realNow = Date.now;
+    const clock = jest.spyOn(Date, 'now').mockImplementation(() => realNow() - 3_600_000);
+    try {
+      const ended = waiting.then(() => 'ended');
+      expect(await withPatience(ended, 20_000 * timeoutFactor, 'late')).toBe('ended');
+    } finally {
+      clock.mockRestore();
+    }
   });
 
   it('goes on where a process died that had asked: once that one had its time, and not before', async () => {
