@@ -1,5 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { timeoutFactor } from '@atoll/testing';
+import { withPatience } from '@atoll/waiting';
+import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import type { LogBatch } from '../observations.js';
 import { LogEngine, nextOf } from './log-engine-fixture.js';
 
@@ -42,6 +44,19 @@ it('a reader of lines that were just written has all, and has not while one of t
   expect(await nextOf(reading)).toEqual([[], false]);
   await engine.send(' 20 %\n', -60);
   expect(await nextOf(reading)).toEqual([['10 % 20 %'], true]);
+});
+
+it('a reader is given a line that stays open for seconds, although the clock was set back meanwhile', async () => {
+  expect(await nextOf(reading)).toEqual([[], true]);
+  await engine.send('10 %', -60);
+  expect(await nextOf(reading)).toEqual([[], false]);
+  const realNow = Date.now;
+  const clock = jest.spyOn(Date, 'now').mockImplementation(() => realNow() - 3_600_000);
+  try {
+    expect(await withPatience(nextOf(reading), 20_000 * timeoutFactor, null)).toEqual([['10 %'], true]);
+  } finally {
+    clock.mockRestore();
+  }
 });
 
 it('a reader whose stream ends before its run does not have all until the next one is read', async () => {

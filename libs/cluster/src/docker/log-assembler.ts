@@ -18,6 +18,7 @@ const openLineMs = 5_000;
 
 /**
  * Makes lines of the pieces that an engine cuts them into, and knows where to read on after those that it has given.
+ * Each `nowMs` is by a clock that is never set.
  */
 export class LogAssembler {
   readonly #position: LogCursor;

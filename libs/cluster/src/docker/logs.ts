@@ -201,7 +201,7 @@ export class Logs {
     const query = { ...followed.query, follow: false };
     const body = await this.parts.engine.stream({ ...followed, query, deadlineMs: wholeLogMs });
     for await (const frame of framesOf(body))
-      if (assembler.take(frame, Date.now()).length > 0 || assembler.hasOpenLine) return true;
+      if (assembler.take(frame, performance.now()).length > 0 || assembler.hasOpenLine) return true;
     return false;
   }
 }
@@ -226,7 +226,7 @@ async function* linesOf(body: Readable, following: Following, wasAll: boolean): 
   try {
     for (;;) {
       const sinceMs = performance.now();
-      const patienceMs = Math.min(assembler.openForMs(Date.now()), isCurrent ? answerMs : untilQuietMs);
+      const patienceMs = Math.min(assembler.openForMs(performance.now()), isCurrent ? answerMs : untilQuietMs);
       const chunk = await wait(next, patienceMs);
       if (chunk?.done) return;
       if (chunk === null && !(yield* isWell(sinceMs, isCurrent))) {
@@ -234,8 +234,8 @@ async function* linesOf(body: Readable, following: Following, wasAll: boolean): 
         continue;
       }
       const frames = chunk ? [chunk.value, ...waitingIn(body)].flatMap((piece) => parser.push(piece)) : [];
-      const lines = frames.flatMap((frame) => assembler.take(frame, Date.now()));
-      lines.push(...assembler.flush(Date.now()));
+      const lines = frames.flatMap((frame) => assembler.take(frame, performance.now()));
+      lines.push(...assembler.flush(performance.now()));
       if (chunk) next = ahead();
       untilQuietMs = quietMs;
       const wasCurrent: boolean = isCurrent;
