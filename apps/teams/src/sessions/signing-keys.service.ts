@@ -24,6 +24,7 @@ interface Claims {
 }
 
 interface KnownKeys {
+  /** By `performance.now()`. */
   readAtMs: number;
   signing: { kid: string; privateKey: KeyObject };
   all: SessionKeys['keys'];
@@ -72,7 +73,7 @@ export class SigningKeys {
   }
 
   private async keys(): Promise<KnownKeys> {
-    if (this.known && Date.now() - this.known.readAtMs < rereadAfterMs) return this.known;
+    if (this.known && performance.now() - this.known.readAtMs < rereadAfterMs) return this.known;
     // Those who sign while keys are read share the reading. Whoever verifies reads anew: the key may be younger than a
     // reading under way.
     this.reading ??= this.findOrCreate().finally(() => (this.reading = undefined));
@@ -94,7 +95,7 @@ export class SigningKeys {
       const privateKey = signs ? this.open(kid, sealed) : undefined;
       if (privateKey)
         return {
-          readAtMs: Date.now(),
+          readAtMs: performance.now(),
           signing: { kid, privateKey },
           all: rows.map((row) => ({ kid: row.kid, x: row.x })),
         };
