@@ -16,6 +16,7 @@ const inUse = /in use|being used/i;
  */
 export class Volumes {
   #usage: ReadonlyMap<string, number> = new Map();
+  /** By `performance.now()`. */
   #usageReadAtMs = -Infinity;
   #reading = false;
 
@@ -93,7 +94,7 @@ export class Volumes {
 
   /** In the background: it can take minutes, and the last figures do meanwhile. */
   #refreshUsage(): void {
-    if (this.#reading || Date.now() - this.#usageReadAtMs < this.usageAgeMs) return;
+    if (this.#reading || performance.now() - this.#usageReadAtMs < this.usageAgeMs) return;
     this.#reading = true;
     void this.#readUsage()
       .then((usage) => (this.#usage = usage))
@@ -101,7 +102,7 @@ export class Volumes {
       .catch(() => undefined)
       .finally(() => {
         this.#reading = false;
-        this.#usageReadAtMs = Date.now();
+        this.#usageReadAtMs = performance.now();
       });
   }
 
