@@ -10,13 +10,13 @@ const pauses = { firstMs: 100, maxMs: 2_000 };
  * that is busy. Throws what the work throws otherwise.
  */
 export async function onceAvailable<T>(work: () => Promise<T>, patienceMs = 30_000): Promise<T> {
-  const untilMs = Date.now() + patienceMs;
+  const untilMs = performance.now() + patienceMs;
   for (let failures = 1; ; failures += 1) {
     try {
       return await work();
     } catch (error) {
       const pauseMs = backOffMs(pauses, failures);
-      if (!isOutage(error) || Date.now() + pauseMs > untilMs) throw error;
+      if (!isOutage(error) || performance.now() + pauseMs > untilMs) throw error;
       await delay(pauseMs);
     }
   }

@@ -195,18 +195,20 @@ describe('openDataSource', () => {
     expect(warnings).toEqual([]);
   });
 
-  it('gives up after its patience, saying where it looked and why in vain', async () => {
-    const nowMs = Date.now();
-    const clock = jest.spyOn(Date, 'now').mockReturnValue(nowMs);
+  it('gives up after its patience, saying where it looked and why in vain, even if the clock is set meanwhile', async () => {
+    const [realNow, nowMs] = [Date.now, Math.ceil(performance.now())];
+    const elapsed = jest.spyOn(performance, 'now').mockReturnValue(nowMs);
     jest.spyOn(Logger.prototype, 'warn').mockImplementation((message: string) => {
       warnings.push(message);
-      clock.mockReturnValue(nowMs + 1_000);
+      jest.spyOn(Date, 'now').mockImplementation(() => realNow() + 3_600_000);
+      if (warnings.length === 2) elapsed.mockReturnValue(nowMs + 1_000);
     });
     const start = openDataSource(bankOptions('postgres://atoll:sesame@127.0.0.1:1/atoll'), 1_000);
     await expect(start).rejects.toThrow(
       'PostgreSQL at 127.0.0.1:1/atoll cannot be used: connect ECONNREFUSED 127.0.0.1:1',
     );
-    expect(warnings).toEqual([expect.stringContaining('Trying again')]);
+    const again = expect.stringContaining('Trying again for 1 s.');
+    expect(warnings).toEqual([again, again]);
     expect(warnings.join()).not.toContain('sesame');
   });
 });

@@ -154,15 +154,15 @@ async function connect(
   tell = (sentence: string): void => logger.warn(sentence),
 ): Promise<DataSource> {
   const place = placeOf(parseDatabaseUrl(url));
-  const until = Date.now() + patienceMs;
+  const untilMs = performance.now() + patienceMs;
   for (let failures = 1; ; failures += 1) {
     try {
       return await dataSource.initialize();
     } catch (error) {
       const pauseMs = backOffMs(pauses, failures);
       const sentence = `PostgreSQL at ${place} cannot be used: ${reasonOf(error)}`;
-      if (isHopeless(error) || Date.now() + pauseMs > until) throw new Error(sentence, { cause: error });
-      tell(`${sentence}. Trying again for ${Math.ceil((until - Date.now()) / 1000)} s.`);
+      if (isHopeless(error) || performance.now() + pauseMs > untilMs) throw new Error(sentence, { cause: error });
+      tell(`${sentence}. Trying again for ${Math.ceil((untilMs - performance.now()) / 1000)} s.`);
       await delay(pauseMs);
     }
   }
