@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { validateSync } from 'class-validator';
 import fc from 'fast-check';
+import { mustEnd } from '@atoll/testing';
 import { addressAllowed, IpWhitelist, networkOf, parseAddressRange } from './ip-whitelist.js';
 
 class Terms {
@@ -53,6 +54,10 @@ describe('an IP whitelist', () => {
     expect(faults(text).join()).toMatch(
       /ip_whitelist must be a comma-separated list of IPv4\/IPv6 addresses or CIDRs; not one: "/,
     );
+  });
+
+  it('is refused however many colons it has', () => {
+    expect(mustEnd(() => faults(':'.repeat(1_000_000))).join()).toContain('not one: "::');
   });
 
   it('that is no text is refused', () => {

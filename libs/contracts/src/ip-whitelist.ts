@@ -10,7 +10,7 @@ export type AddressRange = readonly [Address, number];
  * IPv6 becomes IPv4; other ways to write one inside the other (`::127.0.0.1`) are given up and refused.
  */
 function parseAddress(text: string): Address | null {
-  if (text.includes('%') || /^(?!::ffff:).*:.*\./i.test(text)) return null;
+  if (text.includes('%') || /^(?!::ffff:)[^:]*:.*\./i.test(text)) return null;
   if (ipaddr.IPv4.isValidFourPartDecimal(text)) return ipaddr.IPv4.parse(text);
   return text.includes(':') && ipaddr.IPv6.isValid(text) ? ipaddr.process(text) : null;
 }

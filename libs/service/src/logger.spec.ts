@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createApiKey } from '@atoll/api-keys';
-import { spawnTypescript } from '@atoll/testing';
+import { mustEnd, spawnTypescript } from '@atoll/testing';
 import { createLogger, NestLogger } from './logger.js';
 
 function recorded(): { lines: string[]; logger: ReturnType<typeof createLogger> } {
@@ -56,6 +56,13 @@ describe('logs', () => {
     expect(lines.join('')).not.toContain(key);
     expect(lines.join('')).not.toContain('hunter2');
     expect(lines.join('')).toContain('"context":"Database"');
+  });
+
+  it('are written however long a word in them is, and a password behind it is redacted all the same', () => {
+    const { lines, logger } = recorded();
+    const word = 'a'.repeat(1_000_000);
+    mustEnd(() => logger.info(`${word}:// and ${word}://atoll:hunter2@db`));
+    expect(lines.join('')).toContain(`${word}:// and ${word}://atoll:[redacted]@db`);
   });
 
   it('keep no process alive that a signal ends: whether somebody reads them, or nobody any more', async () => {

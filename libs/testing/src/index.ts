@@ -31,6 +31,7 @@ export { removeLeftPodmanFolders, type PodmanOptions } from './podman-folder.js'
 export { createDatabase, createDatabaseFrom, startPostgres } from './postgres.js';
 export { makeServerFolder, removeAbandonedServerFolders } from './server-folder.js';
 export { mostRowsRead } from './most-rows-read.js';
+export { mustEnd } from './must-end.js';
 export { codeWhenSuspendedMeanwhile } from './suspended-meanwhile.js';
 export { allStatementsDuring, beforeStatement, statementsOf } from './statements-of.js';
 export type { TestDatabase, TestPostgres } from './postgres.js';

@@ -32,12 +32,21 @@ export function decodedPath(path: string): string {
   }
 }
 
+/** Characters of a path that are logged at most. */
+const maxLogged = 2 * 1024;
+
 /**
  * The path for the log, where a key is redacted by its form. Percent-encoding, however many times over, could give it
- * another: a segment that has any is left out, but for the colons of an instant.
+ * another: a segment that has any is left out, but for the colons of an instant. A long path ends with `[cut]` in place
+ * of the first segment that has no room, since a part of a key has another form too.
  */
 export function loggablePath(request: FastifyRequest): string {
-  const path = pathOf(request);
+  const whole = pathOf(request);
+  const path = whole.length <= maxLogged ? whole : `${whole.slice(0, whole.lastIndexOf('/', maxLogged) + 1)}[cut]`;
   if (!path.includes('%')) return path;
-  return path.replace(/%3a/gi, ':').replace(/[^/]*%[^/]*/g, '[encoded]');
+  return path
+    .replace(/%3a/gi, ':')
+    .split('/')
+    .map((segment) => (segment.includes('%') ? '[encoded]' : segment))
+    .join('/');
 }
