@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { errorKinds } from './errors/error-kinds.js';
+import { noteResponses } from './errors/begun-responses.js';
 import { answerSocketError, refuseTunnel, type Noted } from './errors/socket-errors.js';
 import { refuseUnroutable, type HookParts } from './requests/hooks.js';
 import { originForm } from './http/path.js';
@@ -57,6 +58,7 @@ export function createAdapter(
   instance.server.on('connect', (_request: unknown, socket: Duplex) =>
     refuseTunnel(socket, noted, partsOf().unreadForm),
   );
+  noteResponses(instance.server);
   boundUnanswered(instance.server, (peer) => noted(errorKinds.too_many_requests.status, randomUUID(), peer));
   declareRequestState(instance);
   return adapter;

@@ -1,10 +1,13 @@
+import { createServer } from 'node:http';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { AddressInfo } from 'node:net';
 import { teams } from '@atoll/contracts/teams';
 import { startGateway, type GatewayUnderTest } from '../testing/gateway-fixture.js';
 import { aTeam, teamId } from '../testing/team-fixture.js';
+import { noteResponses } from './begun-responses.js';
 import type { Problem } from './problem.js';
+import { answerSocketError } from './socket-errors.js';
 
 let gateway: GatewayUnderTest;
 let port: number;
@@ -76,6 +79,43 @@ describe('what Node cannot read as a request is a problem too', () => {
 
   it('and the gateway goes on', async () =>
     expect((await send(request(`Authorization: Bearer ${key}`))).status).toBe(200));
+});
+
+describe('what cannot be read', () => {
+  /** Sends `bytes`, and `more` once some of the answer is there. Resolves with all that was received until the end. */
+  const exchange = (to: number, bytes: string, more: string): Promise<string> =>
+    new Promise((resolve) => {
+      const socket = connect(to, '127.0.0.1', () => socket.write(bytes));
+      let received = '';
+      socket.once('data', () => socket.write(more));
+      socket.setEncoding('utf8').on('data', (chunk: string) => (received += chunk));
+      socket.on('error', () => undefined);
+      socket.on('close', () => resolve(received));
+    });
+
+  it('gets no response into one that is under way, and cuts that off', async () => {
+    const server = createServer((_request, response) => void response.write('begun'));
+    noteResponses(server);
+    const noted: number[] = [];
+    server.on('clientError', (error, socket) => answerSocketError(error, socket, (status) => noted.push(status)));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const received = await exchange((server.address() as AddressInfo).port, request(), '\x01garbage\r\n\r\n');
+    server.close();
+    expect(received).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*\r\nbegun\r\n$/);
+    expect([received.split('HTTP/1.1').length - 1, noted]).toEqual([1, []]);
+  });
+
+  it('gets none where the request to which it belongs has its own already', async () => {
+    const head = ['POST /api/team HTTP/1.1', 'Host: x', 'Transfer-Encoding: chunked', '', ''].join('\r\n');
+    const received = await exchange(port, head, 'no length\r\n');
+    expect(received).toMatch(/^HTTP\/1\.1 401 /);
+    expect(received.split('HTTP/1.1')).toHaveLength(2);
+  });
+
+  it('gets one behind a response that is over', async () => {
+    const received = await exchange(port, 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n', 'garbage\r\n\r\n');
+    expect(received.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 400']);
+  });
 });
 
 describe('a request without a Host', () => {

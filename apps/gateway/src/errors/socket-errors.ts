@@ -3,6 +3,7 @@ import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { AppError } from '@atoll/errors';
+import { roomFor } from './begun-responses.js';
 import { errorKinds } from './error-kinds.js';
 import { problemHeaders, toProblem, type ProblemOrigin } from './problem.js';
 
@@ -99,7 +100,27 @@ interface Answer {
   form?: UnreadForm | undefined;
 }
 
-function refuse(socket: Duplex, refusal: Refusal, noted: Noted, { instance = '/', form = asProblem }: Answer): void {
+/**
+ * Sends a refusal, unless the client would take it for a part of another response, or for the response to its next
+ * request: then the connection only ends.
+ */
+function refuse(socket: Duplex, refusal: Refusal, noted: Noted, answer: Answer): void {
+  const room = roomFor(socket);
+  if (room === 'no end') {
+    socket.destroy();
+    return;
+  }
+  if (room === 'response') socket.write(responseOf(socket, refusal, noted, answer));
+  socket.end();
+  linger(socket);
+}
+
+function responseOf(
+  socket: Duplex,
+  refusal: Refusal,
+  noted: Noted,
+  { instance = '/', form = asProblem }: Answer,
+): string {
   const { status, error, headers: more = {} } = refusal;
   const requestId = randomUUID();
   noted(status, requestId, (socket as Partial<Socket>).remoteAddress);
@@ -115,8 +136,7 @@ function refuse(socket: Duplex, refusal: Refusal, noted: Noted, { instance = '/'
     connection: 'close',
   };
   const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head.join('')}\r\n${body}`);
-  linger(socket);
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head.join('')}\r\n${body}`;
 }
 
 function linger(socket: Duplex): void {
