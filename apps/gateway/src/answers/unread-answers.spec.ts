@@ -67,6 +67,8 @@ describe('an answer that nobody reads', () => {
       const part = new Json<BillingReport>([Buffer.from(JSON.stringify(bill))]);
       gateway.services.answer(billingReports.team, () => (form === 'passed on as one part' ? part : bill));
       const key = gateway.services.key();
+      const abortedLines = (): number => gateway.logged().filter(({ aborted }) => aborted).length;
+      const abortedBefore = abortedLines();
       await stall(app(), [path], key);
       await untilStatus(429, key);
       stalled[0]?.destroy();
@@ -76,6 +78,7 @@ describe('an answer that nobody reads', () => {
       const served = await stall(app(), [path], key);
       await once(served, 'close');
       await untilStatus(200, key);
+      expect(abortedLines() - abortedBefore).toBe(2);
     },
   );
 

@@ -8,7 +8,7 @@ import { loggablePath } from '../http/path.js';
 
 const probes: ReadonlySet<string> = new Set(['/livez', '/readyz', '/metrics']);
 
-/** What is kept of each answered request: a figure and a line. Never headers, query or body. */
+/** What is kept of each request once its response is over: a figure and a line. Never headers, query or body. */
 @Injectable()
 export class Answered {
   readonly #durations: Histogram;
@@ -23,7 +23,7 @@ export class Answered {
     this.#log = settings.logger.child({}, { redact: [] });
     this.#durations = new Histogram({
       name: 'http_request_duration_seconds',
-      help: 'Time from the head of a request to the end of its answer.',
+      help: 'Time from the head of a request to the end of its answer, or of its connection; status none where no answer began.',
       labelNames: ['method', 'route', 'status'],
       buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
       registers: [settings.metrics],
@@ -44,13 +44,15 @@ export class Answered {
     this.#log.info({ status, request_id: requestId, address }, 'request rejected before it was read');
   }
 
-  record(request: FastifyRequest, reply: FastifyReply): void {
+  /** Of a response that is over: whole, or aborted by the end of its connection. One that never began has no status. */
+  record(request: FastifyRequest, reply: FastifyReply, isWhole: boolean): void {
     const { method, caller } = request;
-    const { statusCode: status, elapsedTime } = reply;
+    const { raw, elapsedTime } = reply;
+    const status = raw.headersSent ? reply.statusCode : undefined;
     const route = request.routeOptions.url ?? 'none';
-    this.#observer(method, route, status).observe(elapsedTime / 1000);
+    this.#observer(method, route, status ?? 'none').observe(elapsedTime / 1000);
     // Probes that find all well come every few seconds, for ever.
-    const level = probes.has(route) && status === 200 ? 'debug' : 'info';
+    const level = probes.has(route) && status === 200 && isWhole ? 'debug' : 'info';
     this.#log[level](
       {
         method,
@@ -60,13 +62,14 @@ export class Answered {
         duration_ms: Math.round(elapsedTime * 100) / 100,
         request_id: request.id,
         address: request.address,
+        ...(!isWhole && { aborted: true }),
         ...(caller && { user_id: caller.userId, [`${caller.credential.kind}_id`]: caller.credential.id }),
       },
-      'answered',
+      isWhole ? 'answered' : 'connection ended before the response was sent',
     );
   }
 
-  #observer(method: string, route: string, status: number): Pick<Histogram.Internal<string>, 'observe'> {
+  #observer(method: string, route: string, status: number | 'none'): Pick<Histogram.Internal<string>, 'observe'> {
     const name = `${method} ${route} ${status}`;
     let observer = this.#observers.get(name);
     if (!observer)

@@ -1,3 +1,5 @@
+import { connect, type AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { fingerprintOfPepper } from '@atoll/api-keys';
 import { credentials, teams } from '@atoll/contracts/teams';
@@ -121,6 +123,62 @@ describe('what is kept of a request', () => {
       '/nowhere/[encoded]',
     ]);
     expect(JSON.stringify(gateway.logged())).not.toContain(key.slice(5));
+  });
+
+  /** Sends a request with the id `gone`, and hangs up once `until` has come true. Resolves with the line of it. */
+  async function hangUp(lines: readonly string[], until: () => boolean): Promise<Record<string, unknown>> {
+    await gateway.app.listen(0, '127.0.0.1');
+    const { port } = gateway.app.getHttpServer().address() as AddressInfo;
+    const [first = '', ...others] = lines;
+    const socket = connect(port, '127.0.0.1').on('error', () => undefined);
+    socket.write([first, 'Host: x', 'x-request-id: gone', ...others].join('\r\n'));
+    while (!until()) await delay(5);
+    socket.destroy();
+    for (;;) {
+      const line = gateway.logged().find(({ request_id }) => request_id === 'gone');
+      if (line) return line;
+      await delay(5);
+    }
+  }
+
+  it('is kept also of one whose client hangs up before the response begins', async () => {
+    gateway = await startGateway();
+    let letGo = (): void => undefined;
+    const held = new Promise<void>((resolve) => (letGo = resolve));
+    gateway.services.answer(teams.get, async () => (await held, aTeam()));
+    const key = gateway.services.key();
+    const lines = [`GET /api/team/${teamId} HTTP/1.1`, `x-api-key: ${key}`, '', ''];
+    const line = await hangUp(lines, () => gateway.services.callsOf(teams.get).length === 1);
+    letGo();
+    expect(line).toMatchObject({
+      msg: 'connection ended before the response was sent',
+      aborted: true,
+      route: '/api/team/:team_id',
+      address: '127.0.0.1',
+      user_id: expect.any(String),
+    });
+    expect(line).not.toHaveProperty('status');
+    expect((await gateway.call<string>('GET', '/metrics')).body).toContain(
+      'http_request_duration_seconds_count{service="gateway",method="GET",route="/api/team/:team_id",status="none"} 1',
+    );
+  });
+
+  it('is kept also of one whose client hangs up within the body', async () => {
+    gateway = await startGateway();
+    const key = gateway.services.key();
+    const head = ['POST /api/team HTTP/1.1', `x-api-key: ${key}`, 'content-type: application/json'];
+    const isKnown = (): boolean => gateway.services.callsOf(credentials.verify).length === 1;
+    const line = await hangUp([...head, 'content-length: 100', '', '{"name":'], isKnown);
+    expect(line).toMatchObject({ aborted: true, method: 'POST', route: '/api/team' });
+  });
+
+  it('says of a response that was whole that it was answered, and not that it was aborted', async () => {
+    gateway = await startGateway();
+    await gateway.app.listen(0, '127.0.0.1');
+    expect((await fetch(`${await gateway.app.getUrl()}/api/nowhere`)).status).toBe(401);
+    while (gateway.logged().length === 0) await delay(5);
+    expect(gateway.logged()).toMatchObject([{ msg: 'answered', status: 401 }]);
+    expect(gateway.logged()[0]).not.toHaveProperty('aborted');
   });
 
   it('is a figure by method, route and status, beside those of the process', async () => {

@@ -51,7 +51,7 @@ export function hookPartsOf(app: INestApplication): HookParts {
  * them.
  */
 export function installHooks(instance: FastifyInstance, parts: HookParts): void {
-  const { admission, authenticator, answered, draining, unread } = parts;
+  const { admission, authenticator, draining, unread } = parts;
 
   instance.addHook('onRoute', (route) => {
     if (documentation.test(route.url)) route.config = { ...route.config, public: true };
@@ -60,6 +60,7 @@ export function installHooks(instance: FastifyInstance, parts: HookParts): void 
   });
 
   instance.addHook('onRequest', async (request, reply) => {
+    recordOnceOver(parts, request, reply);
     setCommonHeaders(request, reply);
     ignoreTypeOfNothing(request);
     await admission.admit(request, reply);
@@ -82,11 +83,6 @@ export function installHooks(instance: FastifyInstance, parts: HookParts): void 
     if (draining.begun) reply.header('connection', 'close');
     done(null, unread.send(request, reply, payload));
   });
-
-  instance.addHook('onResponse', (request, reply, done) => {
-    answered.record(request, reply);
-    done();
-  });
 }
 
 /**
@@ -99,14 +95,21 @@ export async function refuseUnroutable(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
+  recordOnceOver(parts, request, reply);
   setCommonHeaders(request, reply);
-  reply.raw.once('finish', () => parts.answered.record(request, reply));
   parts.unread.cutOffUnlessRead(reply);
   const refusal = await parts.admission.admit(request, reply).then(
     () => error,
     (refused: unknown) => refused,
   );
   parts.filter.answer(request, reply, refusal);
+}
+
+/** A response closes in every case; it does not finish, and Fastify has no `onResponse`, where its client hung up. */
+function recordOnceOver({ answered }: HookParts, request: FastifyRequest, reply: FastifyReply): void {
+  let isWhole = false;
+  reply.raw.once('finish', () => (isWhole = true));
+  reply.raw.once('close', () => answered.record(request, reply, isWhole));
 }
 
 function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
