@@ -10,7 +10,7 @@ import {
 } from '@atoll/contracts/teams';
 import { AppError, isAppError } from '@atoll/errors';
 import { Rpc, systemContext } from '@atoll/rpc';
-import { FairSemaphore } from '@atoll/waiting';
+import { FairSemaphore, withPatience } from '@atoll/waiting';
 import { GatewaySettings } from '../gateway-options.js';
 import { policiesOf } from '../rate-limits/limits.js';
 import { unknownAddress } from '../http/client-address.js';
@@ -89,9 +89,18 @@ export class Authenticator implements OnModuleInit, OnApplicationShutdown {
     this.#stopListening();
   }
 
-  /** The caller that a credential of either form identifies now. Throws as `verifyKey`. */
+  /**
+   * The caller that a credential of either form identifies now. Throws as `verifyKey`, and `unavailable` where waiting
+   * for a place and for look-ups takes longer than a request may in all. The look-ups go on, for others that joined
+   * them.
+   */
   async verify(credential: string, attempt: Attempt): Promise<Verified> {
-    return isSessionToken(credential) ? this.#verifySession(credential, attempt) : this.#verifyKey(credential, attempt);
+    const verifying = isSessionToken(credential)
+      ? this.#verifySession(credential, attempt)
+      : this.#verifyKey(credential, attempt);
+    const verified = await withPatience(verifying, this.settings.deadlineMs, null);
+    if (!verified) throw unavailable(1);
+    return verified;
   }
 
   /**

@@ -1,7 +1,9 @@
 import { createHmac, generateKeyPairSync } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { sessions, users, type User } from '@atoll/contracts/teams';
 import { AppError } from '@atoll/errors';
+import { timeoutFactor } from '@atoll/testing';
 import { FakeSessions } from '../testing/access-token-fixture.js';
 import { startGateway, type GatewayUnderTest } from '../testing/gateway-fixture.js';
 
@@ -117,6 +119,34 @@ describe('an access token', () => {
       throw new AppError('deadline_exceeded', 'late');
     });
     expect((await profile(token)).status).toBe(503);
+  });
+
+  it('is 503 once its look-ups, one behind the other, take longer than a request may', async () => {
+    const deadlineMs = 1_000 * timeoutFactor;
+    const slow = await startGateway({ deadlineMs });
+    const sessionsOfSlow = new FakeSessions(slow);
+    const token = await sessionsOfSlow.token(sessionsOfSlow.open());
+    const order: string[] = [];
+    const { promise: lookUpLate, resolve } = Promise.withResolvers<void>();
+    const { x = '' } = sessionsOfSlow.key.publicKey.export({ format: 'jwk' });
+    slow.services.answer(sessions.keys, async () => {
+      await delay(deadlineMs / 2);
+      return { issuer: 'http://localhost:3000', audience: 'atoll', keys: [{ kid: 'k', x }] };
+    });
+    slow.services.answer(sessions.verify, async (_input, { deadlineAtMs }) => {
+      // Half-way between the end of the request and that of this look-up.
+      await delay(deadlineAtMs - Date.now() - deadlineMs / 4);
+      order.push('look-up');
+      resolve();
+      return new Promise<never>(() => undefined);
+    });
+    const answered = slow
+      .call('GET', '/api/user/profile', { key: token })
+      .then(({ status }) => order.push(`${status}`));
+    await Promise.all([answered, lookUpLate]);
+    await slow.close();
+    // A silent look-up is made twice.
+    expect(order.slice(0, 2)).toEqual(['503', 'look-up']);
   });
 
   it.each<[string, () => Promise<string>]>([

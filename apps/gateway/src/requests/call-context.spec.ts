@@ -1,12 +1,23 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { createApiKey } from '@atoll/api-keys';
 import { clusters, type Cluster } from '@atoll/contracts/gpuaas';
-import { teams, users } from '@atoll/contracts/teams';
+import { credentials, teams, users, type Credential, type User } from '@atoll/contracts/teams';
 import { startGateway, type CallOptions, type GatewayUnderTest } from '../testing/gateway-fixture.js';
 import { aTeam, teamId } from '../testing/team-fixture.js';
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 const userId = '01890000-0000-7000-8000-00000000000b';
+const aCredential: Credential = {
+  key_id: '01890000-0000-7000-8000-00000000000a',
+  user_id: userId,
+  scope: 'user',
+  platform_admin: false,
+  timezone: 'UTC',
+  teams: [],
+  expiry_date: null,
+  ip_whitelist: '',
+};
 
 let gateway: GatewayUnderTest;
 let key: string;
@@ -50,6 +61,30 @@ describe('what goes with a call over the bus', () => {
     expect(context.deadlineAtMs - 1_234).toBeGreaterThanOrEqual(before);
     expect(context.deadlineAtMs - 1_234).toBeLessThanOrEqual(Date.now());
     expect(context.idempotency).toBeUndefined();
+  });
+
+  it('is a deadline that begins with the request, not after the look-up of its key', async () => {
+    const [deadlineMs, lookUpMs] = [300_000, 100_000];
+    const slow = await startGateway({ deadlineMs });
+    const real = Date.now;
+    let aheadMs = 0;
+    let calledAtMs = 0;
+    const clock = jest.spyOn(Date, 'now').mockImplementation(() => real() + aheadMs);
+    slow.services.answer(credentials.verify, () => {
+      aheadMs += lookUpMs;
+      return aCredential;
+    });
+    slow.services.answer(users.profile, () => {
+      calledAtMs = Date.now();
+      return {} as User;
+    });
+    try {
+      expect((await slow.call('GET', '/api/user/profile', { key: createApiKey() })).status).toBe(200);
+    } finally {
+      clock.mockRestore();
+      await slow.close();
+    }
+    expect(slow.services.contextOf(users.profile).deadlineAtMs).toBeLessThanOrEqual(calledAtMs + deadlineMs - lookUpMs);
   });
 
   it('never makes a membership key a platform_admin', async () => {

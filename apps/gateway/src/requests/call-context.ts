@@ -29,6 +29,14 @@ export function callContext(
   };
 }
 
+/**
+ * How long the operation of a request may still take, in milliseconds: as long as its route says, `deadlineMs` at
+ * least, without what its admission took. The time in which its body came counts for nothing.
+ */
+export function timeLeftMs({ routeOptions, admissionMs }: FastifyRequest, deadlineMs: number): number {
+  return Math.max(0, Math.max(deadlineMs, routeOptions.config.deadlineMs ?? 0) - admissionMs);
+}
+
 /** The context of the call that a handler makes. */
 export const Context = createParamDecorator((_data: unknown, context: ExecutionContext): CallContext => {
   const { callContext: prepared } = context.switchToHttp().getRequest<FastifyRequest>();

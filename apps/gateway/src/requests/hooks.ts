@@ -63,7 +63,9 @@ export function installHooks(instance: FastifyInstance, parts: HookParts): void 
     recordOnceOver(parts, request, reply);
     setCommonHeaders(request, reply);
     ignoreTypeOfNothing(request);
+    const arrivedAtMs = Date.now();
     await admission.admit(request, reply);
+    request.admissionMs = Date.now() - arrivedAtMs;
     parts.refuseUnmatched(request, reply);
     requireHost(request);
   });

@@ -6,7 +6,7 @@ import { Nothing, validateWire, type Wire, type WireRules } from '@atoll/contrac
 import { invalidInput, isAppError, type FieldError } from '@atoll/errors';
 import { systemContext } from '@atoll/rpc';
 import { GatewaySettings } from '../gateway-options.js';
-import { callContext } from './call-context.js';
+import { callContext, timeLeftMs } from './call-context.js';
 import { queryFaults } from './strictness.js';
 
 /** The classes that a handler declares by `@Param()`, `@Query()` and `@Body()`; `Nothing` for what it does not take. */
@@ -40,16 +40,13 @@ export class ReadRequest implements CanActivate {
       });
       request.body = read(declared.body, request.body === undefined ? {} : request.body, faults);
     }
+    const timeLeft = timeLeftMs(request, this.settings.deadlineMs);
     const call = anonymous
-      ? systemContext('gateway', { deadlineMs: this.#deadlineMsOf(request), requestId: request.id })
-      : request.caller && callContext(request, request.caller, this.#deadlineMsOf(request), faults);
+      ? systemContext('gateway', { deadlineMs: timeLeft, requestId: request.id })
+      : request.caller && callContext(request, request.caller, timeLeft, faults);
     if (faults.length > 0) throw invalidInput(faults);
     request.callContext = call;
     return true;
-  }
-
-  #deadlineMsOf({ routeOptions }: FastifyRequest): number {
-    return Math.max(this.settings.deadlineMs, routeOptions.config.deadlineMs ?? 0);
   }
 
   #declarationsOf(context: ExecutionContext): Declared {

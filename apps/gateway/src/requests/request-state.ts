@@ -5,6 +5,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Where the request comes from. */
     address: string;
+    /** How long its admission took, in milliseconds. */
+    admissionMs: number;
     /** Who calls, once that is known. */
     caller: UserCaller | null;
     /** What goes with the call over the bus, once its input is found good. */
@@ -49,6 +51,7 @@ declare module 'fastify' {
 /** Declares the fields up front, so that all requests have one shape. */
 export function declareRequestState(instance: FastifyInstance): void {
   instance.decorateRequest('address', '');
+  instance.decorateRequest('admissionMs', 0);
   instance.decorateRequest('caller', null);
   instance.decorateRequest('callContext', null);
   instance.decorateRequest('bodyDigest', null);

@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import { Nothing, type WireRules } from '@atoll/contracts';
 import { invalidInput, isAppError, type FieldError } from '@atoll/errors';
 import { GatewaySettings } from '../../gateway-options.js';
-import { callContext } from '../../requests/call-context.js';
+import { callContext, timeLeftMs } from '../../requests/call-context.js';
 import { declarationsOf, read, type Declared } from '../../requests/read-request.js';
 import { queryFaults } from '../../requests/strictness.js';
 import { jsonBodyOf } from './old-bodies.js';
@@ -31,9 +31,8 @@ export class ReadOldRequest implements CanActivate {
       request.query = query === Nothing ? {} : read(query, { ...(request.query as object) }, faults, rules);
       request.body = body === Nothing ? {} : readBody(request, (json) => read(body, json, faults, rules), faults);
     }
-    const { deadlineMs = 0 } = request.routeOptions.config;
     const call =
-      request.caller && callContext(request, request.caller, Math.max(this.settings.deadlineMs, deadlineMs), faults);
+      request.caller && callContext(request, request.caller, timeLeftMs(request, this.settings.deadlineMs), faults);
     if (faults.length > 0) throw invalidInput(faults);
     request.callContext = call;
     return true;
