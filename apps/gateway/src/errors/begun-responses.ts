@@ -7,6 +7,8 @@ const responses = new WeakMap<Duplex, ServerResponse[]>();
 /** Notes the responses of each connection of `server`, for `roomFor`. */
 export function noteResponses(server: Server): void {
   server.prependListener('request', ({ socket }, response) => {
+    // Those of a long response are ten with what others note of it; Node warns of an eleventh, as of a leak.
+    response.setMaxListeners(20);
     responses.set(socket, [...openOn(socket), response]);
     // An idle connection keeps none in memory.
     response.once('finish', () => responses.set(socket, openOn(socket)));

@@ -63,9 +63,9 @@ export function installHooks(instance: FastifyInstance, parts: HookParts): void 
     recordOnceOver(parts, request, reply);
     setCommonHeaders(request, reply);
     ignoreTypeOfNothing(request);
-    const arrivedAtMs = Date.now();
+    const arrivedAtMs = performance.now();
     await admission.admit(request, reply);
-    request.admissionMs = Date.now() - arrivedAtMs;
+    request.admissionMs = performance.now() - arrivedAtMs;
     parts.refuseUnmatched(request, reply);
     requireHost(request);
   });
