@@ -82,6 +82,9 @@ export abstract class ClusterDriver {
    * another process has started it since, and removes it where the answer is false. A caller decides first that a run
    * is to end, so that `isWanted` is false from then on and stays so, and looks at the cluster afterwards: either it
    * finds the run, or the driver is told that it is not wanted. Where `isWanted` fails, nothing starts.
+   *
+   * A driver may also ask `isWanted` after this has resolved, while it pulls the image: it goes on only for what is
+   * wanted.
    */
   abstract startPod(pod: PodRun, isWanted: () => Promise<boolean>, signal: AbortSignal): Promise<void>;
   /**

@@ -45,6 +45,8 @@ export interface DockerDriverOptions {
   readonly cdiDeviceOf?: (slice: PodSlice) => string;
   /** How long a registry may send nothing before a pull fails; 5 minutes where it is left out. */
   readonly pullStallMs?: number;
+  /** How often it is asked whether the runs that wait for a pull are still wanted; 20 s where it is left out. */
+  readonly pullReviewMs?: number;
   /** How old the used bytes of volumes may be; a minute where it is left out. The engine reads every file for them. */
   readonly volumeUsageAgeMs?: number;
   /** On Podman, how often `list` looks at most whether networks are isolated; a minute where it is left out. */
@@ -92,7 +94,8 @@ export class DockerDriver extends ClusterDriver {
 
   constructor(options: DockerDriverOptions) {
     super();
-    const { doorImage, helperImage = doorImage, pullStallMs = 300_000, volumeUsageAgeMs = 60_000 } = options;
+    const { doorImage, helperImage = doorImage, volumeUsageAgeMs = 60_000 } = options;
+    const pullWaits = { stallMs: options.pullStallMs ?? 300_000, reviewMs: options.pullReviewMs ?? 20_000 };
     const { isolationProbeMs = 60_000, idleNetworks = 64, logWaits } = options;
     const { defaults = { cpu: 2, memoryGb: 4 }, cdiDeviceOf = cdiDeviceByUuid } = options;
     const engine = (this.#engine = new Engine(options.address));
@@ -101,7 +104,7 @@ export class DockerDriver extends ClusterDriver {
     const keepers = new Keepers({ engine, containers, names });
     const networks = (this.#networks = new Networks({ engine, names, containers, keepers }, idleNetworks));
     this.#hints = new Hints(engine, names);
-    const images = (this.#images = new Images(engine, names, pullStallMs, (ref) => this.#hints.give(ref)));
+    const images = (this.#images = new Images(engine, names, pullWaits, (ref) => this.#hints.give(ref)));
     const parts = { engine, names, containers, networks, images };
     this.#probe = new IsolationProbe({ engine, containers, names, images, keepers }, doorImage, isolationProbeMs);
     const volumes = (this.#volumes = new Volumes(engine, names, volumeUsageAgeMs));

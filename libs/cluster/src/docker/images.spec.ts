@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { EventEmitter, once } from 'node:events';
 import type { ServerResponse } from 'node:http';
+import { setImmediate } from 'node:timers/promises';
+import { eventually } from '../contract/cluster-under-test-fixture.js';
 import type { PodRun, RunRef } from '../objects.js';
 import { Engine } from './engine.js';
 import { FakeEngine } from './fake-engine-fixture.js';
@@ -13,16 +15,21 @@ let engine: FakeEngine;
 /** The pulls that the engine was asked for, each image, and what ends its pull. */
 let pulls: { image: string; response: ServerResponse }[];
 let changes: EventEmitter;
+/** Answers whether a run is wanted, by `one-a`, which another process may change; one that is not here is wanted. */
+let answers: Map<string, () => Promise<boolean>>;
 beforeEach(async () => {
-  [pulls, changes] = [[], new EventEmitter()];
-  engine = await FakeEngine.start(({ url }, response) => {
-    const image = new URL(url, 'http://engine').searchParams.get('fromImage');
-    if (image === null) return void response.writeHead(404).end('{"message":"No such object"}');
-    pulls.push({ image, response: response.on('close', () => changes.emit('change')) });
-    // The registry answers nothing until the spec says so.
-    response.writeHead(200).flushHeaders();
-    changes.emit('change');
-  });
+  [pulls, changes, answers] = [[], new EventEmitter(), new Map()];
+  engine = await FakeEngine.start(
+    ({ url }, response) => {
+      const image = new URL(url, 'http://engine').searchParams.get('fromImage');
+      if (image === null) return void response.writeHead(404).end('{"message":"No such object"}');
+      pulls.push({ image, response: response.on('close', () => changes.emit('change')) });
+      // The registry answers nothing until the spec says so.
+      response.writeHead(200).flushHeaders();
+      changes.emit('change');
+    },
+    { pullReviewMs: 5 },
+  );
 });
 afterEach(() => engine.stop());
 
@@ -41,7 +48,10 @@ const podOf = (teamId: string, image: string): PodRun => ({
   authorizedKeys: [],
 });
 const want = async (teamId: string, ...images: string[]): Promise<void> => {
-  for (const image of images) await engine.driver.startPod(podOf(teamId, image), () => Promise.resolve(true), soon());
+  for (const image of images) {
+    const isWanted = () => answers.get(`${teamId}-${image}`)?.() ?? Promise.resolve(true);
+    await engine.driver.startPod(podOf(teamId, image), isWanted, soon());
+  }
 };
 const stop = (teamId: string, image: string) => engine.driver.stopPod(refOf(`${teamId}-${image}`), 0, soon());
 /** Sorted, since each pull has a connection of its own. */
@@ -108,7 +118,12 @@ it('a pull ends when the last that wants it does not any more, whichever team ha
 
 it('an image whose pull has failed is pulled again ten seconds later, although the clock was set back meanwhile', async () => {
   const { promise: failed, resolve: onEnd } = Promise.withResolvers<unknown>();
-  const images = new Images(new Engine({ socketPath: engine.socketPath }), new Names('i1'), 60_000, onEnd);
+  const images = new Images(
+    new Engine({ socketPath: engine.socketPath }),
+    new Names('i1'),
+    { stallMs: 60_000, reviewMs: 60_000 },
+    onEnd,
+  );
   const wanting = { ref: refOf('one'), teamId: 'one' };
   await images.prepare('a', wanting, soon());
   await until(() => pulls.length >= 1);
@@ -127,4 +142,38 @@ it('an image whose pull has failed is pulled again ten seconds later, although t
     elapsed.mockRestore();
     images.close();
   }
+});
+
+it('a run that another process has ended waits for no pull any more: its pull ends, and the next of its team begins', async () => {
+  const isAbsent = async (id: string) => {
+    const [sight] = await engine.driver.observePods([refOf(id)], soon());
+    return sight?.phase === 'absent' ? true : undefined;
+  };
+  const endElsewhere = (id: string) => answers.set(id, () => Promise.resolve(false));
+  await want('one', 'a', 'b', 'c', 'd');
+  await until(() => pulls.length >= 2);
+  endElsewhere('one-c');
+  await eventually(() => isAbsent('one-c'));
+  endElsewhere('one-a');
+  await until(() => pulls.length >= 3);
+  expect(pulled(2)).toEqual(['d']);
+  await until(() => pulls.some(({ image, response }) => image === 'a' && response.closed));
+  expect(pulls.filter(({ response }) => response.closed)).toHaveLength(1);
+});
+
+it('whether runs are wanted is asked one after the other, and a pull goes on where that cannot be told', async () => {
+  let [open, mostOpen, asked] = [0, 0, 0];
+  const fail = async (): Promise<boolean> => {
+    mostOpen = Math.max(mostOpen, (open += 1));
+    await setImmediate();
+    [open, asked] = [open - 1, asked + 1];
+    changes.emit('change');
+    throw new Error('The database does not respond.');
+  };
+  for (const run of ['one-a', 'one-b', 'other-a']) answers.set(run, fail);
+  await want('one', 'a', 'b');
+  await want('other', 'a');
+  await until(() => asked >= 9);
+  expect([mostOpen, pulled()]).toEqual([1, ['a', 'b']]);
+  expect(pulls.map(({ response }) => response.closed)).toEqual([false, false]);
 });

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { FairSemaphore } from '@atoll/waiting';
+import { FairSemaphore, Rounds, spreadMs } from '@atoll/waiting';
 import { ClusterError } from '../cluster-error.js';
 import type { ObjectRef } from '../objects.js';
 import type { PullProgress, Trouble } from '../observations.js';
@@ -21,6 +21,15 @@ export interface Wanting {
   readonly ref: ObjectRef;
   /** Whose turn the pull takes; "" for what the platform itself needs. */
   readonly teamId: string;
+  /** As for `ClusterDriver.startPod`. Without it the object is wanted until `forget`. */
+  readonly isWanted?: () => Promise<boolean>;
+}
+
+export interface PullWaits {
+  /** How long a registry may send nothing. */
+  readonly stallMs: number;
+  /** Between two reviews of what still waits for a pull. */
+  readonly reviewMs: number;
 }
 
 interface Pull {
@@ -48,18 +57,23 @@ const keptMs = 600_000;
  * Pulls of images. An engine pulls for as long as a client listens, so a pull belongs to this process; after a crash
  * the next request begins it again, with the layers that are already there. An image waits in the line of each team
  * that wants it, and is pulled in the turn of the first: no team holds it back by having much to pull.
+ *
+ * Another process may end what this one pulls for. So pulls that are not over are reviewed: each object that waits for
+ * one is forgotten where `isWanted` is false.
  */
 export class Images {
   readonly #pulls = new Map<string, Pull>();
   readonly #turns = new FairSemaphore({ permits: pullsAtOnce, permitsPerKey: pullsOfTeam });
+  readonly #reviews = new Rounds(() => this.#review());
 
   constructor(
     private readonly engine: Engine,
     private readonly names: Names,
-    /** How long a registry may send nothing. */
-    private readonly stallMs: number,
+    private readonly waits: PullWaits,
     private readonly onEnd: (ref: ObjectRef) => void,
-  ) {}
+  ) {
+    this.#reviews.start(this.#reviewInMs());
+  }
 
   /**
    * Whether the object's container can be created from the image now. If not, a pull is under way for it, or has failed
@@ -113,11 +127,27 @@ export class Images {
   }
 
   close(): void {
+    void this.#reviews.stop();
     for (const { lines, stop } of this.#pulls.values()) {
       leaveAll(lines);
       stop.abort();
     }
     this.#pulls.clear();
+  }
+
+  #reviewInMs(): number {
+    return spreadMs(this.waits.reviewMs);
+  }
+
+  /** Asks one question at a time. One that fails changes nothing. */
+  async #review(): Promise<number> {
+    for (const pull of [...this.#pulls.values()]) {
+      for (const { ref, isWanted } of [...pull.wanted.values()]) {
+        if (pull.endedAtMs !== null) break;
+        if (isWanted && !(await isWanted().catch(() => true))) this.forget(ref);
+      }
+    }
+    return this.#reviewInMs();
   }
 
   #request(image: string): Pull {
@@ -161,7 +191,7 @@ export class Images {
   }
 
   async #pull(image: string, { stop, layers }: Pull): Promise<void> {
-    const { stallMs } = this;
+    const { stallMs } = this.waits;
     const query = { fromImage: image };
     const body = await this.engine.stream({
       method: 'POST',

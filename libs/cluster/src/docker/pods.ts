@@ -59,7 +59,8 @@ export class Pods {
     const start = async (): Promise<void> => {
       const existing = await containers.find(name, signal);
       if (existing && !isUnstarted(existing)) return;
-      if (!existing && !(await images.prepare(pod.image, { ref: pod.ref, teamId: pod.owner.teamId }, signal))) return;
+      const wanting = { ref: pod.ref, teamId: pod.owner.teamId, isWanted };
+      if (!existing && !(await images.prepare(pod.image, wanting, signal))) return;
       const mounts = await this.#mountsOf(pod, signal);
       await networks.with(pod.owner, pod.image, signal, (network) =>
         this.#createAndStart({ pod, network, mounts, isWanted }, signal),
