@@ -208,6 +208,7 @@ export class DockerDriver extends ClusterDriver {
     yield* await guarded(signal, () => this.#found(signal));
     await guarded(signal, async () => {
       await this.#links.removeAbandoned(signal);
+      await this.#pods.tend(signal);
       await this.#networks.tend(signal);
       if ((await this.#engine.kind(signal)) === 'podman') await this.#probe.runIfDue(signal);
     });

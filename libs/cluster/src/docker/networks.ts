@@ -23,6 +23,7 @@ const keepersAtOnce = 32;
  * (containers/podman#15907), and what then starts first in a network is in one that is not isolated.
  */
 export class Networks {
+  /** Those that this process has created or found. */
   readonly #known = new Set<string>();
 
   constructor(
@@ -110,7 +111,7 @@ export class Networks {
     );
     const idle: string[] = [];
     let started = 0;
-    for (const workspaceId of await this.#workspaces(signal)) {
+    for (const workspaceId of await this.#listed(signal)) {
       const { keeper, users } = this.#parted(byWorkspace.get(workspaceId) ?? []);
       const [user] = users.filter(isRunning);
       const isKept = !!keeper && isRunning(keeper);
@@ -123,6 +124,15 @@ export class Networks {
     }
     const left = idle.length > 0 && (await this.#areOthersUnderWay(signal)) ? this.idleAtMost : 0;
     for (const workspaceId of idle.slice(left)) await this.#end(workspaceId, signal);
+  }
+
+  /** The workspaces that have a network. Forgets the networks of others, which another process has removed. */
+  async #listed(signal: AbortSignal): Promise<readonly string[]> {
+    const knownBefore = [...this.#known];
+    const workspaceIds = await this.#workspaces(signal);
+    const present = new Set(workspaceIds.map((workspaceId) => this.parts.names.network(workspaceId)));
+    for (const name of knownBefore) if (!present.has(name)) this.#known.delete(name);
+    return workspaceIds;
   }
 
   async #workspaces(signal: AbortSignal): Promise<readonly string[]> {

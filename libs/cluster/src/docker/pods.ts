@@ -213,6 +213,14 @@ export class Pods {
     await this.#turns.run(remove, { key: name, signal });
   }
 
+  /** Forgets the stops of containers that another process has removed. */
+  async tend(signal: AbortSignal): Promise<void> {
+    const stoppedBefore = [...this.#stops.keys()];
+    if (stoppedBefore.length === 0) return;
+    const present = await this.#namesPresent(signal);
+    for (const name of stoppedBefore) if (!present.has(name)) this.#stops.delete(name);
+  }
+
   /** `found`: null for what `find` does not see. The workspace's network goes too, if nothing else is in it. */
   async #removeWhole(name: string, found: ContainerAnswer | null, signal: AbortSignal): Promise<void> {
     const { containers, names, networks } = this.parts;

@@ -35,6 +35,32 @@ it('a container that an engine leaves stopping is removed by force, not before i
   expect(removals()).toEqual(['DELETE /containers/c1?force=true&v=true']);
 });
 
+it('a stop is over where a list does not show its container: what has its name later gets its own grace', async () => {
+  const clock = jest.spyOn(performance, 'now').mockReturnValue(0);
+  const asked: string[] = [];
+  let isThere = true;
+  engine = await FakeEngine.start(({ method = '', url }, response) => {
+    const path = url.replace(/^\/v[\d.]+/, '');
+    if (method !== 'GET') asked.push(`${method} ${path}`);
+    if (path.startsWith('/volumes')) response.end('{"Volumes":[]}');
+    else if (path.startsWith('/networks') || path.startsWith('/containers/json')) response.end('[]');
+    else if (!isThere) response.writeHead(404).end('{"message":"No such container"}');
+    else if (method === 'GET') response.end(JSON.stringify({ ...container, State: { Status: 'stopping' } }));
+    else response.writeHead(204).end();
+  });
+  const untilAsked = (times: number) =>
+    eventually(async () => (await engine.driver.stopPod(pod, 0, soon()), asked.length >= times ? true : undefined));
+  // The second is requested where the first was answered.
+  await untilAsked(2);
+  isThere = false;
+  for await (const { ref } of engine.driver.list(soon())) throw new Error(`${ref.id} is gone.`);
+  isThere = true;
+  asked.splice(0);
+  clock.mockReturnValue(31_000);
+  await untilAsked(2);
+  expect(new Set(asked)).toEqual(new Set(['POST /containers/c1/stop?t=0']));
+});
+
 it('a run whose end the engine has not seen has ended with a code that nobody knows', async () => {
   const State = { Status: 'stopped', ExitCode: -1, OOMKilled: false, FinishedAt: '2026-01-01T00:00:00Z' };
   engine = await FakeEngine.start((_request, response) =>
