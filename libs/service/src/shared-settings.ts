@@ -74,7 +74,10 @@ export function SimulatedHost(): PropertyDecorator {
 
 export const defaultHistoryRetentionDays = 90;
 
-/** Days for which transitions are kept (`machine_history`), and exposed services that were deleted. */
+/**
+ * Days for which transitions are kept (`machine_history`), exposed services that were deleted, and who read passwords
+ * of bare-metal instances.
+ */
 export function HistoryRetention(): PropertyDecorator {
   return setting('ATOLL_HISTORY_RETENTION', {}, WholeNumber({ min: 1, max: 3_650, unit: 'days' }));
 }

@@ -16,6 +16,7 @@ import { BaremetalSecrets } from './baremetal-secrets.js';
 import { HostAccess } from './host-access.js';
 import { KeyChanges } from './key-changes.js';
 import { Ledger } from './ledger.js';
+import { OldCredentialReads } from './old-credential-reads.js';
 import { ReinstallHook } from './reinstall-hook.js';
 import { Reinstalls } from './reinstalls.js';
 import { SimulatedHosts } from './simulated-hosts.js';
@@ -55,6 +56,7 @@ export const baremetalProviders: Provider[] = [
   BaremetalService,
   HostAccess,
   Ledger,
+  OldCredentialReads,
   ReinstallHook,
   Reinstalls,
   SimulatedHosts,

@@ -38,7 +38,7 @@ export class BaremetalAttemptEntity {
   reason!: string | null;
 }
 
-/** Who has read the password of an instance. Append-only. */
+/** Who has read the password of an instance. Never changed, and removed after `ATOLL_HISTORY_RETENTION`. */
 @Entity('baremetal_credential_read')
 export class CredentialReadEntity {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS' })
