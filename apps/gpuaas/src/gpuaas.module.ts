@@ -1,7 +1,7 @@
 import { Statements, Transactions } from '@atoll/database';
 import { MachineDeskModule, MachineWorkers } from '@atoll/state-machine';
 import { WholeListings } from '@atoll/rpc';
-import { TeamDirectoryModule } from '@atoll/team-directory';
+import { ExpiredClosings, TeamDirectoryModule } from '@atoll/team-directory';
 import { Module, type Provider } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { baremetalControllers, baremetalProviders } from './baremetal/baremetal-providers.js';
@@ -113,6 +113,7 @@ const workers: Provider = {
     ConnectionRefresh,
     ConnectionsService,
     Entitlements,
+    ExpiredClosings,
     GpuReader,
     GpuSteps,
     HoldingsService,

@@ -1,7 +1,7 @@
 import { Transactions } from '@atoll/database';
 import { MachineDeskModule, MachineWorkers } from '@atoll/state-machine';
 import { WholeListings } from '@atoll/rpc';
-import { TeamDirectoryModule } from '@atoll/team-directory';
+import { ExpiredClosings, TeamDirectoryModule } from '@atoll/team-directory';
 import { Module, type Provider } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DatabaseClock } from './clock/database-clock.js';
@@ -128,6 +128,7 @@ const workers: Provider = {
     HoldingsService,
     InstancesOfTeams,
     InstancesService,
+    ExpiredClosings,
     ExposureSteps,
     ExposuresOfTeam,
     ExposuresService,

@@ -9,6 +9,7 @@ import { NestFactory } from '@nestjs/core';
 import { DataSource, type EntityManager, type MigrationInterface, type QueryRunner } from 'typeorm';
 import { TeamClosingEntity, WorkspaceClosingEntity } from './closing.entity.js';
 import { addWorkspaceRevisions, createTeamDirectoryTables, teamDirectoryEntities } from './directory-tables.js';
+import { ExpiredClosings } from './expired-closings.js';
 import { createClosingTables, type Doomed } from './team-closings.js';
 import { TeamDeletionAnswers, type Held } from './team-deletion-answers.js';
 import { TeamDirectoryModule } from './team-directory.module.js';
@@ -61,7 +62,7 @@ class ThingsOfTeams extends TeamDeletionAnswers {
   }
 }
 
-@Module({ providers: [ThingsOfTeams] })
+@Module({ providers: [ExpiredClosings, ThingsOfTeams] })
 class ReaderModule {}
 
 /**

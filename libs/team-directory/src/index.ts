@@ -12,6 +12,7 @@ export { TeamDirectory } from './team-directory.js';
 export type { KnownWorkspace } from './team-directory.js';
 export { TeamDirectoryModule } from './team-directory.module.js';
 export { TeamClosingEntity, WorkspaceClosingEntity } from './closing.entity.js';
+export { ExpiredClosings } from './expired-closings.js';
 export { createClosingTables, dropClosingTables } from './team-closings.js';
 export type { Doomed } from './team-closings.js';
 export { TeamDeletionAnswers } from './team-deletion-answers.js';

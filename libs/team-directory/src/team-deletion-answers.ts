@@ -21,8 +21,8 @@ export interface Held {
 /**
  * What a service answers where a team, or a workspace, is to be deleted: what it still holds of it. Where the deletion
  * is forced it ends that too, beside the answer, which says at once how much there is. A service that holds anything of
- * teams provides one subclass. Needs the tables of `createClosingTables`, and that whatever gives to a team does so
- * under `TeamGate.holdOpen`.
+ * teams provides one subclass, and `ExpiredClosings`. Needs the tables of `createClosingTables`, and that whatever
+ * gives to a team does so under `TeamGate.holdOpen`.
  */
 export abstract class TeamDeletionAnswers {
   /** `holder` is the service that answers. */

@@ -9,6 +9,7 @@ import {
   type TeamDeletionAnswered,
 } from '@atoll/contracts/teams';
 import { newId } from '@atoll/database';
+import { ExpiredClosings } from '@atoll/team-directory';
 import { aTeam } from '@atoll/testing';
 import { errorOf, GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
 
@@ -289,4 +290,13 @@ describe('a workspace that is to be deleted', () => {
       expect(answer.holds === null).toBe(!accepted.some(Boolean));
     }
   });
+});
+
+it('that a team was told to hold nothing is forgotten a day after it has expired', async () => {
+  await answerTo(team);
+  const closings = () => fixture.query('SELECT FROM team_closing WHERE team_id = $1', [team.team_id]);
+  expect(await closings()).toHaveLength(1);
+  await fixture.query(`UPDATE team_closing SET until = until - interval '25 hours' WHERE team_id = $1`, [team.team_id]);
+  await fixture.get(ExpiredClosings).removeSome();
+  expect(await closings()).toEqual([]);
 });

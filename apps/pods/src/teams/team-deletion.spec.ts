@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { exposedServices, vms } from '@atoll/contracts/pods';
 import { teamDeletionAnswered, teamDeletionRequested, type TeamDeletionAnswered } from '@atoll/contracts/teams';
 import { newId } from '@atoll/database';
+import { ExpiredClosings } from '@atoll/team-directory';
 import { statementsOf } from '@atoll/testing';
 import { PodsFixture } from '../pods-fixture.js';
 
@@ -53,4 +54,14 @@ it('a team that holds nothing is told so, whatever another holds', async () => {
     ['vm', 1],
     ['shared_volume', 1],
   ]);
+});
+
+it('that a team was told to hold nothing is forgotten a day after it has expired', async () => {
+  const { team_id } = await fixture.team();
+  await fixture.tell(teamDeletionRequested, { team_id, revision: 2, attempt_id: newId() });
+  const closings = () => fixture.query('SELECT FROM team_closing WHERE team_id = $1', [team_id]);
+  expect(await closings()).toHaveLength(1);
+  await fixture.query(`UPDATE team_closing SET until = until - interval '25 hours' WHERE team_id = $1`, [team_id]);
+  await fixture.get(ExpiredClosings).removeSome();
+  expect(await closings()).toEqual([]);
 });
