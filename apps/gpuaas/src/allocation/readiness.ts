@@ -1,8 +1,14 @@
-import { StepFailed } from '@atoll/state-machine';
+import { StepFailed, type MachineError } from '@atoll/state-machine';
 import { settledStates } from '../sharing/pool-terms.js';
 import type { Standing } from '../sharing/lease-store.js';
 
 const lookAgainMs = 250;
+
+/** What a step finds of a request that cannot be granted yet. */
+export interface StillWaiting {
+  readonly againAfterMs: number;
+  readonly reason: Omit<MachineError, 'at'>;
+}
 
 /** The reason that is shown for a request whose GPU is switching or being prepared. */
 export const waitsForGpu = { code: 'in_transition', message: 'Waiting for a GPU to change its sharing mode.' };
@@ -11,10 +17,7 @@ export const waitsForGpu = { code: 'in_transition', message: 'Waiting for a GPU 
  * Whether what is held on one node can be used: undefined. Otherwise what is waited for; throws where it never will,
  * since of all that is held something was lost.
  */
-export function readiness(
-  { count, lostReason, here }: Standing,
-  vgpus: number,
-): { againAfterMs: number; reason: { code: string; message: string } } | undefined {
+export function readiness({ count, lostReason, here }: Standing, vgpus: number): StillWaiting | undefined {
   if (lostReason !== null)
     throw new StepFailed(
       'switch_failed',

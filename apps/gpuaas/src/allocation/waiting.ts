@@ -1,20 +1,14 @@
 import { Transactions } from '@atoll/database';
-import { StepFailed, type MachineError } from '@atoll/state-machine';
+import { StepFailed } from '@atoll/state-machine';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { TeamCapacity } from '../capacity/team-capacity.js';
 import { PoolCatalogue } from '../sharing/pool-catalogue.js';
 import { Allocation } from './allocation.js';
-import { waitsForGpu } from './readiness.js';
+import { waitsForGpu, type StillWaiting } from './readiness.js';
 import { requestOf, type RequestKey } from '../sharing/waiting-requests.js';
 
 const lookAgainMs = 1_000;
-
-/** What a step finds of a request that has no leases yet. */
-interface StillWaiting {
-  readonly againAfterMs: number;
-  readonly reason: Omit<MachineError, 'at'>;
-}
 
 /** Serves those that wait for leases: by the steps of their own rows. */
 @Injectable()

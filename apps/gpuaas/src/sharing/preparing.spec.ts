@@ -40,6 +40,8 @@ it.each([
   'a GPU that is being prepared for %s says so and is not offered; who subscribes waits for it',
   async (_, terms, mode) => {
     const inventory = await fixture.inventory();
+    const { node_name } = await fixture.node(inventory.node_id);
+    await fixture.get(SimulatedFaults).inject(node_name, 'switch', 'hang', 100);
     const pool = await fixture.poolOn(inventory, inventory.gpu_ids, terms);
     const offered = async () => {
       const { data } = await fixture.call(pools.available, { team_id: team.team_id, gpuaas_id: pool.gpuaas_id });
@@ -48,7 +50,11 @@ it.each([
     expect(await fixture.gpu(pool)).toMatchObject({ mode, origin: 'configured', transition: 'preparing' });
     expect(await offered()).toBe(0);
     const held = await fixture.subscribe(team, { pool_id: pool.pool_id });
-    expect(held.status).toBe('subscribing');
+    const waiting = { status: 'subscribing', reason: 'Waiting for a GPU to change its sharing mode.' };
+    expect(held).toMatchObject(waiting);
+    await fixture.during(20);
+    expect(await fixture.subscription(team, held)).toMatchObject(waiting);
+    await fixture.get(SimulatedFaults).mend(node_name);
     await fixture.settle();
     expect(await fixture.gpu(pool)).toMatchObject({ mode, transition: null });
     expect((await fixture.subscription(team, held)).status).toBe('active');
@@ -203,8 +209,14 @@ it.each([
     const other = await fixture.poolOn(inventory, inventory.gpu_ids.slice(1), terms);
     await fillHall(inventory);
     const held = await fixture.subscribe(team, { pool_id: pool.pool_id, vgpus: 3 });
-    await fixture.work();
-    if (what === 'a workload') await fixture.start(team, held, 3);
+    if (what === 'a workload') {
+      await fixture.until(async () => (await fixture.subscription(team, held)).status === 'active', 20);
+      await fixture.query(
+        `UPDATE gpu SET state = 'preparing', due_at = NULL, parked_until = NULL, deadline_at = NULL WHERE pool_id = $1`,
+        [pool.pool_id],
+      );
+      await fixture.start(team, held, 3);
+    }
     await fixture.during(20);
     expect(await fixture.gpu(pool)).toMatchObject({ mode: 'Temporal', transition: null });
     expect((await fixture.subscription(team, held)).status).toBe('active');
@@ -216,6 +228,24 @@ it.each([
     await clearHall();
   },
 );
+
+it('so are as many GPUs as a subscription with overcommit waits for, and no others of its pool', async () => {
+  const inventory = await fixture.inventory('A100-80GB', 4);
+  const pool = await fixture.poolOn(inventory, inventory.gpu_ids, { mechanism: 'mps', replicas: 2, overcommit: 2 });
+  await fillHall(inventory);
+  const held = await fixture.subscribe(team, { pool_id: pool.pool_id, vgpus: 5 });
+  await fixture.during(20);
+  expect((await fixture.subscription(team, held)).status).toBe('active');
+  expect(
+    await fixture.query('SELECT state, count(*)::int FROM gpu WHERE pool_id = $1 GROUP BY 1 ORDER BY 1', [
+      pool.pool_id,
+    ]),
+  ).toEqual([
+    { state: 'preparing', count: 2 },
+    { state: 'spatial', count: 2 },
+  ]);
+  await clearHall();
+});
 
 it('a node with tenants is initialised again at once, however many others are under way', async () => {
   const thatLostAGpu = async (subscribers: number) => {

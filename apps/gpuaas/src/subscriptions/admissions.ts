@@ -46,8 +46,8 @@ export class Admissions {
   ): Promise<(Decided | AppError)[]> {
     if (all.length === 0) return [];
     if (pool.overcommit > 1) {
-      const refusals = await this.entitlements.decide(manager, pool, all);
-      return refusals.map((refusal) => refusal ?? { admission: null, reason: null });
+      const entitled = await this.entitlements.decide(manager, pool, all);
+      return entitled.map((decided) => (isAppError(decided) ? decided : { admission: null, ...decided }));
     }
     const admissions = await this.allocation.decide(manager, pool, all, leaving);
     return admissions.map((admission) => (isAppError(admission) ? admission : { admission, reason: admission.reason }));

@@ -16,6 +16,7 @@ import {
   type Query,
   type Standing,
 } from '../sharing/lease-store.js';
+import { Entitlements } from '../allocation/entitlements.js';
 import { readiness } from '../allocation/readiness.js';
 import { Placement } from '../allocation/placement.js';
 import { Waiting } from '../allocation/waiting.js';
@@ -51,6 +52,7 @@ export class SubscriptionSteps extends DurableMachine<SubscriptionEntity, Subscr
     private readonly pools: PoolCatalogue,
     private readonly placement: Placement,
     private readonly waiting: Waiting,
+    private readonly entitlements: Entitlements,
     private readonly workloads: WorkloadSteps,
     private readonly usage: UsageFacts,
     private readonly capacity: TeamCapacity,
@@ -193,12 +195,21 @@ export class SubscriptionSteps extends DurableMachine<SubscriptionEntity, Subscr
     // With overcommit a subscription is an entitlement: its workloads take the leases.
     const leased = all.filter(({ poolId }) => pools.get(poolId)?.overcommit === 1);
     const ids = leased.map(({ subscriptionId }) => subscriptionId);
+    const entitled = await this.entitlements.attend(
+      query,
+      [...pools.values()],
+      all.map(({ subscriptionId }) => subscriptionId),
+    );
     const filter = { of: 'subscription_id', ids, isAdded: first.state === 'growing' } as const;
     const standings = leased.length > 0 ? await standingOf(query, filter, first.lane) : new Map<string, Standing>();
     const standing = ({ subscriptionId }: SubscriptionEntity) => standings.get(subscriptionId) ?? nothingHeld;
     const found: (Found | undefined)[] = [];
     for (const subscription of all)
-      found.push(leased.includes(subscription) ? await this.notYet(subscription, standing(subscription)) : { event });
+      found.push(
+        leased.includes(subscription)
+          ? await this.notYet(subscription, standing(subscription))
+          : (entitled.get(subscription.subscriptionId) ?? { event }),
+      );
     const ready = all.flatMap((subscription, at) => (found[at] === undefined ? standing(subscription).here : []));
     if (ready.length > 0) await noteInstances(query, await this.driver.confirm(ready, context.signal));
     return all.map((subscription, at) => found[at] ?? (isOnLastNode(subscription) ? { event } : 'lane done'));
