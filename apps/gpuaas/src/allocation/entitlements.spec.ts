@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
-import { nodes, subscriptions, type MeteredSubscription, type Pool } from '@atoll/contracts/gpuaas';
+import { nodes, subscriptions, type GpuNode, type MeteredSubscription, type Pool } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
 import { SimulatedFaults } from '../driver/simulated-faults.js';
 import { errorOf, GpuaasFixture, type Inventory, type ToldTeam } from '../gpuaas-fixture.js';
@@ -20,16 +20,19 @@ const inTransition = 'Waiting for a GPU to change its sharing mode.';
 
 interface HalfPrepared {
   readonly pool: Pool & Inventory;
-  readonly late: { readonly node_id: string; readonly node_name: string };
+  readonly late: GpuNode;
 }
 
-/** A pool of two GPUs on two nodes, each sold as four slices: one is in service, the other’s switch does not end. */
-async function halfPrepared(): Promise<HalfPrepared> {
+/**
+ * A pool of GPUs that are sold as four slices each: one is in service, and the switch of the others, on another node,
+ * does not end.
+ */
+async function halfPrepared(count = 1): Promise<HalfPrepared> {
   const inventory = await fixture.inventory();
   const late = await fixture.call(nodes.register, {
     gpuaas_id: inventory.gpuaas_id,
     node_name: `node-${newId()}`,
-    gpus: [{ board: 'A100-80GB', count: 1 }],
+    gpus: [{ board: 'A100-80GB', count }],
   });
   await fixture.call(nodes.initialise, { node_id: late.node_id });
   await fixture.work();
@@ -47,6 +50,17 @@ const subscribe = ({ pool: { pool_id } }: HalfPrepared, vgpus: number) => fixtur
 async function shown(...all: { subscription_id: string }[]): Promise<Pick<MeteredSubscription, 'status' | 'reason'>[]> {
   const found = await Promise.all(all.map((held) => fixture.subscription(team, held)));
   return found.map(({ status, reason }) => ({ status, reason }));
+}
+
+/** What their steps find that run at once, in their order. */
+async function stepsOf(all: readonly { subscription_id: string }[]): Promise<unknown[]> {
+  const steps = fixture.get(SubscriptionSteps);
+  const rows = await fixture.query<object>(
+    'SELECT * FROM subscription WHERE subscription_id = ANY ($1) ORDER BY subscription_id',
+    [all.map(({ subscription_id }) => subscription_id)],
+  );
+  const context = { signal: AbortSignal.timeout(60_000) };
+  return Promise.all(rows.map((row) => steps.step(steps.rowOf(row), context)));
 }
 
 const active = { status: 'active', reason: null };
@@ -77,14 +91,7 @@ it('those behind one that is withdrawn are granted what it waited for', async ()
 it('of two whose steps run at once, only that is granted which GPUs in service carry', async () => {
   const half = await halfPrepared();
   const all = [await subscribe(half, 3), await subscribe(half, 3)];
-  const steps = fixture.get(SubscriptionSteps);
-  const rows = await fixture.query<object>(
-    'SELECT * FROM subscription WHERE subscription_id = ANY ($1) ORDER BY subscription_id DESC',
-    [all.map(({ subscription_id }) => subscription_id)],
-  );
-  const context = { signal: AbortSignal.timeout(60_000) };
-  const found = await Promise.all(rows.map((row) => steps.step(steps.rowOf(row), context)));
-  expect(found).toEqual([{ againAfterMs: 1_000, reason: expect.anything() }, { event: 'GRANTED' }]);
+  expect(await stepsOf(all)).toEqual([{ event: 'GRANTED' }, { againAfterMs: 1_000, reason: expect.anything() }]);
 });
 
 it('a subscription that grows onto a GPU that is being prepared keeps its size until that is in service', async () => {
@@ -113,6 +120,33 @@ it('one whose GPU does not come into service by itself any more fails with what 
   const { pool_name } = half.pool;
   const reason = `Pool ${pool_name} has no capacity for 5 vGPUs of mps-2. Available: 4 of mps-2.`;
   expect(await shown(large, small)).toEqual([{ status: 'failed', reason }, active]);
+});
+
+it('one whose GPU could not be prepared says so, and is granted once its node has been initialised again', async () => {
+  const half = await halfPrepared();
+  const held = await subscribe(half, 5);
+  await fixture.until(async () => (await fixture.node(half.late.node_id)).status === 'init_failed', 90);
+  await fixture.during(3);
+  const reason = 'Waiting for a GPU that is out of service; its node is initialised again. The GPU timed out.';
+  expect(await shown(held)).toEqual([{ status: 'subscribing', reason }]);
+  await fixture.get(SimulatedFaults).mend(half.late.node_name);
+  await fixture.settle();
+  expect(await shown(held)).toEqual([active]);
+});
+
+it('only those that rest on a GPU that could not be prepared say so, and not those before them, which another will carry', async () => {
+  const half = await halfPrepared(2);
+  const all = [await subscribe(half, 5), await subscribe(half, 4)];
+  await fixture.query(`UPDATE gpu SET state = 'offline', last_error = $2 WHERE gpu_id = $1`, [
+    half.late.gpus[0]?.gpu_id,
+    { code: 'switch_failed', message: 'The device could not be switched.' },
+  ]);
+  const message =
+    'Waiting for a GPU that is out of service; its node is initialised again. The device could not be switched.';
+  expect(await stepsOf(all)).toEqual([
+    { againAfterMs: 1_000, reason: { code: 'in_transition', message: inTransition } },
+    { againAfterMs: 1_000, reason: { code: 'gpu_offline', message } },
+  ]);
 });
 
 it('a GPU that falls back is in service: who subscribes meanwhile is granted at once', async () => {

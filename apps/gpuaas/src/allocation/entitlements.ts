@@ -5,10 +5,10 @@ import { StepFailed } from '@atoll/state-machine';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { lockPool } from './allocation.js';
-import { waitsForGpu, type StillWaiting } from './readiness.js';
+import { waitsForGpu, waitsForOutage, type StillWaiting } from './readiness.js';
 import { capacityRefusal } from './refusal.js';
 import { GpuSteps } from '../sharing/gpu-steps.js';
-import type { Query } from '../sharing/lease-store.js';
+import { outageJson, type Outage, type Query } from '../sharing/lease-store.js';
 import type { KnownPool } from '../sharing/pool-catalogue.js';
 import { soldProfiles } from '../sharing/pool-terms.js';
 import { liveSubscription } from '../model/subscription.machine.js';
@@ -91,9 +91,9 @@ export class Entitlements {
     if (entitling.length === 0) return waiting;
     for (const standing of await this.standingsOf(query, entitling)) {
       if (standing.used <= standing.inService * standing.parts.perGpu) continue;
-      const { ids, missing } = await this.waitingOf(query, standing, new Set(subscriptionIds));
+      const { reasons, missing } = await this.waitingOf(query, standing, new Set(subscriptionIds));
       if (missing > 0) await this.begin(query, standing.pool, missing);
-      for (const id of ids) waiting.set(id, { againAfterMs: lookAgainMs, reason: waitsForGpu });
+      for (const [id, reason] of reasons) waiting.set(id, { againAfterMs: lookAgainMs, reason });
     }
     return waiting;
   }
@@ -110,41 +110,43 @@ export class Entitlements {
   }
 
   private async standingsOf(query: Query, pools: readonly KnownPool[]): Promise<Standing[]> {
-    const rows = await query<Pick<Standing, 'inService' | 'expected'> & { poolId: string; held: object | null }>(
-      `SELECT asked.pool_id AS "poolId", coalesce(in_service, 0) AS "inService", coalesce(expected, 0) AS expected, held
+    const rows = await query<Omit<Standing, 'pool' | 'parts' | 'used'> & { poolId: string; held: object | null }>(
+      `SELECT asked.pool_id AS "poolId", coalesce(in_service, 0) AS "inService", coalesce(sold, 0) AS sold, coalesce(expected, 0) AS expected, outages->0 AS outage, held
        FROM unnest($1::bigint[]) asked (pool_id)
        LEFT JOIN (
-         SELECT pool_id, count(*) FILTER (WHERE ${isInService})::int AS in_service, count(*) FILTER (WHERE ${isExpected})::int AS expected
+         SELECT pool_id, count(*) FILTER (WHERE ${isInService})::int AS in_service, count(*) FILTER (WHERE ${isSold})::int AS sold,
+           count(*) FILTER (WHERE ${isExpected})::int AS expected,
+           json_agg(${outageJson} ORDER BY gpu.state <> 'offline', gpu_id) FILTER (WHERE ${isExpected} AND NOT (${isSold})) AS outages
          FROM gpu JOIN node USING (node_id) WHERE pool_id = ANY ($1::bigint[]) GROUP BY pool_id
        ) counted USING (pool_id)
        LEFT JOIN (
          SELECT pool_id, json_object_agg(profile, vgpus) AS held FROM (
            SELECT pool_id, profile, sum(${entitled})::int AS vgpus FROM subscription WHERE pool_id = ANY ($1::bigint[]) AND ${liveSubscription} GROUP BY 1, 2
          ) live GROUP BY pool_id
-       ) sold USING (pool_id)`,
+       ) subscribed USING (pool_id)`,
       [pools.map(({ poolId }) => poolId)],
     );
     const byPool = new Map(rows.map((row) => [row.poolId, row]));
     return pools.map((pool) => {
       const parts = partsOf(pool);
-      const { inService = 0, expected = 0, held = null } = byPool.get(pool.poolId) ?? {};
+      const { inService = 0, sold = 0, expected = 0, outage = null, held = null } = byPool.get(pool.poolId) ?? {};
       const used = Object.entries(held ?? {}).reduce(
         (sum, [profile, vgpus]) => sum + vgpus * (parts.of.get(profile) ?? 0),
         0,
       );
-      return { pool, parts, inService, expected, used };
+      return { pool, parts, inService, sold, expected, outage, used };
     });
   }
 
   /**
-   * Which of these subscriptions of a pool wait, and how many GPUs have to come into service for the last of them.
-   * Throws `StepFailed` where one would have no place then either.
+   * What each of these subscriptions that cannot be granted yet waits for, by id, and how many GPUs have to come into
+   * service for the last of them. Throws `StepFailed` where one would have no place then either.
    */
   private async waitingOf(
     query: Query,
-    { pool, parts, inService, expected }: Standing,
+    { pool, parts, inService, sold, expected, outage }: Standing,
     subscriptionIds: ReadonlySet<string>,
-  ): Promise<{ ids: string[]; missing: number }> {
+  ): Promise<{ reasons: Map<string, StillWaiting['reason']>; missing: number }> {
     const rows = await query<{ id: string | null; profile: string; granted: number; asked: number }>(
       `SELECT CASE WHEN state IN ('subscribing', 'growing') THEN subscription_id END AS id, profile,
          sum(CASE WHEN state IN ('subscribing', 'undoing') THEN 0 ELSE vgpus END)::int AS granted,
@@ -154,7 +156,7 @@ export class Entitlements {
     );
     const partOf = (profile: string) => parts.of.get(profile) ?? 0;
     let used = rows.reduce((sum, { profile, granted }) => sum + granted * partOf(profile), 0);
-    const ids: string[] = [];
+    const reasons = new Map<string, StillWaiting['reason']>();
     let missing = 0;
     for (const { id, profile, asked } of rows) {
       const needed = asked * partOf(profile);
@@ -167,10 +169,10 @@ export class Entitlements {
       }
       used += needed;
       if (!isOurs || used <= inService * parts.perGpu) continue;
-      ids.push(id);
+      reasons.set(id, outage && used > sold * parts.perGpu ? waitsForOutage(outage) : waitsForGpu);
       missing = Math.ceil(used / parts.perGpu) - inService;
     }
-    return { ids, missing };
+    return { reasons, missing };
   }
 
   /** Begins so many GPUs of a pool, beside those that are waited for already. */
@@ -191,10 +193,13 @@ export class Entitlements {
 interface Standing {
   readonly pool: KnownPool;
   readonly parts: Parts;
-  /** GPUs in service, and those with all that come into it by themselves. */
+  /** GPUs in service; with those being prepared; and with all others that come into service by themselves. */
   readonly inService: number;
+  readonly sold: number;
   readonly expected: number;
-  /** Parts that are sold. */
+  /** Of the first of `expected` that is not among `sold`; null: there is none. */
+  readonly outage: Outage | null;
+  /** Parts that subscriptions take. */
   readonly used: number;
 }
 

@@ -173,6 +173,21 @@ export async function heldBy(query: Query, filter: HeldFilter, lane: string): Pr
   );
 }
 
+/** Why a GPU is out of service. */
+export interface Outage {
+  /** Of the error of the GPU; null: it has none, and its node alone is out of service. */
+  readonly code: string | null;
+  readonly message: string | null;
+  /** Whether its node is initialised again without an operator. */
+  readonly isRetried: boolean;
+}
+
+/** In SQL, of a GPU that is out of service, and its node: the `Outage`. */
+export const outageJson = `json_build_object(
+  'code', CASE gpu.state WHEN 'offline' THEN gpu.last_error->>'code' END,
+  'message', CASE gpu.state WHEN 'offline' THEN gpu.last_error->>'message' END,
+  'isRetried', node.state NOT IN ('registered', 'cordoned_failed'))`;
+
 /** How a holder stands with its leases, all of one instant. */
 export interface Standing {
   /** How many it has, lost ones among them. */
@@ -181,6 +196,8 @@ export interface Standing {
   readonly lostReason: string | null;
   /** Whether it waits for some. */
   readonly isWaiting: boolean;
+  /** Why a GPU of the lane is out of service; null: none is. */
+  readonly outage: Outage | null;
   /** Those of the lane. */
   readonly here: readonly HeldLease[];
 }
@@ -193,9 +210,10 @@ export async function standingOf(query: Query, filter: HeldFilter, lane: string)
   const holder = `lease.${filter.of}`;
   const rows = await query<Standing & { holderId: string }>(
     `SELECT holder_id AS "holderId", coalesce(held.count, 0)::int AS count, lost_reason AS "lostReason", waits.holder_id IS NOT NULL AS "isWaiting",
-       coalesce(here, '[]') AS here
+       outages->0 AS outage, coalesce(here, '[]') AS here
      FROM (
        SELECT ${holder} AS holder_id, count(*), min(lost_reason) AS lost_reason,
+         json_agg(${outageJson} ORDER BY lease_id) FILTER (WHERE gpu.state = 'offline' AND ($2::bigint IS NULL OR node_id = $2)) AS outages,
          json_agg(json_build_object('holderId', ${holder}::text, 'leaseId', lease_id::text, 'profile', lease.profile, 'slotStart', slot_start,
            'gpuState', gpu.state, 'uuid', gpu.uuid, 'nodeName', node_name, 'gpuaasId', gpuaas_id::text) ORDER BY lease_id)
            FILTER (WHERE $2::bigint IS NULL OR node_id = $2) AS here
@@ -210,7 +228,7 @@ export async function standingOf(query: Query, filter: HeldFilter, lane: string)
   return new Map(rows.map((row) => [row.holderId, row]));
 }
 
-export const nothingHeld: Standing = { count: 0, lostReason: null, isWaiting: false, here: [] };
+export const nothingHeld: Standing = { count: 0, lostReason: null, isWaiting: false, outage: null, here: [] };
 
 /**
  * In SQL: the lanes of a subscription, or of a workload, are the nodes of its leases, or of those that `which` chooses;
