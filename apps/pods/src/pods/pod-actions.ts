@@ -12,6 +12,7 @@ import { boundedTerms } from '../limits/bounds.js';
 import { PodLimitsService } from '../limits/pod-limits.service.js';
 import { PodEntity } from '../model/pod.entity.js';
 import { atRest, endings } from '../model/run-states.js';
+import { MountableVolumes } from '../volumes/mountable-volumes.js';
 import { PodSteps } from './pod-steps.js';
 import { PodReader } from './pod-reader.js';
 import { requireRoom, turnAtRoom } from './pod-room.js';
@@ -37,6 +38,7 @@ export class PodActions {
     private readonly reader: PodReader,
     private readonly starts: PodStarts,
     private readonly images: AllowedImages,
+    private readonly volumes: MountableVolumes,
     private readonly limits: PodLimitsService,
   ) {}
 
@@ -54,7 +56,10 @@ export class PodActions {
     const limits = await this.limits.effective(found.teamId);
     const move: Move = async (manager, pod) => {
       if (endings.has(pod.state)) throw new AppError('conflict', 'The pod is stopping: start it when it has stopped.');
-      if (!atRest.has(pod.state)) return action === 'restart' ? this.restart(manager, pod, context) : undefined;
+      const isAtRest = atRest.has(pod.state);
+      if (!isAtRest && action === 'start') return undefined;
+      await this.volumes.hold(manager, pod, pod.volumes);
+      if (!isAtRest) return this.restart(manager, pod, context);
       if (!subscription) throw new AppError('conflict', 'The pod has just stopped: start it again.');
       await requireRoom(manager, subscription, pod.vgpus);
       return this.start(manager, pod, limits, context);

@@ -17,6 +17,7 @@ import { PodsSettings } from '../pods-settings.js';
 import { countsSince, endOfRun } from '../usage/end-of-run.js';
 import { heldOfPod } from '../usage/held.js';
 import { LateEnds } from '../usage/late-ends.js';
+import { MountableVolumes } from '../volumes/mountable-volumes.js';
 import type { PodEntity } from '../model/pod.entity.js';
 import { podMachine, type PodEvent, type PodState } from '../model/pod.machine.js';
 import { atRest, endings } from '../model/run-states.js';
@@ -44,6 +45,7 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
     private readonly clusters: Clusters,
     private readonly starts: PodStarts,
     private readonly images: AllowedImages,
+    private readonly volumes: MountableVolumes,
     private readonly usage: UsageTeller,
     private readonly lateEnds: LateEnds,
     private readonly exposures: ExposureSteps,
@@ -142,9 +144,10 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
     ]);
   }
 
-  /** Has its workload, and the image that is allowed now. */
+  /** Has its workload, the image that is allowed now, and volumes that can be mounted. */
   private async place(pod: PodEntity): Promise<Found> {
     const reference = await this.images.require(pod.teamId, pod.image, pod.requestId ?? undefined);
+    await this.volumes.require(pod, pod.volumes);
     const { status, reason, slices, cluster_setting } = await this.starts.workload(pod);
     if (status === 'waiting' || status === 'pending') {
       return { againAfterMs: lookAgainMs, reason: { code: status, message: reason ?? 'Waiting for a GPU.' } };
@@ -160,6 +163,7 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
 
   /** Requests its run until the cluster has it running. */
   private async begin(pod: PodEntity, context: StepContext): Promise<Found> {
+    await this.volumes.require(pod, pod.mounted);
     const driver = await this.clusters.driverOf(pod.gpuaasId);
     await driver.startPod(this.starts.runOf(pod), () => this.isWanted(pod, context), context.signal);
     const sight = await observeRun(driver, refOf(pod), context.signal);

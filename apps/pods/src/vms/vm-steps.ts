@@ -18,6 +18,7 @@ import { heldOfVm } from '../usage/held.js';
 import { LateEnds } from '../usage/late-ends.js';
 import { afterEndWithoutRestart, afterGuestEnd } from './vm-end.js';
 import { VmKeys } from './vm-keys.js';
+import { MountableVolumes } from '../volumes/mountable-volumes.js';
 import { endings } from '../model/run-states.js';
 import { shownError } from '../model/shown-error.js';
 import type { VmEntity } from '../model/vm.entity.js';
@@ -43,6 +44,7 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
     dataSource: DataSource,
     private readonly clusters: Clusters,
     private readonly images: AllowedImages,
+    private readonly volumes: MountableVolumes,
     private readonly keys: VmKeys,
     private readonly usage: UsageTeller,
     private readonly lateEnds: LateEnds,
@@ -113,6 +115,7 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
   }
 
   private async begin(vm: VmEntity, context: StepContext): Promise<Found> {
+    await this.volumes.require(vm, vm.volumes);
     const driver = await this.clusters.driverOf(vm.gpuaasId);
     const keys = await this.keys.of(vm.teamId);
     await driver.startVm(runOf(vm, keys), () => this.isWanted(vm, context), context.signal);

@@ -119,17 +119,18 @@ export class VmsService {
       const vm = await this.lock(manager, instance_id);
       if (vm.state === 'deleting') throw new AppError('conflict', 'The VM is being deleted.');
       if (endings.has(vm.state)) throw new AppError('conflict', 'The VM is stopping: start it when it has stopped.');
-      if (!atRest.has(vm.state)) {
+      const isAtRest = atRest.has(vm.state);
+      if (!isAtRest && action === 'start') return vmView(vm);
+      await this.mounts.hold(manager, vm, vm.volumes);
+      if (!isAtRest) {
         const anew = { failures: 0, endReason: null, nextRunAt: null };
-        if (action === 'restart' && vm.state === 'restarting') {
+        if (vm.state === 'restarting') {
           // One that waits for its back-off waits no longer.
           await manager.update(VmEntity, { instanceId: vm.instanceId }, anew);
           await this.steps.touch(manager, [vm.instanceId]);
           return vmView(Object.assign(vm, anew));
         }
-        const moved =
-          action === 'restart' ? await this.steps.move(manager, vm, 'RESTART', causeOf(context), anew) : undefined;
-        return vmView(moved ?? vm);
+        return vmView((await this.steps.move(manager, vm, 'RESTART', causeOf(context), anew)) ?? vm);
       }
       const fresh = { run: vm.run + 1, restarts: 0, failures: 0, endReason: null, nextRunAt: null, reference };
       return vmView((await this.steps.move(manager, vm, 'START', causeOf(context), fresh)) ?? vm);
