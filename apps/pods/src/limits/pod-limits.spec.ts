@@ -245,6 +245,31 @@ describe('a pod with a longest duration', () => {
     });
     expect((await platformLines(pod)).join()).toMatch(/, at the end of its maximum duration of 1 minute\.$/);
   });
+
+  it('is looked at for its warning and its end also where its next run begins later', async () => {
+    const pod = await fixture.running(team, { max_duration_minutes: 60 });
+    const stopsAtMs = Date.parse(pod.stops_at ?? '');
+    const driver = await fixture.simulated.driverOf('1');
+    await driver.remove({ kind: 'pod', id: pod.pod_id, run: 1 }, AbortSignal.timeout(10_000));
+    await fixture.untilIs(pod, ({ status }) => status === 'pending');
+    await fixture.query('UPDATE pod SET next_run_at = $2 WHERE pod_id = $1', [
+      pod.pod_id,
+      new Date(stopsAtMs + 60 * minuteMs),
+    ]);
+    const isLookedAtWithin = async (minutes: number) => {
+      const query = `SELECT FROM pod WHERE pod_id = $1 AND parked_until <= clock_timestamp() + $2 * interval '1 minute'`;
+      return (await fixture.query(query, [pod.pod_id, minutes])).length > 0;
+    };
+    nowMs = stopsAtMs - 30 * minuteMs;
+    await review(pod);
+    expect([await isLookedAtWithin(20), await platformLines(pod)]).toEqual([true, []]);
+    nowMs = stopsAtMs - 10 * minuteMs;
+    await review(pod);
+    expect([await isLookedAtWithin(10), (await platformLines(pod)).length]).toEqual([true, 1]);
+    nowMs = stopsAtMs;
+    await review(pod);
+    expect(await fixture.until(pod, 'stopped')).toMatchObject({ restarts: 0 });
+  });
 });
 
 describe('a pod that is stopped when it idles', () => {

@@ -229,7 +229,7 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
   private async again(pod: PodEntity, context: StepContext): Promise<Found> {
     if (!(await this.goneRun(pod, context))) return { againAfterMs: lookAgainMs };
     const leftMs = (pod.nextRunAt?.getTime() ?? 0) - (await this.clock.nowMs());
-    if (leftMs > 0) return { againAfterMs: leftMs };
+    if (leftMs > 0) return { againAfterMs: Math.min(leftMs, await this.deadlines.nextLookMs(pod)) };
     const reference = await this.images.require(pod.teamId, pod.image, pod.requestId ?? undefined);
     return this.moving('AGAIN', self, (row) => ({
       run: row.run + 1,
