@@ -44,7 +44,7 @@ let pool: Inventory & { pool_id: string };
 beforeAll(async () => {
   metal = await BaremetalFixture.start();
   fixture = metal.gpuaas;
-  pool = await fixture.pool({ profiles: ['1g.10gb'] }, { count: 8 });
+  pool = await fixture.pool({ profiles: ['1g.10gb'] }, { count: 12 });
 });
 afterAll(() => metal.stop());
 
@@ -59,7 +59,7 @@ describeAccess<Place>({
   service: 'gpuaas',
   place: async () => {
     const team: ToldTeam = await fixture.team();
-    const { subscription_id } = await fixture.subscribe(team, { pool_id: pool.pool_id, vgpus: 2 });
+    const { subscription_id } = await fixture.subscribe(team, { pool_id: pool.pool_id, vgpus: 3 });
     const host = await metal.available('', { specs });
     const { instance_id } = await metal.request(team, { specs: { gpu_count: 8 } });
     await metal.settle();
@@ -80,7 +80,19 @@ describeAccess<Place>({
       metal_id: host.node_id,
     };
   },
-  call: (operation: Operation, input, caller) => fixture.call(operation, input, caller),
+  call: (operation: Operation, input, caller, idempotency) => fixture.call(operation, input, caller, idempotency),
+  kept: [
+    'refresh connections',
+    'subscribe to a pool',
+    'start a workload',
+    'request bare metal',
+    'create a region',
+    'create a GPU service',
+    'register a node',
+    'cordon a node',
+    'uncordon a node',
+    'register a host',
+  ],
   query: (sql, values) => fixture.query(sql, values),
   changing: ['list pools', 'list the GPUs of a pool', 'read the utilization of a subscription'],
   deletion: ({ team_id }) =>
@@ -99,7 +111,7 @@ describeAccess<Place>({
     ],
   },
   deleted: {
-    begin: ({ team_id }) => fixture.tell(teamChanged, { ...aTeam([]), team_id, revision: 2, status: 'deleted' }),
+    begin: ({ team_id }) => fixture.tell(teamChanged, { ...aTeam([]), team_id, revision: 3, status: 'deleted' }),
     keeps: ['find subscriptions by their ids'],
   },
   subjects: () => fixture.subjects,
@@ -126,20 +138,20 @@ describeAccess<Place>({
       subscriptions.subscribe,
       ({ team_id, pool_id }) => ({ team_id, pool_id, vgpus: 1 }),
     ],
+    'start a workload': [
+      'useResources',
+      workloads.start,
+      ({ subscription_id }) => ({ subscription_id, name: 'job', vgpus: 1 }),
+    ],
     'shrink a subscription': [
       'useResources',
       subscriptions.resize,
-      ({ subscription_id }) => ({ subscription_id, vgpus: 1 }),
+      ({ subscription_id }) => ({ subscription_id, vgpus: 2 }),
     ],
     'grow a subscription': [
       'useResources',
       subscriptions.resize,
       ({ subscription_id }) => ({ subscription_id, vgpus: 3 }),
-    ],
-    'start a workload': [
-      'useResources',
-      workloads.start,
-      ({ subscription_id }) => ({ subscription_id, name: 'job', vgpus: 1 }),
     ],
     'stop a workload': ['useResources', workloads.stop, ({ workload_id }) => ({ workload_id })],
     'read the utilization of a subscription': ['readTeam', subscriptions.utilization, ofSubscription],

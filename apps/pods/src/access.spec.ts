@@ -67,12 +67,23 @@ describeAccess<Place>({
       instance_id,
     };
   },
-  call: (operation: Operation, input, caller) => {
+  kept: [
+    'create a pod',
+    'expose a port',
+    'restart a pod',
+    'stop a pod',
+    'create a volume',
+    'create a VM',
+    'restart a VM',
+    'stop a VM',
+    'create a flavour',
+  ],
+  call: (operation: Operation, input, caller, idempotency) => {
     const user_id = newId();
     // Whoever opens a terminal is asked about at the service of teams.
     for (const { teamId: team_id, role } of caller.teams ?? [])
       fixture.owner.members.push({ user_id, team_id, role, is_suspended: false });
-    return fixture.call(operation, input, { ...caller, userId: user_id });
+    return fixture.call(operation, input, { ...caller, userId: user_id }, idempotency);
   },
   query: (sql, values) => fixture.query(sql, values),
   deletion: ({ team_id }) =>
@@ -94,7 +105,7 @@ describeAccess<Place>({
     ],
   },
   deleted: {
-    begin: ({ team_id }) => fixture.tell(teamChanged, { ...aTeam([]), team_id, revision: 2, status: 'deleted' }),
+    begin: ({ team_id }) => fixture.tell(teamChanged, { ...aTeam([]), team_id, revision: 3, status: 'deleted' }),
     keeps: [],
   },
   subjects: () => fixture.subjects,

@@ -49,11 +49,18 @@ export interface AccessWalk<Place> {
   readonly service: PlatformService;
   /** Makes a team that the service is told of, with the objects that the operations are asked about. */
   readonly place: () => Promise<Place & { readonly team_id: string }>;
-  readonly call: (operation: Operation, input: object, caller: Partial<UserCaller>) => Promise<unknown>;
+  readonly call: (
+    operation: Operation,
+    input: object,
+    caller: Partial<UserCaller>,
+    idempotency?: { readonly key: string; readonly fingerprint: string },
+  ) => Promise<unknown>;
   /** Asks the database of the service. */
   readonly query: <Row extends object>(sql: string, values?: unknown[]) => Promise<Row[]>;
   /** In an order in which each can be done after the ones before. */
   readonly operations: Readonly<Record<string, AccessRule<Place>>>;
+  /** Those of `operations` that succeed in this order and keep their replies under an `Idempotency-Key`, at least. */
+  readonly kept: readonly string[];
   /** Of all operations that the service serves. */
   readonly subjects: () => readonly string[];
   /** What is served besides `operations`, by what it is of. */
@@ -67,7 +74,10 @@ export interface AccessWalk<Place> {
    * may still do besides reading.
    */
   readonly suspension?: { readonly begin: (place: Place) => Promise<unknown>; readonly permits: readonly string[] };
-  /** How the service learns that the team is deleted, and which operations still know the team for the operator. */
+  /**
+   * How the service learns that the team is deleted, also after a suspension, and which operations still know the team
+   * for the operator.
+   */
   readonly deleted: { readonly begin: (place: Place) => Promise<unknown>; readonly keeps: readonly string[] };
 }
 
@@ -173,6 +183,8 @@ export function describeAccess<Place>(service: AccessWalk<Place>): void {
     });
     expect(await walk(lacking)).toEqual(expected((need) => (need === 'call' ? 'done' : 'forbidden')));
   });
+  // Last: the operator's operations change what all places share.
+  itRepeatsItsReplies(service);
 }
 
 type Rules<Place> = readonly (readonly [name: string, rule: AccessRule<Place>])[];
@@ -255,5 +267,32 @@ function itIsToldOfItselfAlone<Place>({ place, call, operations, changing = [] }
     expect(before).not.toEqual({});
     await place();
     expect(await read()).toEqual(before);
+  });
+}
+
+/** Calls under keys, and the same calls again after the team is suspended and then deleted. */
+function itRepeatsItsReplies<Place>({ place, call, query, operations, ...service }: AccessWalk<Place>): void {
+  const { expect, it } = globalThis as unknown as Pick<typeof Jest, 'expect' | 'it'>;
+  it('law: what was replied under an idempotency key is replied again, also after the team is suspended or deleted', async () => {
+    const here = await place();
+    const countKeys = async () => (await query('SELECT FROM idempotency_key')).length;
+    const [replies, calls]: [Record<string, unknown>, Record<string, () => Promise<unknown>>] = [{}, {}];
+    for (const [name, [need, operation, input]] of Object.entries(operations)) {
+      const caller = need === 'operate' ? operator : callerBy('session', here.team_id, 'team_owner');
+      const [asked, idempotency] = [input(here), { key: `${name} ${here.team_id}`, fingerprint: name }];
+      const ask = () => call(operation, asked, caller, idempotency).catch(String);
+      const before = await countKeys();
+      const reply = await ask();
+      if ((await countKeys()) === before) continue;
+      replies[name] = reply;
+      calls[name] = ask;
+    }
+    expect(Object.keys(replies)).toEqual(expect.arrayContaining([...service.kept]));
+    for (const end of [service.suspension?.begin, service.deleted.begin]) {
+      await end?.(here);
+      const again: Record<string, unknown> = {};
+      for (const [name, ask] of Object.entries(calls)) again[name] = await ask();
+      expect(again).toEqual(replies);
+    }
   });
 }

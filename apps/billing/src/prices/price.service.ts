@@ -48,6 +48,8 @@ export class PricesService {
   ) {}
 
   async create(terms: CreatePrice, context: CallContext): Promise<Price> {
+    const kept = await this.transactions.kept<Price>(context);
+    if (kept) return kept;
     const validFrom = readStart(terms.valid_from);
     requirePlatformAdmin(context.caller);
     if (terms.team_id !== undefined) await this.directory.team(terms.team_id);

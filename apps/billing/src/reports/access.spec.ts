@@ -67,10 +67,11 @@ describeAccess({
     await billing.call(prices.create, { ...price, team_id: id });
     return place;
   },
-  call: (operation: Operation, input, caller) => billing.call(operation, input, caller),
+  call: (operation: Operation, input, caller, idempotency) => billing.call(operation, input, caller, idempotency),
+  kept: ['set a price', 'set a price of a team', 'tell usage'],
   query: (sql, values) => billing.query(sql, values),
   deleted: {
-    begin: ({ team_id }) => billing.tell(teamChanged, { ...aTeam([]), team_id, revision: 2, status: 'deleted' }),
+    begin: ({ team_id }) => billing.tell(teamChanged, { ...aTeam([]), team_id, revision: 3, status: 'deleted' }),
     keeps: [
       'read the bill',
       'read the bill of a workspace',

@@ -50,6 +50,8 @@ export class BaremetalService {
     { team_id, workspace_id, region_id, name, specs }: RequestBaremetal,
     context: CallContext,
   ): Promise<BaremetalInstance> {
+    const kept = await this.transactions.kept<BaremetalInstance>(context);
+    if (kept) return kept;
     if (Object.values(specs).every((value) => value === undefined)) {
       throw invalidField(
         'specs',

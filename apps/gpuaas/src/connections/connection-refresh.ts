@@ -32,6 +32,12 @@ export class ConnectionRefresh implements BeforeApplicationShutdown {
     await Promise.all(this.underWay);
   }
 
+  /** What `begin` has returned to this call before, under its `Idempotency-Key`. */
+  async kept(context: CallContext): Promise<Date | undefined> {
+    const kept = await this.transactions.kept<{ startedAt: string }>(context);
+    return kept && new Date(kept.startedAt);
+  }
+
   /** Begins what is not under way already. Returns when the oldest began that the caller is part of. */
   async begin(teamId: string, gpuaasId: string | undefined, context: CallContext): Promise<Date> {
     let begun: { gpuaas_id: string; started_at: Date }[] = [];

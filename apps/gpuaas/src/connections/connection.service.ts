@@ -68,10 +68,11 @@ export class ConnectionsService {
 
   /** Begins a refresh, or joins the one under way: 202 either way. */
   async refresh({ team_id, gpuaas_id }: RefreshConnections, context: CallContext): Promise<RefreshBegun> {
+    const kept = await this.refreshes.kept(context);
+    if (kept) return begunAt(kept);
     await this.gate.requireGrowth(context.caller, team_id);
     await this.pools.requireGpuaas(gpuaas_id);
-    const startedAt = await this.refreshes.begin(team_id, gpuaas_id, context);
-    return { status: 'refreshing', started_at: startedAt.toISOString() };
+    return begunAt(await this.refreshes.begin(team_id, gpuaas_id, context));
   }
 
   /** VMs and bare-metal instances may attach, pods may not. All of them unless `limit` was sent. */
@@ -145,3 +146,5 @@ const entriesQuery = `FROM (
     LEFT JOIN connection_refresh USING (team_id, gpuaas_id)
     WHERE subscription_id = ANY ($1::bigint[]) ORDER BY subscription.created_at, subscription.subscription_id
   ) page`;
+
+const begunAt = (startedAt: Date): RefreshBegun => ({ status: 'refreshing', started_at: startedAt.toISOString() });

@@ -43,6 +43,8 @@ export class SubscriptionsService {
     { team_id, workspace_id, pool_id, vgpus, profile, name, unique = false }: Subscribe,
     context: CallContext,
   ): Promise<Subscription> {
+    const kept = await this.transactions.kept<Subscription>(context);
+    if (kept) return kept;
     const workspaceId = await this.gate.requireGrowth(context.caller, team_id, workspace_id);
     const pool = await this.pools.pool(pool_id);
     const sold = requireSold(pool, profile);

@@ -36,6 +36,8 @@ export class WorkloadsService {
   ) {}
 
   async start({ subscription_id, name, vgpus = 1 }: StartWorkload, context: CallContext): Promise<Workload> {
+    const kept = await this.transactions.kept<Workload>(context);
+    if (kept) return kept;
     const { teamId, workspaceId, poolId } = await this.find(subscription_id, context);
     await this.gate.requireGrowth(context.caller, teamId, undefined, 'subscription');
     const pool = await this.pools.pool(poolId);

@@ -59,6 +59,8 @@ export class ExposuresService {
 
   /** The number is reserved when this has answered: of two who ask for one, one gets `port_in_use`. */
   async expose(asked: ExposeService, context: CallContext): Promise<ExposedService> {
+    const kept = await this.transactions.kept<ExposedService>(context);
+    if (kept) return kept;
     const { protocol, external_port, ssl_enabled = false } = asked;
     requireFitting(protocol, ssl_enabled);
     if (external_port !== undefined) this.ports.requireOffered(external_port);

@@ -111,6 +111,8 @@ export class VmsService {
   }
 
   private async beginning({ instance_id }: VmPath, action: 'start' | 'restart', context: CallContext): Promise<Vm> {
+    const kept = await this.transactions.kept<Vm>(context);
+    if (kept) return kept;
     const found = await this.find(instance_id, context.caller, 'useResources');
     await this.gate.requireGrowth(context.caller, found.teamId, undefined, 'VM');
     const reference = await this.images.require(found.teamId, found.image, context.requestId);
@@ -138,6 +140,8 @@ export class VmsService {
   }
 
   private async ending({ instance_id }: VmPath, event: 'STOP' | 'DELETE', context: CallContext): Promise<Vm> {
+    const kept = await this.transactions.kept<Vm>(context);
+    if (kept) return kept;
     await this.find(instance_id, context.caller, 'useResources');
     return this.transactions.once(context, async (manager) => {
       const vm = await this.lock(manager, instance_id);
