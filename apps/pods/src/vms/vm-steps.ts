@@ -30,6 +30,8 @@ const lookAgainMs = 500;
 /** Of what runs, by itself; sweeps look sooner. */
 const reviewMs = 600_000;
 const graceMs = 30_000;
+/** That are looked for on a cluster. There are more only after as many restarts during one start. */
+const mostEarlierRuns = 100;
 /** Of an integer: ids of facts that are equally late are in order as texts. */
 const digitsOfTold = 10;
 const self = { actor: 'system:pods' };
@@ -122,7 +124,7 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
     const sight = await observeRun(driver, refOf(vm), context.signal);
     // What has ended already was quicker than this look: its end is that of a run like any other.
     if (sight.phase === 'running' || sight.phase === 'ended') {
-      if (vm.run > 1) await driver.remove(refOf(vm, vm.run - 1), context.signal);
+      await this.removeEarlier(driver, vm, context);
       const startedAt = sight.phase === 'running' ? sight.startedAt : (sight.startedAt ?? sight.exit.at);
       return this.moving('STARTED', self, () => ({ startedAt, endedAt: null, placedKeys: placed(keys) }));
     }
@@ -193,6 +195,19 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
     return over !== undefined;
   }
 
+  /**
+   * Requests the removal of the runs before the present one, and says whether there were any. Several are left by a VM
+   * that was restarted while it was starting: none is removed before a later run has its disk.
+   */
+  private async removeEarlier(driver: ClusterDriver, vm: VmEntity, context: StepContext): Promise<boolean> {
+    const count = Math.min(vm.run - 1, mostEarlierRuns);
+    const refs = Array.from({ length: count }, (_, at) => refOf(vm, vm.run - count + at));
+    const sights = count > 0 ? await driver.observeVms(refs, context.signal) : [];
+    const left = refs.filter((_ref, at) => sights[at]?.phase !== 'absent');
+    for (const ref of left) await driver.remove(ref, context.signal);
+    return left.length > 0;
+  }
+
   private notAgain(): Found {
     return {
       decide: async (manager, row) => {
@@ -216,7 +231,8 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
     const driver = await this.clusters.driverOf(vm.gpuaasId);
     if (!(await this.hasGone(vm, driver, context))) return { againAfterMs: lookAgainMs };
     if (vm.state === 'deleting') {
-      for (const run of [vm.run - 1, vm.run]) if (run > 0) await driver.remove(refOf(vm, run), context.signal);
+      if (await this.removeEarlier(driver, vm, context)) return { againAfterMs: lookAgainMs };
+      await driver.remove(refOf(vm), context.signal);
       if ((await observeRun(driver, refOf(vm), context.signal)).phase !== 'absent')
         return { againAfterMs: lookAgainMs };
     }
