@@ -44,6 +44,7 @@ import { GivenUpEnds } from './pods/given-up-ends.js';
 import { PodsController } from './pods/pod.controller.js';
 import { PodActions } from './pods/pod-actions.js';
 import { PodSteps } from './pods/pod-steps.js';
+import { PodNames } from './pods/pod-names.js';
 import { PodReader } from './pods/pod-reader.js';
 import { PodStarts } from './pods/pod-start.js';
 import { PodWorkloadEvents } from './pods/pod-workload-events.js';
@@ -149,6 +150,7 @@ const workers: Provider = {
     PodActions,
     PodDeadlines,
     PodLimitsService,
+    PodNames,
     PodSteps,
     PodReader,
     PodStarts,

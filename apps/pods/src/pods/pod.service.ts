@@ -1,7 +1,7 @@
 import { notFound, requirePermission, type CallContext } from '@atoll/contracts';
 import { type PodSubscription } from '@atoll/contracts/gpuaas';
 import { type ChangeMounts, type CreatePod, type Pod, type PodMount, type UpdatePod } from '@atoll/contracts/pods';
-import { newId, Transactions, Writers } from '@atoll/database';
+import { newId, Transactions, unique, Writers } from '@atoll/database';
 import { AppError, invalidField, requireSomeField } from '@atoll/errors';
 import { Sealer } from '@atoll/seal';
 import { causeOf } from '@atoll/state-machine';
@@ -14,7 +14,7 @@ import { PodLimitsService } from '../limits/pod-limits.service.js';
 import { MountableVolumes, requireMountsApart } from '../volumes/mountable-volumes.js';
 import { envPurpose, PodEntity } from '../model/pod.entity.js';
 import { PodSteps } from './pod-steps.js';
-import { podNameOf } from './pod-name.js';
+import { PodNames } from './pod-names.js';
 import { PodReader } from './pod-reader.js';
 import { requireFewAtRest, requireRoom, turnAtRoom } from './pod-room.js';
 import { PodStarts } from './pod-start.js';
@@ -33,6 +33,7 @@ export class PodsService {
     private readonly sealer: Sealer,
     private readonly volumes: MountableVolumes,
     private readonly pods: PodSteps,
+    private readonly names: PodNames,
     private readonly reader: PodReader,
     private readonly starts: PodStarts,
     private readonly images: AllowedImages,
@@ -59,8 +60,9 @@ export class PodsService {
       await requireFewAtRest(manager, team_id);
       await requireRoom(manager, subscription, vgpus);
       await this.volumes.hold(manager, { teamId: team_id, gpuaasId: subscription.gpuaas_id }, asked.volumes ?? []);
-      const values = { ...this.valuesOf(asked, subscription), ...terms, teamId: team_id, workspaceId };
-      return podView(await this.pods.insert(manager, values, causeOf(context)));
+      const podName = await this.names.free(manager, asked.name);
+      const values = { ...this.valuesOf(asked, subscription), ...terms, podName, teamId: team_id, workspaceId };
+      return podView(await unique(this.pods.insert(manager, values, causeOf(context)), nameTaken(podName)));
     });
   }
 
@@ -137,7 +139,6 @@ export class PodsService {
     const { env = {}, cpu, memory_gb } = asked;
     return {
       podId,
-      podName: podNameOf(asked.name),
       name: asked.name,
       subscriptionId: asked.subscription_id,
       gpuaasId: gpuaas_id,
@@ -164,3 +165,6 @@ export class PodsService {
     };
   }
 }
+
+const nameTaken = (podName: string): string =>
+  `Another pod was given the name ${podName} at the same time: repeat the request.`;
