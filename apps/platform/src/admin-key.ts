@@ -13,5 +13,8 @@ await besidePlatform(teams.settings, async ({ connect, settings }) => {
   if (others.length > 0 || (option !== undefined && option !== '--new-pepper')) throw new Error(usage);
   const isNewPepper = option === '--new-pepper';
   const key = await newAdminKey(await connect(teams.name), settings, { isNewPepper });
-  console.log(`\nAdmin key: ${key}\nShown this once; it does not expire. The earlier one no longer works.\n`);
+  console.log(`\nAdmin key: ${key}\nShown this once; it does not expire. The earlier one no longer works.`);
+  if (isNewPepper && settings.adminKey !== undefined)
+    console.log('The key in ATOLL_ADMIN_KEY is not accepted; remove it, or set another one.');
+  console.log();
 });

@@ -27,8 +27,13 @@ interface NewKey extends KeyHolder {
 export class ApiKeysService {
   constructor(private readonly settings: TeamsSettings) {}
 
-  digest(key: string): Buffer {
+  private digest(key: string): Buffer {
     return Buffer.from(digestApiKey(key, this.settings.keyPepper), 'hex');
+  }
+
+  /** The row of a key, live or ended; null for one that is not known under the present pepper. */
+  find(manager: EntityManager, key: string): Promise<ApiKeyEntity | null> {
+    return manager.findOneBy(ApiKeyEntity, { digest: this.digest(key) });
   }
 
   /** Stores the keys and returns each in full, in their order. */

@@ -9,8 +9,9 @@ import { UserEntity } from '../model/user.entity.js';
 /**
  * For an operator whose key is lost: a new one, in full, that does not expire. The earlier ones end in the same
  * transaction; processes that run take up to 5 s to notice. `isNewPepper`: the pepper of the settings takes the place
- * of the platform's, which is lost, and all other keys stop working. Throws an Error before the first start, and for a
- * pepper that is not the platform's without `isNewPepper`. Needs the tables of the service and nothing that runs.
+ * of the platform's, which is lost, and all other keys stop working, that of ATOLL_ADMIN_KEY too. Throws an Error
+ * before the first start, and for a pepper that is not the platform's without `isNewPepper`. Needs the tables of the
+ * service and nothing that runs.
  */
 export async function newAdminKey(
   dataSource: DataSource,
@@ -23,7 +24,12 @@ export async function newAdminKey(
     await takePepper(manager, settings.keyPepper);
     const admin = await findAdministrator(manager);
     if (!admin) throw new Error('There is no platform admin yet: start the platform once.');
-    return replaceKey(manager, new ApiKeysService(settings), admin.id);
+    const apiKeys = new ApiKeysService(settings);
+    const { adminKey } = settings;
+    // Under the new pepper it would be unknown, so the next start would accept it, even one that was revoked.
+    if (isNewPepper && adminKey !== undefined && !(await apiKeys.find(manager, adminKey)))
+      await replaceKey(manager, apiKeys, admin.id, () => adminKey);
+    return replaceKey(manager, apiKeys, admin.id);
   });
 }
 

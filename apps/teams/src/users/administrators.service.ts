@@ -3,7 +3,6 @@ import { databaseNowMs, Transactions } from '@atoll/database';
 import { Rpc } from '@atoll/rpc';
 import { Injectable, Logger } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import { ApiKeyEntity } from '../model/api-key.entity.js';
 import { ApiKeysService, isLive } from '../api-keys/api-key.service.js';
 import { LinkTokens } from '../tokens/link-tokens.js';
 import { findAdministrator, lockAdministrators, notePepper, replaceKey } from './admin-key.js';
@@ -100,7 +99,7 @@ export class Administrators {
     { id }: UserEntity,
     apiKey: string,
   ): Promise<{ replaced: boolean; acceptsBrought: boolean }> {
-    const known = await manager.findOneBy(ApiKeyEntity, { digest: this.apiKeys.digest(apiKey) });
+    const known = await this.apiKeys.find(manager, apiKey);
     if (known && (known.userId !== id || known.teamId !== null))
       throw new Error('ATOLL_ADMIN_KEY belongs to another user.');
     if (!known) await replaceKey(manager, this.apiKeys, id, () => apiKey);

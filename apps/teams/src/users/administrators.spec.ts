@@ -236,4 +236,22 @@ describe('a start under another pepper than that of the keys', () => {
     await newAdminKey(fixture.get(DataSource), settings(pepper), { isNewPepper: true });
     await start(pepper);
   });
+
+  it('does not accept the key in ATOLL_ADMIN_KEY once the operator has replaced the pepper, and leaves the key of the operator valid', async () => {
+    const adminKey = createApiKey();
+    const renew = (keyPepper: string) => {
+      const settings = Object.assign(new TeamsSettings(), fixture.get(TeamsSettings), { keyPepper, adminKey });
+      return newAdminKey(fixture.get(DataSource), settings, { isNewPepper: true });
+    };
+    await administrators.ensure({ email: operatorEmail });
+    await renew(other);
+    // Twice, as by an operator who did not keep what the first printed.
+    for (let times = 0; times < 2; times += 1) {
+      const made = await renew(pepper);
+      const { acceptsBrought } = await administrators.ensure({ email: operatorEmail, apiKey: adminKey });
+      expect(acceptsBrought).toBe(false);
+      expect(await fixture.verify(made)).toMatchObject({ platform_admin: true });
+      expect((await errorOf(fixture.verify(adminKey))).code).toBe('unauthenticated');
+    }
+  });
 });
