@@ -73,15 +73,23 @@ export class UsersService {
       async (manager) => {
         // In here, since an answer that was kept is given again even where the expiry_date has passed since; and first,
         // as 400 goes before 403.
-        const { graceSeconds, expiryDate, ipWhitelist: asked } = settleTerms(terms, await databaseNowMs(manager));
+        const settled = settleTerms(terms, await databaseNowMs(manager));
         requireWholeUser(caller, 'make a key that acts for its user as a whole');
         await lockUser(manager, caller.userId);
         await requireIssuingCredential(manager, caller);
         await requireWholeCredential(manager, caller, this.settings);
-        const ipWhitelist = asked ?? (await this.apiKeys.current(manager, holder))?.ipWhitelist ?? '';
-        await this.apiKeys.retire(manager, holder, graceSeconds);
+        const replaced = await this.apiKeys.current(manager, holder);
+        const staysEndless = caller.platformAdmin && replaced?.expiryDate === null && !settled.isExpiryAsked;
+        const expiryDate = staysEndless ? null : settled.expiryDate;
+        const ipWhitelist = settled.ipWhitelist ?? replaced?.ipWhitelist ?? '';
+        await this.apiKeys.retire(manager, holder, settled.graceSeconds);
         const [key = ''] = await this.apiKeys.issue(manager, [{ ...holder, expiryDate, ipWhitelist }]);
-        return { api_key: key, api_token: true, expiry_date: expiryDate.toISOString(), ip_whitelist: ipWhitelist };
+        return {
+          api_key: key,
+          api_token: true,
+          expiry_date: expiryDate?.toISOString() ?? null,
+          ip_whitelist: ipWhitelist,
+        };
       },
       { keep: (reply) => ({ ...reply, api_key: maskApiKey(reply.api_key) }) },
     );

@@ -144,6 +144,31 @@ describe('a key of a user as a whole', () => {
     expect(await replace({})).toBe('');
   });
 
+  it('never expires where it replaces a key of the operator that never does, unless an expiry_date is sent', async () => {
+    const [userId = ''] = (await fixture.createTeam('member')).userIds;
+    const setOperator = (is: boolean) =>
+      fixture.query('UPDATE "user" SET platform_admin = $2 WHERE id = $1', [userId, is]);
+    const makeEndless = () =>
+      fixture.query('UPDATE api_key SET expiry_date = NULL WHERE user_id = $1 AND team_id IS NULL', [userId]);
+    const dayMs = 86_400_000;
+    let key = await fixture.wholeKeyOf(userId);
+    const daysOfNext = async (terms: KeyTerms): Promise<number | null> => {
+      key = (await fixture.call(key, users.issueKey, terms)).api_key;
+      const { expiry_date: expiry } = await fixture.verify(key);
+      return expiry === null ? null : Math.round((Date.parse(expiry) - Date.now()) / dayMs);
+    };
+    await setOperator(true);
+    expect(await daysOfNext({})).toBe(90);
+    await makeEndless();
+    expect(await daysOfNext({ grace_seconds: 600 })).toBeNull();
+    expect(await daysOfNext({})).toBeNull();
+    expect(await daysOfNext({ expiry_date: new Date(Date.now() + dayMs).toISOString() })).toBe(1);
+    expect(await daysOfNext({})).toBe(90);
+    await setOperator(false);
+    await makeEndless();
+    expect(await daysOfNext({})).toBe(90);
+  });
+
   it('is out of reach for a key of one team: it changes nothing of its user, and says what would', async () => {
     const { keys } = await fixture.createTeam('team_owner');
     const [key = ''] = keys;

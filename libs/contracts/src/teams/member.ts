@@ -35,7 +35,8 @@ export class KeyTerms {
   @Instant({
     optional: true,
     description:
-      'Instant at which the key expires, at most 365 days ahead; 90 days from now if left out. ' +
+      'Instant at which the key expires, at most 365 days ahead; 90 days from now if left out, or never if the key ' +
+      'replaces the key of the operator that is not limited to a team and never expires. ' +
       'If a team_owner or a team_admin sets it for another member, it also limits the keys that this member issues later.',
   })
   expiry_date?: string;
