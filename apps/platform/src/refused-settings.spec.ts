@@ -34,7 +34,8 @@ async function refusal(name: string, given: Record<string, string>): Promise<str
 }
 
 const http = 'must be an http or https URL, such as http://user:password@host.example.com';
-const key = 'must be a well-formed key: atl_ and 38 letters or digits, of which the last six are a checksum';
+const key =
+  'must be a key that "npm run admin-key -- --print" makes: atl_ and 38 letters or digits, of which the last six are a checksum';
 const url = 'must be a URL such as https://atoll.example.com, in lower case and without a path';
 const smtp =
   'must be a URL such as smtp://user:password@mail.example.com:587; percent-encode special characters in its password';

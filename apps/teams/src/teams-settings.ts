@@ -10,7 +10,7 @@ const mailboxForm = /^(?=.{3,254}$)(?:[^\s<>@,;"]+@[^\s<>@,;"]+|(?:"[^"]*"|[^<>@
 function requireApiKey(text: string): void {
   if (isWellFormedApiKey(text)) return;
   throw new Error(
-    'ATOLL_ADMIN_KEY must be a well-formed key: atl_ and 38 letters or digits, of which the last six are a checksum.',
+    'ATOLL_ADMIN_KEY must be a key that "npm run admin-key -- --print" makes: atl_ and 38 letters or digits, of which the last six are a checksum.',
   );
 }
 

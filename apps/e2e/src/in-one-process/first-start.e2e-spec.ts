@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { isWellFormedApiKey } from '@atoll/api-keys';
 import { createDatabase, describeWhere, freePort, makeServerFolder } from '@atoll/testing';
 import pg from 'pg';
 import { startPlatform, type RunningPlatform } from '../running-platform.js';
@@ -229,7 +230,7 @@ describe('a start', () => {
         ...{ ATOLL_EXPOSED_PORTS: '5-4', ATOLL_LIMITS: 'no', ATOLL_ADMIN_KEY: 'short' },
       },
       [
-        'ATOLL_ADMIN_KEY must be a well-formed key: atl_ and 38 letters or digits, of which the last six are a checksum',
+        'ATOLL_ADMIN_KEY must be a key that "npm run admin-key -- --print" makes: atl_ and 38 letters or digits, of which the last six are a checksum',
         'ATOLL_EXPOSED_PORTS must be from a lower to a higher port, 65535 at most.',
         'ATOLL_KEY_PEPPER must be at least 16 characters long',
         'ATOLL_LIMITS must be on or off',
@@ -370,5 +371,13 @@ describe('a start', () => {
       1,
       `Nothing was done: ${join(folder, 'elsewhere')} contains no platform. Set ATOLL_DATA_DIR to its data folder, or DATABASE_URL to its database.\n`,
     ]);
+  });
+
+  it('a key for ATOLL_ADMIN_KEY is printed where there is no platform, and stored nowhere', async () => {
+    const before = readdirSync(folder);
+    const print = [process.execPath, 'dist/apps/platform/src/admin-key.js', '--print'];
+    const { code, output } = await run(print, { ATOLL_DATA_DIR: join(folder, 'elsewhere'), DATABASE_URL: '' });
+    expect([code, isWellFormedApiKey(output.trimEnd())]).toEqual([0, true]);
+    expect(readdirSync(folder)).toEqual(before);
   });
 });
