@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { isWellFormedApiKey } from '@atoll/api-keys';
+import { createApiKey, isWellFormedApiKey } from '@atoll/api-keys';
 import { createDatabase, describeWhere, freePort, makeServerFolder } from '@atoll/testing';
 import pg from 'pg';
 import { startPlatform, type RunningPlatform } from '../running-platform.js';
@@ -198,6 +198,7 @@ describe('a data folder', () => {
   it('is not started under another pepper, until its operator makes a key under that one because the earlier one is lost', async () => {
     await platform?.stop();
     const other = { ATOLL_KEY_PEPPER: 'a pepper of another platform' };
+    const brought = { ATOLL_ADMIN_KEY: createApiKey() };
     const started = await run('apps/platform/src/main.js', { ...env(), ...other, PORT: '0', ATOLL_SSH_PORT: '0' });
     expect([started.code, started.output]).toEqual([
       1,
@@ -206,13 +207,14 @@ describe('a data folder', () => {
       ),
     ]);
     const byHand = (...options: string[]) =>
-      run([process.execPath, 'dist/apps/platform/src/admin-key.js', ...options], { ...env(), ...other });
+      run([process.execPath, 'dist/apps/platform/src/admin-key.js', ...options], { ...env(), ...other, ...brought });
     for (const options of [[], ['--new']]) expect(await byHand(...options)).toMatchObject({ code: 1 });
     await startAgain();
     expect(await statusWith(key)).toBe(200);
 
     await platform?.stop();
     const { output } = await byHand('--new-pepper');
+    expect(output).toContain('The key in ATOLL_ADMIN_KEY is not accepted');
     await startAgain(other);
     expect([await statusWith(anyKey.exec(output)?.[0] ?? ''), await statusWith(key)]).toEqual([200, 401]);
   });
