@@ -1,13 +1,14 @@
 import type { TeamChanged, TeamUpdate } from '@atoll/contracts/teams';
 import { takeTurn } from '@atoll/database';
 import type { EntityManager } from 'typeorm';
+import { forgetMemberRoles } from './member-roles.js';
 
 /**
  * Writes an update into the projection. Team and workspaces keep the revision at which each was last described, and an
  * older description changes nothing: whatever the order, and however often each update comes, the end is the same.
  *
  * A workspace is deleted where its latest description says so, or where that is older than an update that held all
- * workspaces of the team and did not name it.
+ * workspaces of the team and did not name it. Of a deleted team no roles of members stay.
  */
 export async function applyUpdate(
   manager: EntityManager,
@@ -22,6 +23,7 @@ export async function applyUpdate(
        WHERE id = $1 AND revision < $2`,
       [team_id, revision, team.name, team.is_suspended, team.status, team.default_workspace_id],
     );
+    if (team.status === 'deleted') await forgetMemberRoles(manager, team_id);
   }
   if (workspaces.length > 0) {
     await manager.query(

@@ -21,7 +21,8 @@ export class MemberRoleEntity {
 }
 
 /**
- * Keeps a role in `member_role`, in whatever order the events come. Who has not accepted their invitation has none:
+ * Keeps a role in `member_role`, in whatever order the events come; none of a team that is known as deleted, which is
+ * locked until the transaction ends (see `forgetMemberRoles`). Who has not accepted their invitation has none:
  * keys of theirs on a host would tell the team that the address is known.
  */
 export async function keepMemberRole(
@@ -29,9 +30,16 @@ export async function keepMemberRole(
   { team_id, user_id, role, is_invited = false, revision }: MembershipChanged,
 ): Promise<void> {
   await manager.query(
-    `INSERT INTO member_role (team_id, user_id, role, revision) VALUES ($1, $2, $3, $4)
+    `WITH known AS (SELECT status FROM team WHERE id = $1 FOR SHARE)
+     INSERT INTO member_role (team_id, user_id, role, revision)
+     SELECT $1::uuid, $2::uuid, $3::text, $4::bigint WHERE NOT EXISTS (SELECT FROM known WHERE status = 'deleted')
      ON CONFLICT (team_id, user_id) DO UPDATE SET role = excluded.role, revision = excluded.revision
      WHERE member_role.revision < excluded.revision`,
     [team_id, user_id, is_invited ? null : role, revision],
   );
+}
+
+/** Within a transaction that has locked the row of the deleted team: removes its roles, where the service keeps any. */
+export async function forgetMemberRoles(manager: EntityManager, teamId: string): Promise<void> {
+  if (manager.connection.hasMetadata(MemberRoleEntity)) await manager.delete(MemberRoleEntity, { teamId });
 }

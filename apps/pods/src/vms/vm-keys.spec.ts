@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { TeamRole } from '@atoll/contracts';
 import { sshKeys, vms, type Vm } from '@atoll/contracts/pods';
-import { membershipChanged } from '@atoll/contracts/teams';
+import { membershipChanged, teamUpdated } from '@atoll/contracts/teams';
 import { newId } from '@atoll/database';
 import { generateKeyPair } from '@atoll/ssh';
 import { timeoutFactor } from '@atoll/testing';
@@ -79,4 +79,19 @@ it('a VM lets in the members whose role may use it, and is told when a key or a 
   await untilIn([], 2);
   await fixture.call(vms.delete, { instance_id }, own.member);
   await fixture.untilVmDeleted(vm);
+});
+
+it('the roles of a deleted team go, and none is kept of what is told of it later', async () => {
+  const { team_id } = await fixture.team();
+  const [ada, grace, other] = [newId(), newId(), await fixture.team()];
+  const join = (user_id: string, revision: number, of = team_id) =>
+    fixture.tell(membershipChanged, { team_id: of, user_id, role: 'member', revision });
+  await join(ada, 101);
+  await join(ada, 101, other.team_id);
+  const team = { name: 'Research', is_suspended: false, status: 'deleted' as const, default_workspace_id: null };
+  await fixture.tell(teamUpdated, { team_id, revision: 103, team, workspaces: [], is_complete: false });
+  await join(grace, 102);
+  expect(
+    await fixture.query<object>('SELECT team_id FROM member_role WHERE user_id = ANY ($1)', [[ada, grace]]),
+  ).toEqual([{ team_id: other.team_id }]);
 });
