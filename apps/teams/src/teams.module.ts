@@ -56,6 +56,7 @@ import { TeamUpkeep } from './teams/team-upkeep.js';
 import { TeamsController } from './teams/team.controller.js';
 import { TeamsService } from './teams/team.service.js';
 import { Administrators } from './users/administrators.service.js';
+import { EmptyAccounts } from './users/empty-accounts.js';
 import { PepperGuard } from './users/pepper-guard.js';
 import { Timezones } from './users/timezones.js';
 import { UserRegistry } from './users/user-registry.js';
@@ -90,6 +91,7 @@ import { WorkspacesService } from './workspaces/workspace.service.js';
     ApiKeysService,
     BatchesService,
     DeletedTeams,
+    EmptyAccounts,
     CredentialsService,
     Enrolment,
     ForcedDeletionService,

@@ -1,4 +1,5 @@
 import { eventEntities } from '@atoll/events';
+import { AccountCheckEntity } from '../model/account-check.entity.js';
 import { ApiKeyEntity } from '../model/api-key.entity.js';
 import { ImageObjectEntity, ImagePolicyEntity } from '../model/image-policy.entity.js';
 import { OneTimeLinkEntity } from '../model/one-time-link.entity.js';
@@ -40,6 +41,7 @@ import { LinksByOwners1881000000000 } from './migrations/1881000000000-links-by-
 import { MailByTeam1882000000000 } from './migrations/1882000000000-mail-by-team.js';
 import { RefreshAttempts1887000000000 } from './migrations/1887000000000-refresh-attempts.js';
 import { FirstMemberships1889000000000 } from './migrations/1889000000000-first-memberships.js';
+import { EmptyAccounts1890000000000 } from './migrations/1890000000000-empty-accounts.js';
 import { DeletedTeams1880000001000 } from './migrations/1880000001000-deleted-teams.js';
 import { OpenMemberships1880000000000 } from './migrations/1880000000000-open-memberships.js';
 import { MailByKind1879000000000 } from './migrations/1879000000000-mail-by-kind.js';
@@ -50,6 +52,7 @@ import { SingleSignOn1813000000000 } from './migrations/1813000000000-single-sig
 export const teamsSchema = {
   entities: [
     ...eventEntities,
+    AccountCheckEntity,
     ApiKeyEntity,
     DeletionAnswerEntity,
     ImageObjectEntity,
@@ -99,5 +102,6 @@ export const teamsSchema = {
     MailByTeam1882000000000,
     RefreshAttempts1887000000000,
     FirstMemberships1889000000000,
+    EmptyAccounts1890000000000,
   ],
 };

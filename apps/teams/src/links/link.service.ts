@@ -90,7 +90,7 @@ export class LinksService {
     requirePlatformAdmin(caller);
     return this.transactions.run(async (manager) => {
       await requireIssuingCredential(manager, caller, 'create a link with which a user logs in');
-      const user = await manager.findOneBy(UserEntity, { email });
+      const user = await manager.findOne(UserEntity, { where: { email }, lock: { mode: 'for_key_share' } });
       if (!user) throw notFound('user');
       this.logger.log({
         message: 'The operator made a one-time link',

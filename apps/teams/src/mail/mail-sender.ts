@@ -128,7 +128,7 @@ export class MailSender implements OnApplicationBootstrap, OnModuleDestroy {
     if (mail.kind === 'invitation' && !(await this.mayGo(manager, mail))) return 'not now';
     if (mail.kind !== 'reset' || mail.link_id !== null) return mail;
     const [user] = await manager.query<{ id: string; email: string }[]>(
-      'SELECT id, email FROM "user" WHERE email = $1',
+      'SELECT id, email FROM "user" WHERE email = $1 FOR KEY SHARE',
       [mail.address],
     );
     if (!user) return mail;

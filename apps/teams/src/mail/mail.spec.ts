@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { links, members, passkeys, secondFactors, sessions, singleSignOn, teams } from '@atoll/contracts/teams';
+import { inTransactionBeside, untilLockWaits } from '@atoll/testing';
 import { Secret, TOTP } from 'otpauth';
 import { addPasskey, anAuthenticator } from '../passkeys/authenticator-fixture.js';
 import {
@@ -116,6 +118,19 @@ describe('mail', () => {
     await logIn(fixture, { email }, undefined, 'another good phrase');
     expect(server.received.some(({ to }) => to.includes(stranger))).toBe(false);
     expect(await fixture.query('SELECT FROM mail WHERE address = $1', [stranger])).toEqual([]);
+  });
+
+  it('waits for an account that is being removed before it makes a link, and then goes to nobody', async () => {
+    const email = `${randomUUID()}@example.com`;
+    await fixture.query(`INSERT INTO "user" (id, email, name) VALUES (gen_random_uuid(), $1, 'Ada')`, [email]);
+    await inTransactionBeside(fixture.get(DataSource), async (removing) => {
+      await removing.query('DELETE FROM "user" WHERE email = $1', [email]);
+      await fixture.ask(links.reset, { email }, gateway);
+      await untilLockWaits(fixture, { text: 'SELECT id, email FROM "user"' });
+      await removing.commitTransaction();
+    });
+    while ((await fixture.query('SELECT FROM mail WHERE address = $1', [email])).length > 0) await delay(20);
+    expect(server.received.some(({ to }) => to.includes(email))).toBe(false);
   });
 
   it('is what a page offers to whoever has lost a password, where there is a server for it', async () => {

@@ -49,6 +49,7 @@ import {
   requireTeam,
   roleOf,
 } from './member-rules.js';
+import { checkLater } from '../model/account-check.entity.js';
 import { MembershipEntity } from '../model/membership.entity.js';
 import type { TeamEntity } from '../model/team.entity.js';
 import { successorTerms } from './successor-terms.js';
@@ -211,6 +212,7 @@ export class MembersService {
       await requireRemovable(manager, caller, membership);
       // The keys to the team go with the membership: their foreign key cascades.
       await manager.delete(MembershipEntity, { id: membership.id });
+      await checkLater(manager, membership.userId);
       await this.changes.saveMember(manager, team, membership.userId, context);
       return membership.userId;
     });

@@ -8,6 +8,7 @@ import { UserEntity } from './user.entity.js';
 @Entity('api_key')
 @Unique(['digest'])
 @Index(['teamId', 'userId', 'createdAt'])
+@Index('api_key_of_user', ['userId'])
 @ForeignKey(() => MembershipEntity, ['teamId', 'userId'], ['teamId', 'userId'], { onDelete: 'CASCADE' })
 export class ApiKeyEntity {
   @PrimaryColumn('uuid')

@@ -8,6 +8,7 @@ import { UserEntity } from './user.entity.js';
  */
 @Entity('one_time_link')
 @Index(['userId'], { where: 'used_at IS NULL' })
+@Index('one_time_link_of_user', ['userId'])
 @Index(['expiresAt'])
 export class OneTimeLinkEntity {
   @PrimaryColumn('uuid')

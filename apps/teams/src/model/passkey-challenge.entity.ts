@@ -4,6 +4,7 @@ import { UserEntity } from './user.entity.js';
 /** What an authenticator is to sign, once. */
 @Entity('passkey_challenge')
 @Index(['expiresAt'])
+@Index('passkey_challenge_of_user', ['userId'])
 export class PasskeyChallengeEntity {
   @PrimaryColumn('uuid')
   id!: string;

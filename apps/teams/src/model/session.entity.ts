@@ -5,6 +5,7 @@ import { UserEntity } from './user.entity.js';
 @Entity('session')
 @Index(['userId', 'lastUsedAt'], { where: 'ended_at IS NULL' })
 @Index(['expiresAt'])
+@Index('session_of_user', ['userId'])
 export class SessionEntity {
   @PrimaryColumn('uuid')
   id!: string;

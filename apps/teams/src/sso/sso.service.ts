@@ -154,21 +154,25 @@ export class SsoService {
       'SELECT id, platform_admin FROM "user" WHERE email = $1',
       [email],
     );
-    if (existing) {
-      await this.takeover.lockTeams(manager, existing.id);
-      const isNew = await this.nameEmpty(manager, existing.id, name);
-      if (isNew || (provider.trust_email && !existing.platform_admin)) return existing.id;
-    }
+    // An empty account may be removed at any moment until it is locked.
+    if (!existing || !(await this.lock(manager, existing.id))) return this.accountOf(manager, provider, email, name);
+    const isNew = await this.nameEmpty(manager, existing.id, name);
+    if (isNew || (provider.trust_email && !existing.platform_admin)) return existing.id;
     throw new AppError('forbidden', 'There is an account with your address already. Log in with its password.');
   }
 
+  /** Whether the user is still there, and locked now with its teams, as whoever sets its password locks it. */
+  private async lock(manager: EntityManager, userId: string): Promise<boolean> {
+    await this.takeover.lockTeams(manager, userId);
+    const locked = await manager.query<object[]>('SELECT FROM "user" WHERE id = $1 FOR NO KEY UPDATE', [userId]);
+    return locked.length > 0;
+  }
+
   /**
-   * Whether nobody has anything on the account, which somebody has only invited: it counts as new, with the name that a
-   * new one has. Otherwise whoever invites an address would shut its owner out.
+   * Of a locked user: whether nobody has anything on the account, which somebody has only invited: it counts as new,
+   * with the name that a new one has. Otherwise whoever invites an address would shut its owner out.
    */
   private async nameEmpty(manager: EntityManager, userId: string, name: string): Promise<boolean> {
-    // Locked first, as whoever sets its password locks it.
-    await manager.query('SELECT FROM "user" WHERE id = $1 FOR NO KEY UPDATE', [userId]);
     const named = await manager.query<unknown[]>(
       `WITH named AS (UPDATE "user" u SET name = $2 WHERE u.id = $1 AND ${isEmptyAccount} RETURNING u.id) SELECT id FROM named`,
       [userId, name],

@@ -12,7 +12,15 @@ import {
   type OpenedSession,
   type SsoFlow,
 } from '@atoll/contracts/teams';
-import { OidcProvider, timeoutFactor, waitersForTurn, type OidcPerson, type OidcTrouble } from '@atoll/testing';
+import {
+  inTransactionBeside,
+  OidcProvider,
+  timeoutFactor,
+  untilLockWaits,
+  waitersForTurn,
+  type OidcPerson,
+  type OidcTrouble,
+} from '@atoll/testing';
 import { DataSource, type QueryRunner } from 'typeorm';
 import { gateway, home, logIn, password, somebody, squat, tokenIn } from '../sessions/session-fixture.js';
 import { errorOf, TeamsFixture, type MadeTeam } from '../teams-fixture.js';
@@ -187,6 +195,26 @@ describe('single sign-on', () => {
     expect([isMade, refused.code]).toEqual([true, 'forbidden']);
     expect(await fixture.query('SELECT FROM user_identity WHERE subject = $1', [person.sub])).toEqual([]);
   });
+
+  it.each([true, false])(
+    'makes an account again that was empty and is removed meanwhile, also where the provider is trusted: %j',
+    async (isTrusted) => {
+      const [server, provider] = isTrusted ? ([corp, 'corp'] as const) : ([open, 'open'] as const);
+      const person = someone({ name: 'Ada by the provider' });
+      const { email = '' } = person;
+      const dataSource = fixture.get(DataSource);
+      await dataSource.query(`INSERT INTO "user" (id, email, name) VALUES ($1, $2, 'As sent')`, [randomUUID(), email]);
+      const logIns = await inTransactionBeside(dataSource, async (removing) => {
+        await removing.query('SELECT FROM "user" WHERE email = $1 FOR UPDATE', [email]);
+        const begun = logInAt(server, person, provider);
+        await untilLockWaits(fixture, { unless: begun });
+        await removing.query('DELETE FROM "user" WHERE email = $1', [email]);
+        await removing.commitTransaction();
+        return [begun];
+      });
+      expect((await logIns[0])?.user).toMatchObject({ name: 'Ada by the provider', teams: [] });
+    },
+  );
 
   it.each([true, false])(
     'logs in whom somebody has invited, as if the account were new; also where the provider is trusted: %j',

@@ -1,5 +1,6 @@
 import { Removals, Statements } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
+import { orCheckAgain } from '../model/account-check.entity.js';
 
 const batchSize = 1_000;
 const teamsPerLook = 100;
@@ -18,9 +19,11 @@ const nextTeams = `SELECT id, deleted_at FROM team WHERE deleted_at < now() - in
 const keyRemoval = `DELETE FROM api_key WHERE id IN (
     SELECT id FROM api_key WHERE team_id = ANY ($1::uuid[]) LIMIT $2 FOR UPDATE SKIP LOCKED
   ) RETURNING id`;
-const memberRemoval = `DELETE FROM membership WHERE id IN (
+const memberRemoval = `WITH removed AS (DELETE FROM membership WHERE id IN (
     SELECT id FROM membership WHERE team_id = ANY ($1::uuid[]) LIMIT $2 FOR UPDATE SKIP LOCKED
-  ) RETURNING id`;
+  ) RETURNING user_id),
+  noted AS (INSERT INTO account_check (user_id, due_at) SELECT DISTINCT user_id, now() FROM removed ORDER BY user_id ${orCheckAgain})
+  SELECT FROM removed`;
 
 interface DeletedTeam {
   id: string;
@@ -30,7 +33,7 @@ interface DeletedTeam {
 /**
  * Removes the memberships of deleted teams, invitations among them, and the keys to them: no operation shows them. The
  * teams and their workspaces stay: other services learn from them what bills and the listings of what has ended are
- * about.
+ * about. The accounts of the members are checked next, see `EmptyAccounts`.
  */
 @Injectable()
 export class DeletedTeams extends Removals {
