@@ -18,7 +18,10 @@ else
     const isNewPepper = option === '--new-pepper';
     const key = await newAdminKey(await connect(teams.name), settings, { isNewPepper });
     console.log(`\nAdmin key: ${key}\nShown this once; it does not expire. The earlier one no longer works.`);
-    if (isNewPepper && settings.adminKey !== undefined)
-      console.log('The key in ATOLL_ADMIN_KEY is not accepted; remove it, or set another one.');
+    // A key that the platform has there and this command has not is new to the next start, which would take it.
+    if (isNewPepper)
+      console.log(
+        'Before the next start, remove ATOLL_ADMIN_KEY wherever the platform is started, or set another key.',
+      );
     console.log();
   });

@@ -214,7 +214,7 @@ describe('a data folder', () => {
 
     await platform?.stop();
     const { output } = await byHand('--new-pepper');
-    expect(output).toContain('The key in ATOLL_ADMIN_KEY is not accepted');
+    expect(output).toContain('remove ATOLL_ADMIN_KEY wherever the platform is started');
     await startAgain(other);
     expect([await statusWith(anyKey.exec(output)?.[0] ?? ''), await statusWith(key)]).toEqual([200, 401]);
   });

@@ -134,8 +134,10 @@ describe('an access token', () => {
       return { issuer: 'http://localhost:3000', audience: 'atoll', keys: [{ kid: 'k', x }] };
     });
     slow.services.answer(sessions.verify, async (_input, { deadlineAtMs }) => {
-      // Half-way between the end of the request and that of this look-up.
-      await delay(deadlineAtMs - Date.now() - deadlineMs / 4);
+      // Between the end of the request and that of this look-up; in two parts, so that a busy process, in which timers
+      // are due together, answers in between.
+      await delay(deadlineAtMs - Date.now() - (3 * deadlineMs) / 8);
+      await delay(deadlineMs / 8);
       order.push('look-up');
       resolve();
       return new Promise<never>(() => undefined);

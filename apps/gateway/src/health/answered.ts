@@ -8,6 +8,11 @@ import { loggablePath } from '../http/path.js';
 
 const probes: ReadonlySet<string> = new Set(['/livez', '/readyz', '/metrics']);
 
+interface Ended {
+  readonly isWhole: boolean;
+  readonly tookMs: number;
+}
+
 /** What is kept of each request once its response is over: a figure and a line. Never headers, query or body. */
 @Injectable()
 export class Answered {
@@ -45,12 +50,11 @@ export class Answered {
   }
 
   /** Of a response that is over: whole, or aborted by the end of its connection. One that never began has no status. */
-  record(request: FastifyRequest, reply: FastifyReply, isWhole: boolean): void {
+  record(request: FastifyRequest, { raw, statusCode }: FastifyReply, { isWhole, tookMs }: Ended): void {
     const { method, caller } = request;
-    const { raw, elapsedTime } = reply;
-    const status = raw.headersSent ? reply.statusCode : undefined;
+    const status = raw.headersSent ? statusCode : undefined;
     const route = request.routeOptions.url ?? 'none';
-    this.#observer(method, route, status ?? 'none').observe(elapsedTime / 1000);
+    this.#observer(method, route, status ?? 'none').observe(tookMs / 1000);
     // Probes that find all well come every few seconds, for ever.
     const level = probes.has(route) && status === 200 && isWhole ? 'debug' : 'info';
     this.#log[level](
@@ -59,7 +63,7 @@ export class Answered {
         route,
         path: loggablePath(request),
         status,
-        duration_ms: Math.round(elapsedTime * 100) / 100,
+        duration_ms: Math.round(tookMs * 100) / 100,
         request_id: request.id,
         address: request.address,
         ...(!isWhole && { aborted: true }),

@@ -181,6 +181,14 @@ describe('what is kept of a request', () => {
     expect(gateway.logged()[0]).not.toHaveProperty('aborted');
   });
 
+  it('says how long it took, from the head of the request on', async () => {
+    gateway = await startGateway();
+    gateway.services.answer(teams.get, async () => (await delay(20), aTeam()));
+    await gateway.call('GET', `/api/team/${teamId}`, { key: gateway.services.key() });
+    const [line] = gateway.logged().filter(({ msg }) => msg === 'answered');
+    expect(line?.['duration_ms']).toBeGreaterThan(15);
+  });
+
   it('is a figure by method, route and status, beside those of the process', async () => {
     gateway = await startGateway();
     await gateway.call('GET', '/api/team/x', { key: gateway.services.key() });

@@ -155,7 +155,8 @@ export class NatsBuckets implements Buckets {
 
   /**
    * The client takes a store that is there as it is. If its entries live too short for the limits of this process, they
-   * live longer from now on; they never live shorter, since another replica may need it.
+   * live longer from now on; they are never made to live shorter, since another replica may need it. Of two that make
+   * different ones live longer at once, the last wins until the next connects.
    */
   async #create(client: JetStreamClient): Promise<KV> {
     const ttl = Math.max(60_000, 2 * this.options.longestRefillMs);

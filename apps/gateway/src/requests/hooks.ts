@@ -60,10 +60,9 @@ export function installHooks(instance: FastifyInstance, parts: HookParts): void 
   });
 
   instance.addHook('onRequest', async (request, reply) => {
-    recordOnceOver(parts, request, reply);
+    const arrivedAtMs = recordOnceOver(parts, request, reply);
     setCommonHeaders(request, reply);
     ignoreTypeOfNothing(request);
-    const arrivedAtMs = performance.now();
     await admission.admit(request, reply);
     request.admissionMs = performance.now() - arrivedAtMs;
     parts.refuseUnmatched(request, reply);
@@ -107,11 +106,16 @@ export async function refuseUnroutable(
   parts.filter.answer(request, reply, refusal);
 }
 
-/** A response closes in every case; it does not finish, and Fastify has no `onResponse`, where its client hung up. */
-function recordOnceOver({ answered }: HookParts, request: FastifyRequest, reply: FastifyReply): void {
+/**
+ * A response closes in every case; it does not finish, and Fastify has no `onResponse`, where its client hung up.
+ * Returns when the request arrived, by `performance.now()`.
+ */
+function recordOnceOver({ answered }: HookParts, request: FastifyRequest, reply: FastifyReply): number {
+  const arrivedAtMs = performance.now();
   let isWhole = false;
   reply.raw.once('finish', () => (isWhole = true));
-  reply.raw.once('close', () => answered.record(request, reply, isWhole));
+  reply.raw.once('close', () => answered.record(request, reply, { isWhole, tookMs: performance.now() - arrivedAtMs }));
+  return arrivedAtMs;
 }
 
 function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {

@@ -78,6 +78,16 @@ it('what GPUs in service carry is granted at once, and what rests on one that is
   expect(await shown(first, second, third)).toEqual([active, active, active]);
 });
 
+it('the more wait before one, the more rarely it looks again', async () => {
+  const half = await halfPrepared(8);
+  await subscribe(half, 4);
+  const all: { subscription_id: string }[] = [];
+  while (all.length < 20) all.push(await subscribe(half, 1));
+  await fixture.during(5);
+  const found = (await stepsOf(all)) as { againAfterMs: number }[];
+  expect(found.map(({ againAfterMs }) => againAfterMs)).toEqual([...Array(16).fill(1_000), ...Array(4).fill(2_000)]);
+});
+
 it('those behind one that is withdrawn are granted what it waited for', async () => {
   const half = await halfPrepared();
   const [large, small] = [await subscribe(half, 5), await subscribe(half, 3)];

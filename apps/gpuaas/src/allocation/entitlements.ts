@@ -14,6 +14,9 @@ import { soldProfiles } from '../sharing/pool-terms.js';
 import { liveSubscription } from '../model/subscription.machine.js';
 
 const lookAgainMs = 1_000;
+/** Of those that wait in a pool. So many look again after a second, as many after two: each look reads the pool. */
+const looksAtOnce = 16;
+const latestLookMs = 30_000;
 
 interface Wanted {
   readonly profile: string;
@@ -91,9 +94,9 @@ export class Entitlements {
     if (entitling.length === 0) return waiting;
     for (const standing of await this.standingsOf(query, entitling)) {
       if (standing.used <= standing.inService * standing.parts.perGpu) continue;
-      const { reasons, missing } = await this.waitingOf(query, standing, new Set(subscriptionIds));
+      const { found, missing } = await this.waitingOf(query, standing, new Set(subscriptionIds));
       if (missing > 0) await this.begin(query, standing.pool, missing);
-      for (const [id, reason] of reasons) waiting.set(id, { againAfterMs: lookAgainMs, reason });
+      for (const [id, stillWaiting] of found) waiting.set(id, stillWaiting);
     }
     return waiting;
   }
@@ -146,7 +149,7 @@ export class Entitlements {
     query: Query,
     { pool, parts, inService, sold, expected, outage }: Standing,
     subscriptionIds: ReadonlySet<string>,
-  ): Promise<{ reasons: Map<string, StillWaiting['reason']>; missing: number }> {
+  ): Promise<{ found: Map<string, StillWaiting>; missing: number }> {
     const rows = await query<{ id: string | null; profile: string; granted: number; asked: number }>(
       `SELECT CASE WHEN state IN ('subscribing', 'growing') THEN subscription_id END AS id, profile,
          sum(CASE WHEN state IN ('subscribing', 'undoing') THEN 0 ELSE vgpus END)::int AS granted,
@@ -156,8 +159,8 @@ export class Entitlements {
     );
     const partOf = (profile: string) => parts.of.get(profile) ?? 0;
     let used = rows.reduce((sum, { profile, granted }) => sum + granted * partOf(profile), 0);
-    const reasons = new Map<string, StillWaiting['reason']>();
-    let missing = 0;
+    const found = new Map<string, StillWaiting>();
+    let [ahead, missing] = [0, 0];
     for (const { id, profile, asked } of rows) {
       const needed = asked * partOf(profile);
       const isOurs = id !== null && subscriptionIds.has(id);
@@ -168,11 +171,15 @@ export class Entitlements {
         continue;
       }
       used += needed;
-      if (!isOurs || used <= inService * parts.perGpu) continue;
-      reasons.set(id, outage && used > sold * parts.perGpu ? waitsForOutage(outage) : waitsForGpu);
+      if (id === null || used <= inService * parts.perGpu) continue;
+      const againAfterMs = Math.min(latestLookMs, lookAgainMs * (1 + Math.floor(ahead / looksAtOnce)));
+      ahead += 1;
+      if (!isOurs) continue;
+      const reason = outage && used > sold * parts.perGpu ? waitsForOutage(outage) : waitsForGpu;
+      found.set(id, { againAfterMs, reason });
       missing = Math.ceil(used / parts.perGpu) - inService;
     }
-    return { reasons, missing };
+    return { found, missing };
   }
 
   /** Begins so many GPUs of a pool, beside those that are waited for already. */

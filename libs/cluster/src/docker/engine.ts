@@ -41,12 +41,13 @@ const logsAtOnce = 1_024;
 
 /** `stream`: what the platform needs, and ends by itself. `log`: that of a pod, which lasts as long. */
 type StreamKind = 'stream' | 'log';
-type ExchangeKind = StreamKind | 'call' | 'upgrade';
+type ExchangeKind = StreamKind | 'call' | 'ping' | 'upgrade';
 
 /**
  * The HTTP API of a container engine, Docker's or Podman's. Calls, streams (events, pulls, stops) and logs are bounded
- * apart, so that no number of one kind delays another. Upgrades are bounded by who asks for them: `Sessions`. Throws
- * `EngineRefusal` for an answer that is an error, and `ClusterError` where there is no answer in time.
+ * apart, so that no number of one kind delays another. Upgrades are bounded by who asks for them: `Sessions`; whether
+ * it answers is asked beside all of them. Throws `EngineRefusal` for an answer that is an error, and `ClusterError`
+ * where there is no answer in time.
  */
 export class Engine {
   readonly #connection: EngineConnection;
@@ -54,6 +55,7 @@ export class Engine {
     call: new FairSemaphore({ permits: callsAtOnce }),
     stream: new FairSemaphore({ permits: streamsAtOnce }),
     log: new FairSemaphore({ permits: logsAtOnce }),
+    ping: new FairSemaphore({}),
     upgrade: new FairSemaphore({}),
   };
   #greeting: Promise<Greeting> | undefined;
@@ -150,7 +152,7 @@ export class Engine {
   #ping(deadlineMs = defaultDeadlineMs): Promise<Greeting> {
     const call: EngineCall = { method: 'GET', path: '/_ping', signal: new AbortController().signal, deadlineMs };
     return within(call, async (signal) => {
-      const { response } = await this.#exchange(messageOf(call, '', signal), 'call', signal);
+      const { response } = await this.#exchange(messageOf(call, '', signal), 'ping', signal);
       response.resume();
       return greetingIn(response.headers);
     });
@@ -175,7 +177,7 @@ export class Engine {
     const release = await this.#permits[kind].acquire({ signal });
     try {
       onTurn?.();
-      const reply = await this.#connection.exchange(message, kind === 'call' ? 'call' : 'stream');
+      const reply = await this.#connection.exchange(message, kind === 'call' || kind === 'ping' ? 'call' : 'stream');
       this.#answeredAtMs = performance.now();
       (reply.socket ?? reply.response).once('close', release);
       const status = reply.response.statusCode ?? 0;

@@ -19,8 +19,11 @@ interface Given {
 
 /** An engine of one container that runs, whose log a spec writes. */
 export class LogEngine {
-  /** Of the container; null: it is gone, and its log stays open; `unknown`: the engine fails to tell. */
-  status: 'running' | 'exited' | 'unknown' | null = 'running';
+  /**
+   * Of the container; null: it is gone, and its log stays open; `unknown`: the engine fails to tell; `hanging`: it
+   * never tells.
+   */
+  status: 'running' | 'exited' | 'unknown' | 'hanging' | null = 'running';
   /** How often it was asked for. */
   looks = 0;
   /** The answers to all who asked for what there is, and do not follow. */
@@ -49,6 +52,7 @@ export class LogEngine {
   #describe(response: ServerResponse): void {
     const { status } = this;
     this.looks += 1;
+    if (status === 'hanging') return;
     if (status === null) response.writeHead(404).end(JSON.stringify({ message: 'no such container' }));
     else if (status === 'unknown') response.writeHead(500).end(JSON.stringify({ message: 'a lock was lost' }));
     else response.end(JSON.stringify({ ...container, State: { ...container.State, Status: status } }));

@@ -73,6 +73,26 @@ it('an engine is asked once for all readers whether it answers', async () => {
   await Promise.allSettled(waits);
 });
 
+it('a reader has all of an engine that is busy: whether it answers is asked beside its calls', async () => {
+  const reading = engine.readAfter(null);
+  expect(await nextOf(reading)).toEqual([[], true]);
+  engine.status = 'hanging';
+  const stop = new AbortController();
+  const calls = Array.from({ length: 20 }, () =>
+    engine.engine.driver.observePods([{ kind: 'pod', id: 'p1', run: 1 }], stop.signal),
+  );
+  const ended = Promise.allSettled(calls);
+  const pings = engine.engine.pings;
+  const asked = eventually(async () => engine.engine.pings >= pings + 2 || undefined);
+  const next = nextOf(reading);
+  expect(await Promise.race([asked, next])).toBe(true);
+  await engine.send('new\n', -60);
+  expect(await next).toEqual([['new'], true]);
+  stop.abort();
+  await ended;
+  await reading.return(undefined);
+});
+
 it('a reader that gives up before anything was written ends at once, and its connection with it', async () => {
   const stop = new AbortController();
   const reading = engine.readAfter(null, stop.signal);
