@@ -1,6 +1,6 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { delimiter, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 import { claim } from './claims.js';
 import { cachePath } from './machine.js';
 import { createPodmanFolder, removePodmanFolder, type PodmanFolder, type PodmanOptions } from './podman-folder.js';
+import { signal } from './process-tree.js';
 import { timeoutFactor } from './timeout-factor.js';
 
 const run = promisify(execFile);
@@ -81,7 +82,7 @@ export async function startPodman(options: PodmanOptions = {}): Promise<Podman> 
       await end(service);
       service = await startService(folder);
     },
-    pause: () => void service.kill('SIGSTOP'),
+    pause: () => suspend(service),
     resume: () => void service.kill('SIGCONT'),
     stop: async () => {
       await end(service);
@@ -89,6 +90,31 @@ export async function startPodman(options: PodmanOptions = {}): Promise<Podman> 
       process.off('exit', removeWithUs);
     },
   };
+}
+
+/**
+ * Returns once each thread has stopped: one that starts a program just now begins to stop the others only afterwards,
+ * and they may answer meanwhile.
+ */
+function suspend({ pid = 0 }: ChildProcess): void {
+  signal(pid, 'SIGSTOP');
+  const untilMs = performance.now() + 10_000 * timeoutFactor;
+  while (!threadsOf(pid).every((state) => state === 'T')) {
+    if (performance.now() > untilMs) throw new Error('The service of Podman does not stop.');
+  }
+}
+
+/** The state of each thread of a process, as `ps` shows it. */
+function threadsOf(pid: number): string[] {
+  return readdirSync(`/proc/${pid}/task`).flatMap((thread) => {
+    try {
+      const stat = readFileSync(`/proc/${pid}/task/${thread}/stat`, 'utf8');
+      return stat.charAt(stat.lastIndexOf(')') + 2);
+    } catch {
+      // It has ended meanwhile.
+      return [];
+    }
+  });
 }
 
 /** Of each service that shares the network of the machine: Podman avoids only those that are in use at the moment. */
