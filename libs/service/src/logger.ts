@@ -1,3 +1,4 @@
+import { redactSecrets } from '@atoll/errors';
 import type { LoggerService } from '@nestjs/common';
 import { pino, type DestinationStream, type Logger } from 'pino';
 
@@ -27,19 +28,6 @@ const redactedPaths = secretFields.flatMap((name) => [
   name.startsWith('[') ? `*.*${name}` : `*.*.${name}`,
 ]);
 
-/** Matches anything that looks like an API key, or a URL with a password, anywhere in a text. */
-const secretTexts: readonly [RegExp, string][] = [
-  [/atl_[0-9A-Za-z]{38}/g, 'atl_[redacted]'],
-  // Begins where a word does: tried from within one, a long word would cost the square of its length.
-  [/(?<!\w)(\w+:\/\/[^\s:/@]*):[^\s@/]+@/g, '$1:[redacted]@'],
-];
-
-function redactText(text: string): string {
-  // Most lines hold nothing of the kind, and finding that out is cheap.
-  if (!text.includes('atl_') && !text.includes('://')) return text;
-  return secretTexts.reduce((redacted, [pattern, replacement]) => redacted.replace(pattern, replacement), text);
-}
-
 /**
  * Written in one go for many lines, a tenth of a second late at most; what is left goes out as the process ends. Where
  * nobody reads it any more, `flushSync` would try for ever, so `flush` goes before it: by that pino notices, and makes
@@ -67,7 +55,7 @@ export function createLogger(options: { service: string; level?: LogLevel; desti
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
     redact: { paths: redactedPaths, censor: '[redacted]' },
-    hooks: { streamWrite: redactText },
+    hooks: { streamWrite: redactSecrets },
   };
   return pino(settings, destination ?? standardOutput());
 }

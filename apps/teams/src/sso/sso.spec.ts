@@ -24,7 +24,6 @@ import {
 import { DataSource, type QueryRunner } from 'typeorm';
 import { gateway, home, logIn, password, somebody, squat, tokenIn } from '../sessions/session-fixture.js';
 import { errorOf, TeamsFixture, type MadeTeam } from '../teams-fixture.js';
-import { readSsoFile } from './sso-file.js';
 
 const callback = (id: string): string => `http://localhost:3000/api/user/sso/${id}/callback`;
 // The provider speaks of what it does for development.
@@ -375,36 +374,5 @@ describe('a provider', () => {
     // At worst one log-in fails, with a clear sentence: the next one asks for the provider's keys again.
     if (again instanceof Error) again = await logInAt(open, person, 'open');
     expect(again).toMatchObject({ user: { id: user.id } });
-  });
-});
-
-describe('the file of providers', () => {
-  const read = (content: unknown): (() => unknown) => {
-    const path = join(folder, 'faulty.json');
-    writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content));
-    return () => readSsoFile(path);
-  };
-  const good = { id: 'corp', issuer: 'https://id.example.com', client_id: 'a', client_secret: 'the secret' };
-  const grant = { value: 'x', team_id: '0199f3c2-0000-7000-8000-000000000000', role: 'member' };
-  it('is taken where nothing is wrong in it', () => {
-    expect(read({ providers: [{ ...good, mapping: { grants: [grant] } }] })).not.toThrow();
-  });
-
-  it.each<[unknown, RegExp]>([
-    ['{', /cannot be read as JSON/],
-    [{}, /providers must be a list/],
-    [{ providers: [{ ...good, id: 'Corp!' }] }, /providers\[0\]\.id/],
-    [{ providers: [{ ...good, issuer: 'http://id.example.com' }] }, /providers\[0\]\.issuer must be an https URL/],
-    [{ providers: [{ ...good, client_secret: '' }] }, /client_secret must be a text/],
-    [{ providers: [good, good] }, /one id/],
-    ...[{ value: 7 }, { team_id: 'y' }, { team_id: 7 }, { role: 'king' }, { role: null }].map(
-      (fault): [unknown, RegExp] => [
-        { providers: [{ ...good, mapping: { grants: [{ ...grant, ...fault }] } }] },
-        /grants\[0\] must have a value/,
-      ],
-    ),
-  ])('names what is wrong in it: %j', (content, message) => {
-    expect(read(content)).toThrow(message);
-    expect(read(content)).not.toThrow(/the secret/);
   });
 });
