@@ -1,6 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Operation, type UserCaller } from '@atoll/contracts';
-import { billingReports, currencies, instanceReports, priceDirectory, prices, usage } from '@atoll/contracts/billing';
+import {
+  billingReports,
+  currencies,
+  instanceReports,
+  podUsageTold,
+  priceDirectory,
+  prices,
+  usage,
+} from '@atoll/contracts/billing';
 import { teamChanged } from '@atoll/contracts/teams';
 import { aTeam, describeAccess, statementsOf } from '@atoll/testing';
 import { BillingFixture, errorOf, memberOf } from '../billing-fixture.js';
@@ -171,6 +179,16 @@ describe('the reports of a team', () => {
     billing.owner.comeBack();
     const words = sent.map(({ text }) => text.trim().split(/\s/, 1)[0]);
     expect(words).toEqual(['START', 'WITH', 'COMMIT', 'SELECT']);
+  });
+
+  it('are not there of a team of which usage alone was told, not even for the operator', async () => {
+    const { team_id, workspaces } = aTeam();
+    const [{ id: workspace_id = '' } = {}] = workspaces;
+    await billing.tell(podUsageTold, { facts: [{ ...fact, id: team_id, team_id, workspace_id }] });
+    expect(await errorOf(billing.call(billingReports.team, { ...range, team_id }))).toMatchObject({
+      code: 'not_found',
+      message: 'No such team.',
+    });
   });
 
   it('are refused for their range before anything is said of the team', async () => {

@@ -168,7 +168,7 @@ describe('checks', () => {
     expect((await fixture.call(clusters.get, { gpuaas_id })).status).toBe('degraded');
   });
 
-  describe('of which the one that began first ends last', () => {
+  describe('that end when something else has become known', () => {
     const checks = () => fixture.get(ClusterChecks);
     const shown = async (gpuaas_id: string) => [
       await fixture.query(
@@ -190,7 +190,7 @@ describe('checks', () => {
     it.each([
       ['misses the cluster for the first time', false],
       ['finds the cluster unreachable', true],
-    ])('show what the other found, though the first %s', async (_, has_missed) => {
+    ])('show what a later one found, though the one that began first %s', async (_, has_missed) => {
       const gpuaas_id = await gpuaas();
       await set(gpuaas_id);
       await fixture.query('UPDATE cluster SET has_missed = $2 WHERE gpuaas_id = $1', [gpuaas_id, has_missed]);
@@ -202,7 +202,25 @@ describe('checks', () => {
       expect(await shown(gpuaas_id)).toEqual(before);
     });
 
-    it('show what the other found, though the first finds the cluster well', async () => {
+    it.each([
+      ['for the first time', false],
+      ['again', true],
+    ])('say nothing of a cluster that is set anew meanwhile, where they miss it %s', async (_, has_missed) => {
+      const gpuaas_id = await gpuaas();
+      await set(gpuaas_id);
+      await fixture.query('UPDATE cluster SET has_missed = $2 WHERE gpuaas_id = $1', [gpuaas_id, has_missed]);
+      await roundThatHangs(gpuaas_id);
+      // As `set` stores it, before its own check has ended.
+      await fixture.query('UPDATE cluster SET setting = setting + 1, has_missed = false WHERE gpuaas_id = $1', [
+        gpuaas_id,
+      ]);
+      const before = await shown(gpuaas_id);
+      engine.hangUp();
+      await checks().settled();
+      expect(await shown(gpuaas_id)).toEqual(before);
+    });
+
+    it('show what a later one found, though the one that began first finds the cluster well', async () => {
       const gpuaas_id = await gpuaas();
       await set(gpuaas_id);
       engine.once = 'hangs';
