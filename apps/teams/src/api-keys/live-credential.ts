@@ -16,10 +16,11 @@ export async function requireLiveCredential(manager: EntityManager, { credential
 }
 
 /**
- * For what issues keys, and for links with which a user logs in. A key that was revoked must not get itself a
- * successor, nor must one that was replaced and lives out its grace: whoever holds it could replace its successor in
- * turn. It changes no factor and adds no SSH key either (`requireFactorCredential`, and pods). All else it may, since
- * that is what a grace is for: to invite somebody, too, whose key it is shown. `what` completes "it cannot …".
+ * For what issues keys. A key that was revoked must not get itself a successor, nor must one that was replaced and
+ * lives out its grace: whoever holds it could replace its successor in turn. It makes no link with which a user logs
+ * in, changes no factor and adds no SSH key either (`requireLinkCredential`, `requireFactorCredential`, and pods). All
+ * else it may, since that is what a grace is for: to invite somebody, too, whose key it is shown. `what` completes "it
+ * cannot …".
  */
 export async function requireIssuingCredential(
   manager: EntityManager,
@@ -30,6 +31,11 @@ export async function requireIssuingCredential(
   const { kind, id } = caller.credential;
   if (kind === 'session') return void (await liveSession(manager, id));
   await currentKey(manager, id, what);
+}
+
+/** As `requireIssuingCredential`, for links with which a user logs in, and for passwords that the operator sets. */
+export async function requireLinkCredential(manager: EntityManager, caller: UserCaller): Promise<void> {
+  await requireIssuingCredential(manager, caller, 'create a link with which a user logs in');
 }
 
 /**

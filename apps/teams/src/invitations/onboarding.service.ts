@@ -12,7 +12,7 @@ import { AppError } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';
 import { Injectable, Logger } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import { requireLiveCredential } from '../api-keys/live-credential.js';
+import { requireLinkCredential } from '../api-keys/live-credential.js';
 import { TeamChanges } from '../changes/team-changes.js';
 import { MailBox } from '../mail/mail-box.js';
 import { MembersService } from '../members/member.service.js';
@@ -58,7 +58,7 @@ export class OnboardingService {
     const caller = requireOperator(context);
     const first = asked.password === undefined ? undefined : await this.firstPassword(asked.password, asked.name);
     const { userId, ...welcomed } = await this.writers.run(asked.team_id ?? caller.userId, context, async (manager) => {
-      await requireLiveCredential(manager, caller);
+      await requireLinkCredential(manager, caller);
       return this.open(manager, asked, first, context);
     });
     this.rpc.publish(credentialsChanged, { user_id: userId });
@@ -69,7 +69,7 @@ export class OnboardingService {
     const caller = requireOperator(context);
     const first = await this.firstPassword(password, name);
     const userId = await this.transactions.run(async (manager) => {
-      await requireLiveCredential(manager, caller);
+      await requireLinkCredential(manager, caller);
       const user = await manager.findOne(UserEntity, { where: { email }, lock: { mode: 'for_no_key_update' } });
       if (!user) throw notFound('user');
       if ((await standingOf(manager, user.id)).has_password)

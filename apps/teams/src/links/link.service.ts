@@ -12,7 +12,7 @@ import { Statements, Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';
 import { Injectable, Logger } from '@nestjs/common';
-import { requireIssuingCredential } from '../api-keys/live-credential.js';
+import { requireLinkCredential } from '../api-keys/live-credential.js';
 import { TeamChanges } from '../changes/team-changes.js';
 import { MailBox } from '../mail/mail-box.js';
 import { refuseCommon } from '../passwords/common-passwords.js';
@@ -89,7 +89,7 @@ export class LinksService {
     const caller = requireUser(context.caller);
     requirePlatformAdmin(caller);
     return this.transactions.run(async (manager) => {
-      await requireIssuingCredential(manager, caller, 'create a link with which a user logs in');
+      await requireLinkCredential(manager, caller);
       const user = await manager.findOne(UserEntity, { where: { email }, lock: { mode: 'for_key_share' } });
       if (!user) throw notFound('user');
       this.logger.log({
