@@ -51,6 +51,27 @@ const lasting: Record<string, Call> = {
   'a key': (context) => Promise.resolve(() => fixture.ask(users.issueKey, {}, context)),
 };
 
+/** What the operator could do with a session to log in as such for longer than it lasts, or without the factor. */
+const ofOperator: Record<string, Call> = {
+  'a link for the own account': async (context) => {
+    const { email } = await fixture.ask(users.profile, {}, context);
+    return () => fixture.ask(links.create, { email }, context);
+  },
+  'a link that removes second factors': async (context) => {
+    const { email } = await somebody(fixture);
+    return () => fixture.ask(links.create, { email, remove_second_factors: true }, context);
+  },
+  'a welcome of the own account': async (context) => {
+    const { email } = await fixture.ask(users.profile, {}, context);
+    return () => fixture.ask(teamBatches.welcome, { email }, context);
+  },
+  'a first password of the own account': async (context) => {
+    const { id, email } = await fixture.ask(users.profile, {}, context);
+    await fixture.query('DELETE FROM password WHERE user_id = $1', [id]);
+    return () => fixture.ask(teamBatches.onboard, { email, password }, context);
+  },
+};
+
 /** What takes a session that has not ended, of whatever age. */
 const ofLive: Record<string, Call> = {
   'another password': (context) =>
@@ -78,12 +99,17 @@ const ofLive: Record<string, Call> = {
   },
 };
 
-/** What becomes of a call whose session, the operator's, changes before it. */
-async function after(change: string, call: Call): Promise<string> {
+/** A session of the operator by a password, and a call that is ready to be made in it. */
+async function readyFor(call: Call) {
   const person = await somebody(fixture);
   await fixture.query('UPDATE "user" SET platform_admin = true WHERE id = $1', [person.userId]);
   const session = await logIn(fixture, person);
-  const ready = await call(await contextOf(fixture, session));
+  return { ...person, session, ready: await call(await contextOf(fixture, session)) };
+}
+
+/** What becomes of a call whose session, the operator's, changes before it. */
+async function after(change: string, call: Call): Promise<string> {
+  const { session, ready } = await readyFor(call);
   await fixture.query(`UPDATE session SET ${change} WHERE id = $1`, [session.session_id]);
   return ready().then(
     () => 'done',
@@ -91,13 +117,12 @@ async function after(change: string, call: Call): Promise<string> {
   );
 }
 
-it.each(Object.entries(lasting))('%s takes no key that was replaced and lives out its grace', async (_, call) => {
-  const { userId } = await somebody(fixture);
-  const key = await fixture.wholeKeyOf(userId);
-  const ready = await call(await fixture.contextOf(key, users.issueKey, {}));
-  await fixture.call(key, users.issueKey, { grace_seconds: 3600 });
-  expect((await errorOf(ready())).message).toContain('was replaced');
-});
+const passkeyOf = (userId: string) =>
+  fixture.query(
+    `INSERT INTO passkey (id, user_id, credential_id, public_key, counter, transports, name)
+     VALUES (gen_random_uuid(), $1, gen_random_uuid(), '', 0, '{}', 'Of the user')`,
+    [userId],
+  );
 
 /** What the operator asks for an address, with which its user then logs in. */
 const waysIn: Record<string, (key: string, email: string) => Promise<unknown>> = {
@@ -120,17 +145,10 @@ it.each(Object.entries(waysIn))('%s by the operator takes no key that was replac
 });
 
 describe('a key that acts for its user as a whole', () => {
-  const add = (userId: string) =>
-    fixture.query(
-      `INSERT INTO passkey (id, user_id, credential_id, public_key, counter, transports, name)
-       VALUES (gen_random_uuid(), $1, gen_random_uuid(), '', 0, '{}', 'Of the user')`,
-      [userId],
-    );
-
   it.each(Object.entries(factors))('does nothing about %s where its user has a second factor', async (_, call) => {
     const { userId } = await somebody(fixture);
     const ready = await call(await fixture.contextOf(await fixture.wholeKeyOf(userId), users.issueKey, {}));
-    await add(userId);
+    await passkeyOf(userId);
     const { code, message } = await errorOf(ready());
     expect([code, message]).toEqual([
       'forbidden',
@@ -148,7 +166,7 @@ describe('a key that acts for its user as a whole', () => {
     const { team, keys, userIds } = await fixture.createTeam('member');
     const [userId = ''] = userIds;
     const whole = await fixture.wholeKeyOf(userId);
-    await add(userId);
+    await passkeyOf(userId);
     expect((await fixture.call(whole, users.issueKey, {})).api_key).toMatch(/^atl_/);
     const own = await fixture.call(keys[0] ?? '', members.issueKey, { team_id: team.id, user_id: userId });
     expect(own.api_key).toMatch(/^atl_/);
@@ -156,16 +174,32 @@ describe('a key that acts for its user as a whole', () => {
 });
 
 describe('whatever the gateway knew of a session', () => {
-  it.each(Object.entries({ ...lasting, ...ofLive }))('%s takes one that has not ended', async (_, call) => {
-    expect(await after('ended_at = now()', call)).toBe('unauthenticated');
-  });
+  it.each(Object.entries({ ...lasting, ...ofOperator, ...ofLive }))(
+    '%s takes one that has not ended',
+    async (_, call) => {
+      expect(await after('ended_at = now()', call)).toBe('unauthenticated');
+    },
+  );
 
-  it.each(Object.entries(lasting))('%s takes a log-in of the last 10 minutes', async (_, call) => {
-    expect(await after(`created_at = now() - interval '601 seconds'`, call)).toBe('forbidden');
-    expect(await after(`created_at = now() - interval '8 minutes'`, call)).toBe('done');
-  });
+  it.each(Object.entries({ ...lasting, ...ofOperator }))(
+    '%s takes a log-in of the last 10 minutes',
+    async (_, call) => {
+      expect(await after(`created_at = now() - interval '601 seconds'`, call)).toBe('forbidden');
+      expect(await after(`created_at = now() - interval '8 minutes'`, call)).toBe('done');
+    },
+  );
 
   it.each(Object.entries(ofLive))('%s takes a log-in of any age', async (_, call) => {
     expect(await after(`created_at = now() - interval '1 hour'`, call)).toBe('done');
+  });
+
+  it.each(Object.entries(ofOperator))('%s takes the second factor of the operator who has one', async (_, call) => {
+    const { userId, session, ready } = await readyFor(call);
+    await passkeyOf(userId);
+    expect((await errorOf(ready())).message).toBe(
+      'This needs a log-in with your second factor. Log in again, with it.',
+    );
+    await fixture.query('UPDATE session SET has_second_factor = true WHERE id = $1', [session.session_id]);
+    await ready();
   });
 });

@@ -4,6 +4,7 @@ import { IsNull, type EntityManager } from 'typeorm';
 import { SessionEntity } from '../model/session.entity.js';
 import { ApiKeyEntity } from '../model/api-key.entity.js';
 import { hasFactor } from '../model/factors.js';
+import { UserEntity } from '../model/user.entity.js';
 import type { TeamsSettings } from '../teams-settings.js';
 
 /**
@@ -33,9 +34,20 @@ export async function requireIssuingCredential(
   await currentKey(manager, id, what);
 }
 
-/** As `requireIssuingCredential`, for links with which a user logs in, and for passwords that the operator sets. */
-export async function requireLinkCredential(manager: EntityManager, caller: UserCaller): Promise<void> {
+/**
+ * As `requireIssuingCredential`, for links with which the user of an address logs in, and for passwords that the
+ * operator sets. A session also needs what `requireFreshCredential` asks for, if the address is the caller's own or the
+ * link removes second factors: otherwise an old session, or one by a password alone, could remove the factor that it
+ * lacks.
+ */
+export async function requireLinkCredential(
+  manager: EntityManager,
+  caller: UserCaller,
+  { email, removesFactors = false }: { email: string; removesFactors?: boolean },
+): Promise<void> {
   await requireIssuingCredential(manager, caller, 'create a link with which a user logs in');
+  if (removesFactors || (await manager.existsBy(UserEntity, { id: caller.userId, email })))
+    await requireFreshCredential(manager, caller);
 }
 
 /**

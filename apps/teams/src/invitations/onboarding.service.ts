@@ -58,7 +58,7 @@ export class OnboardingService {
     const caller = requireOperator(context);
     const first = asked.password === undefined ? undefined : await this.firstPassword(asked.password, asked.name);
     const { userId, ...welcomed } = await this.writers.run(asked.team_id ?? caller.userId, context, async (manager) => {
-      await requireLinkCredential(manager, caller);
+      await requireLinkCredential(manager, caller, asked);
       return this.open(manager, asked, first, context);
     });
     this.rpc.publish(credentialsChanged, { user_id: userId });
@@ -69,7 +69,7 @@ export class OnboardingService {
     const caller = requireOperator(context);
     const first = await this.firstPassword(password, name);
     const userId = await this.transactions.run(async (manager) => {
-      await requireLinkCredential(manager, caller);
+      await requireLinkCredential(manager, caller, { email });
       const user = await manager.findOne(UserEntity, { where: { email }, lock: { mode: 'for_no_key_update' } });
       if (!user) throw notFound('user');
       if ((await standingOf(manager, user.id)).has_password)

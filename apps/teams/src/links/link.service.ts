@@ -89,7 +89,7 @@ export class LinksService {
     const caller = requireUser(context.caller);
     requirePlatformAdmin(caller);
     return this.transactions.run(async (manager) => {
-      await requireLinkCredential(manager, caller);
+      await requireLinkCredential(manager, caller, { email, removesFactors });
       const user = await manager.findOne(UserEntity, { where: { email }, lock: { mode: 'for_key_share' } });
       if (!user) throw notFound('user');
       this.logger.log({
