@@ -136,7 +136,7 @@ export class MailSender implements OnApplicationBootstrap, OnModuleDestroy {
       userId: user.id,
       email: user.email,
       isProof: true,
-      isAskedByAnybody: true,
+      replaces: 'none',
     });
     await manager.query('UPDATE mail SET link_id = $2 WHERE id = $1', [mail.id, id]);
     return { ...mail, link_id: id };

@@ -15,10 +15,11 @@ import {
   somebody,
   tokenIn,
 } from '../sessions/session-fixture.js';
-import { errorOf, TeamsFixture } from '../teams-fixture.js';
+import { errorOf, operatorEmail, TeamsFixture } from '../teams-fixture.js';
 import { MailServer } from './mail-server-fixture.js';
 import { mailText } from './mail-text.js';
 import { LinkTokens } from '../tokens/link-tokens.js';
+import { Administrators } from '../users/administrators.service.js';
 import { DataSource } from 'typeorm';
 
 let server: MailServer;
@@ -236,13 +237,32 @@ describe('mail', () => {
     expect(await fixture.query('SELECT team_id FROM mail WHERE address = $1', [email])).toEqual([{ team_id: team.id }]);
   });
 
-  it('with a link that anybody may ask for leaves that of the operator, which removes second factors, as it was', async () => {
+  it('with a link that anybody may ask for leaves all links as they were, and the first that is used ends the others', async () => {
     const { email } = await somebody(fixture);
     const { url } = await fixture.call(fixture.admin, links.create, { email, remove_second_factors: true });
-    await fixture.ask(links.reset, { email }, gateway);
-    await server.to(email, 3);
-    await fixture.ask(links.use, { token: tokenIn(url), password: 'another good phrase' }, gateway);
+    // Whoever knows the address uses its limit up: nothing is mailed for the fourth request, that of the user.
+    for (let request = 0; request < 4; request++)
+      expect(await fixture.ask(links.reset, { email }, gateway)).toEqual({});
+    // After the invitation to the team, and the notice of the first password.
+    const mailed = (await server.to(email, 5)).filter(({ text }) => text.includes('Subject: Set a new password'));
+    const [first = '', ...others] = [...mailed.map(({ text }) => tokenOf(text)), tokenIn(url)];
+    expect(others).toHaveLength(3);
+    for (const token of others) expect(await fixture.ask(links.check, { token }, gateway)).toEqual({});
+    await fixture.ask(links.use, { token: first, password: 'another good phrase' }, gateway);
     await logIn(fixture, { email }, undefined, 'another good phrase');
+    for (const token of others)
+      expect((await errorOf(fixture.ask(links.check, { token }, gateway))).code).toBe('unauthenticated');
+  });
+
+  it('with a link that anybody may ask for leaves the one that a start has printed as it was', async () => {
+    await fixture.query(`UPDATE one_time_link SET created_at = created_at - interval '1 hour' WHERE email = $1`, [
+      operatorEmail,
+    ]);
+    const { link = '' } = await fixture.get(Administrators).ensure({ email: operatorEmail });
+    await fixture.ask(links.reset, { email: operatorEmail }, gateway);
+    const [mail] = await server.to(operatorEmail);
+    for (const token of [tokenOf(mail?.text ?? ''), tokenIn(link)])
+      expect(await fixture.ask(links.check, { token }, gateway)).toEqual({});
   });
 
   it('that the server has refused is tried again later each time, within an hour', async () => {

@@ -18,10 +18,11 @@ export interface NewLink {
   /** Whether its use removes the second factors of the user, who has lost them. */
   removesFactors?: boolean;
   /**
-   * Whether it takes nobody's decision, as a new password by mail or the start of a process: then a link of the
-   * operator that removes second factors stays good.
+   * Which unused links it replaces, of the same invitation or for the password: all by default. At the start of a
+   * process, which is nobody's decision, those of the operator that remove second factors stay good. None if anybody
+   * may ask for it: otherwise whoever knows the address could end each link of its user.
    */
-  isAskedByAnybody?: boolean;
+  replaces?: 'all' | 'all but removals' | 'none';
 }
 
 export interface IssuedLink {
@@ -49,20 +50,13 @@ export class LinkTokens {
     return this.tokens.read(token)?.id;
   }
 
-  /** Within a transaction: a new link in place of those before, of the same invitation or for the password. */
+  /** Within a transaction: a new link, in place of those that it replaces. */
   async issue(
     manager: EntityManager,
-    {
-      userId,
-      email,
-      teamId,
-      isProof,
-      issuedByOwner = false,
-      removesFactors = false,
-      isAskedByAnybody = false,
-    }: NewLink,
+    { userId, email, teamId, isProof, issuedByOwner = false, removesFactors = false, replaces = 'all' }: NewLink,
   ): Promise<IssuedLink> {
-    await this.retire(manager, userId, teamId ?? null, { leavesRemovals: isAskedByAnybody });
+    if (replaces !== 'none')
+      await this.retire(manager, userId, teamId ?? null, { leavesRemovals: replaces === 'all but removals' });
     const id = newId();
     const [row] = await manager.query<{ expires_at: Date }[]>(
       `INSERT INTO one_time_link (id, user_id, email, team_id, is_proof, issued_by_owner, removes_factors, expires_at)

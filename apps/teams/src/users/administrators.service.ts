@@ -85,7 +85,7 @@ export class Administrators {
       [userId],
     );
     if (!row?.is_needed) return undefined;
-    return (await this.links.issue(manager, { userId, email, isProof: true, isAskedByAnybody: true })).url;
+    return (await this.links.issue(manager, { userId, email, isProof: true, replaces: 'all but removals' })).url;
   }
 
   private async create(manager: EntityManager, email: string): Promise<UserEntity> {
