@@ -13,6 +13,7 @@ import {
   users,
   workspaceDeletionRequested,
   type Credential,
+  type CredentialTeam,
   type Team,
 } from '@atoll/contracts/teams';
 import { Writers } from '@atoll/database';
@@ -125,7 +126,7 @@ export class TeamsFixture extends BareServiceUnderTest {
     const found = await this.verify(key);
     if (found.expiry_date && Date.parse(found.expiry_date) <= Date.now())
       throw new AppError('unauthenticated', 'The API key has expired.');
-    const callerTeams = found.teams.map(({ team_id: teamId, role }) => ({ teamId, role }));
+    const callerTeams = callerTeamsOf(found.teams);
     const { key_id: id, user_id: userId, platform_admin: platformAdmin, scope, timezone } = found;
     return {
       kind: 'user',
@@ -186,6 +187,15 @@ export class TeamsFixture extends BareServiceUnderTest {
       if (Date.now() > until) throw new Error(`Of ${name} only this was told: ${JSON.stringify(about)}`);
     }
   }
+}
+
+/** The teams of a caller, as a gateway makes them of what a credential opens. */
+export function callerTeamsOf(teams: readonly CredentialTeam[]): UserCaller['teams'] {
+  return teams.map(({ team_id: teamId, role, lacks_second_factor: lacksSecondFactor = false }) => ({
+    teamId,
+    role,
+    ...(lacksSecondFactor && { lacksSecondFactor }),
+  }));
 }
 
 export interface MadeTeam {

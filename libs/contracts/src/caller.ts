@@ -5,7 +5,7 @@ export type TeamRole = (typeof teamRoles)[number];
 interface CallerTeam {
   readonly teamId: string;
   readonly role: TeamRole;
-  /** The team requires a second factor, and this session was opened without one. */
+  /** The team requires a second factor, and this session, or key of the user as a whole, lacks one there. */
   readonly lacksSecondFactor?: boolean;
 }
 

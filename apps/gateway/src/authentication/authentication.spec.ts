@@ -52,6 +52,14 @@ describe('a key', () => {
     expect(await statusOf({ headers: { 'x-api-key': [key, key] } })).toBe(200);
   });
 
+  it('is closed to a team whose second factor it lacks, as a session is', async () => {
+    const key = gateway.services.key({ teams: [{ team_id: teamId, role: 'viewer', lacks_second_factor: true }] });
+    await get({ key });
+    expect(gateway.services.contextOf(teams.get).caller).toMatchObject({
+      teams: [{ teamId, role: 'viewer', lacksSecondFactor: true }],
+    });
+  });
+
   it('crosses the bus as its digest alone', async () => {
     const key = gateway.services.key();
     await get({ key });

@@ -1,11 +1,12 @@
 import { Injectable, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { digestApiKey } from '@atoll/api-keys';
-import { addressAllowed, type Operation } from '@atoll/contracts';
+import { addressAllowed, type Operation, type UserCaller } from '@atoll/contracts';
 import {
   credentials,
   credentialsChanged,
   sessions,
   type Credential,
+  type CredentialTeam,
   type SessionCredential,
 } from '@atoll/contracts/teams';
 import { AppError, isAppError } from '@atoll/errors';
@@ -255,7 +256,7 @@ function toVerified({
       scope,
       platformAdmin: platform_admin && scope === 'user',
       timezone,
-      teams: teams.map((team) => ({ teamId: team.team_id, role: team.role })),
+      teams: toCallerTeams(teams),
     },
     expiresAtMs: expiry_date === null ? Infinity : Date.parse(expiry_date),
     ipWhitelist: ip_whitelist,
@@ -282,13 +283,17 @@ function toVerifiedSession(credential: SessionCredential): Verified {
       platformAdmin: platform_admin && scope === 'user',
       ...(operator_lacks_second_factor === true && { lacksOperatorFactor: true }),
       timezone,
-      teams: teams.map(({ team_id: teamId, role, lacks_second_factor: lacksSecondFactor = false }) => ({
-        teamId,
-        role,
-        ...(lacksSecondFactor && { lacksSecondFactor }),
-      })),
+      teams: toCallerTeams(teams),
     },
     expiresAtMs: Infinity,
     ipWhitelist: '',
   };
+}
+
+function toCallerTeams(teams: readonly CredentialTeam[]): UserCaller['teams'] {
+  return teams.map(({ team_id: teamId, role, lacks_second_factor: lacksSecondFactor = false }) => ({
+    teamId,
+    role,
+    ...(lacksSecondFactor && { lacksSecondFactor }),
+  }));
 }

@@ -77,9 +77,9 @@ export class SshKeysService {
   }
 
   /**
-   * A key opens pods without a second factor, so a session adds none that reaches a team which is closed to the
-   * session. The owner of the teams is asked whose invitation was accepted: a stranger's invitation keeps nobody from
-   * adding keys, which open nothing there.
+   * A key opens pods without a second factor, so nobody adds one by a session or API key to which a team is closed that
+   * the key would reach. The owner of the teams is asked whose invitation was accepted: a stranger's invitation keeps
+   * nobody from adding keys, which open nothing there.
    */
   private async requireReach({ userId, teams }: UserCaller, context: CallContext): Promise<void> {
     const closed = teams

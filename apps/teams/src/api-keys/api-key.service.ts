@@ -16,6 +16,7 @@ interface NewKey extends KeyHolder {
   expiryDate: Date | null;
   ipWhitelist: string;
   issuedByOwner?: boolean;
+  lacksSecondFactor?: boolean;
   boundUntil?: Date | null;
 }
 

@@ -19,6 +19,16 @@ interface CredentialRow extends Omit<Credential, 'expiry_date' | 'scope'> {
 }
 
 /**
+ * SQL: whether the key `k` lacks the second factor that the team `t` of the membership `m` requires. A key of the user
+ * as a whole reaches no further than the session that made it could. An invitation keeps nobody from making keys, so no
+ * such key opens a team that requires a factor before its user has joined; and one that was made without a factor opens
+ * none that required it when the user joined. A team that begins to require a factor stays open to the keys of those
+ * who have joined.
+ */
+const lacksSecondFactor = `k.team_id IS NULL AND t.require_second_factor AND (m.status = 'invited' OR
+  k.lacks_second_factor AND COALESCE(m.accepted_at, m.created_at) >= COALESCE(t.second_factor_since, '-infinity'))`;
+
+/**
  * One look-up in the unique index of digests, however many keys there are; the rest hangs on the row that it finds. The
  * operator may do everything in every team and often owns most of them: those are left out, since the answer travels
  * with each call.
@@ -27,7 +37,8 @@ export const credentialQuery = `
   SELECT k.id AS key_id, k.user_id, k.team_id, k.expiry_date, k.ip_whitelist, u.platform_admin,
     CASE WHEN EXISTS (SELECT FROM membership WHERE team_id = k.team_id AND user_id = k.user_id AND status = 'invited')
       THEN 'UTC' ELSE u.timezone END AS timezone,
-    (SELECT COALESCE(json_agg(json_build_object('team_id', m.team_id, 'role', m.role) ORDER BY m.created_at, m.id), '[]')
+    (SELECT COALESCE(json_agg(json_build_object('team_id', m.team_id, 'role', m.role,
+        'lacks_second_factor', ${lacksSecondFactor}) ORDER BY m.created_at, m.id), '[]')
       FROM (
         SELECT * FROM (${openMemberships}) open WHERE k.team_id IS NULL AND NOT u.platform_admin
         UNION ALL

@@ -71,7 +71,7 @@ describe('verifying a key', () => {
       scope: 'membership',
       platform_admin: false,
       timezone: 'Asia/Kathmandu',
-      teams: [{ team_id: team.id, role: 'billing_viewer' }],
+      teams: [{ team_id: team.id, role: 'billing_viewer', lacks_second_factor: false }],
       expiry_date: team.members[1]?.expiry_date,
       ip_whitelist: '',
     });

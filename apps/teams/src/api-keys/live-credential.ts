@@ -79,15 +79,17 @@ export async function requireFactorCredential(manager: EntityManager, caller: Us
 
 /**
  * As `requireFreshCredential`, for keys that act for their user as a whole: those reach what a session does not reach
- * without a second factor, so a session that makes one has it wherever one is required.
+ * without a second factor, so a session that makes one has it wherever one is required. Resolves with whether the key
+ * that it makes lacks a second factor, as what makes it does.
  */
 export async function requireWholeCredential(
   manager: EntityManager,
   caller: UserCaller,
   { operatorSecondFactor }: Pick<TeamsSettings, 'operatorSecondFactor'>,
-): Promise<void> {
+): Promise<{ lacksSecondFactor: boolean }> {
   const session = await freshSession(manager, caller);
-  if (!session || session.hasSecondFactor) return;
+  if (!session) return liveKey(manager, caller.credential.id);
+  if (session.hasSecondFactor) return { lacksSecondFactor: false };
   const [row] = await manager.query<{ is_required: boolean }[]>(
     `SELECT (u.platform_admin AND $2) OR EXISTS (
        SELECT FROM membership m JOIN team t ON t.id = m.team_id
@@ -95,7 +97,7 @@ export async function requireWholeCredential(
      FROM "user" u WHERE u.id = $1`,
     [caller.userId, operatorSecondFactor === 'required'],
   );
-  if (row?.is_required === false) return;
+  if (row?.is_required === false) return { lacksSecondFactor: true };
   throw new AppError(
     'forbidden',
     'A team of yours, or the role of the operator, requires a second factor for a key that is not limited to a team. ' +

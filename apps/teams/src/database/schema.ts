@@ -45,6 +45,7 @@ import { EmptyAccounts1890000000000 } from './migrations/1890000000000-empty-acc
 import { DeletedTeams1880000001000 } from './migrations/1880000001000-deleted-teams.js';
 import { OpenMemberships1880000000000 } from './migrations/1880000000000-open-memberships.js';
 import { MailByKind1879000000000 } from './migrations/1879000000000-mail-by-kind.js';
+import { KeysWithoutFactors1891000000000 } from './migrations/1891000000000-keys-without-factors.js';
 import { LinksThatRemoveFactors1873000000000 } from './migrations/1873000000000-links-that-remove-factors.js';
 import { SingleSignOn1813000000000 } from './migrations/1813000000000-single-sign-on.js';
 
@@ -103,5 +104,6 @@ export const teamsSchema = {
     RefreshAttempts1887000000000,
     FirstMemberships1889000000000,
     EmptyAccounts1890000000000,
+    KeysWithoutFactors1891000000000,
   ],
 };

@@ -9,6 +9,7 @@ import {
   type TeamPath,
 } from '@atoll/contracts';
 import {
+  credentialsChanged,
   type Invitation,
   type InvitationPath,
   type InvitationList,
@@ -17,6 +18,7 @@ import {
 } from '@atoll/contracts/teams';
 import { instantJson, readPage, Statements, Writers } from '@atoll/database';
 import { AppError } from '@atoll/errors';
+import { Rpc } from '@atoll/rpc';
 import { Injectable, Logger } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { requireLiveCredential } from '../api-keys/live-credential.js';
@@ -44,6 +46,7 @@ export class InvitationsService {
     private readonly changes: TeamChanges,
     private readonly members: MembersService,
     private readonly sender: InvitationLinks,
+    private readonly rpc: Rpc,
   ) {}
 
   /** All of them unless `limit` was sent. */
@@ -96,6 +99,7 @@ export class InvitationsService {
       const isMember = await manager.existsBy(MembershipEntity, { teamId: team_id, userId });
       throw isMember ? new AppError('conflict', 'You have already accepted this invitation.') : notFound('team');
     });
+    this.rpc.publish(credentialsChanged, { user_id: userId });
     this.logger.log({ message: 'An invitation was accepted', user_id: userId, team_id, request_id: context.requestId });
     return {};
   }

@@ -44,6 +44,13 @@ export class ApiKeyEntity {
   @Column('boolean', { default: false })
   issuedByOwner!: boolean;
 
+  /**
+   * Of a key of the user as a whole: whether a session without a second factor made it, or a key that lacks one too. It
+   * opens no team that has required one since before its user joined.
+   */
+  @Column('boolean', { default: false })
+  lacksSecondFactor!: boolean;
+
   @Column({ type: 'timestamptz', precision: 3, nullable: true })
   revokedAt!: Date | null;
 

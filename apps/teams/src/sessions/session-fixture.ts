@@ -10,7 +10,7 @@ import {
 } from '@atoll/contracts/teams';
 import { systemContext } from '@atoll/rpc';
 import { timeoutFactor } from '@atoll/testing';
-import type { TeamsFixture } from '../teams-fixture.js';
+import { callerTeamsOf, type TeamsFixture } from '../teams-fixture.js';
 
 /** Good for as long as any spec file takes. */
 export const gateway = systemContext('gateway', { deadlineMs: 3_600_000 });
@@ -89,11 +89,6 @@ export async function contextOf(fixture: TeamsFixture, session: Pick<OpenedSessi
     teams,
     scope,
   } = await verify(fixture, session);
-  const callerTeams = teams.map(({ team_id: teamId, role, lacks_second_factor: lacksSecondFactor = false }) => ({
-    teamId,
-    role,
-    ...(lacksSecondFactor && { lacksSecondFactor }),
-  }));
   const caller: UserCaller = {
     kind: 'user',
     userId,
@@ -101,7 +96,7 @@ export async function contextOf(fixture: TeamsFixture, session: Pick<OpenedSessi
     scope,
     platformAdmin,
     timezone,
-    teams: callerTeams,
+    teams: callerTeamsOf(teams),
   };
   return { requestId: randomUUID(), deadlineAtMs: Date.now() + 30_000 * timeoutFactor, caller };
 }

@@ -10,7 +10,7 @@ import {
 } from '@atoll/contracts';
 import { credentialsChanged, type Team, type TeamPage, type UpdateTeam } from '@atoll/contracts/teams';
 import { requireSomeField } from '@atoll/errors';
-import { readPage, Statements, Writers } from '@atoll/database';
+import { databaseNowMs, readPage, Statements, Writers } from '@atoll/database';
 import { Rpc } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
@@ -20,9 +20,11 @@ import { TeamChanges } from '../changes/team-changes.js';
 import { allTeamsQuery, teamJson, teamQuery } from './team-query.js';
 import { TeamEntity } from '../model/team.entity.js';
 
-/** The members of the team `$1` who have a live session without a second factor. */
-const withoutFactorQuery = `SELECT DISTINCT s.user_id FROM membership m JOIN session s ON s.user_id = m.user_id
-  WHERE m.team_id = $1 AND NOT s.has_second_factor AND ${isAlive}`;
+/** The members of the team `$1` whose session, or key of the user as a whole, may lack a second factor there. */
+const withoutFactorQuery = `SELECT m.user_id FROM membership m WHERE m.team_id = $1 AND (
+  EXISTS (SELECT FROM session s WHERE s.user_id = m.user_id AND NOT s.has_second_factor AND ${isAlive})
+  OR EXISTS (SELECT FROM api_key k WHERE k.user_id = m.user_id AND k.team_id IS NULL AND k.revoked_at IS NULL
+    AND (k.lacks_second_factor OR m.status = 'invited')))`;
 
 @Injectable()
 export class TeamsService {
@@ -67,7 +69,7 @@ export class TeamsService {
     return team;
   }
 
-  /** Returns besides the team those users whose sessions may do more in it now, or less. */
+  /** Returns besides the team those users whose sessions or keys may do more in it now, or less. */
   private async write(
     manager: EntityManager,
     teamId: string,
@@ -82,9 +84,10 @@ export class TeamsService {
     team.name = body.name ?? team.name;
     team.description = body.description ?? team.description;
     team.requireSecondFactor = body.require_second_factor ?? team.requireSecondFactor;
+    if (isFactorChanged) team.secondFactorSince = new Date(await databaseNowMs(manager));
     // No other service is told of these.
-    const { description, requireSecondFactor } = team;
-    await manager.update(TeamEntity, { id: teamId }, { description, requireSecondFactor });
+    const { description, requireSecondFactor, secondFactorSince } = team;
+    await manager.update(TeamEntity, { id: teamId }, { description, requireSecondFactor, secondFactorSince });
     if (isRenamed) await this.changes.save(manager, team, context);
     const users = isFactorChanged ? await manager.query<{ user_id: string }[]>(withoutFactorQuery, [teamId]) : [];
     return { team: await readTeam(manager, teamId), userIds: users.map(({ user_id }) => user_id) };

@@ -77,13 +77,15 @@ export class UsersService {
         requireWholeUser(caller, 'make a key that acts for its user as a whole');
         await lockUser(manager, caller.userId);
         await requireIssuingCredential(manager, caller);
-        await requireWholeCredential(manager, caller, this.settings);
+        const { lacksSecondFactor } = await requireWholeCredential(manager, caller, this.settings);
         const replaced = await this.apiKeys.current(manager, holder);
         const staysEndless = caller.platformAdmin && replaced?.expiryDate === null && !settled.isExpiryAsked;
         const expiryDate = staysEndless ? null : settled.expiryDate;
         const ipWhitelist = settled.ipWhitelist ?? replaced?.ipWhitelist ?? '';
         await this.apiKeys.retire(manager, holder, settled.graceSeconds);
-        const [key = ''] = await this.apiKeys.issue(manager, [{ ...holder, expiryDate, ipWhitelist }]);
+        const [key = ''] = await this.apiKeys.issue(manager, [
+          { ...holder, expiryDate, ipWhitelist, lacksSecondFactor },
+        ]);
         return {
           api_key: key,
           api_token: true,

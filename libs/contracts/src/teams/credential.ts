@@ -16,7 +16,7 @@ export class CredentialTeam {
   @OneOf('TeamRole', teamRoles)
   role!: TeamRole;
 
-  /** Of a session: the team requires a second factor, and the session was opened without one. */
+  /** The team requires a second factor, and the session, or the key of its user as a whole, lacks one there. */
   @Flag({ optional: true })
   lacks_second_factor?: boolean;
 }

@@ -18,7 +18,8 @@ const description = {
   description: 'Purpose of the team.',
 };
 
-const requireSecondFactor = 'Whether sessions need a second factor to act in the team. API keys are not affected.';
+const requireSecondFactor =
+  'Whether sessions need a second factor to act in the team. API keys of users who have joined it are not affected.';
 
 export class NewMember {
   @Email({ example: 'ada@example.com' })

@@ -1,0 +1,147 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { invitations, members, secondFactors, teams, users, type OpenedSession } from '@atoll/contracts/teams';
+import { Secret, TOTP } from 'otpauth';
+import { contextOf, logIn, somebody } from '../sessions/session-fixture.js';
+import { errorOf, TeamsFixture } from '../teams-fixture.js';
+
+let fixture: TeamsFixture;
+beforeAll(async () => {
+  fixture = await TeamsFixture.start();
+});
+afterAll(() => fixture.stop());
+
+const closed = 'This team requires a second factor. Add one, or log in with it.';
+
+/** A user who has logged in by password, and is invited to a team; with `isStrict` it requires a second factor. */
+async function invitedTo({ isStrict }: { isStrict: boolean }) {
+  const { team, keys } = await fixture.createTeam('team_owner');
+  const [owner = ''] = keys;
+  const person = await somebody(fixture);
+  const session = await logIn(fixture, person);
+  const team_id = team.id;
+  const require = (require_second_factor: boolean) =>
+    fixture.call(owner, teams.update, { team_id, require_second_factor });
+  const invite = () =>
+    fixture.call(owner, members.add, { team_id, email: person.email, name: 'Sue', role: 'team_admin' });
+  const accept = async () => fixture.ask(invitations.accept, { team_id }, await contextOf(fixture, session));
+  if (isStrict) await require(true);
+  await invite();
+  return { ...person, team_id, owner, session, require, accept };
+}
+
+const issue = async (session: OpenedSession) =>
+  (await fixture.ask(users.issueKey, {}, await contextOf(fixture, session))).api_key;
+
+const addFactor = async (session: OpenedSession) => {
+  const context = await contextOf(fixture, session);
+  const { secret } = await fixture.ask(secondFactors.begin, {}, context);
+  const code = new TOTP({ secret: Secret.fromBase32(secret) }).generate();
+  await fixture.ask(secondFactors.confirm, { code }, context);
+};
+
+/** Whether the team is open to the key; what it may do in a team that is closed, it may nowhere. */
+async function isOpenTo(key: string, team_id: string): Promise<boolean> {
+  const listed = (await fixture.call(key, teams.list, { limit: 100 })).data.some(({ id }) => id === team_id);
+  const asked = [
+    () => fixture.call(key, teams.get, { team_id }),
+    () => fixture.call(key, teams.update, { team_id, description: 'Ours' }),
+  ];
+  for (const ask of asked) {
+    if (listed) await ask();
+    else expect(await errorOf(ask())).toMatchObject({ code: 'forbidden', message: closed });
+  }
+  return listed;
+}
+
+describe('a key that a session without a second factor has made', () => {
+  it('opens no team that required one when its user was invited, before and after the user has accepted', async () => {
+    const { team_id, session, accept } = await invitedTo({ isStrict: true });
+    const key = await issue(session);
+    expect(await isOpenTo(key, team_id)).toBe(false);
+    await accept();
+    expect(await isOpenTo(key, team_id)).toBe(false);
+    // Nor does one that it makes in its own place.
+    const { api_key: next } = await fixture.call(key, users.issueKey, {});
+    expect(await isOpenTo(next, team_id)).toBe(false);
+    await addFactor(session);
+    expect(await isOpenTo(next, team_id)).toBe(false);
+    expect(await isOpenTo(await issue(session), team_id)).toBe(true);
+  });
+
+  it('opens none, either, that a provider of single sign-on has made its user join', async () => {
+    const { team_id, userId, session } = await invitedTo({ isStrict: true });
+    await fixture.query('DELETE FROM membership WHERE user_id = $1 AND team_id = $2', [userId, team_id]);
+    const key = await issue(session);
+    await fixture.query(
+      `INSERT INTO membership (id, team_id, user_id, role, status, sso_provider)
+       VALUES (gen_random_uuid(), $1, $2, 'team_admin', 'active', 'corp')`,
+      [team_id, userId],
+    );
+    expect(await isOpenTo(key, team_id)).toBe(false);
+  });
+
+  it('opens none where a team required one before that was noted', async () => {
+    const { team_id, session, accept } = await invitedTo({ isStrict: true });
+    await fixture.query('UPDATE team SET second_factor_since = NULL WHERE id = $1', [team_id]);
+    const key = await issue(session);
+    await accept();
+    expect(await isOpenTo(key, team_id)).toBe(false);
+  });
+
+  it('declines the invitation, as the session may', async () => {
+    const { team_id, userId, owner, session } = await invitedTo({ isStrict: true });
+    await fixture.call(await issue(session), members.remove, { team_id, user_id: userId });
+    const { data } = await fixture.call(owner, members.list, { team_id });
+    expect(data.map(({ user_id }) => user_id)).not.toContain(userId);
+  });
+
+  it('goes on opening a team that has required none when its user joined, whenever it requires one later', async () => {
+    const { team_id, session, require, accept } = await invitedTo({ isStrict: false });
+    const key = await issue(session);
+    expect(await isOpenTo(key, team_id)).toBe(true);
+    await accept();
+    for (const isRequired of [true, false, true]) {
+      await require(isRequired);
+      expect(await isOpenTo(key, team_id)).toBe(true);
+    }
+  });
+
+  it('opens no team that requires one while its user is invited, until it requires none', async () => {
+    const { team_id, session, require } = await invitedTo({ isStrict: false });
+    const key = await issue(session);
+    await require(true);
+    expect(await isOpenTo(key, team_id)).toBe(false);
+    await require(false);
+    expect(await isOpenTo(key, team_id)).toBe(true);
+  });
+});
+
+describe('a key that a session with a second factor has made', () => {
+  it('opens a team that requires one once its user has accepted the invitation', async () => {
+    const { team_id, session, accept } = await invitedTo({ isStrict: true });
+    await addFactor(session);
+    const key = await issue(session);
+    expect(await isOpenTo(key, team_id)).toBe(false);
+    await accept();
+    expect(await isOpenTo(key, team_id)).toBe(true);
+    const { api_key: next } = await fixture.call(key, users.issueKey, {});
+    expect(await isOpenTo(next, team_id)).toBe(true);
+  });
+});
+
+describe('caches of credentials are told', () => {
+  it('when an invited user with a key reaches more in a team, or less', async () => {
+    const { userId, session, require, accept } = await invitedTo({ isStrict: false });
+    await addFactor(session);
+    await issue(session);
+    const told = async (change: () => Promise<unknown>) => {
+      fixture.credentialsChanged.splice(0);
+      await change();
+      return fixture.credentialsChanged;
+    };
+    expect(await told(() => require(true))).toEqual([userId]);
+    expect(await told(() => require(false))).toEqual([userId]);
+    expect(await told(accept)).toEqual([userId]);
+    expect(await told(() => require(true))).toEqual([]);
+  });
+});
