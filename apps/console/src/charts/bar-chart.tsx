@@ -12,8 +12,8 @@ interface BarChartProps {
   label: string;
   buckets: readonly string[];
   series: readonly Series[];
-  /** A value as text: `$1.20`. */
-  format: (value: number) => string;
+  /** A value as text, `$1.20`, with the decimals that tell values apart which are `step` from each other. */
+  format: (value: number, step: number) => string;
 }
 
 const assumedWidth = 720;
@@ -41,6 +41,7 @@ export function BarChart({ label, buckets, series, format }: BarChartProps) {
     series.map(({ values }) => values),
     inner,
   );
+  const step = (high - low) / ticks;
   const yOf = (value: number) => ((high - value) / (high - low || 1)) * inner.height;
   const slot = inner.width / (buckets.length || 1);
   const names = Math.max(1, Math.ceil((buckets.length * nameWidth) / inner.width));
@@ -54,11 +55,11 @@ export function BarChart({ label, buckets, series, format }: BarChartProps) {
     <div className="chart">
       <div className="chart-frame" ref={frame}>
         <svg viewBox={`0 0 ${width} ${height}`} role="img" aria-label={label}>
-          {Array.from({ length: ticks + 1 }, (_, tick) => low + ((high - low) / ticks) * tick).map((value) => (
+          {Array.from({ length: ticks + 1 }, (_, tick) => low + step * tick).map((value) => (
             <g key={value}>
               <line className="chart-grid" x1={left} x2={width} y1={yOf(value)} y2={yOf(value)} />
               <text x={left - 8} y={yOf(value) + 4} textAnchor="end">
-                {format(value)}
+                {format(value, step)}
               </text>
             </g>
           ))}
@@ -92,7 +93,9 @@ export function BarChart({ label, buckets, series, format }: BarChartProps) {
         />
       </div>
       <p className="chart-readout" aria-live="polite">
-        {at === null ? 'Point at a bar, or use the arrow keys, to read it.' : readout(at, buckets, series, format)}
+        {at === null
+          ? 'Point at a bar, or use the arrow keys, to read it.'
+          : readout(at, buckets, series, (value) => format(value, step))}
       </p>
     </div>
   );

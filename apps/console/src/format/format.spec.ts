@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { bucketNames } from './format.js';
+import { bucketNames, decimalsOf } from './format.js';
 
 const hours = (from: string, count: number) =>
   Array.from({ length: count }, (_, at) => new Date(Date.parse(from) + at * 3_600_000).toISOString());
@@ -19,4 +19,16 @@ it('only the two hours that the clock shows alike are named with their offset', 
     [2, 'GMT+2'],
     [3, 'GMT+1'],
   ]);
+});
+
+it.each([
+  [25, 2],
+  [0.25, 2],
+  [0.125, 3],
+  [0.0375, 4],
+  [0.000125, 6],
+  [0, 2],
+  [1 / 3, 9],
+])('amounts that are multiples of %d have %i decimals', (step, decimals) => {
+  expect(decimalsOf(step)).toBe(decimals);
 });

@@ -11,6 +11,14 @@ export function money(amount: string, currency: string, digits = 2): string {
   }).format(amount as `${number}`);
 }
 
+/** The decimals of amounts that are a multiple of `step`: at least two, at most nine. */
+export function decimalsOf(step: number): number {
+  let decimals = 2;
+  const isWhole = (scaled: number) => Math.abs(scaled - Math.round(scaled)) < 1e-6;
+  while (decimals < 9 && !isWhole(step * 10 ** decimals)) decimals += 1;
+  return decimals;
+}
+
 /** A price: all its decimals, at least two. */
 export function unitPrice(amount: string, currency: string): string {
   return money(amount, currency, 9);

@@ -3,7 +3,7 @@ import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import type { Bill, Range } from '../../api/bill.js';
 import { billQuery } from '../../api/billing-queries.js';
 import { BarChart, Legend, type Series } from '../../charts/bar-chart.js';
-import { bucketNames, instant, kindName, money, quantity } from '../../format/format.js';
+import { bucketNames, decimalsOf, instant, kindName, money, quantity } from '../../format/format.js';
 import { approximate, roundToAddUp, sum } from '../../format/money.js';
 import { Button } from '../../parts/button.js';
 import { useNow } from '../../parts/now.js';
@@ -62,7 +62,7 @@ export function BillingPage() {
 
 function Report({ bill, range }: { bill: Bill; range: Range }) {
   const series = seriesOf(bill);
-  const format = (value: number) => money(String(Math.round(value * 100) / 100), bill.currency);
+  const format = (value: number, step: number) => money(String(value), bill.currency, decimalsOf(step));
   const starts = bill.intervals.map(({ start }) => start);
   const names = bucketNames(starts, range.interval, bill.timezone);
   const [total = '0'] = roundToAddUp([bill.total], 2);

@@ -111,6 +111,18 @@ describe('a feed of a log', () => {
     expect(later.lines.at(-1)?.message).toBe(written(log).at(-1));
   });
 
+  it('reads one page back, however often it is asked for while that is under way', async () => {
+    const log = new Log();
+    log.write(...Array.from({ length: 4_000 }, (_, at) => at));
+    const feed = new LogFeed(log.read, { isOfSeveralPods: false });
+    await feed.start();
+    const { length } = feed.snapshot().lines;
+    await Promise.all([feed.loadOlder(), feed.loadOlder(), feed.loadOlder()]);
+    expect(feed.snapshot().lines).toHaveLength(length + 1_000);
+    await feed.loadOlder();
+    expect(feed.snapshot().lines).toHaveLength(length + 2_000);
+  });
+
   it('reads back no more than it has room for, and says so', async () => {
     const log = new Log();
     log.write(...Array.from({ length: 12_000 }, (_, at) => at));

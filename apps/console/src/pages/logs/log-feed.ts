@@ -63,6 +63,7 @@ export class LogFeed {
   private backCursor: string | undefined;
   private forwardCursor: string | undefined;
   private running: Promise<unknown> = Promise.resolve();
+  private loadingOlder: Promise<void> | undefined;
 
   constructor(
     private readonly read: ReadPage,
@@ -92,11 +93,12 @@ export class LogFeed {
     });
   }
 
-  /** Reads a page of lines before the first. */
+  /** Reads a page of lines before the first: one, however often it is asked for meanwhile. */
   loadOlder(): Promise<void> {
-    return this.inTurn(async () => {
+    this.loadingOlder ??= this.inTurn(async () => {
       if (this.state.older === 'more') await this.readBack(pageLimit);
-    });
+    }).finally(() => (this.loadingOlder = undefined));
+    return this.loadingOlder;
   }
 
   /**

@@ -1,6 +1,6 @@
-import { useQuery } from '@tanstack/react-query';
+import { useQueries, useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
-import { allSubscriptionsQuery, teamsQuery } from '../../api/queries.js';
+import { allSubscriptionsQuery, teamQuery } from '../../api/queries.js';
 import { Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { Pager } from '../../parts/table.js';
@@ -12,8 +12,10 @@ export function AllSubscriptionsPage() {
   const { page = '1', window = 'last_24h' } = search;
   const navigate = useNavigate({ from: '/operator/subscriptions' });
   const subscriptions = useQuery(allSubscriptionsQuery(Number(page), window));
-  const teams = useQuery(teamsQuery(0));
-  const teamName = (id: string) => teams.data?.data.find((team) => team.id === id)?.name ?? id;
+  const ids = [...new Set(subscriptions.data?.data.map(({ team_id }) => team_id))];
+  const teams = useQueries({ queries: ids.map(teamQuery) });
+  // A deleted team has only its id.
+  const teamName = (id: string) => teams[ids.indexOf(id)]?.data?.name ?? id;
   return (
     <Page title="All subscriptions" lead="GPU capacity of every team, and its utilization.">
       <div className="toolbar" role="group" aria-label="Filters">

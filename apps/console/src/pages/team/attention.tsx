@@ -54,7 +54,7 @@ export function Attention({ teamId }: { teamId: string }) {
     ...(vms.data?.data ?? []).filter(({ status }) => status === 'failed').map((one) => ofVm(teamId, one)),
     ...(hosts.data?.data ?? []).filter((one) => hasFailed(one, nowMs)).map((one) => ofHost(teamId, one)),
     ...(volumes.data?.data ?? []).filter(isFull).map((one) => ofVolume(teamId, one)),
-    ...(bill.data?.unpriced ?? []).map((one) => ofUsage(teamId, one)),
+    ...[...new Set((bill.data?.unpriced ?? []).map(({ sku }) => sku))].map((sku) => ofUsage(teamId, sku)),
   ];
   const isUnread = all.some(({ error }) => error !== null);
   const isReading = all.some(
@@ -166,7 +166,7 @@ function ofVolume(teamId: string, { volume_id, name, status, reason }: Schemas['
   };
 }
 
-function ofUsage(teamId: string, { sku }: Schemas['UnpricedUsage']): Matter {
+function ofUsage(teamId: string, sku: string): Matter {
   const link = (
     <Link to="/teams/$teamId/billing" params={{ teamId }}>
       {sku}
