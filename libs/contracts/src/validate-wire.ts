@@ -5,7 +5,7 @@ import type { ReadsItself, Wire } from './contract.js';
 import { textGroup } from './text.js';
 import { rememberMetadata } from './remembered-metadata.js';
 import { unknownField } from './unknown-field.js';
-import { keepToBounds } from './wire-bounds.js';
+import { withinBounds } from './wire-bounds.js';
 
 rememberMetadata(getMetadataStorage());
 
@@ -21,8 +21,8 @@ export interface WireRules {
 
 /**
  * Turns what came from outside into an instance of its class, each field converted and checked as its decorators say:
- * the one validator of HTTP, of calls and events, and of the environment. Throws `invalid_input` that names each faulty
- * field and what is allowed, and no value.
+ * the one validator of HTTP, of calls and events, and of the environment. Does not change what it is given. Throws
+ * `invalid_input` that names each faulty field and what is allowed, and no value.
  */
 export function validateWire<T extends object>(type: Wire<T>, plain: unknown, rules: WireRules = {}): T {
   if ('fromWire' in type) return (type as unknown as ReadsItself<T>).fromWire(plain);
@@ -43,8 +43,8 @@ export function readWire<T extends object>(
   if (typeof plain !== 'object' || plain === null || Array.isArray(plain)) {
     throw invalidInput([{ path: '', code: 'isObject', message: 'a JSON object is expected' }]);
   }
-  if (unknownFields !== 'keep') keepToBounds(type, plain, unknownFields);
-  const instance = plainToInstance(type, plain, isText ? { groups: [textGroup] } : {});
+  const bounded = unknownFields === 'keep' ? plain : withinBounds(type, plain, unknownFields);
+  const instance = plainToInstance(type, bounded, isText ? { groups: [textGroup] } : {});
   const faults = validateSync(instance, {
     whitelist: unknownFields !== 'keep',
     forbidNonWhitelisted: unknownFields === 'refuse',

@@ -19,12 +19,13 @@ type Fields = Record<string, unknown>;
  * Follows what came from outside along its class, before anything is made of it: to make an instance of an object takes
  * a hundred times as long as to read its JSON. Throws `invalid_input` for too many names, for lists that are longer
  * than their class says, for names of every object's prototype (which class-transformer leaves out in silence or
- * class-validator takes for declared) and for what is nested too deep. Changes the input: fields that the class does
- * not declare are left out where they are to be omitted, and where a field takes neither, an object or a list is
- * replaced by an empty one, so that the validator refuses it without reading it.
+ * class-validator takes for declared) and for what is nested too deep. Returns a copy for the validator and leaves the
+ * input as it is: in the copy, fields that the class does not declare are left out where they are to be omitted, and
+ * where a field takes neither, an object or a list is replaced by an empty one, so that the validator refuses it
+ * without reading it.
  */
-export function keepToBounds(type: Wire, plain: object, unknownFields: 'refuse' | 'omit'): void {
-  new Bounds(unknownFields === 'omit').check(plain as Fields, type);
+export function withinBounds(type: Wire, plain: object, unknownFields: 'refuse' | 'omit'): object {
+  return new Bounds(unknownFields === 'omit').read(plain as Fields, type);
 }
 
 class Bounds {
@@ -34,33 +35,34 @@ class Bounds {
 
   constructor(private readonly omits: boolean) {}
 
-  check(plain: Fields, type: Wire): void {
-    this.object(plain, type, '', 1);
+  read(plain: Fields, type: Wire): Fields {
+    const copy = this.object(plain, type, '', 1);
     if (this.tooLong.length > 0) throw invalidInput(this.tooLong);
+    return copy;
   }
 
-  private object(fields: Fields, type: Wire, path: string, depth: number): void {
+  private object(fields: Fields, type: Wire, path: string, depth: number): Fields {
     requireDepth(path, depth);
     const shape = shapeOf(type);
     const names = Object.keys(fields);
     if (!this.omits) requireNames(names, path);
+    const copy: Fields = {};
     for (const name of names) {
+      const value = fields[name];
       const here = path ? `${path}.${name}` : name;
       const field = shape.get(name);
-      if (!field) this.undeclared(fields, name, here);
-      else if (isObject(fields[name])) fields[name] = this.member(fields[name], field, here, depth + 1);
+      if (field) copy[name] = isObject(value) ? this.member(value, field, here, depth + 1) : value;
+      else if (!this.omits) copy[name] = this.undeclared(value, name, here);
     }
+    return copy;
   }
 
-  /** A field that is not to be omitted is a fault, which class-validator finds too, whatever its value is. */
-  private undeclared(fields: Fields, name: string, path: string): void {
-    if (this.omits) Reflect.deleteProperty(fields, name);
-    else if (name in Object.prototype) throw invalidInput([unknownField(path)]);
-    else {
-      this.unknown.push(unknownField(path));
-      if (this.unknown.length > mostNames) throw invalidInput(this.unknown);
-      if (isObject(fields[name])) fields[name] = null;
-    }
+  /** A fault, which class-validator finds too, whatever the value is. */
+  private undeclared(value: unknown, name: string, path: string): unknown {
+    if (name in Object.prototype) throw invalidInput([unknownField(path)]);
+    this.unknown.push(unknownField(path));
+    if (this.unknown.length > mostNames) throw invalidInput(this.unknown);
+    return isObject(value) ? null : value;
   }
 
   /** What class-transformer gets to see of an object or a list in this field. */
@@ -73,34 +75,37 @@ class Bounds {
       return [];
     }
     if (!isList && (type || isScalar)) return [];
-    for (const [at, entry] of entries.entries()) {
-      if (!isObject(entry)) continue;
-      entries[at] = Array.isArray(entry) && type ? [] : this.single(entry, field, `${path}.${at}`, depth + 1);
-    }
-    return entries;
+    return entries.map((entry, at) => {
+      if (!isObject(entry)) return entry;
+      return Array.isArray(entry) && type ? [] : this.single(entry, field, `${path}.${at}`, depth + 1);
+    });
   }
 
   private single(value: object, { type, isScalar }: FieldShape, path: string, depth: number): object {
-    if (type) this.object(value as Fields, type, path, depth);
-    else if (isScalar) return Array.isArray(value) ? [] : {};
-    else this.any(value as Fields, path, depth);
-    return value;
+    if (type) return this.object(value as Fields, type, path, depth);
+    if (isScalar) return Array.isArray(value) ? [] : {};
+    return this.any(value, path, depth);
   }
 
-  /** Of a value of which no class says what it holds. */
-  private any(value: Fields, path: string, depth: number): void {
+  /** A value of which no class says what it holds. */
+  private any(value: object, path: string, depth: number): object {
     requireDepth(path, depth);
+    if (Array.isArray(value)) return value.map((entry, at) => this.part(entry, path, at, depth));
     const names = Object.keys(value);
-    if (!Array.isArray(value)) requireNames(names, path);
+    requireNames(names, path);
+    const copy: Fields = {};
     for (const name of names) {
-      const here = `${path}.${name}`;
-      if (!Array.isArray(value) && name in Object.prototype) this.undeclared(value, name, here);
-      else if (isObject(value[name])) {
-        this.withoutClass += 1;
-        if (this.withoutClass > mostWithoutClass) throw tooMany(path);
-        this.any(value[name] as Fields, here, depth + 1);
-      }
+      if (!(name in Object.prototype)) copy[name] = this.part((value as Fields)[name], path, name, depth);
+      else if (!this.omits) throw invalidInput([unknownField(`${path}.${name}`)]);
     }
+    return copy;
+  }
+
+  private part(value: unknown, path: string, name: string | number, depth: number): unknown {
+    if (!isObject(value)) return value;
+    this.withoutClass += 1;
+    if (this.withoutClass > mostWithoutClass) throw tooMany(path);
+    return this.any(value, `${path}.${name}`, depth + 1);
   }
 }
 
