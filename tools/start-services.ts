@@ -159,7 +159,7 @@ if (!source.NATS_URL && !stopping.signal.aborted)
 const nats = await startingNats;
 // What a process says of its database as it ends, it would say again and again.
 if (source.DATABASE_URL && !stopping.signal.aborted)
-  await requireDatabase(source.DATABASE_URL, services, (line) => console.error(line)).catch((error: unknown) =>
+  await requireDatabase({ url: source.DATABASE_URL }, services, (line) => console.error(line)).catch((error: unknown) =>
     endWithout(`Atoll cannot start: ${messageOf(error)}`),
   );
 const shared: NodeJS.ProcessEnv = { ...settings, DATABASE_URL: source.DATABASE_URL ?? postgres?.url };

@@ -51,7 +51,8 @@ export async function startPlatform(
   };
   try {
     const names = services.map(({ name }) => name);
-    if (env.databaseUrl !== undefined) await requireDatabase(env.databaseUrl, names, (line) => logger.warn(line));
+    if (env.databaseUrl !== undefined)
+      await requireDatabase({ url: env.databaseUrl, stopping }, names, (line) => logger.warn(line));
     const databaseUrl = env.databaseUrl ?? (await startDatabase(dataDir, logger, undo));
     const transport = inProcessTransport(names);
     const running = await startServices({

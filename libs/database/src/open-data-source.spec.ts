@@ -1,8 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { Logger } from '@nestjs/common';
 import { createDatabase, startPostgres, type TestDatabase, type TestPostgres } from '@atoll/testing';
 import pg from 'pg';
-import type { DataSource, MigrationInterface, QueryRunner } from 'typeorm';
+import { DataSource, type MigrationInterface, type QueryRunner } from 'typeorm';
 import { bankOptions, CreateAccounts1790000000000 } from './account-fixture.js';
 import { createIndex } from './concurrent-indexes.js';
 import { clientOptionsOf, type DatabaseOptions } from './data-source.js';
@@ -22,6 +24,21 @@ afterEach(async () => {
   await database.drop();
   jest.restoreAllMocks();
 });
+
+/** A server that does with each connection what the spec says. */
+async function listening(onConnection: (socket: Socket) => void): Promise<{ url: string; close: () => void }> {
+  const sockets: Socket[] = [];
+  const server = createServer((socket) => {
+    sockets.push(socket.on('error', () => undefined));
+    onConnection(socket);
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const close = () => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  };
+  return { url: `postgres://127.0.0.1:${(server.address() as AddressInfo).port}/atoll`, close };
+}
 
 async function start(...parameters: Parameters<typeof openDataSource>): Promise<DataSource> {
   const dataSource = await openDataSource(...parameters);
@@ -169,7 +186,7 @@ describe('openDataSource', () => {
     const command = `GRANT CREATE ON DATABASE ${name} TO ${role}`;
     const refusal = new Error(`The user of DATABASE_URL may not create schemas in ${name}: ${command}`);
     await expect(start(bankOptions(database.url))).rejects.toThrow(refusal);
-    const require = () => requireDatabase(database.url, ['public', 'bank'], (line) => warnings.push(line));
+    const require = () => requireDatabase({ url: database.url }, ['public', 'bank'], (line) => warnings.push(line));
     await expect(require()).rejects.toThrow(refusal);
     await operator.query(command);
     await require();
@@ -193,6 +210,50 @@ describe('openDataSource', () => {
     expect(invalid).toMatch(/^Error: DATABASE_URL must be a URL such as .*; percent-encode special characters/);
     expect(invalid).not.toMatch(/ses|ame/);
     expect(warnings).toEqual([]);
+  });
+
+  it('ends with the reason of the signal that stops it, while it waits for the next try', async () => {
+    let stop = (): void => undefined;
+    const requireBank = (options: DatabaseOptions) => requireDatabase(options, ['bank'], () => stop());
+    for (const wait of [openDataSource, requireBank]) {
+      const stopping = new AbortController();
+      stop = () => stopping.abort();
+      jest.spyOn(Logger.prototype, 'warn').mockImplementation(stop);
+      const waiting = wait(bankOptions('postgres://127.0.0.1:1/atoll', { stopping: stopping.signal }));
+      expect(await waiting.catch((error: unknown) => error)).toBe(stopping.signal.reason);
+    }
+  });
+
+  it('ends with the reason of the signal that stops it, while the server does not answer', async () => {
+    const stopping = new AbortController();
+    const silent = await listening(() => {
+      stopping.abort();
+    });
+    const timeouts = { acquireMs: 600_000 };
+    const opening = start(bankOptions(silent.url, { stopping: stopping.signal, timeouts }));
+    expect(await opening.catch((error: unknown) => error)).toBe(stopping.signal.reason);
+    silent.close();
+  });
+
+  it('leaves no connection open that comes after the signal', async () => {
+    const stopping = new AbortController();
+    const destroy = jest.spyOn(DataSource.prototype, 'destroy');
+    const { promise: ended, resolve: end } = Promise.withResolvers<void>();
+    const { hostname, port } = new URL(database.url);
+    const slow = await listening((socket) => {
+      socket.on('close', end);
+      stopping.abort();
+      const server = connect(Number(port), hostname).on('error', () => undefined);
+      socket.pipe(server).pipe(socket);
+    });
+    const { pathname, username, password } = new URL(database.url);
+    const url = Object.assign(new URL(slow.url), { pathname, username, password }).href;
+    const opening = start(bankOptions(url, { stopping: stopping.signal, timeouts: { acquireMs: 600_000 } }));
+    expect(await opening.catch((error: unknown) => error)).toBe(stopping.signal.reason);
+    await ended;
+    // The pool would end it after a while too.
+    expect(destroy).toHaveBeenCalledTimes(1);
+    slow.close();
   });
 
   it('gives up after its patience, saying where it looked and why in vain, even if the clock is set meanwhile', async () => {

@@ -26,22 +26,23 @@ export async function openDataSource(options: DatabaseOptions, patienceMs = boot
   if (asItIs) return asItIs;
   await migrate(options, patienceMs);
   // A new one: TypeORM asks for the schema when it connects.
-  return connect(new DataSource(dataSourceOptions(options)), options.url, patienceMs);
+  return connect(new DataSource(dataSourceOptions(options)), options, patienceMs);
 }
 
 /**
  * Waits for PostgreSQL (30 s at most), before any of the schemas is made or migrated. Throws an Error that says what is
- * wrong where it cannot be used, or where its user may not create those of the schemas that are missing. `tell` gets a
- * sentence for each try that fails.
+ * wrong where it cannot be used, or where its user may not create those of the schemas that are missing; or the reason
+ * of `stopping`, if that is aborted meanwhile. `tell` gets a sentence for each try that fails.
  */
 export async function requireDatabase(
-  url: string,
+  { url, stopping }: Pick<DatabaseOptions, 'url' | 'stopping'>,
   schemas: readonly string[],
   tell: (sentence: string) => void,
 ): Promise<void> {
   const [schema = ''] = schemas;
-  const options = dataSourceOptions({ schema, url, entities: [], migrations: [], poolSize: 1 });
-  const dataSource = await connect(new DataSource({ ...options, entities: [] }), url, bootPatienceMs, tell);
+  const options = { schema, url, entities: [], migrations: [], poolSize: 1, ...(stopping && { stopping }) };
+  const dataSource = new DataSource({ ...dataSourceOptions(options), entities: [] });
+  await connect(dataSource, options, bootPatienceMs, tell);
   try {
     await requireVersion(dataSource);
     await missingSchemas(dataSource, schemas);
@@ -52,7 +53,7 @@ export async function requireDatabase(
 
 /** Most starts find nothing to migrate: they need no connection but the pool's, and no lock. */
 async function openIfMigrated(options: DatabaseOptions, patienceMs: number): Promise<DataSource | undefined> {
-  const dataSource = await connect(new DataSource(dataSourceOptions(options)), options.url, patienceMs);
+  const dataSource = await connect(new DataSource(dataSourceOptions(options)), options, patienceMs);
   try {
     await requireVersion(dataSource);
     const { missing, unknown } = await compareMigrations(dataSource, options.schema);
@@ -73,7 +74,7 @@ async function openIfMigrated(options: DatabaseOptions, patienceMs: number): Pro
  * DataSource.
  */
 export async function connectDataSource(options: DatabaseOptions): Promise<DataSource> {
-  const dataSource = await connect(new DataSource(dataSourceOptions({ ...options, poolSize: 2 })), options.url, 0);
+  const dataSource = await connect(new DataSource(dataSourceOptions({ ...options, poolSize: 2 })), options, 0);
   try {
     await requireMigrated(dataSource, options.schema);
     return dataSource;
@@ -137,7 +138,7 @@ async function migrate(options: DatabaseOptions, patienceMs: number): Promise<vo
     ...dataSourceOptions({ ...options, timeouts, deadlineMs: 0, poolSize: 2 }),
     entities: [],
   });
-  await connect(dataSource, options.url, patienceMs);
+  await connect(dataSource, options, patienceMs);
   try {
     const running = runMigrations(dataSource, options.schema, timeoutsOf(options).lockMs);
     await (options.stopping ? untilAborted(options.stopping, running) : running);
@@ -149,7 +150,7 @@ async function migrate(options: DatabaseOptions, patienceMs: number): Promise<vo
 
 async function connect(
   dataSource: DataSource,
-  url: string,
+  { url, stopping = new AbortController().signal }: DatabaseOptions,
   patienceMs: number,
   tell = (sentence: string): void => logger.warn(sentence),
 ): Promise<DataSource> {
@@ -157,14 +158,27 @@ async function connect(
   const untilMs = performance.now() + patienceMs;
   for (let failures = 1; ; failures += 1) {
     try {
-      return await dataSource.initialize();
+      return await initialize(dataSource, stopping);
     } catch (error) {
+      stopping.throwIfAborted();
       const pauseMs = backOffMs(pauses, failures);
       const sentence = `PostgreSQL at ${place} cannot be used: ${reasonOf(error)}`;
       if (isHopeless(error) || performance.now() + pauseMs > untilMs) throw new Error(sentence, { cause: error });
       tell(`${sentence}. Trying again for ${Math.ceil((untilMs - performance.now()) / 1000)} s.`);
-      await delay(pauseMs);
+      await delay(pauseMs, undefined, { signal: stopping }).catch(() => undefined);
+      stopping.throwIfAborted();
     }
+  }
+}
+
+/** A connection that comes after the signal is ended again. */
+async function initialize(dataSource: DataSource, stopping: AbortSignal): Promise<DataSource> {
+  const connected = dataSource.initialize();
+  try {
+    return await untilAborted(stopping, connected);
+  } catch (error) {
+    if (stopping.aborted) connected.then(() => dataSource.destroy()).catch(() => undefined);
+    throw error;
   }
 }
 

@@ -271,6 +271,19 @@ describe('a start', () => {
     },
   );
 
+  it('that waits for a database which does not answer ends at once, and cleanly, when it is told to stop', async () => {
+    let isTold = false;
+    const waiting = { DATABASE_URL: 'postgres://127.0.0.1:1/atoll', PORT: '0', ATOLL_SSH_PORT: '0' };
+    const { code, output } = await run(
+      'apps/platform/src/main.js',
+      { ATOLL_DATA_DIR: folder, ...waiting },
+      (said, child) => {
+        if (!isTold && said.includes('Trying again')) isTold = child.kill('SIGTERM');
+      },
+    );
+    expect([code, output]).toEqual([0, expect.stringContaining('"msg":"stopped"')]);
+  });
+
   it('in processes is refused for a secret of its data folder that is none, before any is started', async () => {
     writeFileSync(
       join(folder, 'secrets.json'),
