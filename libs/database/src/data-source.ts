@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { AbstractLogger, type DataSource, type DataSourceOptions, type MigrationInterface } from 'typeorm';
 import { CallNonce } from './call-nonce.entity.js';
-import { readUrl } from './database-url.js';
+import { readUrl, withoutOptions } from './database-url.js';
 import { migrationsOf } from './entity-migrations.js';
 import { GuardedClient } from './guarded-client.js';
 import { IdempotencyKey } from './idempotency-key.entity.js';
@@ -15,7 +15,8 @@ export interface DatabaseOptions {
   /** The service's own schema. Made at boot if it is missing. */
   schema: string;
   /**
-   * `postgres://user:password@host:port/database`, with `sslmode`, `connect_timeout` and the like as libpq has them.
+   * `postgres://user:password@host:port/database`, with `sslmode`, `connect_timeout`, `options` and the like as libpq
+   * has them.
    */
   url: string;
   /** The tables of idempotency keys and of call nonces are added to them. */
@@ -85,14 +86,14 @@ const driver = Object.create(pg, { Pool: { value: SplitPool } }) as typeof pg;
 export function dataSourceOptions(options: DatabaseOptions): PostgresDataSourceOptions {
   const {
     schema,
-    url,
     entities,
     migrations,
     poolSize = 10,
     backgroundPoolSize = 0,
     onConnectionLost = () => undefined,
   } = options;
-  const client = clientOptions(options);
+  const { url, options: ofUrl } = withoutOptions(options.url);
+  const client = clientOptions(options, ofUrl);
   const background = backgroundPoolSize > 0 && { ...backgroundOptions(client), max: backgroundPoolSize };
   return {
     type: 'postgres',
@@ -117,8 +118,8 @@ class Silent extends AbstractLogger {
   protected override writeLog(): void {}
 }
 
-/** How every connection of a service is made. */
-function clientOptions(options: DatabaseOptions): pg.PoolConfig {
+/** How every connection of a service is made. `ofUrl`: settings that go before its own. */
+function clientOptions(options: DatabaseOptions, ofUrl: string): pg.PoolConfig {
   const { acquireMs, statementMs, queryMs } = timeoutsOf(options);
   return {
     Client: GuardedClient,
@@ -129,9 +130,13 @@ function clientOptions(options: DatabaseOptions): pg.PoolConfig {
     idleTimeoutMillis: 30_000,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
-    // Plain SQL finds the service's own tables, and nobody else's; `public` is where extensions live.
-    options: [`search_path=${options.schema},public`, ...serverKeepAlive].map((setting) => `-c ${setting}`).join(' '),
+    options: [ofUrl, `-c search_path=${searchPathOf(options.schema)}`, ...serverKeepAlive].join(' ').trimStart(),
   };
+}
+
+/** Plain SQL finds the service's own tables, and nobody else's; `public` is where extensions live. */
+export function searchPathOf(schema: string): string {
+  return `${schema},public`;
 }
 
 export function timeoutsOf({ url, timeouts, deadlineMs = defaultDeadlineMs }: DatabaseOptions): Timeouts {
@@ -153,10 +158,10 @@ function connectTimeoutOf(url: string): Partial<Timeouts> {
  * milliseconds for the last.
  */
 const serverKeepAlive = [
-  'tcp_keepalives_idle=10',
-  'tcp_keepalives_interval=5',
-  'tcp_keepalives_count=3',
-  'tcp_user_timeout=20000',
+  '-c tcp_keepalives_idle=10',
+  '-c tcp_keepalives_interval=5',
+  '-c tcp_keepalives_count=3',
+  '-c tcp_user_timeout=20000',
 ];
 
 /** How the connections of a DataSource are made, for a pool beside its own. */

@@ -27,6 +27,19 @@ export function readUrl(text: string): URL | null {
 }
 
 /**
+ * `options` of a URL, as libpq has them: settings for the server, such as `-c work_mem=8MB`. Returns them, and the URL
+ * without them, since pg would send them in place of those that a service sends.
+ */
+export function withoutOptions(url: string): { url: string; options: string } {
+  const at = url.indexOf('?');
+  const parameters = new URLSearchParams(at < 0 ? '' : url.slice(at));
+  if (!parameters.has('options')) return { url, options: '' };
+  const options = parameters.getAll('options').join(' ');
+  parameters.delete('options');
+  return { url: [url.slice(0, at), ...(parameters.size > 0 ? [parameters] : [])].join('?'), options };
+}
+
+/**
  * An @ behind the host means that the password has an unescaped special character, and that host and database are parts
  * of it.
  */

@@ -3,6 +3,7 @@ import { Logger } from '@nestjs/common';
 import { backOffMs, untilAborted } from '@atoll/waiting';
 import { DataSource } from 'typeorm';
 import { dataSourceOptions, timeoutsOf, type DatabaseOptions } from './data-source.js';
+import { requireServer } from './require-server.js';
 import { missingSchemas } from './create-schema.js';
 import { errorCodeOf } from './database-errors.js';
 import { parseDatabaseUrl, placeOf } from './database-url.js';
@@ -11,7 +12,6 @@ import { runMigrations } from './run-migrations.js';
 const bootPatienceMs = 30_000;
 const bootAcquireMs = 10_000;
 const pauses = { firstMs: 100, maxMs: 2_000 };
-const oldestServer = 150_000;
 
 const logger = new Logger('Database');
 
@@ -44,7 +44,7 @@ export async function requireDatabase(
   const dataSource = new DataSource({ ...dataSourceOptions(options), entities: [] });
   await connect(dataSource, options, bootPatienceMs, tell);
   try {
-    await requireVersion(dataSource);
+    await requireServer(dataSource, options);
     await missingSchemas(dataSource, schemas);
   } finally {
     await dataSource.destroy();
@@ -55,7 +55,7 @@ export async function requireDatabase(
 async function openIfMigrated(options: DatabaseOptions, patienceMs: number): Promise<DataSource | undefined> {
   const dataSource = await connect(new DataSource(dataSourceOptions(options)), options, patienceMs);
   try {
-    await requireVersion(dataSource);
+    await requireServer(dataSource, options);
     const { missing, unknown } = await compareMigrations(dataSource, options.schema);
     if (unknown !== undefined) logger.warn(newerSchema(options.schema, unknown));
     if (missing === undefined) return dataSource;
@@ -76,6 +76,7 @@ async function openIfMigrated(options: DatabaseOptions, patienceMs: number): Pro
 export async function connectDataSource(options: DatabaseOptions): Promise<DataSource> {
   const dataSource = await connect(new DataSource(dataSourceOptions({ ...options, poolSize: 2 })), options, 0);
   try {
+    await requireServer(dataSource, options);
     await requireMigrated(dataSource, options.schema);
     return dataSource;
   } catch (error) {
@@ -191,11 +192,4 @@ function reasonOf(error: unknown): string {
   // A name with several addresses fails with one error for each and an empty message.
   const causes = error instanceof AggregateError ? (error.errors as Error[]) : [error as Error];
   return causes.map(({ message }) => message).join('; ');
-}
-
-async function requireVersion(dataSource: DataSource): Promise<void> {
-  const [row] = await dataSource.query<{ number: number; name: string }[]>(
-    `SELECT current_setting('server_version_num')::int AS number, current_setting('server_version') AS name`,
-  );
-  if (row && row.number < oldestServer) throw new Error(`PostgreSQL ${row.name} is too old: Atoll needs 15 or newer.`);
 }
