@@ -13,7 +13,11 @@ const passing: ReadonlySet<number> = new Set([429, 503, 504]);
 
 /** The API as a customer calls it: the demo is made by the same operations as everything else. */
 export class DemoApi {
-  constructor(private readonly platform: DemoPlatform) {}
+  private readonly url: string;
+
+  constructor(private readonly platform: DemoPlatform) {
+    this.url = platform.url.replace(/\/+$/, '');
+  }
 
   /**
    * The body of a success. What passes by itself is tried again, as the same call. Throws what the platform said
@@ -31,7 +35,7 @@ export class DemoApi {
       ...(method === 'POST' && { 'idempotency-key': randomUUID() }),
     };
     for (let tries = 1; ; tries += 1) {
-      const answer = await fetch(`${this.platform.url}/api${path}`, {
+      const answer = await fetch(`${this.url}/api${path}`, {
         method,
         headers,
         ...(body && { body: JSON.stringify(body) }),
