@@ -132,6 +132,14 @@ describe('what others tell of a team', () => {
       await until(figures, (text) => text.includes('atoll_dead_letters{service="teams"} 0'));
     });
 
+    it('dead letters are not asked for by what is no id', async () => {
+      const id = '-'.repeat(36);
+      expect(await run('retry', 'teams', id)).toEqual({
+        code: 1,
+        output: `The command failed: "${id}" is not the id of a dead letter. Usage: npm run dead-letters [-- retry SERVICE ID]\n`,
+      });
+    });
+
     it('dead letters are not listed by an older release, not even those of services that come before the changed one', async () => {
       await client.query(`INSERT INTO pods.migration (timestamp, name) VALUES (0, 'OfALaterRelease')`);
       const told = await run();

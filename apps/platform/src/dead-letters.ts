@@ -3,6 +3,7 @@ import { besidePlatform, NoSettings } from './beside-platform.js';
 import { services } from './services.js';
 
 const usage = 'Usage: npm run dead-letters [-- retry SERVICE ID]';
+const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** How long the running service is waited for. */
 const patienceMs = 15_000;
 
@@ -28,7 +29,7 @@ await besidePlatform(NoSettings, async ({ connect, connectAll }) => {
 });
 
 async function retry(letters: DeadLetterList): Promise<void> {
-  if (!/^[0-9a-f-]{36}$/i.test(id)) throw new Error(`"${id}" is not the id of a dead letter. ${usage}`);
+  if (!uuid.test(id)) throw new Error(`"${id}" is not the id of a dead letter. ${usage}`);
   const outcome = await letters.retry(id, patienceMs);
   if (outcome.is === 'unknown') throw new Error(`${service} has no dead letter ${id}`);
   if (outcome.is === 'failed') throw new Error(`the event failed again: ${outcome.lastError}`);
