@@ -115,7 +115,7 @@ export function Email(options: FieldOptions = {}): PropertyDecorator {
   const message = '$property must be an e-mail address such as ada@example.com';
   return field(
     options,
-    { type: String, format: 'email', maxLength: 254 },
+    { type: String, format: 'idn-email', maxLength: 254 },
     // Half a surrogate pair is refused as any other text that is no address; `isEmail` would throw a URIError for it.
     Transform(({ value }: { value: unknown }) =>
       typeof value === 'string' ? (value.isWellFormed() ? emailSpelling(value) : '') : value,
