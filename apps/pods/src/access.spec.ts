@@ -126,6 +126,12 @@ describeAccess<Place>({
     'list instances': ['readTeam', instances.list, ofTeam],
     'list exposed services of all pods': ['readTeam', podBatches.exposed, ofTeam],
     'list how all pods are reached': ['useResources', podBatches.connections, ofTeam],
+    'list pods of subscriptions': [
+      'readTeam',
+      podBatches.ofSubscriptions,
+      ({ team_id, subscription_id }) => ({ team_id, subscription_ids: [subscription_id] }),
+    ],
+    'list volumes with their mount points': ['readTeam', podBatches.volumes, ofTeam],
     'read logs': ['useResources', podLogs.read, ofPod],
     'read logs of a team': ['useResources', podLogs.read, ofTeam],
     'read logs of a pod of a team': ['useResources', podLogs.read, ({ team_id, pod_name }) => ({ team_id, pod_name })],

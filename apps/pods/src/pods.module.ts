@@ -47,6 +47,7 @@ import { PodSteps } from './pods/pod-steps.js';
 import { PodNames } from './pods/pod-names.js';
 import { PodReader } from './pods/pod-reader.js';
 import { PodStarts } from './pods/pod-start.js';
+import { PodsOfSubscriptions } from './pods/pods-of-subscriptions.js';
 import { PodWorkloadEvents } from './pods/pod-workload-events.js';
 import { PodsService } from './pods/pod.service.js';
 import { RunCollector } from './pods/run-collector.js';
@@ -75,6 +76,7 @@ import { VmWatch } from './vms/vm-watch.js';
 import { MountableVolumes } from './volumes/mountable-volumes.js';
 import { VolumesController } from './volumes/volume.controller.js';
 import { VolumesService } from './volumes/volume.service.js';
+import { VolumesOfTeam } from './volumes/volumes-of-team.js';
 import { VolumeSteps } from './volumes/volume-steps.js';
 import { VolumeWatch } from './volumes/volume-watch.js';
 
@@ -132,6 +134,8 @@ const workers: Provider = {
     ExpiredClosings,
     ExposureSteps,
     ExposuresOfTeam,
+    PodsOfSubscriptions,
+    VolumesOfTeam,
     ExposuresService,
     ExternalPorts,
     GivenUpEnds,

@@ -50,6 +50,16 @@ describe('what a pool offers', () => {
     ]);
   });
 
+  it('is told of one pool alone where it is named', async () => {
+    const [pool, another] = [await fixture.pool(), await fixture.pool()];
+    const named = async (asked: { pool_id: string; gpuaas_id?: string }) =>
+      (await fixture.call(pools.available, { team_id: team.team_id, ...asked }, team.member)).data;
+    const { pool_id } = pool;
+    expect(await named({ pool_id })).toEqual(await offers(pool));
+    expect(await named({ pool_id, gpuaas_id: another.gpuaas_id })).toEqual([]);
+    expect(await named({ pool_id: '999999' })).toEqual([]);
+  });
+
   it.each([
     ['mps', { mechanism: 'mps', replicas: 3 }, 'Spatial', 'software', 'mps-3', 26.67, 3],
     [

@@ -2,10 +2,10 @@ import { type CallContext } from '@atoll/contracts';
 import {
   pools,
   type AvailablePoolPage,
-  type AvailablePoolsQuery,
   type AvailableRegionPage,
   type AvailableRegionsQuery,
   type CreatePool,
+  type FindAvailablePools,
   type ListPools,
   type Pool,
   type PoolPage,
@@ -34,7 +34,7 @@ export class PoolsController implements Handlers<typeof pools> {
   }
 
   @Handle(pools.available)
-  available(input: AvailablePoolsQuery, context: CallContext): Promise<AvailablePoolPage> {
+  available(input: FindAvailablePools, context: CallContext): Promise<AvailablePoolPage> {
     return this.pools.available(input, context);
   }
 }

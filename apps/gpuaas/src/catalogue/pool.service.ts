@@ -2,10 +2,10 @@ import { notFound, pageWindow, requirePermission, requirePlatformAdmin, type Cal
 import {
   type AvailablePool,
   type AvailablePoolPage,
-  type AvailablePoolsQuery,
   type AvailableRegionPage,
   type AvailableRegionsQuery,
   type CreatePool,
+  type FindAvailablePools,
   type ListPools,
   type Pool,
   type PoolPage,
@@ -75,7 +75,7 @@ export class PoolsService {
     requirePlatformAdmin(caller);
     await this.catalogue.requireGpuaas(gpuaas_id);
     const { page, limit, offset } = pageWindow(asked, 1);
-    const { ids, total } = await this.page(gpuaas_id, limit, offset);
+    const { ids, total } = await this.page({ gpuaas_id }, limit, offset);
     const gpus = await this.statements.query<{ poolId: string; gpuId: string }>(
       `SELECT pool_id AS "poolId", gpu_id AS "gpuId" FROM gpu WHERE pool_id = ANY ($1::bigint[]) ORDER BY gpu_id`,
       [ids],
@@ -92,14 +92,14 @@ export class PoolsService {
 
   /** What a team could subscribe to now. */
   async available(
-    { team_id, gpuaas_id, ...asked }: AvailablePoolsQuery,
+    { team_id, gpuaas_id, pool_id, ...asked }: FindAvailablePools,
     { caller }: CallContext,
   ): Promise<AvailablePoolPage> {
     requirePermission(caller, team_id, 'readTeam');
     await this.teams.team(team_id);
     await this.catalogue.requireGpuaas(gpuaas_id);
     const { page, limit, offset } = pageWindow(asked, 1);
-    const { ids, total } = await this.page(gpuaas_id, limit, offset);
+    const { ids, total } = await this.page({ gpuaas_id, pool_id }, limit, offset);
     return { data: await this.offers(await this.poolsOf(ids), team_id), pagination: { page, limit, total } };
   }
 
@@ -161,16 +161,16 @@ export class PoolsService {
   }
 
   private async page(
-    gpuaasId: string | undefined,
+    { gpuaas_id, pool_id }: { gpuaas_id: string | undefined; pool_id?: string | undefined },
     limit: number,
     offset: number,
   ): Promise<{ ids: string[]; total: number }> {
     const { total, rows } = await readPage<{ pool_id: string }>(this.statements, {
-      from: 'pool WHERE $1::bigint IS NULL OR gpuaas_id = $1',
+      from: 'pool WHERE ($1::bigint IS NULL OR gpuaas_id = $1) AND ($2::bigint IS NULL OR pool_id = $2)',
       order: 'created_at, pool_id',
-      window: 'LIMIT $2 OFFSET $3',
+      window: 'LIMIT $3 OFFSET $4',
       columns: 'pool_id',
-      values: [gpuaasId ?? null, limit, offset],
+      values: [gpuaas_id ?? null, pool_id ?? null, limit, offset],
     });
     return { total, ids: rows.map(({ pool_id }) => pool_id) };
   }

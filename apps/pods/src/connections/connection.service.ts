@@ -1,6 +1,6 @@
-import { requirePermission, requireService, type CallContext, type TeamPath } from '@atoll/contracts';
+import { requirePermission, requireService, type CallContext } from '@atoll/contracts';
 import type { ConnectionPod, HoldingTeam } from '@atoll/contracts/gpuaas';
-import type { PodConnections } from '@atoll/contracts/pods';
+import type { FindConnections, PodConnections } from '@atoll/contracts/pods';
 import { Statements } from '@atoll/database';
 import { TeamDirectory } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
@@ -43,14 +43,14 @@ export class ConnectionsService {
   }
 
   /** As `read`, for a member. */
-  async readAsMember({ team_id }: TeamPath, { caller }: CallContext): Promise<PodConnections> {
+  async readAsMember({ team_id, subscription_id }: FindConnections, { caller }: CallContext): Promise<PodConnections> {
     requirePermission(caller, team_id, 'useResources');
     await this.teams.team(team_id);
-    return this.ofTeam(team_id);
+    return this.ofTeam(team_id, subscription_id);
   }
 
-  private async ofTeam(team_id: string): Promise<PodConnections> {
-    const rows = await this.statements.query<Row>(readQuery, [team_id]);
+  private async ofTeam(team_id: string, subscription_id?: string): Promise<PodConnections> {
+    const rows = await this.statements.query<Row>(readQuery, [team_id, subscription_id ?? null]);
     const gpuaasIds = [...new Set(rows.map(({ gpuaas_id }) => gpuaas_id))];
     const capabilities = new Map(
       await Promise.all(gpuaasIds.map(async (id) => [id, await this.clusters.capabilitiesOf(id)] as const)),
@@ -95,4 +95,4 @@ const readQuery = `SELECT subscription_id, pod_name, pod.state, gpuaas_id, (
       'isSsl', is_ssl, 'externalPort', external_port, 'state', exposure.state) ORDER BY service_id)
     FROM exposure WHERE exposure.pod_id = pod.pod_id AND exposure.state NOT IN ('deleting', 'deleted')
   ) AS services
-  FROM pod WHERE team_id = $1 AND state <> 'deleted' ORDER BY created_at, pod_id`;
+  FROM pod WHERE team_id = $1 AND ($2::bigint IS NULL OR subscription_id = $2) AND state <> 'deleted' ORDER BY created_at, pod_id`;

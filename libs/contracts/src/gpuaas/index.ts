@@ -96,7 +96,7 @@ export {
   AvailablePool,
   AvailablePoolPage,
   AvailablePoolsQuery,
-  AvailableRegion,
+  FindAvailablePools,
   AvailableRegionPage,
   AvailableRegionsQuery,
   CreatePool,

@@ -180,7 +180,7 @@ export class AvailableRegionsQuery extends PageFromOne {
 }
 
 /** A region in which something can be subscribed, with its GPU services. */
-export class AvailableRegion extends OmitType(Region, ['created_at'] as const) {
+class AvailableRegion extends OmitType(Region, ['created_at'] as const) {
   @Names({ max: 1000, example: ['1'], description: 'Ids of the GPU services of the region.' })
   gpuaas_ids!: string[];
 }
@@ -194,9 +194,15 @@ class OfGpuaas {
 
 export class AvailablePoolsQuery extends IntersectionType(AvailableRegionsQuery, OfGpuaas) {}
 
+/** One pool, or all that match. */
+export class FindAvailablePools extends AvailablePoolsQuery {
+  @NumberedId({ optional: true, example: '1' })
+  pool_id?: string;
+}
+
 export const pools = contract('gpuaas.pools', {
   create: operation(CreatePool, Pool),
   list: operation(ListPools, PoolPage),
   availableRegions: operation(AvailableRegionsQuery, AvailableRegionPage),
-  available: operation(AvailablePoolsQuery, AvailablePoolPage),
+  available: operation(FindAvailablePools, AvailablePoolPage),
 });

@@ -1,4 +1,4 @@
-import { IntersectionType } from '@nestjs/swagger';
+import { IntersectionType, PickType } from '@nestjs/swagger';
 import { contract, operation } from '../contract.js';
 import { ListOf, Nested, Text, WholeNumber } from '../fields.js';
 import { NumberedId, NumberedIds, Uuid } from '../id-fields.js';
@@ -8,6 +8,7 @@ import { PodConnections } from './connection.js';
 import { ExposedServiceList } from './exposed-service.js';
 import { Instance } from './instance.js';
 import { Pod, PodMount, PodPath } from './pod.js';
+import { SharedVolume } from './shared-volume.js';
 import { Vm } from './vm.js';
 
 class OfTeam {
@@ -22,6 +23,9 @@ class OfSubscription {
 
 /** One of the two. */
 export class FindExposed extends IntersectionType(OfTeam, OfSubscription) {}
+
+/** All of the team, or of one subscription of it. */
+export class FindConnections extends IntersectionType(TeamPath, OfSubscription) {}
 
 export class FindInstances extends OfTeam {
   @Uuid({ optional: true, description: 'Id of the one instance.' })
@@ -85,14 +89,59 @@ export class ChangeMounts extends PodPath {
   detach?: string[];
 }
 
+/** Pods that `podBatches.ofSubscriptions` returns at once: fewer are the last ones. */
+export const podsAtOnce = 1000;
+
+export class PodsAfter extends TeamPath {
+  @NumberedIds({ max: 1000, description: 'Ids of the subscriptions of the pods.' })
+  subscription_ids!: string[];
+
+  @Uuid({ optional: true, description: 'Id of the last pod that is known; from the first pod on if left out.' })
+  pod_id?: string;
+}
+
+export class PodOnSubscription extends PickType(Pod, [
+  'pod_id',
+  'pod_name',
+  'subscription_id',
+  'status',
+  'vgpus',
+  'image',
+  'volumes',
+] as const) {}
+
+export class PodsOnSubscriptions {
+  @ListOf(() => PodOnSubscription, { max: podsAtOnce })
+  data!: PodOnSubscription[];
+}
+
+export class FindVolumes extends TeamPath {
+  @NumberedIds({ max: 20, optional: true, description: 'Ids of the only volumes to return; all if left out.' })
+  volume_ids?: string[];
+}
+
+export class FoundVolume extends SharedVolume {
+  @Text({ max: 255, nullable: true, description: 'Path at which a pod or VM mounts it; null while none does.' })
+  mount_point!: string | null;
+}
+
+export class FoundVolumes {
+  @ListOf(() => FoundVolume, { max: 1000 })
+  data!: FoundVolume[];
+}
+
 /** What the compatibility mount needs of many pods at once, or as one step. */
 export const podBatches = contract('pods.batches', {
   /** The exposed services of all pods of a team, or of a subscription: none of one that is another team's. */
   exposed: operation(FindExposed, ExposedServiceList),
   /** How the pods of a team are reached now; for those who may use them. */
-  connections: operation(TeamPath, PodConnections),
+  connections: operation(FindConnections, PodConnections),
   /** As `pods.update` with all mounts, which are read and written in one step: of changes at once none is lost. */
   mount: operation(ChangeMounts, Pod),
   /** The instances of a team, or one instance; of all teams for a platform_admin. */
   instances: operation(FindInstances, FoundInstances),
+  /** The next pods of subscriptions of a team, by id: none of a subscription of another team. */
+  ofSubscriptions: operation(PodsAfter, PodsOnSubscriptions),
+  /** The shared volumes of a team, the oldest first: none that another team has. */
+  volumes: operation(FindVolumes, FoundVolumes),
 });

@@ -1,4 +1,19 @@
-export { ChangeMounts, FindExposed, FindInstances, FoundInstance, FoundInstances, podBatches } from './batch.js';
+export {
+  ChangeMounts,
+  FindConnections,
+  FindExposed,
+  FindInstances,
+  FindVolumes,
+  FoundInstance,
+  FoundInstances,
+  FoundVolume,
+  FoundVolumes,
+  podBatches,
+  PodOnSubscription,
+  podsAtOnce,
+  PodsAfter,
+  PodsOnSubscriptions,
+} from './batch.js';
 export { PodConnections, podConnections } from './connection.js';
 export {
   ExposedService,

@@ -14,8 +14,7 @@ import { Rpc } from '@atoll/rpc';
 import { Context } from '../../requests/call-context.js';
 import { ConfigureRoute } from '../../http/route-config.js';
 import { OldAnswers } from '../http/old-answers.js';
-import { allOf } from '../http/old-pages.js';
-import { imagesOfTeam, serviceTypeOf } from '../pools/pods-of-team.js';
+import { imagesOfTeam, podsOf, serviceTypeOf } from '../pools/pods-of-team.js';
 import {
   ExposeStatusQuery,
   OldExpose,
@@ -74,9 +73,7 @@ export class OldPodsController {
   ): Promise<Nothing> {
     const image = (await imagesOfTeam(this.rpc, team_id, context)).find(({ id }) => id === image_uuid);
     if (!image) throw notFound('image');
-    const all = await allOf((page, limit) =>
-      this.rpc.call(pods.list, { team_id, subscription_id, page: page + 1, limit }, context),
-    );
+    const all = await podsOf(this.rpc, team_id, [subscription_id], context);
     if (all.length === 0) throw notFound('pod');
     for (const { pod_name, status } of all) {
       await this.rpc.call(pods.update, { pod_name, image: image.reference }, context);

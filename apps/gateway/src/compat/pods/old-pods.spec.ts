@@ -1,21 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { baremetal, gpuaasBatches } from '@atoll/contracts/gpuaas';
-import {
-  exposedServices,
-  podBatches,
-  pods,
-  sharedVolumes,
-  vms,
-  type FoundInstance,
-  type Pod,
-  type SharedVolume,
-  type Vm,
-} from '@atoll/contracts/pods';
+import { exposedServices, podBatches, pods, vms, type FoundInstance, type Pod, type Vm } from '@atoll/contracts/pods';
 import { imagePolicies, teamBatches } from '@atoll/contracts/teams';
 import { AppError } from '@atoll/errors';
 import { teamId } from '../../testing/team-fixture.js';
 import { startCompat, type CompatUnderTest } from '../testing/compat-fixture.js';
-import { aPod, aService, created_at } from '../testing/pools-fixture.js';
+import { aPod, aService, aVolume, created_at } from '../testing/pools-fixture.js';
 
 const podId = '01890000-0000-7000-8000-0000000000a1';
 const hostId = '01890000-0000-7000-8000-0000000000a2';
@@ -45,7 +35,10 @@ const vm: Vm = {
   status: 'running',
   reason: null,
   restarts: 0,
-  volumes: [{ volume_id: '6', path: '/scratch' }],
+  volumes: [
+    { volume_id: '6', path: '/scratch' },
+    { volume_id: '7', path: '/gone' },
+  ],
   created_at,
   started_at: created_at,
 };
@@ -106,13 +99,10 @@ beforeAll(async () => {
   services.answer(teamBatches.workspaces, () => ({
     workspaces: [{ id: workspaceId, name: 'default', team_id: teamId, team_name: 'Research' }],
   }));
-  services.answer(sharedVolumes.list, ({ page = 1 }) => ({
-    data: [aVolume('5'), aVolume('6')],
-    pagination: { page, limit: 100, total: 2 },
+  services.answer(podBatches.volumes, ({ volume_ids = [] }) => ({
+    data: volume_ids.filter((id) => id !== '7').map((id) => aVolume(id, '/data')),
   }));
-  services.answer(sharedVolumes.create, ({ size_in_gb }) => aVolume('7', size_in_gb));
-  services.answer(sharedVolumes.delete, ({ volume_id }) => aVolume(volume_id));
-  services.answer(pods.list, ({ page = 1 }) => ({ data: [pod], pagination: { page, limit: 100, total: 1 } }));
+  services.answer(podBatches.ofSubscriptions, () => ({ data: [pod] }));
   services.answer(pods.get, ({ pod_name }) => ({ ...pod, pod_name }));
   for (const operation of [vms.start, vms.stop, vms.restart, vms.update, vms.delete])
     services.answer(operation, () => vm);
@@ -123,20 +113,6 @@ beforeAll(async () => {
   services.answer(exposedServices.delete, () => aService());
 });
 afterAll(() => compat.close());
-
-function aVolume(volume_id: string, size_in_gb = 100): SharedVolume {
-  const place = { team_id: teamId, workspace_id: workspaceId, region_id: '3', gpuaas_id: '7' };
-  return {
-    volume_id,
-    name: `v${volume_id}`,
-    size_in_gb,
-    used_size_in_gb: null,
-    status: 'active',
-    reason: null,
-    created_at,
-    ...place,
-  };
-}
 
 const call = async (method: string, url: string, body?: unknown) =>
   compat.call<Record<string, unknown>>(method, url, { key, body });
@@ -197,7 +173,9 @@ describe('instances', () => {
     const volume = { id: 5, name: 'v5', mount_point: '/data', size_in_gb: 100, status: 'IN_USE', mount_error: null };
     expect(await read(unified)).toMatchObject({ id: `i-${podId}`, shared_volumes: [volume] });
     const ofVm = { id: 6, name: 'v6', mount_point: '/scratch', status: 'IN_USE', mount_status: 'mounted' };
-    expect(await read(unified.replace(podId, vmId))).toMatchObject({ id: `i-${vmId}`, shared_volumes: [ofVm] });
+    const gone = { id: 7, name: '', mount_point: '/gone', size_in_gb: null, status: 'deleted' };
+    expect(await read(unified.replace(podId, vmId))).toMatchObject({ id: `i-${vmId}`, shared_volumes: [ofVm, gone] });
+    expect(asked(podBatches.volumes)).toEqual({ team_id: teamId, volume_ids: ['6', '7'] });
     expect(await read(`/api/instances/unified/i-${vmId}/exposed-services`)).toEqual([]);
     expect(await read(unified.replace('i-', ''))).toMatchObject({ id: `i-${podId}` });
     expect(await read(`${unified}/exposed-services`)).toMatchObject([{ id: 5, external_port: 30_100, type: 'https' }]);
@@ -283,6 +261,7 @@ describe('pods', () => {
     expect((await call('POST', '/api/gpuaas/pool/reimage', change)).status).toBe(200);
     expect(asked(pods.update)).toEqual({ pod_name: 'a-qwert', image: 'docker.io/library/python:3.14' });
     expect(asked(pods.act)).toEqual({ pod_name: 'a-qwert', action: 'restart' });
+    expect(asked(podBatches.ofSubscriptions)).toEqual({ team_id: teamId, subscription_ids: ['2'] });
     expect((await call('POST', '/api/gpuaas/pool/reimage', { ...change, image_uuid: podId })).status).toBe(404);
   });
 
@@ -351,50 +330,5 @@ describe('pods', () => {
     services.answer(exposedServices.find, () => ({ ...aService(), protocol: 'TCP', ssl_enabled: false }));
     expect(await changed({ protocol: 'UDP' })).toEqual({ service_id: '5', protocol: 'UDP', ssl_enabled: false });
     expect((await call('DELETE', '/api/pods/delete-exposed-service/5')).body).toMatchObject({ id: 5 });
-  });
-});
-
-describe('shared volumes', () => {
-  it.each([`team_id=${teamId}`, `team_id[eqstr]=${teamId}&page=1&per_page=10`, `team_id%5Beqstr%5D=${teamId}`])(
-    'are listed whole: %s',
-    async (query) => {
-      expect(await read(`/api/shared-volumes?${query}`)).toEqual([
-        {
-          id: 5,
-          name: 'v5',
-          region_id: 3,
-          team_id: teamId,
-          size_in_gb: 100,
-          mount_point: '/data',
-          cost: null,
-          status: 'IN_USE',
-        },
-        {
-          id: 6,
-          name: 'v6',
-          region_id: 3,
-          team_id: teamId,
-          size_in_gb: 100,
-          mount_point: '/scratch',
-          cost: null,
-          status: 'IN_USE',
-        },
-      ]);
-    },
-  );
-
-  it('are created in a size that is on offer, and deleted', async () => {
-    const sizes = (await read(
-      `/api/shared-volumes/shared-storage-blocks?region_id=3&team_id=${teamId}`,
-    )) as unknown as {
-      id: number;
-      size: number;
-    }[];
-    const [block] = sizes;
-    const order = { team_id: teamId, region_id: '3', name: 'x', storage_block_id: block?.id };
-    expect((await call('POST', '/api/shared-volumes', order)).body).toMatchObject({ id: 7, size_in_gb: block?.size });
-    expect((await call('POST', '/api/shared-volumes', { ...order, storage_block_id: 11 })).status).toBe(400);
-    expect((await call('GET', '/api/shared-volumes')).status).toBe(400);
-    expect((await call('DELETE', '/api/shared-volumes/7')).body).toMatchObject({ id: 7 });
   });
 });

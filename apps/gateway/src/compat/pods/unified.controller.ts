@@ -6,7 +6,6 @@ import {
   exposedServices,
   podBatches,
   pods,
-  sharedVolumes,
   vms,
   type FoundInstance,
   type FoundInstances,
@@ -14,9 +13,10 @@ import {
 } from '@atoll/contracts/pods';
 import { AppError } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';
+import { ConfigureRoute } from '../../http/route-config.js';
 import { Context } from '../../requests/call-context.js';
 import { OldAnswers } from '../http/old-answers.js';
-import { allOf, mostPerPage } from '../http/old-pages.js';
+import { mostPerPage } from '../http/old-pages.js';
 import { serviceTypeOf } from '../pools/pods-of-team.js';
 import { oldInstanceStatus, readInstances } from './unified-reader.js';
 import {
@@ -37,6 +37,7 @@ export class UnifiedController {
   constructor(private readonly rpc: Rpc) {}
 
   @Get('instances/unified')
+  @ConfigureRoute({ deadlineMs: 20_000 })
   @OldAnswers(UnifiedPage, 'List instances', 'Of a team, for its members; of all teams for a platform_admin.')
   async listInstances(@Query() query: UnifiedQuery, @Context() context: CallContext): Promise<UnifiedPage> {
     const { team_id, page = 0, per_page = 10 } = query;
@@ -162,8 +163,8 @@ export class UnifiedController {
     return instance;
   }
 
-  private async sshOf({ team_id, pod_name }: Pod, context: CallContext): Promise<OldCredentials> {
-    const { data } = await this.rpc.call(podBatches.connections, { team_id }, context);
+  private async sshOf({ team_id, subscription_id, pod_name }: Pod, context: CallContext): Promise<OldCredentials> {
+    const { data } = await this.rpc.call(podBatches.connections, { team_id, subscription_id }, context);
     const ssh = data.find((pod) => pod.pod_name === pod_name)?.ssh;
     if (!ssh)
       throw new AppError('conflict', 'The pod has no SSH access: it is not running, or the platform offers no SSH.');
@@ -176,9 +177,8 @@ export class UnifiedController {
   ): Promise<UnifiedDetails['shared_volumes']> {
     const guest = pod ?? vm;
     if (!guest || guest.volumes.length === 0) return [];
-    const known = await allOf((page, limit) =>
-      this.rpc.call(sharedVolumes.list, { team_id, page: page + 1, limit }, context),
-    );
+    const volume_ids = [...new Set(guest.volumes.map(({ volume_id }) => volume_id))];
+    const { data: known } = await this.rpc.call(podBatches.volumes, { team_id, volume_ids }, context);
     return guest.volumes.map(({ volume_id, path }) => {
       const volume = known.find((one) => one.volume_id === volume_id);
       const mount = {

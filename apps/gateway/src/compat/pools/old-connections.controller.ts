@@ -4,6 +4,7 @@ import { NumberedId, TeamPath, type CallContext } from '@atoll/contracts';
 import { connections } from '@atoll/contracts/gpuaas';
 import { instances, podBatches } from '@atoll/contracts/pods';
 import { Rpc } from '@atoll/rpc';
+import { ConfigureRoute } from '../../http/route-config.js';
 import { Context } from '../../requests/call-context.js';
 import {
   OldAnswers,
@@ -15,7 +16,7 @@ import {
   ShownUuid,
 } from '../http/old-answers.js';
 import { OldDiscoveredService } from './old-subscriptions.js';
-import { podsOfTeam } from './pods-of-team.js';
+import { servicesOfPods } from './pods-of-team.js';
 
 class OldConnectionsQuery extends TeamPath {
   @NumberedId({ optional: true, example: '42', description: 'Id of the one subscription.' })
@@ -87,12 +88,11 @@ export class OldConnectionsController {
     @Query() query: OldConnectionsQuery,
     @Context() context: CallContext,
   ): Promise<OldConnection[]> {
-    const { team_id } = query;
     // The main API shows what was last refreshed, and old clients refresh nothing.
-    const [held, reached, inTeam] = await Promise.all([
+    const [held, reached, services] = await Promise.all([
       this.rpc.call(connections.read, query, context),
-      this.rpc.call(podBatches.connections, { team_id }, context),
-      podsOfTeam(this.rpc, team_id, context),
+      this.rpc.call(podBatches.connections, query, context),
+      servicesOfPods(this.rpc, query, context),
     ]);
     const ofSubscription = Map.groupBy(reached.data, ({ subscription_id }) => subscription_id);
     return held.data.map(({ subscription_id, pool_name, region_id }) => ({
@@ -103,12 +103,13 @@ export class OldConnectionsController {
         pod_name,
         pod_status: status,
         ...(ssh && { ssh_info: { cmd: `ssh -p ${ssh.port} ${ssh.username}@${ssh.host}`, pass: '' } }),
-        discovered_services: inTeam.servicesOf.get(pod_name) ?? [],
+        discovered_services: services.get(pod_name) ?? [],
       })),
     }));
   }
 
   @Get('compatible-instances/:team_id')
+  @ConfigureRoute({ deadlineMs: 20_000 })
   @OldAnswers(
     [OldCompatibleInstance],
     'List the instances that may attach to a GPU service',

@@ -48,7 +48,10 @@ export class OldPoolsController {
     'Of several profiles of a pool the smallest is shown. Any member may read them.',
   )
   async listAvailablePools(@Query() query: OldPoolsQuery, @Context() context: CallContext): Promise<OldPool[]> {
-    return (await this.offers(query, context)).map((pool) => {
+    const offers = await allOf((page, limit) =>
+      this.rpc.call(pools.available, { ...query, page: page + 1, limit }, context),
+    );
+    return offers.map((pool) => {
       const profile = smallestOf(pool);
       return {
         id: Number(pool.pool_id),
@@ -90,11 +93,12 @@ export class OldPoolsController {
     'By the price of the team, else the general one; 422 without any. Any member may ask.',
   )
   async estimate(@Body() asked: PoolQuestion, @Context() context: CallContext): Promise<PoolEstimate> {
+    const { team_id, pool_id } = asked;
     const [offers, { currency }] = await Promise.all([
-      this.offers({ team_id: asked.team_id }, context),
+      this.rpc.call(pools.available, { team_id, pool_id }, context),
       this.rpc.call(currencies.read, {}, context),
     ]);
-    const pool = offers.find(({ pool_id }) => pool_id === asked.pool_id);
+    const [pool] = offers.data;
     if (!pool) throw notFound('pool');
     const price = smallestOf(pool)?.unit_price ?? null;
     if (price === null)
@@ -108,10 +112,6 @@ export class OldPoolsController {
       currency,
       breakdown: { gpu_cost: total, storage_cost: zero },
     };
-  }
-
-  private offers(query: OldPoolsQuery, context: CallContext): Promise<AvailablePool[]> {
-    return allOf((page, limit) => this.rpc.call(pools.available, { ...query, page: page + 1, limit }, context));
   }
 }
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { currencies } from '@atoll/contracts/billing';
 import { connections, gpuaasBatches, pools, regions, subscriptions, type Pool } from '@atoll/contracts/gpuaas';
-import { instances, podBatches, pods } from '@atoll/contracts/pods';
+import { instances, podBatches, pods, podsAtOnce } from '@atoll/contracts/pods';
 import { imagePolicies } from '@atoll/contracts/teams';
 import { AppError, stillRunning } from '@atoll/errors';
 import { teamId } from '../../testing/team-fixture.js';
@@ -21,29 +21,33 @@ beforeAll(async () => {
     data: [{ region_id: '3', region_name: 'eu', city: 'Oslo', country: null, gpuaas_ids: ['7', '8'] }],
     pagination: { page, limit: 100, total: 1 },
   }));
-  services.answer(pools.available, ({ page = 1, limit = 10 }) => {
-    const all = Array.from({ length: 101 }, (_, at) => aPool(at + 1));
+  services.answer(pools.available, ({ pool_id, page = 1, limit = 10 }) => {
+    const every = Array.from({ length: 101 }, (_, at) => aPool(at + 1));
+    const all = every.filter((pool) => (pool_id ?? pool.pool_id) === pool.pool_id);
     return { data: all.slice((page - 1) * limit, page * limit), pagination: { page, limit, total: all.length } };
   });
   services.answer(currencies.read, () => ({ currency: 'EUR' }));
   services.answer(imagePolicies.teamImages, () => ({
     data: [{ id: imageId, name: 'py', reference: 'docker.io/library/python:3.13' }],
   }));
-  services.answer(pods.list, ({ page = 1 }) => ({
-    data: [aPod('a-qwert'), aPod('b-qwert')],
-    pagination: { page, limit: 100, total: 2 },
+  services.answer(podBatches.ofSubscriptions, () => ({ data: [aPod('a-qwert'), aPod('b-qwert')] }));
+  services.answer(gpuaasBatches.places, () => ({
+    subscriptions: [],
+    regions: [{ region_id: '3', region_name: 'eu', city: 'Oslo', country: null, created_at }],
   }));
   services.answer(podBatches.exposed, () => ({ data: [aService()] }));
-  services.answer(subscriptions.list, ({ page = 1, limit = 10 }) => {
-    const all = Array.from({ length: 12 }, (_, at) => aSubscription(at + 1, at === 0 ? 'unsubscribing' : 'active'));
-    return { data: all.slice((page - 1) * limit, page * limit), pagination: { page, limit, total: all.length } };
-  });
+  services.answer(subscriptions.list, listedSubscriptions);
   services.answer(subscriptions.subscribe, () => aSubscription(42, 'subscribing'));
   for (const operation of [gpuaasBatches.end, gpuaasBatches.undo])
     services.answer(operation, () => aSubscription(42, 'unsubscribing'));
   services.answer(pods.delete, ({ pod_name }) => aPod(pod_name));
 });
 afterAll(() => compat.close());
+
+function listedSubscriptions({ page = 1, limit = 10 }: { page?: number; limit?: number }) {
+  const all = Array.from({ length: 12 }, (_, at) => aSubscription(at + 1, at === 0 ? 'unsubscribing' : 'active'));
+  return { data: all.slice((page - 1) * limit, page * limit), pagination: { page, limit, total: all.length } };
+}
 
 const read = async (url: string) => (await compat.call<Record<string, unknown>>('GET', url, { key })).body;
 const send = (url: string, body: unknown, headers = {}) =>
@@ -178,7 +182,39 @@ describe('subscriptions', () => {
     expect(compat.gateway.services.callsOf(subscriptions.list).at(-1)?.input).toMatchObject({
       metric_window: 'last_1h',
     });
+  });
+
+  it('past the last page are the last that there are; only their pods and regions are asked for, and without any none', async () => {
+    const { services } = compat.gateway;
     expect((await read(`/api/gpuaas/pool-subscription?team_id=${teamId}&page=9`)).items).toHaveLength(2);
+    expect(asked(podBatches.ofSubscriptions)?.input).toEqual({ team_id: teamId, subscription_ids: ['11', '12'] });
+    expect(asked(gpuaasBatches.places)?.input).toEqual({ region_ids: ['3'] });
+    const before = services.callsOf(podBatches.ofSubscriptions).length;
+    services.answer(subscriptions.list, ({ page = 1, limit = 10 }) => ({
+      data: [],
+      pagination: { page, limit, total: 0 },
+    }));
+    expect(await read(`/api/gpuaas/pool-subscription?team_id=${teamId}`)).toMatchObject({ items: [], total_pages: 1 });
+    expect(services.callsOf(podBatches.ofSubscriptions)).toHaveLength(before);
+    services.answer(subscriptions.list, listedSubscriptions);
+  });
+
+  it('are shown with all their pods, a thousand of which are asked for at once', async () => {
+    const { services } = compat.gateway;
+    const all = Array.from({ length: 2 * podsAtOnce }, (_, at) => ({
+      ...aPod(`pod-${at}`),
+      pod_id: `01890000-0000-7000-8000-${String(at).padStart(12, '0')}`,
+    }));
+    services.answer(podBatches.ofSubscriptions, ({ pod_id = '' }) => ({
+      data: all.filter((pod) => pod.pod_id > pod_id).slice(0, podsAtOnce),
+    }));
+    const { items } = await read(`/api/gpuaas/pool-subscription?team_id=${teamId}`);
+    expect((items as { pods: object[] }[]).map(({ pods: shown }) => shown.length)).toEqual([
+      0,
+      all.length,
+      ...Array.from({ length: 8 }, () => 0),
+    ]);
+    services.answer(podBatches.ofSubscriptions, () => ({ data: [aPod('a-qwert'), aPod('b-qwert')] }));
   });
 
   it('are one a pool: the service that owns them is told so', async () => {
@@ -310,6 +346,7 @@ describe('connections', () => {
         { subscription_id: '2', pod_name: 'b-qwert', status: 'stopped', ssh: null, services: [] },
       ],
     }));
+    const before = services.callsOf(podBatches.ofSubscriptions).length;
     // Nobody has refreshed it.
     services.answer(connections.read, () => ({
       data: [
@@ -337,6 +374,9 @@ describe('connections', () => {
         ],
       },
     ]);
+    for (const operation of [podBatches.connections, podBatches.exposed])
+      expect(asked(operation)?.input).toEqual({ team_id: teamId, subscription_id: '2' });
+    expect(services.callsOf(podBatches.ofSubscriptions)).toHaveLength(before);
   });
 
   it('list what may attach', async () => {

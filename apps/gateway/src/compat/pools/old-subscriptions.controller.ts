@@ -3,18 +3,18 @@ import { ApiTags } from '@nestjs/swagger';
 import { Nothing, type CallContext } from '@atoll/contracts';
 import {
   EndSubscription,
-  pools,
+  gpuaasBatches,
   subscriptions,
-  type AvailableRegion,
   type MeteredSubscription,
+  type Places,
 } from '@atoll/contracts/gpuaas';
-import { type Pod } from '@atoll/contracts/pods';
+import { type PodOnSubscription } from '@atoll/contracts/pods';
 import { type ImageObject } from '@atoll/contracts/teams';
 import { Rpc } from '@atoll/rpc';
 import { Context } from '../../requests/call-context.js';
 import { ConfigureRoute } from '../../http/route-config.js';
 import { OldAnswers } from '../http/old-answers.js';
-import { allOf, pageOrLast } from '../http/old-pages.js';
+import { pageOrLast } from '../http/old-pages.js';
 import { oldStatusOf } from './old-status.js';
 import {
   OldSubscribe,
@@ -22,10 +22,11 @@ import {
   OldSubscriptionPage,
   OldSubscriptionsQuery,
   windows,
+  type OldDiscoveredService,
   type MountedVolume,
   type OldSubscription,
 } from './old-subscriptions.js';
-import { imagesOfTeam, podsOfTeam, type PodsOfTeam } from './pods-of-team.js';
+import { imagesOfTeam, podsOf, servicesOfPods } from './pods-of-team.js';
 import { subscribe, unsubscribe } from './subscribing.js';
 
 @ApiTags('GPU pools')
@@ -34,6 +35,7 @@ export class OldSubscriptionsController {
   constructor(private readonly rpc: Rpc) {}
 
   @Get('pool-subscription')
+  @ConfigureRoute({ deadlineMs: 20_000 })
   @OldAnswers(
     OldSubscriptionPage,
     'List the subscriptions of a team',
@@ -44,7 +46,7 @@ export class OldSubscriptionsController {
     @Context() context: CallContext,
   ): Promise<OldSubscriptionPage> {
     const { team_id, page = 0, per_page = 10, metric_window = 'last_24h' } = query;
-    const [{ data, pagination }, inTeam, images, regions] = await Promise.all([
+    const [{ data, pagination }, images] = await Promise.all([
       pageOrLast(
         (at, limit) =>
           this.rpc.call(
@@ -54,12 +56,11 @@ export class OldSubscriptionsController {
           ),
         { page, itemsPerPage: per_page },
       ),
-      podsOfTeam(this.rpc, team_id, context),
       imagesOfTeam(this.rpc, team_id, context),
-      allOf((at, limit) => this.rpc.call(pools.availableRegions, { team_id, page: at + 1, limit }, context)),
     ]);
+    const around = data.length === 0 ? nothing : await this.around(team_id, data, context);
     return {
-      items: data.map((subscription) => oldSubscription(subscription, { inTeam, images, regions })),
+      items: data.map((subscription) => oldSubscription(subscription, { ...around, images })),
       page: pagination.page,
       per_page: pagination.limit,
       total_items: pagination.total,
@@ -89,18 +90,35 @@ export class OldSubscriptionsController {
     await unsubscribe(this.rpc, asked, context);
     return {};
   }
+
+  private async around(team_id: string, listed: readonly MeteredSubscription[], context: CallContext): Promise<Around> {
+    const region_ids = [...new Set(listed.map(({ region_id }) => region_id))];
+    const subscription_ids = listed.map(({ subscription_id }) => subscription_id);
+    const [{ regions }, pods, servicesOf] = await Promise.all([
+      this.rpc.call(gpuaasBatches.places, { region_ids }, context),
+      podsOf(this.rpc, team_id, subscription_ids, context),
+      servicesOfPods(this.rpc, { team_id }, context),
+    ]);
+    return { regions, podsOn: Map.groupBy(pods, ({ subscription_id }) => subscription_id), servicesOf };
+  }
 }
 
+/** Where subscriptions are, and what runs on them. */
 interface Around {
-  inTeam: PodsOfTeam;
-  images: readonly ImageObject[];
-  regions: readonly AvailableRegion[];
+  regions: Places['regions'];
+  podsOn: ReadonlyMap<string, PodOnSubscription[]>;
+  servicesOf: ReadonlyMap<string, OldDiscoveredService[]>;
 }
 
-function oldSubscription(subscription: MeteredSubscription, { inTeam, images, regions }: Around): OldSubscription {
+const nothing: Around = { regions: [], podsOn: new Map(), servicesOf: new Map() };
+
+function oldSubscription(
+  subscription: MeteredSubscription,
+  { regions, podsOn, servicesOf, images }: Around & { images: readonly ImageObject[] },
+): OldSubscription {
   const { subscription_id, pool_id, team_id, pool_name, vgpus_allocated, status, region_id, metrics } = subscription;
   const region = regions.find((one) => one.region_id === region_id);
-  const pods = inTeam.ofSubscription.get(subscription_id) ?? [];
+  const pods = podsOn.get(subscription_id) ?? [];
   const [first] = pods;
   return {
     id: Number(subscription_id),
@@ -115,7 +133,7 @@ function oldSubscription(subscription: MeteredSubscription, { inTeam, images, re
       pod_name: pod.pod_name,
       pod_status: pod.status,
       gpu_count: pod.vgpus,
-      services: inTeam.servicesOf.get(pod.pod_name) ?? [],
+      services: servicesOf.get(pod.pod_name) ?? [],
     })),
     per_pod_info: {
       vgpu_count: first?.vgpus ?? 1,
@@ -129,7 +147,7 @@ function oldSubscription(subscription: MeteredSubscription, { inTeam, images, re
 }
 
 /** Each volume once. */
-function mountedBy(pods: readonly Pod[]): MountedVolume[] | null {
+function mountedBy(pods: readonly PodOnSubscription[]): MountedVolume[] | null {
   const mounts = new Map(pods.flatMap(({ volumes }) => volumes.map(({ volume_id, path }) => [volume_id, path])));
   return mounts.size === 0 ? null : [...mounts].map(([id, mount_point]) => ({ id: Number(id), mount_point }));
 }

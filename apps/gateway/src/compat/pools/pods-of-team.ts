@@ -1,26 +1,41 @@
 import { type CallContext } from '@atoll/contracts';
-import { podBatches, pods, type ExposedService, type Pod } from '@atoll/contracts/pods';
+import {
+  podBatches,
+  podsAtOnce,
+  type ExposedService,
+  type FindExposed,
+  type PodOnSubscription,
+} from '@atoll/contracts/pods';
 import { imagePolicies, type ImageObject } from '@atoll/contracts/teams';
 import type { Rpc } from '@atoll/rpc';
-import { allOf } from '../http/old-pages.js';
 import type { OldDiscoveredService } from './old-subscriptions.js';
 
-/** Pods with their exposed services: a call for each, whatever their number. */
-export interface PodsOfTeam {
-  ofSubscription: ReadonlyMap<string, Pod[]>;
-  servicesOf: ReadonlyMap<string, OldDiscoveredService[]>;
+/** All pods of subscriptions of a team, the oldest first: a call for each thousand. */
+export async function podsOf(
+  rpc: Rpc,
+  team_id: string,
+  subscription_ids: string[],
+  context: CallContext,
+): Promise<PodOnSubscription[]> {
+  const all: PodOnSubscription[] = [];
+  for (;;) {
+    const last = all.at(-1)?.pod_id;
+    const after = { team_id, subscription_ids, ...(last !== undefined && { pod_id: last }) };
+    const { data } = await rpc.call(podBatches.ofSubscriptions, after, context);
+    all.push(...data);
+    if (data.length < podsAtOnce) return all;
+  }
 }
 
-export async function podsOfTeam(rpc: Rpc, teamId: string, context: CallContext): Promise<PodsOfTeam> {
-  const [all, exposed] = await Promise.all([
-    allOf((page, limit) => rpc.call(pods.list, { team_id: teamId, page: page + 1, limit }, context)),
-    rpc.call(podBatches.exposed, { team_id: teamId }, context),
-  ]);
-  const services = Map.groupBy(exposed.data, ({ pod_name }) => pod_name);
-  return {
-    ofSubscription: Map.groupBy(all, ({ subscription_id }) => subscription_id),
-    servicesOf: new Map([...services].map(([name, ofPod]) => [name, ofPod.map(discoveredService)])),
-  };
+/** The exposed services of a team, or of one subscription of it, by the names of their pods. */
+export async function servicesOfPods(
+  rpc: Rpc,
+  asked: FindExposed,
+  context: CallContext,
+): Promise<ReadonlyMap<string, OldDiscoveredService[]>> {
+  const { data } = await rpc.call(podBatches.exposed, asked, context);
+  const services = Map.groupBy(data, ({ pod_name }) => pod_name);
+  return new Map([...services].map(([name, ofPod]) => [name, ofPod.map(discoveredService)]));
 }
 
 /** The images that the policy of a team names. */

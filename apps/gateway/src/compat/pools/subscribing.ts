@@ -3,9 +3,8 @@ import { gpuaasBatches, subscriptions, type EndSubscription } from '@atoll/contr
 import { pods } from '@atoll/contracts/pods';
 import { invalidInput, isStillRunning } from '@atoll/errors';
 import type { Rpc } from '@atoll/rpc';
-import { allOf } from '../http/old-pages.js';
 import type { OldSubscribe } from './old-subscriptions.js';
-import { imagesOfTeam } from './pods-of-team.js';
+import { imagesOfTeam, podsOf } from './pods-of-team.js';
 
 /** Pods are started one by one: as many as the deadline allows for. */
 const mostPods = 64;
@@ -85,9 +84,7 @@ function withTimeToUndo(context: CallContext): CallContext {
 
 /** Those too whose creation was not answered. */
 async function deletePods(rpc: Rpc, { subscription_id, team_id }: Ended, context: CallContext): Promise<void> {
-  const left = await allOf((page, limit) =>
-    rpc.call(pods.list, { team_id, subscription_id, page: page + 1, limit }, context),
-  );
+  const left = await podsOf(rpc, team_id, [subscription_id], context);
   for (let first = 0; first < left.length; first += atOnce) {
     const some = left.slice(first, first + atOnce);
     await Promise.allSettled(

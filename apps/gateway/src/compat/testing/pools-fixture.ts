@@ -1,5 +1,5 @@
 import type { AvailablePool, MeteredSubscription } from '@atoll/contracts/gpuaas';
-import type { ExposedService, Pod } from '@atoll/contracts/pods';
+import type { ExposedService, FoundVolume, Pod } from '@atoll/contracts/pods';
 import { teamId } from '../../testing/team-fixture.js';
 
 export const created_at = '2026-10-01T00:00:00.000Z';
@@ -42,6 +42,23 @@ export const aService = (): ExposedService => ({
   created_at,
   updated_at: created_at,
 });
+
+export function aVolume(volume_id: string, mount_point: string | null = null): FoundVolume {
+  return {
+    volume_id,
+    name: `v${volume_id}`,
+    team_id: teamId,
+    workspace_id: teamId,
+    region_id: '3',
+    gpuaas_id: '7',
+    size_in_gb: 100,
+    used_size_in_gb: null,
+    status: 'active',
+    reason: null,
+    created_at,
+    mount_point,
+  };
+}
 
 export const aSubscription = (at: number, status: MeteredSubscription['status']): MeteredSubscription =>
   ({

@@ -1,12 +1,11 @@
 import { Body, Controller, Delete, Get, Param, Post, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { NumberedId, TeamPath, Text, Uuid, type CallContext } from '@atoll/contracts';
-import { podBatches, sharedVolumes, type SharedVolume } from '@atoll/contracts/pods';
+import { podBatches, sharedVolumes, type FoundVolume, type SharedVolume } from '@atoll/contracts/pods';
 import { invalidInput } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';
 import { Context } from '../../requests/call-context.js';
 import { OldAnswers, ShownInteger, ShownNumber, ShownText, ShownUuid } from '../http/old-answers.js';
-import { allOf } from '../http/old-pages.js';
 
 /** In GB. The main API takes any size; old clients choose one of a list, whose ids are the sizes. */
 const sizesOnOffer = [10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000] as const;
@@ -93,14 +92,7 @@ export class OldVolumesController {
     const team_id = query.team_id ?? query[eqstr];
     if (team_id === undefined)
       throw invalidInput([{ path: 'team_id', code: 'isUuid', message: 'team_id must be a UUID' }]);
-    const [volumes, all] = await Promise.all([
-      allOf((page, limit) => this.rpc.call(sharedVolumes.list, { team_id, page: page + 1, limit }, context)),
-      allOf((page, limit) => this.rpc.call(podBatches.instances, { team_id, page, limit }, context)),
-    ]);
-    const mounts = new Map(
-      all.flatMap(({ pod, vm }) => ((pod ?? vm)?.volumes ?? []).map(({ volume_id, path }) => [volume_id, path])),
-    );
-    return volumes.map((volume) => oldVolume(volume, mounts.get(volume.volume_id)));
+    return (await this.rpc.call(podBatches.volumes, { team_id }, context)).data.map(oldVolume);
   }
 
   @Get('shared-storage-blocks')
@@ -122,7 +114,8 @@ export class OldVolumesController {
       const message = `storage_block_id must be one of: ${sizesOnOffer.join(', ')}`;
       throw invalidInput([{ path: 'storage_block_id', code: 'isIn', message }]);
     }
-    return oldVolume(await this.rpc.call(sharedVolumes.create, { team_id, region_id, name, size_in_gb }, context));
+    const input = { team_id, region_id, name, size_in_gb };
+    return unmounted(await this.rpc.call(sharedVolumes.create, input, context));
   }
 
   @Delete(':id')
@@ -132,19 +125,24 @@ export class OldVolumesController {
     '409 while a pod or VM mounts it. Requires team_owner, team_admin or member.',
   )
   async deleteVolume(@Param() { id }: OldVolumePath, @Context() context: CallContext): Promise<OldVolume> {
-    return oldVolume(await this.rpc.call(sharedVolumes.delete, { volume_id: id }, context));
+    return unmounted(await this.rpc.call(sharedVolumes.delete, { volume_id: id }, context));
   }
 }
 
-function oldVolume({ volume_id, name, region_id, team_id, size_in_gb }: SharedVolume, mountPoint?: string): OldVolume {
+/** A volume that is new, or that is being deleted. */
+function unmounted(volume: SharedVolume): OldVolume {
+  return oldVolume({ ...volume, mount_point: null });
+}
+
+function oldVolume({ volume_id, name, region_id, team_id, size_in_gb, mount_point }: FoundVolume): OldVolume {
   return {
     id: Number(volume_id),
     name,
     region_id: Number(region_id),
     team_id,
     size_in_gb,
-    mount_point: mountPoint ?? null,
+    mount_point,
     cost: null,
-    status: mountPoint === undefined ? 'AVAILABLE' : 'IN_USE',
+    status: mount_point === null ? 'AVAILABLE' : 'IN_USE',
   };
 }
