@@ -1,7 +1,5 @@
-import { invalidInput, isAppError, type FieldError } from '@atoll/errors';
-
-/** A fault that the billing service found in the fields of a report, as one of the fields of an old call. */
-export type ToldAs = (fault: FieldError) => FieldError;
+import { type FieldError } from '@atoll/errors';
+import type { ToldAs } from '../http/old-faults.js';
 
 /** For a call that has other words for fields and for intervals, by those of the main API. */
 export function inWords(words: ReadonlyMap<string, string>): ToldAs {
@@ -16,9 +14,4 @@ export function inWords(words: ReadonlyMap<string, string>): ToldAs {
 export function withoutInterval({ path, code, message }: FieldError): FieldError {
   if (path !== 'interval') return { path, code, message: message.replace(/ where interval is [a-z]+$/, '') };
   return { path: 'end_date', code, message: message.replace(/^[^:]*/, 'end_date must be earlier') };
-}
-
-/** The error, with each of its faults told so. */
-export function withFaults(error: unknown, toldAs: ToldAs): unknown {
-  return isAppError(error) && error.details.errors ? invalidInput(error.details.errors.map(toldAs)) : error;
 }

@@ -3,7 +3,7 @@ import type { BilledGroup, BillingBucket, BillingInterval } from '@atoll/contrac
 import { AppError, isAppError } from '@atoll/errors';
 import type { Rpc } from '@atoll/rpc';
 import { nanoOf, quantityNanoOf } from '../http/exact.js';
-import { withFaults, type ToldAs } from './report-faults.js';
+import { withFaults, type ToldAs } from '../http/old-faults.js';
 
 /** A report is read here, not only passed on: what takes longer to read than a few milliseconds is not. */
 const mostBytes = 4 * 1024 * 1024;

@@ -9,7 +9,7 @@ import {
   type ExposedService,
   type Pod,
 } from '@atoll/contracts/pods';
-import { AppError, isAppError } from '@atoll/errors';
+import { AppError, isAppError, requireSomeField } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';
 import { Context } from '../../requests/call-context.js';
 import { ConfigureRoute } from '../../http/route-config.js';
@@ -112,10 +112,12 @@ export class OldPodsController {
   @OldAnswers(OldExposed, 'Change an exposed service', 'Requires team_owner, team_admin or member.')
   async updateExposedService(@Body() asked: OldExposeChange, @Context() context: CallContext): Promise<OldExposed> {
     const { id, port, service_name } = asked;
+    const terms = await this.newTerms(asked, context);
+    requireSomeField({ ...asked, protocol: terms.protocol }, 'service_name', 'port', 'protocol', 'service_type');
     const change = {
       ...(port !== undefined && { port }),
       ...(service_name !== undefined && { service_name }),
-      ...(await this.newTerms(asked, context)),
+      ...terms,
     };
     const service = await this.rpc.call(exposedServices.update, { service_id: id, ...change }, context);
     return oldExposed(service, await this.find(service, context));

@@ -6,8 +6,10 @@ import { Rpc } from '@atoll/rpc';
 import { ChangesCaller } from '../../answers/answers.js';
 import { Context } from '../../requests/call-context.js';
 import { OldAnswers } from '../http/old-answers.js';
+import { withFaults } from '../http/old-faults.js';
 import { mostPerPage } from '../http/old-pages.js';
 import {
+  inList,
   Invitations,
   namedMember,
   OldMemberPage,
@@ -46,7 +48,10 @@ export class OldMembersController {
     @Body() people: Invitations,
     @Context() context: CallContext,
   ): Promise<Nothing> {
-    await this.rpc.call(teamBatches.addMembers, { ...path, members: people.members.map(namedMember) }, context);
+    const invited = { ...path, members: people.members.map(namedMember) };
+    await this.rpc.call(teamBatches.addMembers, invited, context).catch((error: unknown) => {
+      throw withFaults(error, inList);
+    });
     return {};
   }
 

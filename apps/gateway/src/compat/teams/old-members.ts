@@ -1,6 +1,6 @@
 import { ListOf, OneOf, TeamPath, Text, Uuid, validateWire, type TeamRole } from '@atoll/contracts';
 import { type FoundMember, type NewMember } from '@atoll/contracts/teams';
-import { invalidInput, isAppError } from '@atoll/errors';
+import { invalidInput, type FieldError } from '@atoll/errors';
 import {
   ShownFlag,
   ShownInstant,
@@ -10,6 +10,7 @@ import {
   ShownText,
   ShownUuid,
 } from '../http/old-answers.js';
+import { withFaults } from '../http/old-faults.js';
 import { OldPage } from '../http/old-pages.js';
 import { OldRole, oldRoleOf, RoleGiven } from '../roles-and-policies/roles.js';
 import { OldNewMember } from './old-teams.js';
@@ -30,13 +31,15 @@ export class Invitations {
     try {
       return new Invitations(validateWire(People, { members: plain }, { unknownFields: 'omit' }).members);
     } catch (error) {
-      if (!isAppError(error) || !error.details.errors) throw error;
-      const place = (text: string): string => text.replace(/\bmembers\./g, '').replace(/\bmembers\b/g, 'the list');
-      throw invalidInput(
-        error.details.errors.map(({ path, code, message }) => ({ path: place(path), code, message: place(message) })),
-      );
+      throw withFaults(error, inList);
     }
   }
+}
+
+/** A fault in the field `members`, as one of a body that is their list. */
+export function inList({ path, code, message }: FieldError): FieldError {
+  const place = (text: string): string => text.replace(/\bmembers\./g, '').replace(/\bmembers\b/g, 'the list');
+  return { path: place(path), code, message: place(message) };
 }
 
 /** A person without a name is named by the address. */

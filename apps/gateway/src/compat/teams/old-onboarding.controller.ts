@@ -7,7 +7,14 @@ import { Rpc } from '@atoll/rpc';
 import { ChangesCaller, KeepsNoAnswer } from '../../answers/answers.js';
 import { Context } from '../../requests/call-context.js';
 import { OldAnswers } from '../http/old-answers.js';
+import { atPaths, withFaults } from '../http/old-faults.js';
 import { OldLink, OldLinkRequest, OldOnboarding } from './old-onboarding.js';
+
+const fieldsOfAccount = atPaths({
+  name: 'user_details.onboard_config.name',
+  password: 'user_details.onboard_config.password',
+});
+const fieldsOfChange = atPaths({ current: 'old_password', new: 'new_password' });
 
 /** How people get an account: by the operator. */
 @ApiTags('Members')
@@ -26,18 +33,18 @@ export class OldOnboardingController {
   )
   async createLink(@Body() asked: OldLinkRequest, @Context() context: CallContext): Promise<OldLink> {
     const { email, send_email_invite, team_id, role_id } = asked;
-    const account = accountOf(asked);
-    const { url, expires_at, has_password, has_second_factor } = await this.rpc.call(
-      teamBatches.welcome,
-      {
-        email,
-        ...(team_id && { team_id }),
-        ...(role_id && { role: role_id }),
-        ...(send_email_invite && { send_mail: true }),
-        ...account,
-      },
-      context,
-    );
+    const welcome = {
+      email,
+      ...(team_id && { team_id }),
+      ...(role_id && { role: role_id }),
+      ...(send_email_invite && { send_mail: true }),
+      ...accountOf(asked),
+    };
+    const { url, expires_at, has_password, has_second_factor } = await this.rpc
+      .call(teamBatches.welcome, welcome, context)
+      .catch((error: unknown) => {
+        throw withFaults(error, fieldsOfAccount);
+      });
     return { url, expires_at, should_onboard: !has_password, two_fa_required: has_second_factor };
   }
 
@@ -67,7 +74,9 @@ export class OldOnboardingController {
   ): Promise<void> {
     const own = await this.rpc.call(users.profile, {}, context);
     if (own.email !== email) throw notYours();
-    await this.rpc.call(passwords.change, change, context);
+    await this.rpc.call(passwords.change, change, context).catch((error: unknown) => {
+      throw withFaults(error, fieldsOfChange);
+    });
     const { name: chosen = own.name } = nameIn(name);
     if (chosen !== own.name) await this.rpc.call(users.updateProfile, { name: chosen }, context);
   }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { passwords, teamBatches, users, type User, type WelcomeUser } from '@atoll/contracts/teams';
-import { AppError } from '@atoll/errors';
+import { AppError, invalidField } from '@atoll/errors';
 import { teamId } from '../../testing/team-fixture.js';
 import { oldRoles } from '../roles-and-policies/roles.js';
 import { startCompat, type CompatUnderTest } from '../testing/compat-fixture.js';
@@ -76,6 +76,17 @@ describe('a one-time link', () => {
       expect([answer.status, answer.body.errors]).toMatchObject([400, [{ field }]]);
     }
     compat.gateway.services.answer(teamBatches.welcome, () => {
+      throw invalidField('password', 'isCommonPassword', 'must not be a common password');
+    });
+    const common = { pre_onboard: true, onboard_config: { password: 'password12345' } };
+    expect(await post('/api/create-otl', { email, user_details: common })).toMatchObject({
+      status: 400,
+      body: {
+        message: 'user_details.onboard_config.password must not be a common password.',
+        errors: [{ field: 'user_details.onboard_config.password', message: 'password must not be a common password' }],
+      },
+    });
+    compat.gateway.services.answer(teamBatches.welcome, () => {
       throw new AppError('forbidden', 'Only a platform_admin may do this.');
     });
     expect((await post('/api/create-otl', { email }, member)).status).toBe(403);
@@ -100,6 +111,14 @@ describe('onboarding', () => {
     expect([asked(passwords.change), renamed()]).toEqual([{ current: password, new: 'another good phrase' }, 0]);
     expect((await post('/api/onboard', { ...change, name: 'New' }, member)).status).toBe(200);
     expect([asked(users.updateProfile), renamed()]).toEqual([{ name: 'New' }, 1]);
+    compat.gateway.services.answer(passwords.change, () => {
+      throw invalidField('new', 'isCommonPassword', 'must not be a common password');
+    });
+    const message = 'new_password must not be a common password';
+    expect(await post('/api/onboard', change, member)).toMatchObject({
+      status: 400,
+      body: { message: `${message}.`, errors: [{ field: 'new_password', message }] },
+    });
   });
 
   it('is 401 for anybody else, in the same words for every address, and nothing is asked of it', async () => {

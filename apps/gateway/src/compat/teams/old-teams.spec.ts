@@ -11,6 +11,7 @@ import {
   type NamedTeam,
   type Workspace,
 } from '@atoll/contracts/teams';
+import { invalidField } from '@atoll/errors';
 import { aTeam, teamId } from '../../testing/team-fixture.js';
 import { oldRoles } from '../roles-and-policies/roles.js';
 import { startCompat, type CompatUnderTest } from '../testing/compat-fixture.js';
@@ -189,6 +190,19 @@ describe('members', () => {
     const answer = await compat.call('POST', `${path}/invite`, { key: owner, body });
     expect([answer.status, answer.body.errors[0]?.field ?? 'none']).toEqual([400, expect.stringContaining(field)]);
     expect(JSON.stringify(answer.body)).not.toContain('members');
+  });
+
+  it('that the service refuses are named by their places in the list', async () => {
+    const { services } = compat.gateway;
+    services.answer(teamBatches.addMembers, () => {
+      throw invalidField('members.1.email', 'isUnique', 'must not be named twice');
+    });
+    const body = ['ada', 'bob'].map((name) => ({ email: `${name}@example.com`, role: 'member' }));
+    const message = '1.email must not be named twice';
+    expect(await compat.call('POST', `${path}/invite`, { key: owner, body })).toMatchObject({
+      status: 400,
+      body: { message: `${message}.`, errors: [{ field: '1.email', message }] },
+    });
   });
 
   it('have their roles changed by id or name', async () => {
