@@ -38,14 +38,16 @@ interface Part<T> {
 /** Asks for a page of the main API, counted from 0. */
 type AskFor<T> = (page: number, limit: number) => Promise<Part<T>>;
 
-/** All entries of a listing, whatever their number. */
-export async function allOf<T>(ask: AskFor<T>): Promise<T[]> {
-  const all: T[] = [];
-  for (let page = 0; ; page += 1) {
-    const { data, pagination } = await ask(page, mostAtOnce);
-    all.push(...data);
-    if (data.length === 0 || all.length >= (pagination?.total ?? 0)) return all;
-  }
+type IdOf<T> = (entry: T) => string;
+
+/**
+ * All entries of a listing to which new ones are added at the end, whatever their number. An entry that is there all
+ * the time is returned once, whatever is added and deleted meanwhile.
+ */
+export async function allOf<T>(ask: AskFor<T>, idOf: IdOf<T>): Promise<T[]> {
+  const first = await ask(0, mostAtOnce);
+  const total = totalOf(first);
+  return total > mostAtOnce ? entriesOf(ask, idOf, { size: mostAtOnce, from: 0, end: total }) : first.data;
 }
 
 /** As `pageOrLast`, of a listing that is here as a whole. */
@@ -64,19 +66,39 @@ export function pageOfAll<T>(
 /** The page that is asked for, or the last that has entries: there are clients that ask for page 1 first. */
 export async function pageOrLast<T>(
   ask: AskFor<T>,
+  idOf: IdOf<T>,
   { page = 0, itemsPerPage = 10 }: OldPage,
 ): Promise<{ data: T[]; pagination: Pagination }> {
-  const limit =
-    itemsPerPage > mostAtOnce
-      ? mostAtOnce * Math.min(mostPerPage / mostAtOnce, Math.ceil(itemsPerPage / mostAtOnce))
-      : itemsPerPage;
-  const first = await ask(limit > mostAtOnce ? (page * limit) / mostAtOnce : page, Math.min(limit, mostAtOnce));
-  const total = first.pagination?.total ?? first.data.length;
+  const limit = Math.min(itemsPerPage, mostPerPage);
+  const size = Math.min(limit, mostAtOnce);
+  const start = page * limit;
+  // The main API counts pages up to `largestPage`, some of its listings from 1.
+  const from = Math.min(Math.floor(start / size), largestPage - 1);
+  const first = await ask(from, size);
+  const total = totalOf(first);
   const last = Math.max(0, Math.ceil(total / limit) - 1);
-  if (page > last) return pageOrLast(ask, { page: last, itemsPerPage });
-  const data = [...first.data];
-  for (let part = 1; part < limit / mostAtOnce && page * limit + data.length < total; part += 1) {
-    data.push(...(await ask((page * limit) / mostAtOnce + part, mostAtOnce)).data);
-  }
-  return { data, pagination: { page, limit, total } };
+  if (page > last) return pageOrLast(ask, idOf, { page: last, itemsPerPage });
+  const end = Math.min(start + limit, total);
+  const entries = end > (from + 1) * size ? await entriesOf(ask, idOf, { size, from, end }) : first.data;
+  const skipped = start - from * size;
+  return { data: entries.slice(skipped, skipped + limit), pagination: { page, limit, total } };
+}
+
+function totalOf({ data, pagination }: Part<unknown>): number {
+  return pagination?.total ?? data.length;
+}
+
+/**
+ * The entries of a listing up to number `end`, by pages of `size` from the page `from` on. The last page is read first:
+ * where an entry is deleted meanwhile, those behind it move towards pages that are still to be read, and none is
+ * missed.
+ */
+async function entriesOf<T>(
+  ask: AskFor<T>,
+  idOf: IdOf<T>,
+  { size, from, end }: { size: number; from: number; end: number },
+): Promise<T[]> {
+  const parts: T[][] = [];
+  for (let page = Math.ceil(end / size) - 1; page >= from; page -= 1) parts.push((await ask(page, size)).data);
+  return [...new Map(parts.toReversed().flatMap((part) => part.map((entry) => [idOf(entry), entry]))).values()];
 }

@@ -27,8 +27,9 @@ export class OldPoolsController {
     'Returns a row for each GPU service. Any member of the team may read them.',
   )
   async listAvailableRegions(@Query() query: TeamPath, @Context() context: CallContext): Promise<OldRegion[]> {
-    const found = await allOf((page, limit) =>
-      this.rpc.call(pools.availableRegions, { ...query, page: page + 1, limit }, context),
+    const found = await allOf(
+      (page, limit) => this.rpc.call(pools.availableRegions, { ...query, page: page + 1, limit }, context),
+      ({ region_id }) => region_id,
     );
     return found.flatMap(({ region_id, region_name, city, country, gpuaas_ids }) =>
       gpuaas_ids.map((id) => ({
@@ -48,8 +49,9 @@ export class OldPoolsController {
     'Of several profiles of a pool the smallest is shown. Any member may read them.',
   )
   async listAvailablePools(@Query() query: OldPoolsQuery, @Context() context: CallContext): Promise<OldPool[]> {
-    const offers = await allOf((page, limit) =>
-      this.rpc.call(pools.available, { ...query, page: page + 1, limit }, context),
+    const offers = await allOf(
+      (page, limit) => this.rpc.call(pools.available, { ...query, page: page + 1, limit }, context),
+      ({ pool_id }) => pool_id,
     );
     return offers.map((pool) => {
       const profile = smallestOf(pool);
@@ -67,8 +69,14 @@ export class OldPoolsController {
   @OldAnswers([OldPoolPlace], 'List all pools', 'Requires platform_admin.')
   async listAllPools(@Context() context: CallContext): Promise<OldPoolPlace[]> {
     const [all, places] = await Promise.all([
-      allOf((page, limit) => this.rpc.call(pools.list, { page: page + 1, limit }, context)),
-      allOf((page, limit) => this.rpc.call(regions.list, { page: page + 1, limit }, context)),
+      allOf(
+        (page, limit) => this.rpc.call(pools.list, { page: page + 1, limit }, context),
+        ({ pool_id }) => pool_id,
+      ),
+      allOf(
+        (page, limit) => this.rpc.call(regions.list, { page: page + 1, limit }, context),
+        ({ region_id }) => region_id,
+      ),
     ]);
     const regionOf = new Map(places.map((region) => [region.region_id, region]));
     return all.map(({ pool_id, pool_name, gpuaas_id, region_id }) => {

@@ -54,6 +54,7 @@ export class OldSubscriptionsController {
             { team_id, page: at + 1, limit, metric_window: windows[metric_window] },
             context,
           ),
+        ({ subscription_id }) => subscription_id,
         { page, itemsPerPage: per_page },
       ),
       imagesOfTeam(this.rpc, team_id, context),

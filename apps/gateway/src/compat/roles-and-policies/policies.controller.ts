@@ -107,6 +107,9 @@ export class PoliciesController {
   }
 
   private imagePolicies(context: CallContext): Promise<ImagePolicy[]> {
-    return allOf((page, limit) => this.rpc.call(imagePolicies.list, { page: page + 1, limit }, context));
+    return allOf(
+      (page, limit) => this.rpc.call(imagePolicies.list, { page: page + 1, limit }, context),
+      ({ id }) => id,
+    );
   }
 }

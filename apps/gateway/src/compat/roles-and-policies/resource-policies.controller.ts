@@ -34,7 +34,10 @@ export class ResourcePoliciesController {
   async getResourcePolicy(@Param() path: PolicyPath, @Context() context: CallContext): Promise<ResourcePolicy> {
     requireResourcePolicy(path.id, context);
     const [all, named] = await Promise.all([
-      allOf((page, limit) => this.rpc.call(regions.list, { page: page + 1, limit }, context)),
+      allOf(
+        (page, limit) => this.rpc.call(regions.list, { page: page + 1, limit }, context),
+        ({ region_id }) => region_id,
+      ),
       namesOfTeams(this.rpc, context),
     ]);
     return {

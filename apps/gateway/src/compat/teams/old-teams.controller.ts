@@ -134,6 +134,7 @@ export class OldTeamsController {
   async listWorkspaces(@Query() query: OldWorkspacesQuery, @Context() context: CallContext): Promise<OldWorkspaces> {
     const { data } = await pageOrLast(
       (page, limit) => this.rpc.call(workspaces.list, { team_id: query.teamId, page, limit }, context),
+      ({ id }) => id,
       query,
     );
     return { workspaces: data.map(({ id, name }) => ({ id, name })) };
