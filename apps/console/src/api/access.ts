@@ -3,6 +3,8 @@ import type { Schemas } from './client.js';
 export type User = Schemas['User'];
 
 const allowed = {
+  /** An admin changes nothing of an owner, and makes nobody one. */
+  manageOwners: ['team_owner'],
   manageTeam: ['team_owner', 'team_admin'],
   readBilling: ['team_owner', 'team_admin', 'billing_viewer'],
   useResources: ['team_owner', 'team_admin', 'member'],

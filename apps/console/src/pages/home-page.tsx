@@ -4,6 +4,7 @@ import { Page } from '../parts/page.js';
 import { Empty, Skeleton } from '../parts/states.js';
 import { isOperator } from '../api/access.js';
 import { profileQuery } from '../api/queries.js';
+import { CreateOwnTeam } from './team/create-own-team.js';
 
 /** Leads to what this user is here for; after a team was left or deleted, once it is known which are left. */
 export function HomePage() {
@@ -14,7 +15,12 @@ export function HomePage() {
   if (isOperator(user)) return <Navigate to="/operator/regions" replace />;
   return (
     <Page title="Welcome">
-      <Empty title="You are in no team yet">Ask an owner or admin of a team to add {user.email} as a member.</Empty>
+      <Empty title="You are in no team yet">
+        Create one, or ask an owner or admin of a team to add {user.email} as a member.
+      </Empty>
+      <div className="actions">
+        <CreateOwnTeam />
+      </div>
     </Page>
   );
 }

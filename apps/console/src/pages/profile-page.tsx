@@ -12,6 +12,7 @@ import { useUser } from '../api/user-context.js';
 import { PasskeysCard } from './profile/passkeys-card.js';
 import { SecondFactorCard } from './profile/second-factor-card.js';
 import { SessionsCard } from './profile/sessions-card.js';
+import { CreateOwnTeam } from './team/create-own-team.js';
 
 export function ProfilePage() {
   const user = useUser();
@@ -36,9 +37,9 @@ export function ProfilePage() {
           )}
         </dl>
       </Card>
-      <Card title="Your teams">
+      <Card title="Your teams" actions={user.second_factor !== null && <CreateOwnTeam />}>
         {user.teams.length === 0 ? (
-          <Empty title="You are in no team">An owner or admin of a team can add you.</Empty>
+          <Empty title="You are in no team">Create one, or ask an owner or admin of a team to add you.</Empty>
         ) : (
           <ul className="list">
             {user.teams.map(({ id, name, role }) => (

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { describeWhere } from '@atoll/testing';
+import type { Page } from 'playwright-core';
 import { plainUrl } from '../chromium.js';
 import { adminKey, createTeam, platformUrl, succeed, until, userKeyOf } from '../client.js';
 import { createTenant } from '../gpu-inventory.js';
@@ -181,24 +182,54 @@ describeWhere(browserLack(), 'a form in the console', () => {
     await tab.close();
   });
 
-  it('with which somebody leaves a team leads away from it', async () => {
-    const { team, ids } = await createTeam('Leavers', ['team_owner', 'team_admin']);
+  it('with which somebody leaves a team leads away from it, and to the next one that they create', async () => {
+    const { team, ids } = await createTeam('Leavers', ['team_owner', 'viewer']);
     const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
     const { page } = tab;
-    const { email = '' } = team.members.find(({ user_id }) => user_id === ids.team_admin) ?? {};
+    const { email = '' } = team.members.find(({ user_id }) => user_id === ids.viewer) ?? {};
     await logInWithKey(page, await userKeyOf(email), `/teams/${team.id}/members`);
     const row = page.getByRole('region', { name: 'Members' }).getByRole('row').filter({ hasText: email });
-    await row.getByRole('button', { name: 'Remove' }).click();
+    await row.getByRole('button', { name: 'Leave' }).click();
     // It leads to no team before it is known which are left.
     const profile = await holdCalls(page, '**/api/user/profile');
-    await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Leave' }).click();
     await page.waitForURL(`${platformUrl}/`);
     await page.locator('main .skeleton').waitFor();
     profile.letGo();
     await page.getByText('You are in no team yet').waitFor();
     expect(await page.getByRole('link', { name: 'Members and keys' }).count()).toBe(0);
+    await page.getByRole('button', { name: 'Create a team' }).click();
+    await page.getByRole('dialog').getByLabel('Name').fill('Founders');
+    await page.getByRole('dialog').getByRole('button', { name: 'Create' }).click();
+    await page.waitForURL(/\/teams\//);
+    expect(page.url()).not.toContain(team.id);
     expect(tab.faults).toEqual([]);
     await tab.close();
+  });
+
+  it('offers an admin nothing that only an owner may do to an owner, and a member what is their own', async () => {
+    const { team, ids } = await createTeam('Ranks', ['team_owner', 'team_admin', 'viewer']);
+    const emailOf = (id?: string) => team.members.find(({ user_id }) => user_id === id)?.email ?? '';
+    const offered = async (page: Page, email: string) => {
+      const row = page.getByRole('region', { name: 'Members' }).getByRole('row').filter({ hasText: email });
+      await row.waitFor();
+      return row.getByRole('button').allInnerTexts();
+    };
+    const seenBy = async (id?: string) => {
+      const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
+      await logInWithKey(tab.page, await userKeyOf(emailOf(id)), `/teams/${team.id}/members`);
+      const seen = [];
+      for (const whom of [ids.team_owner, ids.team_admin, ids.viewer])
+        seen.push(await offered(tab.page, emailOf(whom)));
+      expect(tab.faults).toEqual([]);
+      await tab.close();
+      return seen;
+    };
+    const others = ['Rotate', 'Revoke', 'Role', 'Remove'];
+    const own = ['Rotate', 'Revoke', 'Role', 'Leave'];
+    expect(await seenBy(ids.team_owner)).toEqual([own, others, others]);
+    expect(await seenBy(ids.team_admin)).toEqual([[], own, others]);
+    expect(await seenBy(ids.viewer)).toEqual([[], [], ['Rotate', 'Revoke', 'Leave']]);
   });
 
   it('takes a date as it is typed, digit by digit, and changes nothing else', async () => {

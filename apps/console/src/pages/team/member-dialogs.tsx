@@ -1,4 +1,5 @@
 import { answerOf, api, type Schemas } from '../../api/client.js';
+import { may } from '../../api/access.js';
 import { useUser } from '../../api/user-context.js';
 import { roleName } from '../../format/format.js';
 import { Button } from '../../parts/button.js';
@@ -11,7 +12,7 @@ import { InvitationLink } from './invitation-link.js';
 type Member = Schemas['TeamMember'];
 type Role = Member['role'];
 
-const roles: readonly { value: Role; label: string; detail: string }[] = (
+const allRoles: readonly { value: Role; label: string; detail: string }[] = (
   [
     ['team_owner', 'everything, deletion too'],
     ['team_admin', 'members, keys, workspaces, billing'],
@@ -20,6 +21,12 @@ const roles: readonly { value: Role; label: string; detail: string }[] = (
     ['viewer', 'reads'],
   ] as const
 ).map(([value, detail]) => ({ value, label: roleName(value), detail }));
+
+/** Those that the user may give in this team. */
+function useRoles(teamId: string): typeof allRoles {
+  const mayManageOwners = may(useUser(), teamId, 'manageOwners');
+  return allRoles.filter(({ value }) => value !== 'team_owner' || mayManageOwners);
+}
 
 /** Secrets of a created member: the API key, and for a new user the link to set a password. */
 export function KeyShown({ member }: { member: Member }) {
@@ -34,6 +41,7 @@ export function KeyShown({ member }: { member: Member }) {
 const nobody: { email: string; name: string; role: Role } = { email: '', name: '', role: 'member' };
 
 export function AddMember({ teamId }: { teamId: string }) {
+  const roles = useRoles(teamId);
   return (
     <FormDialog
       title="Add a member"
@@ -60,6 +68,7 @@ export function AddMember({ teamId }: { teamId: string }) {
 
 export function ChangeRole({ member: { user_id, name, role }, teamId }: { member: Member; teamId: string }) {
   const path = { team_id: teamId, user_id };
+  const roles = useRoles(teamId);
   return (
     <FormDialog
       title={`Role of ${name}`}

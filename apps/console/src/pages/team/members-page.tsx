@@ -36,7 +36,7 @@ export function MembersPage() {
               label="Members"
               rows={data}
               keyOf={({ user_id }) => user_id}
-              columns={columns(teamId, user.timezone, mayManage, user.id)}
+              columns={columns(teamId, user.timezone)}
             />
             <Pager {...pagination} first={0} onChange={(next) => void navigate({ search: { page: String(next) } })} />
           </div>
@@ -47,7 +47,7 @@ export function MembersPage() {
   );
 }
 
-function columns(teamId: string, zone: string, mayManage: boolean, userId: string): Column<Member>[] {
+function columns(teamId: string, zone: string): Column<Member>[] {
   return [
     {
       title: 'Member',
@@ -82,20 +82,17 @@ function columns(teamId: string, zone: string, mayManage: boolean, userId: strin
           <span className="quiet">–</span>
         ),
     },
-    {
-      title: '',
-      cell: (member) =>
-        mayManage || member.user_id === userId ? (
-          <MemberActions member={member} teamId={teamId} mayManage={mayManage} />
-        ) : null,
-    },
+    { title: '', cell: (member) => <MemberActions member={member} teamId={teamId} /> },
   ];
 }
 
-function MemberActions({ member, teamId, mayManage }: { member: Member; teamId: string; mayManage: boolean }) {
+function MemberActions({ member, teamId }: { member: Member; teamId: string }) {
   const path = { team_id: teamId, user_id: member.user_id };
   const user = useUser();
   const navigate = useNavigate();
+  const isSelf = member.user_id === user.id;
+  const mayChange = may(user, teamId, member.role === 'team_owner' ? 'manageOwners' : 'manageTeam');
+  if (!mayChange && !isSelf) return null;
   return (
     <div className="actions">
       <IssueKey member={member} teamId={teamId} />
@@ -110,24 +107,22 @@ function MemberActions({ member, teamId, mayManage }: { member: Member; teamId: 
           done="The key was revoked."
         />
       )}
-      {mayManage && <ChangeRole member={member} teamId={teamId} />}
-      {mayManage && (
-        <Ask
-          title="Remove from the team"
-          question={
-            <p className="given">
-              {member.name} can no longer see the team, and the key to it ends. What runs goes on.
-            </p>
-          }
-          submit="Remove"
-          action={() => answerOf(api.DELETE('/api/team/{team_id}/members/{user_id}', { params: { path } }))}
-          invalidates={['team', 'profile']}
-          done="The member was removed."
-          onDone={() => {
-            if (member.user_id === user.id) void navigate({ to: '/' });
-          }}
-        />
-      )}
+      {mayChange && <ChangeRole member={member} teamId={teamId} />}
+      <Ask
+        title={isSelf ? 'Leave the team' : 'Remove from the team'}
+        question={
+          <p className="given">
+            {isSelf ? 'You' : member.name} can no longer see the team, and the key to it ends. What runs goes on.
+          </p>
+        }
+        submit={isSelf ? 'Leave' : 'Remove'}
+        action={() => answerOf(api.DELETE('/api/team/{team_id}/members/{user_id}', { params: { path } }))}
+        invalidates={['team', 'profile']}
+        done={isSelf ? 'You left the team.' : 'The member was removed.'}
+        onDone={() => {
+          if (isSelf) void navigate({ to: '/' });
+        }}
+      />
     </div>
   );
 }
