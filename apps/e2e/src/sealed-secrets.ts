@@ -4,6 +4,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { connect } from 'node:tls';
 import { promisify } from 'node:util';
+import ssh2 from 'ssh2';
 import { createTeam, succeed, until, type Operated } from './client.js';
 import { createNode, createPool, createTenant } from './gpu-inventory.js';
 
@@ -141,7 +142,8 @@ async function makeReinstall(
   hook: IdleHook,
   url: string,
 ): Promise<Secrets['reinstall']> {
-  const terms = { tenant_sudo: true, reinstall: { url } };
+  const { private: private_key } = ssh2.utils.generateKeyPairSync('ed25519');
+  const terms = { tenant_sudo: true, credential: { private_key }, reinstall: { url } };
   const instanceId = await makeInstance(platform, regionId, 'A100-80GB', terms);
   await succeed('DELETE', `/baremetal/${instanceId}`, { url: platform.url, key: platform.adminKey });
   const token = await hook.token;

@@ -14,6 +14,7 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 
 const size = { cpu_cores: 1, memory_gb: 1 };
+const node = { name: 'a', region_id: '1', host: 'a', specs: { ...size, gpu_count: 0 } };
 const service = { pod_name: 'a-qwert', service_name: 'a', port: 1 };
 const pod = { team_id: 'a', subscription_id: '1', name: 'a', image: 'a' };
 
@@ -33,6 +34,10 @@ it.each([
   ['BaremetalSpecs', { ...size, gpu_count: 0, gpu_model: 'H100-80GB' }, false],
   ['BaremetalSpecs', { ...size, gpu_count: 8 }, false],
   ['BaremetalSpecs', { ...size, gpu_count: 8, gpu_model: null }, false],
+  ['RegisterBaremetalNode', { ...node, tenant_sudo: true, credential: { private_key: 'a' } }, true],
+  ['RegisterBaremetalNode', { ...node, tenant_sudo: false, credential: { password: 'a' } }, true],
+  ['RegisterBaremetalNode', { ...node, credential: { password: 'a' } }, true],
+  ['RegisterBaremetalNode', { ...node, tenant_sudo: true, credential: { password: 'a' } }, false],
   ['ExposeService', { ...service, protocol: 'UDP' }, true],
   ['ExposeService', { ...service, protocol: 'UDP', ssl_enabled: false }, true],
   ['ExposeService', { ...service, protocol: 'TCP', ssl_enabled: true }, true],

@@ -21,6 +21,12 @@ const dependentFields: Record<string, object> = {
     if: { properties: { ssl_enabled: { const: true } }, required: ['ssl_enabled'] },
     then: { properties: { protocol: { anyOf: [{ const: 'HTTP' }, { const: 'TCP' }] } } },
   },
+  RegisterBaremetalNode: {
+    if: { properties: { tenant_sudo: { const: true } }, required: ['tenant_sudo'] },
+    then: {
+      properties: { credential: { properties: { private_key: { type: 'string' } }, required: ['private_key'] } },
+    },
+  },
   // One field at least besides those that name the service.
   UpdateExposedService: { minProperties: 2, dependentSchemas: { pod_name: { minProperties: 3 } } },
 };

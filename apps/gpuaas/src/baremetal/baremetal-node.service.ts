@@ -45,6 +45,7 @@ export class BaremetalNodesService {
     const { region_id: regionId, specs, name, host, port = 22, ssh_user: sshUser = 'root', driver = 'ssh' } = input;
     this.requireDiallable(host);
     const credential = readCredential(input.credential);
+    if (input.tenant_sudo) requireKey(credential);
     this.secrets.required();
     this.requireHook(input.reinstall);
     const values = {
@@ -108,6 +109,7 @@ export class BaremetalNodesService {
     this.requireHook(input.reinstall);
     return this.transactions.run(async (manager) => {
       const node = await this.lock(manager, node_id);
+      if (credential && node.tenantSudo) requireKey(credential);
       await manager.query(
         `UPDATE baremetal_node SET credential = coalesce($2, credential), host_key = CASE WHEN $3 THEN $4 ELSE host_key END,
            reinstall_url = CASE WHEN $5 THEN $6 ELSE reinstall_url END, home = coalesce($7, home), is_retired = coalesce($8, is_retired),
@@ -129,6 +131,7 @@ export class BaremetalNodesService {
         ],
       );
       await this.nodes.offer(manager, node.nodeId);
+      if (credential) await this.nodes.touch(manager, [node_id], ['available', 'in_service']);
       if (input.retired) await this.nodes.reconsider(manager, node_id);
       return this.view(manager, node_id);
     });
@@ -242,6 +245,16 @@ function readCredential({ password, private_key: privateKey, passphrase }: Barem
     throw error;
   }
   return { privateKey, ...(passphrase !== undefined && { passphrase }) };
+}
+
+/** For a host whose tenants get root. Throws `invalid_input` for a password, which each log-in shows to the host. */
+function requireKey(credential: SshCredential): void {
+  if (!('password' in credential)) return;
+  throw invalidField(
+    'credential.password',
+    'isAllowed',
+    'is not allowed where tenant_sudo is true: use private_key, which is never shown to the host.',
+  );
 }
 
 function inUse({ state }: BaremetalNodeEntity, hint: string): AppError {

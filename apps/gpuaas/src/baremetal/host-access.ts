@@ -1,3 +1,4 @@
+import { StepFailed } from '@atoll/state-machine';
 import { Injectable } from '@nestjs/common';
 import { GpuaasSettings } from '../gpuaas-settings.js';
 import type { BaremetalInstanceEntity } from '../model/baremetal-instance.entity.js';
@@ -29,9 +30,21 @@ export class HostAccess {
     return driver === 'simulated' ? this.simulated : this.ssh;
   }
 
+  /**
+   * Throws `StepFailed` where the credential is a password and tenants get root: the host is shown the password at each
+   * log-in, a key never. Nodes of earlier releases may be so.
+   */
   hostOf(node: BaremetalNodeEntity): HostRef {
     const { nodeId, name, driver, host, port, sshUser: user, hostKey } = node;
-    return { nodeId, name, driver, host, port, user, hostKey, credential: this.secrets.openCredential(node) };
+    const credential = this.secrets.openCredential(node);
+    if (node.tenantSudo && 'password' in credential) {
+      throw new StepFailed(
+        'private_key_required',
+        'Atoll sends no password to a host whose tenants get sudo. Set a private_key as its credential.',
+        true,
+      );
+    }
+    return { nodeId, name, driver, host, port, user, hostKey, credential };
   }
 
   /** `keys`: to be placed; `fence`: of the step. */

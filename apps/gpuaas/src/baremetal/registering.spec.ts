@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { baremetalNodes, type RegisterBaremetalNode } from '@atoll/contracts/gpuaas';
+import { baremetalNodes, type BaremetalCredential, type RegisterBaremetalNode } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
+import { generateKeyPair } from '@atoll/ssh';
 import { memberOf, operator } from '@atoll/testing';
 import ssh2 from 'ssh2';
 import { errorOf } from '../gpuaas-fixture.js';
@@ -52,6 +53,28 @@ describe('a host is not registered', () => {
     const [code, found, message] = await refusal({ credential });
     expect([code, found]).toEqual(['invalid_input', path]);
     expect(message).not.toMatch(/BEGIN|secret|other/);
+  });
+
+  it('by a password where tenants get sudo, who can read what their host is shown; nor is that made of a node later', async () => {
+    const said =
+      'credential.password is not allowed where tenant_sudo is true: use private_key, which is never shown to the host';
+    const password = { password: 'operator' };
+    expect(await refusal({ tenant_sudo: true, credential: password })).toEqual([
+      'invalid_input',
+      'credential.password',
+      said,
+    ]);
+    const key = { private_key: generateKeyPair().privateKey };
+    const { node_id } = await fixture.register({ tenant_sudo: true, credential: key });
+    const update = (credential: BaremetalCredential) =>
+      fixture.gpuaas.call(baremetalNodes.update, { node_id, credential });
+    expect(await errorOf(update(password))).toMatchObject({
+      code: 'invalid_input',
+      details: { errors: [{ path: 'credential.password', message: said }] },
+    });
+    await update(key);
+    const { node_id: other } = await fixture.register({ tenant_sudo: false, credential: key });
+    await fixture.gpuaas.call(baremetalNodes.update, { node_id: other, credential: password });
   });
 
   it.each([

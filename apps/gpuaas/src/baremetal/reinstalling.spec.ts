@@ -6,6 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { baremetalNodes, type ReinstallCallback } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
 import { systemContext } from '@atoll/rpc';
+import { generateKeyPair } from '@atoll/ssh';
 import { errorOf, type ToldTeam } from '../gpuaas-fixture.js';
 import { BaremetalFixture } from './baremetal-fixture.js';
 
@@ -44,11 +45,13 @@ afterAll(async () => {
   await fixture.stop();
 });
 
+const credential = { private_key: generateKeyPair().privateKey };
+
 /** A host on which a tenant had root, released. */
 async function used(input: object = { reinstall: { url } }, faults = '') {
   const model = `model-${newId().slice(-8)}`;
   const specs = { gpu_model: model, gpu_count: 4, cpu_cores: 64, memory_gb: 512 };
-  const node = await fixture.available(faults, { specs, tenant_sudo: true, ...input });
+  const node = await fixture.available(faults, { specs, tenant_sudo: true, credential, ...input });
   const instance = await fixture.settled(team, { specs: { gpu_model: model } });
   await fixture.end(team, instance);
   await fixture.settle();

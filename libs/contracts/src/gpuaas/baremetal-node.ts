@@ -8,7 +8,11 @@ import { BaremetalDifference, BaremetalFindings, BaremetalHostSpecs, BaremetalSp
 
 /** How Atoll logs in: by password, or by private key. Write-only. */
 export class BaremetalCredential {
-  @Text({ max: 1_024, optional: true, description: 'Password; either this or `private_key`.' })
+  @Text({
+    max: 1_024,
+    optional: true,
+    description: 'Password; either this or `private_key`, and only this without `tenant_sudo`.',
+  })
   password?: string;
 
   @Text({
@@ -100,7 +104,8 @@ export class RegisterBaremetalNode {
 
   @Flag({
     optional: true,
-    description: 'Whether tenants get sudo, default false. Such a host goes to the next tenant only after a reinstall.',
+    description:
+      'Whether tenants get sudo, default false. Such a host goes to the next tenant only after a reinstall. Requires a credential with `private_key`.',
   })
   tenant_sudo?: boolean;
 
