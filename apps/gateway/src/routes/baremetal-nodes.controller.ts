@@ -79,7 +79,7 @@ export class BaremetalNodesController {
     202,
     BaremetalNode,
     'Check a bare-metal node',
-    'Starts a new check of a host. If its last cleaning failed, starts to clean it instead. The host must be free. Requires platform_admin.',
+    'Starts a new check of a host. If its last cleaning failed, starts to clean it instead. The host must be free, and reinstalled after a tenant with sudo: set its `host_key` first. Requires platform_admin.',
   )
   checkBaremetalNode(@Param() path: BaremetalNodePath, @Context() context: CallContext): Promise<BaremetalNode> {
     return this.rpc.call(baremetalNodes.check, path, context);

@@ -1,6 +1,13 @@
 import { gpuUsageTold } from '@atoll/contracts/billing';
 import type { BaremetalError } from '@atoll/contracts/gpuaas';
-import { DurableMachine, type Cause, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
+import {
+  DurableMachine,
+  type Cause,
+  type MachineError,
+  type Outcome,
+  type Passage,
+  type StepContext,
+} from '@atoll/state-machine';
 import { UsageTeller } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
@@ -201,8 +208,11 @@ export class BaremetalInstanceSteps extends DurableMachine<
     await this.end(manager, instance);
     const wasChanged = from !== 'reaching';
     let to: BaremetalNodeEvent = 'RETURN';
-    if (wasChanged && node.tenantSudo) to = await this.distrust(manager, node);
-    else if (event === 'SPOILED') {
+    let error = instance.lastError;
+    if (wasChanged && node.tenantSudo) {
+      to = node.reinstallUrl === null ? 'SPOIL' : 'REINSTALL';
+      if (to === 'SPOIL') error = await this.distrust(manager, node);
+    } else if (event === 'SPOILED') {
       to = 'SPOIL';
       const reason = instance.lastError?.message ?? 'There was no response in time.';
       await this.nodes.setAside(
@@ -217,19 +227,16 @@ export class BaremetalInstanceSteps extends DurableMachine<
         instance.instanceId,
       ]);
     }
-    const error = to === 'RETURN' ? null : instance.lastError;
+    if (to === 'RETURN') error = null;
     await this.nodes.move(manager, await this.lockNode(manager, node.nodeId), to, cause, {}, error);
   }
 
-  /** A tenant had root. */
-  private async distrust(
-    manager: EntityManager,
-    { nodeId, reinstallUrl }: BaremetalNodeEntity,
-  ): Promise<BaremetalNodeEvent> {
-    if (reinstallUrl !== null) return 'REINSTALL';
-    const reason = 'The last tenant had root. Reinstall the host, then check it and end its maintenance.';
-    await this.nodes.setAside(manager, nodeId, 'reinstall', reason);
-    return 'SPOIL';
+  /** A tenant had root, and there is no hook. The error of the node stays, although its maintenance may be ended. */
+  private async distrust(manager: EntityManager, { nodeId }: BaremetalNodeEntity): Promise<MachineError> {
+    const message =
+      'The last tenant had root. Reinstall the host and set its new host_key, or null, then check it and end its maintenance.';
+    await this.nodes.setAside(manager, nodeId, 'reinstall', message);
+    return { code: 'reinstall_required', message, at: new Date().toISOString() };
   }
 
   private async end(manager: EntityManager, { instanceId, nodeId }: BaremetalInstanceEntity): Promise<void> {

@@ -111,7 +111,10 @@ export class BaremetalNodeSteps extends DurableMachine<BaremetalNodeEntity, Bare
     }
   }
 
-  /** Takes no new tenant until the operator says so; `clean_failed`: until the host was cleaned. */
+  /**
+   * Takes no new tenant until the operator says so; `clean_failed`: until the host was cleaned. What is said first
+   * stays, but that a reinstall is due goes before all else.
+   */
   async setAside(
     manager: EntityManager,
     nodeId: string,
@@ -120,10 +123,19 @@ export class BaremetalNodeSteps extends DurableMachine<BaremetalNodeEntity, Bare
   ): Promise<void> {
     const [rows] = await manager.query<[{ name: string }[], number]>(
       `UPDATE baremetal_node SET is_maintenance = true, maintenance_code = $2, maintenance_reason = $3
-       WHERE node_id = $1 AND NOT is_maintenance RETURNING name`,
+       WHERE node_id = $1 AND (NOT is_maintenance OR ($2 = 'reinstall' AND maintenance_code IS DISTINCT FROM 'reinstall'))
+       RETURNING name`,
       [nodeId, code, reason],
     );
     for (const { name } of rows) await this.events.setAside(manager, { nodeId, name }, code, reason);
+  }
+
+  /** Nothing of the last instance is left on the host, so its secrets open nothing. */
+  async forgetInstance(manager: EntityManager, { nodeId, instanceId }: BaremetalNodeEntity): Promise<void> {
+    await manager.query('UPDATE baremetal_instance SET password = NULL, proof_key = NULL WHERE instance_id = $1', [
+      instanceId,
+    ]);
+    await manager.query('UPDATE baremetal_node SET instance_id = NULL WHERE node_id = $1', [nodeId]);
   }
 
   /** A request that waits for this node looks again. */
@@ -138,18 +150,14 @@ export class BaremetalNodeSteps extends DurableMachine<BaremetalNodeEntity, Bare
 
   private async becomeFree(
     manager: EntityManager,
-    { nodeId, instanceId }: BaremetalNodeEntity,
+    node: BaremetalNodeEntity,
     event: BaremetalNodeEvent,
   ): Promise<void> {
-    // Nothing of it is left on the host.
-    if (instanceId !== null) {
-      await manager.query('UPDATE baremetal_instance SET password = NULL, proof_key = NULL WHERE instance_id = $1', [
-        instanceId,
-      ]);
-    }
+    const { nodeId } = node;
+    if (node.instanceId !== null) await this.forgetInstance(manager, node);
     const isCleaned = event === 'CLEANED' || event === 'PASSED';
     await manager.query(
-      `UPDATE baremetal_node SET instance_id = NULL, failures = CASE WHEN $2 THEN 0 ELSE failures END,
+      `UPDATE baremetal_node SET failures = CASE WHEN $2 THEN 0 ELSE failures END,
          is_maintenance = is_maintenance AND NOT ($3 AND maintenance_code = 'clean_failed'),
          maintenance_code = CASE WHEN $3 AND maintenance_code = 'clean_failed' THEN NULL ELSE maintenance_code END,
          maintenance_reason = CASE WHEN $3 AND maintenance_code = 'clean_failed' THEN NULL ELSE maintenance_reason END
@@ -332,6 +340,11 @@ export class BaremetalNodeSteps extends DurableMachine<BaremetalNodeEntity, Bare
 /** Whether undoing is retried automatically. A host whose tenant had root waits for its reinstall. */
 export function isToBeCleaned({ state, instanceId, tenantSudo }: BaremetalNodeEntity): boolean {
   return (state as BaremetalNodeState) === 'clean_failed' && instanceId !== null && !tenantSudo;
+}
+
+/** Whether a tenant had root on the host, and nobody has said since that it was installed anew. */
+export function isToBeReinstalled({ state, instanceId, tenantSudo }: BaremetalNodeEntity): boolean {
+  return (state as BaremetalNodeState) === 'clean_failed' && instanceId !== null && tenantSudo;
 }
 
 /**

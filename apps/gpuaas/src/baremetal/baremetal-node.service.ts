@@ -21,7 +21,7 @@ import { GpuaasSettings } from '../gpuaas-settings.js';
 import { RegionEntity } from '../model/region.entity.js';
 import { BaremetalNodeEntity } from '../model/baremetal-node.entity.js';
 import type { BaremetalNodeState } from '../model/baremetal-node.machine.js';
-import { BaremetalNodeSteps, isToBeCleaned } from './baremetal-node-steps.js';
+import { BaremetalNodeSteps, isToBeCleaned, isToBeReinstalled } from './baremetal-node-steps.js';
 import { BaremetalSecrets } from './baremetal-secrets.js';
 import { BaremetalReader } from './baremetal-reader.js';
 import { ReinstallHook } from './reinstall-hook.js';
@@ -130,6 +130,8 @@ export class BaremetalNodesService {
           input.maintenance ?? null,
         ],
       );
+      // The key of a host that was installed anew: nothing of its last tenant is left.
+      if (input.host_key !== undefined && isToBeReinstalled(node)) await this.nodes.forgetInstance(manager, node);
       await this.nodes.offer(manager, node.nodeId);
       if (credential) await this.nodes.touch(manager, [node_id], ['available', 'in_service']);
       if (input.retired) await this.nodes.reconsider(manager, node_id);
@@ -147,6 +149,12 @@ export class BaremetalNodesService {
       const node = await this.lock(manager, node_id);
       // Its hook says when it is installed.
       if (node.state === 'reinstalling') throw inUse(node, 'it is checked when its hook has answered');
+      if (isToBeReinstalled(node)) {
+        throw new AppError(
+          'conflict',
+          'The last tenant of the node had root: reinstall the host and set its new host_key, or null, then check it.',
+        );
+      }
       if (isToBeCleaned(node)) await this.nodes.touch(manager, [node_id]);
       else if (node.state !== 'checking') {
         const moved = await this.nodes.move(manager, node, 'CHECK', causeOf(context, 'check'), { failures: 0 });
@@ -177,16 +185,12 @@ export class BaremetalNodesService {
     return this.transactions.run(async (manager) => {
       const node = await this.lock(manager, node_id);
       // What is left of a tenant on the host stays there.
-      const moved = await this.nodes.move(manager, node, 'REMOVE', causeOf(context, 'delete'), { instanceId: null });
+      const moved = await this.nodes.move(manager, node, 'REMOVE', causeOf(context, 'delete'));
       if (!moved)
         throw inUse(node, node.state === 'reinstalling' ? 'wait until its hook has answered' : 'release it first');
       await this.nodes.reconsider(manager, node_id);
       await manager.query(`UPDATE baremetal_node SET credential = '' WHERE node_id = $1`, [node_id]);
-      if (node.instanceId) {
-        await manager.query('UPDATE baremetal_instance SET password = NULL, proof_key = NULL WHERE instance_id = $1', [
-          node.instanceId,
-        ]);
-      }
+      if (node.instanceId !== null) await this.nodes.forgetInstance(manager, node);
       return {};
     });
   }

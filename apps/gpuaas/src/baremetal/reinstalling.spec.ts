@@ -3,7 +3,12 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { baremetalNodes, type ReinstallCallback } from '@atoll/contracts/gpuaas';
+import {
+  baremetalNodes,
+  type BaremetalNode,
+  type BaremetalNodeSetAside,
+  type ReinstallCallback,
+} from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
 import { systemContext } from '@atoll/rpc';
 import { generateKeyPair } from '@atoll/ssh';
@@ -48,14 +53,34 @@ afterAll(async () => {
 const credential = { private_key: generateKeyPair().privateKey };
 
 /** A host on which a tenant had root, released. */
-async function used(input: object = { reinstall: { url } }, faults = '') {
+async function used(
+  input: object = { reinstall: { url } },
+  faults = '',
+  disturb: (node: BaremetalNode) => Promise<unknown> = () => Promise.resolve(),
+) {
   const model = `model-${newId().slice(-8)}`;
   const specs = { gpu_model: model, gpu_count: 4, cpu_cores: 64, memory_gb: 512 };
   const node = await fixture.available(faults, { specs, tenant_sudo: true, credential, ...input });
   const instance = await fixture.settled(team, { specs: { gpu_model: model } });
+  await disturb(node);
   await fixture.end(team, instance);
   await fixture.settle();
   return { node, instance, model };
+}
+
+const check = ({ node_id }: BaremetalNode) => fixture.gpuaas.call(baremetalNodes.check, { node_id });
+const change = ({ node_id }: BaremetalNode, values: object) =>
+  fixture.gpuaas.call(baremetalNodes.update, { node_id, ...values });
+const rename = ({ node_id }: BaremetalNode, faults: string) =>
+  fixture.gpuaas.query('UPDATE baremetal_node SET name = $2 WHERE node_id = $1', [node_id, `${newId()}.${faults}`]);
+
+/** What is looked at meanwhile shows another host key. */
+async function showAnotherKey(node: BaremetalNode): Promise<void> {
+  await rename(node, 'reach-rekeyed');
+  await fixture.pass(61);
+  await fixture.work();
+  expect((await fixture.node(node.node_id)).reason).toContain('another host key');
+  await rename(node, '');
 }
 
 const callback = (answer: ReinstallCallback) =>
@@ -149,6 +174,36 @@ describe('a host on which a tenant had root', () => {
     expect((await fixture.gpuaas.call(baremetalNodes.check, { node_id: node.node_id })).status).toBe('Checking');
     await fixture.settle();
     expect(await fixture.node(node.node_id)).toMatchObject({ status: 'Available', maintenance: false });
+  });
+
+  it.each([
+    ['its operator had drained it', (node: BaremetalNode) => change(node, { maintenance: true })],
+    ['its tenant had changed the host key', showAnotherKey],
+    [
+      'that was so, and its operator had accepted the new key',
+      async (node: BaremetalNode) => {
+        await showAnotherKey(node);
+        return change(node, { maintenance: false, host_key: null });
+      },
+    ],
+  ])('waits for its reinstall although %s', async (_, disturb) => {
+    const { node } = await used({}, '', disturb);
+    const reason = expect.stringMatching(/^The last tenant had root\. Reinstall the host/);
+    const waits = { status: 'Clean failed', reason };
+    expect(await fixture.node(node.node_id)).toMatchObject({ ...waits, maintenance: true });
+    const isMeant = ({ node_id }: BaremetalNodeSetAside) => node_id === node.node_id;
+    const told = await fixture.heard<BaremetalNodeSetAside>('gpuaas.baremetal_node_set_aside', (all) =>
+      all.some((one) => isMeant(one) && one.code === 'reinstall'),
+    );
+    expect(told.filter(isMeant).at(-1)?.code).toBe('reinstall');
+    // Its end of maintenance takes neither the reason away nor the need.
+    await change(node, { maintenance: false });
+    expect((await errorOf(check(node))).code).toBe('conflict');
+    expect(await fixture.node(node.node_id)).toMatchObject({ ...waits, maintenance: false });
+    await change(node, { host_key: null });
+    await check(node);
+    await fixture.settle();
+    expect(await fixture.node(node.node_id)).toMatchObject({ status: 'Available', instance_id: null, reason: null });
   });
 
   it('is not offered again either where the tenant was undone before he was active; it is where the host was only reached', async () => {

@@ -135,7 +135,8 @@ export class UpdateBaremetalNodeBody {
     ...aHostKey,
     optional: true,
     nullable: true,
-    description: 'Host key that is expected; null: the one of the next check.',
+    description:
+      'Host key that is expected; null: the one of the next check. After a tenant with sudo, to set it says that the host was reinstalled.',
   })
   host_key?: string | null;
 
