@@ -1,13 +1,6 @@
 import { gpuUsageTold } from '@atoll/contracts/billing';
 import type { BaremetalError } from '@atoll/contracts/gpuaas';
-import {
-  DurableMachine,
-  type Cause,
-  type MachineError,
-  type Outcome,
-  type Passage,
-  type StepContext,
-} from '@atoll/state-machine';
+import { DurableMachine, type Cause, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
 import { UsageTeller } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
@@ -58,9 +51,6 @@ const stepNames: Partial<Record<BaremetalInstanceState, string>> = {
   ...Object.fromEntries(Object.entries(deeds).map(([state, { step }]) => [state, step])),
 };
 
-/** From its keys on, a tenant can reach into what is done on its host. */
-const withTenant: ReadonlySet<BaremetalInstanceState> = new Set(['placing_keys', 'setting_password', 'verifying']);
-
 /** Requests for hosts: given a node, provisioned step by step, undone where that fails, and released. */
 @Injectable()
 export class BaremetalInstanceSteps extends DurableMachine<
@@ -103,7 +93,7 @@ export class BaremetalInstanceSteps extends DurableMachine<
     const rule = deeds[state];
     if (!rule) return 'rest';
     const { action, step, deed, event } = rule;
-    const keys = action === 'provision' ? await this.keys.of(instance.teamId) : [];
+    const keys = deed === 'verify' ? await this.keys.of(instance.teamId) : [];
     const tenancy = this.access.tenancyOf(instance, node, keys, instance.fence);
     const driver = this.access.driverOf(node);
     if (deed === 'verify') await this.notePlaced(instance, keys);
@@ -208,7 +198,7 @@ export class BaremetalInstanceSteps extends DurableMachine<
     await this.end(manager, instance);
     const wasChanged = from !== 'reaching';
     let to: BaremetalNodeEvent = 'RETURN';
-    let error = instance.lastError;
+    let error: { code: string; message: string } | null = instance.lastError;
     if (wasChanged && node.tenantSudo) {
       to = node.reinstallUrl === null ? 'SPOIL' : 'REINSTALL';
       if (to === 'SPOIL') error = await this.distrust(manager, node);
@@ -232,11 +222,11 @@ export class BaremetalInstanceSteps extends DurableMachine<
   }
 
   /** A tenant had root, and there is no hook. The error of the node stays, although its maintenance may be ended. */
-  private async distrust(manager: EntityManager, { nodeId }: BaremetalNodeEntity): Promise<MachineError> {
+  private async distrust(manager: EntityManager, { nodeId }: BaremetalNodeEntity) {
     const message =
       'The last tenant had root. Reinstall the host and set its new host_key, or null, then check it and end its maintenance.';
     await this.nodes.setAside(manager, nodeId, 'reinstall', message);
-    return { code: 'reinstall_required', message, at: new Date().toISOString() };
+    return { code: 'reinstall_required', message };
   }
 
   private async end(manager: EntityManager, { instanceId, nodeId }: BaremetalInstanceEntity): Promise<void> {
@@ -265,9 +255,9 @@ export class BaremetalInstanceSteps extends DurableMachine<
   }
 
   /**
-   * After some failures in a row a node gets no further tenant; after a changed host key at once. From `placing_keys`
-   * on the tenant can make a step fail, with its keys or from within, so there one team counts once in a row: a team
-   * alone takes no host from the others.
+   * After some failures in a row a node gets no further tenant; after a changed host key at once. In `verifying`, which
+   * places the keys of the team at its end, the tenant can make a step fail, with its keys or from within, so there one
+   * team counts once in a row: a team alone takes no host from the others.
    */
   private async noteFailure(
     manager: EntityManager,
@@ -276,7 +266,7 @@ export class BaremetalInstanceSteps extends DurableMachine<
     from: BaremetalInstanceState,
   ): Promise<void> {
     const { nodeId } = node;
-    const isAgain = node.failures > 0 && node.failedTeamId === teamId && withTenant.has(from);
+    const isAgain = node.failures > 0 && node.failedTeamId === teamId && from === 'verifying';
     const failures = isAgain ? node.failures : node.failures + 1;
     await manager.query('UPDATE baremetal_node SET failures = $2, failed_team_id = $3 WHERE node_id = $1', [
       nodeId,

@@ -91,6 +91,27 @@ export function describeContract(start: () => Promise<HostUnderContract>): void 
     expect(await codeOf(driver.inspect(host, patient()))).toBe('none');
   });
 
+  it('lets nobody of the team in before all is proved, so that nobody prevents it', async () => {
+    const { driver, host } = under;
+    const key = generateKeyPair();
+    const tenancy = aTenancy({ keys: [key.publicKey] });
+    const { username, proofKey } = tenancy;
+    const doors = () => Promise.all([under.opens(username, key), under.opens(username, proofKey)]);
+    await driver.createUser(host, tenancy, patient());
+    await driver.placeKeys(host, tenancy, patient());
+    await driver.setPassword(host, tenancy, patient());
+    expect(await doors()).toEqual([false, true]);
+    const wrong = { ...tenancy, password: 'wrong' };
+    expect(await codeOf(driver.verify(host, wrong, patient()))).toBe('password_refused');
+    expect((await doors())[0]).toBe(false);
+    await driver.verify(host, tenancy, patient());
+    expect(await doors()).toEqual([true, false]);
+    // As after an answer that was lost.
+    await driver.placeKeys(host, later(tenancy), patient());
+    expect(await doors()).toEqual([false, true]);
+    await driver.revoke(host, later(tenancy), patient());
+  });
+
   it('changes the keys of an active user, and leaves his password', async () => {
     const { driver, host } = under;
     const [old, fresh] = [generateKeyPair(), generateKeyPair()];

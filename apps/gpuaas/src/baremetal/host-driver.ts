@@ -89,15 +89,18 @@ export interface HostDriver {
   /** Creates the user, who cannot log in yet. Refuses where the host holds another tenancy. */
   createUser(host: HostRef, tenancy: Tenancy, context: StepContext): Promise<void>;
 
-  /** Lets the user log in by `keys` and by the proof key, and by no other that this call once placed. */
+  /** Lets the user log in by the proof key, and by no other that the platform once placed. */
   placeKeys(host: HostRef, tenancy: Tenancy, context: StepContext): Promise<void>;
 
   setPassword(host: HostRef, tenancy: Tenancy, context: StepContext): Promise<void>;
 
-  /** Proves that the user logs in by password and by key; then takes the proof key out. */
+  /**
+   * Proves that the user logs in by password and by the proof key. Then, as its last change, it lets the user log in by
+   * `keys` in place of the proof key: before, nobody of the team is on the host who could prevent the proof.
+   */
   verify(host: HostRef, tenancy: Tenancy, context: StepContext): Promise<void>;
 
-  /** As `placeKeys`, without the proof key. */
+  /** Lets the user log in by `keys`, and by no other that the platform once placed. */
   changeKeys(host: HostRef, tenancy: Tenancy, context: StepContext): Promise<void>;
 
   /**

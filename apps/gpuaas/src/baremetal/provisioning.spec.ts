@@ -160,6 +160,7 @@ describe('provisioning that fails', () => {
     ['password-fail', 'password_failed', 'set_password', 1],
     ['password-lie', 'password_refused', 'verify', 4],
     ['user-drop', 'connection_lost', 'create_user', 4],
+    ['verify-drop', 'connection_lost', 'verify', 4],
   ])(
     'by %s ends as Failed with its reason; the node is Available again, and nothing was billed',
     async (fault, code, step, tries) => {

@@ -1,5 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, jest } from '@jest/globals';
 import { baremetalNodes, type BaremetalNode } from '@atoll/contracts/gpuaas';
+import { userKeysChanged } from '@atoll/contracts/pods';
+import { membershipChanged } from '@atoll/contracts/teams';
 import { newId } from '@atoll/database';
 import { generateKeyPair } from '@atoll/ssh';
 import { describeWhere, hostsLack, startSshHost, type SshHost } from '@atoll/testing';
@@ -113,6 +115,25 @@ describeWhere(hostsLack(), 'a real host', () => {
       ),
     ).toBe('mine\n700');
     expect((await fixture.node(node.node_id)).status).toBe('Available');
+  });
+
+  it('is closed to its team until it is Active: nobody of it prevents that, and uses the host unbilled', async () => {
+    const node = await accepted(host);
+    const [theirs, user_id, { publicKey, privateKey }] = [await fixture.team(), newId(), generateKeyPair()];
+    await fixture.gpuaas.tell(membershipChanged, { team_id: theirs.team_id, user_id, role: 'member', revision: 1 });
+    await fixture.gpuaas.tell(userKeysChanged, { user_id, keys: [publicKey], revision: 1 });
+    const instance = await fixture.request(theirs, wanted(node));
+    for (const state of ['setting_password', 'verifying'] as const) {
+      await fixture.reach(instance, state);
+      const username = await host.inside('getent passwd | grep -o "^atl-[^:]*"');
+      expect(await opens(host, username, { privateKey })).toBe(false);
+    }
+    await fixture.settle();
+    const { username } = await fixture.credentials(theirs, instance);
+    expect(await opens(host, username, { privateKey })).toBe(true);
+    expect((await fixture.factsOf(instance)).map(({ quantity }) => quantity)).toEqual(['1']);
+    await fixture.end(theirs, instance);
+    await fixture.settle();
   });
 
   it('whose password step fails ends the instance as Failed with the reason, and is Available and shut again', async () => {

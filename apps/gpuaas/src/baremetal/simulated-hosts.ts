@@ -63,9 +63,8 @@ export class SimulatedHosts implements HostDriver {
   }
 
   placeKeys(host: HostRef, tenancy: Tenancy, context: StepContext): Promise<void> {
-    const { keys, proofKey } = tenancy;
     return this.perform(host, 'keys', tenancy, context, (users) => {
-      userOf(users, tenancy).keys = [...keys, proofKey.publicKey];
+      userOf(users, tenancy).keys = [tenancy.proofKey.publicKey];
     });
   }
 

@@ -94,9 +94,7 @@ export class SshHosts implements HostDriver {
   }
 
   async placeKeys(host: HostRef, tenancy: Tenancy, context: StepContext): Promise<void> {
-    await this.visit(host, context, () =>
-      this.putKeys(host, tenancy, [...tenancy.keys, tenancy.proofKey.publicKey], context),
-    );
+    await this.visit(host, context, () => this.putKeys(host, tenancy, [tenancy.proofKey.publicKey], context));
   }
 
   async changeKeys(host: HostRef, tenancy: Tenancy, context: StepContext): Promise<void> {
@@ -109,8 +107,8 @@ export class SshHosts implements HostDriver {
 
   async verify(host: HostRef, tenancy: Tenancy, context: StepContext): Promise<void> {
     await this.visit(host, context, async () => {
-      // An earlier try may have taken the proof key out.
-      await this.putKeys(host, tenancy, [...tenancy.keys, tenancy.proofKey.publicKey], context);
+      // An earlier try may have taken the proof key out, and let the team in.
+      await this.putKeys(host, tenancy, [tenancy.proofKey.publicKey], context);
       for (const [how, target] of logInsOf(host, tenancy)) {
         if (!(await this.opens(target, context))) {
           throw new StepFailed(`${how}_refused`, `The host refuses the log-in with the ${how} that was just set.`);

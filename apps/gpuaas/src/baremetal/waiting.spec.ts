@@ -209,7 +209,7 @@ describe('a node on which nothing can be provisioned', () => {
 
   it('is taken from nobody by one team, whose own keys and log-ins may be what fails; and that team gets another', async () => {
     const model = `own-${newId().slice(-8)}`;
-    const node = await fixture.available('keys-fail', sized(model, 1));
+    const node = await fixture.available('verify-fail', sized(model, 1));
     for (let count = 1; count <= 5; count += 1)
       expect((await fixture.settled(team, { specs: { gpu_model: model } })).status).toBe('Failed');
     expect(await fixture.node(node.node_id)).toMatchObject({ status: 'Available', maintenance: false });
@@ -220,14 +220,17 @@ describe('a node on which nothing can be provisioned', () => {
     expect((await fixture.node(node.node_id)).maintenance).toBe(true);
   });
 
-  it('gets no further tenant after three failures of one team before it has anything on the host', async () => {
-    const model = `early-${newId().slice(-8)}`;
-    const node = await fixture.available('user-fail', sized(model, 8));
-    for (let count = 1; count <= 3; count += 1) {
-      expect((await fixture.settled(team, { specs: { gpu_model: model } })).status).toBe('Failed');
-      expect((await fixture.node(node.node_id)).maintenance).toBe(count === 3);
-    }
-  });
+  it.each(['user', 'keys', 'password'])(
+    'gets no further tenant after three failures of one team at %s, before it can reach the host',
+    async (step) => {
+      const model = `early-${newId().slice(-8)}`;
+      const node = await fixture.available(`${step}-fail`, sized(model, 8));
+      for (let count = 1; count <= 3; count += 1) {
+        expect((await fixture.settled(team, { specs: { gpu_model: model } })).status).toBe('Failed');
+        expect((await fixture.node(node.node_id)).maintenance).toBe(count === 3);
+      }
+    },
+  );
 
   it('with another host key goes into maintenance by itself, and comes back by the operator alone', async () => {
     const model = `rekeyed-${newId().slice(-8)}`;
