@@ -18,6 +18,7 @@ import type { BaremetalNodeEvent } from '../model/baremetal-node.machine.js';
 import { BaremetalNodeSteps } from './baremetal-node-steps.js';
 import { BaremetalEvents } from './baremetal-events.js';
 import { usageOf } from './baremetal-usage.js';
+import { Fences } from './fences.js';
 import { HostAccess } from './host-access.js';
 import { unlessCrowded, type HostDriver } from './host-driver.js';
 import type { AttemptAction } from './ledger.entity.js';
@@ -64,6 +65,7 @@ export class BaremetalInstanceSteps extends DurableMachine<
     dataSource: DataSource,
     private readonly nodes: BaremetalNodeSteps,
     private readonly access: HostAccess,
+    private readonly fences: Fences,
     private readonly ledger: Ledger,
     private readonly keys: TeamKeys,
     private readonly keyChanges: KeyChanges,
@@ -93,8 +95,9 @@ export class BaremetalInstanceSteps extends DurableMachine<
     const rule = deeds[state];
     if (!rule) return 'rest';
     const { action, step, deed, event } = rule;
+    const fence = await this.fences.next(instance);
     const keys = deed === 'verify' ? await this.keys.of(instance.teamId) : [];
-    const tenancy = this.access.tenancyOf(instance, node, keys, instance.fence);
+    const tenancy = this.access.tenancyOf(instance, node, keys, fence);
     const driver = this.access.driverOf(node);
     if (deed === 'verify') await this.notePlaced(instance, keys);
     await this.ledger.record({ instanceId, nodeId, action, step }, () =>
@@ -132,10 +135,9 @@ export class BaremetalInstanceSteps extends DurableMachine<
       await this.usage.tell(manager, gpuUsageTold, usageOf(instance, node, 0));
       await this.nodes.move(manager, node, 'RELEASE', cause);
     }
-    if (this.definition.states.get(state)?.isFinal) await this.giveBack(manager, instance, node, from, event, cause);
-    else if (state !== 'active') await this.raiseFence(manager, instanceId, nodeId);
-    if (state === 'reaching' || this.definition.states.get(state)?.isFinal)
-      await this.capacity.note(manager, [instance.teamId]);
+    const isFinal = this.definition.states.get(state)?.isFinal === true;
+    if (isFinal) await this.giveBack(manager, instance, node, from, event, cause);
+    if (state === 'reaching' || isFinal) await this.capacity.note(manager, [instance.teamId]);
   }
 
   /** The first free node that fits, or the reason why it waits. */
@@ -282,19 +284,14 @@ export class BaremetalInstanceSteps extends DurableMachine<
     }
   }
 
-  /** What is done to the host from now on goes before all that was begun before. */
-  private async raiseFence(manager: EntityManager, instanceId: string, nodeId: string): Promise<void> {
-    await manager.query(
-      `WITH raised AS (UPDATE baremetal_node SET fence = fence + 1 WHERE node_id = $2 RETURNING fence)
-       UPDATE baremetal_instance SET fence = raised.fence FROM raised WHERE instance_id = $1`,
-      [instanceId, nodeId],
-    );
-  }
-
-  private async notePlaced({ instanceId }: BaremetalInstanceEntity, keys: readonly string[]): Promise<void> {
-    await this.query('UPDATE baremetal_instance SET placed_keys = $2 WHERE instance_id = $1', [
+  private async notePlaced(
+    { instanceId, claimToken }: BaremetalInstanceEntity,
+    keys: readonly string[],
+  ): Promise<void> {
+    await this.query('UPDATE baremetal_instance SET placed_keys = $2 WHERE instance_id = $1 AND claim_token = $3', [
       instanceId,
       keys.join('\n'),
+      claimToken,
     ]);
   }
 

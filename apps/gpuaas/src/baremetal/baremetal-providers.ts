@@ -13,6 +13,7 @@ import { BaremetalNodesService } from './baremetal-node.service.js';
 import { BaremetalNodeSteps } from './baremetal-node-steps.js';
 import { BaremetalReader } from './baremetal-reader.js';
 import { BaremetalSecrets } from './baremetal-secrets.js';
+import { Fences } from './fences.js';
 import { HostAccess } from './host-access.js';
 import { KeyChanges } from './key-changes.js';
 import { Ledger } from './ledger.js';
@@ -54,6 +55,7 @@ export const baremetalProviders: Provider[] = [
   BaremetalReader,
   BaremetalSecrets,
   BaremetalService,
+  Fences,
   HostAccess,
   Ledger,
   OldCredentialReads,

@@ -47,7 +47,7 @@ export class HostAccess {
     return { nodeId, name, driver, host, port, user, hostKey, credential };
   }
 
-  /** `keys`: to be placed; `fence`: of the step. */
+  /** `keys`: to be placed; `fence`: of the try. */
   tenancyOf(
     instance: BaremetalInstanceEntity,
     node: BaremetalNodeEntity,

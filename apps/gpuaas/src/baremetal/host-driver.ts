@@ -27,7 +27,7 @@ export interface Tenancy {
   readonly keys: readonly string[];
   readonly hasSudo: boolean;
   readonly home: HomeRule;
-  /** Grows with all that is done to the host. A host refuses what has a smaller number than it has seen. */
+  /** Grows with each try of a step on the host. A host refuses what has a smaller number than it has seen. */
   readonly fence: string;
 }
 

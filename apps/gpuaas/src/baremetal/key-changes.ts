@@ -5,6 +5,7 @@ import { DataSource } from 'typeorm';
 import type { BaremetalInstanceEntity } from '../model/baremetal-instance.entity.js';
 import type { BaremetalInstanceEvent } from '../model/baremetal-instance.machine.js';
 import type { BaremetalNodeEntity } from '../model/baremetal-node.entity.js';
+import { Fences } from './fences.js';
 import { HostAccess } from './host-access.js';
 import { isCrowded } from './host-driver.js';
 import { Ledger } from './ledger.js';
@@ -19,6 +20,7 @@ export class KeyChanges {
   constructor(
     private readonly dataSource: DataSource,
     private readonly access: HostAccess,
+    private readonly fences: Fences,
     private readonly ledger: Ledger,
     private readonly keys: TeamKeys,
   ) {}
@@ -32,9 +34,7 @@ export class KeyChanges {
     const { instanceId, teamId, placedKeys } = instance;
     const attempts = instance.attempts + 1;
     if ((await this.keys.of(teamId)).join('\n') === placedKeys) return 'rest';
-    // Keys are read after the number is taken: who has read older ones has a smaller number, and is refused by the
-    // host.
-    const fence = await this.nextFence(instance);
+    const fence = await this.fences.next(instance);
     const keys = await this.keys.of(teamId);
     const tenancy = this.access.tenancyOf(instance, node, keys, fence);
     try {
@@ -51,24 +51,5 @@ export class KeyChanges {
       [instanceId, keys.join('\n'), fence],
     );
     return 'rest';
-  }
-
-  /**
-   * A number greater than all before, for something more that is done in `active`. The instance is locked before its
-   * node, as by transitions.
-   */
-  private async nextFence({ instanceId, claimToken }: BaremetalInstanceEntity): Promise<string> {
-    const [raised] = await this.dataSource.query<{ fence: string }[]>(
-      `WITH instance AS (
-         SELECT instance_id, node_id FROM baremetal_instance WHERE instance_id = $1 AND state = 'active' AND claim_token = $2 FOR NO KEY UPDATE
-       ), raised AS (
-         UPDATE baremetal_node node SET fence = fence + 1 FROM instance WHERE node.node_id = instance.node_id RETURNING instance.instance_id, node.fence
-       ), kept AS (
-         UPDATE baremetal_instance held SET fence = raised.fence FROM raised WHERE held.instance_id = raised.instance_id RETURNING held.fence
-       ) SELECT fence FROM kept`,
-      [instanceId, claimToken],
-    );
-    if (!raised) throw new Error(`The claim on the instance ${instanceId} is lost.`);
-    return raised.fence;
   }
 }
