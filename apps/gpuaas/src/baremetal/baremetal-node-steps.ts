@@ -22,7 +22,7 @@ import {
 import { BaremetalEvents } from './baremetal-events.js';
 import { BaremetalSecrets } from './baremetal-secrets.js';
 import { HostAccess } from './host-access.js';
-import { crowdedCode, isCrowded, unlessCrowded, type Inspection } from './host-driver.js';
+import { crowdedCode, isCrowded, isSuperseded, unlessCrowded, type Inspection } from './host-driver.js';
 import { Ledger } from './ledger.js';
 import { createReinstallToken, ReinstallHook } from './reinstall-hook.js';
 import { otherNodeOf } from './other-node.js';
@@ -279,7 +279,7 @@ export class BaremetalNodeSteps extends DurableMachine<BaremetalNodeEntity, Bare
       try {
         await revoke(node.fence);
       } catch (error) {
-        if (!(error instanceof StepFailed && error.code === 'superseded')) throw error;
+        if (!isSuperseded(error)) throw error;
         await revoke(await this.catchUp(node, context));
       }
       // Installed anew, it shows a key that nothing has pinned; and no check of this release has passed on one without

@@ -51,6 +51,11 @@ export function isCrowded(error: unknown): boolean {
   return error instanceof StepFailed && error.code === crowdedCode;
 }
 
+/** Whether the host has seen a greater number than that of the call. */
+export function isSuperseded(error: unknown): boolean {
+  return error instanceof StepFailed && error.code === 'superseded';
+}
+
 /**
  * The outcome of a step on hosts. One that has not begun for want of a connection is run again, and is no failed try.
  */

@@ -7,7 +7,7 @@ import type { BaremetalInstanceEvent } from '../model/baremetal-instance.machine
 import type { BaremetalNodeEntity } from '../model/baremetal-node.entity.js';
 import { Fences } from './fences.js';
 import { HostAccess } from './host-access.js';
-import { isCrowded } from './host-driver.js';
+import { isCrowded, isSuperseded } from './host-driver.js';
 import { Ledger } from './ledger.js';
 import { TeamKeys } from './team-keys.js';
 
@@ -31,25 +31,39 @@ export class KeyChanges {
     node: BaremetalNodeEntity,
     context: StepContext,
   ): Promise<Outcome<BaremetalInstanceEntity, BaremetalInstanceEvent>> {
-    const { instanceId, teamId, placedKeys } = instance;
     const attempts = instance.attempts + 1;
-    if ((await this.keys.of(teamId)).join('\n') === placedKeys) return 'rest';
-    const fence = await this.fences.next(instance);
-    const keys = await this.keys.of(teamId);
-    const tenancy = this.access.tenancyOf(instance, node, keys, fence);
+    if ((await this.keys.of(instance.teamId)).join('\n') === instance.placedKeys) return 'rest';
     try {
-      await this.ledger.record({ instanceId, nodeId: node.nodeId, action: 'keys', step: 'change_keys' }, () =>
-        this.access.driverOf(node).changeKeys(this.access.hostOf(node), tenancy, context),
-      );
+      await this.change(instance, node, context, await this.fences.next(instance)).catch(async (error: unknown) => {
+        if (!isSuperseded(error)) throw error;
+        // The claim is held, so what the host has seen is of a time that the database has forgotten.
+        const seen = await this.access.driverOf(node).seen(this.access.hostOf(node), context);
+        await this.change(instance, node, context, await this.fences.next(instance, seen));
+      });
     } catch (error) {
       if (!(error instanceof StepFailed) || isCrowded(error)) throw error;
       const { code, message } = error;
       return { againAfterMs: backOffMs(keysBackOff, attempts), reason: { code, message }, values: { attempts } };
     }
+    return 'rest';
+  }
+
+  /** Reads the keys after `fence` was taken, and notes them unless a later try has begun. */
+  private async change(
+    instance: BaremetalInstanceEntity,
+    node: BaremetalNodeEntity,
+    context: StepContext,
+    fence: string,
+  ): Promise<void> {
+    const { instanceId, teamId } = instance;
+    const keys = await this.keys.of(teamId);
+    const tenancy = this.access.tenancyOf(instance, node, keys, fence);
+    await this.ledger.record({ instanceId, nodeId: node.nodeId, action: 'keys', step: 'change_keys' }, () =>
+      this.access.driverOf(node).changeKeys(this.access.hostOf(node), tenancy, context),
+    );
     await this.dataSource.query(
       'UPDATE baremetal_instance SET placed_keys = $2 WHERE instance_id = $1 AND fence = $3',
       [instanceId, keys.join('\n'), fence],
     );
-    return 'rest';
   }
 }

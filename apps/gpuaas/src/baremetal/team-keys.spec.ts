@@ -174,6 +174,28 @@ it('a worker that was frozen after it had brought older keys does not note them 
   expect((await fixture.instance(theirs, instance)).keys_stale).toBe(false);
 });
 
+it('a host that has seen greater numbers than a restored database knows gets new keys all the same, at the next try', async () => {
+  const { theirs, user_id, node, instance } = await hostOfOneKey();
+  await fixture.gpuaas.query('UPDATE simulated_host SET fence = fence + 40 WHERE node_id = $1', [node.node_id]);
+  await fixture.gpuaas.tell(membershipChanged, { team_id: theirs.team_id, user_id, role: null, revision: 2 });
+  await fixture.work();
+  expect(Object.values(await fixture.usersOf(node)).flatMap(({ keys }) => keys)).toEqual([]);
+  const { attempts, keys_stale } = await fixture.instance(theirs, instance);
+  const tries = attempts.filter(({ action }) => action === 'keys').map(({ outcome }) => outcome);
+  expect([tries, keys_stale]).toEqual([['failed', 'succeeded'], false]);
+});
+
+it('a number that a tenant with root has written on its host, and no user can have, is not taken over', async () => {
+  const { theirs, user_id, node, instance } = await hostOfOneKey();
+  await fixture.gpuaas.query('UPDATE simulated_host SET fence = 999999999999999 WHERE node_id = $1', [node.node_id]);
+  await fixture.gpuaas.tell(membershipChanged, { team_id: theirs.team_id, user_id, role: null, revision: 2 });
+  await fixture.work();
+  const [row] = await fixture.gpuaas.query<{ fence: string }>('SELECT fence FROM baremetal_node WHERE node_id = $1', [
+    node.node_id,
+  ]);
+  expect([row?.fence, (await fixture.instance(theirs, instance)).keys_stale]).toEqual(['100000001', true]);
+});
+
 it('a sweep for hosts with old keys reads no instance that has ended', async () => {
   const ended = 5_000;
   await fixture.gpuaas.query(
