@@ -27,7 +27,7 @@ import { Ledger } from './ledger.js';
 import { TeamKeys } from './team-keys.js';
 
 type Found = Outcome<BaremetalInstanceEntity, BaremetalInstanceEvent>;
-type Deed = Exclude<keyof HostDriver, 'inspect' | 'reach' | 'seen'>;
+type Deed = Exclude<keyof HostDriver, 'inspect' | 'look' | 'reach' | 'seen'>;
 
 /** Requests wait for a node that becomes free, which touches them; this is the safety net. */
 const lookAgainMs = 5 * 60_000;

@@ -26,6 +26,7 @@ import { crowdedCode, isCrowded, isSuperseded, unlessCrowded, type Inspection } 
 import { Ledger } from './ledger.js';
 import { createReinstallToken, ReinstallHook } from './reinstall-hook.js';
 import { otherNodeOf } from './other-node.js';
+import { isToBeCleaned } from './uncleaned.js';
 import { differencesOf, sameFindings, sentenceOf } from './specs-found.js';
 import { unreachableCodes } from './ssh-hosts.js';
 
@@ -203,24 +204,24 @@ export class BaremetalNodeSteps extends DurableMachine<BaremetalNodeEntity, Bare
 
   /** Is the host still there? A tenant keeps what he has; the node is not offered meanwhile. */
   private async look(node: BaremetalNodeEntity, context: StepContext): Promise<Found> {
-    const againAfterMs = spreadMs(this.settings.hostHealthMs);
     const [busy] = node.instanceId
       ? await this.query(`SELECT FROM baremetal_instance WHERE instance_id = $1 AND state <> 'active'`, [
           node.instanceId,
         ])
       : [];
-    if (busy) return { againAfterMs };
+    if (busy) return { againAfterMs: spreadMs(this.settings.hostHealthMs) };
     let failed: StepFailed | null = null;
     try {
-      await this.patiently(context, (limited) => this.access.driverOf(node).reach(this.access.hostOf(node), limited));
+      await this.patiently(context, (limited) => this.access.driverOf(node).look(this.access.hostOf(node), limited));
     } catch (error) {
       if (!(error instanceof StepFailed) || isCrowded(error)) throw error;
       failed = error;
     }
     const reason = failed && failed.message;
+    const againAfterMs = spreadMs(failed ? this.awayPauseMs(node) : this.settings.hostHealthMs);
     // Somebody else may be at that address: also where the known host answers again, the operator has to look.
     const hasOtherKey = failed?.code === 'host_key_changed' && !node.isMaintenance;
-    if (!hasOtherKey && (reason === null) === (node.unreachableSince === null)) return { againAfterMs };
+    if (!hasOtherKey && reason === node.unreachableReason) return { againAfterMs };
     return {
       decide: async (manager, row) => {
         await manager.query(
@@ -233,6 +234,12 @@ export class BaremetalNodeSteps extends DurableMachine<BaremetalNodeEntity, Bare
         if (reason === null) await this.returned(manager, row);
       },
     };
+  }
+
+  /** Until the next look at a host that cannot be reached: ever longer, up to the pause before a further check. */
+  private awayPauseMs({ unreachableSince }: BaremetalNodeEntity): number {
+    const awayMs = unreachableSince === null ? 0 : Date.now() - unreachableSince.getTime();
+    return Math.max(this.settings.hostHealthMs, Math.min(recheckMs, awayMs / 2));
   }
 
   /** Wakes whoever waits for this host: a request, or its tenant if their keys have changed meanwhile. */
@@ -335,16 +342,6 @@ export class BaremetalNodeSteps extends DurableMachine<BaremetalNodeEntity, Bare
       proofKey: columns.proof_key,
     };
   }
-}
-
-/** Whether undoing is retried automatically. A host whose tenant had root waits for its reinstall. */
-export function isToBeCleaned({ state, instanceId, tenantSudo }: BaremetalNodeEntity): boolean {
-  return (state as BaremetalNodeState) === 'clean_failed' && instanceId !== null && !tenantSudo;
-}
-
-/** Whether a tenant had root on the host, and nobody has said since that it was installed anew. */
-export function isToBeReinstalled({ state, instanceId, tenantSudo }: BaremetalNodeEntity): boolean {
-  return (state as BaremetalNodeState) === 'clean_failed' && instanceId !== null && tenantSudo;
 }
 
 /**

@@ -21,10 +21,11 @@ import { GpuaasSettings } from '../gpuaas-settings.js';
 import { RegionEntity } from '../model/region.entity.js';
 import { BaremetalNodeEntity } from '../model/baremetal-node.entity.js';
 import type { BaremetalNodeState } from '../model/baremetal-node.machine.js';
-import { BaremetalNodeSteps, isToBeCleaned, isToBeReinstalled } from './baremetal-node-steps.js';
+import { BaremetalNodeSteps } from './baremetal-node-steps.js';
 import { BaremetalSecrets } from './baremetal-secrets.js';
 import { BaremetalReader } from './baremetal-reader.js';
 import { ReinstallHook } from './reinstall-hook.js';
+import { isToBeCleaned, isToBeReinstalled } from './uncleaned.js';
 
 /** The inventory of bare-metal hosts. */
 @Injectable()

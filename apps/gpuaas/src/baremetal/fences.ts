@@ -4,8 +4,8 @@ import { Injectable } from '@nestjs/common';
 import type { BaremetalInstanceEntity } from '../model/baremetal-instance.entity.js';
 
 /**
- * The greatest number of a host that is taken over for an instance. A tenant with root can write any number on its host,
- * and the numbers of users follow it (`createUserScript`).
+ * The greatest number of a host that is taken over for an instance. A tenant with root can write any number there, and
+ * the numbers of users follow it (`createUserScript`).
  */
 const greatestSeen = 100_000_000;
 
@@ -17,8 +17,8 @@ export class Fences {
   /**
    * The number of one try. It is taken under the claim of the try, and before anything is read that the try brings to
    * the host: whoever has read something older has a smaller number, which the host refuses. `seen`: what the host has
-   * seen, where it refuses the numbers of the database, such as after a restore; up to 100,000,000 are gone beyond.
-   * Throws `StepFailed` where the claim is lost. Locks the instance before its node, as transitions do.
+   * seen, where it refuses the numbers of the database, such as after a restore, up to 100,000,000. Throws `StepFailed`
+   * where the claim is lost. Locks the instance before its node, as transitions do.
    */
   async next({ instanceId, claimToken }: BaremetalInstanceEntity, seen = '0'): Promise<string> {
     const [raised] = await this.statements.query<{ fence: string }>(

@@ -81,12 +81,15 @@ export async function unlessCrowded<Row extends MachineRow, Event extends string
 export interface HostDriver {
   /**
    * Looks whether the platform can work on the host, and what it has: reachable, host key, log-in, privileges, tools,
-   * and no user left there by another tenancy. Changes nothing.
+   * and no user left there by another tenancy. Changes nothing. A look, as `look`.
    */
   inspect(host: HostRef, context: StepContext): Promise<Inspection>;
 
   /** The greatest number that the host has seen, as `inspect` finds it, whoever is on the host. Changes nothing. */
   seen(host: HostRef, context: StepContext): Promise<string>;
+
+  /** As `reach`, in the background: looks leave half of the connections to all else. */
+  look(host: HostRef, context: StepContext): Promise<void>;
 
   /** Connects and logs in. Changes nothing. */
   reach(host: HostRef, context: StepContext): Promise<void>;

@@ -185,6 +185,35 @@ describe('a host that misbehaves fails by what is wrong with it', () => {
   });
 });
 
+it('hosts that say nothing keep at most half of the connections from what somebody waits for', async () => {
+  const four = new SshHosts({ allowLoopback: true, maxConnections: 4, waitMs: 60_000 });
+  const begun: string[] = [];
+  const half = Promise.withResolvers<void>();
+  const silent = async (name: string) =>
+    startServer(() => {
+      begun.push(name);
+      if (begun.length === 2) half.resolve();
+    });
+  const end = new AbortController();
+  const looks = [];
+  for (const [at, look] of (['look', 'inspect', 'look', 'inspect'] as const).entries()) {
+    const host = await silent(`silent ${at}`);
+    looks.push(failureOf(host, (to) => four[look](to, { signal: end.signal })));
+  }
+  await half.promise;
+  const healthy = await startServer(answers('atoll-ready\n'));
+  for (let step = 0; step < 10; step += 1)
+    expect(await failureOf(healthy, (host) => four.reach(host, within()))).toEqual(['none', false, '']);
+  expect(begun).toHaveLength(2);
+  end.abort();
+  expect((await Promise.all(looks)).map(([code]) => code).sort()).toEqual([
+    'connections_in_use',
+    'connections_in_use',
+    'host_timeout',
+    'host_timeout',
+  ]);
+});
+
 describe('a call to a host', () => {
   const crowded = ['connections_in_use', false, 'All SSH connections of Atoll are in use.'];
 

@@ -69,6 +69,11 @@ const said = 'Atoll sends no password to a host whose tenants get sudo. Set a pr
 
 it('a node of an earlier release, whose tenants get sudo, is sent no password; it gets no tenant until it has a key', async () => {
   const node = await older();
+  // Away since before the upgrade, too.
+  await fixture.gpuaas.query(
+    `UPDATE baremetal_node SET unreachable_since = now(), unreachable_reason = 'It was away.' WHERE node_id = $1`,
+    [node.node_id],
+  );
   await look();
   expect([passwords, await fixture.node(node.node_id)]).toMatchObject([
     [],

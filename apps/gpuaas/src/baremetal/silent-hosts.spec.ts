@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
-import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, expect, it, jest } from '@jest/globals';
 import type { BaremetalNode } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
 import { generateKeyPair } from '@atoll/ssh';
@@ -12,6 +12,7 @@ import type { BaremetalNodeEntity } from '../model/baremetal-node.entity.js';
 import { BaremetalFixture } from './baremetal-fixture.js';
 import { BaremetalNodeSteps } from './baremetal-node-steps.js';
 import { HostAccess } from './host-access.js';
+import { SimulatedHosts } from './simulated-hosts.js';
 
 let fixture: BaremetalFixture;
 let team: ToldTeam;
@@ -132,6 +133,35 @@ it('a host that hangs while it is cleaned is tried again by its age, as one that
   await fixture.pass(601);
   await fixture.work();
   expect((await fixture.node(node.node_id)).status).toBe('Available');
+});
+
+it('a host that stays away is looked at ever more seldom, up to five minutes apart, and every minute once it is back', async () => {
+  const node = await fixture.available('', some());
+  const hosts = fixture.gpuaas.get(SimulatedHosts);
+  const look = jest.spyOn(hosts, 'look');
+  /** How often it is looked at in so many minutes. */
+  const looksIn = async (minutes: number) => {
+    const before = look.mock.calls.length;
+    for (let minute = 0; minute < minutes; minute += 1) {
+      await fixture.pass(60);
+      await fixture.gpuaas.query(
+        `UPDATE baremetal_node SET unreachable_since = unreachable_since - interval '1 minute' WHERE node_id = $1`,
+        [node.node_id],
+      );
+      await fixture.work();
+    }
+    return look.mock.calls.length - before;
+  };
+  expect(await looksIn(10)).toBe(10);
+  await rename(node, 'reach-refuse');
+  const [early, late] = [await looksIn(10), await looksIn(50)];
+  expect(early).toBeLessThan(8);
+  expect(late).toBeGreaterThanOrEqual(10);
+  expect(late).toBeLessThan(14);
+  await rename(node, '');
+  await looksIn(5);
+  expect((await fixture.node(node.node_id)).unreachable_since).toBeNull();
+  expect(await looksIn(10)).toBe(10);
 });
 
 it('a check that hung is made again after five minutes', async () => {

@@ -48,6 +48,10 @@ export class SimulatedHosts implements HostDriver {
     return this.transactions.run(async (manager) => (await lockHost(manager, nodeId)).fence);
   }
 
+  look(host: HostRef, context: StepContext): Promise<void> {
+    return this.reach(host, context);
+  }
+
   async reach(host: HostRef, context: StepContext): Promise<void> {
     await this.suffer(host, 'reach', context);
   }

@@ -46,21 +46,24 @@ export const unreachableCodes: ReadonlySet<string> = new Set(
 export interface SshHostsOptions extends DialOptions {
   /** At once, of this process; one a host. */
   readonly maxConnections: number;
-  /** Milliseconds for which one may wait for its connection. */
+  /** Milliseconds for which one may wait for its connection, in all. */
   readonly waitMs: number;
 }
 
 /** Hosts over SSH. */
 export class SshHosts implements HostDriver {
   private readonly connections: FairSemaphore;
+  /** At most half of the connections, so that hosts which say nothing hold up no step that somebody waits for. */
+  private readonly looks: FairSemaphore;
 
   constructor(private readonly options: SshHostsOptions) {
-    const { maxConnections: permits, waitMs: patienceMs } = options;
-    this.connections = new FairSemaphore({ permits, permitsPerKey: 1, patienceMs });
+    const { maxConnections: permits } = options;
+    this.connections = new FairSemaphore({ permits, permitsPerKey: 1 });
+    this.looks = new FairSemaphore({ permits: Math.max(1, Math.floor(permits / 2)) });
   }
 
   async inspect(host: HostRef, context: StepContext): Promise<Inspection> {
-    return this.visit(host, context, () =>
+    const inspect = (): Promise<Inspection> =>
       this.asRoot(host, inspectScript, context, ({ hostKey }, lines) => {
         const { facts, numberOf } = factsIn(lines);
         const memoryKb = numberOf('memory_kb');
@@ -75,14 +78,18 @@ export class SshHosts implements HostDriver {
             memory_gb: memoryKb === null ? null : Math.max(1, Math.round((memoryKb * 1024) / 1e9)),
           },
         };
-      }),
-    );
+      });
+    return this.visit(host, context, inspect, { isLook: true });
   }
 
   async seen(host: HostRef, context: StepContext): Promise<string> {
     return this.visit(host, context, () =>
       this.asRoot(host, seenScript, context, (_session, lines) => String(factsIn(lines).numberOf('fence') ?? 0)),
     );
+  }
+
+  async look(host: HostRef, context: StepContext): Promise<void> {
+    await this.visit(host, context, () => this.asRoot(host, reachScript, context), { isLook: true });
   }
 
   async reach(host: HostRef, context: StepContext): Promise<void> {
@@ -133,16 +140,27 @@ export class SshHosts implements HostDriver {
    * Waits for a connection before anything is done: once it is had, it serves all sessions of the visit, one after the
    * other.
    */
-  private async visit<T>(host: HostRef, { signal }: StepContext, work: () => Promise<T>): Promise<T> {
-    const release = await this.connections.acquire({ key: keyOf(host), signal }).catch((cause: unknown) => {
+  private async visit<T>(
+    host: HostRef,
+    context: StepContext,
+    work: () => Promise<T>,
+    { isLook = false } = {},
+  ): Promise<T> {
+    const signal = AbortSignal.any([context.signal, AbortSignal.timeout(this.options.waitMs)]);
+    const releases: (() => void)[] = [];
+    try {
+      if (isLook) releases.push(await this.looks.acquire({ signal }));
+      releases.push(await this.connections.acquire({ key: keyOf(host), signal }));
+    } catch (cause) {
+      for (const release of releases) release();
       throw new StepFailed(crowdedCode, 'All SSH connections of Atoll are in use.', false, { cause });
-    });
+    }
     try {
       return await work();
     } catch (error) {
       throw stepFailed(error);
     } finally {
-      release();
+      for (const release of releases) release();
     }
   }
 
