@@ -70,7 +70,7 @@ export class BaremetalController {
     200,
     BaremetalCredentials,
     'Get the credentials of a bare-metal instance',
-    'Returns the SSH credentials of the instance while it is `Active`. Each read is recorded. Requires team_owner, team_admin or member.',
+    'Returns the SSH credentials of the instance while it is `Active`. Each read is recorded. The password does not change when a member leaves the team: change it on the host with passwd. Requires team_owner, team_admin or member.',
   )
   getBaremetalCredentials(
     @Param() path: BaremetalPath,
