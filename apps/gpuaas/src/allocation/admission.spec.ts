@@ -335,6 +335,26 @@ describe('what has to be on one node', () => {
     ).toBe('lease');
   });
 
+  it.each<[string, number, GpuRoom, GpuRoom]>([
+    ['that is in use before one that is being prepared', 2, on('a', '1', 'preparing'), on('b', '2', 'temporal')],
+    [
+      'without tenants before one whose tenant would lose isolation',
+      3,
+      on('a', '1', 'spatial', 1n),
+      on('b', '2', 'spatial'),
+    ],
+    [
+      'before one that has just failed to fall back',
+      3,
+      { ...on('a', '1', 'spatial'), hasStayed: true },
+      on('b', '2', 'spatial'),
+    ],
+  ])('goes to a GPU %s', (_, vgpus, worse, better) => {
+    const wanted = { teamId: 'ours', profile: half, vgpus, isOnOneNode: true };
+    const { decision } = decide({ gpus: [worse, better], waiting: [] }, wanted, mpsRules(true));
+    expect(decision.kind === 'lease' && decision.plans.map(({ gpu }) => gpu.nodeId)).toEqual(['b']);
+  });
+
   it('waits for the GPUs of one node to be at rest, as one request among others', () => {
     const gpus = [on('a', '1', 'spatial'), on('b', '2', 'to_spatial', 0b1n), on('b', '3', 'spatial', 0b1n)];
     const before: Wanted = { teamId: 'theirs', profile: half, vgpus: 2, isOnOneNode: true };

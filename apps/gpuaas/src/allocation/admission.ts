@@ -2,6 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { AppError } from '@atoll/errors';
 import { maskOf, type SliceProfile } from '@atoll/gpu';
 import {
+  drawbacksOf,
   planLeases,
   roomByFallback,
   roomOn,
@@ -176,7 +177,7 @@ function outlookOf(gpus: readonly GpuRoom[], waiting: readonly Wanted[], rules: 
   return { gpus: state, hasPlace };
 }
 
-/** As `planLeases`; on one node, where that is wanted, and rather on one where no GPU has to fall back. */
+/** As `planLeases`; on one node, where that is wanted: on that against which least speaks. */
 function planFor(
   gpus: readonly GpuRoom[],
   { profile, vgpus, isOnOneNode = false }: Wanted,
@@ -186,7 +187,20 @@ function planFor(
     const found = planLeases(node, profile, vgpus, rules);
     return found ? [found] : [];
   });
-  return plans.find((plan) => plan.every(({ fallsBack }) => !fallsBack)) ?? plans[0] ?? null;
+  return leastOf(plans) ?? null;
+}
+
+/** The first of those against which least speaks. */
+function leastOf(all: readonly GpuPlan[][]): GpuPlan[] | undefined {
+  if (all.length <= 1) return all[0];
+  const weighed = all.map((plans) => ({ plans, drawbacks: drawbacksOf(plans) }));
+  return weighed.reduce((least, each) => (isLess(each.drawbacks, least.drawbacks) ? each : least)).plans;
+}
+
+/** By the first number in which they differ. */
+function isLess(one: readonly number[], other: readonly number[]): boolean {
+  const at = one.findIndex((number, place) => number !== other[place]);
+  return at >= 0 && Number(one[at]) < Number(other[at]);
 }
 
 /** The GPUs of each node; or all of them, where it does not matter on which they are. */

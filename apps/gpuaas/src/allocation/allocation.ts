@@ -4,6 +4,7 @@ import type { Cause, MachineError } from '@atoll/state-machine';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { NodeDriver } from '../driver/node-driver.js';
+import { GpuaasSettings } from '../gpuaas-settings.js';
 import { GpuSteps } from '../sharing/gpu-steps.js';
 import type { GpuEntity } from '../model/gpu.entity.js';
 import type { GpuState } from '../model/gpu.machine.js';
@@ -41,9 +42,16 @@ interface Found {
   readonly gpus: ReadonlyMap<string, GpuEntity>;
 }
 
-type GpuColumns = Pick<GpuEntity, 'gpuId' | 'nodeId' | 'state' | 'slotsUsed' | 'turnsUsed'>;
+type GpuColumns = Pick<GpuEntity, 'gpuId' | 'nodeId' | 'state' | 'slotsUsed' | 'turnsUsed'> &
+  Pick<GpuRoom, 'hasStayed'>;
 
 const gpuColumns = `gpu_id AS "gpuId", node_id AS "nodeId", gpu.state, slots_used AS "slotsUsed", turns_used AS "turnsUsed"`;
+
+/**
+ * In SQL: a GPU was to fall back and stayed in Spatial, less than $2 milliseconds ago. Nothing else leaves an error in
+ * this state.
+ */
+const hasStayed = `gpu.state = 'spatial' AND gpu.last_error IS NOT NULL AND gpu.entered_at > (SELECT clock_timestamp()) - $2 * interval '1 millisecond'`;
 
 /** Decides which requests get leases of a pool, which wait, and which are refused; and writes what was decided. */
 @Injectable()
@@ -51,6 +59,7 @@ export class Allocation {
   constructor(
     private readonly gpus: GpuSteps,
     private readonly driver: NodeDriver,
+    private readonly settings: GpuaasSettings,
   ) {}
 
   /**
@@ -223,9 +232,9 @@ export class Allocation {
     const queue = await readQueue(manager, pool.poolId);
     for (const lock of ['', '', 'FOR NO KEY UPDATE OF gpu'] as const) {
       const rows = await manager.query<GpuColumns[]>(
-        `SELECT ${gpuColumns} FROM gpu JOIN node USING (node_id)
+        `SELECT ${gpuColumns}, ${hasStayed} AS "hasStayed" FROM gpu JOIN node USING (node_id)
          WHERE pool_id = $1 AND gpu.state NOT IN ('unpooled', 'offline') AND node.state = 'ready' ORDER BY gpu_id ${lock}`,
-        [pool.poolId],
+        [pool.poolId, this.settings.returnRetryMs],
       );
       const found = await this.lockPlanned(manager, rows, await decideOn(rows.map(roomOf), queue), leaving);
       if (found) return found;
@@ -296,8 +305,8 @@ function wantedOf({ teamId, profile, vgpus, isOnOneNode = false, partOf }: Asked
   return { teamId, profile: found, vgpus, isOnOneNode, partOf };
 }
 
-function roomOf({ gpuId, nodeId, state, slotsUsed, turnsUsed }: GpuColumns): GpuRoom {
-  return { gpuId, nodeId, state: state as GpuState, slotsUsed: BigInt(slotsUsed), turnsUsed: BigInt(turnsUsed) };
+function roomOf({ state, slotsUsed, turnsUsed, ...rest }: GpuColumns): GpuRoom {
+  return { ...rest, state: state as GpuState, slotsUsed: BigInt(slotsUsed), turnsUsed: BigInt(turnsUsed) };
 }
 
 function isSame(one: GpuColumns, other: GpuColumns | undefined): boolean {

@@ -1,4 +1,4 @@
-import { nodes, regions, type GpuNode, type NodeStatus } from '@atoll/contracts/gpuaas';
+import { nodes, regions, type CreatePool, type GpuNode, type NodeStatus, type Pool } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
 import { SimulatedFaults } from '../driver/simulated-faults.js';
 import type { GpuaasFixture } from '../gpuaas-fixture.js';
@@ -28,6 +28,16 @@ export class NodesUnderTest {
 
   register(node_name = `node-${newId()}`, gpus = [{ board: 'A100-80GB', count: 1 }]): Promise<GpuNode> {
     return this.fixture.call(nodes.register, { gpuaas_id: this.gpuaasId, node_name, gpus });
+  }
+
+  /** A pool with one GPU on each of so many new nodes, at rest. */
+  async poolOver(count: number, terms: Partial<CreatePool>): Promise<{ pool: Pool; nodes: GpuNode[] }> {
+    const made: GpuNode[] = [];
+    for (let at = 0; at < count; at += 1) made.push(await this.nodeThatIs('ready'));
+    const gpuIds = made.flatMap(({ gpus }) => gpus.map(({ gpu_id }) => gpu_id));
+    const pool = await this.fixture.poolOn({ gpuaas_id: this.gpuaasId, node_id: '', gpu_ids: [] }, gpuIds, terms);
+    await this.fixture.settle();
+    return { pool, nodes: made };
   }
 
   command(name: NodeCommand, { node_id }: { node_id: string }, caller?: object): Promise<GpuNode> {

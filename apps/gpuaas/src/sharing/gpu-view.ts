@@ -43,8 +43,7 @@ export function gpuView(
     board: gpu.board,
     pool_id: gpu.poolId && String(gpu.poolId),
     ...modeOf(gpu, leases, configuredMode),
-    // A GPU that could not fall back is where it is configured to be.
-    reason: gpu.state === 'spatial' ? null : (gpu.lastError?.message ?? slownessOf(gpu)),
+    reason: gpu.lastError?.message ?? slownessOf(gpu),
     slices: leases.flatMap((lease) => sliceOf(lease, gpu)),
     tenants: leases.filter(({ turn }) => turn !== null).map(tenantOf),
   };

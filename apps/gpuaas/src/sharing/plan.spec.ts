@@ -47,6 +47,8 @@ function capacityAsIs({ state, slotsUsed, turnsUsed }: GpuRoom, { profile, rules
   return turnsUsed === 0n ? slots : 0;
 }
 
+const isDoubtful = (gpu: GpuRoom | undefined) => gpu?.hasStayed === true;
+
 /** null: it may not fall back. */
 function capacityFallen({ state, slotsUsed }: GpuRoom, { rules }: Search): number | null {
   const tenants = bitsIn(slotsUsed).size;
@@ -54,15 +56,25 @@ function capacityFallen({ state, slotsUsed }: GpuRoom, { rules }: Search): numbe
   return Math.max(0, rules.turns - tenants);
 }
 
-/** The fewest GPUs that must fall back, by trying every set of them; null: the pool cannot hold what is asked. */
-function fewestFallbacks(search: Search): number | null {
+/**
+ * The fewest GPUs that must fall back, by trying every set of them: first the fewest that may fail to, then in all;
+ * null: the pool cannot hold what is asked.
+ */
+function fewestFallbacks(search: Search): { doubtful: number; all: number } | null {
   const all = search.gpus.map((gpu) => ({ asIs: capacityAsIs(gpu, search), fallen: capacityFallen(gpu, search) }));
-  let fewest: number | null = null;
+  let fewest: { doubtful: number; all: number } | null = null;
   for (let set = 0n; set < 1n << BigInt(all.length); set += 1n) {
     const falling = bitsIn(set);
     if ([...falling].some((at) => all[at]?.fallen === null)) continue;
     const held = all.reduce((sum, { asIs, fallen }, at) => sum + (falling.has(at) ? (fallen ?? 0) : asIs), 0);
-    if (held >= search.vgpus && (fewest === null || falling.size < fewest)) fewest = falling.size;
+    if (held < search.vgpus) continue;
+    const found = { doubtful: [...falling].filter((at) => isDoubtful(search.gpus[at])).length, all: falling.size };
+    if (
+      !fewest ||
+      found.doubtful - fewest.doubtful < 0 ||
+      (found.doubtful === fewest.doubtful && found.all < fewest.all)
+    )
+      fewest = found;
   }
   return fewest;
 }
@@ -84,14 +96,21 @@ function aGpu(gpuId: string, slots: number, turns: number, isTemporal: boolean):
         'doubting_spatial',
         'offline',
       ];
-  return fc.tuple(fc.constantFrom(...states), mask(slots), mask(turns)).map(([state, slotsUsed, turnsUsed]) => {
+  const gpu = fc.tuple(fc.constantFrom(...states), mask(slots), mask(turns), fc.boolean());
+  return gpu.map(([state, slotsUsed, turnsUsed, hasFailed]) => {
     const hasTurns =
       isTemporal ||
       onWayToTemporal.includes(state) ||
       onWayToSpatial.includes(state) ||
       (state === 'preparing' && slotsUsed % 2n === 0n);
     const hasSlots = !isTemporal && state !== 'temporal' && !(state === 'preparing' && hasTurns);
-    return { gpuId, state, slotsUsed: hasSlots ? slotsUsed : 0n, turnsUsed: hasTurns ? turnsUsed : 0n };
+    return {
+      gpuId,
+      state,
+      slotsUsed: hasSlots ? slotsUsed : 0n,
+      turnsUsed: hasTurns ? turnsUsed : 0n,
+      hasStayed: state === 'spatial' && hasFailed,
+    };
   });
 }
 
@@ -161,9 +180,26 @@ describe('a plan of leases', () => {
     );
   });
 
-  law('lets as few GPUs fall back as any', (plans, asked) => {
-    expect(plans.filter(({ fallsBack }) => fallsBack)).toHaveLength(fewestFallbacks(asked) ?? 0);
+  law('lets as few GPUs fall back as any, and of those that have just failed to as few as any', (plans, asked) => {
+    const falling = plans.filter(({ fallsBack }) => fallsBack);
+    const doubtful = falling.filter(({ gpu }) => isDoubtful(gpu)).length;
+    expect({ doubtful, all: falling.length }).toEqual(fewestFallbacks(asked));
   });
+
+  law(
+    'takes their isolation from tenants only where no GPU with fewer would do as well',
+    (plans, asked) => {
+      const gainOf = (gpu: GpuRoom) => (capacityFallen(gpu, asked) ?? 0) - capacityAsIs(gpu, asked);
+      const tenantsOf = ({ slotsUsed }: GpuRoom) => bitsIn(slotsUsed).size;
+      const falling = plans.flatMap(({ gpu, fallsBack }) => (fallsBack ? [gpu] : []));
+      for (const gpu of falling) {
+        const others = asked.gpus.filter((other) => !falling.includes(other) && isDoubtful(other) === isDoubtful(gpu));
+        const better = others.filter((other) => gainOf(other) >= gainOf(gpu) && tenantsOf(other) < tenantsOf(gpu));
+        expect(better).toEqual([]);
+      }
+    },
+    30_000,
+  );
 
   law(
     'is for as many as were asked for, neither more nor less, with one part a GPU and none that is empty',
@@ -218,16 +254,18 @@ describe('a plan of leases', () => {
     },
   );
 
-  law('waits for a GPU that is switching, or lets one fall back, only when those at rest are full', (plans, asked) => {
-    const used = (gpu: GpuRoom) => plans.find((each) => each.gpu === gpu)?.places.length ?? 0;
-    const falling = new Set(plans.flatMap(({ gpu, fallsBack }) => (fallsBack ? [gpu] : [])));
-    // A GPU that fell back is at rest too, and is wanted back: only slices and configured turns go before the others.
-    const isPatient = plans.every(({ gpu }) => gpu.state === 'spatial' || gpu.state === 'configured_temporal');
-    if (isPatient && falling.size === 0) return;
-    for (const gpu of asked.gpus.filter(({ state }) => state === 'spatial' || state === 'configured_temporal')) {
-      if (!falling.has(gpu)) expect(used(gpu)).toBe(capacityAsIs(gpu, asked));
-    }
-  });
+  law(
+    'waits for a GPU that is switching, or lets one fall back, only when those at rest are full',
+    (plans, asked) => {
+      const isAtRest = ({ state }: GpuRoom) => ['spatial', 'configured_temporal', 'temporal'].includes(state);
+      const used = (gpu: GpuRoom) => plans.find((each) => each.gpu === gpu)?.places.length ?? 0;
+      const falling = new Set(plans.flatMap(({ gpu, fallsBack }) => (fallsBack ? [gpu] : [])));
+      if (falling.size === 0 && plans.every(({ gpu }) => isAtRest(gpu))) return;
+      for (const gpu of asked.gpus.filter(isAtRest))
+        if (!falling.has(gpu)) expect(used(gpu)).toBe(capacityAsIs(gpu, asked));
+    },
+    8_000,
+  );
 
   law('fills the GPUs that hold most already before it begins on an empty one', (plans, asked) => {
     const spatial = plans.filter(({ gpu, fallsBack }) => gpu.state === 'spatial' && !fallsBack);

@@ -1,5 +1,6 @@
 import { maskOf, place, room, type SliceProfile } from '@atoll/gpu';
 import type { GpuState } from '../model/gpu.machine.js';
+import { settledStates } from './pool-terms.js';
 
 /** A GPU of a pool, as far as the search for room sees it. */
 export interface GpuRoom {
@@ -10,6 +11,8 @@ export interface GpuRoom {
   /** Bit i: slot i is leased. */
   readonly slotsUsed: bigint;
   readonly turnsUsed: bigint;
+  /** Whether it has just failed to fall back: it falls back after all others. */
+  readonly hasStayed?: boolean;
 }
 
 /** What a pool lets happen on its GPUs. */
@@ -45,10 +48,10 @@ export interface GpuPlan {
 const order: readonly GpuState[] = [
   'spatial',
   'configured_temporal',
+  'temporal',
   'preparing',
   'to_spatial',
   'doubting_spatial',
-  'temporal',
   'to_temporal',
   'doubting_temporal',
 ];
@@ -88,7 +91,7 @@ export function tenantsOn({ slotsUsed }: GpuRoom): number {
 
 /**
  * Where `vgpus` slices of the profile go; null if and only if the pool cannot hold them. GPUs fall back only for what
- * fits nowhere as it is, and as few of them as can be.
+ * fits nowhere as it is, and as few of them as can be: first of all of those that have just failed to.
  */
 export function planLeases(
   gpus: readonly GpuRoom[],
@@ -103,27 +106,56 @@ export function planLeases(
     if (count > 0) asIs.add(gpu);
     missing -= count;
   }
-  const falling: GpuRoom[] = [];
-  for (const { gpu, gain } of missing > 0 ? gainsOf(gpus, profile, rules) : []) {
-    if (missing <= 0) break;
-    falling.push(gpu);
-    asIs.delete(gpu);
-    missing -= gain;
-  }
-  if (missing > 0) return null;
+  const falling = missing > 0 ? fallingFor(missing, gainsOf(gpus, profile, rules)) : [];
+  if (!falling) return null;
+  for (const gpu of falling) asIs.delete(gpu);
   return fill([...asIs].toSorted(byPreference), falling, profile, vgpus, rules);
 }
 
-/** What each GPU that falls back can take beside what it can as it is, the largest first. */
-function gainsOf(
-  gpus: readonly GpuRoom[],
-  profile: SliceProfile,
-  rules: PlacingRules,
-): { gpu: GpuRoom; gain: number }[] {
+interface Gain {
+  readonly gpu: GpuRoom;
+  readonly gain: number;
+}
+
+/**
+ * What each GPU that falls back can take beside what it can as it is: the largest first, and of equal ones those with
+ * the fewest tenants, who lose their isolation.
+ */
+function gainsOf(gpus: readonly GpuRoom[], profile: SliceProfile, rules: PlacingRules): Gain[] {
   return gpus
     .map((gpu) => ({ gpu, gain: roomByFallback(gpu, rules) - roomOn(gpu, profile, rules) }))
     .filter(({ gain }) => gain > 0)
-    .toSorted((one, other) => other.gain - one.gain || byId(one.gpu, other.gpu));
+    .toSorted(
+      (one, other) => other.gain - one.gain || tenantsOn(one.gpu) - tenantsOn(other.gpu) || byId(one.gpu, other.gpu),
+    );
+}
+
+/** The GPUs that fall back to gain as much as is missing; null: they cannot. Doubtful ones make up for the others. */
+function fallingFor(missing: number, gains: readonly Gain[]): GpuRoom[] | null {
+  const { sound = [], doubtful = [] } = Object.groupBy(gains, ({ gpu }) => (isDoubtful(gpu) ? 'doubtful' : 'sound'));
+  const last = firstOf(doubtful, missing - sumOf(sound));
+  const first = firstOf(sound, missing - sumOf(last));
+  if (sumOf(first) + sumOf(last) < missing) return null;
+  return [...first, ...last].map(({ gpu }) => gpu);
+}
+
+/** As many as gain so much in sum, or all. */
+function firstOf(gains: readonly Gain[], needed: number): readonly Gain[] {
+  let left = needed;
+  return gains.filter(({ gain }) => {
+    const isNeeded = left > 0;
+    left -= gain;
+    return isNeeded;
+  });
+}
+
+function sumOf(gains: readonly Gain[]): number {
+  return gains.reduce((sum, { gain }) => sum + gain, 0);
+}
+
+/** Whether a GPU may well fail to fall back. */
+function isDoubtful({ hasStayed = false }: GpuRoom): boolean {
+  return hasStayed;
 }
 
 function fill(
@@ -147,6 +179,18 @@ function fill(
     left -= count;
   }
   return plans;
+}
+
+/** What speaks against a plan, the weightiest first: the lower each number is, the better. */
+export function drawbacksOf(plans: readonly GpuPlan[]): number[] {
+  const falling = plans.flatMap(({ gpu, fallsBack }) => (fallsBack ? [gpu] : []));
+  return [
+    Number(falling.length > 0),
+    falling.filter(isDoubtful).length,
+    falling.length,
+    falling.reduce((sum, gpu) => sum + tenantsOn(gpu), 0),
+    Number(plans.some(({ gpu }) => !settledStates.includes(gpu.state))),
+  ];
 }
 
 function placesOn(gpu: GpuRoom, profile: SliceProfile, count: number, rules: PlacingRules): Place[] {

@@ -97,7 +97,7 @@ describe('a GPU in Spatial', () => {
         mode: 'Spatial',
         origin: 'configured',
         transition: null,
-        reason: null,
+        reason,
         slices: [{}, {}],
         tenants: [],
       });

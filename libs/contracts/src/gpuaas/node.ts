@@ -129,7 +129,11 @@ export class Gpu {
   })
   transition!: 'preparing' | 'to_temporal' | 'to_spatial' | null;
 
-  @Text({ max: 500, nullable: true, description: 'Reason why the GPU is not in its mode yet; null otherwise.' })
+  @Text({
+    max: 500,
+    nullable: true,
+    description: 'Reason why the GPU is not in its mode yet, or could not fall back last; null otherwise.',
+  })
   reason!: string | null;
 
   @ListOf(() => GpuSlice, { max: 48, description: 'Slices that are held; empty slots are not listed.' })
