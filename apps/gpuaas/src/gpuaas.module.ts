@@ -26,6 +26,7 @@ import { Placement } from './allocation/placement.js';
 import { Waiting } from './allocation/waiting.js';
 import { metricsSource } from './metrics/choose-metrics-source.js';
 import { MetricsSource } from './metrics/metrics-source.js';
+import { NodeTroubles } from './sharing/node-troubles.js';
 import { NodesController } from './nodes/node.controller.js';
 import { NodeSteps } from './nodes/node-steps.js';
 import { NodeReader } from './nodes/node-reader.js';
@@ -121,6 +122,7 @@ const workers: Provider = {
     NodeSteps,
     NodeReader,
     NodesService,
+    NodeTroubles,
     Placement,
     PodEnds,
     PodUsageReader,

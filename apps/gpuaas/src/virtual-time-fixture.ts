@@ -11,6 +11,7 @@ const isSwitching = 'ready_at > clock_timestamp()';
 const timed = [
   ...machines.map((table) => `SELECT '${table}' AS passes WHERE EXISTS (SELECT FROM ${table} WHERE ${isTimed})`),
   `SELECT 'simulated_device' WHERE EXISTS (SELECT FROM simulated_device WHERE ${isSwitching})`,
+  `SELECT 'node_trouble' WHERE EXISTS (SELECT FROM node_trouble)`,
   // What was before the draining of a workload does not matter to it.
   `SELECT 'pod_end' WHERE EXISTS (SELECT FROM workload WHERE state = 'draining')`,
 ].join(' UNION ALL ');
@@ -27,6 +28,8 @@ const passing: Readonly<Record<string, string>> = {
     ]),
   ),
   simulated_device: `UPDATE simulated_device SET ready_at = ready_at - $1 * interval '1 second' WHERE ${isSwitching}`,
+  node_trouble: `UPDATE node_trouble SET failed_at = failed_at - back, avoided_until = avoided_until - back
+    FROM (SELECT $1 * interval '1 second' AS back) passed`,
   pod_end: `WITH back AS (SELECT $1 * interval '1 second' AS back),
     started AS (UPDATE service_start SET started_at = started_at - back FROM back)
     UPDATE pod_end SET ended_at = ended_at - back FROM back WHERE ended_at IS NOT NULL`,

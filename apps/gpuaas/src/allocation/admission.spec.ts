@@ -338,6 +338,12 @@ describe('what has to be on one node', () => {
   it.each<[string, number, GpuRoom, GpuRoom]>([
     ['that is in use before one that is being prepared', 2, on('a', '1', 'preparing'), on('b', '2', 'temporal')],
     [
+      'of another node before one whose node has failed',
+      2,
+      { ...on('a', '1', 'spatial'), isAvoided: true },
+      on('b', '2', 'preparing'),
+    ],
+    [
       'without tenants before one whose tenant would lose isolation',
       3,
       on('a', '1', 'spatial', 1n),

@@ -11,6 +11,7 @@ import type { GpuState } from '../model/gpu.machine.js';
 import type { KnownPool } from '../sharing/pool-catalogue.js';
 import { settledStates, soldProfiles, turnsOf } from '../sharing/pool-terms.js';
 import { decideInTurn, serve, type Decision, type Wanted } from './admission.js';
+import { isAvoided } from '../sharing/node-troubles.js';
 import { insertLeases, type LeaseHolder, type NewLease, type Query } from '../sharing/lease-store.js';
 import { roomOn, type GpuPlan, type GpuRoom, type PlacingRules } from '../sharing/plan.js';
 import { waitsForGpu } from './readiness.js';
@@ -43,9 +44,9 @@ interface Found {
 }
 
 type GpuColumns = Pick<GpuEntity, 'gpuId' | 'nodeId' | 'state' | 'slotsUsed' | 'turnsUsed'> &
-  Pick<GpuRoom, 'hasStayed'>;
+  Pick<GpuRoom, 'isAvoided' | 'hasStayed'>;
 
-const gpuColumns = `gpu_id AS "gpuId", node_id AS "nodeId", gpu.state, slots_used AS "slotsUsed", turns_used AS "turnsUsed"`;
+const gpuColumns = `gpu_id AS "gpuId", node_id AS "nodeId", gpu.state, slots_used AS "slotsUsed", turns_used AS "turnsUsed", ${isAvoided} AS "isAvoided"`;
 
 /**
  * In SQL: a GPU was to fall back and stayed in Spatial, less than $2 milliseconds ago. Nothing else leaves an error in
@@ -190,7 +191,7 @@ export class Allocation {
     );
   }
 
-  /** Where GPUs at rest have room for all of it, and nothing waits. */
+  /** Where GPUs at rest, of nodes that have not failed of late, have room for all of it, and nothing waits. */
   private async lookAtRest(
     manager: EntityManager,
     pool: KnownPool,
@@ -206,7 +207,7 @@ export class Allocation {
     const rows = await manager.query<(GpuColumns & { has_queue: boolean })[]>(
       `SELECT ${gpuColumns}, EXISTS (SELECT FROM waiting_request WHERE pool_id = $1) AS has_queue
        FROM gpu JOIN node USING (node_id)
-       WHERE pool_id = $1 AND gpu.state = $2 AND node.state = 'ready' AND (${[...masks].map((mask) => `${used} & ${mask} = 0`).join(' OR ')})
+       WHERE pool_id = $1 AND gpu.state = $2 AND node.state = 'ready' AND NOT ${isAvoided} AND (${[...masks].map((mask) => `${used} & ${mask} = 0`).join(' OR ')})
        ORDER BY bit_count(${used}::bit(64)) DESC, gpu_id LIMIT $3`,
       [
         pool.poolId,

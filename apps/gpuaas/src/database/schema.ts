@@ -19,6 +19,7 @@ import { SimulatedDeviceEntity, SimulatedFaultEntity } from '../driver/simulated
 import { GpuEntity } from '../model/gpu.entity.js';
 import { LeaseEntity } from '../model/lease.entity.js';
 import { WaitingRequestEntity } from '../model/waiting-request.entity.js';
+import { NodeTroubleEntity } from '../model/node-trouble.entity.js';
 import { NodeEntity } from '../model/node.entity.js';
 import { PoolEntity } from '../model/pool.entity.js';
 import { KnownPriceEntity, PriceSnapshotEntity } from '../prices/known-price.entity.js';
@@ -57,6 +58,7 @@ import { PriceCurrency1885000000000 } from './migrations/1885000000000-price-cur
 import { FailedTeam1886000000000 } from './migrations/1886000000000-failed-team.js';
 import { PodEndsOfTeams1887000000000 } from './migrations/1887000000000-pod-ends-of-teams.js';
 import { ClusterLooks1888000000000 } from './migrations/1888000000000-cluster-looks.js';
+import { NodeTroubles1890000000000 } from './migrations/1890000000000-node-troubles.js';
 import { RowsAtRest1889000000000 } from './migrations/1889000000000-rows-at-rest.js';
 import { MissedChecks1872000000000 } from './migrations/1872000000000-missed-checks.js';
 
@@ -81,6 +83,7 @@ export const gpuaasSchema = {
     MachineHistory,
     MemberRoleEntity,
     NodeEntity,
+    NodeTroubleEntity,
     PodEndEntity,
     PoolEntity,
     PriceSnapshotEntity,
@@ -131,5 +134,6 @@ export const gpuaasSchema = {
     PodEndsOfTeams1887000000000,
     ClusterLooks1888000000000,
     RowsAtRest1889000000000,
+    NodeTroubles1890000000000,
   ],
 };

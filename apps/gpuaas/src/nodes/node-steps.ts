@@ -69,10 +69,11 @@ export class NodeSteps extends DurableMachine<NodeEntity, NodeState, NodeEvent> 
     if (node.state === 'initialising' && from !== 'registered') await this.noteTenants(manager, node);
     if (node.state === 'initialising' && node.isReset) await this.sendGpus(manager, node, 'GO_OFFLINE', cause);
     if (node.state === 'ready' || node.state === 'cordoned') {
-      await manager.query('UPDATE node SET is_reset = false, is_cordoned = $2 WHERE node_id = $1', [
-        node.nodeId,
-        node.state === 'cordoned',
-      ]);
+      await manager.query(
+        `WITH forgotten AS (DELETE FROM node_trouble WHERE node_id = $1 AND $3)
+         UPDATE node SET is_reset = false, is_cordoned = $2 WHERE node_id = $1`,
+        [node.nodeId, node.state === 'cordoned', from === 'initialising'],
+      );
       await this.sendGpus(manager, node, 'PREPARE', cause);
     }
     if (node.state === 'cordoned_failed')

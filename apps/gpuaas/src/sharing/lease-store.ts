@@ -198,6 +198,8 @@ export interface Standing {
   readonly isWaiting: boolean;
   /** Why a GPU of the lane is out of service; null: none is. */
   readonly outage: Outage | null;
+  /** Whether the node of the lane is known to have failed. */
+  readonly isTroubled: boolean;
   /** Those of the lane. */
   readonly here: readonly HeldLease[];
 }
@@ -210,7 +212,7 @@ export async function standingOf(query: Query, filter: HeldFilter, lane: string)
   const holder = `lease.${filter.of}`;
   const rows = await query<Standing & { holderId: string }>(
     `SELECT holder_id AS "holderId", coalesce(held.count, 0)::int AS count, lost_reason AS "lostReason", waits.holder_id IS NOT NULL AS "isWaiting",
-       outages->0 AS outage, coalesce(here, '[]') AS here
+       outages->0 AS outage, EXISTS (SELECT FROM node_trouble WHERE node_id = $2::bigint) AS "isTroubled", coalesce(here, '[]') AS here
      FROM (
        SELECT ${holder} AS holder_id, count(*), min(lost_reason) AS lost_reason,
          json_agg(${outageJson} ORDER BY lease_id) FILTER (WHERE gpu.state = 'offline' AND ($2::bigint IS NULL OR node_id = $2)) AS outages,
@@ -228,7 +230,14 @@ export async function standingOf(query: Query, filter: HeldFilter, lane: string)
   return new Map(rows.map((row) => [row.holderId, row]));
 }
 
-export const nothingHeld: Standing = { count: 0, lostReason: null, isWaiting: false, outage: null, here: [] };
+export const nothingHeld: Standing = {
+  count: 0,
+  lostReason: null,
+  isWaiting: false,
+  outage: null,
+  isTroubled: false,
+  here: [],
+};
 
 /**
  * In SQL: the lanes of a subscription, or of a workload, are the nodes of its leases, or of those that `which` chooses;
@@ -250,6 +259,6 @@ export function nodesLeft({ lane, furtherLanes }: MachineRow): string[] {
 }
 
 /** Whether a lane is a node; otherwise its row waits with others of its team. */
-function isNode(lane: string): boolean {
+export function isNode(lane: string): boolean {
   return /^\d+$/.test(lane);
 }

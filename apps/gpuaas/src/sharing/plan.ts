@@ -11,6 +11,8 @@ export interface GpuRoom {
   /** Bit i: slot i is leased. */
   readonly slotsUsed: bigint;
   readonly turnsUsed: bigint;
+  /** Whether its node has failed of late: it comes after all others. */
+  readonly isAvoided?: boolean;
   /** Whether it has just failed to fall back: it falls back after all others. */
   readonly hasStayed?: boolean;
 }
@@ -43,7 +45,7 @@ export interface GpuPlan {
 
 /**
  * The order in which GPUs are filled: settled ones before those that requests wait for, slices before turns, full ones
- * before empty ones.
+ * before empty ones. Those of nodes that have failed of late come after all others.
  */
 const order: readonly GpuState[] = [
   'spatial',
@@ -154,8 +156,8 @@ function sumOf(gains: readonly Gain[]): number {
 }
 
 /** Whether a GPU may well fail to fall back. */
-function isDoubtful({ hasStayed = false }: GpuRoom): boolean {
-  return hasStayed;
+function isDoubtful({ hasStayed = false, isAvoided = false }: GpuRoom): boolean {
+  return hasStayed || isAvoided;
 }
 
 function fill(
@@ -186,6 +188,7 @@ export function drawbacksOf(plans: readonly GpuPlan[]): number[] {
   const falling = plans.flatMap(({ gpu, fallsBack }) => (fallsBack ? [gpu] : []));
   return [
     Number(falling.length > 0),
+    plans.filter(({ gpu }) => gpu.isAvoided).length,
     falling.filter(isDoubtful).length,
     falling.length,
     falling.reduce((sum, gpu) => sum + tenantsOn(gpu), 0),
@@ -228,6 +231,7 @@ function bitsOfWord(word: number): number {
 
 function byPreference(one: GpuRoom, other: GpuRoom): number {
   return (
+    Number(one.isAvoided ?? false) - Number(other.isAvoided ?? false) ||
     order.indexOf(one.state) - order.indexOf(other.state) ||
     bitsOf(other.slotsUsed) - bitsOf(one.slotsUsed) ||
     byId(one, other)

@@ -22,6 +22,7 @@ import { Placement } from '../allocation/placement.js';
 import { Waiting } from '../allocation/waiting.js';
 import { withdrawRequest } from '../sharing/waiting-requests.js';
 import { forgetHeldSlices } from '../metrics/held-slices.js';
+import { NodeTroubles } from '../sharing/node-troubles.js';
 import { PoolCatalogue } from '../sharing/pool-catalogue.js';
 import { UsageFacts } from '../usage/usage-facts.js';
 import { WorkloadSteps } from './workload-steps.js';
@@ -56,6 +57,7 @@ export class SubscriptionSteps extends DurableMachine<SubscriptionEntity, Subscr
     private readonly workloads: WorkloadSteps,
     private readonly usage: UsageFacts,
     private readonly capacity: TeamCapacity,
+    private readonly troubles: NodeTroubles,
   ) {
     super(dataSource, subscriptionMachine);
   }
@@ -211,7 +213,11 @@ export class SubscriptionSteps extends DurableMachine<SubscriptionEntity, Subscr
           : (entitled.get(subscription.subscriptionId) ?? { event }),
       );
     const ready = all.flatMap((subscription, at) => (found[at] === undefined ? standing(subscription).here : []));
-    if (ready.length > 0) await noteInstances(query, await this.driver.confirm(ready, context.signal));
+    if (ready.length > 0) {
+      const isTroubled = [...standings.values()].some((each) => each.isTroubled);
+      const asking = { operation: 'confirm', lane: first.lane, isTroubled, signal: context.signal } as const;
+      await noteInstances(query, await this.troubles.ask(asking, (signal) => this.driver.confirm(ready, signal)));
+    }
     return all.map((subscription, at) => found[at] ?? (isOnLastNode(subscription) ? { event } : 'lane done'));
   }
 

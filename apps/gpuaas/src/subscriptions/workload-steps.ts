@@ -23,6 +23,7 @@ import {
   type HeldLease,
   type Query,
 } from '../sharing/lease-store.js';
+import { NodeTroubles } from '../sharing/node-troubles.js';
 import { PodEnds } from './pod-ends.js';
 import { readiness } from '../allocation/readiness.js';
 import { Placement } from '../allocation/placement.js';
@@ -50,6 +51,7 @@ export class WorkloadSteps extends DurableMachine<WorkloadEntity, WorkloadState,
     private readonly capacity: TeamCapacity,
     private readonly outbox: Outbox,
     private readonly podEnds: PodEnds,
+    private readonly troubles: NodeTroubles,
   ) {
     super(dataSource, workloadMachine);
   }
@@ -147,7 +149,13 @@ export class WorkloadSteps extends DurableMachine<WorkloadEntity, WorkloadState,
     if (standing.isWaiting) return this.waiting.attend('workload', workload.workloadId);
     const verdict = readiness(standing, workload.vgpus);
     if (verdict) return verdict;
-    await noteInstances(query, await this.driver.occupy(standing.here, context.signal));
+    await noteInstances(
+      query,
+      await this.troubles.ask(
+        { operation: 'occupy', lane: workload.lane, isTroubled: standing.isTroubled, signal: context.signal },
+        (signal) => this.driver.occupy(standing.here, signal),
+      ),
+    );
     return isOnLastNode(workload) ? { event: 'STARTED' } : 'lane done';
   }
 

@@ -12,6 +12,7 @@ import { ClusterRows } from '../clusters/cluster-rows.js';
 import { statusOf } from '../model/subscription-status.js';
 import type { SubscriptionEntity } from '../model/subscription.entity.js';
 import type { WorkloadEntity } from '../model/workload.entity.js';
+import { isAvoided } from '../sharing/node-troubles.js';
 import type { KnownPool } from '../sharing/pool-catalogue.js';
 import { settledStates } from '../sharing/pool-terms.js';
 import type { Asked } from '../sharing/waiting-requests.js';
@@ -196,7 +197,10 @@ export class WorkloadStarting {
     return rows;
   }
 
-  /** Without overcommit it takes leases of its subscription: on GPUs that can be used now, before those that cannot. */
+  /**
+   * Without overcommit it takes leases of its subscription: on GPUs that can be used now, before those that cannot, and
+   * last on nodes that have failed of late.
+   */
   private async beginOnHeld(
     manager: EntityManager,
     open: readonly Open[],
@@ -274,14 +278,14 @@ async function takeHeld(
 ): Promise<void> {
   await manager.query(
     `WITH free AS (
-       SELECT lease_id, gpu_id, node_id, gpu.state = ANY ($4) AS is_settled FROM lease JOIN gpu USING (gpu_id)
+       SELECT lease_id, gpu_id, node_id, ${isAvoided} AS is_avoided, gpu.state = ANY ($4) AS is_settled FROM lease JOIN gpu USING (gpu_id)
        WHERE subscription_id = $1 AND workload_id IS NULL AND lost_reason IS NULL AND NOT is_added
      ), nodes AS (
        SELECT node_id FROM free GROUP BY node_id HAVING count(*) >= $3
-       ORDER BY count(*) FILTER (WHERE is_settled) >= $3 DESC, count(*), node_id LIMIT 1
+       ORDER BY bool_or(is_avoided), count(*) FILTER (WHERE is_settled) >= $3 DESC, count(*), node_id LIMIT 1
      )
      UPDATE lease SET workload_id = $2 WHERE lease_id IN (
-       SELECT lease_id FROM free WHERE NOT $5 OR node_id IN (SELECT node_id FROM nodes) ORDER BY is_settled DESC, gpu_id, lease_id LIMIT $3
+       SELECT lease_id FROM free WHERE NOT $5 OR node_id IN (SELECT node_id FROM nodes) ORDER BY is_avoided, is_settled DESC, gpu_id, lease_id LIMIT $3
      )`,
     [subscriptionId, workloadId, vgpus, settledStates, isOnOneNode],
   );

@@ -159,7 +159,8 @@ export class GpuNode {
   @Text({
     max: 500,
     nullable: true,
-    description: 'Reason of the last failure of a node that is not ready; null otherwise.',
+    description:
+      'Reason of the last failure of a node that is not ready, or that failed at what it was last asked to do for a subscription or workload; null otherwise.',
   })
   reason!: string | null;
 
