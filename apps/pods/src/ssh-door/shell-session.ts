@@ -5,8 +5,9 @@ import { Logger } from '@nestjs/common';
 import type { ServerChannel, Session } from 'ssh2';
 import type { Admission } from './admission-control.js';
 import { PacedStream } from './paced-streams.js';
-import { podEndBehind } from './shell-end.js';
 import { isAccepted, sftpCommand } from './session-command.js';
+import { SessionOutput } from './session-output.js';
+import { podEndBehind } from './shell-end.js';
 
 const openMs = 30_000;
 const lostCode = 255;
@@ -17,10 +18,12 @@ export class ShellSession {
   readonly #env = new Map<string, string>();
   #terminal: (TerminalSize & { type: string }) | null = null;
   #channel: ServerChannel | null = null;
+  #output: SessionOutput | null = null;
   #shell: Shell | null = null;
   /** What the process writes, on its way. */
   #outputs: PacedStream[] = [];
   #isOver = false;
+  readonly #left = new AbortController();
 
   constructor(
     session: Session,
@@ -61,69 +64,54 @@ export class ShellSession {
 
   #begin(channel: ServerChannel, command: readonly string[] | null): void {
     this.#channel = channel;
+    const output = (this.#output = new SessionOutput(channel));
     channel.on('error', () => undefined);
-    void this.#serve(channel, command).catch((error: unknown) => {
+    void this.#serve(channel, output, command).catch((error: unknown) => {
       if (!(error instanceof ClusterError)) this.#logger.warn({ message: 'SSH session failed', err: error });
-      this.#end(channel, error instanceof ClusterError ? error.message : 'The session failed.', lostCode);
+      this.#end(error instanceof ClusterError ? error.message : 'The session failed.', lostCode);
     });
   }
 
-  async #serve(channel: ServerChannel, command: readonly string[] | null): Promise<void> {
+  async #serve(channel: ServerChannel, output: SessionOutput, command: readonly string[] | null): Promise<void> {
     const { admission } = this;
-    if (!admission?.run) return this.#end(channel, 'The pod is not running. Start it, then log in again.', 1);
+    if (!admission?.run) return this.#end('The pod is not running. Start it, then log in again.', 1);
     const { driver, ref } = admission.run;
-    const left = new AbortController();
-    channel.once('close', () => left.abort());
+    const left = this.#left.signal;
     const [terminal, env] = [this.#terminal, this.#env];
-    const shell = await driver.openShell(
-      ref,
-      { command, terminal, env },
-      AbortSignal.any([left.signal, AbortSignal.timeout(openMs)]),
-    );
+    const signal = AbortSignal.any([left, AbortSignal.timeout(openMs)]);
+    const shell = await driver.openShell(ref, { command, terminal, env }, signal);
     this.#shell = shell;
-    channel.once(
-      'close',
-      () =>
-        void shell
-          .close()
-          .catch((error: unknown) =>
-            this.#logger.warn({ message: 'Cannot end a process of an SSH session', err: error }),
-          ),
-    );
-    if (left.signal.aborted) return shell.close();
+    if (left.aborted) return this.#close(shell);
+    left.addEventListener('abort', () => this.#close(shell));
     // A window that changed while the shell was opened.
     if (this.#terminal && this.#terminal !== terminal) this.#resize(this.#terminal);
-    const code = await this.#passBytes(channel, shell, admission.userId);
+    const code = await this.#passBytes(channel, output, shell, admission.userId);
     const podEnd = await podEndBehind(code, admission);
-    if (podEnd) return this.#end(channel, podEnd, code ?? lostCode);
-    if (code === null) return this.#end(channel, 'The connection to the pod was lost.', lostCode);
-    if (this.#isOver) return;
-    channel.exit(code);
-    channel.end();
+    if (podEnd) return this.#end(podEnd, code ?? lostCode);
+    if (code === null) return this.#end('The connection to the pod was lost.', lostCode);
+    if (!this.#isOver && !left.aborted) await output.end(code);
   }
 
   /**
    * Until the process has ended and all that it wrote has been passed on; its exit code, null where nobody can tell.
    */
-  async #passBytes(channel: ServerChannel, shell: Shell, who: string): Promise<number | null> {
+  async #passBytes(channel: ServerChannel, sinks: SessionOutput, shell: Shell, who: string): Promise<number | null> {
     shell.stdin.on('error', () => undefined);
     channel.pipe(shell.stdin);
-    const passed = [this.#pass(shell.stdout, channel, who), this.#pass(shell.stderr, channel.stderr, who)];
-    channel.once('close', () => this.#outputs.forEach((output) => output.destroy()));
+    const passed = [
+      this.#pass(shell.stdout, sinks.sink(channel), who),
+      this.#pass(shell.stderr, sinks.sink(channel.stderr), who),
+    ];
     const { code } = await shell.exit;
     await Promise.all(passed);
     return code;
   }
 
-  /** Resolves at the end of the output, whatever ends it. */
-  #pass(output: Readable, target: Writable, who: string): Promise<void> {
+  /** Resolves when the client has been sent all of the output, or at what ends it before. */
+  #pass(output: Readable, sink: Writable, who: string): Promise<void> {
     const paced = new PacedStream(this.turns, who);
     this.#outputs.push(paced);
-    paced.pipe(target, { end: false });
-    return new Promise((resolve) => {
-      paced.once('close', () => resolve());
-      pipeline(output, paced, () => undefined);
-    });
+    return new Promise((resolve) => pipeline(output, paced, sink, () => resolve()));
   }
 
   /**
@@ -131,24 +119,36 @@ export class ShellSession {
    * passed on.
    */
   end(sentence: string): void {
-    const [channel, shell] = [this.#channel, this.#shell];
-    if (!channel) return;
-    channel.unpipe();
+    this.#channel?.unpipe();
     for (const output of this.#outputs) output.destroy();
-    this.#end(channel, sentence, lostCode);
+    this.#end(sentence, lostCode);
+    if (this.#shell) this.#close(this.#shell);
+  }
+
+  /**
+   * The client has closed the channel, or is gone: ends the process. The channel's own `close` does not tell, as ssh2
+   * emits it only when all input has been read, and a process may never do that.
+   */
+  left(): void {
+    this.#left.abort();
+    for (const output of this.#outputs) output.destroy();
+  }
+
+  #close(shell: Shell): void {
     shell
-      ?.close()
+      .close()
       .catch((error: unknown) => this.#logger.warn({ message: 'Cannot end a process of an SSH session', err: error }));
   }
 
   /** The sentence goes where the client shows it, and not into the output of a command, which may be data. */
-  #end(channel: ServerChannel, sentence: string, code: number): void {
-    if (this.#isOver || !channel.writable) return;
+  #end(sentence: string, code: number): void {
+    const [channel, output] = [this.#channel, this.#output];
+    if (!channel || !output || this.#isOver || this.#left.signal.aborted) return;
     this.#isOver = true;
-    if (this.#terminal) channel.write(`\r\n${sentence}\r\n`);
-    else channel.stderr.write(`${sentence}\n`);
-    channel.exit(code);
-    channel.end();
+    const last = this.#terminal
+      ? { target: channel, text: `\r\n${sentence}\r\n` }
+      : { target: channel.stderr, text: `${sentence}\n` };
+    void output.end(code, last);
   }
 }
 

@@ -4,7 +4,13 @@ import type { PodConnection } from '@atoll/cluster';
 import { BadPublicKey, fingerprintOf, parsePublicKey } from '@atoll/ssh';
 import type { Turns } from '@atoll/waiting';
 import { Logger } from '@nestjs/common';
-import ssh2, { type AuthContext, type Connection, type PublicKeyAuthContext, type TcpipRequestInfo } from 'ssh2';
+import ssh2, {
+  type AuthContext,
+  type Connection,
+  type PublicKeyAuthContext,
+  type ServerChannel,
+  type TcpipRequestInfo,
+} from 'ssh2';
 import { disconnect, disconnection } from './disconnection.js';
 import type { Admission, AdmissionControl } from './admission-control.js';
 import type { DoorLimits } from './limits.js';
@@ -21,6 +27,8 @@ const readingMs = 500;
 const tooLong = /^Bad packet length/;
 const tooLongSentence =
   'A packet, such as a command, may have 35000 bytes. Send a longer script by standard input: ssh ... sh -s < script';
+/** What a server in the pod has to take what a client sent before it closed its forwarded connection. */
+const takeMs = 2_000;
 /** Forwarding reaches the pod's own loopback and nothing behind it. */
 const loopback: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '::1']);
 
@@ -65,8 +73,12 @@ export class SshConnection {
         const session = accept();
         const served = new ShellSession(session, this.#admission, options.turns);
         this.#sessions.add(served);
-        session.once('close', () => this.#sessions.delete(served));
+        session.once('close', () => {
+          this.#sessions.delete(served);
+          served.left();
+        });
       })
+      .on('close', () => this.#sessions.forEach((session) => session.left()))
       .on('tcpip', (accept, reject, asked) => void this.#forward(asked, accept, reject))
       // What clients send without a log-in, and connections that break: the client's affair.
       .on('error', (error) => this.#fail(error));
@@ -178,7 +190,7 @@ export class SshConnection {
 
   async #forward(
     { destIP, destPort }: TcpipRequestInfo,
-    accept: () => ssh2.ServerChannel,
+    accept: () => ServerChannel,
     reject: () => void,
   ): Promise<void> {
     const run = this.#isOver ? null : this.#admission?.run;
@@ -189,7 +201,7 @@ export class SshConnection {
     try {
       // Before the channel is accepted: otherwise a refused port looks like one that answers nothing.
       const connection = await run.driver.connect(run.ref, destPort, AbortSignal.timeout(connectMs));
-      const channel = accept() as ssh2.ServerChannel | undefined;
+      const channel = accept() as ServerChannel | undefined;
       if (!channel || this.#isOver) return void connection.destroy();
       this.#forwarded.add(connection);
       const paced = new PacedStream(this.options.turns, this.#admission?.userId ?? '');
@@ -231,9 +243,28 @@ function isSignedBy({ key, signature, blob, hashAlgo }: PublicKeyAuthContext): b
   }
 }
 
-/** Until both directions have ended. */
-function joined(channel: NodeJS.ReadWriteStream, connection: PodConnection, paced: PacedStream): Promise<void> {
-  const there = new Promise<void>((resolve) => pipeline(channel, connection, () => resolve()));
-  const back = new Promise<void>((resolve) => pipeline(connection, paced, channel, () => resolve()));
-  return Promise.all([there, back]).then(() => undefined);
+/**
+ * Until both directions have ended, or the client has closed the channel or is gone, and the pod has not taken what
+ * came before. ssh2 emits neither `end` nor `close` of a stream of which something is unread, so the rest is dropped
+ * then.
+ */
+function joined(channel: ServerChannel, connection: PodConnection, paced: PacedStream): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const there = new Promise<void>((done) => pipeline(channel, connection, () => done()));
+  const back = new Promise<void>((done) => pipeline(connection, paced, channel, () => done()));
+  const drop = (): void => {
+    connection.destroy();
+    for (const each of [channel, connection]) each.resume();
+    resolve();
+  };
+  let late: NodeJS.Timeout | undefined;
+  const closed = (): void => void (late = setTimeout(drop, takeMs).unref());
+  // ssh2 ends this one at once when the channel is closed, since nothing is written to it.
+  channel.stderr.once('finish', closed);
+  void Promise.all([there, back]).then(() => {
+    channel.stderr.off('finish', closed);
+    clearTimeout(late);
+    resolve();
+  });
+  return promise;
 }
