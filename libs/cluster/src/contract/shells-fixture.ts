@@ -91,7 +91,8 @@ export function shellLaws(here: () => Installation): void {
       );
       return (await text(shell.stdout)).includes('found');
     };
-    const script = 'setsid env -u X NAME=detached sleep 60 & trap "" HUP; echo ready; while true; do sleep 0.2; done';
+    const script =
+      'setsid env -u X NAME=detached sleep 60 & NAME=nohup nohup sleep 60 >/dev/null 2>&1 & trap "" HUP; echo ready; while true; do sleep 0.2; done';
     const end = async (request: Partial<ShellRequest>, name: string) => {
       const shell = await bash(pod, script, { ...request, env: new Map([['NAME', name]]) });
       await until(shell.stdout, /ready/);
@@ -101,7 +102,7 @@ export function shellLaws(here: () => Installation): void {
       await shell.close();
     };
     await Promise.all([end({ terminal }, 'with-terminal'), end({ terminal: null }, 'with-pipes')]);
-    expect(await named('detached')).toBe(true);
+    expect([await named('detached'), await named('nohup')]).toEqual([true, true]);
     await here().remove(pod);
   });
 

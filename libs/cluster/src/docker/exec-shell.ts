@@ -5,6 +5,7 @@ import { ClusterError } from '../cluster-error.js';
 import type { Shell, ShellExit, TerminalSize } from '../shell.js';
 import { LatestSize, PendingSignals } from './exec-gestures.js';
 import { framesOf, Outlet, type Frame } from './multiplexed.js';
+import { OutputEnd } from './output-end.js';
 
 /** Requests that the shell sends to the engine in addition to its stream. */
 export interface ExecCalls {
@@ -19,15 +20,20 @@ export interface ExecCalls {
 const exitLookMs = [0, 20, 50, 100, 200, 400, 800, 1_600];
 const endMs = 10_000;
 const longestFirstLine = 20;
-/** Podman adds this to stderr where a process ends without reading its input. */
-const strayError = /^Error: write unixpacket @->\/proc\/self\/fd\/\d+/;
+/** Shells count so: what is above is an end by a signal (128 + n), which is no success. */
+const highestOwnCode = 128;
 
-/** One exec of a container engine: its stream carries all of stdin, stdout and stderr. */
+/**
+ * One exec of a container engine: its stream carries all of stdin, stdout and stderr. On Podman the shell of the
+ * session marks the end of the output (`sessionCommand`), and gets no more input from there on.
+ */
 export class ExecShell implements Shell {
   readonly stdin: Writable;
   readonly exit: Promise<ShellExit>;
   readonly #stdout = new Outlet();
   readonly #stderr = new Outlet();
+  /** Of the only stream, or of stderr. */
+  readonly #end: OutputEnd | null;
   readonly #begun = Promise.withResolvers<string>();
   #firstLine = '';
   #session: string | null = null;
@@ -39,7 +45,9 @@ export class ExecShell implements Shell {
     private readonly socket: Duplex,
     private readonly isTerminal: boolean,
     private readonly calls: ExecCalls,
+    mark: string | null,
   ) {
+    this.#end = mark === null ? null : new OutputEnd(mark);
     // Its end is seen by the pump.
     socket.on('error', () => undefined);
     this.#begun.promise.catch(() => undefined);
@@ -72,13 +80,15 @@ export class ExecShell implements Shell {
   async #pump(): Promise<ShellExit> {
     try {
       for await (const frame of this.#frames()) await this.#deliver(frame);
+      const rest = this.#end?.end();
+      if (rest?.length) await this.#marked.offer(rest);
     } catch {
       // The connection broke: the exit says that nobody knows.
     }
     this.#stdout.end();
     this.#stderr.end();
     this.stdin.destroy();
-    const exit = await this.#exit();
+    const exit = this.#known(await this.#exit());
     this.#isOver = true;
     this.#begun.reject(beginErrorOf(exit));
     return exit;
@@ -91,9 +101,39 @@ export class ExecShell implements Shell {
   }
 
   async #deliver({ stream, data }: Frame): Promise<void> {
-    const rest = this.#session === null && (this.isTerminal || stream === 'stderr') ? this.#readSession(data) : data;
-    if (rest.length === 0 || (stream === 'stderr' && strayError.test(rest.toString('latin1', 0, 60)))) return;
-    await (stream === 'stdout' ? this.#stdout : this.#stderr).offer(rest);
+    const outlet = stream === 'stdout' ? this.#stdout : this.#stderr;
+    let rest = data;
+    if (outlet === this.#marked) {
+      if (this.#session === null) rest = this.#readSession(rest);
+      if (this.#end) rest = this.#readEnd(this.#end, rest);
+    }
+    if (rest.length > 0) await outlet.offer(rest);
+  }
+
+  /** The stream that the session begins and ends with. */
+  get #marked(): Outlet {
+    return this.isTerminal ? this.#stdout : this.#stderr;
+  }
+
+  #readEnd(end: OutputEnd, data: Buffer): Buffer {
+    if (end.isMarked) return end.push(data);
+    const output = end.push(data);
+    if (end.isMarked) {
+      this.stdin.destroy();
+      if (!this.isTerminal) this.socket.end();
+    }
+    return output;
+  }
+
+  /**
+   * The code of a command of which Podman may have dropped output is not known, so that nobody takes what there is for
+   * all. Podman says the same where it has dropped nothing: on a terminal, whose mark is behind all output. Elsewhere
+   * it says nothing, as no input is on its way at the end, unless the session's shell was killed or its image has no
+   * `cat`.
+   */
+  #known(exit: ShellExit): ShellExit {
+    const isWhole = !this.#end?.isCut || (this.isTerminal && this.#end.isMarked);
+    return isWhole || (exit.code ?? 0) > highestOwnCode ? exit : { code: null };
   }
 
   /** The first line is for us; returns what follows it. */

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Duplex } from 'node:stream';
 import { FairSemaphore } from '@atoll/waiting';
 import { ClusterError } from '../cluster-error.js';
@@ -7,29 +8,10 @@ import type { Containers } from './containers.js';
 import type { Engine, EngineKind } from './engine.js';
 import type { ContainerAnswer } from './engine-answer.js';
 import { isMissing, isRefusal } from './engine-errors.js';
-import { ExecShell } from './exec-shell.js';
+import { ExecShell, type ExecCalls } from './exec-shell.js';
 import type { Names } from './names.js';
+import { endSession, sessionCommand, signalSession } from './session-scripts.js';
 import type { Sessions } from './sessions.js';
-
-/**
- * Says the id of the session before it becomes the command, on the stream that the session begins with: `$1` and `$2`
- * are rows and columns, the rest is the command. Podman has no size for a terminal before it is resized.
- */
-const beginOnTerminal = 'stty rows "$1" cols "$2" 2>/dev/null; echo "$$"; shift 2; exec "$@"';
-const beginOnPipes = 'echo "$$" >&2; shift 2; exec "$@"';
-const logIn = ['sh', '-c', 'if command -v bash >/dev/null 2>&1; then exec bash -l; else exec sh -l; fi'];
-
-/**
- * `$1`: a signal, `$2`: a session. The kernel's table of processes (proc(5), `stat`): after the name in parentheses
- * come state, parent, group, session. Only a shell is needed, since many images have no `ps` or `pkill`.
- */
-const signalSession = `for d in /proc/[0-9]*; do { read -r l < "$d/stat"; } 2>/dev/null || continue
-p=\${d#/proc/}; set -- "$1" "$2" \${l##*) }; [ "$6" = "$2" ] && kill -s "$1" "$p"; done 2>/dev/null`;
-/**
- * HUP as a terminal that is closed sends it, then KILL to the session's first process if it is still there after 5 s.
- */
-const endSession = `(set -- HUP "$1"; ${signalSession}); n=0
-while kill -0 "$1" 2>/dev/null && [ $n -lt 25 ]; do sleep 0.2 || break; n=$((n+1)); done; kill -s KILL "$1" 2>/dev/null`;
 
 /** Resizes and signals that are under way: a few of the calls that an engine takes. */
 const gesturesAtOnce = 4;
@@ -50,16 +32,19 @@ export class Shells {
   constructor(private readonly parts: { engine: Engine; containers: Containers; names: Names; sessions: Sessions }) {}
 
   async open(ref: ObjectRef, request: ShellRequest, signal: AbortSignal): Promise<Shell> {
-    const { containers, names } = this.parts;
+    const { containers, engine, names } = this.parts;
     const pod = await containers.find(names.of(ref), signal);
     if (pod?.State.Status !== 'running') throw new ClusterError('not_found', 'The pod is not running.');
-    const { id, socket } = await this.#attach(pod, request, signal);
-    const shell = new ExecShell(socket, request.terminal !== null, {
+    const kind = await engine.kind(signal);
+    const mark = randomUUID();
+    const { id, socket } = await this.#attach(pod, request, bodyOf(request, kind, mark), signal);
+    const calls: ExecCalls = {
       exit: () => this.#exitOf(id),
       resize: ({ columns, rows }) => this.#gestures.run(() => this.#resize(id, columns, rows)),
       signal: (name, session) => this.#gestures.run(() => this.#run(pod.Id, [signalSession, 'sh', name, session])),
-      end: (session) => this.#run(pod.Id, [endSession, 'sh', session]),
-    });
+      end: (session) => this.#run(pod.Id, [endSession[kind], 'sh', session]),
+    };
+    const shell = new ExecShell(socket, request.terminal !== null, calls, kind === 'podman' ? mark : null);
     this.#open.add(shell);
     void shell.exit.finally(() => this.#open.delete(shell));
     await shell.begin(signal);
@@ -69,12 +54,13 @@ export class Shells {
   async #attach(
     pod: ContainerAnswer,
     request: ShellRequest,
+    exec: object,
     signal: AbortSignal,
   ): Promise<{ id: string; socket: Duplex }> {
     const { engine, names, sessions } = this.parts;
     const end = sessions.begin(names.teamOf(pod.Config.Labels));
     try {
-      const id = await this.#create(pod.Id, bodyOf(request, await engine.kind(signal)), signal);
+      const id = await this.#create(pod.Id, exec, signal);
       const body = { Detach: false, Tty: request.terminal !== null };
       const socket = await engine.upgrade({ method: 'POST', path: `/exec/${id}/start`, body, signal });
       socket.once('close', end);
@@ -119,8 +105,8 @@ export class Shells {
   }
 }
 
-function bodyOf({ command, terminal, env }: ShellRequest, kind: EngineKind): object {
-  const size = terminal ? [String(terminal.rows), String(terminal.columns)] : ['', ''];
+function bodyOf(request: ShellRequest, kind: EngineKind, mark: string): object {
+  const { terminal, env } = request;
   const variables = [...env, ...(terminal ? [['TERM', terminal.type] as const] : [])];
   return {
     AttachStdin: true,
@@ -129,6 +115,6 @@ function bodyOf({ command, terminal, env }: ShellRequest, kind: EngineKind): obj
     Tty: terminal !== null,
     DetachKeys: detachKeys[kind],
     Env: variables.map(([name, value]) => `${name}=${value}`),
-    Cmd: ['sh', '-c', terminal ? beginOnTerminal : beginOnPipes, 'sh', ...size, ...(command ?? logIn)],
+    Cmd: sessionCommand(request, kind, mark),
   };
 }
