@@ -16,7 +16,7 @@ export { findNatsServer } from './find-nats-server.js';
 export { startNats } from './nats-server.js';
 export type { NatsServer } from './nats-server.js';
 export { OidcProvider } from './oidc-provider.js';
-export type { OidcPerson, OidcTrouble } from './oidc-provider.js';
+export type { OidcPerson, OidcSecretMethod, OidcTrouble } from './oidc-provider.js';
 export { onOtherClock } from './other-clock.js';
 export { aTeam, OwnerOfTeams } from './owner-of-teams.js';
 export { Bystander } from './bystander.js';

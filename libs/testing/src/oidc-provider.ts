@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import type { Configuration } from 'oidc-provider';
@@ -16,6 +16,9 @@ export interface OidcPerson {
 /** What comes in place of the provider's answer; `hang`: nothing. */
 export type OidcTrouble = 'hang' | { readonly status: number; readonly body: string };
 
+/** How a client may send its secret to the token endpoint. */
+export type OidcSecretMethod = 'client_secret_basic' | 'client_secret_post';
+
 /**
  * A provider of OpenID Connect on loopback, with the client `atoll` and the people that a spec wants it to know. It can
  * go wrong in several ways.
@@ -31,20 +34,29 @@ export class OidcProvider {
     readonly issuer: string,
     private readonly redirectUri: string,
     private readonly hasThinIdTokens: boolean,
+    private readonly secretMethods: OidcSecretMethod[],
   ) {}
 
   /**
    * `host`: a name of loopback. `hasThinIdTokens`: what the scopes stand for is told at the UserInfo endpoint alone, as
-   * the standard has it.
+   * the standard has it. `secretMethods`: it refuses a client secret that is sent otherwise.
    */
-  static async start(redirectUri: string, { host = 'localhost', hasThinIdTokens = false } = {}): Promise<OidcProvider> {
+  static async start(
+    redirectUri: string,
+    {
+      host = 'localhost',
+      hasThinIdTokens = false,
+      secretMethods = ['client_secret_basic', 'client_secret_post'],
+    }: { host?: string; hasThinIdTokens?: boolean; secretMethods?: OidcSecretMethod[] } = {},
+  ): Promise<OidcProvider> {
     const server = createServer();
     await once(server.listen(0, '127.0.0.1'), 'listening');
     const issuer = `http://${host}:${(server.address() as AddressInfo).port}`;
-    const provider = new OidcProvider(server, issuer, redirectUri, hasThinIdTokens);
+    const provider = new OidcProvider(server, issuer, redirectUri, hasThinIdTokens, secretMethods);
     await provider.rotate();
     server.on('request', (request, response) => {
-      const trouble = provider.misbehave(new URL(request.url ?? '/', issuer).pathname);
+      const path = new URL(request.url ?? '/', issuer).pathname;
+      const trouble = provider.misbehave(path) ?? provider.refuse(path, request);
       if (trouble) suffer(trouble, response);
       else void provider.listener?.(request as never, response as never);
     });
@@ -55,6 +67,7 @@ export class OidcProvider {
   async rotate(): Promise<void> {
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const key = { ...privateKey.export({ format: 'jwk' }), kid: randomUUID(), use: 'sig', alg: 'ES256' };
+    const [method] = this.secretMethods;
     const configuration: Configuration = {
       clients: [
         {
@@ -62,8 +75,10 @@ export class OidcProvider {
           client_secret: 'a secret of the specs',
           redirect_uris: [this.redirectUri],
           id_token_signed_response_alg: 'ES256',
+          ...(method && { token_endpoint_auth_method: method }),
         },
       ],
+      clientAuthMethods: this.secretMethods,
       jwks: { keys: [key] },
       cookies: { keys: ['a key of the specs'] },
       claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'], groups: ['groups'] },
@@ -113,6 +128,13 @@ export class OidcProvider {
       next = { url: new URL(action, next.url).href, body: new URLSearchParams({ prompt, login, password: 'x' }) };
     }
     throw new Error('The provider leads nowhere.');
+  }
+
+  /** The library takes a secret by HTTP Basic also of a client that is registered for the body. */
+  private refuse(path: string, { headers }: IncomingMessage): OidcTrouble | undefined {
+    if (path !== '/token' || headers.authorization === undefined) return undefined;
+    if (this.secretMethods.includes('client_secret_basic')) return undefined;
+    return { status: 401, body: '{"error":"invalid_client"}' };
   }
 
   stop(): Promise<unknown> {

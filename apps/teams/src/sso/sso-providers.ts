@@ -3,6 +3,7 @@ import { AppError } from '@atoll/errors';
 import { Injectable, Logger } from '@nestjs/common';
 import * as oidc from 'openid-client';
 import { TeamsSettings } from '../teams-settings.js';
+import { clientAuthentication } from './client-authentication.js';
 import { readSsoFile, type SsoProviderSettings } from './sso-file.js';
 
 /** How long a provider's description is believed. */
@@ -110,7 +111,7 @@ export class SsoProviderClients {
         new URL(provider.issuer),
         provider.client_id,
         provider.client_secret,
-        undefined,
+        clientAuthentication(provider.client_secret),
         options,
       );
       this.discovered.set(provider.id, { atMs: Date.now(), config });
