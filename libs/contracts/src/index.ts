@@ -1,3 +1,4 @@
+export { emailAddress } from './email-address.js';
 export { emailSpelling } from './email-spelling.js';
 export {
   growthRefusal,

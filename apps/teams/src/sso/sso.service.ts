@@ -1,6 +1,6 @@
 import { createHmac, hkdfSync, randomUUID } from 'node:crypto';
 import { DerivedTokens } from '@atoll/api-keys';
-import { emailSpelling, type CallContext } from '@atoll/contracts';
+import { emailAddress, type CallContext } from '@atoll/contracts';
 import {
   credentialsChanged,
   type OpenedSession,
@@ -13,7 +13,6 @@ import { newId, takeTurn, Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';
 import { Injectable, Logger } from '@nestjs/common';
-import { isEmail } from 'class-validator';
 import type { EntityManager } from 'typeorm';
 import { requireGateway } from '../sessions/require-gateway.js';
 import { isEmptyAccount } from '../model/empty-account.js';
@@ -111,14 +110,14 @@ export class SsoService {
     await takeTurn(manager, `identity ${JSON.stringify(identity)}`);
     const known = await manager.findOneBy(UserIdentityEntity, identity);
     if (known) return known.userId;
-    const { email: given = '' } = claims;
-    if (!claims.isEmailVerified || !isEmail(given)) {
+    const email = emailAddress(claims.email ?? '');
+    if (!claims.isEmailVerified || email === undefined) {
       throw new AppError(
         'forbidden',
         `${provider.name} sent no verified e-mail address for you. Ask your administrator.`,
       );
     }
-    const id = await this.accountOf(manager, provider, emailSpelling(given), claims.name);
+    const id = await this.accountOf(manager, provider, email, claims.name);
     await this.takeOver(manager, id, context);
     await manager.query(
       'UPDATE "user" SET verified_at = coalesce(verified_at, now()), confined_to_team_id = NULL WHERE id = $1',

@@ -261,6 +261,17 @@ describe('single sign-on', () => {
     expect((await errorOf(logInAt(corp, without))).code).toBe('forbidden');
   });
 
+  it.each(['oper\u200bator@example.com', '"ada"@example.com', 'oper\u00adator@example.com'])(
+    'makes no account of an address that no request may name, as one that looks like another: %j',
+    async (email) => {
+      const refused = await errorOf(logInAt(corp, someone({ email })));
+      expect([refused.code, refused.message]).toEqual([
+        'forbidden',
+        'Corp sent no verified e-mail address for you. Ask your administrator.',
+      ]);
+    },
+  );
+
   it('gives teams and roles by its mapping at each log-in, and takes back only what it gave', async () => {
     const person = someone({ groups: ['ml'] });
     const { user } = await logInAt(corp, person);
