@@ -119,6 +119,22 @@ describe('a session', () => {
     expect((await logOut()).status).toBe(204);
   });
 
+  it('ends with the log-out of its own tab, and not with that of a tab whose user was logged in with the browser before', async () => {
+    const [before, now] = [await loggedIn(), await loggedIn()];
+    const { browser } = now;
+    const logOut = (token: string) => browser.send('/user/logout', undefined, { authorization: `Bearer ${token}` });
+    const earlier = (await before.browser.logIn(before.member.email)).body.access_token;
+    expect((await logOut(before.token)).status).toBe(204);
+    expect((await profile(before.token)).status).toBe(401);
+    for (const token of [earlier, now.token]) expect((await profile(token)).status).toBe(200);
+    expect((await browser.send('/user/refresh')).status).toBe(200);
+    // Of two sessions of one user both end: the browser is logged out.
+    const again = (await browser.logIn(now.member.email)).body.access_token;
+    expect((await logOut(now.token)).status).toBe(204);
+    for (const token of [now.token, again]) expect((await profile(token)).status).toBe(401);
+    expect((await browser.send('/user/refresh')).status).toBe(401);
+  });
+
   it('of which the cookie was stolen ends when the other one of the two refreshes, whoever was first', async () => {
     for (const isThiefFirst of [true, false]) {
       const { browser, token } = await loggedIn();

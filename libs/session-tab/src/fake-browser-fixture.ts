@@ -41,11 +41,18 @@ class Server {
         ? this.tokenOf(this.cookie)
         : { status: 401, body: {} };
     }
+    const token = authorization?.split(' ')[1] ?? '';
     if (path === '/user/logout') {
-      this.end();
+      if (this.users.get(token) === this.users.get(this.cookie ?? '') || !this.users.has(token)) this.end();
+      this.users.delete(token);
       return { status: 200, body: {} };
     }
-    return { status: this.users.has(authorization?.split(' ')[1] ?? '') ? 200 : 401, body: {} };
+    return { status: this.users.has(token) ? 200 : 401, body: {} };
+  }
+
+  /** Who has a session that lives. */
+  get present(): string[] {
+    return [...this.users.values()];
   }
 
   end(): void {

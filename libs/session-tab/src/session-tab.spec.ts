@@ -106,6 +106,51 @@ describe('the session of a tab', () => {
     expect([first.told, second.told]).toEqual([['in as ada', 'out: other_user'], ['in as bob']]);
   });
 
+  it('ends with the log-out of its own user, and not with that of another one in this browser, who is told nothing', async () => {
+    fake.server.lifeS = 3600;
+    const [first, beside, second] = [tab(), tab(), tab()];
+    await first.tab.logIn('ada', 'secret');
+    await beside.tab.start();
+    await second.tab.logIn('bob', 'secret');
+    await first.tab.logOut();
+    expect(fake.server.present).toEqual(['bob']);
+    wake();
+    expect((await second.tab.fetch('/pods')).status).toBe(200);
+    const out = ['in as ada', 'out: logged_out'];
+    expect([first.told, beside.told, second.told]).toEqual([out, out, ['in as bob']]);
+    await second.tab.logOut();
+    expect([fake.server.present, second.told]).toEqual([[], ['in as bob', 'out: logged_out']]);
+  });
+
+  it('goes on while another user logs out and its own refresh is under way', async () => {
+    const [first, second] = [tab(), tab()];
+    await first.tab.logIn('ada', 'secret');
+    await second.tab.logIn('bob', 'secret');
+    const [held, arrive] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    fake.way = async (what, value) => {
+      if (what !== 'the answer to /user/refresh') return value;
+      held.resolve();
+      await arrive.promise;
+      return value;
+    };
+    const call = second.tab.fetch('/pods');
+    await held.promise;
+    await first.tab.logOut();
+    arrive.resolve();
+    expect([(await call).status, second.told]).toEqual([200, ['in as bob']]);
+  });
+
+  it('ends in all tabs with a log-out that an earlier release noted, which names no user', async () => {
+    const { tab: only, told } = tab();
+    await only.logIn('ada', 'secret');
+    fake.stored.set('atoll-logged-out', '1796000000000 k1b2');
+    wake();
+    expect(told).toEqual(['in as ada', 'out: logged_out']);
+    await only.logIn('ada', 'secret');
+    await only.logOut();
+    expect(told.slice(2)).toEqual(['in as ada', 'out: logged_out']);
+  });
+
   it.each([
     ['refreshed', '/user/refresh', 200],
     ['ended', '/pods', 'no session'],

@@ -1,5 +1,5 @@
 import { browser } from './browser.js';
-import { randomId } from './random-id.js';
+import { hasLoggedOut, isAboutLogOuts, logOuts, noteLogOut } from './log-outs.js';
 import { endRefreshAttempt, refreshAttempt } from './refresh-attempt.js';
 
 /** The user as `GET /user/profile` shows it; only what a tab needs is named. */
@@ -50,8 +50,8 @@ interface Held {
   /** Epoch milliseconds. */
   expiresAtMs: number;
   user: SessionUser;
-  /** The last log-out in this browser that there was when the session was taken. */
-  stamp: string | null;
+  /** The log-outs in this browser that there were when the session was taken. */
+  logOuts: string | null;
 }
 
 /** Thrown by `fetch` where the tab has no session (any more): the page shows the log-in. */
@@ -80,7 +80,6 @@ export class NoPasskeys extends Error {
 }
 
 const channelName = 'atoll-session';
-const stampKey = 'atoll-logged-out';
 const lockName = 'atoll-refresh';
 /** A tab that sleeps with the lock must not keep the others waiting. */
 const lockPatienceMs = 5_000;
@@ -98,7 +97,7 @@ const marginMs = 30_000;
  *   server allows for. Until a refresh is answered they all send the same id with it, by which the server answers it
  *   again, however long that takes.
  * - A log-out in one tab is told to the others by a message, and by a stamp in `localStorage` to those that sleep and
- *   lose messages: they look at it when they wake, and before each call.
+ *   lose messages: they look at it when they wake, and before each call. Tabs of another user stay in.
  * - A session that has ended elsewhere shows by one 401: the tab tells its page once, and makes no call of its own.
  */
 export class SessionTab {
@@ -112,7 +111,7 @@ export class SessionTab {
     this.#api = options.api ?? '/api';
     this.#onChange = (state) => options.onChange(state);
     this.#channel.onmessage = () => this.#lookForLogOut();
-    browser.addEventListener('storage', ({ key }) => (key === stampKey ? this.#lookForLogOut() : undefined));
+    browser.addEventListener('storage', ({ key }) => (isAboutLogOuts(key) ? this.#lookForLogOut() : undefined));
     browser.addEventListener('pageshow', () => this.#lookForLogOut());
     browser.document.addEventListener('visibilitychange', () => this.#lookForLogOut());
     browser.document.addEventListener('resume', () => this.#lookForLogOut());
@@ -170,15 +169,18 @@ export class SessionTab {
   }
 
   /**
-   * Ends the session in every tab. This tab is out in any case, after 5 s at most; throws where the session in this
-   * browser may go on.
+   * Ends the session of this tab's user in every tab; that of another user, who has logged in with this browser since,
+   * goes on. This tab is out in any case, after 5 s at most; throws where the session may go on.
    */
   async logOut(): Promise<void> {
+    const held = this.#held;
+    const headers = held && { authorization: `Bearer ${held.token}` };
     try {
-      const { ok, status } = await this.#post('/user/logout', undefined, { patienceMs: logOutPatienceMs });
+      const sent = { ...(headers && { headers }), patienceMs: logOutPatienceMs };
+      const { ok, status } = await this.#post('/user/logout', undefined, sent);
       if (!ok) throw new Error(`The log-out failed (${status}); the session may still be open.`);
     } finally {
-      browser.localStorage.setItem(stampKey, `${Date.now()} ${randomId()}`);
+      noteLogOut(held?.user.id);
       this.#channel.postMessage('logged out');
       this.#leave('logged_out');
     }
@@ -243,8 +245,8 @@ export class SessionTab {
 
   async #refreshNow(): Promise<void> {
     const before = this.#held;
-    const stamp = browser.localStorage.getItem(stampKey);
-    if (before && before.stamp !== stamp) {
+    const known = logOuts();
+    if (before && hasLoggedOut(before.user.id, before.logOuts)) {
       this.#leave('logged_out');
       throw new NoSession();
     }
@@ -267,7 +269,7 @@ export class SessionTab {
     }
     if (!response.ok || body === undefined) throw new RefreshFailed({ response, body });
     const answer = body as LoggedIn;
-    if (stamp !== browser.localStorage.getItem(stampKey)) {
+    if (hasLoggedOut(answer.user.id, known)) {
       this.#leave('logged_out');
       throw new NoSession();
     }
@@ -275,12 +277,12 @@ export class SessionTab {
       this.#leave('other_user');
       throw new NoSession();
     }
-    this.#take(answer, stamp);
+    this.#take(answer, known);
   }
 
-  #take({ access_token, expires_in, user }: LoggedIn, stamp = browser.localStorage.getItem(stampKey)): void {
+  #take({ access_token, expires_in, user }: LoggedIn, known = logOuts()): void {
     const isNew = this.#held?.user.id !== user.id;
-    this.#held = { token: access_token, expiresAtMs: Date.now() + expires_in * 1000, user, stamp };
+    this.#held = { token: access_token, expiresAtMs: Date.now() + expires_in * 1000, user, logOuts: known };
     if (isNew) this.#onChange({ kind: 'in', user });
   }
 
@@ -292,7 +294,7 @@ export class SessionTab {
   }
 
   #lookForLogOut(): void {
-    if (this.#held && this.#held.stamp !== browser.localStorage.getItem(stampKey)) this.#leave('logged_out');
+    if (this.#held && hasLoggedOut(this.#held.user.id, this.#held.logOuts)) this.#leave('logged_out');
   }
 
   #post(

@@ -1,6 +1,6 @@
 import { Body, Controller, Delete, Get, Param, Post, Put, Query, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { Nothing, type CallContext, type UserCaller } from '@atoll/contracts';
+import { networkOf, Nothing, type CallContext, type UserCaller } from '@atoll/contracts';
 import {
   ChangePassword,
   CreateLink,
@@ -27,7 +27,7 @@ import { Attempts } from '../authentication/attempts.js';
 import { Authenticator } from '../authentication/authenticator.js';
 import { Anonymous } from '../authentication/public.js';
 import { Context } from '../requests/call-context.js';
-import { requireSameSession } from '../sessions/one-credential.js';
+import { requireSameSession, tokenOfOtherSession, twoCredentials } from '../sessions/one-credential.js';
 import { refreshAttemptOf, TakesRefreshAttempt } from '../sessions/refresh-attempt.js';
 import { SessionCookie } from '../sessions/session-cookie.js';
 import { Origin } from '../sessions/session-origin.js';
@@ -100,7 +100,7 @@ export class SessionsController {
     204,
     Nothing,
     'Log out',
-    'Ends the session of the cookie in every tab or, without a cookie, the session of the access token. Succeeds if there is none.',
+    'Ends the session of the cookie in every tab or, without a cookie, the session of the access token. With both, of two sessions, ends that of the access token; that of the cookie only if it has the same user. Succeeds if there is none.',
   )
   async logOut(
     @Context() context: CallContext,
@@ -108,25 +108,48 @@ export class SessionsController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Nothing> {
     const cookie = this.cookie.read(request);
-    if (cookie) {
-      requireSameSession(request, cookie);
+    const other = cookie && tokenOfOtherSession(request, cookie);
+    if (cookie && other !== undefined) {
+      const caller = await this.attempts.run(request, reply, () => this.callerOf(other, request));
+      await this.endOwn(caller, caller.credential.id, context);
+      // A cookie of another user stays: somebody else has logged in with this browser since.
+      if (!(await this.endOwn(caller, cookie.sessionId, context))) return {};
+    } else if (cookie) {
       const { user_id } = await this.rpc.call(sessions.logOut, { refresh_token: cookie.refreshToken }, context);
       if (user_id !== null) this.authenticator.forget(user_id);
     } else if (request.caller?.credential.kind === 'session') {
-      await this.endOwn(request.caller, context);
+      await this.endOwn(request.caller, request.caller.credential.id, context);
     }
     this.cookie.clear(reply);
     return {};
   }
 
-  /** The session of an access token; one that another request has ended meanwhile is what was asked for. */
-  private async endOwn(caller: UserCaller, context: CallContext): Promise<void> {
+  /** Throws `unauthenticated` for an access token that is worth nothing any more. */
+  private async callerOf(token: string, { address }: FastifyRequest): Promise<UserCaller> {
     try {
-      await this.rpc.call(sessions.end, { id: caller.credential.id }, { ...context, caller: { ...caller } });
+      // `Attempts` has charged the address.
+      const charged = () => Promise.resolve();
+      const attempt = { network: networkOf(address), charge: charged, refund: charged };
+      return (await this.authenticator.verify(token, attempt)).caller;
+    } catch (error) {
+      throw isAppError(error) && error.code === 'unauthenticated' ? twoCredentials() : error;
+    }
+  }
+
+  /**
+   * Whether the caller had this session, which has ended now; one that another request has ended meanwhile is what was
+   * asked for.
+   */
+  private async endOwn(caller: UserCaller, id: string, context: CallContext): Promise<boolean> {
+    try {
+      await this.rpc.call(sessions.end, { id }, { ...context, caller: { ...caller } });
+      return true;
     } catch (error) {
       if (!isAppError(error) || error.code !== 'not_found') throw error;
+      return false;
+    } finally {
+      this.authenticator.forget(caller.userId);
     }
-    this.authenticator.forget(caller.userId);
   }
 
   @Get('sessions')

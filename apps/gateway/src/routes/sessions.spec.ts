@@ -26,8 +26,11 @@ const logIn = { email: 'ada@example.com', password: 'correct horse battery stapl
 
 let gateway: GatewayUnderTest;
 let behindTls: GatewayUnderTest;
+/** One for all, since a gateway remembers by which keys tokens are signed. */
+let fake: FakeSessions;
 beforeAll(async () => {
   gateway = await startGateway();
+  fake = new FakeSessions(gateway);
   behindTls = await startGateway({ publicUrl: 'https://atoll.example.com' });
   for (const { services } of [gateway, behindTls]) {
     services.answer(sessions.logIn, () => opened);
@@ -192,10 +195,11 @@ describe('refresh', () => {
   });
 
   it.each(['refresh', 'logout'])('and log-out take one credential: %s', async (operation) => {
-    const fake = new FakeSessions(gateway);
     const path = `/api/user/${operation}`;
     const own = await fake.token(sessionId, { claims: { exp: 1 } });
-    const others = [await fake.token(fake.open()), gateway.services.key()];
+    const good = operation === 'refresh' ? [await fake.token(fake.open())] : [];
+    const expired = await fake.token(fake.open(), { claims: { exp: 1 } });
+    const others = [...good, expired, await fake.token(randomUUID()), gateway.services.key()];
     expect((await gateway.call('POST', path, { key: own, headers: cookie(refreshToken) })).status).toBeLessThan(300);
     for (const key of others)
       expect((await gateway.call('POST', path, { key, headers: cookie(refreshToken) })).status).toBe(401);
@@ -209,6 +213,34 @@ describe('log-out', () => {
       expect([answer.status, answer.headers['set-cookie']]).toEqual([204, `atoll-session=; Max-Age=0; ${plain}`]);
     }
     expect(gateway.services.callsOf(sessions.logOut).at(-1)?.input).toEqual({ refresh_token: refreshToken });
+  });
+});
+
+describe('log-out by an access token beside the cookie of another session', () => {
+  /** Ends the sessions of `own`; any other is somebody else's. Gives back which ended, and what came of the cookie. */
+  async function logOutBeside(own: (session: string) => string[]) {
+    const session = fake.open();
+    const ended: string[] = [];
+    gateway.services.answer(sessions.end, ({ id }) => {
+      if (!own(session).includes(id)) throw new AppError('not_found', 'No such session.');
+      ended.push(id);
+      return {};
+    });
+    const before = gateway.services.callsOf(sessions.logOut).length;
+    const key = await fake.token(session);
+    const { status, headers } = await gateway.call('POST', '/api/user/logout', { key, headers: cookie(refreshToken) });
+    expect([status, gateway.services.callsOf(sessions.logOut).length]).toEqual([204, before]);
+    return { session, ended, cookie: headers['set-cookie'] };
+  }
+
+  it('ends the session of the token, and leaves that of another user, whose cookie stays', async () => {
+    const { session, ended, cookie: set } = await logOutBeside((own) => [own]);
+    expect([ended, set]).toEqual([[session], undefined]);
+  });
+
+  it('ends both where they have one user, so that nobody is logged in with this browser any more', async () => {
+    const { session, ended, cookie: set } = await logOutBeside((own) => [own, sessionId]);
+    expect([ended, set]).toEqual([[session, sessionId], `atoll-session=; Max-Age=0; ${plain}`]);
   });
 });
 
@@ -251,7 +283,6 @@ it.each(['refresh', 'logout'])(
 
 describe('log-out by an access token alone', () => {
   it('ends its session', async () => {
-    const fake = new FakeSessions(gateway);
     const ended: string[] = [];
     gateway.services.answer(sessions.end, ({ id }) => {
       ended.push(id);
@@ -263,7 +294,6 @@ describe('log-out by an access token alone', () => {
   });
 
   it('of a session that another request has just ended succeeds', async () => {
-    const fake = new FakeSessions(gateway);
     gateway.services.answer(sessions.end, () => {
       throw new AppError('not_found', 'No such session.');
     });
@@ -272,7 +302,6 @@ describe('log-out by an access token alone', () => {
   });
 
   it('that is worth nothing any more succeeds, and ends none', async () => {
-    const fake = new FakeSessions(gateway);
     const before = gateway.services.callsOf(sessions.end).length;
     const expired = await fake.token(fake.open(), { claims: { exp: 1 } });
     for (const key of [expired, await fake.token(randomUUID())]) {

@@ -6,13 +6,26 @@ import { isSessionToken } from '../authentication/session-tokens.js';
 import type { PresentedCookie } from './session-cookie.js';
 
 /**
+ * The access token of another session than the cookie's, where a header presents one. Throws `unauthenticated` for any
+ * other credential than an access token. The token is not verified.
+ */
+export function tokenOfOtherSession({ raw }: FastifyRequest, { sessionId }: PresentedCookie): string | undefined {
+  const credential = presentedCredential(raw.rawHeaders);
+  if (credential === null) return undefined;
+  if (!isSessionToken(credential)) throw twoCredentials();
+  return sidIn(credential) === sessionId ? undefined : credential;
+}
+
+/**
  * Throws `unauthenticated` where a header presents anything but an access token of the cookie's own session. The token
  * is not verified: it opens nothing here, and may have expired.
  */
-export function requireSameSession({ raw }: FastifyRequest, { sessionId }: PresentedCookie): void {
-  const credential = presentedCredential(raw.rawHeaders);
-  if (credential === null || (isSessionToken(credential) && sidIn(credential) === sessionId)) return;
-  throw new AppError(
+export function requireSameSession(request: FastifyRequest, cookie: PresentedCookie): void {
+  if (tokenOfOtherSession(request, cookie) !== undefined) throw twoCredentials();
+}
+
+export function twoCredentials(): AppError {
+  return new AppError(
     'unauthenticated',
     'Two different credentials were sent: a session cookie and one in a header. Send only one.',
   );
