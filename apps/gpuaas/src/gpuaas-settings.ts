@@ -114,7 +114,8 @@ export class GpuaasSettings {
   dockerSockets: string = '';
 
   /**
-   * Of clusters by `ATOLL_CLUSTER=docker`: the name or address at which the host of the engine is reached from outside.
+   * Of clusters by `ATOLL_CLUSTER=docker`: the name or address at which the host of the engine is reached from outside;
+   * another host than that of `publicUrl`.
    */
   @Variable('ATOLL_DOCKER_PUBLIC_HOST')
   @Text(hostName)

@@ -10,6 +10,7 @@ import { ClusterChecks } from './clusters/cluster-checks.js';
 import { ClusterRows } from './clusters/cluster-rows.js';
 import { ClustersController } from './clusters/cluster.controller.js';
 import { ClustersService } from './clusters/cluster.service.js';
+import { ConsoleHostWarning } from './clusters/console-host.js';
 import { ConnectionsController } from './connections/connection.controller.js';
 import { ConnectionRefresh } from './connections/connection-refresh.js';
 import { ConnectionsService } from './connections/connection.service.js';
@@ -109,6 +110,7 @@ const workers: Provider = {
     Admissions,
     Allocation,
     ClusterChecks,
+    ConsoleHostWarning,
     ClusterRows,
     ClustersService,
     ConnectionRefresh,

@@ -1,5 +1,6 @@
 import { clusterPurpose } from '@atoll/contracts/gpuaas';
 import { defineService } from '@atoll/service';
+import { isConsoleHost, mustBeOtherHost } from './clusters/console-host.js';
 import { nodesInMaintenance } from './baremetal/baremetal-figures.js';
 import { gpuaasSchema } from './database/schema.js';
 import { GpuaasModule } from './gpuaas.module.js';
@@ -10,10 +11,14 @@ import { nodeCredentialPurpose, reinstallTokenPurpose } from './model/baremetal-
 export const service = defineService({
   name: 'gpuaas',
   settings: GpuaasSettings,
-  checks: ({ cluster, sockets }) => [
+  checks: ({ cluster, sockets, dockerPublicHost, publicUrl }) => [
     () => {
       if (cluster !== 'docker' || sockets.length > 0) return;
       throw new Error('ATOLL_CLUSTER=docker needs ATOLL_DOCKER_SOCKETS, the path of the engine’s socket.');
+    },
+    () => {
+      if (cluster !== 'docker' || !isConsoleHost(dockerPublicHost, publicUrl)) return;
+      throw new Error(`ATOLL_DOCKER_PUBLIC_HOST ${mustBeOtherHost}.`);
     },
   ],
   database: { ...gpuaasSchema, poolSize: 16, backgroundPoolSize: 4 },

@@ -208,6 +208,18 @@ it('what needs another setting, a file or an address of the machine is refused b
     'ATOLL_CLUSTER=docker needs ATOLL_DOCKER_SOCKETS',
   );
   expect(await refusal('gpuaas', { ATOLL_CLUSTER: 'docker', ATOLL_DOCKER_SOCKETS: '/run/a.sock' })).toBe('accepted');
+  const engine = { ATOLL_CLUSTER: 'docker', ATOLL_DOCKER_SOCKETS: '/run/a.sock' };
+  for (const [url, host] of [
+    ['https://atoll.example.com', 'Atoll.example.com'],
+    ['http://127.0.0.1:3000', undefined],
+  ] as const) {
+    const given = { ATOLL_PUBLIC_URL: url, ...(host && { ATOLL_DOCKER_PUBLIC_HOST: host }) };
+    expect(await refusal('gpuaas', { ...engine, ...given })).toMatch(
+      /^ATOLL_DOCKER_PUBLIC_HOST must be another host than that of ATOLL_PUBLIC_URL: .*; use another name, or the address/,
+    );
+    expect(await refusal('gpuaas', given)).toBe('accepted');
+    expect(await refusal('gpuaas', { ...engine, ...given, ATOLL_DOCKER_PUBLIC_HOST: '203.0.113.7' })).toBe('accepted');
+  }
   expect(await refusal('pods', { ATOLL_EXPOSED_PORTS: '5-4' })).toContain(
     'ATOLL_EXPOSED_PORTS must be from a lower to a higher port',
   );

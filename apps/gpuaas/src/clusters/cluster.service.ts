@@ -22,6 +22,7 @@ import { PoolCatalogue } from '../sharing/pool-catalogue.js';
 import { liveWorkload } from '../model/workload.machine.js';
 import { ClusterChecks } from './cluster-checks.js';
 import { ClusterRows } from './cluster-rows.js';
+import { isConsoleHost, mustBeOtherHost } from './console-host.js';
 import { clusterToTell, type ClusterEntity } from '../model/cluster.entity.js';
 
 const defaultHost = '127.0.0.1';
@@ -50,6 +51,8 @@ export class ClustersService {
     const { gpuaas_id, public_host = defaultHost } = asked;
     await this.pools.requireGpuaas(gpuaas_id);
     const address = this.addressOf(asked);
+    if (address.driver === 'docker' && isConsoleHost(public_host, this.settings.publicUrl))
+      throw invalidField('public_host', 'isOtherHost', mustBeOtherHost);
     // Asked before the transaction, which waits for no other service.
     const kept = isSameEngine(await this.rows.read(this.dataSource.manager, gpuaas_id), address)
       ? nothing

@@ -24,7 +24,8 @@ export class SetClusterBody {
     ...hostName,
     optional: true,
     example: 'gpu.example.com',
-    description: 'Host under which services that are exposed from now on are reached, 127.0.0.1 if left out.',
+    description:
+      'Host under which services that are exposed from now on are reached, 127.0.0.1 if left out. With docker not the host of the console.',
   })
   public_host?: string;
 

@@ -44,7 +44,7 @@ export function SetCluster({ cluster, name }: { cluster: Cluster; name: string }
           <Field
             label="Public host"
             {...field('host', 'public_host')}
-            hint="Where exposed services are reached."
+            hint="Where exposed services are reached. With docker not the host of this console."
             isRequired
           />
           {values.driver === 'docker' && (
