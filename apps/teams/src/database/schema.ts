@@ -46,6 +46,7 @@ import { DeletedTeams1880000001000 } from './migrations/1880000001000-deleted-te
 import { OpenMemberships1880000000000 } from './migrations/1880000000000-open-memberships.js';
 import { MailByKind1879000000000 } from './migrations/1879000000000-mail-by-kind.js';
 import { KeysWithoutFactors1891000000000 } from './migrations/1891000000000-keys-without-factors.js';
+import { LinksByStarts1891000001000 } from './migrations/1891000001000-links-by-starts.js';
 import { LinksThatRemoveFactors1873000000000 } from './migrations/1873000000000-links-that-remove-factors.js';
 import { SingleSignOn1813000000000 } from './migrations/1813000000000-single-sign-on.js';
 
@@ -105,5 +106,6 @@ export const teamsSchema = {
     FirstMemberships1889000000000,
     EmptyAccounts1890000000000,
     KeysWithoutFactors1891000000000,
+    LinksByStarts1891000001000,
   ],
 };

@@ -42,6 +42,10 @@ export class OneTimeLinkEntity {
   @Column('boolean', { default: false })
   removesFactors!: boolean;
 
+  /** Whether the start of a process made it, for the operator. */
+  @Column('boolean', { default: false })
+  isByStart!: boolean;
+
   @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
   createdAt!: Date;
 

@@ -17,6 +17,8 @@ export interface NewLink {
   issuedByOwner?: boolean;
   /** Whether its use removes the second factors of the user, who has lost them. */
   removesFactors?: boolean;
+  /** Whether the start of a process makes it, and prints it. */
+  isByStart?: boolean;
   /**
    * Which unused links it replaces, of the same invitation or for the password: all by default. At the start of a
    * process, which is nobody's decision, those of the operator that remove second factors stay good. None if anybody
@@ -53,15 +55,24 @@ export class LinkTokens {
   /** Within a transaction: a new link, in place of those that it replaces. */
   async issue(
     manager: EntityManager,
-    { userId, email, teamId, isProof, issuedByOwner = false, removesFactors = false, replaces = 'all' }: NewLink,
+    {
+      userId,
+      email,
+      teamId,
+      isProof,
+      issuedByOwner = false,
+      removesFactors = false,
+      isByStart = false,
+      replaces = 'all',
+    }: NewLink,
   ): Promise<IssuedLink> {
     if (replaces !== 'none')
       await this.retire(manager, userId, teamId ?? null, { leavesRemovals: replaces === 'all but removals' });
     const id = newId();
     const [row] = await manager.query<{ expires_at: Date }[]>(
-      `INSERT INTO one_time_link (id, user_id, email, team_id, is_proof, issued_by_owner, removes_factors, expires_at)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, now() + interval '${linkHours} hours') RETURNING expires_at`,
-      [id, userId, email, teamId ?? null, isProof, issuedByOwner, removesFactors],
+      `INSERT INTO one_time_link (id, user_id, email, team_id, is_proof, issued_by_owner, removes_factors, is_by_start, expires_at)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, now() + interval '${linkHours} hours') RETURNING expires_at`,
+      [id, userId, email, teamId ?? null, isProof, issuedByOwner, removesFactors, isByStart],
     );
     if (!row) throw new Error('The link was not stored.');
     return { id, url: this.urlOf(id), expires_at: row.expires_at.toISOString() };

@@ -76,16 +76,20 @@ export class Administrators {
     return { replaced: true, apiKey: await replaceKey(manager, this.apiKeys, admin.id) };
   }
 
-  /** None where the operator can log in without it, or where another replica has made one just now. */
+  /**
+   * None where the operator can log in without it, or where another replica has made one just now. No other link
+   * counts, since anybody may have one mailed at any time.
+   */
   private async firstLink(manager: EntityManager, { id: userId, email }: UserEntity): Promise<string | undefined> {
     const [row] = await manager.query<{ is_needed: boolean }[]>(
       `SELECT NOT EXISTS (SELECT FROM password WHERE user_id = $1) AND NOT EXISTS (SELECT FROM passkey WHERE user_id = $1)
          AND NOT EXISTS (SELECT FROM user_identity WHERE user_id = $1) AND NOT EXISTS (
-           SELECT FROM one_time_link WHERE user_id = $1 AND used_at IS NULL AND created_at > now() - interval '1 minute') AS is_needed`,
+           SELECT FROM one_time_link WHERE user_id = $1 AND is_by_start AND used_at IS NULL AND created_at > now() - interval '1 minute') AS is_needed`,
       [userId],
     );
     if (!row?.is_needed) return undefined;
-    return (await this.links.issue(manager, { userId, email, isProof: true, replaces: 'all but removals' })).url;
+    const link = { userId, email, isProof: true, isByStart: true, replaces: 'all but removals' } as const;
+    return (await this.links.issue(manager, link)).url;
   }
 
   private async create(manager: EntityManager, email: string): Promise<UserEntity> {
