@@ -85,6 +85,7 @@ const advice: Record<string, string> = {
   deadline_exceeded: 'The platform took too long. Try again; what was begun is not done twice.',
   internal: 'This is a fault of the platform. Give the request id to the operator.',
   ip_not_allowed: 'Your key may not be used from this address. Ask an admin of the team to change its list.',
+  idempotency_mismatch: 'What you sent first was done. Close this, and look at what is there now.',
   insufficient_capacity: 'Ask for fewer vGPUs or another profile, or choose another pool.',
 };
 

@@ -140,7 +140,7 @@ function MakeKey() {
       done="A key was made."
       shown={({ api_key }) => (
         <Made>
-          <Secret label="Your key" value={api_key} />
+          <Secret label="Your key" value={api_key} another="Make a key once more to get another." />
         </Made>
       )}
     >

@@ -87,6 +87,10 @@ export function DialogForm<Values extends object, Result>(props: DialogFormProps
       }
       await readAgain(invalidates);
     },
+    onError: async (error) => {
+      // What was sent first was done, and its answer was lost.
+      if (asProblem(error).code === 'idempotency_mismatch') await readAgain(invalidates);
+    },
   });
   const isKept = useSoon(shown !== undefined && mutation.isPending);
   if (shown && mutation.data !== undefined) return <Shown invalidates={invalidates}>{shown(mutation.data)}</Shown>;

@@ -1,4 +1,5 @@
 import { SessionTab, type LogInOutcome, type TabState } from '@atoll/session-tab';
+import { isMasked } from '../format/masked.js';
 
 /**
  * How this tab is logged in. Nothing of it is in any storage: an API key is gone when the tab is reloaded; a session
@@ -56,7 +57,9 @@ export async function replaceKey<Issued extends { api_key: string | null }>(
 ): Promise<Issued> {
   if (current.kind !== 'key') return issue();
   const issuing = issue().then((issued) => {
-    if (current.kind === 'key' && issued.api_key !== null) logInWithKey(issued.api_key);
+    const { api_key: key } = issued;
+    // A repeat of an answer that was lost has no key to go on with.
+    if (current.kind === 'key' && key !== null && !isMasked(key)) logInWithKey(key);
     return issued;
   });
   replacing = issuing.catch(() => undefined).finally(() => (replacing = undefined));

@@ -170,6 +170,15 @@ export async function logInWithKey(page: Page, key: string, path = '/'): Promise
   await page.locator('nav[aria-label=Main]').waitFor({ state: 'attached' });
 }
 
+/** Logs in by a password, and is at the path then: a session goes on where the page is loaded again. */
+export async function logInWithPassword(page: Page, email: string, password: string, path = '/'): Promise<void> {
+  await page.goto(path);
+  await page.getByLabel('E-mail').fill(email);
+  await page.getByLabel('Password', { exact: true }).fill(password);
+  await page.getByRole('button', { name: 'Log in', exact: true }).click();
+  await page.locator('nav[aria-label=Main]').waitFor({ state: 'attached' });
+}
+
 interface Held {
   /** Resolves when the first of them is held. */
   held: Promise<void>;
@@ -201,6 +210,15 @@ export function holdAnswers(page: Page, url: string): Promise<Held> {
     await wait();
     await route.fulfill({ response });
   });
+}
+
+/** Loses the answer to the next call whose URL matches: the platform has done what was asked. */
+export function loseAnswer(page: Page, url: string): Promise<unknown> {
+  const lose = async (route: Route) => {
+    await route.fetch();
+    await route.abort();
+  };
+  return page.route(url, lose, { times: 1 });
 }
 
 /** As a browser whose tab was hidden and is shown again: a page reads again what is older than some seconds. */

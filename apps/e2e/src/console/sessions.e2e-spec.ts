@@ -6,6 +6,7 @@ import {
   browserLack,
   closeBrowser,
   holdAnswers,
+  logInWithPassword,
   openBrowser,
   openTab,
   picture,
@@ -27,13 +28,7 @@ describeWhere(browserLack(), 'a session in the console', () => {
   });
   afterAll(closeBrowser);
 
-  async function logIn({ page }: Tab): Promise<void> {
-    await page.goto('/');
-    await page.getByLabel('E-mail').fill(email);
-    await page.getByLabel('Password', { exact: true }).fill(password);
-    await page.getByRole('button', { name: 'Log in', exact: true }).click();
-    await page.locator('nav[aria-label=Main]').waitFor({ state: 'attached' });
-  }
+  const logIn = ({ page }: Tab) => logInWithPassword(page, email, password);
 
   it('begins by password, on a page that everybody can use', async () => {
     const tab = await openTab(platformUrl);

@@ -1,13 +1,15 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { describeWhere } from '@atoll/testing';
 import type { Page } from 'playwright-core';
-import { call, createTeam, freshEmail, platformUrl, succeed, userKeyOf } from '../client.js';
+import { adminKey, call, createTeam, fresh, freshEmail, platformUrl, succeed, userKeyOf } from '../client.js';
 import {
   browserLack,
   closeBrowser,
   goTo,
   holdAnswers,
   logInWithKey,
+  logInWithPassword,
+  loseAnswer,
   openBrowser,
   openTab,
   showAgain,
@@ -101,6 +103,114 @@ describeWhere(browserLack(), 'what the console shows once', () => {
     await dialog.getByText(/^atl_/).waitFor();
     await dialog.getByRole('button', { name: 'Done' }).click();
     await page.getByRole('region', { name: 'Members' }).getByRole('row').filter({ hasText: 'Added' }).waitFor();
+    expect(tab.faults).toEqual([]);
+    await tab.close();
+  });
+
+  /** Presses the button whose answer is lost, and once more: the platform repeats its answer, without secrets. */
+  async function sendTwice(page: Page, button: string, url: string): Promise<void> {
+    const press = () => page.getByRole('dialog').getByRole('button', { name: button, exact: true }).click();
+    await loseAnswer(page, url);
+    await press();
+    await page.getByRole('dialog').getByText('No connection').waitFor();
+    await press();
+  }
+
+  it('is no masked key and no mail that nobody sent: where its answer was lost, the repeat says so, and what to do', async () => {
+    const { team, keys, ids } = await createTeam('Lost answers');
+    const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
+    const { page } = tab;
+    const dialog = page.getByRole('dialog');
+    const told = async (...texts: string[]) => {
+      for (const text of texts) await dialog.getByText(text).waitFor();
+      expect(await dialog.getByText(/shown this once|by mail|…/).count()).toBe(0);
+      expect(await dialog.getByRole('button', { name: 'Copy' }).count()).toBe(0);
+      await dialog.getByRole('button', { name: 'Done' }).click();
+      await dialog.waitFor({ state: 'detached' });
+    };
+    await logInWithKey(page, keys.team_owner ?? '', `/teams/${team.id}/members`);
+    await page.getByRole('button', { name: 'Add a member' }).click();
+    await dialog.getByLabel('E-mail').fill(freshEmail('lost'));
+    await dialog.getByLabel('Name').fill('Lost');
+    await sendTwice(page, 'Add', '**/members');
+    await told(
+      'The key of Lost was made',
+      'Rotate the key,',
+      'The link of the invitation was made',
+      'Resend the invitation,',
+    );
+
+    const row = page.getByRole('region', { name: 'Members' }).getByRole('row');
+    await row.filter({ hasText: 'Lost' }).getByRole('button', { name: 'Rotate' }).click();
+    await sendTwice(page, 'Make the key', '**/api-key');
+    await told('The key of Lost was made', 'Rotate the key,');
+
+    // The page goes on with the key that it has: nobody knows the one that was made.
+    await row.filter({ hasText: 'team_owner' }).getByRole('button', { name: 'Rotate' }).click();
+    await dialog.getByRole('button', { name: 'The old key ends' }).click();
+    await page.getByRole('option', { name: 'after an hour' }).click();
+    await sendTwice(page, 'Make the key', `**/${ids.team_owner}/api-key`);
+    await told('The key of team_owner was made');
+    const read = page.waitForResponse('**/api/user/profile');
+    await showAgain(page);
+    expect((await read).status()).toBe(200);
+    expect(tab.faults).toEqual([]);
+    await tab.close();
+  });
+
+  it('is neither a masked key of one’s own nor of the owner of a team, where the answer was lost', async () => {
+    const { team } = await createTeam('Lost own answers');
+    const email = team.members[0]?.email ?? '';
+    await userKeyOf(email);
+    const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
+    const { page } = tab;
+    const dialog = page.getByRole('dialog');
+    await logInWithPassword(page, email, 'correct horse battery staple', '/profile');
+    await page.getByRole('button', { name: 'Make a key' }).click();
+    await sendTwice(page, 'Make the key', '**/api/user/api-key');
+    await dialog.getByText('Your key was made').waitFor();
+    expect(await dialog.getByRole('button', { name: 'Copy' }).count()).toBe(0);
+    await dialog.getByRole('button', { name: 'Done' }).click();
+    expect(tab.faults).toEqual([]);
+    await tab.close();
+
+    const desk = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
+    const form = desk.page.getByRole('dialog');
+    // A platform that sends mail has sent the link, whatever became of the answer.
+    await desk.page.route('**/api/user/sso', async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, json: { ...((await response.json()) as object), sends_mail: true } });
+    });
+    await logInWithKey(desk.page, adminKey, '/operator/teams');
+    await desk.page.getByRole('button', { name: 'Create a team' }).click();
+    await form.getByLabel('Name', { exact: true }).fill(fresh('Lost'));
+    await form.getByLabel('E-mail of its owner').fill(freshEmail('owner'));
+    await form.getByLabel('Name of its owner').fill('Ada');
+    await sendTwice(desk.page, 'Create', '**/api/team');
+    await form.getByText('The key of Ada was made').waitFor();
+    await form.getByText('The link is on its way by mail.').waitFor();
+    expect(await form.getByRole('button', { name: 'Copy' }).count()).toBe(0);
+    expect(desk.faults).toEqual([]);
+    await desk.close();
+  });
+
+  it('was done where its answer was lost and the form is sent with another value: that is said, and read again', async () => {
+    const { team, keys } = await createTeam('Changed forms');
+    const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
+    const { page } = tab;
+    const dialog = page.getByRole('dialog');
+    await logInWithKey(page, keys.team_owner ?? '', `/teams/${team.id}/members`);
+    await page.getByRole('button', { name: 'Add a member' }).click();
+    await dialog.getByLabel('E-mail').fill(freshEmail('changed'));
+    await dialog.getByLabel('Name').fill('Before');
+    await loseAnswer(page, '**/members');
+    await dialog.getByRole('button', { name: 'Add', exact: true }).click();
+    await dialog.getByText('No connection').waitFor();
+    await dialog.getByLabel('Name').fill('After');
+    await dialog.getByRole('button', { name: 'Add', exact: true }).click();
+    await dialog.getByText('What you sent first was done.').waitFor();
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
+    await page.getByRole('region', { name: 'Members' }).getByRole('row').filter({ hasText: 'Before' }).waitFor();
     expect(tab.faults).toEqual([]);
     await tab.close();
   });

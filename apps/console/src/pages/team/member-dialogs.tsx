@@ -32,7 +32,13 @@ function useRoles(teamId: string): typeof allRoles {
 export function KeyShown({ member }: { member: Member }) {
   return (
     <Made>
-      {member.api_key !== null && <Secret label={`The key of ${member.name}`} value={member.api_key} />}
+      {member.api_key !== null && (
+        <Secret
+          label={`The key of ${member.name}`}
+          value={member.api_key}
+          another="Rotate the key, in Members and keys, to get another."
+        />
+      )}
       {member.invitation && <InvitationLink invitation={member.invitation} />}
     </Made>
   );
