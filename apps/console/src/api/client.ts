@@ -36,6 +36,20 @@ export async function answerOf<Body>(call: Promise<Answer<Body>>): Promise<Body>
   throw problemOf(response, error);
 }
 
+/**
+ * An object that is read by its own id, for a page of its team. Throws `not_found` for one of another team, as the
+ * platform does for one that is unknown: a user of both teams may have another role there.
+ */
+export async function ofTeam<Found extends { team_id: string }>(
+  teamId: string,
+  what: string,
+  reading: Promise<Found>,
+): Promise<Found> {
+  const found = await reading;
+  if (found.team_id === teamId) return found;
+  throw new Problem(404, 'not_found', `No such ${what}.`, null);
+}
+
 interface PageOf<Row> {
   data: Row[];
   pagination: { total: number };

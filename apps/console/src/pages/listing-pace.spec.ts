@@ -2,7 +2,12 @@ import { expect, it, jest } from '@jest/globals';
 import { mostOfPage } from '../api/query-client.js';
 
 // The client of the API needs a browser. How often something is read does not depend on it.
-jest.unstable_mockModule('../api/client.js', () => ({ answerOf: undefined, api: undefined, everyRow: undefined }));
+jest.unstable_mockModule('../api/client.js', () => ({
+  answerOf: undefined,
+  api: undefined,
+  everyRow: undefined,
+  ofTeam: undefined,
+}));
 const { allPodsQuery } = await import('./pods/pod-queries.js');
 const { allVmsQuery } = await import('./vms/vm-queries.js');
 const { allVolumesQuery } = await import('./volumes/volume-queries.js');

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { Link, Outlet, useLocation, useParams } from '@tanstack/react-router';
+import { Link, Outlet, useLocation } from '@tanstack/react-router';
 import { useEffect, useRef, useState, type RefObject } from 'react';
 import { asProblem } from '../api/problem.js';
 import { profileQuery } from '../api/queries.js';
@@ -9,6 +9,7 @@ import { ProblemNote, Skeleton } from '../parts/states.js';
 import type { User } from '../api/access.js';
 import { UserContext } from '../api/user-context.js';
 import { CommandPalette } from './command-palette.js';
+import { useCurrentTeam } from './current-team.js';
 import { LogOut } from './log-out.js';
 import { destinations, type Destination } from './navigation.js';
 import { OwnInvitations } from './own-invitations.js';
@@ -41,7 +42,7 @@ export function Shell() {
 
 function Frame({ user }: { user: User }) {
   const [isPaletteOpen, setPaletteOpen] = useState(false);
-  const { teamId = user.teams[0]?.id } = useParams({ strict: false });
+  const teamId = useCurrentTeam(user);
   const { pathname } = useLocation();
   const menuButton = useRef<HTMLButtonElement>(null);
   const menu = useMenu(pathname, menuButton);

@@ -124,6 +124,23 @@ describeWhere(browserLack(), 'pods and their logs in the console', () => {
     await viewer.page.getByRole('alert').getByText('You may not do this').waitFor();
     await viewer.close();
 
+    // Under the address of another team it is as one that is unknown, for those too who may see it.
+    const stranger = await createTenant('Other teams');
+    const elsewhere = `/teams/${stranger.teamId}/pods/${podName}`;
+    const operator = await openTab(platformUrl);
+    await logInWithKey(operator.page, adminKey, elsewhere);
+    for (const [path, heading] of [
+      [elsewhere, podName],
+      [`${elsewhere}/terminal`, `Terminal in ${podName}`],
+    ] as const) {
+      await goTo(operator.page, path);
+      await operator.page.getByRole('heading', { level: 1, name: heading, exact: true }).waitFor();
+      await operator.page.getByRole('alert').getByText('This was not found').waitFor();
+      expect(await operator.page.locator('.page-head button, .terminal-box').count()).toBe(0);
+    }
+    expect(operator.faults).toEqual([]);
+    await operator.close();
+
     // Whoever deletes it on its own page is led away from there.
     await goTo(page, `/teams/${tenant.teamId}/pods/${podName}`);
     await page.locator('.page-head').getByRole('button', { name: 'Delete' }).click();

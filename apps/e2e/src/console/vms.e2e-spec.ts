@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { describeWhere } from '@atoll/testing';
 import { adminKey, call, platformUrl, succeed, until } from '../client.js';
 import { createNode, createPool, createTenant } from '../gpu-inventory.js';
-import { browserLack, closeBrowser, logInWithKey, openBrowser, openTab, picture, violations } from './browser.js';
+import { browserLack, closeBrowser, goTo, logInWithKey, openBrowser, openTab, picture, violations } from './browser.js';
 import { isFit } from './fit.js';
 
 describeWhere(browserLack(), 'VMs in the console', () => {
@@ -113,6 +113,12 @@ describeWhere(browserLack(), 'VMs in the console', () => {
     await isFit(page, 'vm');
 
     const instanceId = new URL(page.url()).pathname.split('/').at(-1) ?? '';
+    // Under the address of another team it is as one that is unknown, for those too who may see it.
+    await goTo(desk.page, `/teams/${stranger.teamId}/vms/${instanceId}`);
+    await desk.page.getByRole('heading', { level: 1, name: 'VM', exact: true }).waitFor();
+    await desk.page.getByRole('alert').getByText('This was not found').waitFor();
+    expect(await desk.page.locator('.page-head button').count()).toBe(0);
+
     const head = page.locator('.page-head');
     const confirm = async (name: string) => {
       await head.getByRole('button', { name }).click();

@@ -17,7 +17,7 @@ export function PodPage() {
   const navigate = useNavigate();
   const user = useUser();
   const mayUse = may(user, teamId, 'useResources');
-  const pod = useQuery(podQuery(podName));
+  const pod = useQuery(podQuery(teamId, podName));
   return (
     <Page
       title={pod.data?.name ?? podName}

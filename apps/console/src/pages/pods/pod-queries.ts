@@ -1,5 +1,5 @@
 import { queryOptions } from '@tanstack/react-query';
-import { answerOf, api, everyRow } from '../../api/client.js';
+import { answerOf, api, everyRow, ofTeam } from '../../api/client.js';
 import { mostOfPage, pollMs, restOfAll } from '../../api/query-client.js';
 
 const underWay: ReadonlySet<string> = new Set([
@@ -63,10 +63,11 @@ export const connectionsQuery = (team_id: string, subscription_id: string) =>
     refetchInterval: pollMs.calm,
   });
 
-export const podQuery = (pod_name: string) =>
+export const podQuery = (team_id: string, pod_name: string) =>
   queryOptions({
-    queryKey: ['pods', 'one', pod_name],
-    queryFn: () => answerOf(api.GET('/api/pods/{pod_name}', { params: { path: { pod_name } } })),
+    queryKey: ['pods', team_id, 'one', pod_name],
+    queryFn: () =>
+      ofTeam(team_id, 'pod', answerOf(api.GET('/api/pods/{pod_name}', { params: { path: { pod_name } } }))),
     refetchInterval: ({ state }) => pace(state.data ? [state.data.status] : []),
   });
 

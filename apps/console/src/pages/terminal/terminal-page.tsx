@@ -6,7 +6,7 @@ import { asProblem, type Problem } from '../../api/problem.js';
 import { Button } from '../../parts/button.js';
 import { Chip } from '../../parts/chip.js';
 import { Page } from '../../parts/page.js';
-import { ProblemNote } from '../../parts/states.js';
+import { Loaded, ProblemNote } from '../../parts/states.js';
 import { podQuery } from '../pods/pod-queries.js';
 import { openScreen } from './screen.js';
 import { TerminalLink } from './terminal-link.js';
@@ -20,7 +20,7 @@ type State =
 
 export function TerminalPage() {
   const { teamId, podName } = useParams({ from: '/in/teams/$teamId/pods/$podName/terminal' });
-  const pod = useQuery(podQuery(podName));
+  const pod = useQuery(podQuery(teamId, podName));
   const [round, setRound] = useState(0);
   const [state, setState] = useState<State>({ kind: 'opening' });
   const again = () => {
@@ -52,7 +52,7 @@ export function TerminalPage() {
           </Button>
         </div>
       )}
-      <Shell key={round} podName={podName} onState={setState} />
+      <Loaded query={pod}>{() => <Shell key={round} podName={podName} onState={setState} />}</Loaded>
       <p className="hint">
         A shell in the pod; it ends when this page is left. <kbd>Ctrl Shift E</kbd> takes the keyboard out of it.
       </p>

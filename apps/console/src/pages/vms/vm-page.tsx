@@ -24,7 +24,7 @@ export function VmPage() {
   const navigate = useNavigate();
   const user = useUser();
   const mayUse = may(user, teamId, 'useResources');
-  const vm = useQuery(vmQuery(instanceId));
+  const vm = useQuery(vmQuery(teamId, instanceId));
   return (
     <Page
       title={vm.data?.name ?? 'VM'}

@@ -1,5 +1,5 @@
 import { queryOptions } from '@tanstack/react-query';
-import { answerOf, api, everyRow } from '../../api/client.js';
+import { answerOf, api, everyRow, ofTeam } from '../../api/client.js';
 import { pollMs, restOfAll } from '../../api/query-client.js';
 
 const underWay: ReadonlySet<string> = new Set(['pending', 'stopping']);
@@ -25,10 +25,11 @@ export const allVmsQuery = (team_id: string) =>
     refetchInterval: ({ state }) => restOfAll(pollMs.calm, state.data),
   });
 
-export const vmQuery = (instance_id: string) =>
+export const vmQuery = (team_id: string, instance_id: string) =>
   queryOptions({
-    queryKey: ['vms', 'one', instance_id],
-    queryFn: () => answerOf(api.GET('/api/vm/{instance_id}', { params: { path: { instance_id } } })),
+    queryKey: ['vms', team_id, 'one', instance_id],
+    queryFn: () =>
+      ofTeam(team_id, 'VM', answerOf(api.GET('/api/vm/{instance_id}', { params: { path: { instance_id } } }))),
     refetchInterval: ({ state }) => (underWay.has(state.data?.status ?? '') ? pollMs.busy : pollMs.calm),
   });
 
