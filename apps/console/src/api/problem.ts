@@ -114,6 +114,12 @@ export function takesNewLogIn({ code, detail }: Problem): boolean {
   return code === 'forbidden' && /\blog in (?:again|with (?:it|yours))\b/i.test(detail);
 }
 
+/** Whether it tells of a role, or a membership in a team, that the caller had when the profile was read, and lost. */
+export function isOfRole({ code, detail }: Problem): boolean {
+  if (code === 'forbidden') return detail.startsWith('The role ') || detail === 'Only a platform_admin may do this.';
+  return code === 'not_found' && detail === 'No such team.';
+}
+
 /** The fault of a field, or of its first faulty part, such as `ports.0`. */
 export function faultAt({ fields }: Problem, path: string): string | undefined {
   return fields[path] ?? Object.entries(fields).find(([name]) => name.startsWith(`${path}.`))?.[1];

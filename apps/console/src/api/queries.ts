@@ -1,6 +1,6 @@
 import { queryOptions } from '@tanstack/react-query';
 import { answerOf, api, everyRow, type Schemas } from './client.js';
-import { pollMs } from './query-client.js';
+import { pollMs, restAfterFailure } from './query-client.js';
 
 /**
  * What the console reads, each call once: pages share these, and mutations invalidate them by the first word of their
@@ -10,6 +10,7 @@ export const profileQuery = queryOptions({
   queryKey: ['profile'],
   queryFn: () => answerOf(api.GET('/api/user/profile')),
   staleTime: 30_000,
+  refetchInterval: (query) => restAfterFailure(query) || pollMs.slow,
 });
 
 export const teamQuery = (team_id: string) =>

@@ -1,14 +1,52 @@
-import { QueryClient } from '@tanstack/react-query';
-import { asProblem, isPassing } from './problem.js';
+import { QueryCache, QueryClient, type Query } from '@tanstack/react-query';
+import { asProblem, isOfRole, isPassing } from './problem.js';
 
 const maxTries = 3;
+const firstRestMs = 5_000;
+const longestRestMs = 60_000;
+
+/** Tabs that failed together ask again apart. */
+const shareOfTab = Math.random();
+/** How many failures a query had when it last succeeded. */
+const failuresBefore = new WeakMap<object, number>();
+/** Queries that were refused for the role of their caller, and have not succeeded since. */
+const refused = new WeakSet<object>();
+
+/**
+ * How long a query rests until it is asked again by itself, in milliseconds: 5 to 7.5 s after it failed in a way that
+ * passes, twice as long each time, up to a minute and a half, and no less than the platform says. False where it did
+ * not fail so. `share`, from 0 to 1, is the place of the tab in such a span.
+ */
+export function restAfterFailure(query: Pick<Query, 'state'>, share = shareOfTab): number | false {
+  const { error, errorUpdateCount } = query.state;
+  if (error === null || !isPassing(asProblem(error))) return false;
+  const failures = errorUpdateCount - (failuresBefore.get(query) ?? 0);
+  const restMs = Math.min(longestRestMs, firstRestMs * 2 ** (failures - 1)) * (1 + share / 2);
+  return Math.max(restMs, (asProblem(error).retryAfterSeconds ?? 0) * 1_000);
+}
+
+const queryCache = new QueryCache({
+  onSuccess: (_, query) => {
+    failuresBefore.set(query, query.state.errorUpdateCount);
+    refused.delete(query);
+  },
+  onError: (error, query) => {
+    if (!isOfRole(asProblem(error)) || refused.has(query)) return;
+    refused.add(query);
+    // Pages offer what the role allows. What is refused at once makes one call.
+    void queryClient.invalidateQueries({ queryKey: ['profile'] }, { cancelRefetch: false });
+  },
+});
 
 /** Old data stays on the page during a refetch; only temporary failures are retried. */
 export const queryClient = new QueryClient({
+  queryCache,
   defaultOptions: {
     queries: {
       // A browser that is offline fails the call, and the page says so; it would wait in silence otherwise.
       networkMode: 'always',
+      refetchOnReconnect: true,
+      refetchInterval: (query) => restAfterFailure(query),
       staleTime: 2_000,
       gcTime: 5 * 60_000,
       retry: (failures, error) => failures < maxTries && isPassing(asProblem(error)),

@@ -1,9 +1,9 @@
 import { useMutation } from '@tanstack/react-query';
-import { createContext, use, useEffect, useRef, useState, type ReactNode } from 'react';
+import { createContext, use, useEffect, useEffectEvent, useRef, useState, type ReactNode } from 'react';
 import { Dialog, DialogTrigger, OverlayTriggerStateContext } from 'react-aria-components/Dialog';
 import { Heading } from 'react-aria-components/Heading';
 import { Modal, ModalOverlay } from 'react-aria-components/Modal';
-import { asProblem, type Problem } from '../api/problem.js';
+import { asProblem, isOfRole, type Problem } from '../api/problem.js';
 import { queryClient } from '../api/query-client.js';
 import { Button } from './button.js';
 import { Empty, Loaded, ProblemNote, type LoadedProps } from './states.js';
@@ -146,10 +146,20 @@ export function Act({ label, action, invalidates, done, kind = 'normal' }: ActPr
   );
 }
 
+/**
+ * Reads data again once what shows this is closed, and not before: what is read may remove the dialog that it is in.
+ */
+export function ReadAtClose({ invalidates }: { invalidates: readonly string[] }) {
+  const close = useEffectEvent(() => void readAgain(invalidates));
+  useEffect(() => () => close(), []);
+  return null;
+}
+
 /** What the platform refused, where no form is there to say so. */
 export function Refusal({ title, problem, onClose }: { title: string; problem: Problem | null; onClose: () => void }) {
   return (
     <ModalBox title={title} isOpen={problem !== null} onOpenChange={onClose}>
+      {problem !== null && isOfRole(problem) && <ReadAtClose invalidates={['profile']} />}
       {problem !== null && <ProblemNote problem={problem} />}
       <DialogEnd label="Close" />
     </ModalBox>

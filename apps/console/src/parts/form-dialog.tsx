@@ -1,10 +1,10 @@
 import { useMutation } from '@tanstack/react-query';
-import { useEffect, useEffectEvent, useRef, useState, type ReactNode } from 'react';
+import { useEffect, useRef, useState, type ReactNode } from 'react';
 import { Form } from 'react-aria-components/Form';
 import { idempotencyKey } from '../api/client.js';
-import { asProblem, faultAt, type Problem } from '../api/problem.js';
+import { asProblem, faultAt, isOfRole, type Problem } from '../api/problem.js';
 import { Button } from './button.js';
-import { DialogEnd, KeptOpen, ModalBox, readAgain, useClose } from './dialogs.js';
+import { DialogEnd, KeptOpen, ModalBox, ReadAtClose, readAgain, useClose } from './dialogs.js';
 import { ProblemNote } from './states.js';
 import { say } from './toasts.js';
 
@@ -67,6 +67,7 @@ export function DialogForm<Values extends object, Result>(props: DialogFormProps
   const { initial, submit, kind = 'primary', action, invalidates, done, onDone, shown, children } = props;
   const [header] = useState(idempotencyKey);
   const [values, setValues] = useState(initial);
+  const [isRoleRefused, setRoleRefused] = useState(false);
   const isUnderWay = useRef(false);
   const close = useClose();
   // The trigger keeps the state of its dialog for the next form: the late answer of a form that was closed must not
@@ -88,12 +89,21 @@ export function DialogForm<Values extends object, Result>(props: DialogFormProps
       await readAgain(invalidates);
     },
     onError: async (error) => {
+      const refusal = asProblem(error);
+      if (isOfRole(refusal)) setRoleRefused(true);
       // What was sent first was done, and its answer was lost.
-      if (asProblem(error).code === 'idempotency_mismatch') await readAgain(invalidates);
+      if (refusal.code === 'idempotency_mismatch') await readAgain(invalidates);
     },
   });
   const isKept = useSoon(shown !== undefined && mutation.isPending);
-  if (shown && mutation.data !== undefined) return <Shown invalidates={invalidates}>{shown(mutation.data)}</Shown>;
+  if (shown && mutation.data !== undefined) {
+    return (
+      <>
+        <ReadAtClose invalidates={invalidates} />
+        {shown(mutation.data)}
+      </>
+    );
+  }
   const problem = mutation.error ? asProblem(mutation.error) : null;
   const set = (change: Partial<Values>) => setValues((before) => ({ ...before, ...change }));
   const field: FormState<Values>['field'] = (name, path = name) => ({
@@ -114,6 +124,7 @@ export function DialogForm<Values extends object, Result>(props: DialogFormProps
     >
       {children?.({ values, set, field, problem })}
       {problem !== null && <ProblemNote problem={problem} isInForm />}
+      {isRoleRefused && <ReadAtClose invalidates={['profile']} />}
       <div className="dialog-actions">
         {isKept && <KeptOpen />}
         <Button onPress={close} isDisabled={isKept}>
@@ -125,13 +136,6 @@ export function DialogForm<Values extends object, Result>(props: DialogFormProps
       </div>
     </Form>
   );
-}
-
-/** What a form has made. The data that it changed is read again when this is closed: that may remove the dialog. */
-function Shown({ invalidates, children }: { invalidates: readonly string[]; children: ReactNode }) {
-  const close = useEffectEvent(() => void readAgain(invalidates));
-  useEffect(() => () => close(), []);
-  return children;
 }
 
 interface FormDialogProps<Values, Result> extends DialogFormProps<Values, Result> {

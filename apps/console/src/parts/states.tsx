@@ -1,6 +1,6 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
+import { useState, type ReactNode } from 'react';
 import { adviceFor, asProblem, isPassing, takesNewLogIn, waitOf, type Problem } from '../api/problem.js';
 import { queryClient } from '../api/query-client.js';
 import { logOut } from '../session/session.js';
@@ -58,12 +58,13 @@ interface ProblemNoteProps {
   onRetry?: () => void;
   /** Its fields say themselves what is wrong with them. */
   isInForm?: boolean;
+  /** What failed is asked again by itself where that may help; what a user did is not. */
+  isAskedAgain?: boolean;
 }
 
 /** The platform's message, what to do about it, and the request id for the operator. */
-export function ProblemNote({ problem, onRetry, isInForm = false }: ProblemNoteProps) {
-  // A form is sent again by its reader, not by itself.
-  const advice = isInForm && isPassing(problem) ? waitOf(problem) : adviceFor(problem);
+export function ProblemNote({ problem, onRetry, isInForm = false, isAskedAgain = false }: ProblemNoteProps) {
+  const advice = isPassing(problem) && !isAskedAgain ? waitOf(problem) : adviceFor(problem);
   return (
     <div className="problem" role="alert">
       <strong>{titleOf(problem)}</strong>
@@ -120,19 +121,36 @@ async function tryNow<Data>(query: UseQueryResult<Data>): Promise<void> {
   await query.refetch();
 }
 
+/**
+ * What a query failed with. It is told while it is tried again, which may be a minute for a platform that asks for
+ * patience, and while a query without data, which has no error then, is asked anew.
+ */
+function useFailure<Data>(query: UseQueryResult<Data>): Error | null {
+  const error = query.error ?? query.failureReason;
+  const [last, setLast] = useState(error);
+  if (error !== null && error !== last) setLast(error);
+  return error ?? (query.isPending && query.errorUpdateCount > 0 ? last : null);
+}
+
+/** What a query failed with, until its button is pressed; the children where there is nothing to tell. */
+export function Failure<Data>({ query, children }: { query: UseQueryResult<Data>; children: ReactNode }) {
+  const error = useFailure(query);
+  const [dismissed, dismiss] = useState<Error | null>(null);
+  if (error === null || error === dismissed) return children;
+  const retry = () => {
+    dismiss(error);
+    void tryNow(query);
+  };
+  return <ProblemNote problem={asProblem(error)} onRetry={retry} isAskedAgain />;
+}
+
 /** The loaded data, or the error. If a refetch fails, the old data stays visible with a note. */
 export function Loaded<Data>({ query, height, children }: LoadedProps<Data>) {
   const { data } = query;
-  // What failed is told while it is tried again, which may be a minute for a platform that asks for patience.
-  const error = query.error ?? query.failureReason;
-  if (data === undefined) {
-    if (error) return <ProblemNote problem={asProblem(error)} onRetry={() => void tryNow(query)} />;
-    return <Skeleton {...(height !== undefined && { height })} />;
-  }
   return (
     <>
-      {error !== null && <ProblemNote problem={asProblem(error)} onRetry={() => void tryNow(query)} />}
-      {children(data)}
+      <Failure query={query}>{data === undefined && <Skeleton {...(height !== undefined && { height })} />}</Failure>
+      {data !== undefined && children(data)}
     </>
   );
 }

@@ -31,7 +31,7 @@ export async function resume(show: (page: ReactNode) => void): Promise<void> {
       };
       show(
         <main className="main">
-          <ProblemNote problem={problem} onRetry={onRetry} />
+          <ProblemNote problem={problem} onRetry={onRetry} isAskedAgain />
         </main>,
       );
     });

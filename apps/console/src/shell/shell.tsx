@@ -1,11 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, Outlet, useLocation } from '@tanstack/react-router';
 import { useEffect, useRef, useState, type RefObject } from 'react';
-import { asProblem } from '../api/problem.js';
 import { profileQuery } from '../api/queries.js';
 import icon from '../icon.svg';
 import { Button } from '../parts/button.js';
-import { ProblemNote, Skeleton } from '../parts/states.js';
+import { Failure, Skeleton } from '../parts/states.js';
 import type { User } from '../api/access.js';
 import { UserContext } from '../api/user-context.js';
 import { CommandPalette } from './command-palette.js';
@@ -22,14 +21,10 @@ export function Shell() {
   if (profile.data === undefined) {
     return (
       <main className="main">
-        {profile.error ? (
-          <>
-            <ProblemNote problem={asProblem(profile.error)} onRetry={() => void profile.refetch()} />
-            <LogOut />
-          </>
-        ) : (
+        <Failure query={profile}>
           <Skeleton height={420} label="Loading your profile" />
-        )}
+        </Failure>
+        {profile.errorUpdateCount > 0 && <LogOut />}
       </main>
     );
   }

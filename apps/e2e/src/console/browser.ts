@@ -228,6 +228,12 @@ export async function showAgain(page: Page): Promise<void> {
   await page.evaluate(`dispatchEvent(new Event('visibilitychange'))`);
 }
 
+/** Hides the tab: it asks for nothing in an interval, so what it reads again, it reads for another reason. */
+export async function hide(page: Page): Promise<void> {
+  await page.evaluate(`Object.defineProperty(document, 'visibilityState', { value: 'hidden' })`);
+  await page.evaluate(`dispatchEvent(new Event('visibilitychange'))`);
+}
+
 /**
  * Goes to another page of the console as a person does, by the page's own history: nothing is loaded again, and the key
  * stays in memory.

@@ -2,9 +2,19 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { describeWhere } from '@atoll/testing';
 import type { Page, Route } from 'playwright-core';
-import { adminKey, platformUrl, until } from '../client.js';
+import { adminKey, createTeam, platformUrl, until, userKeyOf } from '../client.js';
 import { createTenant } from '../gpu-inventory.js';
-import { browserLack, closeBrowser, goTo, logInWithKey, openBrowser, openTab, picture, violations } from './browser.js';
+import {
+  browserLack,
+  closeBrowser,
+  goTo,
+  logInWithKey,
+  logInWithPassword,
+  openBrowser,
+  openTab,
+  picture,
+  violations,
+} from './browser.js';
 
 const id = '0199f3c2-6a5b-7c11-9d6f-2b1f0c9c7a10';
 const ofTeam = [
@@ -132,6 +142,43 @@ describeWhere(browserLack(), 'when the platform fails, the console', () => {
     await tab.close();
   });
 
+  /** More calls than are made in a row, before the page says that it tries again. */
+  const inOneRow = 4;
+
+  it('asks again by itself for what is read once, and for the profile without which there is no page', async () => {
+    const { team } = await createTeam('Patient');
+    const email = team.members[0]?.email ?? '';
+    await userKeyOf(email);
+    const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
+    const { page } = tab;
+    await logInWithPassword(page, email, 'correct horse battery staple', '/profile');
+    for (const [path, call, what] of [
+      [`/teams/${team.id}/members`, '**/members?*', page.getByRole('region', { name: 'Members' })],
+      ['/profile', '**/api/user/profile', page.getByRole('heading', { level: 1, name: 'Your profile' })],
+    ] as const) {
+      let calls = 0;
+      await page.route(call, (route) => {
+        calls += 1;
+        return route.fulfill({ status: 503, json: details[503] });
+      });
+      await page.goto(path);
+      const note = page.getByRole('alert').first();
+      await note.getByText('This page tries again by itself.').waitFor();
+      // Whoever is about to press its button has it in hand, however often the page asks.
+      await note.getByRole('button', { name: 'Try again' }).focus();
+      await until(
+        () => Promise.resolve(calls),
+        (made) => made > inOneRow,
+      );
+      expect(await page.evaluate('document.activeElement.textContent')).toBe('Try again');
+      await page.unroute(call);
+      await what.waitFor();
+      await note.waitFor({ state: 'detached' });
+    }
+    expect(tab.faults).toEqual([]);
+    await tab.close();
+  });
+
   it('lets a dialog be closed that cannot read what it needs', async () => {
     const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
     const { page } = tab;
@@ -165,9 +212,15 @@ describeWhere(browserLack(), 'when the platform fails, the console', () => {
     }
     await picture(page, 'story-offline');
     expect(silent).toEqual([]);
+    let failed = 0;
+    page.on('requestfailed', (request) => (failed += request.url().includes('/members?') ? 1 : 0));
+    await goTo(page, `${pages[0]}/members?page=3`);
+    await until(
+      () => Promise.resolve(failed),
+      (calls) => calls >= inOneRow,
+    );
     await page.context().setOffline(false);
-    await goTo(page, pages[0] ?? '');
-    await page.getByRole('heading', { level: 1, name: 'Faults' }).waitFor();
+    await page.getByRole('region', { name: 'Members' }).waitFor();
     await page.getByText('No connection').first().waitFor({ state: 'detached' });
     // What the router says of the page whose script was out of reach.
     const told = /^lost: |^console: Problem: The platform cannot be reached\./;

@@ -1,8 +1,18 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { describeWhere } from '@atoll/testing';
-import { adminKey, call, platformUrl, succeed, until } from '../client.js';
+import { adminKey, call, freshEmail, platformUrl, succeed, until } from '../client.js';
 import { createNode, createPool, createTenant } from '../gpu-inventory.js';
-import { browserLack, closeBrowser, goTo, logInWithKey, openBrowser, openTab, picture, violations } from './browser.js';
+import {
+  browserLack,
+  closeBrowser,
+  goTo,
+  hide,
+  logInWithKey,
+  openBrowser,
+  openTab,
+  picture,
+  violations,
+} from './browser.js';
 import { isFit } from './fit.js';
 
 describeWhere(browserLack(), 'VMs in the console', () => {
@@ -86,6 +96,32 @@ describeWhere(browserLack(), 'VMs in the console', () => {
     await looker.page.getByRole('rowheader', { name: 'head-node' }).waitFor();
     expect(await looker.page.getByRole('button', { name: /Create a VM|Stop|Delete/ }).count()).toBe(0);
     expect(await looker.page.getByRole('switch', { name: 'Restart head-node by itself' }).isDisabled()).toBe(true);
+    // A role that was taken away is noticed by what it refuses, and its words are read before the page changes.
+    const members = `/team/${tenant.teamId}/members`;
+    const added = await succeed<{ user_id: string; api_key: string }>('POST', members, {
+      key: owner,
+      body: { email: freshEmail('demoted'), name: 'Demoted', role: 'member' },
+    });
+    const demoted = await openTab(platformUrl);
+    await logInWithKey(demoted.page, added.api_key, `/teams/${tenant.teamId}/vms`);
+    const create = demoted.page.getByRole('button', { name: 'Create a VM' });
+    await create.waitFor();
+    // What its user did is not done again by itself, and nobody says so.
+    const toggle = demoted.page.getByRole('row').filter({ hasText: 'head-node' }).locator('.switch');
+    const refusal = demoted.page.getByRole('dialog');
+    await demoted.page.context().setOffline(true);
+    await toggle.click();
+    await refusal.getByText('No connection').waitFor();
+    expect(await refusal.getByText('again').count()).toBe(0);
+    await refusal.getByRole('button', { name: 'Close' }).click();
+    await demoted.page.context().setOffline(false);
+    await hide(demoted.page);
+    await succeed('PUT', `${members}/${added.user_id}`, { key: owner, body: { role: 'viewer' } });
+    await toggle.click();
+    await refusal.getByText('The role viewer may not do this').waitFor();
+    await refusal.getByRole('button', { name: 'Close' }).click();
+    await create.waitFor({ state: 'detached' });
+
     const stranger = await createTenant('VM strangers');
     expect((await call('GET', `/vm?team_id=${tenant.teamId}`, { key: stranger.key })).status).toBe(404);
 
@@ -144,7 +180,7 @@ describeWhere(browserLack(), 'VMs in the console', () => {
     ]);
     expect(await violations(desk.page)).toEqual([]);
     await picture(desk.page, 'story-clusters');
-    for (const each of [tab, looker, desk]) {
+    for (const each of [tab, looker, demoted, desk]) {
       expect(each.faults).toEqual([]);
       await each.close();
     }

@@ -45,7 +45,7 @@ function LogView({ teamId, search }: { teamId: string; search: LogSearch }) {
   return (
     <>
       <LogFilters teamId={teamId} search={search} zone={timezone} isLive={isLive} onChange={change} />
-      {feed.problem !== null && <ProblemNote problem={feed.problem} onRetry={feed.retry} />}
+      {feed.problem !== null && <ProblemNote problem={feed.problem} onRetry={feed.retry} isAskedAgain />}
       {older === 'unread' && feed.problem === null && <Skeleton height={480} label="Loading the log" />}
       {older !== 'unread' && (
         <Card
