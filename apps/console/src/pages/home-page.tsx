@@ -4,14 +4,17 @@ import { Page } from '../parts/page.js';
 import { Empty, Skeleton } from '../parts/states.js';
 import { isOperator } from '../api/access.js';
 import { profileQuery } from '../api/queries.js';
+import { useUser } from '../api/user-context.js';
+import { useCurrentTeam } from '../shell/current-team.js';
 import { CreateOwnTeam } from './team/create-own-team.js';
 
 /** Leads to what this user is here for; after a team was left or deleted, once it is known which are left. */
 export function HomePage() {
-  const { data: user, isFetching } = useQuery(profileQuery);
-  if (!user || isFetching) return <Skeleton />;
-  const [team] = user.teams;
-  if (team) return <Navigate to="/teams/$teamId" params={{ teamId: team.id }} replace />;
+  const user = useUser();
+  const { isFetching } = useQuery(profileQuery);
+  const teamId = useCurrentTeam(user);
+  if (teamId !== undefined && isFetching) return <Skeleton />;
+  if (teamId !== undefined) return <Navigate to="/teams/$teamId" params={{ teamId }} replace />;
   if (isOperator(user)) return <Navigate to="/operator/regions" replace />;
   return (
     <Page title="Welcome">
