@@ -13,7 +13,7 @@ export function AllSubscriptionsPage() {
   const navigate = useNavigate({ from: '/operator/subscriptions' });
   const subscriptions = useQuery(allSubscriptionsQuery(Number(page), window));
   const ids = [...new Set(subscriptions.data?.data.map(({ team_id }) => team_id))];
-  const teams = useQueries({ queries: ids.map(teamQuery) });
+  const teams = useQueries({ queries: ids.map((id) => ({ ...teamQuery(id), refetchInterval: false as const })) });
   // A deleted team has only its id.
   const teamName = (id: string) => teams[ids.indexOf(id)]?.data?.name ?? id;
   return (
