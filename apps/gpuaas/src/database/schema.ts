@@ -60,6 +60,7 @@ import { PodEndsOfTeams1887000000000 } from './migrations/1887000000000-pod-ends
 import { ClusterLooks1888000000000 } from './migrations/1888000000000-cluster-looks.js';
 import { NodeTroubles1890000000000 } from './migrations/1890000000000-node-troubles.js';
 import { RowsAtRest1889000000000 } from './migrations/1889000000000-rows-at-rest.js';
+import { HeldSlicesOfSubscriptions1890000001000 } from './migrations/1890000001000-held-slices-of-subscriptions.js';
 import { MissedChecks1872000000000 } from './migrations/1872000000000-missed-checks.js';
 
 /** The PostgreSQL schema that the gpuaas service owns. */
@@ -135,5 +136,6 @@ export const gpuaasSchema = {
     ClusterLooks1888000000000,
     RowsAtRest1889000000000,
     NodeTroubles1890000000000,
+    HeldSlicesOfSubscriptions1890000001000,
   ],
 };

@@ -7,9 +7,9 @@ import { SubscriptionEntity } from '../model/subscription.entity.js';
  * long as a metric window can reach back.
  */
 @Entity('held_slice')
-@Index(['subscriptionId', 'heldFrom'])
 @Index('held_slice_open', { synchronize: false })
 @Index('held_slice_closed', { synchronize: false })
+@Index('held_slice_of_subscription', ['subscriptionId', 'heldUntil'])
 export class HeldSliceEntity {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS' })
   heldSliceId!: string;

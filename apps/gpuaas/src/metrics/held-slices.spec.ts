@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { subscriptions, workloads } from '@atoll/contracts/gpuaas';
-import { allStatementsDuring, mostRowsRead } from '@atoll/testing';
+import { allStatementsDuring, mostRowsRead, statementsOf } from '@atoll/testing';
 import { DataSource } from 'typeorm';
 import { GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
 import { forgetHeldSlices } from './held-slices.js';
@@ -130,5 +130,25 @@ describe('the times in which a slice was held', () => {
     const own = looks.filter(({ text }) => text.startsWith('DELETE FROM held_slice'));
     expect(own).not.toEqual([]);
     for (const look of own) expect(await mostRowsRead(fixture, look)).toBeLessThan(100);
+  });
+
+  it('that a window does not reach are not read for its metrics, nor those of other subscriptions', async () => {
+    const { pool_id } = await fixture.pool({ mechanism: 'mps', replicas: 4 });
+    const [asked, other] = [await active(pool_id), await active(pool_id)];
+    const insert = (lease: string, { subscription_id }: Held, until: string) =>
+      fixture.query(
+        `INSERT INTO held_slice (lease_id, subscription_id, gpu_id, is_slot, held_from, held_until)
+         SELECT ${lease}, subscription_id, gpu_id, is_slot, clock_timestamp() - interval '20 days', ${until} FROM held_slice, generate_series(1, 10000) n
+         WHERE subscription_id = $1`,
+        [subscription_id],
+      );
+    await insert('lease_id', asked, `clock_timestamp() - interval '2 hours'`);
+    await insert('-n', other, 'NULL');
+    await fixture.query('ANALYZE held_slice');
+    const path = { team_id: team.team_id, subscription_id: asked.subscription_id, metric_window: 'last_1h' } as const;
+    const sent = await statementsOf(() => fixture.call(subscriptions.list, path, team.member));
+    const reads = sent.filter(({ text }) => /\bFROM held_slice\b/.test(text));
+    expect(reads).toHaveLength(1);
+    for (const read of reads) expect(await mostRowsRead(fixture, read)).toBeLessThan(100);
   });
 });

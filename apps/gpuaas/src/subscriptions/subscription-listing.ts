@@ -30,27 +30,13 @@ import {
   type MeasuredSubscription,
   type SubscriptionMetrics,
 } from '../metrics/metrics-source.js';
+import { heldSlices, type HeldSlice } from '../metrics/held-slices.js';
 import { windowMs } from '../metrics/windows.js';
 import { PoolCatalogue, type KnownPool } from '../sharing/pool-catalogue.js';
 import type { SubscriptionEntity } from '../model/subscription.entity.js';
 import { SubscriptionSteps } from './subscription-steps.js';
 import { subscriptionView } from './subscription-view.js';
 import { listedSubscription } from '../model/subscription.machine.js';
-
-interface SliceRow {
-  subscriptionId: string;
-  gpuUuid: string;
-  isSlot: boolean;
-  gpuInstanceId: number | null;
-  heldFrom: Date;
-  heldUntil: Date | null;
-}
-
-/**
- * Times in which one subscription held a slice, at most, the latest of the window: more than workloads of an hour in a
- * month.
- */
-const maxHeld = 1_000;
 
 /** Subscriptions with their metrics: a page is two statements and one query of the metrics' source. */
 @Injectable()
@@ -142,7 +128,8 @@ export class SubscriptionListing {
     const row = this.subscriptions.rowOf(raw);
     requirePermission(caller, row.teamId, 'readTeam', 'subscription');
     const pool = poolIn(await this.pools.poolsOf([row.poolId]), row);
-    const slices = (await this.slicesOf([row], metric_window)).map((slice) => measurable(slice, pool));
+    const held = await heldSlices(this.statements, [subscription_id], metric_window);
+    const slices = held.map((slice) => measurable(slice, pool));
     const points = await this.metrics.course(
       metric_window,
       { ...row, gpuaasId: pool.gpuaasId, slices },
@@ -210,7 +197,8 @@ export class SubscriptionListing {
     const sinceMs = Date.now() - windowMs[window];
     // What ended before the window has no figures in it.
     const held = rows.filter(({ state, enteredAt }) => !isEnded(state) || enteredAt.getTime() > sinceMs);
-    const slices = Map.groupBy(await this.slicesOf(held, window), ({ subscriptionId }) => subscriptionId);
+    const ids = held.map(({ subscriptionId }) => subscriptionId);
+    const slices = Map.groupBy(await heldSlices(this.statements, ids, window), ({ subscriptionId }) => subscriptionId);
     const figures = await this.figuresOf(
       window,
       held.map((row) => ({
@@ -232,23 +220,6 @@ export class SubscriptionListing {
   ): Promise<ReadonlyMap<string, SubscriptionMetrics>> {
     return asked.length === 0 ? new Map<string, SubscriptionMetrics>() : this.metrics.read(window, asked);
   }
-
-  /** What was held within the window. */
-  private async slicesOf(rows: readonly SubscriptionEntity[], window: MetricWindow): Promise<SliceRow[]> {
-    if (rows.length === 0) return [];
-    // Written so that only the index by subscription serves it: that of all open slices was read for each of them.
-    return this.statements.query<SliceRow>(
-      `SELECT held.subscription_id AS "subscriptionId", uuid AS "gpuUuid", is_slot AS "isSlot", gpu_instance_id AS "gpuInstanceId",
-         held_from AS "heldFrom", held_until AS "heldUntil"
-       FROM unnest($1::bigint[]) asked (subscription_id)
-       CROSS JOIN LATERAL (
-         SELECT * FROM held_slice WHERE held_slice.subscription_id = asked.subscription_id
-           AND coalesce(held_until, 'infinity') > (SELECT clock_timestamp()) - $2 * interval '1 millisecond'
-         ORDER BY held_from DESC LIMIT ${maxHeld}
-       ) held JOIN gpu USING (gpu_id)`,
-      [rows.map(({ subscriptionId }) => subscriptionId), windowMs[window]],
-    );
-  }
 }
 
 function isEnded(state: string): boolean {
@@ -262,7 +233,7 @@ function poolIn(pools: ReadonlyMap<string, KnownPool>, { poolId }: SubscriptionE
 }
 
 function measurable(
-  { isSlot, gpuUuid, gpuInstanceId, heldFrom, heldUntil }: SliceRow,
+  { isSlot, gpuUuid, gpuInstanceId, heldFrom, heldUntil }: HeldSlice,
   { mechanism }: KnownPool,
 ): MeasuredSlice {
   return { gpuUuid, gpuInstanceId, isMigInstance: mechanism === 'mig' && isSlot, heldFrom, heldUntil };
