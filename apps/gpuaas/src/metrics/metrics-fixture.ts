@@ -34,5 +34,6 @@ export function subscription(
   slices: MeasuredSlice[],
   activeForS: number | null = 90 * 86_400,
 ): MeasuredSubscription {
-  return { subscriptionId, gpuaasId, slices, activeSince: activeForS === null ? null : ago(activeForS) };
+  const activeSince = activeForS === null ? null : ago(activeForS);
+  return { subscriptionId, gpuaasId, slices, isWhole: true, activeSince };
 }

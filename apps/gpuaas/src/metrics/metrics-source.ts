@@ -28,6 +28,8 @@ export interface MeasuredSubscription {
   readonly subscriptionId: string;
   readonly gpuaasId: string;
   readonly slices: readonly MeasuredSlice[];
+  /** Whether `slices` has all that it held in the window. */
+  readonly isWhole: boolean;
   /** Null if it never was active. Earlier samples belong to other tenants. */
   readonly activeSince: Date | null;
 }

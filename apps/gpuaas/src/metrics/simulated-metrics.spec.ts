@@ -65,6 +65,12 @@ describe('simulated figures', () => {
     expect(read.get('1')).toMatchObject({ memory_usage: 0, gpu_utilization: 0, status: 'partial' });
   });
 
+  it('are partial for what held more than is known', async () => {
+    const page = [{ ...subscription('1', [turn('GPU-a')]), isWhole: false }];
+    const read = await new SimulatedMetrics(allSimulated, { now }).read('last_24h', page);
+    expect(read.get('1')).toMatchObject({ status: 'partial', gpu_utilization: expect.any(Number) });
+  });
+
   it('have peaks as other figures, and none where the pod is idle', async () => {
     const [used, idle] = [
       { gpuaasId, gpuUuid: 'GPU-a', gpuInstanceId: 7 },

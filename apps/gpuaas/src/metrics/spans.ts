@@ -15,7 +15,7 @@ export interface MeasuredSpans {
   readonly subscriptionId: string;
   /** One GPU, or MIG instance, is never in two spans at the same time. */
   readonly spans: readonly Span[];
-  /** Whether all that was held can be measured: a MIG instance whose id is unknown cannot. */
+  /** Whether all that was held is known and can be measured: a MIG instance whose id is unknown cannot. */
   readonly isWhole: boolean;
 }
 
@@ -37,7 +37,11 @@ export function spansOf(
     .filter(({ fromMs, untilMs }) => fromMs < untilMs);
   const known = held.filter(({ slice }) => !slice.isMigInstance || slice.gpuInstanceId !== null);
   const bySeries = Map.groupBy(known, ({ slice }) => seriesOf(slice));
-  return { subscriptionId, spans: [...bySeries.values()].flatMap(union), isWhole: known.length === held.length };
+  return {
+    subscriptionId,
+    spans: [...bySeries.values()].flatMap(union),
+    isWhole: subscription.isWhole && known.length === held.length,
+  };
 }
 
 function seriesOf({ gpuUuid, isMigInstance, gpuInstanceId }: MeasuredSlice): string {

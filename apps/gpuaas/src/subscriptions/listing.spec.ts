@@ -245,6 +245,51 @@ describe('the figures of a listing', () => {
   });
 });
 
+describe('the figures of what has held very much', () => {
+  const asked = async (given: {
+    openUuids?: readonly (string | undefined)[];
+    openInstances?: number;
+    closed?: number;
+  }) => {
+    const { openUuids = [], openInstances = 0, closed = 0 } = given;
+    const { subscription_id } = await fixture.subscribe(team, { pool_id: pool.pool_id });
+    await fixture.settle();
+    await fixture.query('DELETE FROM held_slice WHERE subscription_id = $1', [subscription_id]);
+    await fixture.query(
+      `INSERT INTO held_slice (lease_id, subscription_id, gpu_id, is_slot, gpu_instance_id, held_from, held_until)
+       SELECT -1000000 * $1::bigint - row_number() OVER (), $1, gpu_id, true, instance, clock_timestamp() - minutes_ago * interval '1 minute', ended
+       FROM (
+         SELECT gpu_id, NULL::int AS instance, number AS minutes_ago, NULL::timestamptz AS ended
+         FROM unnest($2::text[]) WITH ORDINALITY given (uuid, number) JOIN gpu USING (uuid)
+         UNION ALL SELECT min(gpu_id), number, 1, NULL FROM gpu, generate_series(1, $3::int) number GROUP BY number
+         UNION ALL SELECT min(gpu_id), NULL, 2, clock_timestamp() FROM gpu, generate_series(1, $4::int) number GROUP BY number
+       ) held`,
+      [subscription_id, openUuids, openInstances, closed],
+    );
+    await ofTeam({ subscription_id, metric_window: 'last_30d' });
+    return meter.asked.at(-1)?.subscriptions[0];
+  };
+
+  it('are of each GPU that it holds, however many of its slices share one', async () => {
+    const { uuid: crowded } = await fixture.gpu(pool);
+    const { uuid: other } = await fixture.gpu(await fixture.pool({ mechanism: 'mps', replicas: 2 }));
+    const measured = await asked({ openUuids: [...Array.from({ length: 1_200 }, () => crowded), other] });
+    const uuids = measured?.slices.map(({ gpuUuid }) => gpuUuid);
+    expect([measured?.isWhole, uuids?.length, new Set(uuids)]).toEqual([true, 2, new Set([crowded, other])]);
+  });
+
+  it.each([
+    [{ openInstances: 1_000 }, true],
+    [{ openInstances: 1_001 }, false],
+    [{ closed: 1_000 }, true],
+    [{ closed: 1_001 }, false],
+    [{ openInstances: 600, closed: 401 }, false],
+  ])('are of a thousand times at most, and it is known whether those are all: %j', async (given, isWhole) => {
+    const measured = await asked(given);
+    expect([measured?.slices.length, measured?.isWhole]).toEqual([1_000, isWhole]);
+  });
+});
+
 describe('the subscriptions of a team that has had very many', () => {
   let many: ToldTeam;
   /** As many more as `from`, which was made before them. */

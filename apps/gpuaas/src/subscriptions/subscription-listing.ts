@@ -127,14 +127,9 @@ export class SubscriptionListing {
     if (!raw) throw notFound('subscription');
     const row = this.subscriptions.rowOf(raw);
     requirePermission(caller, row.teamId, 'readTeam', 'subscription');
-    const pool = poolIn(await this.pools.poolsOf([row.poolId]), row);
-    const held = await heldSlices(this.statements, [subscription_id], metric_window);
-    const slices = held.map((slice) => measurable(slice, pool));
-    const points = await this.metrics.course(
-      metric_window,
-      { ...row, gpuaasId: pool.gpuaasId, slices },
-      utilizationPoints,
-    );
+    const pools = await this.pools.poolsOf([row.poolId]);
+    const [measured] = await this.withSlices([row], pools, metric_window);
+    const points = measured ? await this.metrics.course(metric_window, measured, utilizationPoints) : [];
     return {
       subscription_id,
       metric_window,
@@ -197,20 +192,31 @@ export class SubscriptionListing {
     const sinceMs = Date.now() - windowMs[window];
     // What ended before the window has no figures in it.
     const held = rows.filter(({ state, enteredAt }) => !isEnded(state) || enteredAt.getTime() > sinceMs);
-    const ids = held.map(({ subscriptionId }) => subscriptionId);
-    const slices = Map.groupBy(await heldSlices(this.statements, ids, window), ({ subscriptionId }) => subscriptionId);
-    const figures = await this.figuresOf(
-      window,
-      held.map((row) => ({
-        subscriptionId: row.subscriptionId,
-        gpuaasId: poolIn(pools, row).gpuaasId,
-        activeSince: row.activeSince,
-        slices: (slices.get(row.subscriptionId) ?? []).map((slice) => measurable(slice, poolIn(pools, row))),
-      })),
-    );
+    const figures = await this.figuresOf(window, await this.withSlices(held, pools, window));
     return rows.map((row) => {
       const { status = 'no_data', ...metrics } = figures.get(row.subscriptionId) ?? noFigures;
       return { ...subscriptionView(row, poolIn(pools, row)), metrics, metrics_status: status };
+    });
+  }
+
+  /** The subscriptions with what they held within the window. */
+  private async withSlices(
+    rows: readonly SubscriptionEntity[],
+    pools: ReadonlyMap<string, KnownPool>,
+    window: MetricWindow,
+  ): Promise<MeasuredSubscription[]> {
+    const ids = rows.map(({ subscriptionId }) => subscriptionId);
+    const held = Map.groupBy(await heldSlices(this.statements, ids, window), ({ subscriptionId }) => subscriptionId);
+    return rows.map((row) => {
+      const pool = poolIn(pools, row);
+      const slices = held.get(row.subscriptionId) ?? [];
+      return {
+        subscriptionId: row.subscriptionId,
+        gpuaasId: pool.gpuaasId,
+        slices: slices.map((slice) => measurable(slice, pool)),
+        isWhole: slices.every(({ isWhole }) => isWhole),
+        activeSince: row.activeSince,
+      };
     });
   }
 
