@@ -22,7 +22,7 @@ export { Removals } from './removals.js';
 export { ReservedStatements } from './reserved-statements.js';
 export { QueueTime } from './queue-time.js';
 export type { Snapshot } from './snapshot.js';
-export { inBackground } from './split-pool.js';
+export { inBackground, queuedMs } from './split-pool.js';
 export { instantJson, numberList } from './sql-values.js';
 export { Statements } from './statements.js';
 export { takeTurn } from './take-turn.js';

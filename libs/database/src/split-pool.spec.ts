@@ -3,7 +3,7 @@ import { timeoutFactor } from '@atoll/testing';
 import { openBank, type Bank } from './account-fixture.js';
 import type { DatabaseOptions } from './data-source.js';
 import { QueueTime } from './queue-time.js';
-import { inBackground, SplitPool } from './split-pool.js';
+import { inBackground, queuedMs, SplitPool } from './split-pool.js';
 import { Statements } from './statements.js';
 import { Transactions } from './transactions.js';
 
@@ -60,6 +60,15 @@ describe('background work', () => {
     await others();
     await letGo();
     expect(await second).toEqual(found);
+  });
+
+  it('can read how long it has waited for connections', async () => {
+    const letGo = await inBackground(hold);
+    const waited = inBackground(async () => [queuedMs(), await one(), queuedMs()]);
+    await letGo();
+    expect(await waited).toEqual([0, found, expect.any(Number)]);
+    expect((await waited)[2]).toBeGreaterThan(0);
+    expect(queuedMs()).toBe(0);
   });
 
   it('of one owner waits for one connection of each other owner, and not for all that wait before it', async () => {

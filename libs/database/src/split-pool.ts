@@ -17,6 +17,11 @@ export function inBackground<T>(work: () => T, queued = new QueueTime()): T {
   return background.run(queued, work);
 }
 
+/** Milliseconds for which the work of `inBackground` that calls this has waited for connections; 0 for other work. */
+export function queuedMs(): number {
+  return background.getStore()?.ms ?? 0;
+}
+
 export interface SplitPoolConfig extends pg.PoolConfig {
   /** Overrides for the connections of background work. Omitted: background work has no connections of its own. */
   background?: pg.PoolConfig;

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { subscriptions, workloads, type CreatePool, type GpuNode, type Pool } from '@atoll/contracts/gpuaas';
+import { inBackground, QueueTime } from '@atoll/database';
 import { Logger } from '@nestjs/common';
 import { NodeDriver } from '../driver/node-driver.js';
 import { SimulatedFaults, type FaultKind, type SimulatedOperation } from '../driver/simulated-faults.js';
@@ -55,6 +56,29 @@ async function started(held: Held): Promise<{ status: string }> {
   return data.find((each) => each.workload_id === workload_id) ?? { status: 'unknown' };
 }
 const reasonOf = async ({ node_id }: GpuNode) => (await fixture.node(node_id)).reason;
+/** A minute passes while the node is asked, then the time limit of the step is over. */
+async function timedOut({ node_id }: GpuNode, { isClaimLost = false, isQueued = false }): Promise<void> {
+  const queued = new QueueTime();
+  const timeout = new AbortController();
+  let { signal } = timeout;
+  const context = {
+    get signal() {
+      return signal;
+    },
+  };
+  const call = () => {
+    const end = isQueued ? queued.begin() : () => undefined;
+    jest.spyOn(performance, 'now').mockReturnValue(performance.now() + 60_000);
+    end();
+    timeout.abort(new DOMException('The time limit is over.', 'TimeoutError'));
+    if (isClaimLost) signal = AbortSignal.abort();
+    return new Promise(() => undefined);
+  };
+  const asking = { operation: 'confirm', lane: node_id, isTroubled: false, context } as const;
+  const asked = inBackground(() => fixture.get(NodeTroubles).ask(asking, call), queued);
+  await expect(asked).rejects.toThrow('The time limit is over.');
+  jest.restoreAllMocks();
+}
 /** How many vGPUs of each node are held. */
 const heldOn = async (...all: GpuNode[]) =>
   Promise.all(all.map(async (node) => (await fixture.gpu(node)).slices.length));
@@ -195,8 +219,18 @@ describe('what is not the doing of a node', () => {
     ['a call that had no time left', () => new Promise(() => undefined), AbortSignal.timeout(1)],
   ])('is not remembered of it: %s', async (_, call, signal) => {
     const { sick } = await twoNodes();
-    const asking = { operation: 'confirm', lane: sick.node_id, isTroubled: false, signal } as const;
+    const asking = { operation: 'confirm', lane: sick.node_id, isTroubled: false, context: { signal } } as const;
     await expect(fixture.get(NodeTroubles).ask(asking, call)).rejects.toThrow();
+    expect(await reasonOf(sick)).toBeNull();
+  });
+
+  it.each([
+    ['while the process stood still, so that its claim was lost', { isClaimLost: true }],
+    ['while the call waited for a connection to the database', { isQueued: true }],
+  ])('is not remembered of it: a time limit that passed %s', async (_, meanwhile) => {
+    const { sick, well } = await twoNodes();
+    for (const node of [well, sick]) await timedOut(node, node === sick ? meanwhile : {});
+    expect(await reasonOf(well)).toMatch(/^There was no response in time\. /);
     expect(await reasonOf(sick)).toBeNull();
   });
 

@@ -1,6 +1,6 @@
-import { Statements } from '@atoll/database';
+import { queuedMs, Statements } from '@atoll/database';
 import { messageOf } from '@atoll/errors';
-import { StepFailed } from '@atoll/state-machine';
+import { StepFailed, type StepContext } from '@atoll/state-machine';
 import { untilAborted } from '@atoll/waiting';
 import { Injectable, Logger } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
@@ -23,7 +23,7 @@ export interface Asking {
   readonly lane: string;
   /** Whether the node is known to have failed. */
   readonly isTroubled: boolean;
-  readonly signal: AbortSignal;
+  readonly context: StepContext;
 }
 
 /**
@@ -42,13 +42,15 @@ export class NodeTroubles {
 
   /** Asks a node, and remembers or forgets its trouble by what comes of it. Throws what `call` throws. */
   async ask<Answer>(asking: Asking, call: (signal: AbortSignal) => Promise<Answer>): Promise<Answer> {
-    const { signal, isTroubled } = asking;
-    const begunAtMs = performance.now();
+    const { context, isTroubled } = asking;
+    const { signal } = context;
+    const clock = () => performance.now() - queuedMs();
+    const begunAtMs = clock();
     let answer: Answer;
     try {
       answer = await untilAborted(signal, call(signal));
     } catch (error) {
-      const reason = this.failureOf(error, signal, performance.now() - begunAtMs);
+      const reason = this.failureOf(error, context, clock() - begunAtMs);
       if (reason !== undefined) await this.note(asking, reason);
       throw error;
     }
@@ -71,8 +73,11 @@ export class NodeTroubles {
     );
   }
 
-  /** What is the node's doing; undefined: it is not, or nobody can tell. */
-  private failureOf(error: unknown, signal: AbortSignal, lastedMs: number): string | undefined {
+  /**
+   * What is the node's doing; undefined: it is not, or nobody can tell. The signal is read anew, after the call: a
+   * process that stood still meanwhile finds that its claim is lost. `lastedMs`: without waits for the database.
+   */
+  private failureOf(error: unknown, { signal }: StepContext, lastedMs: number): string | undefined {
     if (!signal.aborted) return error instanceof StepFailed ? error.message : undefined;
     const isTimeout = signal.reason instanceof DOMException && signal.reason.name === 'TimeoutError';
     const { stepMs = Infinity } = this.settings.workers;

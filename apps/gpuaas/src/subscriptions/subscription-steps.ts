@@ -215,7 +215,7 @@ export class SubscriptionSteps extends DurableMachine<SubscriptionEntity, Subscr
     const ready = all.flatMap((subscription, at) => (found[at] === undefined ? standing(subscription).here : []));
     if (ready.length > 0) {
       const isTroubled = [...standings.values()].some((each) => each.isTroubled);
-      const asking = { operation: 'confirm', lane: first.lane, isTroubled, signal: context.signal } as const;
+      const asking = { operation: 'confirm', lane: first.lane, isTroubled, context } as const;
       await noteInstances(query, await this.troubles.ask(asking, (signal) => this.driver.confirm(ready, signal)));
     }
     return all.map((subscription, at) => found[at] ?? (isOnLastNode(subscription) ? { event } : 'lane done'));

@@ -152,7 +152,7 @@ export class WorkloadSteps extends DurableMachine<WorkloadEntity, WorkloadState,
     await noteInstances(
       query,
       await this.troubles.ask(
-        { operation: 'occupy', lane: workload.lane, isTroubled: standing.isTroubled, signal: context.signal },
+        { operation: 'occupy', lane: workload.lane, isTroubled: standing.isTroubled, context },
         (signal) => this.driver.occupy(standing.here, signal),
       ),
     );
