@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { subscriptions, workloads, type CreatePool, type GpuNode, type Pool } from '@atoll/contracts/gpuaas';
-import { inBackground, QueueTime } from '@atoll/database';
+import { inBackground, QueueTime, Statements } from '@atoll/database';
+import { StepFailed } from '@atoll/state-machine';
 import { Logger } from '@nestjs/common';
 import { NodeDriver } from '../driver/node-driver.js';
 import { SimulatedFaults, type FaultKind, type SimulatedOperation } from '../driver/simulated-faults.js';
 import { GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
+import type { PlacedOperation } from '../model/node-trouble.entity.js';
 import { NodesUnderTest } from '../nodes/node-fixture.js';
 import { NodeTroubles } from '../sharing/node-troubles.js';
 
@@ -56,6 +58,11 @@ async function started(held: Held): Promise<{ status: string }> {
   return data.find((each) => each.workload_id === workload_id) ?? { status: 'unknown' };
 }
 const reasonOf = async ({ node_id }: GpuNode) => (await fixture.node(node_id)).reason;
+async function failed({ node_id }: GpuNode, operation: PlacedOperation): Promise<void> {
+  const asking = { operation, lane: node_id, isTroubled: false, context: { signal: AbortSignal.any([]) } };
+  const call = () => Promise.reject(new StepFailed('node_failed', `The node failed: ${operation}.`));
+  await expect(fixture.get(NodeTroubles).ask(asking, call)).rejects.toThrow();
+}
 /** A minute passes while the node is asked, then the time limit of the step is over. */
 async function timedOut({ node_id }: GpuNode, { isClaimLost = false, isQueued = false }): Promise<void> {
   const queued = new QueueTime();
@@ -144,6 +151,42 @@ describe('a node that fails at what it is asked to do for those who are placed t
     });
     expect((await subscribed(pool, 8)).status).toBe('active');
     expect(await reasonOf(sick)).toBeNull();
+  });
+
+  it('shows nothing any more when it is not avoided any longer', async () => {
+    const { pool, sick } = await twoNodes();
+    await inject(sick, 'confirm', 'fail', 1);
+    await subscribed(pool);
+    await fixture.pass(29);
+    expect(await reasonOf(sick)).not.toBeNull();
+    await fixture.pass(2);
+    expect(await reasonOf(sick)).toBeNull();
+  });
+
+  it('that fails at two kinds of calls shows the failure for which it is avoided the longest', async () => {
+    const { sick } = await twoNodes();
+    await failed(sick, 'confirm');
+    await fixture.pass(31);
+    // The second time in a row: for a minute.
+    await failed(sick, 'confirm');
+    await failed(sick, 'occupy');
+    expect(await reasonOf(sick)).toMatch(/^The node failed: confirm\. /);
+  });
+
+  it('that fails at one kind of call only is not looked for trouble of it when it does another well', async () => {
+    const { pool, nodes } = await under.poolOver(1, mps);
+    const [only] = nodes as [GpuNode];
+    const held = await subscribed(pool, 4);
+    await failed(only, 'confirm');
+    const query = jest.spyOn(Statements.prototype, 'query');
+    const deletions = () => query.mock.calls.filter(([text]) => text.includes('DELETE FROM node_trouble')).length;
+    expect(await started(held)).toMatchObject({ status: 'running' });
+    expect(deletions()).toBe(0);
+    await failed(only, 'occupy');
+    expect(await started(held)).toMatchObject({ status: 'running' });
+    expect(deletions()).toBe(1);
+    query.mockRestore();
+    expect(await reasonOf(only)).toMatch(/^The node failed: confirm\. /);
   });
 
   it('comes after a turn of another node', async () => {

@@ -5,6 +5,7 @@ import type { HeldSlice, InstanceIds } from '../driver/node-driver.js';
 import { subscriptionMachine } from '../model/subscription.machine.js';
 import { workloadMachine } from '../model/workload.machine.js';
 import type { LeaseEntity } from '../model/lease.entity.js';
+import type { PlacedOperation } from '../model/node-trouble.entity.js';
 
 /** Bits of what leases hold, from their rows. */
 const slotBits = `coalesce((SELECT bit_or(((1::bigint << slot_size) - 1) << slot_start) FROM lease WHERE lease.gpu_id = gpu.gpu_id AND slot_start IS NOT NULL), 0)`;
@@ -198,7 +199,7 @@ export interface Standing {
   readonly isWaiting: boolean;
   /** Why a GPU of the lane is out of service; null: none is. */
   readonly outage: Outage | null;
-  /** Whether the node of the lane is known to have failed. */
+  /** Whether the node of the lane is known to have failed at the operation that was asked about. */
   readonly isTroubled: boolean;
   /** Those of the lane. */
   readonly here: readonly HeldLease[];
@@ -206,13 +207,18 @@ export interface Standing {
 
 /**
  * By holder; one without leases, that waits for none, is left out. One statement: between two, leases that were waited
- * for may come, and leases may be lost.
+ * for may come, and leases may be lost. `operation`: what the node of the lane is to do.
  */
-export async function standingOf(query: Query, filter: HeldFilter, lane: string): Promise<Map<string, Standing>> {
+export async function standingOf(
+  query: Query,
+  filter: HeldFilter,
+  lane: string,
+  operation: PlacedOperation,
+): Promise<Map<string, Standing>> {
   const holder = `lease.${filter.of}`;
   const rows = await query<Standing & { holderId: string }>(
     `SELECT holder_id AS "holderId", coalesce(held.count, 0)::int AS count, lost_reason AS "lostReason", waits.holder_id IS NOT NULL AS "isWaiting",
-       outages->0 AS outage, EXISTS (SELECT FROM node_trouble WHERE node_id = $2::bigint) AS "isTroubled", coalesce(here, '[]') AS here
+       outages->0 AS outage, EXISTS (SELECT FROM node_trouble WHERE node_id = $2::bigint AND operation = $3) AS "isTroubled", coalesce(here, '[]') AS here
      FROM (
        SELECT ${holder} AS holder_id, count(*), min(lost_reason) AS lost_reason,
          json_agg(${outageJson} ORDER BY lease_id) FILTER (WHERE gpu.state = 'offline' AND ($2::bigint IS NULL OR node_id = $2)) AS outages,
@@ -225,7 +231,7 @@ export async function standingOf(query: Query, filter: HeldFilter, lane: string)
        SELECT ${filter.of} AS holder_id FROM waiting_request
        WHERE ${filter.of} = ANY ($1::bigint[])${filter.of === 'subscription_id' ? ' AND workload_id IS NULL' : ''}
      ) waits USING (holder_id)`,
-    [filter.ids, isNode(lane) ? lane : null],
+    [filter.ids, isNode(lane) ? lane : null, operation],
   );
   return new Map(rows.map((row) => [row.holderId, row]));
 }

@@ -21,7 +21,7 @@ export interface Asking {
   readonly operation: PlacedOperation;
   /** Of the row whose step asks: a node, or nothing is remembered. */
   readonly lane: string;
-  /** Whether the node is known to have failed. */
+  /** Whether the node is known to have failed at this operation. */
   readonly isTroubled: boolean;
   readonly context: StepContext;
 }
@@ -58,11 +58,12 @@ export class NodeTroubles {
     return answer;
   }
 
-  /** Why each of these nodes is in trouble, by id. */
+  /** Why each of these nodes that are avoided is, by id. */
   async reasonsOf(manager: EntityManager, nodeIds: readonly string[]): Promise<Map<string, string>> {
     const rows = await manager.query<{ nodeId: string; reason: string; failedAt: Date; avoidedUntil: Date }[]>(
       `SELECT DISTINCT ON (node_id) node_id AS "nodeId", reason, failed_at AS "failedAt", avoided_until AS "avoidedUntil"
-       FROM node_trouble WHERE node_id = ANY ($1::bigint[]) ORDER BY node_id, failed_at DESC`,
+       FROM node_trouble WHERE node_id = ANY ($1::bigint[]) AND avoided_until > clock_timestamp()
+       ORDER BY node_id, avoided_until DESC`,
       [nodeIds],
     );
     return new Map(

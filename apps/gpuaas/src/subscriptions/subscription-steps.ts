@@ -203,7 +203,9 @@ export class SubscriptionSteps extends DurableMachine<SubscriptionEntity, Subscr
       all.map(({ subscriptionId }) => subscriptionId),
     );
     const filter = { of: 'subscription_id', ids, isAdded: first.state === 'growing' } as const;
-    const standings = leased.length > 0 ? await standingOf(query, filter, first.lane) : new Map<string, Standing>();
+    const operation = 'confirm';
+    const standings =
+      leased.length > 0 ? await standingOf(query, filter, first.lane, operation) : new Map<string, Standing>();
     const standing = ({ subscriptionId }: SubscriptionEntity) => standings.get(subscriptionId) ?? nothingHeld;
     const found: (Found | undefined)[] = [];
     for (const subscription of all)
@@ -215,7 +217,7 @@ export class SubscriptionSteps extends DurableMachine<SubscriptionEntity, Subscr
     const ready = all.flatMap((subscription, at) => (found[at] === undefined ? standing(subscription).here : []));
     if (ready.length > 0) {
       const isTroubled = [...standings.values()].some((each) => each.isTroubled);
-      const asking = { operation: 'confirm', lane: first.lane, isTroubled, context } as const;
+      const asking = { operation, lane: first.lane, isTroubled, context } as const;
       await noteInstances(query, await this.troubles.ask(asking, (signal) => this.driver.confirm(ready, signal)));
     }
     return all.map((subscription, at) => found[at] ?? (isOnLastNode(subscription) ? { event } : 'lane done'));

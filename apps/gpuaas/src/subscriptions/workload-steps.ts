@@ -144,16 +144,17 @@ export class WorkloadSteps extends DurableMachine<WorkloadEntity, WorkloadState,
 
   private async occupy(workload: WorkloadEntity, context: StepContext): Promise<Found> {
     const query: Query = (sql, values) => this.query(sql, values);
-    const standings = await standingOf(query, { of: 'workload_id', ids: [workload.workloadId] }, workload.lane);
-    const standing = standings.get(workload.workloadId) ?? nothingHeld;
-    if (standing.isWaiting) return this.waiting.attend('workload', workload.workloadId);
+    const { workloadId, lane } = workload;
+    const operation = 'occupy';
+    const standings = await standingOf(query, { of: 'workload_id', ids: [workloadId] }, lane, operation);
+    const standing = standings.get(workloadId) ?? nothingHeld;
+    if (standing.isWaiting) return this.waiting.attend('workload', workloadId);
     const verdict = readiness(standing, workload.vgpus);
     if (verdict) return verdict;
     await noteInstances(
       query,
-      await this.troubles.ask(
-        { operation: 'occupy', lane: workload.lane, isTroubled: standing.isTroubled, context },
-        (signal) => this.driver.occupy(standing.here, signal),
+      await this.troubles.ask({ operation, lane, isTroubled: standing.isTroubled, context }, (signal) =>
+        this.driver.occupy(standing.here, signal),
       ),
     );
     return isOnLastNode(workload) ? { event: 'STARTED' } : 'lane done';
