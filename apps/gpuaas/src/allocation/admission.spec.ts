@@ -350,10 +350,16 @@ describe('what has to be on one node', () => {
       on('b', '2', 'spatial'),
     ],
     [
-      'before one that has just failed to fall back',
+      'before one that failed to fall back last',
       3,
-      { ...on('a', '1', 'spatial'), hasStayed: true },
-      on('b', '2', 'spatial'),
+      { ...on('a', '1', 'spatial'), stayedAt: new Date(1) },
+      on('b', '2', 'spatial', 1n),
+    ],
+    [
+      'that failed to fall back before one that failed after it',
+      3,
+      { ...on('a', '1', 'spatial'), stayedAt: new Date(2) },
+      { ...on('b', '2', 'spatial', 1n), stayedAt: new Date(1) },
     ],
   ])('goes to a GPU %s', (_, vgpus, worse, better) => {
     const wanted = { teamId: 'ours', profile: half, vgpus, isOnOneNode: true };

@@ -4,7 +4,6 @@ import type { Cause, MachineError } from '@atoll/state-machine';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { NodeDriver } from '../driver/node-driver.js';
-import { GpuaasSettings } from '../gpuaas-settings.js';
 import { GpuSteps } from '../sharing/gpu-steps.js';
 import type { GpuEntity } from '../model/gpu.entity.js';
 import type { GpuState } from '../model/gpu.machine.js';
@@ -44,15 +43,12 @@ interface Found {
 }
 
 type GpuColumns = Pick<GpuEntity, 'gpuId' | 'nodeId' | 'state' | 'slotsUsed' | 'turnsUsed'> &
-  Pick<GpuRoom, 'isAvoided' | 'hasStayed'>;
+  Pick<GpuRoom, 'isAvoided' | 'stayedAt'>;
 
 const gpuColumns = `gpu_id AS "gpuId", node_id AS "nodeId", gpu.state, slots_used AS "slotsUsed", turns_used AS "turnsUsed", ${isAvoided} AS "isAvoided"`;
 
-/**
- * In SQL: a GPU was to fall back and stayed in Spatial, less than $2 milliseconds ago. Nothing else leaves an error in
- * this state.
- */
-const hasStayed = `gpu.state = 'spatial' AND gpu.last_error IS NOT NULL AND gpu.entered_at > (SELECT clock_timestamp()) - $2 * interval '1 millisecond'`;
+/** In SQL: `GpuRoom.stayedAt`. Nothing else leaves an error in this state. */
+const stayedAt = `CASE WHEN gpu.state = 'spatial' AND gpu.last_error IS NOT NULL THEN gpu.entered_at END`;
 
 /** Decides which requests get leases of a pool, which wait, and which are refused; and writes what was decided. */
 @Injectable()
@@ -60,7 +56,6 @@ export class Allocation {
   constructor(
     private readonly gpus: GpuSteps,
     private readonly driver: NodeDriver,
-    private readonly settings: GpuaasSettings,
   ) {}
 
   /**
@@ -233,9 +228,9 @@ export class Allocation {
     const queue = await readQueue(manager, pool.poolId);
     for (const lock of ['', '', 'FOR NO KEY UPDATE OF gpu'] as const) {
       const rows = await manager.query<GpuColumns[]>(
-        `SELECT ${gpuColumns}, ${hasStayed} AS "hasStayed" FROM gpu JOIN node USING (node_id)
+        `SELECT ${gpuColumns}, ${stayedAt} AS "stayedAt" FROM gpu JOIN node USING (node_id)
          WHERE pool_id = $1 AND gpu.state NOT IN ('unpooled', 'offline') AND node.state = 'ready' ORDER BY gpu_id ${lock}`,
-        [pool.poolId, this.settings.returnRetryMs],
+        [pool.poolId],
       );
       const found = await this.lockPlanned(manager, rows, await decideOn(rows.map(roomOf), queue), leaving);
       if (found) return found;

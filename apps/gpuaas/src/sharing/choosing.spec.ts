@@ -27,14 +27,16 @@ async function subscribed(pool_id: string, vgpus: number): Promise<string> {
 const gpusOf = (all: readonly GpuNode[]) => Promise.all(all.map((node) => fixture.gpu(node)));
 
 describe('a GPU that cannot fall back', () => {
-  it('is asked after all others for a while, and says why it stayed', async () => {
+  it('is asked after all others, and says why and when it stayed', async () => {
     const { pool, nodes } = await under.poolOver(3, mps);
     expect(await subscribed(pool.pool_id, 6)).toBe('active');
     await failToSwitch(nodes[0], 1_000);
     const statuses: string[] = [];
     for (let at = 0; at < 5; at += 1) statuses.push(await subscribed(pool.pool_id, 1));
     expect(statuses).toEqual(['failed', 'active', 'active', 'active', 'active']);
-    const reason = 'The device could not be switched.';
+    const reason = expect.stringMatching(
+      /^The device could not be switched\. It failed to fall back at \S+Z; other GPUs are preferred since\.$/,
+    );
     expect(await gpusOf(nodes)).toMatchObject([
       { mode: 'Spatial', transition: null, reason },
       { mode: 'Temporal', reason: null },
@@ -51,14 +53,25 @@ describe('a GPU that cannot fall back', () => {
     expect(await gpusOf(nodes)).toMatchObject([{ mode: 'Temporal', reason: null }, { mode: 'Temporal' }]);
   });
 
-  it('is asked in its turn when half a minute has passed', async () => {
+  it('keeps none from falling back that could not either, and can by now', async () => {
     const { pool, nodes } = await under.poolOver(2, mps);
     expect(await subscribed(pool.pool_id, 4)).toBe('active');
-    await failToSwitch(nodes[0]);
+    await failToSwitch(nodes[0], 1_000);
+    await failToSwitch(nodes[1]);
+    const statuses: string[] = [];
+    for (let at = 0; at < 4; at += 1) statuses.push(await subscribed(pool.pool_id, 1));
+    expect(statuses).toEqual(['failed', 'failed', 'failed', 'active']);
+    expect(await gpusOf(nodes)).toMatchObject([{ mode: 'Spatial' }, { mode: 'Temporal' }]);
+  });
+
+  it('fails no further request, however long ago it failed, as long as the others suffice', async () => {
+    const { pool, nodes } = await under.poolOver(2, mps);
+    expect(await subscribed(pool.pool_id, 4)).toBe('active');
+    await failToSwitch(nodes[0], 1_000);
     expect(await subscribed(pool.pool_id, 1)).toBe('failed');
-    await fixture.query(`UPDATE gpu SET entered_at = entered_at - interval '31 s' WHERE pool_id = $1`, [pool.pool_id]);
+    await fixture.query(`UPDATE gpu SET entered_at = entered_at - interval '1 day' WHERE pool_id = $1`, [pool.pool_id]);
     expect(await subscribed(pool.pool_id, 1)).toBe('active');
-    expect(await gpusOf(nodes)).toMatchObject([{ mode: 'Temporal' }, { mode: 'Spatial' }]);
+    expect(await gpusOf(nodes)).toMatchObject([{ mode: 'Spatial' }, { mode: 'Temporal' }]);
   });
 });
 

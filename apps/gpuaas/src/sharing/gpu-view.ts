@@ -43,10 +43,16 @@ export function gpuView(
     board: gpu.board,
     pool_id: gpu.poolId && String(gpu.poolId),
     ...modeOf(gpu, leases, configuredMode),
-    reason: gpu.lastError?.message ?? slownessOf(gpu),
+    reason: failureOf(gpu) ?? slownessOf(gpu),
     slices: leases.flatMap((lease) => sliceOf(lease, gpu)),
     tenants: leases.filter(({ turn }) => turn !== null).map(tenantOf),
   };
+}
+
+/** Why a GPU is not in its mode, or could not fall back last: since the latter may stand for months, with its time. */
+function failureOf({ state, lastError }: GpuEntity): string | null {
+  if (!lastError || state !== 'spatial') return lastError?.message ?? null;
+  return `${lastError.message} It failed to fall back at ${lastError.at}; other GPUs are preferred since.`;
 }
 
 /** Of a GPU that is on its way for so long that its node may hang, or waits to be prepared: nothing has failed yet. */

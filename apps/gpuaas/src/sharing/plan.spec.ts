@@ -47,7 +47,8 @@ function capacityAsIs({ state, slotsUsed, turnsUsed }: GpuRoom, { profile, rules
   return turnsUsed === 0n ? slots : 0;
 }
 
-const isDoubtful = (gpu: GpuRoom | undefined) => gpu?.hasStayed === true || gpu?.isAvoided === true;
+const stayedAtOf = (gpu: GpuRoom | undefined) => gpu?.stayedAt?.getTime() ?? 0;
+const isDoubtful = (gpu: GpuRoom | undefined) => stayedAtOf(gpu) > 0 || gpu?.isAvoided === true;
 
 /** null: it may not fall back. */
 function capacityFallen({ state, slotsUsed }: GpuRoom, { rules }: Search): number | null {
@@ -96,8 +97,9 @@ function aGpu(gpuId: string, slots: number, turns: number, isTemporal: boolean):
         'doubting_spatial',
         'offline',
       ];
-  const gpu = fc.tuple(fc.constantFrom(...states), mask(slots), mask(turns), fc.boolean(), fc.boolean());
-  return gpu.map(([state, slotsUsed, turnsUsed, hasFailed, isAvoided]) => {
+  const stays = fc.constantFrom(null, null, new Date(1), new Date(2));
+  const gpu = fc.tuple(fc.constantFrom(...states), mask(slots), mask(turns), stays, fc.boolean());
+  return gpu.map(([state, slotsUsed, turnsUsed, stayedAt, isAvoided]) => {
     const hasTurns =
       isTemporal ||
       onWayToTemporal.includes(state) ||
@@ -109,7 +111,7 @@ function aGpu(gpuId: string, slots: number, turns: number, isTemporal: boolean):
       state,
       slotsUsed: hasSlots ? slotsUsed : 0n,
       turnsUsed: hasTurns ? turnsUsed : 0n,
-      hasStayed: state === 'spatial' && hasFailed,
+      stayedAt: state === 'spatial' ? stayedAt : null,
       isAvoided,
     };
   });
@@ -181,21 +183,27 @@ describe('a plan of leases', () => {
     );
   });
 
-  law('lets as few GPUs fall back as any, and of those that have just failed to as few as any', (plans, asked) => {
+  law('lets first the fewest doubtful GPUs fall back, then the fewest in all', (plans, asked) => {
     const falling = plans.filter(({ fallsBack }) => fallsBack);
     const doubtful = falling.filter(({ gpu }) => isDoubtful(gpu)).length;
     expect({ doubtful, all: falling.length }).toEqual(fewestFallbacks(asked));
   });
 
   law(
-    'takes their isolation from tenants only where no GPU with fewer would do as well',
+    'takes their isolation from tenants only where no GPU that stayed before, or with fewer, would do as well',
     (plans, asked) => {
       const gainOf = (gpu: GpuRoom) => (capacityFallen(gpu, asked) ?? 0) - capacityAsIs(gpu, asked);
       const tenantsOf = ({ slotsUsed }: GpuRoom) => bitsIn(slotsUsed).size;
       const falling = plans.flatMap(({ gpu, fallsBack }) => (fallsBack ? [gpu] : []));
       for (const gpu of falling) {
         const others = asked.gpus.filter((other) => !falling.includes(other) && isDoubtful(other) === isDoubtful(gpu));
-        const better = others.filter((other) => gainOf(other) >= gainOf(gpu) && tenantsOf(other) < tenantsOf(gpu));
+        const better = others
+          .filter((other) => gainOf(other) >= gainOf(gpu))
+          .filter((other) =>
+            stayedAtOf(other) === stayedAtOf(gpu)
+              ? tenantsOf(other) < tenantsOf(gpu)
+              : stayedAtOf(other) < stayedAtOf(gpu),
+          );
         expect(better).toEqual([]);
       }
     },

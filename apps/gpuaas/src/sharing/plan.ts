@@ -13,8 +13,11 @@ export interface GpuRoom {
   readonly turnsUsed: bigint;
   /** Whether its node has failed of late: it comes after all others. */
   readonly isAvoided?: boolean;
-  /** Whether it has just failed to fall back: it falls back after all others. */
-  readonly hasStayed?: boolean;
+  /**
+   * When it was to fall back last and stayed in Spatial; null: it did not. It falls back after all others, and after
+   * those that stayed before.
+   */
+  readonly stayedAt?: Date | null;
 }
 
 /** What a pool lets happen on its GPUs. */
@@ -93,7 +96,7 @@ export function tenantsOn({ slotsUsed }: GpuRoom): number {
 
 /**
  * Where `vgpus` slices of the profile go; null if and only if the pool cannot hold them. GPUs fall back only for what
- * fits nowhere as it is, and as few of them as can be: first of all of those that have just failed to.
+ * fits nowhere as it is: first the fewest doubtful GPUs, then the fewest in all.
  */
 export function planLeases(
   gpus: readonly GpuRoom[],
@@ -120,15 +123,20 @@ interface Gain {
 }
 
 /**
- * What each GPU that falls back can take beside what it can as it is: the largest first, and of equal ones those with
- * the fewest tenants, who lose their isolation.
+ * What each GPU that falls back can take beside what it can as it is: the largest first, and of equal ones those that
+ * stayed the longest ago, so that one that always stays blocks none, then those with the fewest tenants, who lose their
+ * isolation.
  */
 function gainsOf(gpus: readonly GpuRoom[], profile: SliceProfile, rules: PlacingRules): Gain[] {
   return gpus
     .map((gpu) => ({ gpu, gain: roomByFallback(gpu, rules) - roomOn(gpu, profile, rules) }))
     .filter(({ gain }) => gain > 0)
     .toSorted(
-      (one, other) => other.gain - one.gain || tenantsOn(one.gpu) - tenantsOn(other.gpu) || byId(one.gpu, other.gpu),
+      (one, other) =>
+        other.gain - one.gain ||
+        stayedAtOf(one.gpu) - stayedAtOf(other.gpu) ||
+        tenantsOn(one.gpu) - tenantsOn(other.gpu) ||
+        byId(one.gpu, other.gpu),
     );
 }
 
@@ -156,8 +164,13 @@ function sumOf(gains: readonly Gain[]): number {
 }
 
 /** Whether a GPU may well fail to fall back. */
-function isDoubtful({ hasStayed = false, isAvoided = false }: GpuRoom): boolean {
-  return hasStayed || isAvoided;
+function isDoubtful({ stayedAt = null, isAvoided = false }: GpuRoom): boolean {
+  return stayedAt !== null || isAvoided;
+}
+
+/** In milliseconds since 1970; 0: it did not stay. */
+function stayedAtOf({ stayedAt }: GpuRoom): number {
+  return stayedAt?.getTime() ?? 0;
 }
 
 function fill(
@@ -191,6 +204,7 @@ export function drawbacksOf(plans: readonly GpuPlan[]): number[] {
     plans.filter(({ gpu }) => gpu.isAvoided).length,
     falling.filter(isDoubtful).length,
     falling.length,
+    Math.max(0, ...falling.map(stayedAtOf)),
     falling.reduce((sum, gpu) => sum + tenantsOn(gpu), 0),
     Number(plans.some(({ gpu }) => !settledStates.includes(gpu.state))),
   ];

@@ -97,7 +97,7 @@ describe('a GPU in Spatial', () => {
         mode: 'Spatial',
         origin: 'configured',
         transition: null,
-        reason,
+        reason: expect.stringContaining(`${reason} It failed to fall back at `),
         slices: [{}, {}],
         tenants: [],
       });
