@@ -177,7 +177,7 @@ function outlookOf(gpus: readonly GpuRoom[], waiting: readonly Wanted[], rules: 
   return { gpus: state, hasPlace };
 }
 
-/** As `planLeases`; on one node, where that is wanted: on that against which least speaks. */
+/** As `planLeases`; where all has to be on one node, the best plan of any node. */
 function planFor(
   gpus: readonly GpuRoom[],
   { profile, vgpus, isOnOneNode = false }: Wanted,
@@ -187,20 +187,20 @@ function planFor(
     const found = planLeases(node, profile, vgpus, rules);
     return found ? [found] : [];
   });
-  return leastOf(plans) ?? null;
+  return bestPlan(plans) ?? null;
 }
 
-/** The first of those against which least speaks. */
-function leastOf(all: readonly GpuPlan[][]): GpuPlan[] | undefined {
+/** The plan with the fewest drawbacks, compared in their order; of equal ones the first. */
+function bestPlan(all: readonly GpuPlan[][]): GpuPlan[] | undefined {
   if (all.length <= 1) return all[0];
   const weighed = all.map((plans) => ({ plans, drawbacks: drawbacksOf(plans) }));
-  return weighed.reduce((least, each) => (isLess(each.drawbacks, least.drawbacks) ? each : least)).plans;
+  return weighed.reduce((best, each) => (compareDrawbacks(each.drawbacks, best.drawbacks) < 0 ? each : best)).plans;
 }
 
-/** By the first number in which they differ. */
-function isLess(one: readonly number[], other: readonly number[]): boolean {
+/** By the first number in which they differ: negative where `one` has fewer, 0 where they are equal. */
+function compareDrawbacks(one: readonly number[], other: readonly number[]): number {
   const at = one.findIndex((number, place) => number !== other[place]);
-  return at >= 0 && Number(one[at]) < Number(other[at]);
+  return at < 0 ? 0 : Number(one[at]) - Number(other[at]);
 }
 
 /** The GPUs of each node; or all of them, where it does not matter on which they are. */

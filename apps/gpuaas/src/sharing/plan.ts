@@ -196,7 +196,7 @@ function fill(
   return plans;
 }
 
-/** What speaks against a plan, the weightiest first: the lower each number is, the better. */
+/** The drawbacks of a plan, the worst kind first: the lower each number is, the better. */
 export function drawbacksOf(plans: readonly GpuPlan[]): number[] {
   const falling = plans.flatMap(({ gpu, fallsBack }) => (fallsBack ? [gpu] : []));
   return [
