@@ -6,7 +6,7 @@ import { isOperator } from '../api/access.js';
 import { profileQuery } from '../api/queries.js';
 import { useUser } from '../api/user-context.js';
 import { useCurrentTeam } from '../shell/current-team.js';
-import { CreateOwnTeam } from './team/create-own-team.js';
+import { CreateOwnTeam } from './create-own-team.js';
 
 /** Leads to what this user is here for; after a team was left or deleted, once it is known which are left. */
 export function HomePage() {

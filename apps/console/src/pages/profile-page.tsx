@@ -12,7 +12,7 @@ import { useUser } from '../api/user-context.js';
 import { PasskeysCard } from './profile/passkeys-card.js';
 import { SecondFactorCard } from './profile/second-factor-card.js';
 import { SessionsCard } from './profile/sessions-card.js';
-import { CreateOwnTeam } from './team/create-own-team.js';
+import { CreateOwnTeam } from './create-own-team.js';
 
 export function ProfilePage() {
   const user = useUser();

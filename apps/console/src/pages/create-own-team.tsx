@@ -1,7 +1,7 @@
-import { answerOf, api } from '../../api/client.js';
-import { Button } from '../../parts/button.js';
-import { Field } from '../../parts/fields.js';
-import { FormDialog } from '../../parts/form-dialog.js';
+import { answerOf, api } from '../api/client.js';
+import { Button } from '../parts/button.js';
+import { Field } from '../parts/fields.js';
+import { FormDialog } from '../parts/form-dialog.js';
 
 /** A team whose owner is who creates it: for everybody but who is logged in with a key of one team. */
 export function CreateOwnTeam() {
