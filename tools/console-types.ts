@@ -35,4 +35,4 @@ async function documentOfBuild(): Promise<OpenAPI3> {
 const target = new URL('../../apps/console/src/api/generated/openapi.ts', import.meta.url);
 const types = astToString(await openapiTypes(await documentOfBuild(), { alphabetize: true, rootTypes: false }));
 await mkdir(new URL('.', target), { recursive: true });
-await writeFile(target, `/* eslint-disable */\n${types}`);
+await writeFile(target, types);

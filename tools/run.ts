@@ -39,7 +39,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   });
 }
 
-/** Runs one command in the project's root, without a shell and without stdin: `eslint --max-warnings 0 .` */
+/** Runs one command in the project's root, without a shell and without stdin: `oxfmt --check .` */
 export function run(command: string, options: RunOptions = {}): Promise<Outcome> {
   const [file = '', ...args] = command.split(' ');
   const startedAtMs = performance.now();

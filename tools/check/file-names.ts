@@ -3,7 +3,7 @@ import { globSync } from 'node:fs';
 const words = '[a-z0-9]+(?:-[a-z0-9]+)*';
 const suffixes = ['controller', 'service', 'module', 'entity', 'machine', 'errors'];
 const source = new RegExp(`^${words}(?:\\.(?:${suffixes.join('|')}))?(?:\\.(?:spec|e2e-spec))?$`);
-const configuration = /^(jest|eslint|knip|vite)\.config$/;
+const configuration = /^(jest|knip|oxlint|vite)\.config$/;
 /** Names that say nothing, and so end up holding everything. */
 const junk = /^(?:[a-z0-9-]+-)?(?:common|core|utils?|helpers?)$|^shared$/;
 

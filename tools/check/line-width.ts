@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs';
 
 const columns = 120;
 /** What only a program reads is not wrapped. */
-const directive = /^\s*(?:\/\/\/|(?:\/\/|#)\s*(?:eslint|oxlint|@ts-|shellcheck|syntax=|!))/;
+const directive = /^\s*(?:\/\/\/|(?:\/\/|#)\s*(?:oxlint|@ts-|shellcheck|syntax=|!))/;
 const commentOf = {
   slashes: /^\s*(?:\/\/|\/\*|\* )|[;,{([] \/\/ [^'"`]*$/,
   // Indented: commands to copy.

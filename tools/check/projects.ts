@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 
-/** One value of each axis is what the boundary rule of eslint.config.js stands on. */
+/** One value of each axis is what the boundary rule of oxlint.config.ts stands on. */
 const axes = {
   type: ['app', 'contract', 'lib', 'testing'],
   platform: ['any', 'node', 'web'],

@@ -9,6 +9,6 @@ export function describeWhere(lacking: string | undefined, name: string, specs: 
   // The globals of Jest: tools import this library outside of it.
   const { describe } = globalThis as unknown as { describe: typeof Describe };
   if (lacking === undefined) describe(name, specs);
-  // eslint-disable-next-line no-restricted-syntax
+  // oxlint-disable-next-line atoll/no-idle-test -- The end of a run lists it.
   else describe.skip(`${name} (not run: ${lacking})`, specs);
 }
