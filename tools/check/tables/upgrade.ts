@@ -33,6 +33,11 @@ export function lockFaults(statement: string, { tables, indexes }: Existing): st
 
 class Crash extends Error {}
 
+/** A crash before one that does not leaves the same tables as a crash before the next one that does. */
+function changesTables(statement: string): boolean {
+  return !/^\s*(?:SELECT|SET)\b/i.test(statement);
+}
+
 /** Runs migrations one by one beside what is there, and looks at what each does. */
 class Upgrade {
   readonly faults = new Set<string>();
@@ -45,12 +50,10 @@ class Upgrade {
   async run(migration: MigrationInterface): Promise<void> {
     const existing = await this.existing();
     const tell = (fault: string) => this.faults.add(`${this.schema}: ${migration.name}: ${fault}`);
-    const runner = (crashAt = Infinity) => {
-      let count = 0;
-      const query = (text: string, values?: unknown[]): Promise<unknown> => {
+    const runner = (before: (statement: string) => void = () => undefined) => {
+      const query = async (text: string, values?: unknown[]): Promise<unknown> => {
         for (const fault of lockFaults(text, existing)) tell(fault);
-        if (count === crashAt) return Promise.reject(new Crash(text));
-        count += 1;
+        before(text);
         return this.runner.query(text, values);
       };
       return Object.create(this.runner, { query: { value: query } }) as QueryRunner;
@@ -84,27 +87,37 @@ class Upgrade {
   }
 
   /**
-   * Breaks it off before each of its statements, and runs it again after each of these crashes and after its last
-   * statement.
+   * Runs it again and again, each time one change of tables further and then broken off, until it comes to its end; and
+   * once more after that.
    */
   private async inPieces(
     migration: MigrationInterface,
-    runner: (crashAt?: number) => QueryRunner,
+    runner: (before?: (statement: string) => void) => QueryRunner,
     tell: (fault: string) => void,
   ) {
-    let last = 'its first statement';
-    try {
-      for (let crashAt = 0, hasCrashed = true; hasCrashed; crashAt += 1) {
-        hasCrashed = await migration.up(runner(crashAt)).then(
-          () => false,
-          (error: unknown) => {
-            if (!(error instanceof Crash)) throw error;
-            last = error.message;
-            return true;
-          },
-        );
-        await migration.up(runner());
+    const done = new Set<string>();
+    let last = 'its end';
+    /** Returns whether it was broken off. */
+    const oneFurther = async (): Promise<boolean> => {
+      const doneBefore = done.size;
+      const before = (statement: string) => {
+        if (!changesTables(statement) || done.has(statement)) return;
+        if (done.size > doneBefore) throw new Crash(statement);
+        done.add(statement);
+      };
+      try {
+        await migration.up(runner(before));
+        return false;
+      } catch (error) {
+        if (!(error instanceof Crash)) throw error;
+        last = error.message;
+        return true;
       }
+    };
+    try {
+      while (await oneFurther());
+      last = 'its end';
+      await migration.up(runner());
     } catch (error) {
       tell(`does not run again after a crash: ${(error as Error).message}. The crash came before ${last}`);
     }
@@ -183,7 +196,8 @@ export async function upgrade({ service, dataSource, url }: Migrated): Promise<s
   own.pathname = `/upgrade_${service.name.replaceAll('-', '_')}`;
   const client = new pg.Client(url);
   await client.connect();
-  await client.query(`CREATE DATABASE ${own.pathname.slice(1)}`);
+  // Of `createDatabase` in libs/testing, which says why.
+  await client.query(`CREATE DATABASE ${own.pathname.slice(1)} STRATEGY file_copy`);
   await client.end();
   return upgradeFaults({ schema: service.name, url: own.href }, dataSource);
 }
