@@ -2,12 +2,13 @@ import { createHash } from 'node:crypto';
 import { existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import { basename, join } from 'node:path';
-import { rolldown, type Plugin } from 'rolldown';
+import type { Plugin } from 'rolldown';
 
 /**
  * Bundles what each process of the platform loads, what starts them all, and the operator's commands, into a few files,
  * in place of their compiled entry points (ADR 0060): a process that loads its 2,500 modules one by one takes twice as
- * long to start. All other modules stay as they were compiled, for tools and specs.
+ * long to start. All other modules stay as they were compiled, for tools and specs. With arguments it bundles these
+ * entry points alone, without source maps: `node tools/bundle.ts apps/platform/src/main.js`.
  */
 
 /**
@@ -120,6 +121,7 @@ await import('./${bundled}');
 
 /** Returns the names of the packages that are bundled. */
 async function bundle(entries: readonly string[]): Promise<string[]> {
+  const { rolldown } = await import('rolldown');
   const build = await rolldown({
     input: Object.fromEntries(entries.map((entry) => [entry.replace(/\.js$/, ''), join('dist', entry)])),
     platform: 'node',
@@ -136,7 +138,7 @@ async function bundle(entries: readonly string[]): Promise<string[]> {
     format: 'esm',
     // Tables, log lines and errors are named after classes.
     keepNames: true,
-    sourcemap: true,
+    sourcemap: asked.length === 0,
     entryFileNames: '[name].bundled.js',
     chunkFileNames: `${folder}/[name]-[hash].js`,
   });
@@ -159,11 +161,12 @@ const commands = Object.values(scripts ?? {}).flatMap(
   (script) => /^(?:exec )?node dist\/(apps\/\S+|tools\/start-services\.js)$/.exec(script)?.[1] ?? [],
 );
 const mains = globSync('apps/*/src/main.ts').map((file) => file.replace(/\.ts$/, '.js'));
-const entries = [...new Set([...mains, ...commands])].toSorted();
+const asked = process.argv.slice(2);
+const entries = asked.length > 0 ? asked : [...new Set([...mains, ...commands])].toSorted();
 const compiled = globSync(['dist/{apps,libs}/**/*.js', 'dist/tools/*.js'], {
   exclude: ['dist/apps/console/**', `dist/${folder}/**`, 'dist/**/*.bundled.js'],
 });
-const stamp = stampOf([...compiled, 'package.json', 'package-lock.json', import.meta.filename]);
+const stamp = `${entries.join(' ')} ${stampOf([...compiled, 'package.json', 'package-lock.json', import.meta.filename])}`;
 if (readMade()?.stamp !== stamp) {
   // A build that is interrupted leaves nothing that a later one takes for whole.
   rmSync(madeFile, { force: true });

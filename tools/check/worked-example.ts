@@ -1,19 +1,9 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  chmodSync,
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { makeServerFolder, removeServerFolder } from '../../libs/testing/src/server-folder.ts';
 import { answerProblem, applyDiff, stepsOf, type Step } from './worked-example-steps.ts';
 
 /**
@@ -35,32 +25,31 @@ const ofSkeleton = [
   'node dist/tools/check/services.js',
 ];
 const ofService = [
-  'tsc --noEmit -p dist/worked-example.json',
+  'tsc --noEmit --checkers 1 -p dist/worked-example.json',
   'knip',
-  'oxfmt --check $(git ls-files --others --modified --exclude-standard)',
   'node dist/tools/check/tables/migration-drift.js announcements',
   'node dist/tools/check/services.js',
-  'npm run --silent jest -- --maxWorkers=1 apps/announcements apps/platform/src/services.spec.ts',
+  'npm run --silent jest -- --maxWorkers=1 --no-cache apps/announcements apps/platform/src/services.spec.ts',
 ];
 
-/** A commit of the working tree, uncommitted files included, with the packages that are installed. */
+/** The files of a working tree, uncommitted ones included, without those that are ignored. */
+async function filesOf(workTree: string): Promise<string[]> {
+  const { stdout: repository } = await exec('git', ['rev-parse', '--absolute-git-dir'], { cwd: root });
+  const env = { ...process.env, GIT_DIR: repository.trim(), GIT_WORK_TREE: workTree };
+  // A link to a folder is not what `node_modules/` in .gitignore means.
+  const list = ['ls-files', '-z', '--cached', '--others', '--exclude-standard', '--exclude=node_modules'];
+  const { stdout } = await exec('git', list, { cwd: workTree, env, maxBuffer });
+  return stdout.split('\0').filter((path) => path !== '' && existsSync(join(workTree, path)));
+}
+
+/** The working tree with its build and the packages that are installed, in memory if there is plenty of it. */
 async function copyRepository(): Promise<string> {
-  const copy = mkdtempSync(join(tmpdir(), 'atoll-worked-example-'));
+  const copy = makeServerFolder();
   // Where this runs as root, PostgreSQL runs as a user of its own and has its data in here.
   chmodSync(copy, 0o755);
-  const list = ['ls-files', '-z', '--cached', '--others', '--exclude-standard'];
-  const { stdout } = await exec('git', list, { cwd: root, maxBuffer });
-  // The console that is served changes with none of this.
-  for (const path of [...stdout.split('\0'), 'dist/apps/console']) {
-    if (path !== '' && existsSync(join(root, path))) {
-      cpSync(join(root, path), join(copy, path), { recursive: true, preserveTimestamps: true });
-    }
-  }
+  for (const path of [...(await filesOf(root)), 'dist'])
+    cpSync(join(root, path), join(copy, path), { recursive: true, preserveTimestamps: true });
   symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
-  await runScript(
-    `git init -q && git add -A && git -c user.name=atoll -c user.email=atoll@localhost commit -qm copy`,
-    copy,
-  );
   return copy;
 }
 
@@ -84,7 +73,7 @@ interface Platform {
 
 /** What `npm start` runs, at any port that is free; but for the build of the console, which is copied. */
 async function startPlatform(cwd: string): Promise<Platform> {
-  await runScript('node --run compile && node tools/bundle.ts', cwd);
+  await runScript('node --run compile && node tools/bundle.ts apps/platform/src/main.js', cwd);
   const env = { ...process.env, PORT: '0', ATOLL_DATA_DIR: join(cwd, '.atoll') };
   const started = spawn(process.execPath, ['dist/apps/platform/src/main.js'], {
     cwd,
@@ -124,14 +113,6 @@ class Follower {
     }
   }
 
-  /** Files that were not there before, and files that were. */
-  async changed(): Promise<{ created: number; edited: number }> {
-    const status = await runScript('git status --porcelain --untracked-files=all', this.cwd);
-    const lines = status.split('\n').filter((line) => line !== '');
-    const created = lines.filter((line) => line.startsWith('??')).length;
-    return { created, edited: lines.length - created };
-  }
-
   async stop(): Promise<void> {
     const started = this.platform?.process;
     if (!started || started.exitCode !== null) return;
@@ -156,15 +137,27 @@ class Follower {
   }
 }
 
+/** Paths of files that the repository does not have, and of files that differ there. */
+async function changesIn(copy: string): Promise<{ created: string[]; edited: string[] }> {
+  const files = await filesOf(copy);
+  const isThere = (path: string) => existsSync(join(root, path));
+  const isEdited = (path: string) => !readFileSync(join(root, path)).equals(readFileSync(join(copy, path)));
+  return {
+    created: files.filter((path) => !isThere(path)),
+    edited: files.filter((path) => isThere(path) && isEdited(path)),
+  };
+}
+
 async function followAll(steps: readonly Step[], copy: string): Promise<void> {
   const follower = new Follower(copy);
   const isOfSkeleton = ({ section }: Step) => section === skeleton.section;
   try {
     for (const step of steps.filter(isOfSkeleton)) await follower.follow(step);
-    const { created, edited } = await follower.changed();
-    if (created === 0 || created > skeleton.created)
-      throw new Error(`a service takes ${created} new files, of ${skeleton.created} allowed`);
-    if (edited > skeleton.edited) throw new Error(`a service takes ${edited} edits, of ${skeleton.edited} allowed`);
+    const { created, edited } = await changesIn(copy);
+    if (created.length === 0 || created.length > skeleton.created)
+      throw new Error(`a service takes ${created.length} new files, of ${skeleton.created} allowed`);
+    if (edited.length > skeleton.edited)
+      throw new Error(`a service takes ${edited.length} edits, of ${skeleton.edited} allowed`);
     for (const command of ofSkeleton) await runScript(command, copy);
     for (const step of steps.filter((other) => !isOfSkeleton(other))) await follower.follow(step);
   } finally {
@@ -178,7 +171,9 @@ async function followAll(steps: readonly Step[], copy: string): Promise<void> {
     files: [...sources, ...declarations.map((path) => `../apps/gateway/src/${path}`)],
   };
   writeFileSync(join(copy, 'dist/worked-example.json'), JSON.stringify(types));
-  for (const command of ofService) await runScript(command, copy);
+  const { created, edited } = await changesIn(copy);
+  for (const command of [...ofService, `oxfmt --check ${[...created, ...edited].join(' ')}`])
+    await runScript(command, copy);
 }
 
 async function main(): Promise<void> {
@@ -187,7 +182,7 @@ async function main(): Promise<void> {
   try {
     await followAll(steps, copy);
   } finally {
-    rmSync(copy, { recursive: true, force: true });
+    removeServerFolder(copy);
   }
 }
 
