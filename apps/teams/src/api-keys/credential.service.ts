@@ -23,10 +23,10 @@ interface CredentialRow extends Omit<Credential, 'expiry_date' | 'scope'> {
  * as a whole reaches no further than the session that made it could. An invitation keeps nobody from making keys, so no
  * such key opens a team that requires a factor before its user has joined; and one that was made without a factor opens
  * none that required it when the user joined. A team that begins to require a factor stays open to the keys of those
- * who have joined.
+ * who have joined before.
  */
 const lacksSecondFactor = `k.team_id IS NULL AND t.require_second_factor AND (m.status = 'invited' OR
-  k.lacks_second_factor AND COALESCE(m.accepted_at, m.created_at) >= COALESCE(t.second_factor_since, '-infinity'))`;
+  k.lacks_second_factor AND m.required_factor_at_join IS DISTINCT FROM false)`;
 
 /**
  * One look-up in the unique index of digests, however many keys there are; the rest hangs on the row that it finds. The

@@ -102,7 +102,11 @@ export class TeamChanges {
     if (!(await manager.existsBy(MembershipEntity, invited))) return false;
     this.requireMayJoin(team, context);
     await requireRoomForTeam(manager, userId);
-    await manager.update(MembershipEntity, invited, { status: 'active', acceptedAt: () => 'now()' });
+    await manager.update(MembershipEntity, invited, {
+      status: 'active',
+      acceptedAt: () => 'now()',
+      requiredFactorAtJoin: team.requireSecondFactor,
+    });
     await this.saveMember(manager, team, userId, context);
     return true;
   }

@@ -44,7 +44,8 @@ export class AccountTakeover {
     await manager.query(revokeKeysQuery, [userId]);
     for (const { id: teamId } of await manager.query<{ id: string }[]>(joinedQuery, [userId])) {
       const team = await this.changes.lock(manager, teamId);
-      await manager.update(MembershipEntity, { teamId, userId }, { status: 'invited', acceptedAt: null });
+      const invited = { status: 'invited', acceptedAt: null, requiredFactorAtJoin: null } as const;
+      await manager.update(MembershipEntity, { teamId, userId }, invited);
       await this.changes.saveMember(manager, team, userId, context);
     }
   }

@@ -7,6 +7,7 @@ import type { EntityManager } from 'typeorm';
 import { ApiKeysService } from '../api-keys/api-key.service.js';
 import { settleTerms } from '../api-keys/key-terms.js';
 import { MembershipEntity } from '../model/membership.entity.js';
+import type { TeamEntity } from '../model/team.entity.js';
 
 export interface Enrolled {
   userId: string;
@@ -25,13 +26,18 @@ export class Enrolment {
   /** The keys in full, by user: the one time that they are known. */
   async enrol(
     manager: EntityManager,
-    teamId: string,
+    { id: teamId, requireSecondFactor }: TeamEntity,
     people: readonly Enrolled[],
     { issuedByOwner }: { issuedByOwner: boolean },
   ): Promise<Map<string, string>> {
     await manager.insert(
       MembershipEntity,
-      people.map((person) => ({ id: newId(), teamId, ...person })),
+      people.map((person) => ({
+        id: newId(),
+        teamId,
+        ...person,
+        requiredFactorAtJoin: person.status === 'active' ? requireSecondFactor : null,
+      })),
     );
     const { expiryDate } = settleTerms({}, await databaseNowMs(manager));
     const keys = await this.apiKeys.issue(

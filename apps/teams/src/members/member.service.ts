@@ -141,7 +141,7 @@ export class MembersService {
       status: statusOf(caller, userIds[at] ?? ''),
     }));
     const issuedByOwner = hasPowerOfOwner(caller, team_id);
-    const keys = await this.enrolment.enrol(manager, team_id, people, { issuedByOwner });
+    const keys = await this.enrolment.enrol(manager, team, people, { issuedByOwner });
     const added: TeamMember[] = [];
     for (const { userId } of people) {
       await this.changes.saveMember(manager, team, userId, context);

@@ -49,6 +49,13 @@ export class MembershipEntity {
   @Column({ type: 'timestamptz', precision: 3, nullable: true })
   acceptedAt!: Date | null;
 
+  /**
+   * Whether the team required a second factor when this person joined it; null until then, and where a replica of the
+   * release before this column took it in.
+   */
+  @Column('boolean', { nullable: true })
+  requiredFactorAtJoin!: boolean | null;
+
   /** The provider of single sign-on that made the membership, and takes it back. */
   @Column('text', { nullable: true })
   ssoProvider!: string | null;

@@ -27,10 +27,6 @@ export class TeamEntity {
   @Column('boolean', { default: false })
   requireSecondFactor!: boolean;
 
-  /** Of a team that requires one: since when. Null where an earlier release took the requirement in. */
-  @Column({ type: 'timestamptz', precision: 3, nullable: true })
-  secondFactorSince!: Date | null;
-
   @Index()
   @ForeignKey(() => ImagePolicyEntity)
   @Column('uuid')

@@ -1,12 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { invitations, members, secondFactors, teams, users, type OpenedSession } from '@atoll/contracts/teams';
 import { Secret, TOTP } from 'otpauth';
-import { contextOf, logIn, somebody } from '../sessions/session-fixture.js';
+import { DataSource } from 'typeorm';
+import { KeysWithoutFactors1891000000000 } from '../database/migrations/1891000000000-keys-without-factors.js';
+import { contextOf, gateway, logIn, somebody } from '../sessions/session-fixture.js';
+import type { SsoProviderSettings } from '../sso/sso-file.js';
+import { SsoMemberships } from '../sso/sso-memberships.js';
+import { inLine } from '../teams/held-teams-fixture.js';
 import { errorOf, TeamsFixture } from '../teams-fixture.js';
 
 let fixture: TeamsFixture;
 beforeAll(async () => {
   fixture = await TeamsFixture.start();
+  fixture.asManyReplicas();
 });
 afterAll(() => fixture.stop());
 
@@ -68,24 +74,46 @@ describe('a key that a session without a second factor has made', () => {
     expect(await isOpenTo(await issue(session), team_id)).toBe(true);
   });
 
-  it('opens none, either, that a provider of single sign-on has made its user join', async () => {
-    const { team_id, userId, session } = await invitedTo({ isStrict: true });
+  it.each([
+    ['opens none, either, that required one when', true],
+    ['goes on opening one that required none when', false],
+  ])('%s single sign-on made its user join', async (_what, isStrict) => {
+    const { team_id, userId, session, require } = await invitedTo({ isStrict });
     await fixture.query('DELETE FROM membership WHERE user_id = $1 AND team_id = $2', [userId, team_id]);
     const key = await issue(session);
+    const grants = [{ value: 'all', team_id, role: 'team_admin' }];
+    const provider = { id: 'corp', mapping: { claim: 'groups', grants } } as unknown as SsoProviderSettings;
+    await fixture.get(SsoMemberships).apply(userId, provider, ['all'], gateway);
+    await require(true);
+    expect(await isOpenTo(key, team_id)).toBe(!isStrict);
+  });
+
+  it('opens none that required one when a replica of an earlier release took its user in', async () => {
+    const { team_id, session, userId } = await invitedTo({ isStrict: true });
+    const key = await issue(session);
     await fixture.query(
-      `INSERT INTO membership (id, team_id, user_id, role, status, sso_provider)
-       VALUES (gen_random_uuid(), $1, $2, 'team_admin', 'active', 'corp')`,
+      `UPDATE membership SET status = 'active', accepted_at = now() WHERE team_id = $1 AND user_id = $2`,
       [team_id, userId],
     );
     expect(await isOpenTo(key, team_id)).toBe(false);
   });
 
-  it('opens none where a team required one before that was noted', async () => {
-    const { team_id, session, accept } = await invitedTo({ isStrict: true });
-    await fixture.query('UPDATE team SET second_factor_since = NULL WHERE id = $1', [team_id]);
+  it('opens none that began to require one while its user was about to join', async () => {
+    const { team_id, session, require, accept } = await invitedTo({ isStrict: false });
+    const key = await issue(session);
+    const outcomes = await inLine(fixture, team_id, [() => require(true), accept]);
+    expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled']);
+    expect(await isOpenTo(key, team_id)).toBe(false);
+  });
+
+  it('stays without a team that required one when its user joined, whenever it requires one again', async () => {
+    const { team_id, session, require, accept } = await invitedTo({ isStrict: true });
     const key = await issue(session);
     await accept();
-    expect(await isOpenTo(key, team_id)).toBe(false);
+    for (const isRequired of [false, true]) {
+      await require(isRequired);
+      expect(await isOpenTo(key, team_id)).toBe(!isRequired);
+    }
   });
 
   it('declines the invitation, as the session may', async () => {
@@ -104,6 +132,29 @@ describe('a key that a session without a second factor has made', () => {
       await require(isRequired);
       expect(await isOpenTo(key, team_id)).toBe(true);
     }
+  });
+
+  it('goes on opening the team that its user has created', async () => {
+    const session = await logIn(fixture, await somebody(fixture));
+    const { id: team_id } = await fixture.ask(teams.create, { name: 'Own' }, await contextOf(fixture, session));
+    const key = await issue(session);
+    await fixture.call(key, teams.update, { team_id, require_second_factor: true });
+    expect(await isOpenTo(key, team_id)).toBe(true);
+  });
+
+  it.each([
+    ['opens none that required one at the upgrade', true],
+    ['goes on opening one that required none at the upgrade', false],
+  ])('%s where its user had joined before', async (_what, isStrict) => {
+    const { team_id, userId, session, require, accept } = await invitedTo({ isStrict });
+    const key = await issue(session);
+    await accept();
+    await fixture.query('UPDATE membership SET required_factor_at_join = NULL WHERE user_id = $1', [userId]);
+    const runner = fixture.get(DataSource).createQueryRunner();
+    await new KeysWithoutFactors1891000000000().up(runner);
+    await runner.release();
+    await require(true);
+    expect(await isOpenTo(key, team_id)).toBe(!isStrict);
   });
 
   it('opens no team that requires one while its user is invited, until it requires none', async () => {

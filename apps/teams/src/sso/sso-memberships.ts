@@ -91,6 +91,7 @@ export class SsoMemberships {
         role,
         name,
         status: 'active',
+        requiredFactorAtJoin: team.requireSecondFactor,
         ssoProvider: provider,
       });
     }

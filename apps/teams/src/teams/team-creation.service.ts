@@ -66,7 +66,7 @@ export class TeamCreationService {
     await manager.insert(TeamEntity, team);
     const workspace = { id: newId(), name: 'default' };
     await manager.insert(WorkspaceEntity, { ...workspace, teamId: team.id, isDefault: true });
-    const keys = await this.enrolment.enrol(manager, team.id, people, { issuedByOwner: true });
+    const keys = await this.enrolment.enrol(manager, team, people, { issuedByOwner: true });
     await this.changes.publishCreated(manager, team, [{ ...workspace, is_deleted: false }], context);
     for (const { userId } of people) await this.changes.publishMember(manager, team, userId, context);
     const created = await readTeam(manager, team.id);

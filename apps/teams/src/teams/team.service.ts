@@ -10,7 +10,7 @@ import {
 } from '@atoll/contracts';
 import { credentialsChanged, type Team, type TeamPage, type UpdateTeam } from '@atoll/contracts/teams';
 import { requireSomeField } from '@atoll/errors';
-import { databaseNowMs, readPage, Statements, Writers } from '@atoll/database';
+import { readPage, Statements, Writers } from '@atoll/database';
 import { Rpc } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
@@ -84,10 +84,9 @@ export class TeamsService {
     team.name = body.name ?? team.name;
     team.description = body.description ?? team.description;
     team.requireSecondFactor = body.require_second_factor ?? team.requireSecondFactor;
-    if (isFactorChanged) team.secondFactorSince = new Date(await databaseNowMs(manager));
     // No other service is told of these.
-    const { description, requireSecondFactor, secondFactorSince } = team;
-    await manager.update(TeamEntity, { id: teamId }, { description, requireSecondFactor, secondFactorSince });
+    const { description, requireSecondFactor } = team;
+    await manager.update(TeamEntity, { id: teamId }, { description, requireSecondFactor });
     if (isRenamed) await this.changes.save(manager, team, context);
     const users = isFactorChanged ? await manager.query<{ user_id: string }[]>(withoutFactorQuery, [teamId]) : [];
     return { team: await readTeam(manager, teamId), userIds: users.map(({ user_id }) => user_id) };

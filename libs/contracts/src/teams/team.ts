@@ -19,7 +19,8 @@ const description = {
 };
 
 const requireSecondFactor =
-  'Whether sessions need a second factor to act in the team. API keys of users who have joined it are not affected.';
+  'Whether sessions need a second factor to act in the team. ' +
+  'API keys of users who joined it while it required none are not affected.';
 
 export class NewMember {
   @Email({ example: 'ada@example.com' })

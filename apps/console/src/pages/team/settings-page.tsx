@@ -70,8 +70,8 @@ function EditTeam({ team: { id, name, description, require_second_factor } }: { 
             {...field('require_second_factor')}
           />
           <p className="hint">
-            Members who log in by password alone cannot act in the team then, you included. API keys of members who have
-            joined are not affected.
+            Members who log in by password alone cannot act in the team then, you included. API keys of members who
+            joined while none was required are not affected.
           </p>
         </>
       )}
