@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach } from '@jest/globals';
 import { SessionTab, type TabState } from './session-tab.js';
 
-type Answer = { status: number; body: object };
+type Answer = { status: number; body: object | null };
 /** How long a message is under way: fast-check decides in which order they arrive. */
 type Way = <T>(what: string, value: T) => Promise<T>;
 
@@ -43,9 +43,15 @@ class Server {
     }
     const token = authorization?.split(' ')[1] ?? '';
     if (path === '/user/logout') {
-      if (this.users.get(token) === this.users.get(this.cookie ?? '') || !this.users.has(token)) this.end();
+      // A token beside the cookie of another session must be good.
+      if (this.cookie !== undefined && token !== '' && token !== this.cookie && !this.users.has(token))
+        return { status: 401, body: {} };
+      if (token === '' || token === this.cookie || this.users.get(token) === this.users.get(this.cookie ?? '')) {
+        this.end();
+        this.cookie = undefined;
+      }
       this.users.delete(token);
-      return { status: 200, body: {} };
+      return { status: 204, body: null };
     }
     return { status: this.users.has(token) ? 200 : 401, body: {} };
   }
@@ -55,8 +61,8 @@ class Server {
     return [...this.users.values()];
   }
 
-  end(): void {
-    this.users.delete(this.cookie ?? '');
+  end(session = this.cookie): void {
+    this.users.delete(session ?? '');
   }
 
   private tokenOf(session: string): Answer {
@@ -140,7 +146,7 @@ export function useFakeBrowser(): void {
       await Promise.race([fake.way(`${path} to the server`, undefined), givenUp]);
       const body = init.body === undefined ? undefined : (JSON.parse(init.body as string) as { email: string });
       const { status, body: answered } = fake.server.answer(path, new Headers(init.headers), body);
-      return fake.way(`the answer to ${path}`, new Response(JSON.stringify(answered), { status }));
+      return fake.way(`the answer to ${path}`, new Response(answered && JSON.stringify(answered), { status }));
     });
   });
   afterAll(() => {

@@ -122,6 +122,52 @@ describe('the session of a tab', () => {
     expect([fake.server.present, second.told]).toEqual([[], ['in as bob', 'out: logged_out']]);
   });
 
+  it('ends with the log-out of a tab whose own session has ended, where its user has logged in again since', async () => {
+    fake.server.lifeS = 3600;
+    const [first, second] = [tab(), tab()];
+    await first.tab.logIn('ada', 'secret');
+    await second.tab.logIn('ada', 'secret');
+    fake.server.end('session-1');
+    await first.tab.logOut();
+    wake();
+    const out = ['in as ada', 'out: logged_out'];
+    expect([fake.server.present, first.told, second.told]).toEqual([[], out, out]);
+    const opened = tab();
+    await opened.tab.start();
+    expect(opened.told).toEqual(['out: none']);
+  });
+
+  it('goes on after the log-out of a tab whose own session has ended, where another user has logged in since', async () => {
+    fake.server.lifeS = 3600;
+    const [first, second] = [tab(), tab()];
+    await first.tab.logIn('ada', 'secret');
+    await second.tab.logIn('bob', 'secret');
+    fake.server.end('session-1');
+    await first.tab.logOut();
+    expect((await second.tab.fetch('/pods')).status).toBe(200);
+    expect([first.told, second.told]).toEqual([['in as ada', 'out: other_user'], ['in as bob']]);
+  });
+
+  it('may go on where a log-out needs a refresh that is not answered: this tab is out after 5 s, and says so', async () => {
+    const [first, second] = [tab(), tab()];
+    await first.tab.logIn('ada', 'secret');
+    await second.tab.logIn('ada', 'secret');
+    fake.server.end('session-1');
+    const timers: AbortController[] = [];
+    jest.spyOn(AbortSignal, 'timeout').mockImplementation(() => {
+      timers.push(new AbortController());
+      return timers.at(-1)?.signal as AbortSignal;
+    });
+    fake.way = (what, value) => {
+      if (what !== '/user/refresh to the server') return Promise.resolve(value);
+      timers[0]?.abort(new Error('too late'));
+      return new Promise<never>(() => undefined);
+    };
+    await expect(first.tab.logOut()).rejects.toThrow('too late');
+    expect([first.told, fake.server.present]).toEqual([['in as ada', 'out: logged_out'], ['ada']]);
+    jest.restoreAllMocks();
+  });
+
   it('goes on while another user logs out and its own refresh is under way', async () => {
     const [first, second] = [tab(), tab()];
     await first.tab.logIn('ada', 'secret');

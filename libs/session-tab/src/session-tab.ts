@@ -173,17 +173,37 @@ export class SessionTab {
    * goes on. This tab is out in any case, after 5 s at most; throws where the session may go on.
    */
   async logOut(): Promise<void> {
-    const held = this.#held;
-    const headers = held && { authorization: `Bearer ${held.token}` };
+    const userId = this.#held?.user.id;
+    const signal = AbortSignal.timeout(logOutPatienceMs);
     try {
-      const sent = { ...(headers && { headers }), patienceMs: logOutPatienceMs };
-      const { ok, status } = await this.#post('/user/logout', undefined, sent);
+      const { ok, status } = await this.#endSession(signal);
       if (!ok) throw new Error(`The log-out failed (${status}); the session may still be open.`);
+    } catch (error) {
+      // The refresh has found none of this user.
+      if (!(error instanceof NoSession)) throw error;
     } finally {
-      noteLogOut(held?.user.id);
+      noteLogOut(userId);
       this.#channel.postMessage('logged out');
       this.#leave('logged_out');
     }
+  }
+
+  /**
+   * A token that is worth nothing any more is refused beside the cookie of another session, which may be this user's
+   * too: a refresh gives the tab a token of that one. Throws what the refresh throws.
+   */
+  async #endSession(signal: AbortSignal): Promise<Response> {
+    const response = await this.#postLogOut(signal);
+    if (response.status !== 401 || !this.#held) return response;
+    const { promise: late, reject } = Promise.withResolvers<never>();
+    signal.addEventListener('abort', () => reject(signal.reason as Error));
+    await Promise.race([this.#refresh(), late]);
+    return this.#postLogOut(signal);
+  }
+
+  #postLogOut(signal: AbortSignal): Promise<Response> {
+    const headers = this.#held && { authorization: `Bearer ${this.#held.token}` };
+    return this.#post('/user/logout', undefined, { ...(headers && { headers }), signal });
   }
 
   /**
@@ -251,7 +271,7 @@ export class SessionTab {
       throw new NoSession();
     }
     const attempt = refreshAttempt();
-    const sent = { headers: { 'refresh-attempt': attempt }, patienceMs: refreshPatienceMs };
+    const sent = { headers: { 'refresh-attempt': attempt }, signal: AbortSignal.timeout(refreshPatienceMs) };
     const response = await this.#post('/user/refresh', undefined, sent).catch(() => {
       throw new RefreshFailed();
     });
@@ -300,13 +320,13 @@ export class SessionTab {
   #post(
     path: string,
     body: object | undefined,
-    { headers = {}, patienceMs }: { headers?: Record<string, string>; patienceMs?: number } = {},
+    { headers = {}, signal }: { headers?: Record<string, string>; signal?: AbortSignal } = {},
   ): Promise<Response> {
     return fetch(this.#api + path, {
       method: 'POST',
       headers: { ...headers, ...(body !== undefined && { 'content-type': 'application/json' }) },
       ...(body !== undefined && { body: JSON.stringify(body) }),
-      ...(patienceMs !== undefined && { signal: AbortSignal.timeout(patienceMs) }),
+      ...(signal && { signal }),
     });
   }
 }

@@ -89,7 +89,7 @@ export function addPasskey(name: string): Promise<Response> {
 
 /**
  * This tab is out after some seconds at most: `again`, to log in anew and go on with the same page. Throws where the
- * session in this browser may go on, since the platform did not answer.
+ * session in this browser may go on, since the platform did not confirm its end.
  */
 export async function logOut(reason: 'logout' | 'again' = 'logout'): Promise<void> {
   if (current.kind !== 'session') return become({ kind: 'none', ended: reason });

@@ -9,7 +9,7 @@ export function LogOut(look: { kind?: 'plain'; isWide?: boolean }) {
     setUnderWay(true);
     void logOut().catch(() =>
       say(
-        'The platform could not be reached, and the session in this browser may go on. Log in and out again to end it.',
+        'The platform did not confirm the log-out, and the session in this browser may go on. Log in and out again to end it.',
       ),
     );
   };
