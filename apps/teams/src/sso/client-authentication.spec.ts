@@ -42,8 +42,22 @@ it.each<[OidcSecretMethod[]]>([
   await provider.stop();
 });
 
-it('sends the client secret by HTTP Basic where the provider lists no method, as the standard has it', () => {
+function sentTo(token_endpoint_auth_methods_supported?: string[]) {
   const [body, headers] = [new URLSearchParams(), new Headers()];
-  clientAuthentication('s:1')({ issuer: 'https://id.example.com' }, { client_id: 'atoll' }, body, headers);
-  expect([headers.get('authorization'), body.toString()]).toEqual([`Basic ${btoa('atoll:s%3A1')}`, '']);
+  const server = {
+    issuer: 'https://id.example.com',
+    ...(token_endpoint_auth_methods_supported && { token_endpoint_auth_methods_supported }),
+  };
+  clientAuthentication('s:1')(server, { client_id: 'atoll' }, body, headers);
+  return [headers.get('authorization'), body.toString()];
+}
+
+it('sends the client secret in the body where the provider lists that, since not all decode what Basic encodes', () => {
+  for (const methods of [['client_secret_post'], ['client_secret_basic', 'client_secret_post']])
+    expect(sentTo(methods)).toEqual([null, 'client_id=atoll&client_secret=s%3A1']);
+});
+
+it('sends the client secret by HTTP Basic where the provider lists no method, as the standard has it', () => {
+  for (const methods of [undefined, ['client_secret_basic']])
+    expect(sentTo(methods)).toEqual([`Basic ${btoa('atoll:s%3A1')}`, '']);
 });
