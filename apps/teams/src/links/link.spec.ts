@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { links } from '@atoll/contracts/teams';
-import { gateway, logIn, password, somebody, tokenIn, verify } from '../sessions/session-fixture.js';
+import { links, members, passwords } from '@atoll/contracts/teams';
+import { DataSource } from 'typeorm';
+import { contextOf, gateway, logIn, password, somebody, tokenIn, verify } from '../sessions/session-fixture.js';
 import { errorOf, TeamsFixture } from '../teams-fixture.js';
+import { LinkTokens } from '../tokens/link-tokens.js';
 
 let fixture: TeamsFixture;
 beforeAll(async () => {
@@ -13,6 +15,15 @@ const make = async (email: string): Promise<string> =>
   tokenIn((await fixture.call(fixture.admin, links.create, { email })).url);
 const use = (token: string, secret = 'another good phrase', name?: string) =>
   fixture.ask(links.use, { token, password: secret, ...(name !== undefined && { name }) }, gateway);
+
+/** A link that was asked for by mail. */
+const mailedTo = ({ userId, email }: { userId: string; email: string }): Promise<string> =>
+  fixture
+    .get(DataSource)
+    .transaction((manager) =>
+      fixture.get(LinkTokens).issue(manager, { userId, email, isProof: true, replaces: 'none' }),
+    )
+    .then(({ url }) => tokenIn(url));
 
 describe('a one-time link', () => {
   it('is the address of a page, with its token behind # and in no row', async () => {
@@ -32,6 +43,18 @@ describe('a one-time link', () => {
     expect((await errorOf(logIn(fixture, person))).code).toBe('unauthenticated');
     const again = await logIn(fixture, person, undefined, 'another good phrase');
     expect(again.user.name).not.toBe('Mallory');
+  });
+
+  it('for the password is not good any more once the password is changed; an invitation is', async () => {
+    const person = await somebody(fixture);
+    const [shown, mailed] = [await make(person.email), await mailedTo(person)];
+    const { team, keys } = await fixture.createTeam('team_owner');
+    const asked = { team_id: team.id, email: person.email, name: 'Ada', role: 'member' } as const;
+    const { invitation } = await fixture.call(keys[0] ?? '', members.add, asked);
+    const change = { current: password, new: 'another good phrase' };
+    await fixture.ask(passwords.change, change, await contextOf(fixture, await logIn(fixture, person)));
+    for (const token of [shown, mailed]) expect((await errorOf(use(token))).code).toBe('unauthenticated');
+    expect(await use(tokenIn(invitation?.url ?? ''))).toEqual({ email: person.email });
   });
 
   it('leaves second factors as they are, unless the operator says that they are lost', async () => {

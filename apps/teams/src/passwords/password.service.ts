@@ -8,6 +8,7 @@ import type { EntityManager } from 'typeorm';
 import { requireLiveCredential } from '../api-keys/live-credential.js';
 import { isStillPassword } from '../sessions/still-password.js';
 import { MailBox } from '../mail/mail-box.js';
+import { LinkTokens } from '../tokens/link-tokens.js';
 import { LogInTries } from '../tries/log-in-tries.js';
 import { SessionsService, type Outlasting } from '../sessions/session.service.js';
 import { requireOwnUser } from '../users/whole-user.js';
@@ -24,11 +25,12 @@ export class PasswordsService {
     private readonly hashes: PasswordHashes,
     private readonly sessions: SessionsService,
     private readonly tries: LogInTries,
+    private readonly links: LinkTokens,
     private readonly mail: MailBox,
     private readonly rpc: Rpc,
   ) {}
 
-  /** Ends every other session: whoever knew the old password may have one. */
+  /** Ends every other session and the links for the password: whoever knew the old one may have them. */
   async change({ current, new: chosen }: ChangePassword, context: CallContext): Promise<Nothing> {
     refuseCommon(chosen, 'new');
     const caller = requireOwnUser(context.caller, 'change the password of its user');
@@ -43,7 +45,10 @@ export class PasswordsService {
     const hash = await this.hashes.hash(chosen);
     await this.transactions.run(async (manager) => {
       await requireLiveCredential(manager, caller);
+      // The user before the password, as whoever uses a link locks them.
+      await manager.query('SELECT FROM "user" WHERE id = $1 FOR NO KEY UPDATE', [userId]);
       if (!(await isStillPassword(manager, userId, row.hash))) throw isWrong();
+      await this.links.retire(manager, userId, null);
       await this.store(manager, userId, hash, { exceptId: credential.kind === 'session' ? credential.id : null });
     });
     this.logger.log({ message: 'A password was changed', user_id: userId, request_id: context.requestId });
