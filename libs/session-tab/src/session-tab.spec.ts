@@ -197,6 +197,33 @@ describe('the session of a tab', () => {
     expect(told.slice(2)).toEqual(['in as ada', 'out: logged_out']);
   });
 
+  it('goes on with the log-out of another user in a browser where an earlier release has noted one', async () => {
+    fake.stored.set('atoll-logged-out', '1796000000000 k1b2');
+    fake.server.lifeS = 3600;
+    const [first, second] = [tab(), tab()];
+    await first.tab.logIn('ada', 'secret');
+    await second.tab.logIn('bob', 'secret');
+    await first.tab.logOut();
+    wake();
+    expect([first.told, second.told]).toEqual([['in as ada', 'out: logged_out'], ['in as bob']]);
+  });
+
+  it.each([
+    ['that an earlier release noted', () => fake.stored.set('atoll-logged-out', '1796000000000 k1b2')],
+    ['in a tab without a session', () => tab().tab.logOut()],
+  ])('ends with a log-out %s, also where another user logs out before it wakes', async (_what, leaveAll) => {
+    fake.server.lifeS = 3600;
+    const [first, second] = [tab(), tab()];
+    await first.tab.logIn('ada', 'secret');
+    await second.tab.logIn('bob', 'secret');
+    // The tab of bob sleeps and loses messages.
+    fake.channels = [];
+    await leaveAll();
+    await first.tab.logOut().catch(() => undefined);
+    wake();
+    expect(second.told).toEqual(['in as bob', 'out: logged_out']);
+  });
+
   it.each([
     ['refreshed', '/user/refresh', 200],
     ['ended', '/pods', 'no session'],
