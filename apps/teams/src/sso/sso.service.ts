@@ -28,6 +28,15 @@ import { UserIdentityEntity } from '../model/user-identity.entity.js';
 
 const flowMinutes = 10;
 
+/** Throws `forbidden` unless the provider calls the address verified and the API accepts it. */
+function addressIn({ email, isEmailVerified }: SsoClaims, { name }: SsoProviderSettings): string {
+  const refuse = (why: string) => new AppError('forbidden', `${name} sent ${why}. Ask your administrator.`);
+  if (!isEmailVerified || !email) throw refuse('no verified e-mail address for you');
+  const accepted = emailAddress(email);
+  if (accepted === undefined) throw refuse('an e-mail address for you that is not accepted here');
+  return accepted;
+}
+
 /** Log-in by another's account: a user is who has the provider's subject. */
 @Injectable()
 export class SsoService {
@@ -110,13 +119,7 @@ export class SsoService {
     await takeTurn(manager, `identity ${JSON.stringify(identity)}`);
     const known = await manager.findOneBy(UserIdentityEntity, identity);
     if (known) return known.userId;
-    const email = emailAddress(claims.email ?? '');
-    if (!claims.isEmailVerified || email === undefined) {
-      throw new AppError(
-        'forbidden',
-        `${provider.name} sent no verified e-mail address for you. Ask your administrator.`,
-      );
-    }
+    const email = addressIn(claims, provider);
     const id = await this.accountOf(manager, provider, email, claims.name);
     await this.takeOver(manager, id, context);
     await manager.query(

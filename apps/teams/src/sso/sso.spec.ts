@@ -267,10 +267,18 @@ describe('single sign-on', () => {
       const refused = await errorOf(logInAt(corp, someone({ email })));
       expect([refused.code, refused.message]).toEqual([
         'forbidden',
-        'Corp sent no verified e-mail address for you. Ask your administrator.',
+        'Corp sent an e-mail address for you that is not accepted here. Ask your administrator.',
       ]);
     },
   );
+
+  it('says of an address that is missing, or not verified, that it is none', async () => {
+    for (const claims of [{ email: undefined }, { email_verified: false }, { email: 'a b', email_verified: false }]) {
+      expect((await errorOf(logInAt(corp, someone(claims)))).message).toBe(
+        'Corp sent no verified e-mail address for you. Ask your administrator.',
+      );
+    }
+  });
 
   it('gives teams and roles by its mapping at each log-in, and takes back only what it gave', async () => {
     const person = someone({ groups: ['ml'] });
