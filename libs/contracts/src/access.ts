@@ -1,5 +1,5 @@
 import { AppError } from '@atoll/errors';
-import type { Caller, TeamRole, UserCaller } from './caller.js';
+import type { Caller, CallerCredential, TeamRole, UserCaller } from './caller.js';
 
 /** Permissions in a team by role (`platform_admin` may do everything). */
 export const permissions = {
@@ -81,6 +81,14 @@ export function requireService(caller: Caller): void {
   if (caller.kind !== 'system') throw new AppError('forbidden', 'Only a service may call this operation.');
 }
 
+/** Why a team that requires a second factor is closed to a credential, and what opens it. */
+const closedTo: Record<CallerCredential['kind'], string> = {
+  key:
+    'This team requires a second factor, which this API key lacks. ' +
+    'Accept the invitation if you have not; then create a key in a session with a second factor.',
+  session: 'This team requires a second factor. Add one, or log in with it.',
+};
+
 /**
  * Binds a caller to a team. Throws `not_found` for a team the caller is no member of, in the same words as for
  * one that does not exist, and `forbidden` where the role does not reach.
@@ -88,11 +96,10 @@ export function requireService(caller: Caller): void {
  */
 export function requirePermission(caller: Caller, teamId: string, permission: Permission, what = 'team'): void {
   if (isPlatformAdmin(caller)) return;
-  const { role, lacksSecondFactor } =
-    (caller.kind === 'user' && caller.teams.find((team) => team.teamId === teamId)) || {};
+  const user = caller.kind === 'user' ? caller : undefined;
+  const { role, lacksSecondFactor } = user?.teams.find((team) => team.teamId === teamId) ?? {};
   if (!role) throw notFound(what);
-  if (lacksSecondFactor)
-    throw new AppError('forbidden', 'This team requires a second factor. Add one, or log in with it.');
+  if (lacksSecondFactor) throw new AppError('forbidden', closedTo[user?.credential.kind ?? 'session']);
   const allowed: readonly TeamRole[] = permissions[permission];
   if (!allowed.includes(role)) {
     throw new AppError('forbidden', `The role ${role} may not do this. Allowed roles: ${allowed.join(', ')}.`);

@@ -81,7 +81,7 @@ export class SshKeysService {
    * the key would reach. The owner of the teams is asked whose invitation was accepted: a stranger's invitation keeps
    * nobody from adding keys, which open nothing there.
    */
-  private async requireReach({ userId, teams }: UserCaller, context: CallContext): Promise<void> {
+  private async requireReach({ userId, teams, credential }: UserCaller, context: CallContext): Promise<void> {
     const closed = teams
       .filter(({ lacksSecondFactor }) => lacksSecondFactor)
       .map(({ teamId }) => ({ user_id: userId, team_id: teamId }));
@@ -89,10 +89,7 @@ export class SshKeysService {
       const members = closed.slice(at, at + askAtOnce);
       const { members: roles } = await this.rpc.call(teamDirectory.roles, { members }, askedFor(context));
       if (roles.every(({ is_invited }) => is_invited)) continue;
-      throw new AppError(
-        'forbidden',
-        'A team whose pods this key would open requires a second factor. Set up a second factor, or log in with yours.',
-      );
+      throw new AppError('forbidden', outOfReach[credential.kind]);
     }
   }
 
@@ -154,6 +151,14 @@ export class SshKeysService {
     });
   }
 }
+
+const outOfReach: Record<CallerCredential['kind'], string> = {
+  key:
+    'A team whose pods this SSH key would open requires a second factor, which this API key lacks. ' +
+    'Add the SSH key in a session with a second factor, or by an API key that was created in one.',
+  session:
+    'A team whose pods this key would open requires a second factor. Set up a second factor, or log in with yours.',
+};
 
 const endOf: Record<CallerCredential['kind'], string> = {
   key: 'The API key was revoked.',

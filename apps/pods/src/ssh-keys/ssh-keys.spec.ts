@@ -80,12 +80,22 @@ describe('the SSH keys of a user', () => {
     await fixture.call(sshKeys.remove, { ssh_key_id }, replaced);
   });
 
-  it('are added by no session that lacks the second factor of a team which they would open', async () => {
+  it.each([
+    [
+      'session' as const,
+      'A team whose pods this key would open requires a second factor. Set up a second factor, or log in with yours.',
+    ],
+    [
+      'key' as const,
+      'A team whose pods this SSH key would open requires a second factor, which this API key lacks. ' +
+        'Add the SSH key in a session with a second factor, or by an API key that was created in one.',
+    ],
+  ])('are added by no %s that lacks the second factor of a team which they would open', async (kind, refusal) => {
     const [closed, invitedTo] = [newId(), newId()];
     const user = aUser();
     const lacking = (...teamIds: string[]): Partial<UserCaller> => ({
       ...user,
-      credential: { kind: 'session', id: newId(), openedAt: new Date().toISOString() },
+      credential: { kind, id: newId(), ...(kind === 'session' && { openedAt: new Date().toISOString() }) },
       teams: teamIds.map((teamId) => ({ teamId, role: 'member', lacksSecondFactor: true })),
     });
     const membership = {
@@ -99,10 +109,7 @@ describe('the SSH keys of a user', () => {
       { ...membership, team_id: invitedTo, is_invited: true },
     ];
     const { code, message } = await errorOf(add(lacking(invitedTo, closed)));
-    expect([code, message]).toEqual([
-      'forbidden',
-      'A team whose pods this key would open requires a second factor. Set up a second factor, or log in with yours.',
-    ]);
+    expect([code, message]).toEqual(['forbidden', refusal]);
     await add(lacking(invitedTo));
     expect(await list(user)).toHaveLength(1);
   });

@@ -16,7 +16,9 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.stop());
 
-const closed = 'This team requires a second factor. Add one, or log in with it.';
+const closed =
+  'This team requires a second factor, which this API key lacks. ' +
+  'Accept the invitation if you have not; then create a key in a session with a second factor.';
 
 /** A user who has logged in by password, and is invited to a team; with `isStrict` it requires a second factor. */
 async function invitedTo({ isStrict }: { isStrict: boolean }) {
