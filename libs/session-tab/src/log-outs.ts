@@ -3,7 +3,8 @@ import { randomId } from './random-id.js';
 
 /**
  * Of `localStorage`: a JSON object of a stamp for each user who has logged out in this browser, and one for the last
- * log-out of whoever was logged in, as of a tab without a session. Any other text is such a stamp of an earlier release.
+ * log-out of whoever was logged in, as of a tab without a session. Any other text is such a stamp of an earlier
+ * release.
  */
 const key = 'atoll-logged-out';
 /** In the place of a user, for whoever is logged in. */
