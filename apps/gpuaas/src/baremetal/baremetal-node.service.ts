@@ -132,7 +132,7 @@ export class BaremetalNodesService {
         ],
       );
       // The key of a host that was installed anew: nothing of its last tenant is left.
-      if (input.host_key !== undefined && isToBeReinstalled(node)) await this.nodes.forgetInstance(manager, node);
+      if (confirmsReinstall(node, input)) await this.nodes.forgetInstance(manager, node);
       await this.nodes.offer(manager, node.nodeId);
       if (credential) await this.nodes.touch(manager, [node_id], ['available', 'in_service']);
       if (input.retired) await this.nodes.reconsider(manager, node_id);
@@ -230,6 +230,11 @@ export class BaremetalNodesService {
     if (!view) throw notFound('node');
     return view;
   }
+}
+
+/** The key that is pinned already confirms nothing: a client that sends all that it knows of a node sends it too. */
+function confirmsReinstall(node: BaremetalNodeEntity, { host_key: hostKey }: { host_key?: string | null }): boolean {
+  return isToBeReinstalled(node) && hostKey !== undefined && (hostKey === null || hostKey !== node.hostKey);
 }
 
 /** Throws `invalid_input` for what is no way to log in. */

@@ -206,6 +206,22 @@ describe('a host on which a tenant had root', () => {
     expect(await fixture.node(node.node_id)).toMatchObject({ status: 'Available', instance_id: null, reason: null });
   });
 
+  it('waits for its reinstall although its pinned host key is sent again; another key confirms the reinstall', async () => {
+    const { node } = await used({});
+    const { host_key } = await fixture.node(node.node_id);
+    expect(host_key).toMatch(/^SHA256:/);
+    await change(node, { host_key, maintenance: false });
+    expect((await errorOf(check(node))).code).toBe('conflict');
+    expect(await fixture.node(node.node_id)).toMatchObject({
+      status: 'Clean failed',
+      reason: expect.stringMatching(/^The last tenant had root/),
+    });
+    await change(node, { host_key: `SHA256:${'n'.repeat(43)}` });
+    await check(node);
+    await fixture.settle();
+    expect(await fixture.node(node.node_id)).toMatchObject({ status: 'Available', instance_id: null });
+  });
+
   it('is not offered again either where the tenant was undone before he was active; it is where the host was only reached', async () => {
     const { node } = await used({}, 'verify-fail');
     expect((await fixture.node(node.node_id)).status).toBe('Clean failed');

@@ -136,7 +136,7 @@ export class UpdateBaremetalNodeBody {
     optional: true,
     nullable: true,
     description:
-      'Host key that is expected; null: the one of the next check. After a tenant with sudo, to set it says that the host was reinstalled.',
+      'Host key that is expected; null: the one of the next check. After a tenant with sudo, setting another host_key, or null, confirms that the host was reinstalled.',
   })
   host_key?: string | null;
 
