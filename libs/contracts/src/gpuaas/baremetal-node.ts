@@ -11,7 +11,7 @@ export class BaremetalCredential {
   @Text({
     max: 1_024,
     optional: true,
-    description: 'Password; either this or `private_key`, and only this without `tenant_sudo`.',
+    description: 'Password; either this or `private_key`. Not allowed if `tenant_sudo` is true.',
   })
   password?: string;
 
