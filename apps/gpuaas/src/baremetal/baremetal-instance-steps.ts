@@ -137,6 +137,7 @@ export class BaremetalInstanceSteps extends DurableMachine<
     }
     const isFinal = this.definition.states.get(state)?.isFinal === true;
     if (isFinal) await this.giveBack(manager, instance, node, from, event, cause);
+    else if (state !== 'active') await this.fences.raise(manager, instance);
     if (state === 'reaching' || isFinal) await this.capacity.note(manager, [instance.teamId]);
   }
 

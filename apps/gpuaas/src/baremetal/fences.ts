@@ -1,6 +1,7 @@
 import { Statements } from '@atoll/database';
 import { StepFailed } from '@atoll/state-machine';
 import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
 import type { BaremetalInstanceEntity } from '../model/baremetal-instance.entity.js';
 
 /**
@@ -34,5 +35,17 @@ export class Fences {
     if (!raised)
       throw new StepFailed('claim_lost', `Another worker has the instance ${instanceId}, or it has moved on.`);
     return raised.fence;
+  }
+
+  /**
+   * For a transition. Workers of the previous release take the number of a try from the instance, so the transition has
+   * to raise it as long as they may run beside this release; a later release may drop this.
+   */
+  async raise(manager: EntityManager, { instanceId, nodeId }: BaremetalInstanceEntity): Promise<void> {
+    await manager.query(
+      `WITH raised AS (UPDATE baremetal_node SET fence = fence + 1 WHERE node_id = $2 RETURNING fence)
+       UPDATE baremetal_instance SET fence = raised.fence FROM raised WHERE instance_id = $1`,
+      [instanceId, nodeId],
+    );
   }
 }

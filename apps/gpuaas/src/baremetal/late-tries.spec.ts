@@ -5,6 +5,7 @@ import { newId } from '@atoll/database';
 import { generateKeyPair } from '@atoll/ssh';
 import { StepFailed } from '@atoll/state-machine';
 import { BaremetalFixture } from './baremetal-fixture.js';
+import { Fences } from './fences.js';
 import { codeOf } from './host-driver-contract-fixture.js';
 import { SimulatedHosts } from './simulated-hosts.js';
 import { TeamKeys } from './team-keys.js';
@@ -73,6 +74,16 @@ it.each<Deed>(['createUser', 'placeKeys', 'setPassword', 'verify'])(
     expect([(await fixture.instance(team, instance)).status, late]).toEqual(['Active', 'superseded']);
   },
 );
+
+it('a late try of a worker of the release before, which takes no number for each try, is refused after a cancellation', async () => {
+  const { team, node, instance } = await requested();
+  await fixture.reach(instance, 'creating_user');
+  jest.spyOn(fixture.gpuaas.get(Fences), 'next').mockImplementation(({ fence }) => Promise.resolve(fence));
+  const arrive = delayed('createUser', () => fixture.end(team, instance));
+  await fixture.settle();
+  expect((await fixture.instance(team, instance)).status).toBe('Cancelled');
+  expect([await arrive(), await fixture.usersOf(node)]).toEqual(['superseded', {}]);
+});
 
 it('a worker that was frozen after it had read the keys of the team does not note them in place of newer ones', async () => {
   const { instance } = await requested();

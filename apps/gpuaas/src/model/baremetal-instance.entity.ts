@@ -59,7 +59,7 @@ export class BaremetalInstanceEntity extends MachineRow {
   @Column('text', { default: '' })
   placedKeys!: string;
 
-  /** Of the node, when the last try of a step on the host began. */
+  /** Of the node, when the instance entered its state, or when the last try of a step on the host since then began. */
   @Column('bigint', { default: 0 })
   fence!: string;
 
