@@ -19,11 +19,12 @@ import { BaremetalNodeSteps } from './baremetal-node-steps.js';
 import { BaremetalEvents } from './baremetal-events.js';
 import { usageOf } from './baremetal-usage.js';
 import { Fences } from './fences.js';
-import { HostAccess } from './host-access.js';
+import { HostAccess, keyRequired } from './host-access.js';
 import { unlessCrowded, type HostDriver } from './host-driver.js';
 import type { AttemptAction } from './ledger.entity.js';
 import { KeyChanges } from './key-changes.js';
 import { Ledger } from './ledger.js';
+import { noteReach } from './note-reach.js';
 import { TeamKeys } from './team-keys.js';
 
 type Found = Outcome<BaremetalInstanceEntity, BaremetalInstanceEvent>;
@@ -149,12 +150,11 @@ export class BaremetalInstanceSteps extends DurableMachine<
   ): Promise<void> {
     const { instanceId } = instance;
     const cause: Cause = { actor: 'system:gpuaas' };
-    const { nodeId, next } = await pickNode(manager, instanceId);
-    if (nodeId !== undefined) {
-      const node = await this.lockNode(manager, nodeId);
+    const { node, next } = await this.pickUsable(manager, instanceId);
+    if (node) {
       await manager.query('UPDATE baremetal_instance SET node_id = $2, waiting_reason = NULL WHERE instance_id = $1', [
         instanceId,
-        nodeId,
+        node.nodeId,
       ]);
       await this.nodes.move(manager, node, 'ASSIGN', cause, { instanceId });
       await this.move(manager, instance, 'ALLOCATED', cause);
@@ -174,6 +174,19 @@ export class BaremetalInstanceSteps extends DurableMachine<
     // Touched meanwhile: it is still due.
     if (claimedDueAt?.getTime() === instance.dueAt?.getTime())
       await this.park(manager, instance, next.length > 0 ? 1_000 : lookAgainMs);
+  }
+
+  /** As `pickNode`. A node that Atoll does not log in to is not offered from now on. */
+  private async pickUsable(
+    manager: EntityManager,
+    instanceId: string,
+  ): Promise<{ node?: BaremetalNodeEntity; next: string[] }> {
+    const { nodeId, next } = await pickNode(manager, instanceId);
+    if (nodeId === undefined) return { next };
+    const node = await this.lockNode(manager, nodeId);
+    if (!this.access.lacksKey(node)) return { node, next };
+    await noteReach(manager, nodeId, keyRequired);
+    return this.pickUsable(manager, instanceId);
   }
 
   private async begin(

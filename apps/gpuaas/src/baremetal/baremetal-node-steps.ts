@@ -25,6 +25,7 @@ import { HostAccess } from './host-access.js';
 import { crowdedCode, isCrowded, isSuperseded, unlessCrowded, type Inspection } from './host-driver.js';
 import { Ledger } from './ledger.js';
 import { createReinstallToken, ReinstallHook } from './reinstall-hook.js';
+import { noteReach } from './note-reach.js';
 import { otherNodeOf } from './other-node.js';
 import { isToBeCleaned } from './uncleaned.js';
 import { differencesOf, sameFindings, sentenceOf } from './specs-found.js';
@@ -224,11 +225,7 @@ export class BaremetalNodeSteps extends DurableMachine<BaremetalNodeEntity, Bare
     if (!hasOtherKey && reason === node.unreachableReason) return { againAfterMs };
     return {
       decide: async (manager, row) => {
-        await manager.query(
-          `UPDATE baremetal_node SET unreachable_reason = $2, unreachable_since = CASE WHEN $2::text IS NOT NULL THEN coalesce(unreachable_since, clock_timestamp()) END
-           WHERE node_id = $1`,
-          [row.nodeId, reason],
-        );
+        await noteReach(manager, row.nodeId, reason);
         if (hasOtherKey) await this.setAside(manager, row.nodeId, 'host_key_changed', reason ?? '');
         await this.park(manager, row, againAfterMs);
         if (reason === null) await this.returned(manager, row);

@@ -11,6 +11,7 @@ import type { BaremetalInstanceEntity } from '../model/baremetal-instance.entity
 import type { BaremetalInstanceState } from '../model/baremetal-instance.machine.js';
 import type { BaremetalNodeEntity } from '../model/baremetal-node.entity.js';
 import type { BaremetalNodeState } from '../model/baremetal-node.machine.js';
+import { keyRequired } from './host-access.js';
 import { Ledger } from './ledger.js';
 import { TeamKeys } from './team-keys.js';
 
@@ -122,7 +123,7 @@ export class BaremetalReader {
           ...(instance.memoryGb !== null && { memory_gb: instance.memoryGb }),
         },
         host_specs: node ? specsOf(node) : null,
-        unreachable_since: isActive ? (node?.unreachableSince?.toISOString() ?? null) : null,
+        unreachable_since: node && isActive ? awaySince(node) : null,
         keys_stale: isActive && keys.get(instance.teamId) !== instance.placedKeys,
         attempts: attempts.get(instance.instanceId) ?? [],
         created_at: instance.createdAt.toISOString(),
@@ -135,4 +136,9 @@ export class BaremetalReader {
 
 function specsOf({ gpuModel, gpuCount, cpuCores, memoryGb }: BaremetalNodeEntity): BaremetalHostSpecs {
   return { gpu_model: gpuModel, gpu_count: gpuCount, cpu_cores: cpuCores, memory_gb: memoryGb };
+}
+
+/** A host that Atoll does not log in to for want of a key may well be reachable for its tenant. */
+function awaySince({ unreachableSince, unreachableReason }: BaremetalNodeEntity): string | null {
+  return unreachableReason === keyRequired ? null : (unreachableSince?.toISOString() ?? null);
 }

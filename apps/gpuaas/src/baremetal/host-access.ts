@@ -8,6 +8,10 @@ import type { HostDriver, HostRef, Tenancy } from './host-driver.js';
 import { SimulatedHosts } from './simulated-hosts.js';
 import { SshHosts } from './ssh-hosts.js';
 
+/** Why Atoll does not log in to such a node. Each log-in shows the host a password, but never a key. */
+export const keyRequired =
+  'Atoll sends no password to a host whose tenants get sudo. Set a private_key as its credential.';
+
 /** From rows to hosts: the driver of a node, and its parameters. */
 @Injectable()
 export class HostAccess {
@@ -30,20 +34,16 @@ export class HostAccess {
     return driver === 'simulated' ? this.simulated : this.ssh;
   }
 
-  /**
-   * Throws `StepFailed` where the credential is a password and tenants get root: the host is shown the password at each
-   * log-in, a key never. Nodes of earlier releases may be so.
-   */
+  /** Whether the credential is a password and tenants get root, as on nodes of earlier releases. */
+  lacksKey(node: BaremetalNodeEntity): boolean {
+    return node.tenantSudo && 'password' in this.secrets.openCredential(node);
+  }
+
+  /** Throws `StepFailed` where a key is required. */
   hostOf(node: BaremetalNodeEntity): HostRef {
+    if (this.lacksKey(node)) throw new StepFailed('private_key_required', keyRequired, true);
     const { nodeId, name, driver, host, port, sshUser: user, hostKey } = node;
     const credential = this.secrets.openCredential(node);
-    if (node.tenantSudo && 'password' in credential) {
-      throw new StepFailed(
-        'private_key_required',
-        'Atoll sends no password to a host whose tenants get sudo. Set a private_key as its credential.',
-        true,
-      );
-    }
     return { nodeId, name, driver, host, port, user, hostKey, credential };
   }
 

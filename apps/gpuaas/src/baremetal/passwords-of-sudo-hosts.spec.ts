@@ -86,10 +86,43 @@ it('a node of an earlier release, whose tenants get sudo, is sent no password; i
   await remove(node);
 });
 
+it('such a node is given to nobody before the first look at it either; the request waits, or gets another node', async () => {
+  const node = await older();
+  const { gpu_model, gpu_count, cpu_cores, memory_gb } = node.specs;
+  const state = async () => [
+    passwords,
+    await fixture.gpuaas.query('SELECT failures, unreachable_reason AS reason FROM baremetal_node WHERE node_id = $1', [
+      node.node_id,
+    ]),
+  ];
+  /** As a replica of the earlier release does, which reaches the host by the password. */
+  const clear = () =>
+    fixture.gpuaas.query(
+      'UPDATE baremetal_node SET unreachable_since = NULL, unreachable_reason = NULL WHERE node_id = $1',
+      [node.node_id],
+    );
+  const refused = [[], [{ failures: 0, reason: said }]];
+  const instance = await request(node);
+  expect([instance.status, await state()]).toEqual(['Requested', refused]);
+  await clear();
+  await fixture.sweep();
+  await fixture.settle();
+  expect([(await fixture.instance(team, instance)).status, await state()]).toEqual(['Requested', refused]);
+  await clear();
+  const specs = { gpu_model: gpu_model ?? '', gpu_count, cpu_cores, memory_gb };
+  const other = await fixture.register({ specs });
+  await fixture.settle();
+  expect([(await fixture.node(other.node_id)).instance_id, await state()]).toEqual([instance.instance_id, refused]);
+  await remove(node);
+});
+
 it('while a tenant is on such a node, it is looked at again as soon as it has a key', async () => {
-  const node = await older(request);
+  let instance = { instance_id: '' };
+  const node = await older(async (busy) => (instance = await request(busy)));
   await look();
   expect([passwords, await fixture.node(node.node_id)]).toMatchObject([[], { status: 'In service', reason: said }]);
+  // It may well be reachable.
+  expect(await fixture.instance(team, instance)).toMatchObject({ status: 'Active', unreachable_since: null });
   const credential = { private_key: generateKeyPair().privateKey };
   await fixture.gpuaas.call(baremetalNodes.update, { node_id: node.node_id, credential });
   await fixture.work();
