@@ -214,12 +214,13 @@ export class BaremetalInstanceSteps extends DurableMachine<
     await this.end(manager, instance);
     const wasChanged = from !== 'reaching';
     let to: BaremetalNodeEvent = 'RETURN';
-    let error: { code: string; message: string } | null = instance.lastError;
+    let error: { code: string; message: string } | null = null;
     if (wasChanged && node.tenantSudo) {
       to = node.reinstallUrl === null ? 'SPOIL' : 'REINSTALL';
-      if (to === 'SPOIL') error = await this.distrust(manager, node);
+      error = to === 'SPOIL' ? await this.distrust(manager, node) : instance.lastError;
     } else if (event === 'SPOILED') {
       to = 'SPOIL';
+      error = instance.lastError;
       const reason = instance.lastError?.message ?? 'There was no response in time.';
       await this.nodes.setAside(
         manager,
@@ -233,7 +234,6 @@ export class BaremetalInstanceSteps extends DurableMachine<
         instance.instanceId,
       ]);
     }
-    if (to === 'RETURN') error = null;
     await this.nodes.move(manager, await this.lockNode(manager, node.nodeId), to, cause, {}, error);
   }
 

@@ -132,7 +132,7 @@ export class BaremetalNodeSteps extends DurableMachine<BaremetalNodeEntity, Bare
     for (const { name } of rows) await this.events.setAside(manager, { nodeId, name }, code, reason);
   }
 
-  /** Nothing of the last instance is left on the host, so its secrets open nothing. */
+  /** Forgets the last instance and its secrets: the host is clean, was reinstalled, or leaves the inventory. */
   async forgetInstance(manager: EntityManager, { nodeId, instanceId }: BaremetalNodeEntity): Promise<void> {
     await manager.query('UPDATE baremetal_instance SET password = NULL, proof_key = NULL WHERE instance_id = $1', [
       instanceId,

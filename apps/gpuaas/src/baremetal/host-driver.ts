@@ -27,7 +27,10 @@ export interface Tenancy {
   readonly keys: readonly string[];
   readonly hasSudo: boolean;
   readonly home: HomeRule;
-  /** Grows with each try of a step on the host. A host refuses what has a smaller number than it has seen. */
+  /**
+   * Grows with each try of an instance's step; cleaning repeats the last number. A host refuses what has a smaller
+   * number than it has seen.
+   */
   readonly fence: string;
 }
 
@@ -81,7 +84,7 @@ export async function unlessCrowded<Row extends MachineRow, Event extends string
 export interface HostDriver {
   /**
    * Looks whether the platform can work on the host, and what it has: reachable, host key, log-in, privileges, tools,
-   * and no user left there by another tenancy. Changes nothing. A look, as `look`.
+   * and no user left there by another tenancy. Changes nothing. Counts as a look: see `look`.
    */
   inspect(host: HostRef, context: StepContext): Promise<Inspection>;
 

@@ -33,7 +33,7 @@ export const tools = [
 ];
 
 /**
- * The first of the numbers that users and their groups get: it and the fence, which grows with each tenancy, so that no
+ * The first of the numbers that users and their groups get: it and the fence, which grows with each try, so that no
  * number comes twice on a host and what a tenant leaves on it belongs to nobody. Above the subordinate ids of
  * login.defs, the containers of systemd and the usual range of directories, and below what systemd reserves
  * (https://systemd.io/UIDS-GIDS). Users with such a number get no subordinate ids.
