@@ -91,7 +91,7 @@ export interface HostDriver {
   /** The greatest number that the host has seen, as `inspect` finds it, whoever is on the host. Changes nothing. */
   seen(host: HostRef, context: StepContext): Promise<string>;
 
-  /** As `reach`, in the background: looks leave half of the connections to all else. */
+  /** As `reach`, in the background: looks have half of the connections, but at least one. `inspect` goes first. */
   look(host: HostRef, context: StepContext): Promise<void>;
 
   /** Connects and logs in. Changes nothing. */

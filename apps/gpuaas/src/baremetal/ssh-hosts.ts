@@ -53,7 +53,7 @@ export interface SshHostsOptions extends DialOptions {
 /** Hosts over SSH. */
 export class SshHosts implements HostDriver {
   private readonly connections: FairSemaphore;
-  /** At most half of the connections, so that hosts which say nothing hold up no step that somebody waits for. */
+  /** Half of the connections, but at least one, so that silent hosts hold up no step that somebody waits for. */
   private readonly looks: FairSemaphore;
 
   constructor(private readonly options: SshHostsOptions) {
@@ -79,7 +79,7 @@ export class SshHosts implements HostDriver {
           },
         };
       });
-    return this.visit(host, context, inspect, { isLook: true });
+    return this.visit(host, context, inspect, { isLook: true, isUrgent: true });
   }
 
   async seen(host: HostRef, context: StepContext): Promise<string> {
@@ -138,19 +138,24 @@ export class SshHosts implements HostDriver {
 
   /**
    * Waits for a connection before anything is done: once it is had, it serves all sessions of the visit, one after the
-   * other.
+   * other. `isUrgent`: goes before the looks that wait.
    */
   private async visit<T>(
     host: HostRef,
     context: StepContext,
     work: () => Promise<T>,
-    { isLook = false } = {},
+    { isLook = false, isUrgent = false } = {},
   ): Promise<T> {
     const signal = AbortSignal.any([context.signal, AbortSignal.timeout(this.options.waitMs)]);
+    const key = keyOf(host);
     const releases: (() => void)[] = [];
     try {
-      if (isLook) releases.push(await this.looks.acquire({ signal }));
-      releases.push(await this.connections.acquire({ key: keyOf(host), signal }));
+      if (isLook) {
+        // Another visit of the host ends before the look holds what other looks wait for.
+        (await this.connections.acquire({ key, signal }))();
+        releases.push(await this.looks.acquire({ signal, isUrgent }));
+      }
+      releases.push(await this.connections.acquire({ key, signal }));
     } catch (cause) {
       for (const release of releases) release();
       throw new StepFailed(crowdedCode, 'All SSH connections of Atoll are in use.', false, { cause });
