@@ -25,7 +25,7 @@ const highestOwnCode = 128;
 
 /**
  * One exec of a container engine: its stream carries all of stdin, stdout and stderr. On Podman the shell of the
- * session marks the end of the output (`sessionCommand`), and gets no more input from there on.
+ * session marks the end of the output (`sessionExec`), and gets no more input from there on.
  */
 export class ExecShell implements Shell {
   readonly stdin: Writable;
@@ -127,9 +127,8 @@ export class ExecShell implements Shell {
 
   /**
    * The code of a command of which Podman may have dropped output is not known, so that nobody takes what there is for
-   * all. Podman says the same where it has dropped nothing: on a terminal, whose mark is behind all output. Elsewhere
-   * it says nothing, as no input is on its way at the end, unless the session's shell was killed or its image has no
-   * `cat`.
+   * all. On a terminal, Podman writes its error also where nothing was lost; there the mark proves that all output
+   * came. On pipes, the error appears only where the session's shell was killed or could not read the input to its end.
    */
   #known(exit: ShellExit): ShellExit {
     const isWhole = !this.#end?.isCut || (this.isTerminal && this.#end.isMarked);

@@ -60,6 +60,18 @@ describeWhere(podmanLacks(), 'sessions in pods on Podman', () => {
     });
   });
 
+  it.each([null, terminal])('a command does not find itself by pgrep -f or pkill -f; terminal: %j', async (on) => {
+    const words = 'a  b\n"$(id)" \'c\'';
+    const find = 'for d in /proc/[0-9]*; do [ "$d" = "/proc/$$" ] || ! grep -qs needle "$d/cmdline" || echo "$d"; done';
+    const command = ['bash', '-c', `${find}; printf "<%s>" "$@"`, 'bash', words, ''];
+    const shell = await open('', { command, terminal: on });
+    expect(await seen(shell)).toEqual({
+      stdout: `<${on ? words.replace('\n', '\r\n') : words}><>`,
+      stderr: '',
+      code: 0,
+    });
+  });
+
   it('a terminal’s keys reach the command that has it: Ctrl-C, and Ctrl-Z with a shell that has jobs', async () => {
     const shell = await open('', { command: null, terminal });
     let shown = '';

@@ -10,7 +10,7 @@ import type { ContainerAnswer } from './engine-answer.js';
 import { isMissing, isRefusal } from './engine-errors.js';
 import { ExecShell, type ExecCalls } from './exec-shell.js';
 import type { Names } from './names.js';
-import { endSession, sessionCommand, signalSession } from './session-scripts.js';
+import { endSession, sessionExec, signalSession } from './session-scripts.js';
 import type { Sessions } from './sessions.js';
 
 /** Resizes and signals that are under way: a few of the calls that an engine takes. */
@@ -108,13 +108,14 @@ export class Shells {
 function bodyOf(request: ShellRequest, kind: EngineKind, mark: string): object {
   const { terminal, env } = request;
   const variables = [...env, ...(terminal ? [['TERM', terminal.type] as const] : [])];
+  const { Cmd, Env } = sessionExec(request, kind, mark);
   return {
     AttachStdin: true,
     AttachStdout: true,
     AttachStderr: true,
     Tty: terminal !== null,
     DetachKeys: detachKeys[kind],
-    Env: variables.map(([name, value]) => `${name}=${value}`),
-    Cmd: sessionCommand(request, kind, mark),
+    Env: [...variables.map(([name, value]) => `${name}=${value}`), ...Env],
+    Cmd,
   };
 }
