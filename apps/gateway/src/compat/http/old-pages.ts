@@ -41,8 +41,8 @@ type AskFor<T> = (page: number, limit: number) => Promise<Part<T>>;
 type IdOf<T> = (entry: T) => string;
 
 /**
- * All entries of a listing to which new ones are added at the end, whatever their number. An entry that is there all
- * the time is returned once, whatever is added and deleted meanwhile.
+ * All entries of a listing, whatever their number. Of a listing in which entries appear only at the end, an entry that
+ * is there all the time is returned once, whatever is added and deleted meanwhile.
  */
 export async function allOf<T>(ask: AskFor<T>, idOf: IdOf<T>): Promise<T[]> {
   const first = await ask(0, mostAtOnce);
