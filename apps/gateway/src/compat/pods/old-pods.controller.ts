@@ -111,9 +111,13 @@ export class OldPodsController {
   @Put('pods/update-exposed-service')
   @OldAnswers(OldExposed, 'Change an exposed service', 'Requires team_owner, team_admin or member.')
   async updateExposedService(@Body() asked: OldExposeChange, @Context() context: CallContext): Promise<OldExposed> {
-    const { id, port, service_name } = asked;
+    const { id, port, service_name, protocol } = asked;
     const terms = await this.newTerms(asked, context);
-    requireSomeField({ ...asked, protocol: terms.protocol }, 'service_name', 'port', 'protocol', 'service_type');
+    const isKept = protocol !== undefined && terms.protocol === undefined;
+    requireSomeField(
+      { ...asked, protocol: terms.protocol },
+      ...['service_name', 'port', ...(isKept ? [] : ['protocol']), 'service_type'],
+    );
     const change = {
       ...(port !== undefined && { port }),
       ...(service_name !== undefined && { service_name }),

@@ -326,10 +326,13 @@ describe('pods', () => {
     services.answer(exposedServices.find, aService);
     for (const protocol of ['TCP', 'udp', 'HTTP'])
       expect(await changed({ port: 81, protocol })).toEqual({ service_id: '5', port: 81 });
-    for (const none of [{}, { protocol: 'TCP' }]) {
+    for (const [none, needed] of [
+      [{}, ['service_name', 'port', 'protocol', 'service_type']],
+      [{ protocol: 'TCP' }, ['service_name', 'port', 'service_type']],
+    ] as const) {
       const { status, body } = await call('PUT', '/api/pods/update-exposed-service', { id: 5, ...none });
-      const fields = ['service_name', 'port', 'protocol', 'service_type'].map((field) => ({ field }));
-      expect([status, body.errors]).toMatchObject([400, fields]);
+      expect([status, body.errors]).toMatchObject([400, needed.map((field) => ({ field }))]);
+      expect(body.message).toBe(`At least one of these is needed: ${needed.join(', ')}.`);
     }
     expect(await changed({ service_type: 'http' })).toEqual({ service_id: '5', protocol: 'HTTP', ssl_enabled: false });
     services.answer(exposedServices.find, () => ({ ...aService(), protocol: 'TCP', ssl_enabled: false }));
