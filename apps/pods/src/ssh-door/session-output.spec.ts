@@ -4,8 +4,9 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { ClusterError, type ClusterDriver, type Shell } from '@atoll/cluster';
 import { runs } from '@atoll/testing';
 import fc from 'fast-check';
-import type { Client, ClientChannel } from 'ssh2';
+import type { Client, ClientChannel, ServerChannel } from 'ssh2';
 import { OpenDoorFixture } from './open-door-fixture.js';
+import { SessionOutput } from './session-output.js';
 
 /** What ssh2 has of a client and of its channels, and does not show. */
 interface Inside {
@@ -139,4 +140,11 @@ it('says why a session ends before it ends it, also to a client that has no room
   session.grant(1_000);
   while (!session.isClosed) await turn();
   expect([Buffer.concat(session.stderr).toString(), session.code]).toEqual(['The pod is not running.\n', 255]);
+});
+
+it('an error of stderr, to which a process writes after the client has closed the channel, does not end the door', () => {
+  const stderr = new PassThrough();
+  void new SessionOutput(Object.assign(new PassThrough(), { stderr }) as unknown as ServerChannel);
+  // Without a listener it is thrown.
+  expect(() => stderr.emit('error', new Error('write after end'))).not.toThrow();
 });

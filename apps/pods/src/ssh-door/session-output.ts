@@ -18,7 +18,10 @@ const kept = { _chunk: undefined, _chunkcb: undefined, _chunkErr: undefined, _ch
 export class SessionOutput {
   readonly #writes = new FairSemaphore({ permits: 1 });
 
-  constructor(private readonly channel: ServerChannel) {}
+  constructor(private readonly channel: ServerChannel) {
+    // ssh2 ends it when the client closes the channel, and a write that comes later fails.
+    channel.stderr.on('error', () => undefined);
+  }
 
   /** `target`: the channel, or its stderr. It finishes when all has been sent. */
   sink(target: Writable): Writable {
