@@ -9,10 +9,12 @@ let fixture: OpenDoorFixture;
 let client: Client;
 /** Each resolves when its shell is closed. */
 let shells: Promise<void>[];
-/** Into the pod; the server there reads nothing. */
+/** Into the pod. */
 let connections: Duplex[];
+/** The server in the pod, which takes nothing by itself. */
+let take: (chunk: Buffer, done: () => void) => void;
 beforeEach(async () => {
-  [shells, connections] = [[], []];
+  [shells, connections, take] = [[], [], () => undefined];
   fixture = await OpenDoorFixture.start({ forwards: 1 });
   const driver = { openShell: () => Promise.resolve(openShell()), connect: () => Promise.resolve(connect()) };
   const run = { driver: driver as unknown as ClusterDriver, ref: { kind: 'pod', id: 'p1', run: 1 } as const };
@@ -34,7 +36,8 @@ function openShell(): Shell {
 }
 
 function connect(): Duplex {
-  const connection = new Duplex({ read: () => undefined, write: () => undefined });
+  const write = (chunk: Buffer, _encoding: unknown, done: () => void) => take(chunk, done);
+  const connection = new Duplex({ read: () => undefined, write });
   connections.push(connection.on('error', () => undefined));
   return connection;
 }
@@ -81,4 +84,19 @@ it('a forwarded connection ends whose client closes its channel while its input 
   await once(connections[0]!, 'close');
   await forward();
   expect(connections).toHaveLength(2);
+});
+
+it('a forwarded connection whose client closes its channel ends when the server has taken all of its input, as slow as it is', async () => {
+  let taken = 0;
+  take = (chunk, done) => {
+    taken += chunk.length;
+    setTimeout(done, 60);
+  };
+  const channel = await forward();
+  const sent = 2 * 1024 * 1024;
+  channel.end(Buffer.alloc(sent));
+  await new Promise((resolve) => client.forwardIn('127.0.0.1', 0, resolve));
+  channel.close();
+  await once(connections[0]!, 'close');
+  expect(taken).toBe(sent);
 });

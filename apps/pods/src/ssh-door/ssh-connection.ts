@@ -27,7 +27,7 @@ const readingMs = 500;
 const tooLong = /^Bad packet length/;
 const tooLongSentence =
   'A packet, such as a command, may have 35000 bytes. Send a longer script by standard input: ssh ... sh -s < script';
-/** What a server in the pod has to take what a client sent before it closed its forwarded connection. */
+/** What a server in the pod has to take more of what a client sent before it closed its forwarded connection. */
 const takeMs = 2_000;
 /** Forwarding reaches the pod's own loopback and nothing behind it. */
 const loopback: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '::1']);
@@ -244,23 +244,32 @@ function isSignedBy({ key, signature, blob, hashAlgo }: PublicKeyAuthContext): b
 }
 
 /**
- * Until both directions have ended, or the client has closed the channel or is gone, and the pod has not taken what
+ * Until both directions have ended, or the client has closed the channel or is gone, and the pod takes no more of what
  * came before. ssh2 emits neither `end` nor `close` of a stream of which something is unread, so the rest is dropped
  * then.
  */
 function joined(channel: ServerChannel, connection: PodConnection, paced: PacedStream): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const there = new Promise<void>((done) => pipeline(channel, connection, () => done()));
-  const back = new Promise<void>((done) => pipeline(connection, paced, channel, () => done()));
+  // A channel that is closed ends this direction, and must not end the other.
+  const answers = connection.iterator({ destroyOnReturn: false });
+  const back = new Promise<void>((done) => pipeline(answers, paced, channel, () => done()));
   const drop = (): void => {
     connection.destroy();
     for (const each of [channel, connection]) each.resume();
     resolve();
   };
   let late: NodeJS.Timeout | undefined;
-  const closed = (): void => void (late = setTimeout(drop, takeMs).unref());
+  let leftBytes: number | undefined;
+  const closed = (): void => {
+    const bytes = channel.readableLength + connection.writableLength;
+    if (bytes === leftBytes) return drop();
+    leftBytes = bytes;
+    late = setTimeout(closed, takeMs).unref();
+  };
   // ssh2 ends this one at once when the channel is closed, since nothing is written to it.
   channel.stderr.once('finish', closed);
+  channel.once('close', () => void there.then(drop));
   void Promise.all([there, back]).then(() => {
     channel.stderr.off('finish', closed);
     clearTimeout(late);
