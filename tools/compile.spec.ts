@@ -62,3 +62,24 @@ it('compiles all again where the rules have changed', () => {
   compile();
   expect(read('dist/libs/one.js.map')).toBe('');
 });
+
+it('compiles all again where a source has come, to which an import may lead', () => {
+  write('dist/libs/one.js.map', 'of before');
+  write('libs/three.ts', 'export const three: number = 3;\n');
+  compile();
+  expect(read('dist/libs/one.js.map')).not.toBe('of before');
+  expect(read('dist/libs/three.js')).toContain('three = 3');
+});
+
+it('leaves no output of a source that is gone', () => {
+  rmSync(join(folder, 'libs/two.ts'));
+  compile();
+  const files = ['one.js', 'two.js', 'two.js.map'];
+  expect(files.filter((file) => existsSync(join(folder, 'dist/libs', file)))).toEqual(['one.js']);
+});
+
+it('goes on from a record that was broken off while it was written', () => {
+  write('dist/compiled.json', '{');
+  compile();
+  expect(JSON.parse(read('dist/compiled.json'))).toMatchObject({ 'libs/one.ts': expect.any(String) });
+});

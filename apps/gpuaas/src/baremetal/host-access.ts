@@ -34,9 +34,17 @@ export class HostAccess {
     return driver === 'simulated' ? this.simulated : this.ssh;
   }
 
-  /** Whether the credential is a password and tenants get root, as on nodes of earlier releases. */
+  /**
+   * Whether the credential is a password and tenants get root, as on nodes of earlier releases. Not of one that cannot
+   * be opened: a step on its host fails by that.
+   */
   lacksKey(node: BaremetalNodeEntity): boolean {
-    return node.tenantSudo && 'password' in this.secrets.openCredential(node);
+    if (!node.tenantSudo) return false;
+    try {
+      return 'password' in this.secrets.openCredential(node);
+    } catch {
+      return false;
+    }
   }
 
   /** Throws `StepFailed` where a key is required. */

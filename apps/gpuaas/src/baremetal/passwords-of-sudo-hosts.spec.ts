@@ -5,8 +5,11 @@ import { baremetalNodes, type BaremetalNode } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
 import { generateKeyPair } from '@atoll/ssh';
 import ssh2 from 'ssh2';
+import { DataSource } from 'typeorm';
 import type { ToldTeam } from '../gpuaas-fixture.js';
+import { BaremetalNodeEntity } from '../model/baremetal-node.entity.js';
 import { BaremetalFixture } from './baremetal-fixture.js';
+import { HostAccess } from './host-access.js';
 
 let fixture: BaremetalFixture;
 let team: ToldTeam;
@@ -113,6 +116,17 @@ it('such a node is given to nobody before the first look at it either; the reque
   const other = await fixture.register({ specs });
   await fixture.settle();
   expect([(await fixture.node(other.node_id)).instance_id, await state()]).toEqual([instance.instance_id, refused]);
+  await remove(node);
+});
+
+it('a node whose credential cannot be opened is not taken for one of these, and undoes no transaction that picks a node', async () => {
+  const node = await older();
+  await fixture.gpuaas.query(`UPDATE baremetal_node SET credential = 'damaged' WHERE node_id = $1`, [node.node_id]);
+  const row = await fixture.gpuaas
+    .get(DataSource)
+    .manager.findOneByOrFail(BaremetalNodeEntity, { nodeId: node.node_id });
+  expect(fixture.gpuaas.get(HostAccess).lacksKey(row)).toBe(false);
+  expect(() => fixture.gpuaas.get(HostAccess).hostOf(row)).toThrow();
   await remove(node);
 });
 

@@ -152,7 +152,7 @@ it('what a replica read that is gone is waited for until others have had a minut
   expect(await settledMs()).toBeGreaterThan(goneMs);
   expect((await other.claimRuns([])).map(({ podId }) => podId)).toEqual([pod.podId]);
   expect(await settledMs()).toBe(goneMs - 3_000);
-  await fixture.query('UPDATE log_source SET holds_until = now()');
+  await fixture.query(`UPDATE log_source SET holds_until = now() - interval '1 minute'`);
   expect(await settledMs()).toBeGreaterThan(goneMs);
 });
 

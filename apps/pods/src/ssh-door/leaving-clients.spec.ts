@@ -15,7 +15,7 @@ let connections: Duplex[];
 let take: (chunk: Buffer, done: () => void) => void;
 beforeEach(async () => {
   [shells, connections, take] = [[], [], () => undefined];
-  fixture = await OpenDoorFixture.start({ forwards: 1 });
+  fixture = await OpenDoorFixture.start({ forwards: 1, takeMs: 1_000 });
   const driver = { openShell: () => Promise.resolve(openShell()), connect: () => Promise.resolve(connect()) };
   const run = { driver: driver as unknown as ClusterDriver, ref: { kind: 'pod', id: 'p1', run: 1 } as const };
   ({ client } = await fixture.logIn([fixture.key({ run })]));

@@ -42,6 +42,11 @@ export interface DoorLimits {
   readonly sessions: number;
   /** Forwarded connections at once, of one connection. */
   readonly forwards: number;
+  /**
+   * What a server in the pod has to take more of what a client sent before it closed its forwarded connection, which
+   * counts among those until then.
+   */
+  readonly takeMs: number;
 }
 
 export const usualLimits: DoorLimits = {
@@ -53,4 +58,5 @@ export const usualLimits: DoorLimits = {
   aliveIntervalMs: 15_000,
   sessions: 32,
   forwards: 128,
+  takeMs: 30_000,
 };

@@ -27,8 +27,6 @@ const readingMs = 500;
 const tooLong = /^Bad packet length/;
 const tooLongSentence =
   'A packet, such as a command, may have 35000 bytes. Send a longer script by standard input: ssh ... sh -s < script';
-/** What a server in the pod has to take more of what a client sent before it closed its forwarded connection. */
-const takeMs = 2_000;
 /** Forwarding reaches the pod's own loopback and nothing behind it. */
 const loopback: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '::1']);
 
@@ -194,7 +192,7 @@ export class SshConnection {
     reject: () => void,
   ): Promise<void> {
     const run = this.#isOver ? null : this.#admission?.run;
-    const { forwards } = this.options.limits;
+    const { forwards, takeMs } = this.options.limits;
     if (!run || !loopback.has(destIP.toLowerCase()) || destPort < 1 || destPort > 65_535 || this.#forwards >= forwards)
       return reject();
     this.#forwards += 1;
@@ -205,7 +203,7 @@ export class SshConnection {
       if (!channel || this.#isOver) return void connection.destroy();
       this.#forwarded.add(connection);
       const paced = new PacedStream(this.options.turns, this.#admission?.userId ?? '');
-      await joined(channel, connection, paced).finally(() => this.#forwarded.delete(connection));
+      await joined(channel, connection, paced, takeMs).finally(() => this.#forwarded.delete(connection));
     } catch {
       reject();
     } finally {
@@ -244,11 +242,11 @@ function isSignedBy({ key, signature, blob, hashAlgo }: PublicKeyAuthContext): b
 }
 
 /**
- * Until both directions have ended, or the client has closed the channel or is gone, and the pod takes no more of what
- * came before. ssh2 emits neither `end` nor `close` of a stream of which something is unread, so the rest is dropped
- * then.
+ * Until both directions have ended, or the client has closed the channel or is gone, and the pod has taken no more of
+ * what came before for `takeMs`. ssh2 emits neither `end` nor `close` of a stream of which something is unread, so the
+ * rest is dropped then.
  */
-function joined(channel: ServerChannel, connection: PodConnection, paced: PacedStream): Promise<void> {
+function joined(channel: ServerChannel, connection: PodConnection, paced: PacedStream, takeMs: number): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const there = new Promise<void>((done) => pipeline(channel, connection, () => done()));
   // A channel that is closed ends this direction, and must not end the other.

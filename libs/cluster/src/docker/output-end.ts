@@ -1,8 +1,11 @@
 const none = Buffer.alloc(0);
 const separator = '\u001e';
 
-/** What Podman adds to the output where the process ends while input for it is on its way. */
-const complaint = /Error: (?:read|write) unixpacket @->\/proc\/self\/fd\/\d+\/attach: (?:read|write): [^\n]{1,80}\n$/;
+/**
+ * What Podman adds to the output where the process ends while input for it is on its way. Behind it stand the words of
+ * the system, as in `connection reset by peer` and `i/o timeout`.
+ */
+const complaint = /Error: (?:read|write) unixpacket @->\/proc\/self\/fd\/\d+\/attach: (?:read|write): [a-z/ ]{1,80}\n$/;
 const begunComplaint = /Error: (?:read|write) unixpacket @->[^\n]{0,150}\n?$/;
 const complaintBytes = 250;
 const complaintStarts = ['Error: read unixpacket @->', 'Error: write unixpacket @->'];
