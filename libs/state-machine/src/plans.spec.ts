@@ -113,7 +113,7 @@ it('what is sent for each step is planned a few times, and not for each step', a
   const claims = new Claims(machine, dataSource, 4_000);
   const planned = await transactions.run(async (manager) => {
     // The dearer it is to read a row, the more a plan for one seems to be worth.
-    await manager.query('SET LOCAL random_page_cost = 40');
+    await manager.query('SET LOCAL random_page_cost = 40; SET LOCAL plan_cache_mode = auto');
     for (let step = 0; step < 20; step += 1) {
       const row = await machine.insert(manager, { ship: 'Fram' }, cause);
       await claims.held(manager, [row]);
