@@ -5,7 +5,7 @@ import { dueSignalOf, signalAfterCommit } from './due-signals.js';
 import { beginNowSql } from './begin-sql.js';
 import type { MachineDefinition, TransientRule } from './definition.js';
 import type { Cause, MachineError, MachineRow } from './machine-row.js';
-import { MachineTable, type Machine } from './machine-table.js';
+import { MachineTable, type Machine, type SetValues } from './machine-table.js';
 import type { Outcome, Passage, StepContext } from './outcome.js';
 import { parameters } from './statement.js';
 import { touchRows } from './touch-rows.js';
@@ -175,13 +175,16 @@ export abstract class DurableMachine<
     return moved;
   }
 
-  /** As `move`, for any number of rows, by one statement per state. Returns the rows that were moved. */
+  /**
+   * As `move`, for any number of rows, by one statement per state. Returns the rows that were moved. A value that
+   * differs from row to row is a function that returns its SQL expression.
+   */
   async moveAll(
     manager: EntityManager,
     rows: readonly Row[],
     event: Event,
     cause: Cause,
-    values: Partial<Row> = {},
+    values: SetValues<Row> = {},
     error: Omit<MachineError, 'at'> | null = null,
   ): Promise<Row[]> {
     const moved: Row[] = [];
@@ -199,7 +202,7 @@ export abstract class DurableMachine<
            UPDATE ${this.table} SET (entered_at, deadline_at, due_at) = (SELECT ${armed} FROM clock),
              ${this.hasStep(to) ? `(lane, further_lanes) = (${this.assigned}),` : ''}
              parked_until = NULL, attempts = 0, claim_token = NULL, revision = revision + 1, request_id = coalesce(${add(cause.requestId ?? null)}, request_id),
-             ${[...set].map(([name, value]) => `${name} = ${add(value)}`).join(', ')}
+             ${[...set].map(([name, value]) => `${name} = ${isExpression(value) ? value() : add(value)}`).join(', ')}
            WHERE ${this.key} = ANY (ARRAY(SELECT unnest(${keys}::${this.keyType}[]))) RETURNING *
          ), recorded AS (
            INSERT INTO machine_history (machine, instance, from_state, to_state, event, actor, reason, request_id, at)
@@ -311,4 +314,9 @@ export abstract class DurableMachine<
   private get assigned(): string {
     return `SELECT coalesce(assigned[1], ''), coalesce(assigned[2:], '{}') FROM (SELECT ${this.lanes}) all_lanes (assigned)`;
   }
+}
+
+/** A value of `SetValues` that is a function; no column holds one. */
+function isExpression(value: unknown): value is () => string {
+  return typeof value === 'function';
 }

@@ -12,6 +12,12 @@ export interface Machine<
   readonly definition: MachineDefinition<State, Event>;
 }
 
+/**
+ * Values for columns of rows. A function returns an SQL expression over the columns of the table. PostgreSQL evaluates
+ * it for each row as the row is before the change; its text must not depend on data.
+ */
+export type SetValues<Row> = { [Property in keyof Row]?: Row[Property] | (() => string) };
+
 /** Maps between the rows of a machine as SQL returns them and its entities. */
 export class MachineTable<Row extends MachineRow> {
   private readonly metadata: EntityMetadata;

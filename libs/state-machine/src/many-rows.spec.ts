@@ -59,6 +59,19 @@ it('law: moving many rows by one event does to each what moving it alone does', 
   );
 });
 
+it('one event may give each of many rows a value that follows from what the row has', async () => {
+  const ids = [await harbour.ask('Fram'), await harbour.ask('Vega')];
+  const rows = await Promise.all(ids.map((id) => harbour.read(id)));
+  const values = { ship: () => `ship || ' of Oslo'`, piers: ['north'] };
+  const moved = await harbour.transactions.run((manager) =>
+    harbour.machine.moveAll(manager, rows, 'DREDGED', cause, values),
+  );
+  expect(moved.map(({ ship, piers, state }) => [ship, piers, state])).toEqual([
+    ['Fram of Oslo', ['north'], 'in_use'],
+    ['Vega of Oslo', ['north'], 'in_use'],
+  ]);
+});
+
 it('many rows are inserted in their order, each with its own cause in its history', async () => {
   const all = ['Fram', 'Vega', 'Belgica'].map((ship, at) => ({
     values: { ship },
