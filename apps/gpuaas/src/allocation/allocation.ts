@@ -272,13 +272,12 @@ export class Allocation {
     before: NewLease[],
     cause: Cause,
   ): Promise<void> {
-    const falling = plans.filter(({ fallsBack }) => fallsBack);
-    if (falling.length > 0) await insertLeases(manager, before.splice(0));
-    for (const { gpu } of falling) {
-      const entity = gpus.get(gpu.gpuId);
-      if (entity) await this.gpus.fallBack(manager, entity, cause);
-    }
+    const falling = plans.flatMap(({ fallsBack, gpu }) => (fallsBack ? (gpus.get(gpu.gpuId) ?? []) : []));
+    if (falling.length === 0) return;
+    await insertLeases(manager, before.splice(0));
+    await this.gpus.fallBackAll(manager, falling, cause);
   }
+
   private rulesOf(pool: KnownPool): PlacingRules {
     return {
       isTemporal: pool.sharingMode === 'Temporal',

@@ -72,10 +72,10 @@ export class Placement {
       gpus.map(({ gpuId }) => gpuId),
     );
     const causes = new Map(leaving.map(({ gpuId, cause }) => [gpuId, cause]));
-    for (const gpu of gpus) {
-      const cause = causes.get(gpu.gpuId);
-      // A GPU that has just failed to return is left alone for a while.
-      if (cause && gpu.parkedUntil === null) await this.gpus.returnIfFits(manager, gpu, cause);
+    // A GPU that has just failed to return is left alone for a while.
+    const able = gpus.filter(({ parkedUntil }) => parkedUntil === null);
+    for (const [cause, those] of Map.groupBy(able, ({ gpuId }) => causes.get(gpuId))) {
+      if (cause) await this.gpus.returnAllThatFit(manager, those, cause);
     }
     for (const poolId of new Set(gpus.flatMap((gpu) => gpu.poolId ?? []))) await wakeQueue(manager, poolId);
   }

@@ -16,8 +16,13 @@ beforeAll(async () => {
 afterAll(() => fixture.stop());
 
 const ours = /\b(gpu|node|pool|subscription|workload|lease|price|machine_history)\b/;
-const countOf = async (work: () => Promise<unknown>) =>
-  (await statementsOf(work)).filter(({ text }) => ours.test(text)).length;
+const countOf = async (work: () => Promise<unknown>) => (await countedOf(work))[1];
+/** What `work` returns, and the number of its statements. */
+async function countedOf<T>(work: () => Promise<T>): Promise<[T, number]> {
+  let done: Promise<T> | undefined;
+  const sent = await statementsOf(() => (done = work()));
+  return [await (done as Promise<T>), sent.filter(({ text }) => ours.test(text)).length];
+}
 
 describe('the number of statements', () => {
   it('of the offers of many pools is that of the offers of two', async () => {
@@ -43,6 +48,34 @@ describe('the number of statements', () => {
       counts.push(await countOf(() => fixture.poolOn(inventory, inventory.gpu_ids)));
     }
     expect(counts[1]).toBe(counts[0]);
+  });
+
+  it('of a subscription for which GPUs fall back, and of a resize after which they return, is the same for few and for many', async () => {
+    const counts: number[][] = [];
+    for (const count of [2, 12]) {
+      const terms = { mechanism: 'mps', replicas: 2, allow_fallback: true, temporal_replicas: 4 } as const;
+      const { pool_id } = await fixture.pool(terms, { count });
+      // As after different numbers of switches.
+      await fixture.query('UPDATE gpu SET generation = 2 * gpu_id WHERE pool_id = $1', [pool_id]);
+      const switching = async () => {
+        const [row] = await fixture.query<{ states: string[] }>(
+          `SELECT array_agg(state ORDER BY state) AS states FROM gpu WHERE pool_id = $1 AND starts_with(state, 'to_')`,
+          [pool_id],
+        );
+        return row?.states;
+      };
+      await fixture.subscribe(team, { pool_id, vgpus: 2 * count });
+      const [held, ofSubscribing] = await countedOf(() => fixture.subscribe(team, { pool_id, vgpus: 2 * count }));
+      expect(await switching()).toEqual(Array.from({ length: count }, () => 'to_temporal'));
+      await fixture.settle();
+      const { subscription_id } = held;
+      const [, ofResizing] = await countedOf(() =>
+        fixture.call(subscriptions.resize, { subscription_id, vgpus: 1 }, team.member),
+      );
+      expect(await switching()).toEqual(Array.from({ length: count - 1 }, () => 'to_spatial'));
+      counts.push([ofSubscribing, ofResizing]);
+    }
+    expect(counts[1]).toEqual(counts[0]);
   });
 
   it('of listing subscriptions, of unsubscribing and of occupying a node is the same for one and for many', async () => {

@@ -1,52 +1,54 @@
 import { place, placeAll, type SliceProfile } from '@atoll/gpu';
 import type { EntityManager } from 'typeorm';
-import type { LeaseEntity } from '../model/lease.entity.js';
-import { leasesOn, loseLeases, movePlaces } from './lease-store.js';
+import { leasesOn, loseLeases, movePlaces, type PlacedLease } from './lease-store.js';
 import { turnsFrom } from './plan.js';
 
 /**
- * What becomes of the leases of a GPU when its mode changes. In each the GPU's row is locked by the transaction.
+ * What becomes of the leases of a GPU when its mode changes. In each the rows of the GPUs are locked by the
+ * transaction.
  *
  * At rest in Spatial a lease has slots alone, at rest in Temporal a turn alone; while the GPU switches, both for whom
  * there is a place in either.
  */
 
-/** Before a GPU falls back: whoever is on it gets a turn. Returns how many turns are taken. */
-export async function giveTurns(manager: EntityManager, gpuId: string): Promise<number> {
-  const leases = await leasesOn(manager, gpuId);
+/** Before GPUs fall back: each lease on them gets a turn. */
+export async function giveTurns(manager: EntityManager, gpuIds: readonly string[]): Promise<void> {
+  const leases = [...(await leasesOn(manager, gpuIds)).values()];
   await movePlaces(
     manager,
-    gpuId,
-    leases.map((lease, turn) => ({ ...lease, turn })),
+    leases.flatMap((on) => on.map((lease, turn) => ({ ...lease, turn }))),
   );
-  return leases.length;
 }
 
-/** Before a GPU returns: whoever is on it gets slots. False, and nothing is changed, if they do not all fit. */
+/**
+ * Before GPUs of one pool return: each lease on them gets slots. Returns the ids of the GPUs whose leases all fit; the
+ * leases on the others keep their places.
+ */
 export async function giveSlots(
   manager: EntityManager,
-  gpuId: string,
+  gpuIds: readonly string[],
   profiles: readonly SliceProfile[],
-): Promise<boolean> {
-  const leases = await leasesOn(manager, gpuId);
-  const starts = placeAll(
-    leases.map(({ profile }) => profileNamed(profiles, profile)),
-    0n,
+): Promise<Set<string>> {
+  const leases = await leasesOn(manager, gpuIds);
+  const fitting = new Map(
+    gpuIds.flatMap((gpuId) => {
+      const on = leases.get(gpuId) ?? [];
+      const starts = placeAll(
+        on.map(({ profile }) => profileNamed(profiles, profile)),
+        0n,
+      );
+      return starts ? [[gpuId, on.map((lease, at) => ({ ...lease, slotStart: starts[at] ?? null }))] as const] : [];
+    }),
   );
-  if (!starts) return false;
-  await movePlaces(
-    manager,
-    gpuId,
-    leases.map((lease, at) => ({ ...lease, slotStart: starts[at] ?? null })),
-  );
-  return true;
+  await movePlaces(manager, [...fitting.values()].flat());
+  return new Set(fitting.keys());
 }
 
 /** A GPU is in Temporal: turns alone. */
 export async function settleInTemporal(manager: EntityManager, gpuId: string): Promise<void> {
-  const leases = await leasesOn(manager, gpuId);
+  const leases = await leasesOnOne(manager, gpuId);
   const moved = leases.map((lease) => ({ ...lease, slotStart: null }));
-  await movePlaces(manager, gpuId, withTurns(moved));
+  await movePlaces(manager, withTurns(moved));
 }
 
 /**
@@ -58,7 +60,7 @@ export async function settleInSpatial(
   profiles: readonly SliceProfile[],
   reason: string,
 ): Promise<void> {
-  const leases = await leasesOn(manager, gpuId);
+  const leases = await leasesOnOne(manager, gpuId);
   const placed = leases.filter(({ slotStart }) => slotStart !== null);
   let used = placed.reduce((mask, lease) => mask | bitsOf(lease), 0n);
   const lost: string[] = [];
@@ -73,7 +75,6 @@ export async function settleInSpatial(
   await loseLeases(manager, gpuId, lost, reason);
   await movePlaces(
     manager,
-    gpuId,
     placed.map((lease) => ({ ...lease, turn: null })),
   );
 }
@@ -82,14 +83,18 @@ export async function settleInSpatial(
  * A GPU was lost while switching: requests for the new mode get this as their reason, other holders keep their places.
  */
 export async function settleOffline(manager: EntityManager, gpuId: string, reason: string): Promise<void> {
-  const leases = await leasesOn(manager, gpuId);
+  const leases = await leasesOnOne(manager, gpuId);
   const newcomers = leases.filter(({ slotStart }) => slotStart === null).map(({ leaseId }) => leaseId);
   await loseLeases(manager, gpuId, newcomers, reason);
   const rest = leases.filter(({ slotStart }) => slotStart !== null).map((lease) => ({ ...lease, turn: null }));
-  await movePlaces(manager, gpuId, rest);
+  await movePlaces(manager, rest);
 }
 
-function withTurns(leases: LeaseEntity[]): LeaseEntity[] {
+async function leasesOnOne(manager: EntityManager, gpuId: string): Promise<PlacedLease[]> {
+  return (await leasesOn(manager, [gpuId])).get(gpuId) ?? [];
+}
+
+function withTurns(leases: PlacedLease[]): PlacedLease[] {
   const used = leases.reduce((mask, { turn }) => (turn === null ? mask : mask | (1n << BigInt(turn))), 0n);
   const without = leases.filter(({ turn }) => turn === null);
   const free = turnsFrom(used, without.length);
@@ -97,7 +102,7 @@ function withTurns(leases: LeaseEntity[]): LeaseEntity[] {
   return leases;
 }
 
-function bitsOf({ slotStart, slotSize }: Pick<LeaseEntity, 'slotStart' | 'slotSize'>): bigint {
+function bitsOf({ slotStart, slotSize }: PlacedLease): bigint {
   return slotStart === null ? 0n : ((1n << BigInt(slotSize)) - 1n) << BigInt(slotStart);
 }
 

@@ -49,66 +49,56 @@ export class GpuSteps extends DurableMachine<GpuEntity, GpuState, GpuEvent> {
   }
 
   /**
-   * Begins the fall back of a GPU that the transaction has locked. Whoever is on it gets a turn; newcomers are leased
-   * after it.
+   * Begins the fallback of GPUs that the transaction has locked, by a number of statements that does not grow with the
+   * number of GPUs. Each lease on them gets a turn; new leases are inserted after it.
    */
-  async fallBack(manager: EntityManager, gpu: GpuEntity, cause: Cause): Promise<void> {
-    await giveTurns(manager, gpu.gpuId);
-    await this.begin(manager, gpu, 'FALL_BACK', cause);
+  async fallBackAll(manager: EntityManager, gpus: readonly GpuEntity[], cause: Cause): Promise<void> {
+    await giveTurns(
+      manager,
+      gpus.map(({ gpuId }) => gpuId),
+    );
+    await this.beginAll(manager, gpus, 'FALL_BACK', cause);
   }
 
   /**
-   * Begins the return of a GPU that the transaction has locked, if it is in Temporal, what is on it fits, and its
-   * mechanism lets it.
+   * Begins the return of those of these GPUs, which the transaction has locked, that are in Temporal, whose leases fit,
+   * and whose mechanism allows it. The number of statements for each pool does not grow with the number of GPUs.
    */
-  async returnIfFits(manager: EntityManager, gpu: GpuEntity, cause: Cause): Promise<boolean> {
-    if (gpu.state !== 'temporal') return false;
-    const pool = await this.poolOf(gpu, manager);
-    const isFree =
-      this.driver.canSwitchUnderTenants(pool.mechanism) || (await leasesOn(manager, gpu.gpuId)).length === 0;
-    if (!isFree || !(await giveSlots(manager, gpu.gpuId, soldProfiles(pool)))) return false;
-    return (await this.begin(manager, gpu, 'RETURN', cause)) !== undefined;
+  async returnAllThatFit(manager: EntityManager, gpus: readonly GpuEntity[], cause: Cause): Promise<void> {
+    const temporal = gpus.filter(({ state }) => state === 'temporal');
+    for (const those of Map.groupBy(temporal, ({ poolId }) => poolId).values()) {
+      if (!those[0]) continue;
+      const pool = await this.poolOf(those[0], manager);
+      const gpuIds = those.map(({ gpuId }) => gpuId);
+      const fitting = this.driver.canSwitchUnderTenants(pool.mechanism)
+        ? await giveSlots(manager, gpuIds, soldProfiles(pool))
+        : await withoutLeases(manager, gpuIds);
+      const returning = those.filter(({ gpuId }) => fitting.has(gpuId));
+      await this.beginAll(manager, returning, 'RETURN', cause);
+    }
   }
 
-  /** Moves a locked GPU by an event that asks the device for a layout. */
-  async begin(
-    manager: EntityManager,
-    gpu: GpuEntity,
-    event: AskingEvent,
-    cause: Cause,
-  ): Promise<GpuEntity | undefined> {
-    const [begun] = await this.beginAll(manager, [gpu], event, cause);
-    return begun;
-  }
-
-  /** As `begin`, for any number of GPUs: one statement for those that are alike. Returns those that were moved. */
-  async beginAll(
-    manager: EntityManager,
-    gpus: readonly GpuEntity[],
-    event: AskingEvent,
-    cause: Cause,
-  ): Promise<GpuEntity[]> {
+  /**
+   * Moves locked GPUs by an event that asks the device for a layout, by one statement for those of one state that are
+   * asked for one mode.
+   */
+  async beginAll(manager: EntityManager, gpus: readonly GpuEntity[], event: AskingEvent, cause: Cause): Promise<void> {
     const able = gpus.filter(({ state }) => this.definition.next(state as GpuState, event) !== undefined);
     const spatialPools = event === 'PREPARE' ? await spatialAmong(manager, able) : new Set();
     const askedModeOf = ({ turnsUsed, poolId }: GpuEntity): SharingMode =>
       event === 'RETURN' || (event === 'PREPARE' && turnsUsed === '0' && spatialPools.has(poolId))
         ? 'Spatial'
         : 'Temporal';
-    const alike = Map.groupBy(able, (gpu) => `${gpu.generation} ${askedModeOf(gpu)}`);
-    const begun: GpuEntity[] = [];
-    for (const [first, ...more] of alike.values()) {
-      if (!first) continue;
-      const values = { generation: first.generation + 2, askedMode: askedModeOf(first) };
-      begun.push(...(await this.moveAll(manager, [first, ...more], event, cause, values)));
+    for (const [askedMode, those] of Map.groupBy(able, askedModeOf)) {
+      await this.moveAll(manager, those, event, cause, { generation: () => 'generation + 2', askedMode });
     }
-    return begun;
   }
 
   async step(gpu: GpuEntity, context: StepContext): Promise<Found> {
     if (gpu.state === 'temporal') {
       return {
         decide: (manager, row) =>
-          this.returnIfFits(manager, row, { actor: 'system:gpuaas', reason: 'retried periodically' }),
+          this.returnAllThatFit(manager, [row], { actor: 'system:gpuaas', reason: 'retried periodically' }),
       };
     }
     if (!this.ruleOf(gpu.state)) return 'rest';
@@ -170,7 +160,7 @@ export class GpuSteps extends DurableMachine<GpuEntity, GpuState, GpuEvent> {
   /** Somebody may have gone on the way. A device that has just refused to return is left alone for a while. */
   private async afterFallBack(manager: EntityManager, gpu: GpuEntity, from: GpuState, cause: Cause): Promise<void> {
     if (from !== 'to_spatial' && from !== 'doubting_spatial') {
-      await this.returnIfFits(manager, gpu, cause);
+      await this.returnAllThatFit(manager, [gpu], cause);
       return;
     }
     await this.park(manager, gpu, this.settings.returnRetryMs);
@@ -246,6 +236,11 @@ export class GpuSteps extends DurableMachine<GpuEntity, GpuState, GpuEvent> {
     if (!node) throw new Error(`GPU ${uuid} has no node.`);
     return { ...node, uuid };
   }
+}
+
+async function withoutLeases(manager: EntityManager, gpuIds: readonly string[]): Promise<Set<string>> {
+  const leases = await leasesOn(manager, gpuIds);
+  return new Set(gpuIds.filter((gpuId) => !leases.has(gpuId)));
 }
 
 /** The pools of these GPUs that are Spatial; within the transaction, which may be the one that creates the pool. */

@@ -68,35 +68,32 @@ export async function recount(manager: EntityManager, gpuIds: readonly string[])
   ]);
 }
 
-/** The leases of a GPU that hold a place there, in the order they were made. */
-export async function leasesOn(manager: EntityManager, gpuId: string): Promise<LeaseEntity[]> {
-  return manager.query(
-    `SELECT lease_id AS "leaseId", profile, slot_start AS "slotStart", slot_size AS "slotSize", turn,
-       subscription_id AS "subscriptionId", workload_id AS "workloadId"
-     FROM lease WHERE gpu_id = $1 AND lost_reason IS NULL ORDER BY lease_id`,
-    [gpuId],
+/** A lease, and its place on its GPU. */
+export type PlacedLease = Pick<LeaseEntity, 'leaseId' | 'gpuId' | 'profile' | 'slotStart' | 'slotSize' | 'turn'>;
+
+/** The leases that hold a place on these GPUs, by GPU, those of each in the order in which they were created. */
+export async function leasesOn(
+  manager: EntityManager,
+  gpuIds: readonly string[],
+): Promise<ReadonlyMap<string, PlacedLease[]>> {
+  const leases = await manager.query<PlacedLease[]>(
+    `SELECT lease_id AS "leaseId", gpu_id AS "gpuId", profile, slot_start AS "slotStart", slot_size AS "slotSize", turn
+     FROM lease WHERE gpu_id = ANY ($1::bigint[]) AND lost_reason IS NULL ORDER BY lease_id`,
+    [gpuIds],
   );
+  return Map.groupBy(leases, ({ gpuId }) => gpuId);
 }
 
-/** Gives leases of one GPU their places, by id. What is left out of a place is null. */
-export async function movePlaces(
-  manager: EntityManager,
-  gpuId: string,
-  moves: readonly Pick<LeaseEntity, 'leaseId' | 'slotStart' | 'turn'>[],
-): Promise<void> {
+/** Gives leases on GPUs that the transaction has locked their places: two statements for any number of them. */
+export async function movePlaces(manager: EntityManager, moves: readonly PlacedLease[]): Promise<void> {
   if (moves.length === 0) return;
   await manager.query(
     `UPDATE lease SET slot_start = moved.slot_start, turn = moved.turn
-     FROM unnest($2::bigint[], $3::smallint[], $4::smallint[]) moved (lease_id, slot_start, turn)
-     WHERE lease.lease_id = moved.lease_id AND lease.gpu_id = $1`,
-    [
-      gpuId,
-      moves.map(({ leaseId }) => leaseId),
-      moves.map(({ slotStart }) => slotStart),
-      moves.map(({ turn }) => turn),
-    ],
+     FROM unnest($1::bigint[], $2::smallint[], $3::smallint[]) moved (lease_id, slot_start, turn)
+     WHERE lease.lease_id = moved.lease_id`,
+    [moves.map(({ leaseId }) => leaseId), moves.map(({ slotStart }) => slotStart), moves.map(({ turn }) => turn)],
   );
-  await recount(manager, [gpuId]);
+  await recount(manager, [...new Set(moves.map(({ gpuId }) => gpuId))]);
 }
 
 /**
