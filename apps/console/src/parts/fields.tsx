@@ -1,7 +1,6 @@
 import { FieldError } from 'react-aria-components/FieldError';
 import { Input } from 'react-aria-components/Input';
 import { Label } from 'react-aria-components/Label';
-import { ListBox, ListBoxItem } from 'react-aria-components/ListBox';
 import { Popover } from 'react-aria-components/Popover';
 import { Select, SelectValue } from 'react-aria-components/Select';
 import { Switch } from 'react-aria-components/Switch';
@@ -10,8 +9,10 @@ import { TextArea as AriaTextArea } from 'react-aria-components/TextArea';
 import { TextField } from 'react-aria-components/TextField';
 import { ToggleButton } from 'react-aria-components/ToggleButton';
 import { ToggleButtonGroup } from 'react-aria-components/ToggleButtonGroup';
-import { useId, useRef, useState, type ReactNode } from 'react';
+import { useId, useMemo, useRef, useState, type KeyboardEvent, type ReactNode } from 'react';
+import { bestMatches, mostShown, type Choice } from './best-matches.js';
 import { Button } from './button.js';
+import { Options, SearchList } from './search-list.js';
 
 interface FieldProps {
   label: string;
@@ -112,12 +113,6 @@ function Labelled({ label, hint, error: refusal, input, autoFocus = false, ...pr
   );
 }
 
-interface Choice<Value extends string = string> {
-  value: Value;
-  label: string;
-  detail?: string;
-}
-
 interface ChoiceProps<Value extends string> {
   label: string;
   value: Value;
@@ -127,7 +122,12 @@ interface ChoiceProps<Value extends string> {
   isLabelHidden?: boolean;
 }
 
-/** One of many. */
+/** Whether a key that is pressed adds a character to a text. */
+function isOfText({ key, ctrlKey, metaKey, altKey }: KeyboardEvent): boolean {
+  return key.length === 1 && key !== ' ' && !ctrlKey && !metaKey && !altKey;
+}
+
+/** One of many; of very many, it is found by a part of its label. */
 export function Chooser<Value extends string>({
   label,
   value,
@@ -136,32 +136,55 @@ export function Chooser<Value extends string>({
   error,
   isLabelHidden = false,
 }: ChoiceProps<Value>) {
+  const [isOpen, setOpen] = useState(false);
+  const [typed, setTyped] = useState('');
+  const { shown, more } = useMemo(() => bestMatches(choices, typed, value), [choices, typed, value]);
+  const isLong = choices.length > mostShown;
+  const list = <Options choices={shown} />;
+  // What is typed at the button goes on in the text above the list; it would choose among those shown alone.
+  const openByText = (event: KeyboardEvent) => {
+    if (!isLong || !isOfText(event)) return;
+    event.stopPropagation();
+    setOpen(true);
+  };
   return (
     <Select
       className="field"
       value={value}
       isInvalid={error !== undefined}
       validationBehavior="aria"
+      isOpen={isOpen}
+      onOpenChange={(next) => {
+        setOpen(next);
+        setTyped('');
+      }}
       onChange={(key) => {
         const chosen = choices.find((choice) => choice.value === key);
         if (chosen) onChange(chosen.value);
       }}
     >
       <Label className={isLabelHidden ? 'visually-hidden' : 'label'}>{label}</Label>
-      <Button isWide>
-        <SelectValue className="clip">{({ selectedText }) => selectedText}</SelectValue>
-        <span aria-hidden="true">▾</span>
-      </Button>
+      <div className="unboxed" onKeyDownCapture={openByText}>
+        <Button isWide>
+          <SelectValue className="clip">{choices.find((choice) => choice.value === value)?.label ?? ''}</SelectValue>
+          <span aria-hidden="true">▾</span>
+        </Button>
+      </div>
       {error !== undefined && <FieldError className="field-error">{error}</FieldError>}
-      <Popover className="popover">
-        <ListBox items={choices.map((choice) => ({ id: choice.value, ...choice }))}>
-          {(choice) => (
-            <ListBoxItem id={choice.id} textValue={choice.label} className="option">
-              <span className="given">{choice.label}</span>
-              {choice.detail !== undefined && <span className="hint">{choice.detail}</span>}
-            </ListBoxItem>
-          )}
-        </ListBox>
+      <Popover className="popover" {...(isLong && { 'data-long': true })}>
+        {isLong ? (
+          <SearchList
+            label="Part of the name"
+            placeholder="Part of the name"
+            typed={typed}
+            onType={setTyped}
+            more={more}
+          >
+            {list}
+          </SearchList>
+        ) : (
+          list
+        )}
       </Popover>
     </Select>
   );
