@@ -2,16 +2,21 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { describeWhere } from '@atoll/testing';
 import type { Page } from 'playwright-core';
 import { adminKey, createTeam, platformUrl } from '../client.js';
-import { browserLack, closeBrowser, goTo, logInWithKey, openBrowser, openTab } from './browser.js';
+import { browserLack, closeBrowser, goTo, logInWithKey, openBrowser, openTab, violations } from './browser.js';
 
 const live = 127;
 const withEnded = 327;
 
 /** Answers a listing with so many rows, page by page. */
-async function list(page: Page, path: string, row: (no: number) => object): Promise<void> {
+async function list(
+  page: Page,
+  path: string,
+  row: (no: number) => object,
+  counts = { live, withEnded },
+): Promise<void> {
   await page.route(`**/api/${path}?*`, (route) => {
     const query = new URL(route.request().url()).searchParams;
-    const total = query.has('include_ended') ? withEnded : live;
+    const total = query.has('include_ended') ? counts.withEnded : counts.live;
     const [at, limit] = [Number(query.get('page') ?? 1), Number(query.get('limit') ?? 10)];
     const numbers = Array.from({ length: total }, (_, index) => index + 1).slice((at - 1) * limit, at * limit);
     return route.fulfill({ json: { data: numbers.map(row), pagination: { page: at, limit, total } } });
@@ -36,9 +41,39 @@ describeWhere(browserLack(), 'where a listing has several pages, the console', (
     for (const kind of ['pod', 'vm', 'volume'])
       await attention.getByRole('link', { name: `${kind} ${live}`, exact: true }).waitFor();
     await goTo(page, `/teams/${team.id}/logs`);
-    await page.getByRole('group', { name: 'Filters' }).getByRole('button', { name: 'Pod' }).click();
-    for (const no of [1, live, withEnded])
-      await page.getByRole('option').getByText(`p-${no}`, { exact: true }).waitFor();
+    const chooser = page.getByRole('group', { name: 'Filters' }).getByRole('button', { name: 'Pod' });
+    await chooser.click();
+    for (const no of [1, live, withEnded]) {
+      await page.getByRole('combobox', { name: 'Part of the name' }).fill(`p-${no}`);
+      await page.getByRole('option').first().getByText(`p-${no}`, { exact: true }).waitFor();
+    }
+    expect(tab.faults).toEqual([]);
+    await tab.close();
+  });
+
+  it('shows the best of 2,000 pods as a name is typed at the chooser, and says how many more there are', async () => {
+    const { team, keys } = await createTeam('Very many');
+    const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
+    const { page } = tab;
+    await list(page, 'pods', (no) => ({ status: 'running', pod_name: `p-${no}` }), { live: 2_000, withEnded: 2_000 });
+    await logInWithKey(page, keys.team_owner ?? '', `/teams/${team.id}`);
+    await goTo(page, `/teams/${team.id}/logs`);
+    const chooser = page.getByRole('group', { name: 'Filters' }).getByRole('button', { name: 'Pod' });
+    await chooser.click();
+    await page.getByText('… and 1,901 more: type more of the name').waitFor();
+    expect(await page.getByRole('option').count()).toBe(100);
+    expect(await violations(page)).toEqual([]);
+    await page.keyboard.press('Escape');
+    await chooser.and(page.locator(':focus')).waitFor();
+    await page.keyboard.type('p-1999');
+    await page.getByRole('option', { name: 'p-1999' }).and(page.locator(':only-child')).waitFor();
+    await page.keyboard.press('Enter');
+    await chooser.getByText('p-1999').waitFor();
+    // Opened again, it has both the pod that is chosen and the way back to all.
+    await chooser.click();
+    await page.getByRole('option', { name: 'p-1999', selected: true }).waitFor();
+    await page.getByRole('option', { name: 'Every pod' }).click();
+    await chooser.getByText('Every pod').waitFor();
     expect(tab.faults).toEqual([]);
     await tab.close();
   });
