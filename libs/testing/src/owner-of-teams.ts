@@ -22,8 +22,10 @@ export class OwnerOfTeams {
   readonly endedCredentials = new Set<string>();
   /** Ids of keys that were replaced and live out their grace. */
   readonly replacedKeys = new Set<string>();
-  /** Ids of sessions that were opened without a second factor; all others have one. */
+  /** Ids of sessions that were opened, or keys that were made, without a second factor; all others have one. */
   readonly withoutSecondFactor = new Set<string>();
+  /** Ids of keys that act for their user as a whole; all others are keys to one team. */
+  readonly wholeKeys = new Set<string>();
   /** Subjects that were asked for. */
   readonly asked: string[] = [];
   #stops: (() => void)[] = [];
@@ -59,7 +61,9 @@ export class OwnerOfTeams {
         .filter(({ id }) => !this.endedCredentials.has(id))
         .map((live) => ({
           ...live,
-          has_second_factor: !this.withoutSecondFactor.has(live.id),
+          has_second_factor: live.kind === 'key' || !this.withoutSecondFactor.has(live.id),
+          makes_keys_without_factor: this.withoutSecondFactor.has(live.id),
+          is_whole_key: this.wholeKeys.has(live.id),
           is_replaced: this.replacedKeys.has(live.id),
         })),
     }));

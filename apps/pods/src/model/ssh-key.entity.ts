@@ -34,6 +34,10 @@ export class SshKeyEntity {
   @Column('text')
   publicKey!: string;
 
+  /** Whether the session or API key that added it lacked a second factor. */
+  @Column('boolean', { default: false })
+  lacksSecondFactor!: boolean;
+
   @Column({ type: 'timestamp with time zone', precision: 3, default: () => 'clock_timestamp()' })
   createdAt!: Date;
 }

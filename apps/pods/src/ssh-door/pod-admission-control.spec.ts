@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
-import { teamRoles, type TeamRole, type UserCaller } from '@atoll/contracts';
+import { teamRoles, type CallerCredential, type TeamRole, type UserCaller } from '@atoll/contracts';
 import { sshKeys, type Pod } from '@atoll/contracts/pods';
 import { credentialsChanged } from '@atoll/contracts/teams';
 import { newId } from '@atoll/database';
 import { Rpc } from '@atoll/rpc';
-import { fingerprintOf, generateKeyPair } from '@atoll/ssh';
+import { fingerprintOf, generateKeyPair, type KeyPair } from '@atoll/ssh';
 import ssh2 from 'ssh2';
 import { PodsFixture, type ToldTeam } from '../pods-fixture.js';
 import { AdmissionControl, type Admission } from './admission-control.js';
@@ -32,9 +32,14 @@ interface KeyHolder {
 /** A user with an SSH key, in a role of the team where one is given. */
 async function holder(
   role?: TeamRole,
-  { is_suspended = false, is_invited = false, keys = generateKeyPair() } = {},
+  {
+    is_suspended = false,
+    is_invited = false,
+    keys = generateKeyPair(),
+    credential,
+  }: { is_suspended?: boolean; is_invited?: boolean; keys?: KeyPair; credential?: CallerCredential } = {},
 ): Promise<KeyHolder> {
-  const user = { userId: newId(), scope: 'user' } as const;
+  const user = { userId: newId(), scope: 'user', ...(credential && { credential }) } as const;
   const { fingerprint, ssh_key_id: sshKeyId } = await fixture.call(sshKeys.add, { public_key: keys.publicKey }, user);
   if (role) fixture.owner.members.push({ user_id: user.userId, team_id: team.team_id, role, is_suspended, is_invited });
   return { user, privateKey: keys.privateKey, sshKeyId, fingerprint };
@@ -89,6 +94,34 @@ describe('who comes in by SSH', () => {
       expect(await admit(...attempt)).toBeNull();
       expect(fixture.owner.asked).toEqual(['teams.directory.roles']);
     }
+  });
+
+  it('refuses keys that were added without a second factor where the team required one when their user joined, for as long as it requires one', async () => {
+    const session = { kind: 'session', id: newId(), openedAt: new Date().toISOString() } as const;
+    fixture.owner.withoutSecondFactor.add(session.id);
+    const [lacking, complete] = [await holder('member', { credential: session }), await holder('member')];
+    const admits = async (requires_second_factor: boolean, required_factor_at_join?: boolean) => {
+      const strict = {
+        requires_second_factor,
+        ...(required_factor_at_join !== undefined && { required_factor_at_join }),
+      };
+      fixture.owner.members = fixture.owner.members.map((member) => ({ ...member, ...strict }));
+      expect(await admit(complete)).not.toBeNull();
+      return (await admit(lacking)) !== null;
+    };
+    expect([
+      await admits(true),
+      await admits(true, true),
+      await admits(true, false),
+      await admits(false, true),
+    ]).toEqual([true, false, true, true]);
+    const [leaves, stays] = [await admit(lacking), await admit(complete)];
+    await admits(true, true);
+    expect(await reasons(leaves, stays)).toEqual([
+      'This team requires a second factor, and your SSH key was added without one.',
+      null,
+    ]);
+    await admits(false);
   });
 
   it('lets in whichever holder of a key may come in, where two users have the same', async () => {

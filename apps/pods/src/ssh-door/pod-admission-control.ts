@@ -1,5 +1,7 @@
 import { permissions, type CallerCredential, type TeamRole } from '@atoll/contracts';
 import {
+  isClosedTo,
+  isClosedToKeysWithoutFactor,
   teamDirectory,
   type HeldCredential,
   type LiveCredential,
@@ -19,18 +21,20 @@ const askAtOnce = 1_000;
 const nobody = '00000000-0000-0000-0000-000000000000';
 /** Who holds the key; with the pod, or nulls where there is none of this name. */
 const holdersQuery = `
-  SELECT k.ssh_key_id, k.user_id, p.pod_id, p.team_id, p.gpuaas_id, p.run, p.state
+  SELECT k.ssh_key_id, k.user_id, k.lacks_second_factor, p.pod_id, p.team_id, p.gpuaas_id, p.run, p.state
   FROM ssh_key k LEFT JOIN pod p ON p.pod_name = $1 AND p.state <> 'deleted'
   WHERE k.fingerprint = $2 ORDER BY k.created_at, k.ssh_key_id LIMIT 100`;
 
 /** The user, with the pod as above. */
 const userQuery = `
-  SELECT NULL::uuid AS ssh_key_id, w.user_id, p.pod_id, p.team_id, p.gpuaas_id, p.run, p.state
+  SELECT NULL::uuid AS ssh_key_id, w.user_id, false AS lacks_second_factor, p.pod_id, p.team_id, p.gpuaas_id, p.run, p.state
   FROM (SELECT $2::uuid AS user_id) w LEFT JOIN pod p ON p.pod_name = $1 AND p.state <> 'deleted'`;
 
 interface Holder {
   readonly ssh_key_id: string | null;
   readonly user_id: string;
+  /** Of the key. */
+  readonly lacks_second_factor: boolean;
   readonly pod_id: string | null;
   readonly team_id: string | null;
   readonly gpuaas_id: string | null;
@@ -72,8 +76,8 @@ export class PodAdmissionControl extends AdmissionControl {
     // Asked in any case: the time that it takes must not tell whether there is such a pod or key.
     const pairs = holders.map(({ user_id, team_id }) => ({ user_id, team_id: team_id ?? nobody }));
     const roles = await this.#roles(pairs.length > 0 ? pairs : [{ user_id: nobody, team_id: nobody }]);
-    const holder = holders.find(({ user_id, team_id }) =>
-      roles.some((role) => role.user_id === user_id && role.team_id === team_id && mayComeIn(role, comes)),
+    const holder = holders.find((one) =>
+      roles.some((role) => role.user_id === one.user_id && role.team_id === one.team_id && mayComeIn(role, one)),
     );
     if (!holder?.pod_id || !holder.team_id) return null;
     const { pod_id: podId, ssh_key_id: sshKeyId, team_id: teamId, user_id: userId } = holder;
@@ -104,12 +108,14 @@ export class PodAdmissionControl extends AdmissionControl {
     const reasonOf = ({ podId, podName, run, sshKeyId, teamId, userId, credential }: Admission): string | null => {
       const live = credential && credentials.get(credential.id);
       if (credential && !live) return endOf[credential.kind];
-      if (sshKeyId !== null && !keys.has(sshKeyId)) return 'Your SSH key was removed.';
+      const key = sshKeyId === null ? undefined : keys.get(sshKeyId);
+      if (sshKeyId !== null && !key) return 'Your SSH key was removed.';
       const role = roles.find(({ user_id, team_id }) => user_id === userId && team_id === teamId);
       if (!role || !isAllowed(role.role)) return 'You may no longer use the pods of this team.';
-      if (role.requires_second_factor && live?.has_second_factor === false) return secondFactorMissing;
+      if (live && isClosedTo(live, role)) return factorMissing[live.kind];
       if (sshKeyId !== null && role.is_invited)
         return 'Your SSH key opens the pods of this team once you have accepted its invitation.';
+      if (key?.lacks_second_factor && isClosedToKeysWithoutFactor(role)) return factorMissing.ssh;
       if (run && runs.get(podId) !== run.ref.run) return podEnded(podName);
       return null;
     };
@@ -119,10 +125,10 @@ export class PodAdmissionControl extends AdmissionControl {
     });
   }
 
-  async #keys(ids: readonly string[]): Promise<ReadonlySet<string>> {
-    const query = 'SELECT ssh_key_id FROM ssh_key WHERE ssh_key_id = ANY ($1::uuid[])';
-    const rows = await this.statements.query<{ ssh_key_id: string }>(query, [ids]);
-    return new Set(rows.map(({ ssh_key_id }) => ssh_key_id));
+  async #keys(ids: readonly string[]): Promise<ReadonlyMap<string, Pick<Holder, 'lacks_second_factor'>>> {
+    const query = 'SELECT ssh_key_id, lacks_second_factor FROM ssh_key WHERE ssh_key_id = ANY ($1::uuid[])';
+    const rows = await this.statements.query<{ ssh_key_id: string; lacks_second_factor: boolean }>(query, [ids]);
+    return new Map(rows.map((row) => [row.ssh_key_id, row]));
   }
 
   async #runs(podIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
@@ -154,16 +160,22 @@ const endOf: Record<CallerCredential['kind'], string> = {
   session: 'The session that opened this terminal has ended. Log in again.',
 };
 
-const secondFactorMissing = 'This team requires a second factor. Add one, or log in with it.';
+const factorMissing = {
+  key: 'This team requires a second factor, which the API key that opened this terminal lacks.',
+  session: 'This team requires a second factor. Add one, or log in with it.',
+  ssh: 'This team requires a second factor, and your SSH key was added without one.',
+};
 
 const isAllowed = (role: TeamRole): boolean => (permissions.useResources as readonly TeamRole[]).includes(role);
 
 /**
  * A suspended team's members start nothing new; what they have open stays. The SSH keys of those who have not accepted
- * their invitation open nothing: the team would learn that it invited a user of the platform. A terminal follows the
+ * their invitation open nothing: the team would learn that it invited a user of the platform. Nor does one that was
+ * added without the second factor that the team required when its user joined, as with API keys. A terminal follows the
  * permissions of the API.
  */
-const mayComeIn = (
-  { role, is_suspended, is_invited }: RoleInTeam,
-  { fingerprint }: Pick<Admission, 'fingerprint'>,
-): boolean => isAllowed(role) && !is_suspended && !(fingerprint !== null && is_invited);
+function mayComeIn(team: RoleInTeam, { ssh_key_id, lacks_second_factor }: Holder): boolean {
+  if (!isAllowed(team.role) || team.is_suspended) return false;
+  if (ssh_key_id === null) return true;
+  return !team.is_invited && !(lacks_second_factor && isClosedToKeysWithoutFactor(team));
+}

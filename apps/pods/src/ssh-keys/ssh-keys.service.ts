@@ -48,12 +48,19 @@ export class SshKeysService {
     requireFreshLogIn(caller);
     const { userId } = caller;
     const { comment, fingerprint, line: publicKey, type } = readKey(public_key);
-    await this.requireCredential(caller, context);
+    const lacksSecondFactor = await this.requireCredential(caller, context);
     await this.requireReach(caller, context);
     const added = await this.writers.once(turnOf(userId), context, async (manager) => {
       await takeTurn(manager, turnOf(userId));
       await requireRoom(manager, userId);
-      const values = { userId, name: name ?? (comment.slice(0, 100) || type), type, fingerprint, publicKey };
+      const values = {
+        userId,
+        name: name ?? (comment.slice(0, 100) || type),
+        type,
+        fingerprint,
+        publicKey,
+        lacksSecondFactor,
+      };
       const key = manager.create(SshKeyEntity, { sshKeyId: newId(), createdAt: new Date(), ...values });
       await unique(manager.insert(SshKeyEntity, key), 'You have added this key already.');
       await this.tell(manager, userId);
@@ -66,14 +73,16 @@ export class SshKeysService {
   /**
    * A key opens pods after what added it has ended. A gateway may accept a credential for some seconds after its end,
    * and accepts a key that was replaced until its grace period ends, so the owner of credentials is asked. Throws
-   * `unauthenticated` where it has ended, `forbidden` where it was replaced.
+   * `unauthenticated` where it has ended, `forbidden` where it was replaced. Resolves with whether the key that it adds
+   * lacks a second factor, as it does itself: such a key opens no team that required one when its user joined.
    */
-  private async requireCredential({ credential: { kind, id } }: UserCaller, context: CallContext): Promise<void> {
+  private async requireCredential({ credential: { kind, id } }: UserCaller, context: CallContext): Promise<boolean> {
     const credentials = [{ kind, id }];
     const found = await this.rpc.call(teamDirectory.liveCredentials, { credentials }, askedFor(context));
     const [live] = found.credentials;
     if (!live) throw new AppError('unauthenticated', endOf[kind]);
     if (live.is_replaced) throw replacedKeyRefusal('add an SSH key of its user');
+    return live.makes_keys_without_factor === true;
   }
 
   /**

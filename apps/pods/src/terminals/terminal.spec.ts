@@ -267,6 +267,33 @@ describe('a terminal', () => {
     stays.browser.socket.close();
   });
 
+  it('ends at once where the team begins to require a second factor and is closed to the API key that opened it', async () => {
+    const key = (who: Member) => ({ ...who, credential: { kind: 'key', id: newId() } as const });
+    const [invited, ofTeam] = [key(member()), key(member())];
+    fixture.owner.wholeKeys.add(invited.credential.id);
+    const [ends, stays] = [await terminalOf(invited), await terminalOf(ofTeam)];
+    fixture.owner.members = fixture.owner.members.map((one) => ({
+      ...one,
+      is_invited: true,
+      requires_second_factor: true,
+      required_factor_at_join: true,
+    }));
+    fixture.get(Rpc).publish(credentialsChanged, { user_id: invited.userId });
+    expect(await ends.browser.closed).toBe(
+      '1008 This team requires a second factor, which the API key that opened this terminal lacks.',
+    );
+    while (!ends.shell.isClosed) await delay(5);
+    await fixture.get(OpenConnections).look(ofTeam.userId);
+    stays.browser.socket.send(Buffer.from('still here'));
+    await stays.browser.reads('> still here');
+    stays.browser.socket.close();
+    fixture.owner.members = fixture.owner.members.map((one) => ({
+      ...one,
+      is_invited: false,
+      requires_second_factor: false,
+    }));
+  });
+
   it('ends within 5 s where nothing tells that its session has ended', async () => {
     const who = { ...member(), credential: { kind: 'session', id: newId() } as const };
     const { browser } = await terminalOf(who);

@@ -1,5 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { invitations, members, secondFactors, teams, users, type OpenedSession } from '@atoll/contracts/teams';
+import { systemContext } from '@atoll/rpc';
+import {
+  invitations,
+  isClosedTo,
+  members,
+  secondFactors,
+  teamDirectory,
+  teams,
+  users,
+  type OpenedSession,
+} from '@atoll/contracts/teams';
 import { Secret, TOTP } from 'otpauth';
 import { DataSource } from 'typeorm';
 import { KeysWithoutFactors1891000000000 } from '../database/migrations/1891000000000-keys-without-factors.js';
@@ -47,7 +57,10 @@ const addFactor = async (session: OpenedSession) => {
   await fixture.ask(secondFactors.confirm, { code }, context);
 };
 
-/** Whether the team is open to the key; what it may do in a team that is closed, it may nowhere. */
+/**
+ * Whether the team is open to the key; what it may do in a team that is closed, it may nowhere, and what it has opened
+ * there is closed.
+ */
 async function isOpenTo(key: string, team_id: string): Promise<boolean> {
   const listed = (await fixture.call(key, teams.list, { limit: 100 })).data.some(({ id }) => id === team_id);
   const asked = [
@@ -58,6 +71,11 @@ async function isOpenTo(key: string, team_id: string): Promise<boolean> {
     if (listed) await ask();
     else expect(await errorOf(ask())).toMatchObject({ code: 'forbidden', message: closed });
   }
+  const { credential, userId: user_id } = await fixture.callerOf(key);
+  const ask = systemContext('pods');
+  const [live] = (await fixture.ask(teamDirectory.liveCredentials, { credentials: [credential] }, ask)).credentials;
+  const [member] = (await fixture.ask(teamDirectory.roles, { members: [{ user_id, team_id }] }, ask)).members;
+  expect(live && member && isClosedTo(live, member)).toBe(!listed);
   return listed;
 }
 

@@ -48,15 +48,17 @@ const lookUpQuery = `SELECT ${columns} FROM team t LEFT JOIN workspace w ON fals
 
 /** Of the pairs of the users `$1` and the teams `$2`. */
 const rolesQuery = `SELECT m.user_id, m.team_id, m.role, t.is_suspended, m.status = 'invited' AS is_invited,
-    t.require_second_factor AS requires_second_factor
+    t.require_second_factor AS requires_second_factor, m.required_factor_at_join IS DISTINCT FROM false AS required_factor_at_join
   FROM unnest($1::uuid[], $2::uuid[]) AS asked (user_id, team_id)
     JOIN membership m ON m.team_id = asked.team_id AND m.user_id = asked.user_id
     JOIN team t ON t.id = m.team_id AND t.deleted_at IS NULL`;
 
 /** Of the keys `$1` and the sessions `$2`. */
-const liveCredentialsQuery = `SELECT 'key' AS kind, id, true AS has_second_factor, replaced_at IS NOT NULL AS is_replaced FROM api_key
-    WHERE id = ANY ($1::uuid[]) AND revoked_at IS NULL AND (expiry_date IS NULL OR expiry_date > now())
-  UNION ALL SELECT 'session' AS kind, s.id, s.has_second_factor OR u.platform_admin, false
+const liveCredentialsQuery = `SELECT 'key' AS kind, k.id, true AS has_second_factor, k.replaced_at IS NOT NULL AS is_replaced,
+    k.lacks_second_factor AS makes_keys_without_factor, k.team_id IS NULL AND NOT u.platform_admin AS is_whole_key
+    FROM api_key k JOIN "user" u ON u.id = k.user_id
+    WHERE k.id = ANY ($1::uuid[]) AND k.revoked_at IS NULL AND (k.expiry_date IS NULL OR k.expiry_date > now())
+  UNION ALL SELECT 'session' AS kind, s.id, s.has_second_factor OR u.platform_admin, false, NOT s.has_second_factor, false
     FROM session s JOIN "user" u ON u.id = s.user_id WHERE s.id = ANY ($2::uuid[]) AND ${isAlive}`;
 
 /** Teams for the other services' projections. */

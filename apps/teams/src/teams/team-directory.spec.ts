@@ -213,12 +213,14 @@ describe('the directory of teams for other services', () => {
     const held = [without, withOne, ofOperator].map((id) => ({ kind: 'session' as const, id }));
     const asked = { credentials: [...held, { kind: 'key' as const, id: key?.id ?? '' }] };
     const { credentials } = await fixture.ask(teamDirectory.liveCredentials, asked, billing());
-    expect(new Map(credentials.map(({ id, has_second_factor }) => [id, has_second_factor]))).toEqual(
+    expect(
+      new Map(credentials.map((live) => [live.id, [live.has_second_factor, live.makes_keys_without_factor]])),
+    ).toEqual(
       new Map([
-        [without, false],
-        [withOne, true],
-        [ofOperator, true],
-        [key?.id, true],
+        [without, [false, true]],
+        [withOne, [true, false]],
+        [ofOperator, [true, true]],
+        [key?.id, [true, false]],
       ]),
     );
   });

@@ -61,6 +61,13 @@ export class RoleInTeam extends UserInTeam {
 
   @Flag({ optional: true, description: 'Whether sessions need a second factor to act in the team.' })
   requires_second_factor?: boolean;
+
+  @Flag({
+    optional: true,
+    description:
+      'Whether the team required a second factor when they joined; true until they have. Keys that were made without one open nothing there while it requires one.',
+  })
+  required_factor_at_join?: boolean;
 }
 
 export class RolesInTeams {
@@ -96,11 +103,37 @@ export class LiveCredential extends HeldCredential {
     description: 'Whether it is an API key that was replaced and is valid only for its grace period.',
   })
   is_replaced?: boolean;
+
+  @Flag({
+    optional: true,
+    description: 'Whether a key that it makes was made without a second factor: it has none, or was made without one.',
+  })
+  makes_keys_without_factor?: boolean;
+
+  @Flag({
+    optional: true,
+    description: 'Whether it is an API key that acts for its user as a whole, who is not the operator.',
+  })
+  is_whole_key?: boolean;
 }
 
 export class LiveCredentials {
   @ListOf(() => LiveCredential, { max: 1000 })
   credentials!: LiveCredential[];
+}
+
+/** Whether a key that was made without a second factor opens nothing in the team. */
+export const isClosedToKeysWithoutFactor = ({ requires_second_factor, required_factor_at_join }: RoleInTeam): boolean =>
+  requires_second_factor === true && required_factor_at_join === true;
+
+/** Whether the team requires a second factor that its member's credential lacks there: the rule of calls of the API. */
+export function isClosedTo(credential: LiveCredential, team: RoleInTeam): boolean {
+  if (team.requires_second_factor !== true) return false;
+  if (credential.kind === 'session') return credential.has_second_factor === false;
+  if (credential.is_whole_key !== true) return false;
+  return (
+    team.is_invited === true || (credential.makes_keys_without_factor === true && isClosedToKeysWithoutFactor(team))
+  );
 }
 
 /**

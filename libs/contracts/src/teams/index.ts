@@ -27,6 +27,8 @@ export {
 export {
   HeldCredential,
   HeldCredentials,
+  isClosedTo,
+  isClosedToKeysWithoutFactor,
   LiveCredential,
   LiveCredentials,
   LookUpRoles,
