@@ -78,13 +78,21 @@ export class LinkTokens {
     return { id, url: this.urlOf(id), expires_at: row.expires_at.toISOString() };
   }
 
-  /** Links that were not used yet are not good any more: those of an invitation, or those for the password. */
+  /**
+   * Links that were not used yet are not good any more: those of an invitation, or those for the password. Mail with
+   * one for the password that was asked for, and not sent yet, goes to nobody; before the links, since the one that a
+   * mail is getting now is among them.
+   */
   async retire(
     manager: EntityManager,
     userId: string,
     teamId: string | null,
     { leavesRemovals = false } = {},
   ): Promise<void> {
+    if (teamId === null) {
+      const ofUser = `address = (SELECT email FROM "user" WHERE id = $1)`;
+      await manager.query(`DELETE FROM mail WHERE kind = 'reset' AND ${ofUser}`, [userId]);
+    }
     await manager.query(
       `UPDATE one_time_link SET used_at = now()
        WHERE user_id = $1 AND team_id IS NOT DISTINCT FROM $2::uuid AND used_at IS NULL AND NOT (removes_factors AND $3)`,
