@@ -15,6 +15,10 @@ export class MemberRoleEntity {
   @Column('text', { nullable: true })
   role!: string | null;
 
+  /** Whether the team required a second factor when they joined: SSH keys without one do not go on its hosts. */
+  @Column('boolean', { default: false })
+  requiredFactor!: boolean;
+
   /** Of the team. Of two facts the one with the greater revision holds. */
   @Column('bigint')
   revision!: string;
@@ -27,15 +31,15 @@ export class MemberRoleEntity {
  */
 export async function keepMemberRole(
   manager: EntityManager,
-  { team_id, user_id, role, is_invited = false, revision }: MembershipChanged,
+  { team_id, user_id, role, is_invited = false, required_factor_at_join = false, revision }: MembershipChanged,
 ): Promise<void> {
   await manager.query(
     `WITH known AS (SELECT status FROM team WHERE id = $1 FOR SHARE)
-     INSERT INTO member_role (team_id, user_id, role, revision)
-     SELECT $1::uuid, $2::uuid, $3::text, $4::bigint WHERE NOT EXISTS (SELECT FROM known WHERE status = 'deleted')
-     ON CONFLICT (team_id, user_id) DO UPDATE SET role = excluded.role, revision = excluded.revision
+     INSERT INTO member_role (team_id, user_id, role, revision, required_factor)
+     SELECT $1::uuid, $2::uuid, $3::text, $4::bigint, $5::boolean WHERE NOT EXISTS (SELECT FROM known WHERE status = 'deleted')
+     ON CONFLICT (team_id, user_id) DO UPDATE SET role = excluded.role, revision = excluded.revision, required_factor = excluded.required_factor
      WHERE member_role.revision < excluded.revision`,
-    [team_id, user_id, is_invited ? null : role, revision],
+    [team_id, user_id, is_invited ? null : role, revision, required_factor_at_join],
   );
 }
 

@@ -9,6 +9,10 @@ export class UserSshKeysEntity {
   @Column('text', { array: true })
   keys!: string[];
 
+  /** Those of them that were added without a second factor. */
+  @Column('text', { array: true, default: [] })
+  keysWithoutFactor!: string[];
+
   @Column('bigint')
   revision!: string;
 }

@@ -59,6 +59,24 @@ it('the keys of those who may use what the team has open its hosts; changes reac
   expect((await fixture.credentials(team, instance)).username).toBe(Object.keys(await fixture.usersOf(node))[0]);
 });
 
+it('the keys that were added without a second factor open no host of a team that required one when their user joined', async () => {
+  const [own, lin] = [await fixture.team(), newId()];
+  const joined = { team_id: own.team_id, user_id: lin, role: 'member' as const };
+  await fixture.gpuaas.tell(userKeysChanged, {
+    user_id: lin,
+    keys: [one, other],
+    keys_without_factor: [other],
+    revision: 1,
+  });
+  await fixture.gpuaas.tell(membershipChanged, { ...joined, revision: 1 });
+  const keys = async () => (await fixture.gpuaas.get(TeamKeys).of(own.team_id)).toSorted();
+  expect(await keys()).toEqual([one, other].toSorted());
+  await fixture.gpuaas.tell(membershipChanged, { ...joined, required_factor_at_join: true, revision: 2 });
+  expect(await keys()).toEqual([one]);
+  await fixture.gpuaas.tell(userKeysChanged, { user_id: lin, keys: [one, other], revision: 2 });
+  expect(await keys()).toEqual([one, other].toSorted());
+});
+
 it('the keys of somebody who was invited open no host before they accept, so that nobody finds out whether the address is known', async () => {
   const own = await fixture.team();
   const lin = newId();

@@ -19,7 +19,8 @@ const keysOn = (ofTeams: `team_id ${string}`): string =>
      SELECT team_id, key, sum(octet_length(key) + 1) OVER (PARTITION BY team_id ORDER BY place, key) AS bytes
      FROM (SELECT team_id, key, min(place) AS place
            FROM member_role JOIN user_ssh_keys USING (user_id), unnest(keys) WITH ORDINALITY AS of_user (key, place)
-           WHERE role = ANY ($1::text[]) AND ${ofTeams} GROUP BY team_id, key) of_team
+           WHERE role = ANY ($1::text[]) AND NOT (required_factor AND key = ANY (keys_without_factor)) AND ${ofTeams}
+           GROUP BY team_id, key) of_team
    ) in_turn WHERE bytes <= ${mostBytes}`;
 
 /**
@@ -74,11 +75,16 @@ export class TeamKeys {
   }
 
   @OnEvent(userKeysChanged, { consumer: 'baremetal-keys' })
-  async onKeys({ user_id, keys, revision }: UserKeysChanged, { manager }: EventDelivery): Promise<void> {
+  async onKeys(
+    { user_id, keys, keys_without_factor = [], revision }: UserKeysChanged,
+    { manager }: EventDelivery,
+  ): Promise<void> {
     await manager.query(
-      `INSERT INTO user_ssh_keys (user_id, keys, revision) VALUES ($1, $2, $3)
-       ON CONFLICT (user_id) DO UPDATE SET keys = excluded.keys, revision = excluded.revision WHERE user_ssh_keys.revision < excluded.revision`,
-      [user_id, keys, revision],
+      `INSERT INTO user_ssh_keys (user_id, keys, keys_without_factor, revision) VALUES ($1, $2, $3, $4)
+       ON CONFLICT (user_id) DO UPDATE
+       SET keys = excluded.keys, keys_without_factor = excluded.keys_without_factor, revision = excluded.revision
+       WHERE user_ssh_keys.revision < excluded.revision`,
+      [user_id, keys, keys_without_factor, revision],
     );
     await this.touch(manager, 'team_id IN (SELECT team_id FROM member_role WHERE user_id = $1)', user_id);
   }

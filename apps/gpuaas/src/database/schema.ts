@@ -61,6 +61,7 @@ import { ClusterLooks1888000000000 } from './migrations/1888000000000-cluster-lo
 import { NodeTroubles1890000000000 } from './migrations/1890000000000-node-troubles.js';
 import { RowsAtRest1889000000000 } from './migrations/1889000000000-rows-at-rest.js';
 import { HeldSlicesOfSubscriptions1890000001000 } from './migrations/1890000001000-held-slices-of-subscriptions.js';
+import { KeysWithoutFactors1892000000000 } from './migrations/1892000000000-keys-without-factors.js';
 import { MissedChecks1872000000000 } from './migrations/1872000000000-missed-checks.js';
 
 /** The PostgreSQL schema that the gpuaas service owns. */
@@ -137,5 +138,6 @@ export const gpuaasSchema = {
     RowsAtRest1889000000000,
     NodeTroubles1890000000000,
     HeldSlicesOfSubscriptions1890000001000,
+    KeysWithoutFactors1892000000000,
   ],
 };

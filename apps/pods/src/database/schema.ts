@@ -48,6 +48,7 @@ import { RemovableRuns1882000001000 } from './migrations/1882000001000-removable
 import { Failures1883000000000 } from './migrations/1883000000000-failures.js';
 import { LateLogSources1884000000000 } from './migrations/1884000000000-late-log-sources.js';
 import { RenamedExposures1890000000000 } from './migrations/1890000000000-renamed-exposures.js';
+import { RolesWithFactors1892000001000 } from './migrations/1892000001000-roles-with-factors.js';
 import { SshKeysWithoutFactors1892000000000 } from './migrations/1892000000000-ssh-keys-without-factors.js';
 import { RowsAtRest1889000000000 } from './migrations/1889000000000-rows-at-rest.js';
 import { ParkedRetried1882000000000 } from './migrations/1882000000000-parked-retried.js';
@@ -129,5 +130,6 @@ export const podsSchema = {
     RowsAtRest1889000000000,
     RenamedExposures1890000000000,
     SshKeysWithoutFactors1892000000000,
+    RolesWithFactors1892000001000,
   ],
 };

@@ -157,6 +157,7 @@ export class SshKeysService {
       user_id: userId,
       revision,
       keys: keys.map(({ publicKey }) => publicKey),
+      keys_without_factor: keys.flatMap(({ publicKey, lacksSecondFactor }) => (lacksSecondFactor ? [publicKey] : [])),
     });
   }
 }

@@ -1,12 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import type { TeamRole } from '@atoll/contracts';
-import { sshKeys, vms, type Vm } from '@atoll/contracts/pods';
+import type { TeamRole, UserCaller } from '@atoll/contracts';
+import { sshKeys, vms, type UserKeysChanged, type Vm } from '@atoll/contracts/pods';
 import { membershipChanged, teamUpdated } from '@atoll/contracts/teams';
 import { newId } from '@atoll/database';
 import { generateKeyPair } from '@atoll/ssh';
 import { timeoutFactor } from '@atoll/testing';
 import { PodsFixture } from '../pods-fixture.js';
+import { VmKeys } from './vm-keys.js';
 
 let fixture: PodsFixture;
 beforeAll(async () => {
@@ -79,6 +80,38 @@ it('a VM lets in the members whose role may use it, and is told when a key or a 
   await untilIn([], 2);
   await fixture.call(vms.delete, { instance_id }, own.member);
   await fixture.untilVmDeleted(vm);
+});
+
+it('a VM lets in no key that was added without a second factor where the team required one when its user joined', async () => {
+  const { team_id } = await fixture.team();
+  const userId = newId();
+  const session = { kind: 'session', id: newId(), openedAt: new Date().toISOString() } as const;
+  fixture.owner.withoutSecondFactor.add(session.id);
+  const add = async (public_key: string, caller: Partial<UserCaller> = {}) => {
+    await fixture.call(sshKeys.add, { public_key }, { userId, scope: 'user', ...caller });
+    return public_key;
+  };
+  const complete = await add(generateKeyPair().publicKey);
+  const lacking = await add(generateKeyPair().publicKey, { credential: session });
+  const told = (await fixture.published<UserKeysChanged>('pods.user_keys_changed')).filter(
+    ({ user_id }) => user_id === userId,
+  );
+  expect(told.map(({ keys, keys_without_factor }) => [keys, keys_without_factor])).toEqual([
+    [[complete], []],
+    [[complete, lacking], [lacking]],
+  ]);
+  const join = (revision: number, required_factor_at_join?: boolean) =>
+    fixture.tell(membershipChanged, {
+      team_id,
+      user_id: userId,
+      role: 'member',
+      revision,
+      ...(required_factor_at_join !== undefined && { required_factor_at_join }),
+    });
+  await join(101);
+  expect(await fixture.get(VmKeys).of(team_id)).toEqual([complete, lacking].toSorted());
+  await join(102, true);
+  expect(await fixture.get(VmKeys).of(team_id)).toEqual([complete]);
 });
 
 it('the roles of a deleted team go, and none is kept of what is told of it later', async () => {

@@ -10,8 +10,8 @@ import type { EntityManager } from 'typeorm';
 import { vmMachine } from '../model/vm.machine.js';
 
 /**
- * The SSH keys that open the VMs of a team: of the members whose role may use them. A change makes each VM that it
- * concerns be told.
+ * The SSH keys that open the VMs of a team: of the members whose role may use them, but none that was added without a
+ * second factor where the team required one when its user joined. A change makes each VM that it concerns be told.
  */
 @Injectable()
 export class VmKeys {
@@ -21,7 +21,7 @@ export class VmKeys {
   async of(teamId: string): Promise<string[]> {
     const rows = await this.statements.query<{ key: string }>(
       `SELECT DISTINCT public_key AS key FROM member_role JOIN ssh_key USING (user_id)
-       WHERE team_id = $1 AND role = ANY ($2::text[]) ORDER BY key`,
+       WHERE team_id = $1 AND role = ANY ($2::text[]) AND NOT (required_factor AND lacks_second_factor) ORDER BY key`,
       [teamId, permissions.useResources],
     );
     return rows.map(({ key }) => key);

@@ -119,12 +119,14 @@ export class TeamChanges {
   ): Promise<void> {
     const member = await manager.findOneBy(MembershipEntity, { teamId: id, userId });
     const is_invited = member?.status === 'invited';
+    const required_factor_at_join = member?.status === 'active' && member.requiredFactorAtJoin !== false;
     const payload = {
       team_id: id,
       revision,
       user_id: userId,
       role: member?.role ?? null,
       ...(is_invited && { is_invited }),
+      ...(required_factor_at_join && { required_factor_at_join }),
     };
     await this.outbox.add(manager, membershipChanged, payload, context);
   }

@@ -4,10 +4,12 @@ import {
   invitations,
   isClosedTo,
   members,
+  membershipChanged,
   secondFactors,
   teamDirectory,
   teams,
   users,
+  type MembershipChanged,
   type OpenedSession,
 } from '@atoll/contracts/teams';
 import { Secret, TOTP } from 'otpauth';
@@ -197,6 +199,16 @@ describe('a key that a session with a second factor has made', () => {
     expect(await isOpenTo(key, team_id)).toBe(true);
     const { api_key: next } = await fixture.call(key, users.issueKey, {});
     expect(await isOpenTo(next, team_id)).toBe(true);
+  });
+});
+
+describe('services that place SSH keys are told', () => {
+  it.each([true, false])('whether the team required a second factor when its user joined: %s', async (isStrict) => {
+    const { team_id, userId, accept } = await invitedTo({ isStrict });
+    await accept();
+    const ofUser = (all: MembershipChanged[]) => all.filter(({ user_id }) => user_id === userId);
+    const told = ofUser(await fixture.told(membershipChanged, team_id, (all) => ofUser(all).length === 2));
+    expect(told.map(({ required_factor_at_join = false }) => required_factor_at_join)).toEqual([false, isStrict]);
   });
 });
 

@@ -1,4 +1,4 @@
-import { ArrayMaxSize, IsArray, Matches } from 'class-validator';
+import { ArrayMaxSize, IsArray, IsOptional, Matches } from 'class-validator';
 import { event } from '../contract.js';
 import { WholeNumber } from '../fields.js';
 import { Uuid } from '../id-fields.js';
@@ -19,6 +19,13 @@ export class UserKeysChanged {
   @ArrayMaxSize(1_000)
   @Matches(/^[a-z0-9-]+ [A-Za-z0-9+/=]{1,16000}$/, { each: true })
   keys!: string[];
+
+  /** Those of them that were added without a second factor. */
+  @IsOptional()
+  @IsArray()
+  @ArrayMaxSize(1_000)
+  @Matches(/^[a-z0-9-]+ [A-Za-z0-9+/=]{1,16000}$/, { each: true })
+  keys_without_factor?: string[];
 }
 /** The SSH keys of a user have changed. Bare-metal hosts and VMs of their teams let in who holds one of them. */
 export const userKeysChanged = event('pods.user_keys_changed', UserKeysChanged);

@@ -91,6 +91,13 @@ export class MembershipChanged extends TeamFact {
       'Whether they have not accepted the invitation yet. Until then nothing of theirs, such as SSH keys, is shown to the team or used for it.',
   })
   is_invited?: boolean;
+
+  @Flag({
+    optional: true,
+    description:
+      'Whether the team required a second factor when they joined. Their SSH keys that were added without one then open none of its hosts.',
+  })
+  required_factor_at_join?: boolean;
 }
 export const membershipChanged = event('teams.membership_changed', MembershipChanged);
 
