@@ -6,19 +6,23 @@ const dayMs = 86_400_000;
 export class LogPartitions {
   /** Days since 1970 whose partition is known to exist, on the server that all connections lead to. */
   readonly #known = new Set<number>();
+  #oldestMs: number | undefined;
 
   constructor(
     private readonly transactions: Transactions,
     connections: ConnectionChanges,
     private readonly retentionDays: number,
-    private readonly now: () => number,
+    /** By the clock of the database: a replica whose own is ahead would drop what all others keep. */
+    private readonly nowMs: () => Promise<number>,
   ) {
     connections.clear(this.#known);
   }
 
-  /** The oldest instant, epoch milliseconds, of which lines are kept: the start of a day. */
-  oldestMs(): number {
-    return (Math.floor(this.now() / dayMs) - this.retentionDays) * dayMs;
+  /**
+   * The oldest instant, epoch milliseconds, of which lines are kept, as of the last maintenance: the start of a day.
+   */
+  async oldestMs(): Promise<number> {
+    return this.#oldestMs ?? this.#oldestAt(await this.nowMs());
   }
 
   /** Makes the partitions of lines at these instants, epoch milliseconds, where they are missing. */
@@ -38,15 +42,19 @@ export class LogPartitions {
 
   /** Drops what is older than the retention, and makes the partition of tomorrow. */
   async maintain(): Promise<void> {
-    const nowMs = this.now();
+    const nowMs = await this.nowMs();
     await this.ensure([nowMs, nowMs + dayMs]);
-    const oldestMs = this.oldestMs();
+    const oldestMs = (this.#oldestMs = this.#oldestAt(nowMs));
     for (const day of this.#known) if (day * dayMs < oldestMs) this.#known.delete(day);
     await this.transactions.run(async (manager) => {
       // Writers wait behind a drop that waits for readers: no longer than this. The next maintenance tries again.
       await manager.query(`SET LOCAL lock_timeout = '500ms'`);
       await manager.query('SELECT drop_log_partitions($1::date)', [dateOf(oldestMs)]);
     });
+  }
+
+  #oldestAt(nowMs: number): number {
+    return (Math.floor(nowMs / dayMs) - this.retentionDays) * dayMs;
   }
 
   #missing(instantsMs: readonly number[]): number[] {

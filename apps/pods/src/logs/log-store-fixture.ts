@@ -78,6 +78,12 @@ export class StoreFixture {
     await this.database.drop();
   }
 
+  /** The store in PostgreSQL as a replica has it, with no clock of a spec. */
+  replica(): PostgresLogStore {
+    const [statements, transactions] = [this.app.get(Statements), this.app.get(Transactions)];
+    return new PostgresLogStore(statements, transactions, this.app.get(ConnectionChanges), { retentionDays });
+  }
+
   query<Row extends object>(sql: string, values: unknown[] = []): Promise<Row[]> {
     return this.app.get(DataSource).query<Row[]>(sql, values);
   }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { describeWhere, endConnections, lokiLacks, runs } from '@atoll/testing';
+import { describeWhere, endConnections, lokiLacks, onOtherClock, runs } from '@atoll/testing';
 import { array, asyncProperty, assert, constantFrom, integer, record, string } from 'fast-check';
 import { comparePositions, nsOfMs, type LogSource, type StoredLine } from './log-line.js';
 import { aLine, StoreFixture, type StoreName } from './log-store-fixture.js';
@@ -188,6 +188,20 @@ describe('the log store in PostgreSQL', () => {
     expect(messagesOf(await fixture.readAll([source]))).toEqual(['new']);
     expect(await partitions()).toEqual([dayOf(nowMs), dayOf(nowMs + dayMs), dayOf(nowMs + 2 * dayMs)]);
     fixture.clock.offsetMs = 0;
+  });
+
+  it('a replica whose clock is a month ahead drops no line, and takes those of today', async () => {
+    const [source] = (await fixture.sources(1)) as [LogSource];
+    const [before, meanwhile] = ['before', 'meanwhile'].map((message, at) =>
+      aLine(source, nsOfMs(Date.now()) + BigInt(at), message),
+    ) as [StoredLine, StoredLine];
+    await fixture.append(source, [before]);
+    await onOtherClock(30 * 86_400_000, async () => {
+      const replica = fixture.replica();
+      await replica.append([{ source, lines: [meanwhile] }], () => Promise.resolve(new Set([source.no])));
+      await replica.maintain();
+    });
+    expect(messagesOf(await fixture.readAll([source], { order: 'asc' }))).toEqual(['before', 'meanwhile']);
   });
 
   it('makes a partition once, however many replicas write its first line', async () => {

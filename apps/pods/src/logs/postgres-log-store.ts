@@ -1,4 +1,4 @@
-import { numberList } from '@atoll/database';
+import { databaseNowMs, numberList } from '@atoll/database';
 import type { ConnectionChanges, Statements, Transactions } from '@atoll/database';
 import type { EntityManager } from 'typeorm';
 import {
@@ -16,6 +16,7 @@ export interface PostgresLogStoreOptions {
   readonly retentionDays: number;
   /** Lines that the first statement of a search looks at; each further one at four times as many, up to 20,000. */
   readonly searchStep?: number;
+  /** For specs: in the place of the clock of the database. */
   readonly now?: () => number;
 }
 
@@ -44,19 +45,20 @@ export class PostgresLogStore extends LogStore {
     private readonly statements: Statements,
     private readonly transactions: Transactions,
     connections: ConnectionChanges,
-    { retentionDays, searchStep = 2_000, now = Date.now }: PostgresLogStoreOptions,
+    { retentionDays, searchStep = 2_000, now }: PostgresLogStoreOptions,
   ) {
     super();
-    this.#partitions = new LogPartitions(transactions, connections, retentionDays, now);
+    const nowMs = async () => now?.() ?? transactions.run(databaseNowMs);
+    this.#partitions = new LogPartitions(transactions, connections, retentionDays, nowMs);
     this.#searchStep = searchStep;
-    this.#now = now;
+    this.#now = now ?? (() => performance.now());
   }
 
   override async append<Group extends SourceLines>(
     groups: readonly Group[],
     save: SaveRead<Group>,
   ): Promise<ReadonlyMap<number, unknown>> {
-    const oldestMs = this.#partitions.oldestMs();
+    const oldestMs = await this.#partitions.oldestMs();
     const kept = groups.map(({ source, lines }) => ({
       source,
       lines: lines.filter(({ atNs }) => msOfNs(atNs) >= oldestMs),
