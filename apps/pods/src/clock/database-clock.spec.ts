@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { vms } from '@atoll/contracts/pods';
 import { newId } from '@atoll/database';
 import { onOtherClock } from '@atoll/testing';
@@ -71,5 +71,25 @@ describe('where the clock of the process is another than that of the database', 
     expect(await fixture.query(`SELECT state, ${isNow} AS is_now FROM pod WHERE pod_id = $1`, [pod.pod_id])).toEqual([
       { state: 'running', is_now: true },
     ]);
+  });
+});
+
+describe('where the clock of the cluster is another than that of the database', () => {
+  afterEach(() => {
+    jest.restoreAllMocks();
+  });
+
+  it.each([-3_600_000, 3_600_000])('the longest duration of a pod is as long as ever (%i ms)', async (offMs) => {
+    const driver = await fixture.simulated.driverOf('1');
+    const observe = driver.observePods.bind(driver);
+    jest.spyOn(driver, 'observePods').mockImplementation(async (...asked) =>
+      (await observe(...asked)).map((sight) => {
+        if (sight.phase !== 'running') return sight;
+        return { ...sight, startedAt: new Date(sight.startedAt.getTime() + offMs) };
+      }),
+    );
+    const { pod_id } = await fixture.running(team, { max_duration_minutes: 30 });
+    const row = `SELECT stops_at - clock_timestamp() BETWEEN interval '25 min' AND interval '30 min' AS so FROM pod WHERE pod_id = $1`;
+    expect(await fixture.query(row, [pod_id])).toEqual([{ so: true }]);
   });
 });

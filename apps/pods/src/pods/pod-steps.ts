@@ -167,9 +167,9 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
     const driver = await this.clusters.driverOf(pod.gpuaasId);
     await driver.startPod(this.starts.runOf(pod), () => this.isWanted(pod, context), context.signal);
     const sight = await observeRun(driver, refOf(pod), context.signal);
-    if (sight.phase === 'running') return this.started(sight.startedAt);
+    if (sight.phase === 'running') return this.started(pod, sight.startedAt);
     // It was quicker than this look: its end is that of a run like any other.
-    if (sight.phase === 'ended') return this.started(sight.startedAt ?? sight.exit.at);
+    if (sight.phase === 'ended') return this.started(pod, sight.startedAt ?? sight.exit.at);
     if (sight.phase !== 'preparing') return { againAfterMs: lookAgainMs };
     const { trouble } = sight;
     if (trouble) throw troubleError(trouble);
@@ -191,13 +191,15 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
     return pod !== undefined;
   }
 
-  private started(startedAt: Date): Found {
+  /** Its longest duration counts from when it was seen, where the clock of its cluster cannot be right. */
+  private async started({ enteredAt }: PodEntity, startedAt: Date): Promise<Found> {
+    const seenAt = new Date(await this.clock.nowMs());
+    const sinceMs = (startedAt < enteredAt || startedAt > seenAt ? seenAt : startedAt).getTime();
     return this.moving('STARTED', self, (row) => ({
       startedAt,
       endedAt: null,
       stopsAt:
-        row.stopsAt ??
-        (row.maxDurationMinutes === null ? null : new Date(startedAt.getTime() + row.maxDurationMinutes * 60_000)),
+        row.stopsAt ?? (row.maxDurationMinutes === null ? null : new Date(sinceMs + row.maxDurationMinutes * 60_000)),
     }));
   }
 
