@@ -3,7 +3,7 @@ import { runs } from '@atoll/testing';
 import fc from 'fast-check';
 import { LogRate } from './log-rate.js';
 
-it('law: in whatever order lines come, a pod writes no more than 10 s of its rate and what passed between the first and the last', () => {
+it('law: in whatever order lines of a minute come, a pod writes no more than 10 s of its rate and what passed between the first and the last', () => {
   const seconds = fc.array(fc.nat({ max: 5 }), { minLength: 1, maxLength: 100, size: 'max' });
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 3 }), seconds, (linesPerSecond, all) => {

@@ -5,6 +5,8 @@ export interface LogRateLimits {
 
 /** A pause earns at most so many seconds of either limit. */
 const burstSeconds = 10;
+/** A line that is older than the one before it by more than this was written after the clock had been set back. */
+const setBackMs = 60_000;
 /** A pod that writes too much is told so at most once in this time. */
 const noticeMs = 10_000;
 
@@ -78,6 +80,7 @@ export class LogRate {
 
   #refill(atMs: number): void {
     const { linesPerSecond, bytesPerSecond } = this.limits;
+    if (atMs < this.#atMs - setBackMs) [this.#atMs, this.#noticeAtMs] = [atMs, atMs];
     const seconds = Math.max(0, atMs - this.#atMs) / 1000;
     this.#atMs = Math.max(this.#atMs, atMs);
     this.#lines = Math.min(linesPerSecond * burstSeconds, this.#lines + seconds * linesPerSecond);

@@ -6,8 +6,8 @@ import type { LogVolume } from './log-volume.js';
 import type { LogWriter } from './log-writer.js';
 import { RunReader } from './run-reader.js';
 
-const line = (message: string) => ({
-  timestamp: '2026-11-01T12:00:00.000000000Z',
+const line = (message: string, timestamp = '2026-11-01T12:00:00.000000000Z') => ({
+  timestamp,
   stream: 'stdout' as const,
   message,
   isCut: false,
@@ -15,9 +15,10 @@ const line = (message: string) => ({
 
 /** A reader of these batches, whose lines `write` stores. */
 function readerOf(
-  batches: readonly LogBatch[],
+  batches: Iterable<LogBatch>,
   write: LogWriter['write'],
   onTrouble = (_: unknown): void => undefined,
+  now = () => Date.parse('2026-11-01T12:00:01Z'),
 ) {
   const driver = {
     async *readLogs(): AsyncGenerator<LogBatch> {
@@ -34,7 +35,7 @@ function readerOf(
       turns: new Turns(),
       // A hundred lines at once.
       limits: { linesPerSecond: 10, bytesPerSecond: 1_000_000 },
-      now: () => Date.parse('2026-11-01T12:00:01Z'),
+      now,
       onTrouble,
     },
   );
@@ -58,6 +59,31 @@ it('lines that are written again, since the store was away, count once for what 
     [60, 0],
     [60, 0],
   ]);
+});
+
+it('a pod may write as much as ever when the clock of its host was ahead by hours and has been set back', async () => {
+  let nowMs = 0;
+  const clock = function* (): Generator<LogBatch> {
+    const startMs = Date.parse('2026-11-01T12:00:00Z');
+    for (let second = -1; second < 300; second += 1) {
+      nowMs = startMs + (second < 0 ? 6 * 3_600_000 : second * 1_000);
+      const timestamp = new Date(nowMs).toISOString();
+      const isComplete = second === 299;
+      yield { lines: [line(`${second}`, timestamp)], cursor: `${second}`, isComplete, isCurrent: true };
+    }
+  };
+  const stored: number[] = [];
+  const reader = readerOf(
+    clock(),
+    ({ lines }) => {
+      stored.push(lines.length);
+      return Promise.resolve(true);
+    },
+    undefined,
+    () => nowMs,
+  );
+  await reader.read(new AbortController().signal);
+  expect(stored.filter((count) => count === 0)).toEqual([]);
 });
 
 it('a source is late since the first of the lines that it works off, until it has all', async () => {

@@ -110,14 +110,18 @@ export class RunReader {
     const stored: StoredLine[] = [];
     const notices = new Set<string>();
     let lastNs = this.#lastNs;
+    let writtenMs = 0;
     const isFull = this.parts.volume.isUsedUp(source.teamId);
     for (const { timestamp, stream, message, isCut } of lines) {
-      lastNs = nextPosition(nsOfInstant(timestamp), lastNs, this.parts.now());
+      const writtenNs = notAhead(nsOfInstant(timestamp), this.parts.now());
+      writtenMs = msOfNs(writtenNs);
+      lastNs = writtenNs > lastNs ? writtenNs : lastNs + 1n;
       const text = storedMessage(message, isCut);
-      const isTaken = this.#rate.takes(msOfNs(lastNs), Buffer.byteLength(text));
+      // Not by its position, which stands still when the clock was set back.
+      const isTaken = this.#rate.takes(writtenMs, Buffer.byteLength(text));
       if (isTaken && !isFull) stored.push({ atNs: lastNs, sourceNo: source.no, stream, message: text });
     }
-    const notice = this.#rate.notice(msOfNs(lastNs), isComplete);
+    const notice = this.#rate.notice(writtenMs, isComplete);
     if (notice !== undefined) notices.add(notice);
     const refusal = isFull && lines.length > 0 ? this.parts.volume.notice(podId) : undefined;
     if (refusal !== undefined) notices.add(refusal);
@@ -143,11 +147,10 @@ export class RunReader {
 
 const aheadMs = 60_000;
 
-/** After the last line, and not ahead of us by more than clocks differ. */
-function nextPosition(atNs: bigint, lastNs: bigint, nowMs: number): bigint {
+/** Not ahead of us by more than clocks differ. */
+function notAhead(atNs: bigint, nowMs: number): bigint {
   const latestNs = BigInt(nowMs + aheadMs) * 1_000_000n;
-  const bounded = atNs > latestNs ? latestNs : atNs;
-  return bounded > lastNs ? bounded : lastNs + 1n;
+  return atNs > latestNs ? latestNs : atNs;
 }
 
 function isAbsent(error: unknown): boolean {
