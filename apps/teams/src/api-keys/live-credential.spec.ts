@@ -173,6 +173,19 @@ describe('a key that acts for its user as a whole', () => {
   });
 });
 
+it.each(['now()', `now() + interval '1 minute'`])(
+  'a key issues its successor until it expires (%s)',
+  async (expiry) => {
+    const { team, keys, userIds } = await fixture.createTeam('team_admin');
+    const input = { team_id: team.id, user_id: userIds[0] ?? '' };
+    const context = await fixture.contextOf(keys[0] ?? '', members.issueKey, input);
+    await fixture.query(`UPDATE api_key SET expiry_date = ${expiry} WHERE user_id = $1`, [input.user_id]);
+    const asked = fixture.ask(members.issueKey, input, context);
+    if (expiry === 'now()') expect((await errorOf(asked)).message).toBe('The API key has expired.');
+    else expect((await asked).api_key).toMatch(/^atl_/);
+  },
+);
+
 describe('whatever the gateway knew of a session', () => {
   it.each(Object.entries({ ...lasting, ...ofOperator, ...ofLive }))(
     '%s takes one that has not ended',
@@ -180,6 +193,11 @@ describe('whatever the gateway knew of a session', () => {
       expect(await after('ended_at = now()', call)).toBe('unauthenticated');
     },
   );
+
+  it.each(['idle_until', 'expires_at'])('a key and a team take one whose %s is not over', async (end) => {
+    for (const call of [lasting['a key'], ofLive['a team']])
+      expect(await after(`${end} = now()`, call!)).toBe('unauthenticated');
+  });
 
   it.each(Object.entries({ ...lasting, ...ofOperator }))(
     '%s takes a log-in of the last 10 minutes',

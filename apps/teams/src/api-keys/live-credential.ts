@@ -1,8 +1,10 @@
 import { freshLogInMinutes, replacedKeyRefusal, type Caller, type UserCaller } from '@atoll/contracts';
+import { databaseNowMs } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { IsNull, type EntityManager } from 'typeorm';
 import { SessionEntity } from '../model/session.entity.js';
 import { ApiKeyEntity } from '../model/api-key.entity.js';
+import { isLive } from './api-key.service.js';
 import { hasFactor } from '../model/factors.js';
 import { UserEntity } from '../model/user.entity.js';
 import type { TeamsSettings } from '../teams-settings.js';
@@ -127,6 +129,7 @@ async function freshSession(
 async function liveKey(manager: EntityManager, id: string): Promise<ApiKeyEntity> {
   const key = await manager.findOneBy(ApiKeyEntity, { id, revokedAt: IsNull() });
   if (!key) throw new AppError('unauthenticated', 'The API key was revoked.');
+  if (!isLive(key, await databaseNowMs(manager))) throw new AppError('unauthenticated', 'The API key has expired.');
   return key;
 }
 
@@ -137,6 +140,8 @@ async function currentKey(manager: EntityManager, id: string, what: string): Pro
 
 async function liveSession(manager: EntityManager, id: string): Promise<SessionEntity> {
   const session = await manager.findOneBy(SessionEntity, { id, endedAt: IsNull() });
-  if (!session) throw new AppError('unauthenticated', 'The session has ended. Log in again.');
+  const endsAtMs = session && Math.min(session.idleUntil.getTime(), session.expiresAt.getTime());
+  if (!endsAtMs || endsAtMs <= (await databaseNowMs(manager)))
+    throw new AppError('unauthenticated', 'The session has ended. Log in again.');
   return session;
 }
