@@ -51,7 +51,7 @@ function Costs({ report, hours, month }: { report: Report; hours: Report | undef
   const now = sum(costs(thisMonth));
   const shown = (amount: string) => money(roundToAddUp([amount], 2)[0] ?? '0', currency);
   const change = changeOfSameDays(thisMonth, lastMonth);
-  const expected = hours && forecast(approximate(now), hours.intervals, as_of, addMonths(month, 1));
+  const expected = hours && forecast(approximate(now), hours.intervals, as_of, addMonths(month, 1), timezone);
   return (
     <div className="stack">
       <dl className="figures">
