@@ -43,7 +43,7 @@ export class VmEntity extends RunRow {
   @Column('integer', { default: 1 })
   run!: number;
 
-  /** The SSH keys that its present run was told, a line each. */
+  /** SHA-256 of the SSH keys that its present run was told, hexadecimal; empty for none. */
   @Column('text', { default: '' })
   placedKeys!: string;
 

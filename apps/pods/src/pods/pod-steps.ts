@@ -98,7 +98,7 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
       case 'deleting':
         return this.ending(manager, [pod], from);
       case 'deleted':
-        await manager.query('UPDATE pod SET sealed_env = NULL WHERE pod_id = $1', [podId]);
+        await manager.query(`UPDATE pod SET sealed_env = NULL, command = '[]' WHERE pod_id = $1`, [podId]);
         return endRuns(manager, podId, run);
       case 'stopped':
       case 'failed':

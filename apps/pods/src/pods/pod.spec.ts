@@ -242,13 +242,14 @@ describe('what refuses a pod', () => {
 });
 
 describe('the environment of a pod', () => {
-  it('is sealed in the database, shown nowhere, reaches the run, and is erased with the pod', async () => {
-    const pod = await fixture.create(team, { env: { TOKEN: 'a-very-secret-value' } });
+  it('is sealed in the database, shown nowhere, reaches the run, and is erased with the pod, as its command is', async () => {
+    const pod = await fixture.create(team, { env: { TOKEN: 'a-very-secret-value' }, command: ['sleep', '9'] });
     expect(JSON.stringify(await fixture.pod(pod))).not.toContain('secret');
     const read = () =>
-      fixture.query<{ pod: { sealed_env: string | null } }>('SELECT to_json(pod) AS pod FROM pod WHERE pod_id = $1', [
-        pod.pod_id,
-      ]);
+      fixture.query<{ pod: { sealed_env: string | null; command: string[] } }>(
+        'SELECT to_json(pod) AS pod FROM pod WHERE pod_id = $1',
+        [pod.pod_id],
+      );
     const [before] = await read();
     expect(before?.pod.sealed_env).toMatch(/^v1\./);
     expect(JSON.stringify(before)).not.toContain('secret');
@@ -256,7 +257,7 @@ describe('the environment of a pod', () => {
     expect(JSON.stringify([history, fixture.events])).not.toContain('secret');
     await fixture.call(pods.delete, { pod_name: pod.pod_name }, team.member);
     await fixture.untilDeleted(pod);
-    expect((await read())[0]?.pod.sealed_env).toBeNull();
+    expect((await read())[0]?.pod).toMatchObject({ sealed_env: null, command: [] });
   });
 });
 

@@ -114,6 +114,34 @@ it('a VM lets in no key that was added without a second factor where the team re
   expect(await fixture.get(VmKeys).of(team_id)).toEqual([complete]);
 });
 
+it('a VM takes 1 MiB of keys, in which each member has some, and its row does not grow with them', async () => {
+  const own = await fixture.team();
+  const [flood, member] = [newId(), newId()];
+  const key = () => `ssh-rsa ${newId()}${'A'.repeat(14_956)}`;
+  const hold = (userId: string, keys: string[]) =>
+    fixture.query(
+      `INSERT INTO ssh_key (ssh_key_id, user_id, name, type, fingerprint, public_key, created_at)
+       SELECT gen_random_uuid(), $1, 'key', 'ssh-rsa', key, key, now() + place * interval '1 ms'
+       FROM unnest($2::text[]) WITH ORDINALITY AS added (key, place)`,
+      [userId, keys],
+    );
+  const [many, few] = [Array.from({ length: 100 }, key), [key()]];
+  await hold(flood, many);
+  await hold(member, few);
+  for (const user_id of [flood, member])
+    await fixture.tell(membershipChanged, { team_id: own.team_id, user_id, role: 'member', revision: 201 });
+  const { instance_id } = await fixture.untilVm(await fixture.createVm(own), isRunning);
+  const placed = await fixture.simulated.world.cluster('gpuaas-1').vms.keysOf({ kind: 'vm', id: instance_id, run: 1 });
+  const fitting = Math.floor(1_048_576 / 15_001);
+  const idsOf = (keys: readonly string[]) => keys.map((line) => line.slice(8, 44)).toSorted();
+  expect(idsOf(placed)).toEqual(idsOf([...few, ...many.slice(0, fitting - 1)]));
+  const [row] = await fixture.query<{ bytes: number }>(
+    'SELECT octet_length(to_json(vm)::text) AS bytes FROM vm WHERE instance_id = $1',
+    [instance_id],
+  );
+  expect(row?.bytes).toBeLessThan(5_000);
+});
+
 it('the roles of a deleted team go, and none is kept of what is told of it later', async () => {
   const { team_id } = await fixture.team();
   const [ada, grace, other] = [newId(), newId(), await fixture.team()];

@@ -9,6 +9,9 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { vmMachine } from '../model/vm.machine.js';
 
+/** Bytes of all keys of a VM, as on a bare-metal host. */
+const mostBytes = 1_048_576;
+
 /**
  * The SSH keys that open the VMs of a team: of the members whose role may use them, but none that was added without a
  * second factor where the team required one when its user joined. A change makes each VM that it concerns be told.
@@ -17,11 +20,21 @@ import { vmMachine } from '../model/vm.machine.js';
 export class VmKeys {
   constructor(private readonly statements: Statements) {}
 
-  /** Each as a line of `authorized_keys`, without a comment, sorted. */
+  /**
+   * Each as a line of `authorized_keys`, without a comment, sorted: as many as have 1 MiB together. Where a team has
+   * more, the oldest key of each member goes before the second of anyone.
+   */
   async of(teamId: string): Promise<string[]> {
     const rows = await this.statements.query<{ key: string }>(
-      `SELECT DISTINCT public_key AS key FROM member_role JOIN ssh_key USING (user_id)
-       WHERE team_id = $1 AND role = ANY ($2::text[]) AND NOT (required_factor AND lacks_second_factor) ORDER BY key`,
+      `SELECT key FROM (
+         SELECT key, sum(octet_length(key) + 1) OVER (ORDER BY place, key) AS bytes FROM (
+           SELECT key, min(place) AS place FROM (
+             SELECT public_key AS key, row_number() OVER (PARTITION BY user_id ORDER BY created_at, ssh_key_id) AS place
+             FROM member_role JOIN ssh_key USING (user_id)
+             WHERE team_id = $1 AND role = ANY ($2::text[]) AND NOT (required_factor AND lacks_second_factor)
+           ) of_user GROUP BY key
+         ) of_team
+       ) in_turn WHERE bytes <= ${mostBytes} ORDER BY key`,
       [teamId, permissions.useResources],
     );
     return rows.map(({ key }) => key);

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { ClusterDriver, VmRun } from '@atoll/cluster';
 import { podUsageTold } from '@atoll/contracts/billing';
 import { vmChanged } from '@atoll/contracts/pods';
@@ -245,7 +246,9 @@ function refOf({ instanceId, run }: Pick<VmEntity, 'instanceId' | 'run'>, ofRun 
   return { kind: 'vm', id: instanceId, run: ofRun };
 }
 
-const placed = (keys: readonly string[]): string => keys.join('\n');
+/** A digest, which has one length: the row stays for ever, and each listing reads it. */
+const placed = (keys: readonly string[]): string =>
+  keys.length === 0 ? '' : createHash('sha256').update(keys.join('\n')).digest('hex');
 
 function runOf(vm: VmEntity, sshKeys: readonly string[]): VmRun {
   return {
