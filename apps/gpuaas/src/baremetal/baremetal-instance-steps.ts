@@ -247,7 +247,7 @@ export class BaremetalInstanceSteps extends DurableMachine<
 
   private async end(manager: EntityManager, { instanceId, nodeId }: BaremetalInstanceEntity): Promise<void> {
     await manager.query(
-      `UPDATE baremetal_instance SET ended_at = entered_at, waiting_reason = NULL${nodeId === null ? ', password = NULL, proof_key = NULL' : ''}
+      `UPDATE baremetal_instance SET ended_at = entered_at, waiting_reason = NULL, placed_keys = ''${nodeId === null ? ', password = NULL, proof_key = NULL' : ''}
        WHERE instance_id = $1`,
       [instanceId],
     );

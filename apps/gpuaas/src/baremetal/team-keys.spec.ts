@@ -118,6 +118,14 @@ it('as many keys as go on a host are on it, the first of each member before the 
   await fixture.gpuaas.tell(membershipChanged, { team_id: theirs.team_id, user_id: gone, role: null, revision: 2 });
   await fixture.work();
   expect((await keysOnHost()).toSorted()).toEqual([late, ...many.slice(0, fitting - 1)].toSorted());
+  await fixture.end(theirs, instance);
+  await fixture.work();
+  // The row of an instance stays for ever.
+  expect(
+    await fixture.gpuaas.query('SELECT state, placed_keys FROM baremetal_instance WHERE instance_id = $1', [
+      instance.instance_id,
+    ]),
+  ).toEqual([{ state: 'released', placed_keys: '' }]);
 });
 
 it('a change that met a locked row reaches the host by the next sweep', async () => {

@@ -62,6 +62,7 @@ import { NodeTroubles1890000000000 } from './migrations/1890000000000-node-troub
 import { RowsAtRest1889000000000 } from './migrations/1889000000000-rows-at-rest.js';
 import { HeldSlicesOfSubscriptions1890000001000 } from './migrations/1890000001000-held-slices-of-subscriptions.js';
 import { KeysWithoutFactors1892000000000 } from './migrations/1892000000000-keys-without-factors.js';
+import { KeysOfEndedHosts1892000001000 } from './migrations/1892000001000-keys-of-ended-hosts.js';
 import { MissedChecks1872000000000 } from './migrations/1872000000000-missed-checks.js';
 
 /** The PostgreSQL schema that the gpuaas service owns. */
@@ -139,5 +140,6 @@ export const gpuaasSchema = {
     NodeTroubles1890000000000,
     HeldSlicesOfSubscriptions1890000001000,
     KeysWithoutFactors1892000000000,
+    KeysOfEndedHosts1892000001000,
   ],
 };

@@ -55,7 +55,7 @@ export class BaremetalInstanceEntity extends MachineRow {
   @Column('text', { nullable: true })
   proofKey!: string | null;
 
-  /** The keys that were put on the host last, one a line. */
+  /** The keys that were put on the host last, one a line; empty once it has ended, as its row stays. */
   @Column('text', { default: '' })
   placedKeys!: string;
 
