@@ -18,7 +18,7 @@ export class SshKeysController {
     201,
     SshKey,
     'Add an SSH key of the caller',
-    'Opens, by SSH, the pods of the teams in which the caller may use them. Requires a log-in within the last 10 minutes, or a key without a team, unless that key was replaced. A key that is added without a second factor opens nothing in a team that required one when the caller joined it.',
+    'Opens, by SSH, the pods of the teams in which the caller may use them. Requires a log-in within the last 10 minutes, or a key without a team, unless that key was replaced. A key that is added without a second factor opens nothing in a team that required one when the caller joined it. A user has at most 100 and adds at most 120 an hour.',
   )
   addSshKey(@Body() body: AddSshKey, @Context() context: CallContext): Promise<SshKey> {
     return this.rpc.call(sshKeys.add, body, context);

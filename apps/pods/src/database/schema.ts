@@ -51,6 +51,7 @@ import { RenamedExposures1890000000000 } from './migrations/1890000000000-rename
 import { RolesWithFactors1892000001000 } from './migrations/1892000001000-roles-with-factors.js';
 import { SshKeysWithoutFactors1892000000000 } from './migrations/1892000000000-ssh-keys-without-factors.js';
 import { RowsThatStaySmall1892000002000 } from './migrations/1892000002000-rows-that-stay-small.js';
+import { AddedKeys1892000003000 } from './migrations/1892000003000-added-keys.js';
 import { RowsAtRest1889000000000 } from './migrations/1889000000000-rows-at-rest.js';
 import { ParkedRetried1882000000000 } from './migrations/1882000000000-parked-retried.js';
 import { ClaimedRuns1881000000000 } from './migrations/1881000000000-claimed-runs.js';
@@ -133,5 +134,6 @@ export const podsSchema = {
     SshKeysWithoutFactors1892000000000,
     RolesWithFactors1892000001000,
     RowsThatStaySmall1892000002000,
+    AddedKeys1892000003000,
   ],
 };

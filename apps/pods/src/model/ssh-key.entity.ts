@@ -8,6 +8,13 @@ export class SshKeyOwnerEntity {
 
   @Column('integer')
   revision!: number;
+
+  /** Keys added since `addedSince`. */
+  @Column('integer', { default: 0 })
+  added!: number;
+
+  @Column({ type: 'timestamp with time zone', precision: 3, default: () => 'now()' })
+  addedSince!: Date;
 }
 
 /** A user's public key. Two users may have the same one: who signs with it is whichever of them may come in. */

@@ -21,7 +21,7 @@ import {
 } from '@atoll/contracts/pods';
 import { teamDirectory } from '@atoll/contracts/teams';
 import { newId, takeTurn, Transactions, unique, Writers } from '@atoll/database';
-import { AppError } from '@atoll/errors';
+import { AppError, tooManyRequests } from '@atoll/errors';
 import { Outbox } from '@atoll/events';
 import { remainingMs, Rpc, systemContext } from '@atoll/rpc';
 import { BadPublicKey, parsePublicKey, type PublicKey } from '@atoll/ssh';
@@ -30,6 +30,11 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { SshKeyEntity } from '../model/ssh-key.entity.js';
 
 const keysAtMost = 100;
+/**
+ * By one user within an hour. Each change publishes all keys of the user, up to 275 kB, which are kept for a week; and
+ * each key that is removed was added before.
+ */
+const addedAtMost = 120;
 const askAtOnce = 1_000;
 
 /** The public keys of users, each for its own user alone. */
@@ -53,6 +58,7 @@ export class SshKeysService {
     const added = await this.writers.once(turnOf(userId), context, async (manager) => {
       await takeTurn(manager, turnOf(userId));
       await requireRoom(manager, userId);
+      await countAdded(manager, userId);
       const values = {
         userId,
         name: name ?? (comment.slice(0, 100) || type),
@@ -201,6 +207,19 @@ const turnOf = (userId: string): string => `ssh_key ${userId}`;
 async function requireRoom(manager: EntityManager, userId: string): Promise<void> {
   if ((await manager.countBy(SshKeyEntity, { userId })) < keysAtMost) return;
   throw new AppError('conflict', `A user has at most ${keysAtMost} SSH keys. Delete one first.`);
+}
+
+/** Throws `too_many_requests` where the user has added too many within the hour that began with the first of them. */
+async function countAdded(manager: EntityManager, userId: string): Promise<void> {
+  const isSameHour = `owner.added_since > now() - interval '1 hour'`;
+  const [{ added = 0, left_s = 0 } = {}] = await manager.query<{ added: number; left_s: number }[]>(
+    `INSERT INTO ssh_key_owner AS owner (user_id, revision, added) VALUES ($1, 0, 1)
+     ON CONFLICT (user_id) DO UPDATE SET added = CASE WHEN ${isSameHour} THEN owner.added ELSE 0 END + 1,
+       added_since = CASE WHEN ${isSameHour} THEN owner.added_since ELSE now() END
+     RETURNING added, ceil(extract(epoch FROM added_since + interval '1 hour' - now()))::integer AS left_s`,
+    [userId],
+  );
+  if (added > addedAtMost) throw tooManyRequests(left_s);
 }
 
 function view({ sshKeyId, name, type, fingerprint, publicKey, createdAt }: SshKeyEntity): SshKey {

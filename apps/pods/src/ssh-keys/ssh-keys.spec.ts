@@ -172,6 +172,25 @@ describe('the SSH keys of a user', () => {
     expect((await errorOf(add(user))).code).toBe('conflict');
   });
 
+  it('are added 120 times an hour at most, and removed at any time', async () => {
+    const user = aUser();
+    const first = await add(user);
+    await fixture.query('UPDATE ssh_key_owner SET added = 119 WHERE user_id = $1', [user.userId]);
+    await add(user);
+    const refused = await errorOf(add(user));
+    expect(refused).toMatchObject({ code: 'too_many_requests' });
+    expect(refused.details.retryAfterSeconds).toBeGreaterThan(3_000);
+    await fixture.call(sshKeys.remove, { ssh_key_id: first.ssh_key_id }, user);
+    expect((await errorOf(add(user))).code).toBe('too_many_requests');
+    await fixture.query(`UPDATE ssh_key_owner SET added_since = now() - interval '61 min' WHERE user_id = $1`, [
+      user.userId,
+    ]);
+    await add(user);
+    expect(await fixture.query('SELECT added FROM ssh_key_owner WHERE user_id = $1', [user.userId])).toEqual([
+      { added: 1 },
+    ]);
+  });
+
   it('are added once for one Idempotency-Key', async () => {
     const user = aUser();
     const input = { public_key: aKey() };
