@@ -1,5 +1,4 @@
 import { notFound, type CallContext } from '@atoll/contracts';
-import type { PodSubscription } from '@atoll/contracts/gpuaas';
 import { type Pod, type PodAction, type PodLimits, type PodPath } from '@atoll/contracts/pods';
 import { Transactions, Writers } from '@atoll/database';
 import { AppError } from '@atoll/errors';
@@ -52,7 +51,9 @@ export class PodActions {
       );
     await this.gate.requireGrowth(context.caller, found.teamId, undefined, 'pod');
     if (!endings.has(found.state)) await this.images.require(found.teamId, found.image, context.requestId);
-    const subscription = atRest.has(found.state) ? await this.subscriptionOf(found, context) : undefined;
+    const subscription = atRest.has(found.state)
+      ? await this.starts.subscription(found.subscriptionId, found.vgpus, context.requestId)
+      : undefined;
     const limits = await this.limits.effective(found.teamId);
     const move: Move = async (manager, pod) => {
       if (endings.has(pod.state)) throw new AppError('conflict', 'The pod is stopping: start it when it has stopped.');
@@ -112,11 +113,5 @@ export class PodActions {
     await manager.update(PodEntity, { podId: pod.podId }, anew);
     await this.pods.touch(manager, [pod.podId]);
     return Object.assign(pod, anew);
-  }
-
-  private async subscriptionOf({ subscriptionId, vgpus }: PodEntity, context: CallContext): Promise<PodSubscription> {
-    const found = await this.starts.subscription(subscriptionId, vgpus, context.requestId);
-    if (found.refusal) throw new AppError(found.refusal.code, found.refusal.message);
-    return found;
   }
 }

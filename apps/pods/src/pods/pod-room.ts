@@ -8,11 +8,13 @@ import { atRestPod, holdingPod } from '../model/pod.machine.js';
 export const turnAtRoom = (subscriptionId: string): string => `vGPUs of subscription ${subscriptionId}`;
 
 /**
- * Within a transaction: throws `insufficient_capacity` where the subscription has not as many vGPUs beside the pods
- * that were accepted before, of which gpuaas counts only those that have asked for their workload.
+ * Within a transaction: throws what gpuaas refuses, and `insufficient_capacity` where the subscription has not as many
+ * vGPUs beside the pods that were accepted before, of which gpuaas counts only those that have asked for their
+ * workload. Not earlier: what fills the subscription may be the effect of the same call, repeated.
  */
 export async function requireRoom(manager: EntityManager, subscription: PodSubscription, vgpus: number): Promise<void> {
-  const { subscription_id, vgpus: held, vgpus_beside_pods } = subscription;
+  const { refusal, subscription_id, vgpus: held, vgpus_beside_pods } = subscription;
+  if (refusal) throw new AppError(refusal.code, refusal.message);
   await takeTurn(manager, turnAtRoom(subscription_id));
   const [{ ofPods = 0 } = {}] = await manager.query<{ ofPods: number }[]>(
     `SELECT coalesce(sum(vgpus), 0)::int AS "ofPods" FROM pod WHERE subscription_id = $1 AND ${holdingPod}`,

@@ -53,7 +53,6 @@ export class PodsService {
     const terms = termsFor(asked, await this.limits.effective(team_id));
     const subscription = await this.requireSubscription(asked.subscription_id, vgpus, team_id, context);
     await this.images.require(team_id, image, context.requestId);
-    if (subscription.refusal) throw new AppError(subscription.refusal.code, subscription.refusal.message);
     return this.writers.once(turnAtRoom(subscription.subscription_id), context, async (manager) => {
       const workspaceId = workspace_id ?? subscription.workspace_id;
       await this.gate.holdOpen(manager, context.caller, team_id, workspaceId);
