@@ -76,14 +76,14 @@ export class RelaySession {
     return this.#leadingSince !== undefined;
   }
 
-  get isLost(): boolean {
-    return (this.living.lost ?? this.relaying.lost) !== undefined;
+  /** Why a connection is lost; undefined while both stand. A statement that was to be sent on it says less. */
+  get lost(): Error | undefined {
+    return this.living.lost ?? this.relaying.lost;
   }
 
   /** A sign of life on both connections. Throws, with the reason, if one is lost. */
   async check(): Promise<void> {
-    const lost = this.living.lost ?? this.relaying.lost;
-    if (lost) throw lost;
+    if (this.lost) throw this.lost;
     for (const { runner } of [this.living, this.relaying]) await runner.query('SELECT');
   }
 

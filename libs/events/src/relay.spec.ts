@@ -1,9 +1,11 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { setTimeout as delay } from 'node:timers/promises';
 import { allStatementsDuring, startNats, timeoutFactor, type NatsServer, type TestDatabase } from '@atoll/testing';
+import { Logger } from '@nestjs/common';
 import { CourierAway } from './courier.js';
 import { Outbox } from './outbox.js';
 import { courierPauseMs } from './relay.js';
+import { RelaySession } from './relay-session.js';
 import { eventually } from './world/eventually-fixture.js';
 import { shopDatabase } from './world/shop-fixture.js';
 import { inProcess } from './world/topology-fixture.js';
@@ -148,6 +150,30 @@ describe('the relay', () => {
       const now = await living();
       expect([now.length, now[0] === before[0]]).toEqual([1, false]);
     });
+  });
+
+  it('says in the log why PostgreSQL ended its session, also where it meant to send a statement on it', async () => {
+    const lines: string[] = [];
+    const warn = jest
+      .spyOn(Logger.prototype, 'warn')
+      .mockImplementation((line: unknown) => void lines.push(String(line)));
+    const fetch = jest.spyOn(RelaySession.prototype, 'fetch').mockImplementationOnce(async function (
+      this: RelaySession,
+      ...asked
+    ) {
+      await world.observer.database.query(
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity JOIN pg_locks USING (pid)
+         WHERE locktype = 'advisory' AND datname = current_database() AND (classid::bigint << 32 | objid::bigint) = hashtextextended('atoll relay orders', 0)`,
+      );
+      await eventually(() => expect(this.lost).toBeDefined());
+      return this.fetch(...asked);
+    });
+    await world.orders.place([1]);
+    await eventually(async () => expect(await world.noted('letters')).toEqual([1]));
+    for (const spy of [warn, fetch]) spy.mockRestore();
+    expect(lines.filter((line) => line.startsWith('The relay lost'))).toEqual([
+      expect.stringContaining('57P01: terminating connection due to administrator command'),
+    ]);
   });
 
   it('rests again after an event that had to wait', async () => {

@@ -140,6 +140,8 @@ export class Relay {
         await this.turn(session);
         onWorking();
       }
+    } catch (error) {
+      throw session.lost ?? error;
     } finally {
       this.#session = undefined;
       await session.close();
@@ -147,7 +149,7 @@ export class Relay {
   }
 
   private async turn(session: RelaySession): Promise<void> {
-    if (session.isLost || performance.now() >= this.#checkedAtMs + this.#pollMs) {
+    if (session.lost || performance.now() >= this.#checkedAtMs + this.#pollMs) {
       await session.check();
       this.#checkedAtMs = performance.now();
     }
