@@ -283,3 +283,39 @@ it('gaps that touch are asked for together, so that what is left of many events 
     [9, undefined],
   ]);
 });
+
+it('what was fetched is told of in the log, with how many failed', async () => {
+  const lines: string[] = [];
+  const warn = jest
+    .spyOn(Logger.prototype, 'warn')
+    .mockImplementation((line: unknown) => void lines.push(String(line)));
+  const gaps = [
+    { after: 1, upTo: 3 },
+    { after: 5, upTo: 6 },
+  ];
+  const received = { progress: async () => ({ position: 1, lost: 0 }), look: async () => ({ last: 9, gaps }) };
+  const done = Promise.withResolvers<void>();
+  const source = {
+    read: async (_publisher: string, { after, up_to = 0 }: { after: number; up_to?: number }) => {
+      if (up_to === 0) done.resolve();
+      const positions = Array.from({ length: Math.max(0, up_to - after) }, (_, at) => after + at + 1);
+      const events = positions.map((position) => ({ position, id: `${position}`, payload: {} }) as never);
+      return { events, forgotten_up_to: 0, has_none: false };
+    },
+  };
+  const consumer = {
+    name: 'letters',
+    take: async ({ id }: { id: string }) => (id === '6' ? { retryAfterMs: 60_000 } : 'done'),
+  } as unknown as EventConsumer;
+  const awaiting = [{ consumer, events: [{ name: 'orders.placed', publisher: 'orders' }] }];
+  const rules = { checkEveryMs: 3_600_000, graceMs: 0, untakenMs: 0 };
+  const missing = new MissingEvents(received as unknown as ReceivedEvents, source, awaiting, rules);
+  missing.start();
+  await done.promise;
+  await missing.stop();
+  warn.mockRestore();
+  expect(lines).toEqual([
+    'letters: 2 missing orders.placed fetched from orders; all of them were handled.',
+    'letters: 1 missing orders.placed fetched from orders; 1 of them failed and will be retried.',
+  ]);
+});

@@ -173,15 +173,15 @@ export class MissingEvents {
   /** Fetches the events of a gap, page by page. Returns how many could not be handled, or are lost. */
   private async fill(consumer: EventConsumer, sequence: Sequence, key: string, gap: Gap): Promise<number> {
     const { after, upTo = Infinity } = gap;
-    let [found, left] = [0, 0];
+    let [found, failed, lost] = [0, 0, 0];
     for (let from = after; !this.#stopping;) {
       const { events, forgotten_up_to, has_none } = await this.ask(sequence, { ...gap, after: from });
       if (from === after) {
         const gone = has_none && upTo !== Infinity ? upTo : Math.min(forgotten_up_to, upTo);
-        if (gone > after) left += await this.giveUp(sequence, after, gone);
+        if (gone > after) lost += await this.giveUp(sequence, after, gone);
       }
       for (const event of events)
-        if (!(await this.take(consumer, key, { event: delivered(sequence, event), attempt: 2 }))) left += 1;
+        if (!(await this.take(consumer, key, { event: delivered(sequence, event), attempt: 2 }))) failed += 1;
       found += events.length;
       const end = events.at(-1);
       if (!end) break;
@@ -190,11 +190,10 @@ export class MissingEvents {
     const { publisher, eventName } = sequence;
     // Lost, late, or from before anybody awaited them: that cannot be told apart.
     if (found > 0) {
-      this.#logger.warn(
-        `${sequence.consumer}: ${found} missing ${eventName} fetched from ${publisher}; ${left} of them failed and are tried again.`,
-      );
+      const outcome = failed > 0 ? `${failed} of them failed and will be retried.` : 'all of them were handled.';
+      this.#logger.warn(`${sequence.consumer}: ${found} missing ${eventName} fetched from ${publisher}; ${outcome}`);
     }
-    return left;
+    return failed + lost;
   }
 
   /** Whether nothing is left to do for the event; otherwise it is kept for another try. */
