@@ -104,7 +104,7 @@ describe.each([
     await service.close();
   });
 
-  it('turns errors into those for callers by its own mapping, and into internal where that fails too', async () => {
+  it('turns errors into those for callers by its own mapping, and into internal where that fails too, and logs the operation', async () => {
     const mapError = (error: unknown): AppError | undefined => {
       if (String(error).includes('broken')) throw new Error('the mapping itself');
       return String(error).includes('ECONNREFUSED') ? new AppError('unavailable', 'The database is away.') : undefined;
@@ -116,6 +116,10 @@ describe.each([
       codes.push((await errorOf(ask())).code);
     }
     expect(codes).toEqual(['unavailable', 'internal', 'internal']);
+    const linesOf = (level: 'warn' | 'error') =>
+      jest.mocked(Logger.prototype[level]).mock.calls.map(([line]) => (line as { message: string }).message);
+    expect(linesOf('warn')).toEqual(['probe.ask failed: Error: ECONNREFUSED']);
+    expect(linesOf('error')).toEqual(['probe.ask failed: Error: broken', 'probe.ask failed: Error: other']);
     await service.stop();
   });
 

@@ -130,8 +130,9 @@ export abstract class RpcServer extends Server implements CustomTransportStrateg
 
   async #answer(handler: MessageHandler, { payload, context, nonce }: Request): Promise<Answer | undefined> {
     const { handleOnce } = this.options;
+    const { operation } = handler.extras as { operation: Operation };
     try {
-      const input = validateWire((handler.extras as { operation: Operation }).operation.input, parse(payload));
+      const input = validateWire(operation.input, parse(payload));
       const handle = async (): Promise<JsonText> => {
         const result: unknown = await handler(input, context);
         return encodeAnswer(isObservable(result) ? await lastValueFrom(result) : result);
@@ -142,7 +143,7 @@ export abstract class RpcServer extends Server implements CustomTransportStrateg
         : await handle();
       return json === undefined ? undefined : { json };
     } catch (error) {
-      return { error: this.#toAppError(error, context) };
+      return { error: this.#toAppError(error, operation, context) };
     }
   }
 
@@ -153,15 +154,12 @@ export abstract class RpcServer extends Server implements CustomTransportStrateg
     return this.#inFlight === 0 ? Promise.resolve() : new Promise((resolve) => this.#idle.push(resolve));
   }
 
-  #toAppError(error: unknown, { requestId }: CallContext): AppError {
+  #toAppError(error: unknown, { subject }: Operation, { requestId }: CallContext): AppError {
     const mapped = isAppError(error) ? error : this.#map(error);
     const told = mapped ?? new AppError('internal', internalMessage);
-    if (told.code === 'internal')
-      this.logger.error(
-        { message: String(error), request_id: requestId },
-        error instanceof Error ? error.stack : undefined,
-      );
-    else if (told !== error) this.logger.warn({ message: String(error), request_id: requestId });
+    const line = { message: `${subject} failed: ${String(error)}`, request_id: requestId };
+    if (told.code === 'internal') this.logger.error(line, error instanceof Error ? error.stack : undefined);
+    else if (told !== error) this.logger.warn(line);
     return told;
   }
 
