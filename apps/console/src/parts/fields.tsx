@@ -122,9 +122,10 @@ interface ChoiceProps<Value extends string> {
   isLabelHidden?: boolean;
 }
 
-/** Whether a key that is pressed adds a character to a text. */
-function isOfText({ key, ctrlKey, metaKey, altKey }: KeyboardEvent): boolean {
-  return key.length === 1 && key !== ' ' && !ctrlKey && !metaKey && !altKey;
+/** Of a key that is pressed at a closed list: whether it goes to the next entry, or begins to type a name. */
+function isOfList({ key, ctrlKey, metaKey, altKey }: KeyboardEvent): boolean {
+  if (ctrlKey || metaKey || altKey) return false;
+  return key === 'ArrowLeft' || key === 'ArrowRight' || (key.length === 1 && key !== ' ');
 }
 
 /** One of many; of very many, it is found by a part of its label. */
@@ -141,9 +142,9 @@ export function Chooser<Value extends string>({
   const { shown, more } = useMemo(() => bestMatches(choices, typed, value), [choices, typed, value]);
   const isLong = choices.length > mostShown;
   const list = <Options choices={shown} />;
-  // What is typed at the button goes on in the text above the list; it would choose among those shown alone.
-  const openByText = (event: KeyboardEvent) => {
-    if (!isLong || !isOfText(event)) return;
+  // It would choose among those shown alone. What is typed at the button goes on in the text above the list.
+  const openByKey = (event: KeyboardEvent) => {
+    if (!isLong || !isOfList(event)) return;
     event.stopPropagation();
     setOpen(true);
   };
@@ -164,7 +165,7 @@ export function Chooser<Value extends string>({
       }}
     >
       <Label className={isLabelHidden ? 'visually-hidden' : 'label'}>{label}</Label>
-      <div className="unboxed" onKeyDownCapture={openByText}>
+      <div className="unboxed" onKeyDownCapture={openByKey}>
         <Button isWide>
           <SelectValue className="clip">{choices.find((choice) => choice.value === value)?.label ?? ''}</SelectValue>
           <span aria-hidden="true">▾</span>

@@ -18,7 +18,7 @@ export function Options({ choices, label, onAction }: OptionsProps) {
     <ListBox
       {...(label !== undefined && { 'aria-label': label })}
       items={choices.map((choice) => ({ id: choice.value, ...choice }))}
-      renderEmptyState={() => <p className="option quiet">Nothing has such a name.</p>}
+      renderEmptyState={() => <p className="option quiet">Nothing matches.</p>}
       {...(onAction && { onAction: (key) => onAction(String(key)) })}
     >
       {(choice) => (
