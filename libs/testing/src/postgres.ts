@@ -185,9 +185,9 @@ function startOwnServer(): Promise<EmbeddedPostgres> {
 }
 
 /**
- * A spec runs most of its statements less than five times on any of its connections, and unless told otherwise
- * PostgreSQL makes each of these times a plan for the values at hand: a tenth of the processor time of all specs. What
- * depends on it sets `plan_cache_mode` itself.
+ * A spec runs most of its statements fewer than five times on any of its connections, and unless told otherwise
+ * PostgreSQL plans each of these executions for its values, which took a tenth of the processor time of all specs. A
+ * spec that depends on the plan sets `plan_cache_mode` itself.
  */
 const planOnce = 'ALTER ROLE CURRENT_USER SET plan_cache_mode = force_generic_plan';
 

@@ -73,18 +73,10 @@ exec /usr/sbin/sshd -r -D -e -p ${port} -o ListenAddress=127.0.0.1 -o PidFile=no
 export async function startSshHost(options: SshHostOptions = {}): Promise<SshHost> {
   const port = options.port ?? (await freePort());
   const folder = await mkdtemp(join(tmpdir(), 'atoll-host-'));
-  const flags = [
-    '--mount',
-    '--pid',
-    '--fork',
-    '--kill-child',
-    '--uts',
-    '--ipc',
-    'bash',
-    '-c',
-    bootScript(folder, port, options),
-  ];
-  const child = spawn('unshare', flags, { stdio: ['ignore', 'ignore', 'pipe'], detached: true });
+  // `exit` does not come to a process that is killed.
+  const endsWithUs = '--pdeathsig KILL unshare --mount --pid --fork --kill-child --uts --ipc bash -c'.split(' ');
+  const flags = [...endsWithUs, bootScript(folder, port, options)];
+  const child = spawn('setpriv', flags, { stdio: ['ignore', 'ignore', 'pipe'], detached: true });
   let log = '';
   child.stderr.on('data', (chunk: Buffer) => (log = (log + chunk.toString()).slice(-4_000)));
   const endWithUs = (): void => void child.kill('SIGKILL');
