@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { ClusterError } from '@atoll/cluster';
-import { aDayThatLasts, memberOf } from '@atoll/testing';
+import { aDayThatLasts, memberOf, onOtherClock } from '@atoll/testing';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { array, assert, asyncProperty, boolean, integer, record } from 'fast-check';
 import { LogClaims } from './log-claims.js';
@@ -42,6 +42,21 @@ describe('the collector of logs', () => {
     expect(await fixture.messages(pod)).toEqual(numbered(11));
     expect(await fixture.isRead(pod.podId, 1)).toBe(true);
     expect(await readOf(pod)).toEqual([]);
+  });
+
+  it('a replica whose clock is a month behind stores lines as they were written', async () => {
+    const pod = await fixture.pod(fixture.team());
+    const at = new Date();
+    fixture.write(pod.podId, ['as written'], { at });
+    await fixture.endRun(pod.podId, 1);
+    await onOtherClock(-30 * 86_400_000, async () => {
+      await fixture.collector.collect();
+      await fixture.collector.idle();
+    });
+    const { data } = await fixture.logs({ pod_name: pod.podName }, memberOf(pod.teamId));
+    expect(data.map(({ message, timestamp }) => [message, timestamp.slice(0, 19)])).toEqual([
+      ['as written', at.toISOString().slice(0, 19)],
+    ]);
   });
 
   it('reads the runs of a pod one after the other', async () => {

@@ -43,6 +43,8 @@ export class LogCollector implements OnApplicationBootstrap, BeforeApplicationSh
   private readonly due = new Map<string, number>();
   private readonly turns = new Turns();
   private readonly rounds = new Rounds(() => this.go().then(() => everyMs));
+  /** The database's clock less `performance.now()`, as of the last round. */
+  private aheadOfUsMs = Date.now() - performance.now();
   private isFailing = false;
   private isStopping = false;
 
@@ -73,6 +75,7 @@ export class LogCollector implements OnApplicationBootstrap, BeforeApplicationSh
    */
   async collect(): Promise<void> {
     const databaseMs = await this.claims.beAlive();
+    this.aheadOfUsMs = databaseMs - performance.now();
     const reading = [...this.reading].map(([no, { reader }]) => ({ no, lateSinceMs: reader.lateSinceMs }));
     const parts = [
       () => this.claims.late.save(reading, databaseMs),
@@ -135,7 +138,7 @@ export class LogCollector implements OnApplicationBootstrap, BeforeApplicationSh
       volume: this.volume,
       turns: this.turns,
       limits: { linesPerSecond: this.settings.logLinesPerSecond, bytesPerSecond: this.settings.logKibPerSecond * 1024 },
-      now: Date.now,
+      now: () => performance.now() + this.aheadOfUsMs,
       onTrouble: (error) => this.tell(gpuaasId, error),
     };
     const stop = new AbortController();

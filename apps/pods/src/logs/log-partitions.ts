@@ -6,7 +6,8 @@ const dayMs = 86_400_000;
 export class LogPartitions {
   /** Days since 1970 whose partition is known to exist, on the server that all connections lead to. */
   readonly #known = new Set<number>();
-  #oldestMs: number | undefined;
+  /** The database's clock less `performance.now()`. */
+  #aheadOfUsMs: number | undefined;
 
   constructor(
     private readonly transactions: Transactions,
@@ -18,11 +19,10 @@ export class LogPartitions {
     connections.clear(this.#known);
   }
 
-  /**
-   * The oldest instant, epoch milliseconds, of which lines are kept, as of the last maintenance: the start of a day.
-   */
+  /** The oldest instant, epoch milliseconds, of which lines are kept: the start of a day. */
   async oldestMs(): Promise<number> {
-    return this.#oldestMs ?? this.#oldestAt(await this.nowMs());
+    if (this.#aheadOfUsMs === undefined) await this.#compareClocks();
+    return this.#oldestAt(performance.now() + (this.#aheadOfUsMs ?? 0));
   }
 
   /** Makes the partitions of lines at these instants, epoch milliseconds, where they are missing. */
@@ -42,15 +42,21 @@ export class LogPartitions {
 
   /** Drops what is older than the retention, and makes the partition of tomorrow. */
   async maintain(): Promise<void> {
-    const nowMs = await this.nowMs();
+    const nowMs = await this.#compareClocks();
     await this.ensure([nowMs, nowMs + dayMs]);
-    const oldestMs = (this.#oldestMs = this.#oldestAt(nowMs));
+    const oldestMs = this.#oldestAt(nowMs);
     for (const day of this.#known) if (day * dayMs < oldestMs) this.#known.delete(day);
     await this.transactions.run(async (manager) => {
       // Writers wait behind a drop that waits for readers: no longer than this. The next maintenance tries again.
       await manager.query(`SET LOCAL lock_timeout = '500ms'`);
       await manager.query('SELECT drop_log_partitions($1::date)', [dateOf(oldestMs)]);
     });
+  }
+
+  async #compareClocks(): Promise<number> {
+    const nowMs = await this.nowMs();
+    this.#aheadOfUsMs = nowMs - performance.now();
+    return nowMs;
   }
 
   #oldestAt(nowMs: number): number {

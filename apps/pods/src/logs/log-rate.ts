@@ -5,7 +5,7 @@ export interface LogRateLimits {
 
 /** A pause earns at most so many seconds of either limit. */
 const burstSeconds = 10;
-/** A line that is older than the one before it by more than this was written after the clock had been set back. */
+/** A line that is older than the latest one so far by more than this was written after the clock had been set back. */
 const setBackMs = 60_000;
 /** A pod that writes too much is told so at most once in this time. */
 const noticeMs = 10_000;

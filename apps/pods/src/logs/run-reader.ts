@@ -113,11 +113,11 @@ export class RunReader {
     let writtenMs = 0;
     const isFull = this.parts.volume.isUsedUp(source.teamId);
     for (const { timestamp, stream, message, isCut } of lines) {
-      const writtenNs = notAhead(nsOfInstant(timestamp), this.parts.now());
+      const writtenNs = nsOfInstant(timestamp);
       writtenMs = msOfNs(writtenNs);
-      lastNs = writtenNs > lastNs ? writtenNs : lastNs + 1n;
+      lastNs = nextPosition(writtenNs, lastNs, this.parts.now());
       const text = storedMessage(message, isCut);
-      // Not by its position, which stands still when the clock was set back.
+      // Not by its position, which stands still while the clock of its host is ahead, or after it was set back.
       const isTaken = this.#rate.takes(writtenMs, Buffer.byteLength(text));
       if (isTaken && !isFull) stored.push({ atNs: lastNs, sourceNo: source.no, stream, message: text });
     }
@@ -147,10 +147,11 @@ export class RunReader {
 
 const aheadMs = 60_000;
 
-/** Not ahead of us by more than clocks differ. */
-function notAhead(atNs: bigint, nowMs: number): bigint {
-  const latestNs = BigInt(nowMs + aheadMs) * 1_000_000n;
-  return atNs > latestNs ? latestNs : atNs;
+/** After the last line, and not ahead of the database by more than clocks differ. */
+function nextPosition(atNs: bigint, lastNs: bigint, nowMs: number): bigint {
+  const latestNs = BigInt(Math.ceil(nowMs) + aheadMs) * 1_000_000n;
+  const bounded = atNs > latestNs ? latestNs : atNs;
+  return bounded > lastNs ? bounded : lastNs + 1n;
 }
 
 function isAbsent(error: unknown): boolean {
