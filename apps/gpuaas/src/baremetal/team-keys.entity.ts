@@ -9,9 +9,9 @@ export class UserSshKeysEntity {
   @Column('text', { array: true })
   keys!: string[];
 
-  /** Those of them that were added without a second factor. */
-  @Column('text', { array: true, default: [] })
-  keysWithoutFactor!: string[];
+  /** Which of them, counted from 1, were added without a second factor. */
+  @Column('integer', { array: true, default: [] })
+  withoutFactor!: number[];
 
   @Column('bigint')
   revision!: string;

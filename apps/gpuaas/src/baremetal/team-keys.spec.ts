@@ -62,12 +62,7 @@ it('the keys of those who may use what the team has open its hosts; changes reac
 it('the keys that were added without a second factor open no host of a team that required one when their user joined', async () => {
   const [own, lin] = [await fixture.team(), newId()];
   const joined = { team_id: own.team_id, user_id: lin, role: 'member' as const };
-  await fixture.gpuaas.tell(userKeysChanged, {
-    user_id: lin,
-    keys: [one, other],
-    keys_without_factor: [other],
-    revision: 1,
-  });
+  await fixture.gpuaas.tell(userKeysChanged, { user_id: lin, keys: [one, other], without_factor: [2], revision: 1 });
   await fixture.gpuaas.tell(membershipChanged, { ...joined, revision: 1 });
   const keys = async () => (await fixture.gpuaas.get(TeamKeys).of(own.team_id)).toSorted();
   expect(await keys()).toEqual([one, other].toSorted());
@@ -102,10 +97,13 @@ it('as many keys as go on a host are on it, the first of each member before the 
   const [late, last] = [key(15_000), key(15_000)];
   const [flood, member, gone] = [newId(), newId(), newId()];
   await tell(flood, many, 1);
-  await tell(member, [late], 1);
+  // Those before it were added without the second factor that the team required, and take no turns.
+  const lacking = Array.from({ length: 99 }, () => key(60));
+  const without_factor = lacking.map((_, at) => at + 1);
+  await fixture.gpuaas.tell(userKeysChanged, { user_id: member, keys: [...lacking, late], without_factor, revision: 1 });
   await tell(gone, [last], 1);
-  for (const user_id of [flood, member, gone])
-    await fixture.gpuaas.tell(membershipChanged, { team_id: theirs.team_id, user_id, role: 'member', revision: 1 });
+  const joined = { team_id: theirs.team_id, role: 'member' as const, required_factor_at_join: true, revision: 1 };
+  for (const user_id of [flood, member, gone]) await fixture.gpuaas.tell(membershipChanged, { ...joined, user_id });
   const model = `many-${newId().slice(-8)}`;
   const node = await fixture.available('', { specs: { gpu_model: model, gpu_count: 1, cpu_cores: 8, memory_gb: 64 } });
   const instance = await fixture.settled(theirs, { specs: { gpu_model: model } });

@@ -17,10 +17,13 @@ const mostBytes = 1_048_576;
 const keysOn = (ofTeams: `team_id ${string}`): string =>
   `SELECT team_id, key FROM (
      SELECT team_id, key, sum(octet_length(key) + 1) OVER (PARTITION BY team_id ORDER BY place, key) AS bytes
-     FROM (SELECT team_id, key, min(place) AS place
-           FROM member_role JOIN user_ssh_keys USING (user_id), unnest(keys) WITH ORDINALITY AS of_user (key, place)
-           WHERE role = ANY ($1::text[]) AND NOT (required_factor AND key = ANY (keys_without_factor)) AND ${ofTeams}
-           GROUP BY team_id, key) of_team
+     FROM (
+       SELECT team_id, key, min(place) AS place FROM (
+         SELECT team_id, key, row_number() OVER (PARTITION BY team_id, user_id ORDER BY position) AS place
+         FROM member_role JOIN user_ssh_keys USING (user_id), unnest(keys) WITH ORDINALITY AS of_user (key, position)
+         WHERE role = ANY ($1::text[]) AND NOT (required_factor AND position = ANY (without_factor)) AND ${ofTeams}
+       ) of_member GROUP BY team_id, key
+     ) of_team
    ) in_turn WHERE bytes <= ${mostBytes}`;
 
 /**
@@ -76,15 +79,15 @@ export class TeamKeys {
 
   @OnEvent(userKeysChanged, { consumer: 'baremetal-keys' })
   async onKeys(
-    { user_id, keys, keys_without_factor = [], revision }: UserKeysChanged,
+    { user_id, keys, without_factor = [], revision }: UserKeysChanged,
     { manager }: EventDelivery,
   ): Promise<void> {
     await manager.query(
-      `INSERT INTO user_ssh_keys (user_id, keys, keys_without_factor, revision) VALUES ($1, $2, $3, $4)
+      `INSERT INTO user_ssh_keys (user_id, keys, without_factor, revision) VALUES ($1, $2, $3, $4)
        ON CONFLICT (user_id) DO UPDATE
-       SET keys = excluded.keys, keys_without_factor = excluded.keys_without_factor, revision = excluded.revision
+       SET keys = excluded.keys, without_factor = excluded.without_factor, revision = excluded.revision
        WHERE user_ssh_keys.revision < excluded.revision`,
-      [user_id, keys, keys_without_factor, revision],
+      [user_id, keys, without_factor, revision],
     );
     await this.touch(manager, 'team_id IN (SELECT team_id FROM member_role WHERE user_id = $1)', user_id);
   }

@@ -118,7 +118,7 @@ describe('who comes in by SSH', () => {
     const [leaves, stays] = [await admit(lacking), await admit(complete)];
     await admits(true, true);
     expect(await reasons(leaves, stays)).toEqual([
-      'This team requires a second factor, and your SSH key was added without one.',
+      expect.stringContaining('your SSH key was added without one. Remove the key, and add it again'),
       null,
     ]);
     await admits(false);

@@ -163,7 +163,9 @@ const endOf: Record<CallerCredential['kind'], string> = {
 const factorMissing = {
   key: 'This team requires a second factor, which the API key that opened this terminal lacks.',
   session: 'This team requires a second factor. Add one, or log in with it.',
-  ssh: 'This team requires a second factor, and your SSH key was added without one.',
+  ssh:
+    'This team requires a second factor, and your SSH key was added without one. ' +
+    'Remove the key, and add it again in a session with a second factor.',
 };
 
 const isAllowed = (role: TeamRole): boolean => (permissions.useResources as readonly TeamRole[]).includes(role);

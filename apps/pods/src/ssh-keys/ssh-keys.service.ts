@@ -31,7 +31,7 @@ import { SshKeyEntity } from '../model/ssh-key.entity.js';
 
 const keysAtMost = 100;
 /**
- * By one user within an hour. Each change publishes all keys of the user, up to 275 kB, which are kept for a week; and
+ * By one user within an hour. Each change publishes all keys of the user, up to 277 kB, which are kept for a week; and
  * each key that is removed was added before.
  */
 const addedAtMost = 120;
@@ -163,7 +163,7 @@ export class SshKeysService {
       user_id: userId,
       revision,
       keys: keys.map(({ publicKey }) => publicKey),
-      keys_without_factor: keys.flatMap(({ publicKey, lacksSecondFactor }) => (lacksSecondFactor ? [publicKey] : [])),
+      without_factor: keys.flatMap(({ lacksSecondFactor }, at) => (lacksSecondFactor ? [at + 1] : [])),
     });
   }
 }
@@ -222,6 +222,14 @@ async function countAdded(manager: EntityManager, userId: string): Promise<void>
   if (added > addedAtMost) throw tooManyRequests(left_s);
 }
 
-function view({ sshKeyId, name, type, fingerprint, publicKey, createdAt }: SshKeyEntity): SshKey {
-  return { ssh_key_id: sshKeyId, name, type, fingerprint, public_key: publicKey, created_at: createdAt.toISOString() };
+function view({ sshKeyId, name, type, fingerprint, publicKey, lacksSecondFactor, createdAt }: SshKeyEntity): SshKey {
+  return {
+    ssh_key_id: sshKeyId,
+    name,
+    type,
+    fingerprint,
+    public_key: publicKey,
+    lacks_second_factor: lacksSecondFactor,
+    created_at: createdAt.toISOString(),
+  };
 }

@@ -1,6 +1,6 @@
 import { IntersectionType } from '@nestjs/swagger';
 import { broadcast, contract, operation } from '../contract.js';
-import { Instant, Text } from '../fields.js';
+import { Flag, Instant, Text } from '../fields.js';
 import { Uuid } from '../id-fields.js';
 import { Nothing, PageFromOne, PageOf } from '../page.js';
 
@@ -26,6 +26,12 @@ export class SshKey {
 
   @Text({ max: 16_384, description: 'Public key as in `authorized_keys`, without its comment.', example: exampleLine })
   public_key!: string;
+
+  @Flag({
+    description:
+      'Whether it was added without a second factor: it opens nothing in a team that required one when its user joined.',
+  })
+  lacks_second_factor!: boolean;
 
   @Instant()
   created_at!: string;

@@ -1,4 +1,4 @@
-import { ArrayMaxSize, IsArray, IsOptional, Matches } from 'class-validator';
+import { ArrayMaxSize, IsArray, IsInt, IsOptional, Matches, Min } from 'class-validator';
 import { event } from '../contract.js';
 import { WholeNumber } from '../fields.js';
 import { Uuid } from '../id-fields.js';
@@ -20,12 +20,13 @@ export class UserKeysChanged {
   @Matches(/^[a-z0-9-]+ [A-Za-z0-9+/=]{1,16000}$/, { each: true })
   keys!: string[];
 
-  /** Those of them that were added without a second factor. */
+  /** Which of them, counted from 1, were added without a second factor. */
   @IsOptional()
   @IsArray()
   @ArrayMaxSize(1_000)
-  @Matches(/^[a-z0-9-]+ [A-Za-z0-9+/=]{1,16000}$/, { each: true })
-  keys_without_factor?: string[];
+  @IsInt({ each: true })
+  @Min(1, { each: true })
+  without_factor?: number[];
 }
 /** The SSH keys of a user have changed. Bare-metal hosts and VMs of their teams let in who holds one of them. */
 export const userKeysChanged = event('pods.user_keys_changed', UserKeysChanged);

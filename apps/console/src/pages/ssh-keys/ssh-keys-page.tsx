@@ -53,7 +53,21 @@ export function SshKeysPage() {
                       </>
                     ),
                   },
-                  { title: 'Added', isWhole: true, cell: ({ created_at }) => instant(created_at, timezone) },
+                  {
+                    title: 'Added',
+                    isWhole: true,
+                    cell: ({ created_at, lacks_second_factor }) => (
+                      <>
+                        {instant(created_at, timezone)}
+                        {lacks_second_factor && (
+                          <>
+                            <br />
+                            <span className="hint">without a second factor</span>
+                          </>
+                        )}
+                      </>
+                    ),
+                  },
                   { title: '', cell: (key) => <KeyActions sshKey={key} /> },
                 ]}
               />

@@ -10,12 +10,12 @@ export class KeysWithoutFactors1892000000000 implements MigrationInterface {
       'ALTER TABLE member_role ADD COLUMN IF NOT EXISTS required_factor boolean NOT NULL DEFAULT false',
     );
     await runner.query(
-      `ALTER TABLE user_ssh_keys ADD COLUMN IF NOT EXISTS keys_without_factor text[] NOT NULL DEFAULT '{}'`,
+      `ALTER TABLE user_ssh_keys ADD COLUMN IF NOT EXISTS without_factor integer[] NOT NULL DEFAULT '{}'`,
     );
   }
 
   async down(runner: QueryRunner): Promise<void> {
-    await runner.query('ALTER TABLE user_ssh_keys DROP COLUMN keys_without_factor');
+    await runner.query('ALTER TABLE user_ssh_keys DROP COLUMN without_factor');
     await runner.query('ALTER TABLE member_role DROP COLUMN required_factor');
   }
 }
