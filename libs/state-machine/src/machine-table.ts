@@ -52,7 +52,7 @@ export class MachineTable<Row extends MachineRow> {
         .filter(({ propertyName }) => given[propertyName] !== undefined)
         .map(({ propertyName, databaseName, type }) => {
           const value = given[propertyName];
-          return [databaseName, form === 'sql' && type === 'jsonb' && value !== null ? JSON.stringify(value) : value];
+          return [databaseName, form === 'sql' && isJson(type, value) ? JSON.stringify(value) : value];
         }),
     );
   }
@@ -60,4 +60,9 @@ export class MachineTable<Row extends MachineRow> {
   keyOf(row: MachineRow): unknown {
     return this.columnsOf(row).get(this.key);
   }
+}
+
+/** An expression of `SetValues` is a function, and stays one. */
+function isJson(type: unknown, value: unknown): boolean {
+  return type === 'jsonb' && value !== null && typeof value !== 'function';
 }

@@ -100,7 +100,12 @@ it('as many keys as go on a host are on it, the first of each member before the 
   // Those before it were added without the second factor that the team required, and take no turns.
   const lacking = Array.from({ length: 99 }, () => key(60));
   const without_factor = lacking.map((_, at) => at + 1);
-  await fixture.gpuaas.tell(userKeysChanged, { user_id: member, keys: [...lacking, late], without_factor, revision: 1 });
+  await fixture.gpuaas.tell(userKeysChanged, {
+    user_id: member,
+    keys: [...lacking, late],
+    without_factor,
+    revision: 1,
+  });
   await tell(gone, [last], 1);
   const joined = { team_id: theirs.team_id, role: 'member' as const, required_factor_at_join: true, revision: 1 };
   for (const user_id of [flood, member, gone]) await fixture.gpuaas.tell(membershipChanged, { ...joined, user_id });

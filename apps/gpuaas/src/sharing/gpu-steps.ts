@@ -62,7 +62,7 @@ export class GpuSteps extends DurableMachine<GpuEntity, GpuState, GpuEvent> {
 
   /**
    * Begins the return of those of these GPUs, which the transaction has locked, that are in Temporal, whose leases fit,
-   * and whose mechanism allows it. The number of statements for each pool does not grow with the number of GPUs.
+   * and whose mechanism allows it. The number of statements for each pool does not grow with that of the GPUs.
    */
   async returnAllThatFit(manager: EntityManager, gpus: readonly GpuEntity[], cause: Cause): Promise<void> {
     const temporal = gpus.filter(({ state }) => state === 'temporal');

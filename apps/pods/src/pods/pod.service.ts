@@ -53,6 +53,9 @@ export class PodsService {
     const terms = termsFor(asked, await this.limits.effective(team_id));
     const subscription = await this.requireSubscription(asked.subscription_id, vgpus, team_id, context);
     await this.images.require(team_id, image, context.requestId);
+    const { refusal } = subscription;
+    // One that cannot be repeated waits for no turn to be refused.
+    if (refusal && !context.idempotency) throw new AppError(refusal.code, refusal.message);
     return this.writers.once(turnAtRoom(subscription.subscription_id), context, async (manager) => {
       const workspaceId = workspace_id ?? subscription.workspace_id;
       await this.gate.holdOpen(manager, context.caller, team_id, workspaceId);

@@ -90,7 +90,7 @@ export class LinksService {
     requirePlatformAdmin(caller);
     return this.transactions.run(async (manager) => {
       await requireLinkCredential(manager, caller, { email, removesFactors });
-      const user = await manager.findOne(UserEntity, { where: { email }, lock: { mode: 'for_key_share' } });
+      const user = await manager.findOne(UserEntity, { where: { email }, lock: { mode: 'for_no_key_update' } });
       if (!user) throw notFound('user');
       this.logger.log({
         message: 'The operator made a one-time link',

@@ -80,8 +80,8 @@ export class LinkTokens {
 
   /**
    * Links that were not used yet are not good any more: those of an invitation, or those for the password. Mail with
-   * one for the password that was asked for, and not sent yet, goes to nobody; before the links, since the one that a
-   * mail is getting now is among them.
+   * one for the password that was asked for, and not sent yet, goes to nobody. It is deleted first: that waits for a
+   * sender that is creating a link, so that the link is found too.
    */
   async retire(
     manager: EntityManager,
