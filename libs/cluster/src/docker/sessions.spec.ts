@@ -11,8 +11,10 @@ let engine: FakeEngine;
 /** What the engine was asked for. */
 let asked: EventEmitter;
 let execs: number;
+/** Of each process that has ended. */
+let exitCode: number;
 beforeEach(async () => {
-  [asked, execs] = [new EventEmitter(), 0];
+  [asked, execs, exitCode] = [new EventEmitter(), 0, 0];
   engine = await FakeEngine.start(({ url }, response) => {
     const [, teamId = ''] = /pod-(\w+)-1\/json/.exec(url) ?? [];
     if (url.includes('/stop?')) asked.emit('stop');
@@ -21,7 +23,7 @@ beforeEach(async () => {
       asked.emit('log');
     } else if (url.includes('/containers/ending/exec')) response.writeHead(409).end('{"message":"not running"}');
     else if (/\/containers\/\w+\/exec/.test(url)) response.writeHead(201).end(`{"Id":"e${(execs += 1)}"}`);
-    else if (/\/exec\/\w+\/json/.test(url)) response.end('{"Running":false,"ExitCode":0}');
+    else if (/\/exec\/\w+\/json/.test(url)) response.end(JSON.stringify({ Running: false, ExitCode: exitCode }));
     else {
       const Labels = { 'dev.atoll.installation': 'i1', 'dev.atoll.team': teamId };
       response.end(JSON.stringify({ Id: teamId, State: { Status: 'running' }, Config: { Labels } }));
@@ -65,6 +67,14 @@ it('a pod is stopped, and has a shell, however many logs are read', async () => 
   await stopOf('t0');
   left.abort();
   await Promise.all(reading);
+});
+
+it('a shell whose end the engine has not seen has ended with a code that nobody knows', async () => {
+  exitCode = -1;
+  const shell = await open('t0');
+  for (const output of [shell.stdout, shell.stderr]) output.resume();
+  engine.sessions[0]?.destroy();
+  expect((await shell.exit).code).toBeNull();
 });
 
 it('a team has 256 shells, and another as many; one that ends makes room, and one that is refused costs the engine nothing', async () => {

@@ -93,11 +93,11 @@ export class Shells {
     await this.parts.engine.json({ method: 'POST', path: `/exec/${id}/resize`, query, signal, deadlineMs: resizeMs });
   }
 
-  /** null while it runs. */
+  /** null while it runs. An end that Podman has not seen has the code -1, as with containers. */
   async #exitOf(id: string): Promise<ShellExit | null> {
     const call = { method: 'GET', path: `/exec/${id}/json`, signal: new AbortController().signal } as const;
     const { Running, ExitCode } = await this.parts.engine.json<{ Running: boolean; ExitCode: number | null }>(call);
-    return Running ? null : { code: ExitCode };
+    return Running ? null : { code: ExitCode !== null && ExitCode < 0 ? null : ExitCode };
   }
 
   close(): void {
