@@ -122,7 +122,7 @@ interface ChoiceProps<Value extends string> {
   isLabelHidden?: boolean;
 }
 
-/** Of a key that is pressed at a closed list: whether it goes to the next entry, or begins to type a name. */
+/** Whether a key that is pressed at the closed list selects the next entry, or starts a name. */
 function isOfList({ key, ctrlKey, metaKey, altKey }: KeyboardEvent): boolean {
   if (ctrlKey || metaKey || altKey) return false;
   return key === 'ArrowLeft' || key === 'ArrowRight' || (key.length === 1 && key !== ' ');
@@ -142,7 +142,7 @@ export function Chooser<Value extends string>({
   const { shown, more } = useMemo(() => bestMatches(choices, typed, value), [choices, typed, value]);
   const isLong = choices.length > mostShown;
   const list = <Options choices={shown} />;
-  // It would choose among those shown alone. What is typed at the button goes on in the text above the list.
+  // The list would select only among the entries shown. What is typed at the button goes on in the text above the list.
   const openByKey = (event: KeyboardEvent) => {
     if (!isLong || !isOfList(event)) return;
     event.stopPropagation();

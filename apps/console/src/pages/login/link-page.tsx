@@ -9,7 +9,7 @@ import { rememberAddress } from './known-address.js';
 import { currentToken } from './link-token.js';
 import { LoginCard } from './login-card.js';
 import { LoginForm } from './login-form.js';
-import { Providers } from './other-ways.js';
+import { Providers } from './providers.js';
 import { waysQuery } from './ways-query.js';
 
 /** Whoever is logged in in this browser has no part in it. */

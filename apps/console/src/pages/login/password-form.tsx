@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useState, type ReactNode } from 'react';
 import { answerOf, api } from '../../api/client.js';
 import { asProblem, waitOf } from '../../api/problem.js';
 import { Button } from '../../parts/button.js';
@@ -10,15 +10,25 @@ import { logInWithCode, logInWithPassword } from '../../session/session.js';
 import { knownAddress } from './known-address.js';
 import { LoginForm } from './login-form.js';
 import { ticketOf } from './outcome.js';
+import { Providers } from './providers.js';
 import { waysQuery } from './ways-query.js';
 
-export function PasswordForm({ onDone }: { onDone: () => void }) {
+interface PasswordFormProps {
+  onDone: () => void;
+  /** Buttons that are there from the first. */
+  children: ReactNode;
+}
+
+/**
+ * The log-in by a password. What is known only when the platform has said how people can log in comes below the
+ * buttons: it would move them from under the pointer that presses one.
+ */
+export function PasswordForm({ onDone, children }: PasswordFormProps) {
   const ways = useQuery(waysQuery);
   const [known] = useState(knownAddress);
   const [email, setEmail] = useState(known);
   const [password, setPassword] = useState('');
   const [ticket, setTicket] = useState<string | null>(null);
-  if (ticket !== null) return <CodeForm ticket={ticket} onDone={onDone} onRestart={() => setTicket(null)} />;
   const logIn = async () => {
     const wanted = await ticketOf(logInWithPassword(email, password));
     if (wanted !== null) return setTicket(wanted);
@@ -28,6 +38,13 @@ export function PasswordForm({ onDone }: { onDone: () => void }) {
     await answerOf(api.POST('/api/user/password-reset', { body: { email } }));
     say('If this address has an account, a link is on its way to it.');
   };
+  if (ticket !== null)
+    return (
+      <>
+        <CodeForm ticket={ticket} onDone={onDone} onRestart={() => setTicket(null)} />
+        {children}
+      </>
+    );
   return (
     <>
       <LoginForm submit="Log in" action={logIn} fields={['email', 'password']}>
@@ -55,6 +72,8 @@ export function PasswordForm({ onDone }: { onDone: () => void }) {
           </>
         )}
       </LoginForm>
+      {children}
+      <Providers providers={ways.data?.data ?? []} />
       {ways.data?.sends_mail === false && (
         <p className="hint">Lost your password? Ask the operator for a link to set a new one.</p>
       )}

@@ -26,7 +26,7 @@ export function SshKeysPage() {
   return (
     <Page
       title="SSH keys"
-      lead="They give access to the pods of all teams in which you may use pods."
+      lead="They give access to the pods, VMs and hosts of all teams in which you may use them. A key that was added without a second factor opens nothing in a team that required one when you joined it: remove it, and add it again in a session with one."
       actions={<AddKey />}
     >
       <Loaded query={keys} height={200}>
