@@ -72,6 +72,11 @@ it('one event may give each of many rows a value that follows from what the row 
   ]);
 });
 
+it('an expression for a column of JSON is not taken for its value', () => {
+  const lastError = () => `'{}'`;
+  expect(harbour.machine.columnsOf({ lastError }).get('last_error')).toBe(lastError);
+});
+
 it('many rows are inserted in their order, each with its own cause in its history', async () => {
   const all = ['Fram', 'Vega', 'Belgica'].map((ship, at) => ({
     values: { ship },

@@ -44,7 +44,7 @@ export class LogCollector implements OnApplicationBootstrap, BeforeApplicationSh
   private readonly turns = new Turns();
   private readonly rounds = new Rounds(() => this.go().then(() => everyMs));
   /** The database's clock less `performance.now()`, as of the last round. */
-  private aheadOfUsMs = Date.now() - performance.now();
+  private aheadOfUsMs = 0;
   private isFailing = false;
   private isStopping = false;
 

@@ -21,8 +21,8 @@ export class LogPartitions {
 
   /** The oldest instant, epoch milliseconds, of which lines are kept: the start of a day. */
   async oldestMs(): Promise<number> {
-    if (this.#aheadOfUsMs === undefined) await this.#compareClocks();
-    return this.#oldestAt(performance.now() + (this.#aheadOfUsMs ?? 0));
+    const aheadMs = this.#aheadOfUsMs;
+    return this.#oldestAt(aheadMs === undefined ? await this.#compareClocks() : performance.now() + aheadMs);
   }
 
   /** Makes the partitions of lines at these instants, epoch milliseconds, where they are missing. */

@@ -33,7 +33,8 @@ export interface RunReaderParts {
 
 /**
  * Reads one run of a pod from where it was read to. The position of a line follows from its timestamp and the lines
- * before it alone, so it is the same when the line is read again after a crash.
+ * before it alone, so it is the same when the line is read again after a crash: as long as the clock of its host is not
+ * ahead of the database by more than a minute.
  */
 export class RunReader {
   /** As `SourceReading` has it. A claim does not say since when. */

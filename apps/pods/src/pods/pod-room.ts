@@ -10,7 +10,8 @@ export const turnAtRoom = (subscriptionId: string): string => `vGPUs of subscrip
 /**
  * Within a transaction: throws what gpuaas refuses, and `insufficient_capacity` where the subscription has not as many
  * vGPUs beside the pods that were accepted before, of which gpuaas counts only those that have asked for their
- * workload. A call that may be repeated checks `refusal` here alone: what fills the subscription may be its own effect.
+ * workload. A call with an idempotency key checks `refusal` only here: its own first run may have filled the
+ * subscription.
  */
 export async function requireRoom(manager: EntityManager, subscription: PodSubscription, vgpus: number): Promise<void> {
   const { refusal, subscription_id, vgpus: held, vgpus_beside_pods } = subscription;

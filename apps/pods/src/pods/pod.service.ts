@@ -54,7 +54,7 @@ export class PodsService {
     const subscription = await this.requireSubscription(asked.subscription_id, vgpus, team_id, context);
     await this.images.require(team_id, image, context.requestId);
     const { refusal } = subscription;
-    // One that cannot be repeated waits for no turn to be refused.
+    // Without an idempotency key, a creation that is refused need not wait for its turn.
     if (refusal && !context.idempotency) throw new AppError(refusal.code, refusal.message);
     return this.writers.once(turnAtRoom(subscription.subscription_id), context, async (manager) => {
       const workspaceId = workspace_id ?? subscription.workspace_id;

@@ -93,6 +93,13 @@ it('a VM lets in no key that was added without a second factor where the team re
   };
   const complete = await add(generateKeyPair().publicKey);
   const lacking = await add(generateKeyPair().publicKey, { credential: session });
+  const { data } = await fixture.call(sshKeys.list, {}, { userId, scope: 'user' });
+  expect(data.map(({ public_key, lacks_second_factor }) => [public_key, lacks_second_factor]).toSorted()).toEqual(
+    [
+      [complete, false],
+      [lacking, true],
+    ].toSorted(),
+  );
   const told = (await fixture.published<UserKeysChanged>('pods.user_keys_changed')).filter(
     ({ user_id }) => user_id === userId,
   );

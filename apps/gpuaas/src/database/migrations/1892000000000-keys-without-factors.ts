@@ -1,6 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Which members joined a team that required a second factor, and which SSH keys were added without one. */
+/**
+ * Which members joined a team that required a second factor, and which SSH keys were added without one, by their places
+ * among those of their user: gpuaas is upgraded before pods, which tells them.
+ */
 export class KeysWithoutFactors1892000000000 implements MigrationInterface {
   readonly name = 'KeysWithoutFactors1892000000000';
   readonly transaction = false;
