@@ -1,16 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import {
-  links,
-  members,
-  passkeys,
-  passwords,
-  secondFactors,
-  sessions,
-  singleSignOn,
-  teams,
-} from '@atoll/contracts/teams';
+import { links, members, passkeys, secondFactors, sessions, singleSignOn, teams } from '@atoll/contracts/teams';
 import { inTransactionBeside, untilLockWaits } from '@atoll/testing';
 import { Secret, TOTP } from 'otpauth';
 import { addPasskey, anAuthenticator } from '../passkeys/authenticator-fixture.js';
@@ -261,36 +252,6 @@ describe('mail', () => {
     await logIn(fixture, { email }, undefined, 'another good phrase');
     for (const token of others)
       expect((await errorOf(fixture.ask(links.check, { token }, gateway))).code).toBe('unauthenticated');
-  });
-
-  it('with a link that was asked for before the password was changed is not sent afterwards, and its link is not good', async () => {
-    const [person, other] = [await somebody(fixture), await somebody(fixture)];
-    const changed = 'another good phrase';
-    const context = await contextOf(fixture, await logIn(fixture, person));
-    // Queued, so that nothing is sent while this looks; the sender is making the link of one.
-    const ask = (email: string) =>
-      fixture.query<{ id: string }>(
-        `INSERT INTO mail (id, kind, address, data, due_at) VALUES (gen_random_uuid(), 'reset', $1, '{}', now() + interval '1 hour') RETURNING id`,
-        [email],
-      );
-    for (const { email } of [person, person, other]) await ask(email);
-    const [claimed] = await ask(person.email);
-    const url = await inTransactionBeside(fixture.get(DataSource), async (claiming) => {
-      await claiming.query('SELECT FROM mail WHERE id = $1 FOR UPDATE', [claimed?.id]);
-      const link = { userId: person.userId, email: person.email, isProof: true, replaces: 'none' } as const;
-      const made = await fixture.get(LinkTokens).issue(claiming.manager, link);
-      const changing = fixture.ask(passwords.change, { current: password, new: changed }, context);
-      await untilLockWaits(fixture, { text: 'DELETE FROM mail', unless: changing });
-      await claiming.commitTransaction();
-      await changing;
-      return made.url;
-    });
-    const left = await fixture.query(
-      `SELECT address FROM mail WHERE kind = 'reset' AND due_at > now() AND address = ANY ($1)`,
-      [[person.email, other.email]],
-    );
-    expect(left).toEqual([{ address: other.email }]);
-    expect((await errorOf(fixture.ask(links.check, { token: tokenIn(url) }, gateway))).code).toBe('unauthenticated');
   });
 
   it('with a link that anybody may ask for leaves the one that a start has printed as it was', async () => {

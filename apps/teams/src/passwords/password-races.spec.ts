@@ -1,8 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { links, members, passwords } from '@atoll/contracts/teams';
+import { inTransactionBeside, untilLockWaits } from '@atoll/testing';
+import { DataSource } from 'typeorm';
 import { contextOf, gateway, logIn, password, somebody, tokenIn } from '../sessions/session-fixture.js';
 import { errorOf, TeamsFixture } from '../teams-fixture.js';
+import { LinkTokens } from '../tokens/link-tokens.js';
 import { PasswordHashes } from './password-hashes.service.js';
 
 const another = 'another good phrase';
@@ -79,5 +82,46 @@ describe('a password that is set while another request works with the one before
     expect(await standing()).toEqual([{ status: 'invited' }]);
     await use(invitation?.url ?? '', another);
     expect(await standing()).toEqual([{ status: 'active' }]);
+  });
+});
+
+describe('a password that is changed', () => {
+  it('takes along mail with a link for it that was asked for and not sent, also one whose link is being made', async () => {
+    const [person, other] = [await somebody(fixture), await somebody(fixture)];
+    const context = await contextOf(fixture, await logIn(fixture, person));
+    const ask = (email: string) =>
+      fixture.query<{ id: string }>(
+        `INSERT INTO mail (id, kind, address, data, due_at) VALUES (gen_random_uuid(), 'reset', $1, '{}', now()) RETURNING id`,
+        [email],
+      );
+    for (const { email } of [person, other]) await ask(email);
+    const [claimed] = await ask(person.email);
+    const url = await inTransactionBeside(fixture.get(DataSource), async (claiming) => {
+      await claiming.query('SELECT FROM mail WHERE id = $1 FOR UPDATE', [claimed?.id]);
+      const link = { userId: person.userId, email: person.email, isProof: true, replaces: 'none' } as const;
+      const made = await fixture.get(LinkTokens).issue(claiming.manager, link);
+      const changing = fixture.ask(passwords.change, { current: password, new: another }, context);
+      await untilLockWaits(fixture, { text: 'DELETE FROM mail', unless: changing });
+      await claiming.commitTransaction();
+      await changing;
+      return made.url;
+    });
+    const addresses = [person.email, other.email];
+    const left = await fixture.query('SELECT address FROM mail WHERE address = ANY ($1)', [addresses]);
+    expect(left).toEqual([{ address: other.email }]);
+    expect((await errorOf(fixture.ask(links.check, { token: tokenIn(url) }, gateway))).code).toBe('unauthenticated');
+  });
+
+  it('and a link of the operator wait for each other, and both are done', async () => {
+    const person = await somebody(fixture);
+    const waited = await inTransactionBeside(fixture.get(DataSource), async (changing) => {
+      await changing.query('SELECT FROM "user" WHERE id = $1 FOR NO KEY UPDATE', [person.userId]);
+      const making = fixture.call(fixture.admin, links.create, { email: person.email });
+      const waits = await untilLockWaits(fixture, { text: 'FOR NO KEY UPDATE', unless: making });
+      await changing.commitTransaction();
+      await making;
+      return waits;
+    });
+    expect(waited).toHaveLength(1);
   });
 });
