@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { exposedServices, pods, vms, type Pod } from '@atoll/contracts/pods';
+import { Writers } from '@atoll/database';
+import { contextOf, errorOf } from '@atoll/testing';
 import { PodsFixture, type ToldTeam } from './pods-fixture.js';
+import { turnAtRoom } from './pods/pod-room.js';
 import { PodStarts } from './pods/pod-start.js';
 
 let fixture: PodsFixture;
@@ -63,6 +66,18 @@ it('a pod that fills its subscription is shown to a repeated creation that was u
     fixture.call(pods.create, asked, full.member, under('create pod')),
   );
   expect(repeated).toEqual(created);
+});
+
+it('a creation that is refused, and has no idempotency key, waits for no other of its subscription', async () => {
+  const full = await fixture.team('member', 1);
+  const asked = { team_id: full.team_id, subscription_id: full.subscription_id, name: 'job', image: 'python:3.13' };
+  await fixture.running(full);
+  const held = Promise.withResolvers<void>();
+  const context = contextOf(full.member);
+  const holding = fixture.get(Writers).run(turnAtRoom(full.subscription_id), context, () => held.promise);
+  expect((await errorOf(fixture.call(pods.create, asked, full.member))).code).toBe('insufficient_capacity');
+  held.resolve();
+  await holding;
 });
 
 it('a pod that fills its subscription is shown to a repeated start that was under way meanwhile', async () => {
