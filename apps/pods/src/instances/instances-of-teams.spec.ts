@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { baremetalChanged } from '@atoll/contracts/gpuaas';
 import { podBatches, pods, vms, type FindInstances } from '@atoll/contracts/pods';
 import { newId } from '@atoll/database';
+import { statementsOf } from '@atoll/testing';
 import { errorOf, PodsFixture, type ToldTeam } from '../pods-fixture.js';
 
 let fixture: PodsFixture;
@@ -15,6 +16,22 @@ afterAll(() => fixture.stop());
 
 const find = (asked: Partial<FindInstances>, by?: ToldTeam['member']) =>
   fixture.call(podBatches.instances, { page: 0, limit: 10, ...asked }, by);
+
+it('listings read neither commands nor environments of pods, however long those are', async () => {
+  const own = await fixture.team();
+  const long = 'x'.repeat(4_000);
+  const { pod_name } = await fixture.running(own, { command: [long, long], env: { ONE: long, OTHER: long } });
+  const { team_id, member } = own;
+  for (const list of [() => fixture.call(pods.list, { team_id }, member), () => find({ team_id }, member)]) {
+    const sent = (await statementsOf(list)).filter(({ text }) => text.includes('FROM pod'));
+    expect(sent).not.toEqual([]);
+    for (const { text, values } of sent)
+      expect(JSON.stringify(await fixture.query(text, values)).length).toBeLessThan(5_000);
+  }
+  const shown = await fixture.call(pods.get, { pod_name }, member);
+  expect((await fixture.call(pods.list, { team_id }, member)).data).toEqual([shown]);
+  expect((await find({ team_id }, member)).data.map(({ pod }) => pod)).toEqual([shown]);
+});
 
 describe('instances', () => {
   it('are pods, VMs and bare-metal hosts that have not ended, with what a pod or VM has, counted by status', async () => {

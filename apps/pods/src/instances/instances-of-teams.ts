@@ -4,7 +4,7 @@ import { Statements } from '@atoll/database';
 import { TeamDirectory } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import { PodSteps } from '../pods/pod-steps.js';
-import { podView } from '../pods/pod-view.js';
+import { podView, shownColumns } from '../pods/pod-view.js';
 import { VmSteps } from '../vms/vm-steps.js';
 import { vmView } from '../vms/vm-view.js';
 import { instanceStatus } from './instance-status.js';
@@ -75,7 +75,7 @@ export class InstancesOfTeams {
     const idsOf = (wanted: InstanceRow['kind']) => rows.flatMap(({ id, kind }) => (kind === wanted ? [id] : []));
     const ids = idsOf('pod');
     const [pods, vms, exposed] = await Promise.all([
-      this.statements.query('SELECT * FROM pod WHERE pod_id = ANY ($1::uuid[])', [ids]),
+      this.statements.query(`SELECT ${shownColumns} FROM pod row WHERE pod_id = ANY ($1::uuid[])`, [ids]),
       this.statements.query('SELECT * FROM vm WHERE instance_id = ANY ($1::uuid[])', [idsOf('vm')]),
       this.statements.query<{ pod_id: string; count: number }>(exposedQuery, [ids]),
     ]);

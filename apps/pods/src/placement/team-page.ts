@@ -6,6 +6,8 @@ interface Listing {
   readonly table: string;
   readonly key: string;
   readonly column: string;
+  /** SQL: the columns that are read; all unless given. */
+  readonly columns?: string;
 }
 
 type Asked = PageFromOne & IncludeEnded & { readonly team_id: string };
@@ -13,7 +15,7 @@ type Asked = PageFromOne & IncludeEnded & { readonly team_id: string };
 /** What a team has, the oldest first; `only` narrows it to one value of the column. What is deleted has ended. */
 export async function readTeamPage(
   statements: Statements,
-  { table, key, column }: Listing,
+  { table, key, column, columns }: Listing,
   asked: Asked,
   only: string | undefined,
 ): Promise<{ rows: object[]; pagination: Pagination }> {
@@ -24,6 +26,7 @@ export async function readTeamPage(
     from: `${table} WHERE ${where}`,
     order: `created_at, ${key}`,
     window: 'LIMIT $3 OFFSET $4',
+    ...(columns !== undefined && { columns }),
     values: [asked.team_id, only ?? null, limit, offset],
   });
   return { rows, pagination: { page, limit, total } };

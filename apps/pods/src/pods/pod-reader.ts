@@ -6,7 +6,7 @@ import { Injectable } from '@nestjs/common';
 import { readTeamPage } from '../placement/team-page.js';
 import type { PodEntity } from '../model/pod.entity.js';
 import { PodSteps } from './pod-steps.js';
-import { podView } from './pod-view.js';
+import { podView, shownColumns } from './pod-view.js';
 
 /** Pods, each for the members of its team alone. */
 @Injectable()
@@ -24,7 +24,7 @@ export class PodReader {
   async list(asked: ListPods, { caller }: CallContext): Promise<PodPage> {
     requirePermission(caller, asked.team_id, 'readTeam');
     await this.teams.team(asked.team_id);
-    const listing = { table: 'pod', key: 'pod_id', column: 'subscription_id' };
+    const listing = { table: 'pod', key: 'pod_id', column: 'subscription_id', columns: shownColumns };
     const { rows, pagination } = await readTeamPage(this.statements, listing, asked, asked.subscription_id);
     return { data: rows.map((raw) => podView(this.pods.rowOf(raw))), pagination };
   }

@@ -7,6 +7,15 @@ import { shownError } from '../model/shown-error.js';
 /** The states in which the longest duration of a start is still to end. */
 const endsLater: ReadonlySet<string> = new Set<PodState>(['pulling', 'running', 'restarting']);
 
+/**
+ * SQL: the columns of `row`, a pod, that are shown. A listing reads these alone: a command and an environment have up
+ * to 128 KiB together.
+ */
+export const shownColumns = `row.pod_id, row.pod_name, row.name, row.team_id, row.workspace_id, row.subscription_id,
+  row.gpuaas_id, row.region_id, row.image, row.vgpus, row.profile, row.state, row.last_error, row.failure, row.end_reason,
+  row.exit_code, row.restarts, row.volumes, row.max_duration_minutes, row.idle_stop, row.stops_at, row.created_at,
+  row.started_at`;
+
 export function podView(pod: PodEntity): Pod {
   return {
     pod_id: pod.podId,
