@@ -13,6 +13,7 @@ import { newId } from '@atoll/database';
 import { systemContext } from '@atoll/rpc';
 import type { VmEntity } from '../model/vm.entity.js';
 import { errorOf, PodsFixture, type ToldTeam } from '../pods-fixture.js';
+import { billed } from '../usage/late-ends-fixture.js';
 import { afterGuestEnd } from './vm-end.js';
 
 let fixture: PodsFixture;
@@ -77,14 +78,14 @@ describe('a VM', () => {
     expect(again.reason).toBe('Its guest crashed.');
     await stop(vm);
     await fixture.untilVm(vm, ({ status }) => status === 'stopped');
-    const quantities = (await factsOf(vm)).map(({ quantity }) => quantity);
-    expect(quantities).toEqual(quantities.map((_quantity, at) => (at % 2 === 0 ? '1' : '0')));
-    expect(quantities.length).toBeGreaterThanOrEqual(4);
+    const spans = billed(await factsOf(vm));
+    expect(spans.length).toBeGreaterThanOrEqual(2);
     const history = await fixture.query<{ at: Date }>(
       `SELECT at FROM machine_history WHERE machine = 'vm' AND instance = $1 AND 'running' IN (from_state, to_state) ORDER BY id`,
       [vm.instance_id],
     );
-    expect((await factsOf(vm)).map(({ time }, at) => time <= history[at]!.at.toISOString())).not.toContain(false);
+    // Its guest may have ended by itself again before it was stopped.
+    expect(spans.flat().map((time, at) => time !== null && time <= history[at]!.at.toISOString())).not.toContain(false);
     // Of earlier runs nothing is left in the cluster.
     const left: number[] = [];
     const driver = await fixture.simulated.driverOf('1');
