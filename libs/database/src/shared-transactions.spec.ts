@@ -212,3 +212,12 @@ it('a key whose call runs in another transaction is refused among calls that sha
   await first;
   expect(await both()).toEqual([{ name: 'first' }, { name: 'shared 1' }]);
 });
+
+it('where a call is left without an answer, nothing of the transaction is kept', async () => {
+  const work = transactions.onceShared([{ call: undefined }, { call: undefined }], async (manager) => {
+    await manager.insert(Account, { name: 'first', balanceInCents: 1 });
+    return [{ name: 'first' }];
+  });
+  await expect(work).rejects.toThrow('A call was not answered.');
+  expect(await bank.dataSource.getRepository(Account).count()).toBe(0);
+});

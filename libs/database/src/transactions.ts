@@ -28,6 +28,8 @@ export interface SharedCall {
   readonly idempotency?: Idempotency | undefined;
 }
 
+type SharedWork<T> = (manager: EntityManager, places: readonly number[]) => Promise<readonly (T | Error)[]>;
+
 /** The one door to changing data. */
 @Injectable()
 export class Transactions {
@@ -64,10 +66,7 @@ export class Transactions {
    * given the places of those that are to be done, and answers them in this order. The others are answered by what was
    * kept of them, by the error that `once` would throw, and a copy of a call that has had its effect by `CopiedCall`.
    */
-  async onceShared<T extends object>(
-    calls: readonly SharedCall[],
-    work: (manager: EntityManager, places: readonly number[]) => Promise<readonly (T | Error)[]>,
-  ): Promise<(T | Error)[]> {
+  async onceShared<T extends object>(calls: readonly SharedCall[], work: SharedWork<T>): Promise<(T | Error)[]> {
     let isCopy: boolean[] = [];
     const answers = await outsideOfCalls(() =>
       this.run(async (manager) => {
@@ -84,7 +83,7 @@ export class Transactions {
     manager: EntityManager,
     calls: readonly SharedCall[],
     isCopy: readonly boolean[],
-    work: (manager: EntityManager, places: readonly number[]) => Promise<readonly (T | Error)[]>,
+    work: SharedWork<T>,
   ): Promise<(T | Error)[]> {
     const known = await this.replies.answersTo<T>(
       manager,
@@ -99,7 +98,10 @@ export class Transactions {
       return idempotency && reply && !(reply instanceof Error) ? [{ idempotency, reply }] : [];
     });
     await this.replies.keep(manager, kept);
-    return answers.map((answer) => answer ?? new Error('A call was not answered.'));
+    return answers.map((answer) => {
+      if (!answer) throw new Error('A call was not answered.');
+      return answer;
+    });
   }
 
   /** Of each call, whether it is a copy. */

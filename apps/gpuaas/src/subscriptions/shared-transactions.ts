@@ -1,6 +1,6 @@
 import type { CallContext } from '@atoll/contracts';
 import { callInHand, type CallInHand, type Transactions } from '@atoll/database';
-import { AppError } from '@atoll/errors';
+import { AppError, isAppError } from '@atoll/errors';
 import type { EntityManager } from 'typeorm';
 import { GroupCommit, type Place } from './group-commit.js';
 
@@ -14,6 +14,9 @@ interface Shared<Request> {
   readonly call: CallInHand | undefined;
 }
 
+/** A request in its transaction, and what answers it. */
+export type Answerable<Request, Answer> = Request & { readonly answer: (answer: Answer | AppError) => void };
+
 /** Requests of one transaction, at most. */
 const maxTogether = 100;
 
@@ -24,13 +27,10 @@ const maxTogether = 100;
 export class SharedTransactions<Request extends Call, Answer extends object> {
   private readonly together = new GroupCommit<Shared<Request>, Answer>(maxTogether, (all) => this.workInTime(all));
 
-  /**
-   * `work` answers each request by itself, in their order, with its answer or an error: what it refuses it has not
-   * begun to do.
-   */
+  /** `work` answers each request by itself, with its answer or an error: what it refuses it has not begun to do. */
   constructor(
     private readonly transactions: Transactions,
-    private readonly work: (manager: EntityManager, all: readonly Request[]) => Promise<readonly (Answer | Error)[]>,
+    private readonly work: (manager: EntityManager, all: readonly Answerable<Request, Answer>[]) => Promise<void>,
   ) {}
 
   /**
@@ -46,13 +46,30 @@ export class SharedTransactions<Request extends Call, Answer extends object> {
     const nowMs = Date.now();
     const inTime = all.filter(({ request: { context } }) => context.deadlineAtMs > nowMs);
     const calls = inTime.map(({ call, request: { context } }) => ({ call, idempotency: context.idempotency }));
-    const answers = await this.transactions.onceShared<Answer>(calls, (manager, places) =>
-      this.work(
+    const answers = await this.transactions.onceShared<Answer>(calls, async (manager, places) => {
+      const found: (Answer | AppError)[] = [];
+      const requests = places.flatMap((place) => inTime[place]?.request ?? []);
+      await this.work(
         manager,
-        places.flatMap((at) => inTime[at]?.request ?? []),
-      ),
-    );
+        requests.map((request, at) => ({ ...request, answer: (answer) => void (found[at] = answer) })),
+      );
+      return found;
+    });
     const late = new AppError('deadline_exceeded', 'The request waited too long for a decision.');
     return all.map((shared) => answers[inTime.indexOf(shared)] ?? late);
   }
+}
+
+/** Refuses those of these whose decision is an error. Returns the others, each with what was decided for it. */
+export function granted<Open extends Answerable<object, never>, Decided extends object>(
+  open: readonly Open[],
+  decisions: readonly (Decided | AppError)[],
+): (Open & { readonly decided: Decided })[] {
+  return open.flatMap((request, place) => {
+    const decided = decisions[place];
+    if (!decided) throw new Error('A request got no decision.');
+    if (!isAppError(decided)) return [{ ...request, decided }];
+    request.answer(decided);
+    return [];
+  });
 }

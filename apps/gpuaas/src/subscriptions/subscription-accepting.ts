@@ -1,7 +1,7 @@
 import type { CallContext } from '@atoll/contracts';
 import type { Subscription } from '@atoll/contracts/gpuaas';
 import { Transactions } from '@atoll/database';
-import { AppError, isAppError } from '@atoll/errors';
+import { AppError } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';
 import { TeamGate } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
@@ -11,7 +11,7 @@ import type { KnownPool } from '../sharing/pool-catalogue.js';
 import { Admissions, type Decided } from './admissions.js';
 import type { SubscriptionEntity } from '../model/subscription.entity.js';
 import { unendedSubscription } from '../model/subscription.machine.js';
-import { SharedTransactions } from './shared-transactions.js';
+import { granted, SharedTransactions, type Answerable } from './shared-transactions.js';
 import { SubscriptionSteps } from './subscription-steps.js';
 import { subscriptionView } from './subscription-view.js';
 
@@ -27,6 +27,8 @@ interface Request {
   readonly isUnique: boolean;
   readonly context: CallContext;
 }
+
+type Asked = Answerable<Request, Subscription>;
 
 /** Accepts subscriptions. Requests for one pool and profile share transactions. */
 @Injectable()
@@ -55,56 +57,47 @@ export class SubscriptionAccepting {
   }
 
   /** Accepts or refuses each request by itself. All are for one pool. */
-  private async acceptAll(manager: EntityManager, all: readonly Request[]): Promise<(Subscription | AppError)[]> {
+  private async acceptAll(manager: EntityManager, all: readonly Asked[]): Promise<void> {
     const [first] = all;
-    if (!first) return [];
+    if (!first) return;
     const { pool } = first;
-    const answers: (Subscription | AppError | undefined)[] = await this.gate.holdAllOpen(
+    const closings = await this.gate.holdAllOpen(
       manager,
       all.map(({ values: { teamId, workspaceId }, context: { caller } }) => ({ caller, teamId, workspaceId })),
     );
     await lockUnique(manager, pool, all);
-    for (let open = openOf(all, answers); open.length > 0; open = openOf(all, answers)) {
-      await refuseSecond(manager, pool, open, answers);
-      await this.decide(manager, pool, withoutTwins(openOf(all, answers)), answers);
-    }
-    return answers.map((answer) => {
-      if (!answer) throw new Error('A request got no decision.');
-      return answer;
+    let open = all.filter(({ answer }, at) => {
+      const closing = closings[at];
+      if (closing) answer(closing);
+      return !closing;
     });
+    while (open.length > 0) {
+      const { now, later } = apart(await refuseSecond(manager, pool, open));
+      await this.decide(manager, pool, now);
+      open = later;
+    }
   }
 
   /** Answers each of these by itself. */
-  private async decide(
-    manager: EntityManager,
-    pool: KnownPool,
-    open: readonly Open[],
-    answers: Answers,
-  ): Promise<void> {
+  private async decide(manager: EntityManager, pool: KnownPool, open: readonly Asked[]): Promise<void> {
     const decisions = await this.admissions.decide(
       manager,
       pool,
       open.map(({ values }) => values),
     );
-    const accepted: Accepted[] = [];
-    open.forEach((request, place) => {
-      const decided = decisions[place];
-      if (!decided) throw new Error('A request got no decision.');
-      if (isAppError(decided)) answers[request.at] = decided;
-      else accepted.push({ ...request, decided });
-    });
+    const accepted = granted(open, decisions);
     const rows = await this.write(manager, pool, accepted);
-    accepted.forEach(({ at }, place) => {
+    accepted.forEach(({ answer }, place) => {
       const row = rows[place];
       if (!row) throw new Error('A request was not written.');
-      answers[at] = subscriptionView(row, pool);
+      answer(subscriptionView(row, pool));
     });
   }
 
   private async write(
     manager: EntityManager,
     pool: KnownPool,
-    accepted: readonly Accepted[],
+    accepted: readonly (Request & { readonly decided: Decided })[],
   ): Promise<SubscriptionEntity[]> {
     if (accepted.length === 0) return [];
     const all = accepted.map(({ values, context, decided }) => ({
@@ -125,31 +118,15 @@ export class SubscriptionAccepting {
   }
 }
 
-/** A request without an answer yet, and its place among all. */
-interface Open extends Request {
-  readonly at: number;
-}
-
-interface Accepted extends Open {
-  readonly decided: Decided;
-}
-
-type Answers = (Subscription | AppError | undefined)[];
-
-function openOf(all: readonly Request[], answers: Answers): Open[] {
-  return all.flatMap((request, at) => (answers[at] === undefined ? [{ ...request, at }] : []));
-}
-
-/**
- * Without those that must be the only ones of their team behind another of it: what becomes of that one is known first.
- */
-function withoutTwins(open: readonly Open[]): Open[] {
+/** Of several that must be the only ones of their team the first goes now: the next one depends on its outcome. */
+function apart(open: readonly Asked[]): { now: Asked[]; later: Asked[] } {
   const teamIds = new Set<string>();
-  return open.filter(({ isUnique, values: { teamId } }) => {
+  const { now = [], later = [] } = Object.groupBy(open, ({ isUnique, values: { teamId } }) => {
     const isTwin = isUnique && teamIds.has(teamId);
     teamIds.add(teamId);
-    return !isTwin;
+    return isTwin ? 'later' : 'now';
   });
+  return { now, later };
 }
 
 function uniqueTeamsOf(all: readonly Request[]): string[] {
@@ -167,25 +144,26 @@ async function lockUnique(manager: EntityManager, { poolId }: KnownPool, all: re
 }
 
 /**
- * Answers those that must be the only ones of their team on the pool, and are not: a statement after that of the locks,
- * so that it sees what was committed before.
+ * Refuses those that must be the only ones of their team on the pool, and are not, and returns the others: a statement
+ * after that of the locks, so that it sees what was committed before.
  */
 async function refuseSecond(
   manager: EntityManager,
   { poolId }: KnownPool,
-  open: readonly Open[],
-  answers: Answers,
-): Promise<void> {
+  open: readonly Asked[],
+): Promise<readonly Asked[]> {
   const teamIds = uniqueTeamsOf(open);
-  if (teamIds.length === 0) return;
+  if (teamIds.length === 0) return open;
   const rows = await manager.query<{ teamId: string }[]>(
     `SELECT DISTINCT team_id AS "teamId" FROM subscription WHERE pool_id = $1 AND team_id = ANY ($2::uuid[]) AND ${unendedSubscription}`,
     [poolId, teamIds],
   );
   const holders = new Set(rows.map(({ teamId }) => teamId));
-  for (const { at, isUnique, values } of open)
-    if (isUnique && holders.has(values.teamId))
-      answers[at] = new AppError('conflict', 'Already subscribed to this pool.');
+  return open.filter(({ answer, isUnique, values }) => {
+    const isSecond = isUnique && holders.has(values.teamId);
+    if (isSecond) answer(new AppError('conflict', 'Already subscribed to this pool.'));
+    return !isSecond;
+  });
 }
 
 /** The reason that a row shows until its first step. */

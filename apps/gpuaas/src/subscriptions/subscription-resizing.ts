@@ -1,7 +1,7 @@
 import { notFound, type CallContext } from '@atoll/contracts';
 import type { Subscription } from '@atoll/contracts/gpuaas';
 import { Transactions } from '@atoll/database';
-import { AppError, isAppError } from '@atoll/errors';
+import { AppError } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';
 import { TeamGate } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
@@ -13,7 +13,7 @@ import { isResizing, statusOf } from '../model/subscription-status.js';
 import { liveWorkload } from '../model/workload.machine.js';
 import type { KnownPool } from '../sharing/pool-catalogue.js';
 import { Admissions, type Decided, type Held } from './admissions.js';
-import { SharedTransactions } from './shared-transactions.js';
+import { granted, SharedTransactions, type Answerable } from './shared-transactions.js';
 import { SubscriptionSteps } from './subscription-steps.js';
 import { subscriptionView } from './subscription-view.js';
 
@@ -27,14 +27,10 @@ interface Request extends Resized {
   readonly context: CallContext;
 }
 
-/** A request that may be granted, with the row, which the transaction has locked. */
-interface Open extends Request {
-  readonly held: SubscriptionEntity;
-  /** Its place among all. */
-  readonly at: number;
-}
+type Asking = Answerable<Request, Subscription>;
 
-type Answers = (Subscription | AppError | undefined)[];
+/** A request that may be granted, with the row, which the transaction has locked. */
+type Open = Asking & { readonly held: SubscriptionEntity };
 
 /**
  * Changes what subscriptions hold. Requests for one pool share transactions, in which each subscription is changed
@@ -66,16 +62,14 @@ export class SubscriptionResizing {
   }
 
   /** As one after the other: those that grow, in their order, and then those that shrink. All are for one pool. */
-  private async resizeAll(manager: EntityManager, all: readonly Request[]): Promise<(Subscription | AppError)[]> {
+  private async resizeAll(manager: EntityManager, all: readonly Asking[]): Promise<void> {
     const [first] = all;
-    if (!first) return [];
+    if (!first) return;
     const { pool } = first;
-    const answers: Answers = all.map(() => undefined);
-    const open = await this.lockOpen(manager, all, answers);
+    const open = await this.lockOpen(manager, all);
     const shrinking = await this.unused(
       manager,
       open.filter(({ vgpus, held }) => vgpus <= held.vgpus),
-      answers,
     );
     const leaving = await this.placement.idleOf(manager, shrinksOn(pool, shrinking));
     await this.grow(
@@ -83,18 +77,13 @@ export class SubscriptionResizing {
       pool,
       open.filter(({ vgpus, held }) => vgpus > held.vgpus),
       leaving.map(({ gpuId }) => gpuId),
-      answers,
     );
     await this.placement.giveBack(manager, leaving);
-    await this.shrink(manager, pool, shrinking, answers);
-    return answers.map((answer) => {
-      if (!answer) throw new Error('A request got no decision.');
-      return answer;
-    });
+    await this.shrink(manager, pool, shrinking);
   }
 
   /** Those whose subscriptions can be changed, locked; the others are answered. */
-  private async lockOpen(manager: EntityManager, all: readonly Request[], answers: Answers): Promise<Open[]> {
+  private async lockOpen(manager: EntityManager, all: readonly Asking[]): Promise<Open[]> {
     // The teams before their subscriptions, as whoever ends what a team holds.
     const closings = await this.gate.holdAllOpen(
       manager,
@@ -108,8 +97,8 @@ export class SubscriptionResizing {
     return all.flatMap((request, at) => {
       const held = byId.get(request.subscriptionId);
       const refusal = held ? refusalOf(request, held, closings[at]) : notFound('subscription');
-      if (refusal) answers[at] = refusal;
-      return held && !refusal ? [{ ...request, held, at }] : [];
+      if (refusal) request.answer(refusal);
+      return held && !refusal ? [{ ...request, held }] : [];
     });
   }
 
@@ -119,7 +108,6 @@ export class SubscriptionResizing {
     pool: KnownPool,
     growing: readonly Open[],
     leaving: readonly string[],
-    answers: Answers,
   ): Promise<void> {
     const decisions = await this.admissions.decide(
       manager,
@@ -132,12 +120,7 @@ export class SubscriptionResizing {
       leaving,
     );
     const all: Held[] = [];
-    for (const [place, request] of growing.entries()) {
-      const decided = decisions[place];
-      if (!decided) throw new Error('A request got no decision.');
-      if (isAppError(decided)) answers[request.at] = decided;
-      else all.push(await this.begin(manager, pool, request, decided, answers));
-    }
+    for (const request of granted(growing, decisions)) all.push(await this.begin(manager, pool, request));
     if (all.length === 0) return;
     await this.admissions.hold(manager, pool, all);
     await this.capacity.note(
@@ -149,49 +132,42 @@ export class SubscriptionResizing {
   private async begin(
     manager: EntityManager,
     pool: KnownPool,
-    request: Open,
-    decided: Decided,
-    answers: Answers,
+    request: Open & { readonly decided: Decided },
   ): Promise<Held> {
-    const { held, vgpus, at } = request;
+    const { held, vgpus, decided } = request;
     const cause = causeOfResize(request);
     const values = { resizeVgpus: vgpus, resizeFailure: null };
     const moved = await this.subscriptions.move(manager, held, 'GROW', cause, values, decided.reason);
-    answers[at] = subscriptionView(moved ?? held, pool);
+    request.answer(subscriptionView(moved ?? held, pool));
     return { decided, subscription: held, isAdded: true, cause };
   }
 
   /** Those of these that keep what their workloads use; the others are answered. */
-  private async unused(manager: EntityManager, shrinking: readonly Open[], answers: Answers): Promise<Open[]> {
+  private async unused(manager: EntityManager, shrinking: readonly Open[]): Promise<Open[]> {
     if (shrinking.length === 0) return [];
     const rows = await manager.query<{ subscription_id: string; used: number }[]>(
       `SELECT subscription_id, sum(vgpus)::int AS used FROM workload WHERE subscription_id = ANY ($1::bigint[]) AND ${liveWorkload} GROUP BY 1`,
       [shrinking.map(({ subscriptionId }) => subscriptionId)],
     );
     const usedBy = new Map(rows.map(({ subscription_id, used }) => [subscription_id, used]));
-    return shrinking.filter(({ at, subscriptionId, vgpus, held }) => {
+    return shrinking.filter(({ answer, subscriptionId, vgpus, held }) => {
       const used = usedBy.get(subscriptionId) ?? 0;
-      if (used > vgpus) answers[at] = inUse(used, held.vgpus);
+      if (used > vgpus) answer(inUse(used, held.vgpus));
       return used <= vgpus;
     });
   }
 
   /** Takes effect at once, since the removed vGPUs are not in use. */
-  private async shrink(
-    manager: EntityManager,
-    pool: KnownPool,
-    shrinking: readonly Open[],
-    answers: Answers,
-  ): Promise<void> {
+  private async shrink(manager: EntityManager, pool: KnownPool, shrinking: readonly Open[]): Promise<void> {
     for (const request of shrinking) {
-      const { held, vgpus, at } = request;
+      const { held, vgpus } = request;
       // The size that it has: a resize that failed is not shown any more.
       const isNone = vgpus === held.vgpus && held.resizeVgpus === null;
       const values = { vgpus, resizeVgpus: null, resizeFailure: null };
       const moved = isNone
         ? held
         : await this.subscriptions.move(manager, held, 'SHRUNK', causeOfResize(request), values);
-      answers[at] = subscriptionView(moved ?? held, pool);
+      request.answer(subscriptionView(moved ?? held, pool));
     }
   }
 }

@@ -1,7 +1,7 @@
 import { notFound, type CallContext } from '@atoll/contracts';
 import type { PodStart, Workload } from '@atoll/contracts/gpuaas';
 import { Transactions } from '@atoll/database';
-import { AppError, isAppError } from '@atoll/errors';
+import { AppError } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';
 import { TeamGate } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
@@ -16,7 +16,7 @@ import { isAvoided } from '../sharing/node-troubles.js';
 import type { KnownPool } from '../sharing/pool-catalogue.js';
 import { settledStates } from '../sharing/pool-terms.js';
 import type { Asked } from '../sharing/waiting-requests.js';
-import { SharedTransactions } from '../subscriptions/shared-transactions.js';
+import { granted, SharedTransactions, type Answerable } from '../subscriptions/shared-transactions.js';
 import { SubscriptionSteps } from '../subscriptions/subscription-steps.js';
 import { WorkloadSteps } from '../subscriptions/workload-steps.js';
 import { notActive, NotStarted } from './not-started.js';
@@ -35,14 +35,10 @@ interface Request {
   readonly context: CallContext;
 }
 
-/** A request that nothing stands against but room, with the subscription, which the transaction has locked. */
-interface Open extends Request {
-  readonly held: SubscriptionEntity;
-  /** Its place among all. */
-  readonly at: number;
-}
+type Asking = Answerable<Request, Workload>;
 
-type Answers = (Workload | AppError | undefined)[];
+/** A request that nothing stands against but room, with the subscription, which the transaction has locked. */
+type Open = Asking & { readonly held: SubscriptionEntity };
 
 /**
  * Starts workloads, of users and of pods. Where slices are sold more than once, requests for one pool share
@@ -78,27 +74,22 @@ export class WorkloadStarting {
   }
 
   /** As one after the other. All are for one pool; without overcommit, for one subscription. */
-  private async startAll(manager: EntityManager, all: readonly Request[]): Promise<(Workload | AppError)[]> {
+  private async startAll(manager: EntityManager, all: readonly Asking[]): Promise<void> {
     const [first] = all;
-    if (!first) return [];
-    const answers: Answers = all.map(() => undefined);
-    const open = await this.lockOpen(manager, all, answers);
+    if (!first) return;
+    const open = await this.lockOpen(manager, all);
     // No other driver takes over until the workloads of pods are there to be counted.
     if (open.some(({ pod }) => pod)) await this.clusters.read(manager, first.pool.gpuaasId, 'share');
     const begun =
       first.pool.overcommit > 1
-        ? await this.beginEntitled(manager, first.pool, open, answers)
-        : await this.beginOnHeld(manager, open, answers);
+        ? await this.beginEntitled(manager, first.pool, open)
+        : await this.beginOnHeld(manager, open);
     const ids = begun.map(({ workloadId }) => workloadId);
     if (ids.length > 0) await this.workloads.assignLanes(manager, ids);
-    return answers.map((answer) => {
-      if (!answer) throw new Error('A request got no decision.');
-      return answer;
-    });
   }
 
   /** Those whose subscriptions are active, locked; the others are answered. */
-  private async lockOpen(manager: EntityManager, all: readonly Request[], answers: Answers): Promise<Open[]> {
+  private async lockOpen(manager: EntityManager, all: readonly Asking[]): Promise<Open[]> {
     // The teams before their subscriptions, as whoever ends what a team holds.
     const closings = await this.holdTeams(manager, all);
     const pods = all.flatMap(({ pod }) => pod ?? []);
@@ -109,14 +100,17 @@ export class WorkloadStarting {
     const byId = new Map(rows.map((row) => [row.subscriptionId, row]));
     // The subscriptions are locked: whoever requested the same at the same time has committed.
     const same = await this.startedOf(manager, pods);
-    return all.flatMap((request, at) => {
-      const { pod, subscriptionId } = request;
+    return all.flatMap((request) => {
+      const { pod, subscriptionId, answer } = request;
       const held = byId.get(subscriptionId);
-      if (pod && endedIds.has(pod.pod_id)) answers[at] = new NotStarted('stopped', 'The pod was stopped.');
-      else if (!held) answers[at] = notFound('subscription');
-      else
-        answers[at] = pod ? (same.get(pod.pod_id) ?? notActive(held)) : (closings.get(request) ?? statusRefusal(held));
-      return held && !answers[at] ? [{ ...request, held, at }] : [];
+      const answerNow = (): Workload | AppError | undefined => {
+        if (pod && endedIds.has(pod.pod_id)) return new NotStarted('stopped', 'The pod was stopped.');
+        if (!held) return notFound('subscription');
+        return pod ? (same.get(pod.pod_id) ?? notActive(held)) : (closings.get(request) ?? statusRefusal(held));
+      };
+      const known = answerNow();
+      if (known) answer(known);
+      return held && !known ? [{ ...request, held }] : [];
     });
   }
 
@@ -152,7 +146,6 @@ export class WorkloadStarting {
     manager: EntityManager,
     pool: KnownPool,
     open: readonly Open[],
-    answers: Answers,
   ): Promise<WorkloadEntity[]> {
     if (open.length === 0) return [];
     const free = await this.room.freeOf(
@@ -164,25 +157,19 @@ export class WorkloadStarting {
       pool,
       open.map((request, place) => askedOf(request, free[place])),
     );
-    const admitted: (Open & { readonly admission: Admission })[] = [];
-    open.forEach((request, place) => {
-      const admission = decisions[place];
-      if (!admission) throw new Error('A request got no decision.');
-      if (isAppError(admission)) answers[request.at] = admission;
-      else admitted.push({ ...request, admission });
-    });
+    const admitted = granted(open, decisions);
     if (admitted.length === 0) return [];
     const rows = await this.workloads.insertAll(
       manager,
       admitted.map((request) => ({
-        values: valuesOf(request, request.admission.reason),
+        values: valuesOf(request, request.decided.reason),
         cause: causeOf(request.context),
       })),
     );
-    const leased = admitted.map(({ at, admission, subscriptionId, context }, place) => {
+    const leased = admitted.map(({ answer, decided: admission, subscriptionId, context }, place) => {
       const row = rows[place];
       if (!row) throw new Error('A workload was not inserted.');
-      answers[at] = workloadView(row);
+      answer(workloadView(row));
       return {
         admission,
         holder: { subscriptionId, workloadId: row.workloadId, isAdded: false },
@@ -201,22 +188,20 @@ export class WorkloadStarting {
    * Without overcommit it takes leases of its subscription: on GPUs that can be used now, before those that cannot, and
    * last on nodes that have failed of late.
    */
-  private async beginOnHeld(
-    manager: EntityManager,
-    open: readonly Open[],
-    answers: Answers,
-  ): Promise<WorkloadEntity[]> {
+  private async beginOnHeld(manager: EntityManager, open: readonly Open[]): Promise<WorkloadEntity[]> {
     const begun: WorkloadEntity[] = [];
     for (const request of open) {
-      const { at, held, vgpus, pod, context } = request;
+      const { answer, held, vgpus, pod, context } = request;
       const refusal = await (pod
         ? this.room.refusalOfPod(manager, held, vgpus)
         : this.room.refusal(manager, held, vgpus));
-      answers[at] = refusal;
-      if (refusal) continue;
+      if (refusal) {
+        answer(refusal);
+        continue;
+      }
       const workload = await this.workloads.insert(manager, valuesOf(request, null), causeOf(context));
       await takeHeld(manager, workload, pod !== undefined);
-      answers[at] = workloadView(workload);
+      answer(workloadView(workload));
       begun.push(workload);
     }
     return begun;
