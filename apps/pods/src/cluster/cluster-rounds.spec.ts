@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
+import type { DataSource } from 'typeorm';
 import type { PodsSettings } from '../pods-settings.js';
 import { ClusterRounds } from './cluster-rounds.js';
 
@@ -11,12 +12,11 @@ class SlowRounds extends ClusterRounds {
   readonly visits: { gpuaasId: string; end: () => void }[] = [];
 
   constructor() {
-    super('nothing', { workers: { isIdle: false } } as PodsSettings);
+    super('nothing', {} as DataSource, { workers: { isIdle: false } } as PodsSettings);
   }
 
-  protected override get everyMs(): number {
-    return everyMs;
-  }
+  protected override readonly everyMs = everyMs;
+  protected override readonly dueClusters = '';
 
   protected override due(): Promise<readonly string[]> {
     return new Promise((resolve) => this.asked.push(resolve));
@@ -79,10 +79,11 @@ class PagedRounds extends ClusterRounds {
     private readonly ids: readonly string[],
     private readonly failing: string,
   ) {
-    super('nothing', { workers: { isIdle: false } } as PodsSettings);
+    super('nothing', {} as DataSource, { workers: { isIdle: false } } as PodsSettings);
   }
 
   protected override readonly everyMs = everyMs;
+  protected override readonly dueClusters = '';
 
   protected override due(): Promise<readonly string[]> {
     return Promise.resolve(['1']);

@@ -22,23 +22,15 @@ type OrphanRow = Pick<ObjectRef, 'kind' | 'id' | 'run'>;
  */
 @Injectable()
 export class Orphans extends ClusterRounds {
+  protected override readonly everyMs = this.settings.orphanLookMs;
+  protected override readonly dueClusters = 'SELECT gpuaas_id FROM cluster WHERE NOT is_unreachable';
+
   constructor(
-    private readonly dataSource: DataSource,
+    dataSource: DataSource,
     private readonly clusters: Clusters,
     settings: PodsSettings,
   ) {
-    super('what no row needs', settings);
-  }
-
-  protected override get everyMs(): number {
-    return this.settings.orphanLookMs;
-  }
-
-  protected override async due(): Promise<string[]> {
-    const rows = await this.dataSource.query<{ gpuaas_id: string }[]>(
-      'SELECT gpuaas_id FROM cluster WHERE NOT is_unreachable',
-    );
-    return rows.map(({ gpuaas_id }) => gpuaas_id);
+    super('what no row needs', dataSource, settings);
   }
 
   /** Looks at all that one cluster has, and returns how much was removed. */
