@@ -1,7 +1,7 @@
 import { messageOf } from '@atoll/errors';
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { OutageLog, Transactions } from '@atoll/database';
-import { backOffMs, type BackOff } from '@atoll/waiting';
+import { backOffMs, Rounds, type BackOff } from '@atoll/waiting';
 import { createTransport } from 'nodemailer';
 import type { EntityManager } from 'typeorm';
 import { LinkTokens } from '../tokens/link-tokens.js';
@@ -37,8 +37,7 @@ export class MailSender implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly logger = new Logger('Mail');
   private readonly outages = new OutageLog(this.logger);
   private readonly server: ReturnType<typeof createTransport> | undefined;
-  private timer?: NodeJS.Timeout;
-  private running: Promise<void> = Promise.resolve();
+  private readonly rounds = new Rounds(() => this.turn().then(() => everyMs));
   private isStopped = false;
   /** Ends what is being sent. */
   private readonly giveUp = new AbortController();
@@ -62,14 +61,13 @@ export class MailSender implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   onApplicationBootstrap(): void {
-    if (this.server) this.running = this.turn();
+    if (this.server) this.rounds.start();
   }
 
   async onModuleDestroy(): Promise<void> {
     this.isStopped = true;
-    clearTimeout(this.timer);
     const patience = setTimeout(() => this.giveUp.abort(), lastAnswerMs);
-    await this.running;
+    await this.rounds.stop();
     clearTimeout(patience);
     this.server?.close();
   }
@@ -80,7 +78,6 @@ export class MailSender implements OnApplicationBootstrap, OnModuleDestroy {
     } catch (error) {
       this.outages.log('warn', 'Mail cannot be read; retrying', error);
     }
-    if (!this.isStopped) this.timer = setTimeout(() => void (this.running = this.turn()), everyMs).unref();
   }
 
   /** Whether there was one. */

@@ -1,4 +1,5 @@
 import { messageOf } from '@atoll/errors';
+import { Rounds } from '@atoll/waiting';
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { TeamsSettings } from '../teams-settings.js';
@@ -16,9 +17,7 @@ const pauseMs = 5_000;
 @Injectable()
 export class TeamUpkeep implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly logger = new Logger(TeamUpkeep.name);
-  private timer?: NodeJS.Timeout;
-  private running: Promise<void> = Promise.resolve();
-  private isStopped = false;
+  private readonly rounds = new Rounds(async () => ((await this.look()) ? this.settings.upkeepMs : pauseMs));
 
   constructor(
     private readonly dataSource: DataSource,
@@ -27,14 +26,12 @@ export class TeamUpkeep implements OnApplicationBootstrap, OnModuleDestroy {
     private readonly settings: TeamsSettings,
   ) {}
 
-  async onApplicationBootstrap(): Promise<void> {
-    await this.turn();
+  onApplicationBootstrap(): void {
+    this.rounds.start();
   }
 
-  async onModuleDestroy(): Promise<void> {
-    this.isStopped = true;
-    clearTimeout(this.timer);
-    await this.running;
+  onModuleDestroy(): Promise<void> {
+    return this.rounds.stop();
   }
 
   /**
@@ -72,12 +69,5 @@ export class TeamUpkeep implements OnApplicationBootstrap, OnModuleDestroy {
 
   private warn(what: string, error: unknown): void {
     this.logger.warn(`${what} failed; retrying: ${messageOf(error)}`);
-  }
-
-  private async turn(): Promise<void> {
-    const isFine = await this.look();
-    if (this.isStopped) return;
-    const waitMs = isFine ? this.settings.upkeepMs : pauseMs;
-    this.timer = setTimeout(() => void (this.running = this.turn()), waitMs).unref();
   }
 }
