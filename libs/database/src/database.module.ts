@@ -4,7 +4,7 @@ import { DataSource } from 'typeorm';
 import { ConnectionChanges } from './connection-changes.js';
 import { dataSourceOptions, type DatabaseOptions } from './data-source.js';
 import { DatabaseStatus } from './database-status.js';
-import { ExpiredRows } from './expired-rows.js';
+import { ExpiredNonces, ExpiredReplies } from './expired-rows.js';
 import { openDataSource } from './open-data-source.js';
 import { Statements } from './statements.js';
 import { Transactions } from './transactions.js';
@@ -42,7 +42,8 @@ export class DatabaseModule {
         Statements,
         ConnectionChanges,
         DatabaseStatus,
-        ExpiredRows,
+        ExpiredReplies,
+        ExpiredNonces,
       ],
       exports: [DataSource, Transactions, Writers, Statements, ConnectionChanges, DatabaseStatus],
     };
