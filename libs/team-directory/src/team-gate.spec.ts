@@ -52,8 +52,7 @@ const answerTo = async (attempt_id: string) => {
   return rows.map(({ payload }) => payload);
 };
 /** What is answered where a workspace of the team is to be deleted. */
-const askFor = async (workspace_id: string) => {
-  const attempt_id = newId();
+const askFor = async (workspace_id: string, attempt_id = newId()) => {
   await fixture.tell(workspaceDeletionRequested, { team_id: team.team_id, workspace_id, attempt_id, revision: 1 });
   return answerTo(attempt_id);
 };
@@ -174,12 +173,15 @@ describe('a service that is asked what a team holds', () => {
     await take();
   });
 
-  it('answers for a workspace alone, and closes it alone', async () => {
+  it('answers for a workspace alone, and closes it alone, until that is called off', async () => {
     await hold(second);
     expect(await askFor(second)).toEqual(answered('1 thing', [{ kind: 'thing', count: 1 }]));
-    expect(await askFor(first)).toEqual(answered(null, []));
+    const attempt_id = newId();
+    expect(await askFor(first, attempt_id)).toEqual(answered(null, []));
     expect(await codeOf(take(first))).toBe('conflict');
     await take(second);
+    await fixture.tell(deletionCalledOff, { team_id: team.team_id, attempt_id, revision: 1 });
+    await take(first);
   });
 
   it('gives nothing more for ever where the deletion is forced, and ends what there is, however often it is asked', async () => {

@@ -128,24 +128,6 @@ describe('a team that is deleted with what it holds', () => {
   });
 });
 
-describe('a workspace of another team', () => {
-  it('is looked for in the same places, and refused in the same words, as one that does not exist', async () => {
-    const other = await fixture.team();
-    const outcomes = [];
-    for (const workspace_id of [other.workspace_id, newId()]) {
-      const before = fixture.owner.asked.length;
-      const { code, message } = await errorOf(fixture.subscribe(team, { pool_id, workspace_id }));
-      outcomes.push({ code, message, asked: fixture.owner.asked.slice(before) });
-    }
-    expect(outcomes[0]).toEqual(outcomes[1]);
-    expect(outcomes[0]).toEqual({
-      code: 'not_found',
-      message: 'No such workspace.',
-      asked: ['teams.directory.lookUp'],
-    });
-  });
-});
-
 describe('a team that is to be deleted', () => {
   it('holds what it has subscribed to, until that has ended', async () => {
     const one = await subscribe();
@@ -184,30 +166,6 @@ describe('a team that is to be deleted', () => {
       (await errorOf(fixture.call(subscriptions.subscribe, { team_id: team.team_id, pool_id, vgpus: 1 }))).code,
     ).toBe('conflict');
     expect((await subscribe(other)).status).toBe('subscribing');
-  });
-
-  it('gets something again where nobody concluded the deletion in time, and is closed again by another attempt', async () => {
-    await answerTo(team);
-    await fixture.query(`UPDATE team_closing SET until = until - interval '61 seconds' WHERE team_id = $1`, [
-      team.team_id,
-    ]);
-    const held = await subscribe();
-    expect((await answerTo(team, 3)).holds).toBe('1 GPU pool subscription');
-    await fixture.unsubscribe(team, held);
-    await fixture.settle();
-    expect((await answerTo(team, 4)).holds).toBeNull();
-    expect((await errorOf(subscribe())).code).toBe('conflict');
-  });
-
-  it('gets something again at once where its deletion is called off, and not where an older attempt is', async () => {
-    const older = await answerTo(team);
-    const { attempt_id } = await answerTo(team, 3);
-    const callOff = (attempt: string) =>
-      fixture.tell(deletionCalledOff, { team_id: team.team_id, revision: 3, attempt_id: attempt });
-    await callOff(older.attempt_id);
-    expect((await errorOf(subscribe())).code).toBe('conflict');
-    await callOff(attempt_id);
-    expect((await subscribe()).status).toBe('subscribing');
   });
 
   it('is answered each time it is asked about, also where nothing is known of it', async () => {
@@ -261,20 +219,6 @@ describe('a workspace that is to be deleted', () => {
     const { code, message } = await errorOf(into(lab));
     expect([code, message]).toEqual(['conflict', 'The workspace is being deleted.']);
     expect((await into(team.workspace_id)).status).toBe('subscribing');
-  });
-
-  it('takes something again where its deletion is called off', async () => {
-    const { attempt_id } = await answerTo(team, 3, lab);
-    await fixture.tell(deletionCalledOff, { team_id: team.team_id, revision: 3, attempt_id });
-    expect((await into(lab)).workspace_id).toBe(lab);
-  });
-
-  it('takes something again where nobody concluded the deletion in time', async () => {
-    expect((await answerTo(team, 3, lab)).holds).toBeNull();
-    await fixture.query(`UPDATE workspace_closing SET until = until - interval '61 seconds' WHERE workspace_id = $1`, [
-      lab,
-    ]);
-    expect((await into(lab)).workspace_id).toBe(lab);
   });
 
   it('never both holds nothing and has a subscription, whoever comes first', async () => {
