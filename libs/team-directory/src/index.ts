@@ -9,7 +9,6 @@ export {
 } from './directory-tables.js';
 export { TeamEntity } from './known-team.entity.js';
 export { TeamDirectory } from './team-directory.js';
-export type { KnownWorkspace } from './team-directory.js';
 export { TeamDirectoryModule } from './team-directory.module.js';
 export { TeamClosingEntity, WorkspaceClosingEntity } from './closing.entity.js';
 export { ExpiredClosings } from './expired-closings.js';

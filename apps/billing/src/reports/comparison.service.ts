@@ -5,7 +5,6 @@ import { BillingSettings } from '../billing-settings.js';
 import { readMonths, type Month } from '../calendar/billing-range.js';
 import { billedMonth, changeBetween, monthOf } from './comparison.js';
 import { ReportAccess, zoneOf } from './report-access.js';
-import { ReportQueue } from './report-queue.js';
 import { UsageReader } from './report-usage.js';
 
 /** Two months of a team, side by side. */
@@ -14,28 +13,28 @@ export class ComparisonService {
   constructor(
     private readonly settings: BillingSettings,
     private readonly access: ReportAccess,
-    private readonly queue: ReportQueue,
   ) {}
 
   async compare(query: ComparisonQuery, context: CallContext): Promise<ComparisonReport> {
     const months = readMonths(query, zoneOf(context.caller));
-    this.access.requireTeam(context.caller, query.team_id);
-    return this.queue.run(query.team_id, context, async (pace) => {
-      const { scope, catalogue, usages } = await this.access.team(query, {}, pace, async (subject, snapshot) => {
+    return this.access.ofTeam(query, context, {
+      read: async (subject, snapshot, pace) => {
         const reader = new UsageReader(snapshot);
         const usageOf = ({ startMs, endMs }: Month) => reader.byLine({ ...subject, bounds: [startMs, endMs] }, pace);
         return { ...subject, usages: await Promise.all([usageOf(months.start), usageOf(months.end)]) };
-      });
-      const [start, end] = [await monthOf(usages[0].lines, pace), await monthOf(usages[1].lines, pace)];
-      return {
-        scope,
-        currency: this.settings.currency,
-        timezone: months.zone.name,
-        as_of: new Date(catalogue.asOfMs).toISOString(),
-        start_month: billedMonth(query.start_month, start),
-        end_month: billedMonth(query.end_month, end),
-        ...changeBetween(start, end),
-      };
+      },
+      write: async ({ scope, catalogue, usages }, pace) => {
+        const [start, end] = [await monthOf(usages[0].lines, pace), await monthOf(usages[1].lines, pace)];
+        return {
+          scope,
+          currency: this.settings.currency,
+          timezone: months.zone.name,
+          as_of: new Date(catalogue.asOfMs).toISOString(),
+          start_month: billedMonth(query.start_month, start),
+          end_month: billedMonth(query.end_month, end),
+          ...changeBetween(start, end),
+        };
+      },
     });
   }
 }

@@ -7,10 +7,8 @@ import { readPeriod, type BillingPeriod } from '../calendar/billing-range.js';
 import type { Pace } from '@atoll/waiting';
 import type { CatalogueFilter } from './catalogue.js';
 import { FactDetails, type VolumeDetails } from './fact-details.js';
-import { JsonWriter } from './json-writer.js';
 import { unitHoursOf } from './rated-usage.js';
 import { ReportAccess, zoneOf, type ReadOf } from './report-access.js';
-import { ReportQueue } from './report-queue.js';
 import { ReportSheet } from './report-sheet.js';
 import { groupsOf, UsageReader } from './report-usage.js';
 import { Resources } from './resources.js';
@@ -35,30 +33,20 @@ export class InstanceReportsService {
   constructor(
     private readonly settings: BillingSettings,
     private readonly access: ReportAccess,
-    private readonly queue: ReportQueue,
   ) {}
 
   async ofTeam(query: TeamReportQuery, context: CallContext): Promise<Json<InstancesReport>> {
-    const period = readPeriod(query, zoneOf(context.caller));
-    this.access.requireTeam(context.caller, query.team_id);
-    return this.queue.run(query.team_id, context, async (pace) =>
-      report(await this.access.team(query, instances, pace, this.reading(period, pace)), pace),
-    );
+    const read = this.reading(readPeriod(query, zoneOf(context.caller)));
+    return this.access.ofTeam(query, context, { filter: instances, read, write: report });
   }
 
   async ofWorkspace(query: WorkspaceReportQuery, context: CallContext): Promise<Json<InstancesReport>> {
-    const period = readPeriod(query, zoneOf(context.caller));
-    const workspace = await this.access.requireWorkspace(context.caller, query.workspace_id);
-    return this.queue.run(workspace.teamId, context, async (pace) =>
-      report(
-        await this.access.workspace(workspace, { ...instances, asOf: query.as_of }, pace, this.reading(period, pace)),
-        pace,
-      ),
-    );
+    const read = this.reading(readPeriod(query, zoneOf(context.caller)));
+    return this.access.ofWorkspace(query, context, { filter: instances, read, write: report });
   }
 
-  private reading(period: BillingPeriod, pace: Pace): ReadOf<ReadInstances> {
-    return async (subject, snapshot) => {
+  private reading(period: BillingPeriod): ReadOf<ReadInstances> {
+    return async (subject, snapshot, pace) => {
       const question = { ...subject, bounds: period.bounds, groupBy: 'workspaceId' } as const;
       const [usage, sheet] = await Promise.all([
         new UsageReader(snapshot).byResource(question, pace),
@@ -76,23 +64,21 @@ export class InstanceReportsService {
 async function report({ usage, sheet, names, details }: ReadInstances, pace: Pace): Promise<Json<InstancesReport>> {
   const lines = await usage.rate(pace);
   const groups = await roundTree(await groupsOf(lines, pace, { idOf: placedId }), pace);
-  const writer = new JsonWriter();
-  await sheet.writeReport(writer, groups, lines, pace);
-  writer.text(',"instances":');
-  await writer.list(groups, pace, async (group) => {
-    const [{ group: workspaceId = '', resourceId = '', kind } = {}] = group.lines;
-    const head: Omit<BilledInstance, 'total_cost' | 'intervals'> = {
-      instance_id: resourceId.replace(/^[a-z]+:/, ''),
-      kind: kind as BilledInstance['kind'],
-      name: details.get(group.id)?.name ?? null,
-      workspace_id: workspaceId,
-      workspace_name: names.get(workspaceId) ?? null,
-      unit_hours: await unitHoursOf(group.lines, pace),
-    };
-    writer.startObject(head);
-    await sheet.writeCosts(writer, group, pace);
-    writer.text('}');
+  return sheet.report(groups, lines, pace, {
+    name: 'instances',
+    write: async (writer, group) => {
+      const [{ group: workspaceId = '', resourceId = '', kind } = {}] = group.lines;
+      const head: Omit<BilledInstance, 'total_cost' | 'intervals'> = {
+        instance_id: resourceId.replace(/^[a-z]+:/, ''),
+        kind: kind as BilledInstance['kind'],
+        name: details.get(group.id)?.name ?? null,
+        workspace_id: workspaceId,
+        workspace_name: names.get(workspaceId) ?? null,
+        unit_hours: await unitHoursOf(group.lines, pace),
+      };
+      writer.startObject(head);
+      await sheet.writeCosts(writer, group, pace);
+      writer.text('}');
+    },
   });
-  writer.text('}');
-  return writer.end();
 }

@@ -1,10 +1,11 @@
-import { notFound, requirePermission, type Caller } from '@atoll/contracts';
-import type { BillingReport, ReportInstant } from '@atoll/contracts/billing';
+import { notFound, requirePermission, type CallContext, type Caller } from '@atoll/contracts';
+import type { BillingReport, ReportInstant, WorkspaceReportQuery } from '@atoll/contracts/billing';
 import { Statements, type Snapshot } from '@atoll/database';
-import { TeamDirectory, type KnownWorkspace } from '@atoll/team-directory';
+import { TeamDirectory } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import type { Pace } from '@atoll/waiting';
 import { Catalogues, type Catalogue, type CatalogueFilter } from './catalogue.js';
+import { ReportQueue } from './report-queue.js';
 
 /** Whose billing is asked for. */
 export interface ReportSubject {
@@ -13,8 +14,17 @@ export interface ReportSubject {
   catalogue: Catalogue;
 }
 
-/** Reads the rest of what a report shows. What it returns is rated and written when the snapshot has ended. */
-export type ReadOf<T> = (subject: ReportSubject, snapshot: Snapshot) => Promise<T>;
+/** Reads the rest of what a report shows. */
+export type ReadOf<Read> = (subject: ReportSubject, snapshot: Snapshot, pace: Pace) => Promise<Read>;
+
+/** How a report is made. */
+interface ReportPlan<Read, Report> {
+  /** All kinds of usage unless given. */
+  readonly filter?: CatalogueFilter;
+  readonly read: ReadOf<Read>;
+  /** Rates what was read, and writes it, when the snapshot has ended. */
+  readonly write: (read: Read, pace: Pace) => Promise<Report>;
+}
 
 interface AskedTeam {
   team_id: string;
@@ -24,15 +34,16 @@ interface AskedTeam {
 }
 
 /**
- * Permissions to read billing, and the snapshot in which all of a report is read: facts and prices that are recorded
- * meanwhile are in all of its figures or in none. Throws `forbidden`, and `not_found` for another team's objects with
- * the same text as for unknown ones.
+ * Makes reports for callers who may read billing, each in its turn. All of a report is read in one snapshot: facts and
+ * prices that are recorded meanwhile are in all of its figures or in none. Throws `forbidden`, and `not_found` for
+ * another team's objects with the same text as for unknown ones.
  */
 @Injectable()
 export class ReportAccess {
   constructor(
     private readonly directory: TeamDirectory,
     private readonly statements: Statements,
+    private readonly queue: ReportQueue,
   ) {}
 
   /** The present, to the millisecond: a report that is asked for later may be counted up to it. */
@@ -43,18 +54,43 @@ export class ReportAccess {
     return { as_of: row.now.toISOString() };
   }
 
-  requireTeam(caller: Caller, teamId: string): void {
-    requirePermission(caller, teamId, 'readBilling');
+  async ofTeam<Read, Report>(
+    query: AskedTeam,
+    context: CallContext,
+    { filter = {}, read, write }: ReportPlan<Read, Report>,
+  ): Promise<Report> {
+    requirePermission(context.caller, query.team_id, 'readBilling');
+    return this.queue.run(query.team_id, context, async (pace) =>
+      write(await this.readTeam(query, filter, pace, read), pace),
+    );
   }
 
-  async requireWorkspace(caller: Caller, workspaceId: string): Promise<KnownWorkspace> {
-    const workspace = await this.directory.workspace(workspaceId, teamsInReach(caller));
-    requirePermission(caller, workspace.teamId, 'readBilling', 'workspace');
-    return workspace;
+  async ofWorkspace<Read, Report>(
+    { workspace_id, as_of }: WorkspaceReportQuery,
+    context: CallContext,
+    { filter = {}, read, write }: ReportPlan<Read, Report>,
+  ): Promise<Report> {
+    const { id, teamId, teamNo } = await this.directory.workspace(workspace_id, teamsInReach(context.caller));
+    requirePermission(context.caller, teamId, 'readBilling', 'workspace');
+    return this.queue.run(teamId, context, async (pace) => {
+      const found = await this.statements.inSnapshot(async (snapshot) => {
+        const catalogue = await new Catalogues(snapshot).read(teamId, pace, {
+          ...filter,
+          asOf: as_of,
+          workspaceId: id,
+        });
+        return read({ scope: { team_id: teamId, workspace_id: id }, teamNo, catalogue }, snapshot, pace);
+      });
+      return write(found, pace);
+    });
   }
 
-  /** Of a team that was required. */
-  async team<T>(asked: AskedTeam, filter: CatalogueFilter, pace: Pace, read: ReadOf<T>): Promise<T> {
+  private async readTeam<Read>(
+    asked: AskedTeam,
+    filter: CatalogueFilter,
+    pace: Pace,
+    read: ReadOf<Read>,
+  ): Promise<Read> {
     const known = await this.ofKnownTeam(asked, filter, pace, read);
     if (known) return known.read;
     // Its owner is asked where no connection waits for the answer.
@@ -62,19 +98,6 @@ export class ReportAccess {
     const learned = await this.ofKnownTeam(asked, filter, pace, read);
     if (!learned) throw notFound('team');
     return learned.read;
-  }
-
-  /** Of a workspace that was required. */
-  async workspace<T>(
-    { id, teamId, teamNo }: KnownWorkspace,
-    filter: CatalogueFilter,
-    pace: Pace,
-    read: ReadOf<T>,
-  ): Promise<T> {
-    return this.statements.inSnapshot(async (snapshot) => {
-      const catalogue = await new Catalogues(snapshot).read(teamId, pace, { ...filter, workspaceId: id });
-      return read({ scope: { team_id: teamId, workspace_id: id }, teamNo, catalogue }, snapshot);
-    });
   }
 
   /** Undefined for a team that has not been heard of here. */
@@ -91,7 +114,7 @@ export class ReportAccess {
       if (teamNo === null) return undefined;
       if (!isRegionKnown) throw notFound('region');
       const scope = { team_id, ...(region_id !== undefined && { region_id }) };
-      return { read: await read({ scope, teamNo, catalogue }, snapshot) };
+      return { read: await read({ scope, teamNo, catalogue }, snapshot, pace) };
     });
   }
 }

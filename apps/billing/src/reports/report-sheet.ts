@@ -1,4 +1,5 @@
 import type { BillingReport } from '@atoll/contracts/billing';
+import type { Json } from '@atoll/rpc';
 import type { BillingPeriod } from '../calendar/billing-range.js';
 import { longestDecimal, putDecimal } from '../money/decimal-bytes.js';
 import type { Pace } from '@atoll/waiting';
@@ -28,13 +29,14 @@ export class ReportSheet {
     return new ReportSheet(currency, period, subject, await bucketStarts(period, subject.catalogue.asOfMs, pace));
   }
 
-  /** The fields that every report has, of its groups together; without the bracket that ends it. */
-  async writeReport(
-    writer: JsonWriter,
-    groups: readonly ShownGroup[],
+  /** The report: the fields that every one has, of its groups together, and the list of what is written of each. */
+  async report<Report, Group extends ShownGroup>(
+    groups: readonly Group[],
     resources: readonly ResourceLine[],
     pace: Pace,
-  ): Promise<void> {
+    list?: { name: string; write: (writer: JsonWriter, group: Group) => Promise<void> },
+  ): Promise<Json<Report>> {
+    const writer = new JsonWriter();
     const { zone, interval, startMs, endMs } = this.period;
     const { scope, catalogue } = this.subject;
     const head: Omit<BillingReport, Costs | 'unpriced'> = {
@@ -50,6 +52,12 @@ export class ReportSheet {
     await this.writeCosts(writer, await mergeGroups(groups, pace), pace);
     writer.text(',"unpriced":');
     await writer.list(await unpricedOf(resources, pace), pace, (unpriced) => writer.value(unpriced));
+    if (list) {
+      writer.text(`,"${list.name}":`);
+      await writer.list(groups, pace, (group) => list.write(writer, group));
+    }
+    writer.text('}');
+    return writer.end();
   }
 
   /** The fields `total_cost` and `intervals`, after others. */

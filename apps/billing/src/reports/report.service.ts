@@ -10,7 +10,6 @@ import type {
   WorkspaceReportQuery,
   WorkspacesReport,
 } from '@atoll/contracts/billing';
-import type { Snapshot } from '@atoll/database';
 import type { Json } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
 import { BillingSettings } from '../billing-settings.js';
@@ -18,10 +17,8 @@ import { readPeriod, type BillingPeriod } from '../calendar/billing-range.js';
 import type { Pace } from '@atoll/waiting';
 import type { CatalogueFilter } from './catalogue.js';
 import { FactDetails } from './fact-details.js';
-import { JsonWriter } from './json-writer.js';
 import { subscriptionsOf, writePool } from './pools.js';
 import { ReportAccess, zoneOf, type ReadOf, type ReportSubject } from './report-access.js';
-import { ReportQueue } from './report-queue.js';
 import { ReportSheet } from './report-sheet.js';
 import { groupsOf, UsageReader, type ReportUsage, type UsageQuestion } from './report-usage.js';
 import { Resources } from './resources.js';
@@ -43,54 +40,44 @@ export class ReportsService {
   constructor(
     private readonly settings: BillingSettings,
     private readonly access: ReportAccess,
-    private readonly queue: ReportQueue,
   ) {}
 
   async team(query: TeamReportQuery, context: CallContext): Promise<Json<BillingReport>> {
-    const period = readPeriod(query, zoneOf(context.caller));
-    this.access.requireTeam(context.caller, query.team_id);
-    return this.queue.run(query.team_id, context, async (pace) =>
-      ungrouped(await this.access.team(query, {}, pace, this.reading(period, pace)), pace),
-    );
+    const read = this.reading(readPeriod(query, zoneOf(context.caller)));
+    return this.access.ofTeam(query, context, { read, write: ungrouped });
   }
 
   async workspace(query: WorkspaceReportQuery, context: CallContext): Promise<Json<BillingReport>> {
-    const period = readPeriod(query, zoneOf(context.caller));
-    const workspace = await this.access.requireWorkspace(context.caller, query.workspace_id);
-    return this.queue.run(workspace.teamId, context, async (pace) =>
-      ungrouped(await this.access.workspace(workspace, { asOf: query.as_of }, pace, this.reading(period, pace)), pace),
-    );
+    const read = this.reading(readPeriod(query, zoneOf(context.caller)));
+    return this.access.ofWorkspace(query, context, { read, write: ungrouped });
   }
 
   async byWorkspace(query: TeamReportQuery, context: CallContext): Promise<Json<WorkspacesReport>> {
-    const period = readPeriod(query, zoneOf(context.caller));
-    this.access.requireTeam(context.caller, query.team_id);
-    return this.queue.run(query.team_id, context, async (pace) => {
-      const { usage, sheet, names } = await this.access.team(query, {}, pace, async (subject, snapshot) => {
-        const read = await this.reading(period, pace, 'workspaceId')(subject, snapshot);
-        return {
-          ...read,
-          names: await new Resources(snapshot).workspaceNames(await read.usage.lines.groups(pace), pace),
-        };
-      });
-      const lines = await usage.lines.rate(pace);
-      // By name, then id: a line break goes before whatever a name has in it.
-      const orderOf = (id: string) => `${names.get(id) ?? ''}\n${id}`;
-      const groups = await roundTree(await groupsOf(lines, pace, { orderOf }), pace);
-      const writer = new JsonWriter();
-      await sheet.writeReport(writer, groups, await usage.resources.rate(pace), pace);
-      writer.text(',"workspaces":');
-      await writer.list(groups, pace, async (group) => {
-        const head: Omit<BilledWorkspace, 'total_cost' | 'intervals'> = {
-          workspace_id: group.id,
-          workspace_name: names.get(group.id) ?? null,
-        };
-        writer.startObject(head);
-        await sheet.writeCosts(writer, group, pace);
-        writer.text('}');
-      });
-      writer.text('}');
-      return writer.end();
+    const readUsage = this.reading(readPeriod(query, zoneOf(context.caller)), 'workspaceId');
+    return this.access.ofTeam(query, context, {
+      read: async (subject, snapshot, pace) => {
+        const read = await readUsage(subject, snapshot, pace);
+        const ids = await read.usage.lines.groups(pace);
+        return { ...read, names: await new Resources(snapshot).workspaceNames(ids, pace) };
+      },
+      write: async ({ usage, sheet, names }, pace) => {
+        const lines = await usage.lines.rate(pace);
+        // By name, then id: a line break goes before whatever a name has in it.
+        const orderOf = (id: string) => `${names.get(id) ?? ''}\n${id}`;
+        const groups = await roundTree(await groupsOf(lines, pace, { orderOf }), pace);
+        return sheet.report(groups, await usage.resources.rate(pace), pace, {
+          name: 'workspaces',
+          write: async (writer, group) => {
+            const head: Omit<BilledWorkspace, 'total_cost' | 'intervals'> = {
+              workspace_id: group.id,
+              workspace_name: names.get(group.id) ?? null,
+            };
+            writer.startObject(head);
+            await sheet.writeCosts(writer, group, pace);
+            writer.text('}');
+          },
+        });
+      },
     });
   }
 
@@ -104,25 +91,24 @@ export class ReportsService {
 
   async storage(query: RegionalReportQuery, context: CallContext): Promise<Json<StorageReport>> {
     const period = readPeriod(query, zoneOf(context.caller));
-    this.access.requireTeam(context.caller, query.team_id);
-    return this.queue.run(query.team_id, context, async (pace) => {
-      const { usage, sheet, details } = await this.access.team(query, volumes, pace, async (subject, snapshot) => {
-        const [read, made] = await Promise.all([
+    return this.access.ofTeam(query, context, {
+      filter: volumes,
+      read: async (subject, snapshot, pace) => {
+        const [usage, sheet] = await Promise.all([
           new UsageReader(snapshot).byResource({ ...subject, bounds: period.bounds }, pace),
           this.sheet(period, subject, pace),
         ]);
-        const asked = await pace.map(await read.placed(pace), ({ resourceId }) => ({ id: resourceId, resourceId }));
-        const found = await new FactDetails(snapshot).volumes(subject.teamNo, asked, pace);
-        return { usage: read, sheet: made, details: found };
-      });
-      const lines = await usage.rate(pace);
-      const groups = await roundTree(await groupsOf(lines, pace, { idOf: ({ resourceId }) => resourceId }), pace);
-      const writer = new JsonWriter();
-      await sheet.writeReport(writer, groups, lines, pace);
-      writer.text(',"volumes":');
-      await writer.list(groups, pace, (group) => writeVolume(writer, sheet, group, details.get(group.id), pace));
-      writer.text('}');
-      return writer.end();
+        const asked = await pace.map(await usage.placed(pace), ({ resourceId }) => ({ id: resourceId, resourceId }));
+        return { usage, sheet, details: await new FactDetails(snapshot).volumes(subject.teamNo, asked, pace) };
+      },
+      write: async ({ usage, sheet, details }, pace) => {
+        const lines = await usage.rate(pace);
+        const groups = await roundTree(await groupsOf(lines, pace, { idOf: ({ resourceId }) => resourceId }), pace);
+        return sheet.report(groups, lines, pace, {
+          name: 'volumes',
+          write: (writer, group) => writeVolume(writer, sheet, group, details.get(group.id), pace),
+        });
+      },
     });
   }
 
@@ -131,52 +117,45 @@ export class ReportsService {
     context: CallContext,
     shown: { isRated: boolean },
   ): Promise<Json<Report>> {
-    const period = readPeriod(query, zoneOf(context.caller));
-    this.access.requireTeam(context.caller, query.team_id);
-    return this.queue.run(query.team_id, context, async (pace) => {
-      const { usage, sheet, ofSubscriptions, ofPools } = await this.access.team(
-        query,
-        pools,
-        pace,
-        (subject, snapshot) => this.readPools(period, subject, snapshot, pace),
-      );
-      const lines = await usage.lines.rate(pace);
-      const resources = await usage.resources.rate(pace);
-      const byPool = await pace.groupBy(
-        await subscriptionsOf(resources, ofSubscriptions, pace),
-        ({ poolId }) => poolId,
-      );
-      // Ids are numbers: so many digits put them in their order.
-      const orderOf = (id: string) => id.padStart(20, '0');
-      const groups = await roundTree(await groupsOf(lines, pace, { orderOf }), pace);
-      const writer = new JsonWriter();
-      await sheet.writeReport(writer, groups, resources, pace);
-      writer.text(',"pools":');
-      await writer.list(groups, pace, (group) => {
-        const inside = { details: ofPools.get(group.id), subscriptions: byPool.get(group.id) ?? [], ...shown };
-        return writePool(writer, sheet, group, inside, pace);
-      });
-      writer.text('}');
-      return writer.end();
+    const readUsage = this.reading(readPeriod(query, zoneOf(context.caller)), 'poolId');
+    return this.access.ofTeam(query, context, {
+      filter: pools,
+      read: async (subject, snapshot, pace) => {
+        const read = await readUsage(subject, snapshot, pace);
+        const { lines, resources } = read.usage;
+        const placed = await resources.placed(pace);
+        const asked = await pace.map(placed, ({ id, group, resourceId }) => ({ id, resourceId, poolId: group }));
+        const details = new FactDetails(snapshot);
+        return {
+          ...read,
+          ofSubscriptions: await details.subscriptions(subject.teamNo, asked, pace),
+          ofPools: await details.pools(subject.teamNo, await lines.groups(pace), pace),
+        };
+      },
+      write: async ({ usage, sheet, ofSubscriptions, ofPools }, pace) => {
+        const lines = await usage.lines.rate(pace);
+        const resources = await usage.resources.rate(pace);
+        const byPool = await pace.groupBy(
+          await subscriptionsOf(resources, ofSubscriptions, pace),
+          ({ poolId }) => poolId,
+        );
+        // Ids are numbers: so many digits put them in their order.
+        const orderOf = (id: string) => id.padStart(20, '0');
+        const groups = await roundTree(await groupsOf(lines, pace, { orderOf }), pace);
+        return sheet.report(groups, resources, pace, {
+          name: 'pools',
+          write: (writer, group) => {
+            const inside = { details: ofPools.get(group.id), subscriptions: byPool.get(group.id) ?? [], ...shown };
+            return writePool(writer, sheet, group, inside, pace);
+          },
+        });
+      },
     });
   }
 
-  private async readPools(period: BillingPeriod, subject: ReportSubject, snapshot: Snapshot, pace: Pace) {
-    const read = await this.reading(period, pace, 'poolId')(subject, snapshot);
-    const { lines, resources } = read.usage;
-    const placed = await resources.placed(pace);
-    const asked = await pace.map(placed, ({ id, group, resourceId }) => ({ id, resourceId, poolId: group }));
-    const details = new FactDetails(snapshot);
-    return {
-      ...read,
-      ofSubscriptions: await details.subscriptions(subject.teamNo, asked, pace),
-      ofPools: await details.pools(subject.teamNo, await lines.groups(pace), pace),
-    };
-  }
-
   /** Reads usage by line, and makes the sheet meanwhile. */
-  private reading(period: BillingPeriod, pace: Pace, groupBy?: UsageQuestion['groupBy']): ReadOf<ReadReport> {
-    return async (subject, snapshot) => {
+  private reading(period: BillingPeriod, groupBy?: UsageQuestion['groupBy']): ReadOf<ReadReport> {
+    return async (subject, snapshot, pace) => {
       const question = { ...subject, bounds: period.bounds, ...(groupBy && { groupBy }) };
       const reading = new UsageReader(snapshot).byLine(question, pace);
       const [usage, sheet] = await Promise.all([reading, this.sheet(period, subject, pace)]);
@@ -193,8 +172,5 @@ export class ReportsService {
 async function ungrouped({ usage, sheet }: ReadReport, pace: Pace): Promise<Json<BillingReport>> {
   const lines = await usage.lines.rate(pace);
   const resources = await usage.resources.rate(pace);
-  const writer = new JsonWriter();
-  await sheet.writeReport(writer, await roundTree([{ lines }], pace), resources, pace);
-  writer.text('}');
-  return writer.end();
+  return sheet.report(await roundTree([{ lines }], pace), resources, pace);
 }
