@@ -10,7 +10,7 @@ import { callContext, timeLeftMs } from './call-context.js';
 import { queryFaults } from './strictness.js';
 
 /** The classes that a handler declares by `@Param()`, `@Query()` and `@Body()`; `Nothing` for what it does not take. */
-export interface Declared {
+interface Declared {
   params: Wire;
   query: Wire;
   body: Wire;
@@ -23,13 +23,11 @@ export interface Declared {
  */
 @Injectable()
 export class ReadRequest implements CanActivate {
-  readonly #declared = new WeakMap<object, Declared>();
-
   constructor(private readonly settings: GatewaySettings) {}
 
   canActivate(context: ExecutionContext): boolean {
     const request = context.switchToHttp().getRequest<FastifyRequest>();
-    const declared = this.#declarationsOf(context);
+    const declared = declaredBy(context);
     const faults: FieldError[] = queryFaults(request);
     const { anonymous, ignoresUnknownQuery = false } = request.routeOptions.config;
     if (faults.length === 0) {
@@ -48,17 +46,19 @@ export class ReadRequest implements CanActivate {
     request.callContext = call;
     return true;
   }
-
-  #declarationsOf(context: ExecutionContext): Declared {
-    const handler = context.getHandler();
-    let declared = this.#declared.get(handler);
-    if (!declared) this.#declared.set(handler, (declared = declarationsOf(context.getClass(), handler.name)));
-    return declared;
-  }
 }
 
-/** What a handler declares. */
-export function declarationsOf(controller: { prototype: object }, method: string): Declared {
+const known = new WeakMap<object, Declared>();
+
+/** What the handler of a request declares: looked up once. */
+export function declaredBy(context: ExecutionContext): Declared {
+  const handler = context.getHandler();
+  let declared = known.get(handler);
+  if (!declared) known.set(handler, (declared = declarationsOf(context.getClass(), handler.name)));
+  return declared;
+}
+
+function declarationsOf(controller: { prototype: object }, method: string): Declared {
   const places = Reflect.getMetadata(ROUTE_ARGS_METADATA, controller, method) as
     | Record<string, { index: number }>
     | undefined;

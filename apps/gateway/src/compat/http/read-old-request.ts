@@ -4,7 +4,7 @@ import { Nothing, type WireRules } from '@atoll/contracts';
 import { invalidInput, isAppError, type FieldError } from '@atoll/errors';
 import { GatewaySettings } from '../../gateway-options.js';
 import { callContext, timeLeftMs } from '../../requests/call-context.js';
-import { declarationsOf, read, type Declared } from '../../requests/read-request.js';
+import { declaredBy, read } from '../../requests/read-request.js';
 import { queryFaults } from '../../requests/strictness.js';
 import { jsonBodyOf } from './old-bodies.js';
 
@@ -17,13 +17,11 @@ const rules: WireRules = { unknownFields: 'omit', isText: true };
  */
 @Injectable()
 export class ReadOldRequest implements CanActivate {
-  readonly #declared = new WeakMap<object, Declared>();
-
   constructor(private readonly settings: GatewaySettings) {}
 
   canActivate(context: ExecutionContext): boolean {
     const request = context.switchToHttp().getRequest<FastifyRequest>();
-    const { params, query, body } = this.#declarationsOf(context);
+    const { params, query, body } = declaredBy(context);
     // A parameter that is repeated and known is refused as no text.
     const faults: FieldError[] = queryFaults(request).filter(({ code }) => code !== 'repeated');
     if (faults.length === 0) {
@@ -36,13 +34,6 @@ export class ReadOldRequest implements CanActivate {
     if (faults.length > 0) throw invalidInput(faults);
     request.callContext = call;
     return true;
-  }
-
-  #declarationsOf(context: ExecutionContext): Declared {
-    const handler = context.getHandler();
-    let declared = this.#declared.get(handler);
-    if (!declared) this.#declared.set(handler, (declared = declarationsOf(context.getClass(), handler.name)));
-    return declared;
   }
 }
 
