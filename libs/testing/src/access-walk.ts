@@ -4,6 +4,7 @@ import { deadLetters } from '@atoll/contracts/operator';
 import { newId } from '@atoll/database';
 import type { PlatformService } from '@atoll/service-names';
 import { Bystander } from './bystander.js';
+import { itHidesObjects } from './hidden-objects.js';
 import { memberOf, operator } from './service-under-test.js';
 
 /** Permissions as documented, independent of the code that enforces them. */
@@ -161,7 +162,7 @@ export function describeAccess<Place>(service: AccessWalk<Place>): void {
       expect(await walk(() => callerBy(way, newId(), 'team_owner'))).toEqual(expected(ofStrangers));
     });
   });
-  itKnowsWhatIsServed(service, rules, placeToRead);
+  for (const specs of [itKnowsWhatIsServed, itHidesOthers]) specs(service, rules, placeToRead);
   for (const specs of [itForgetsDeletedTeams, itLeavesOthersAlone, itIsToldOfItselfAlone]) specs(service);
 
   if (suspension) {
@@ -208,6 +209,15 @@ function itKnowsWhatIsServed<Place>(
       expect([name, await outcomeOf(call(operation, input(here), operator))]).toEqual([name, 'forbidden']);
     }
   });
+}
+
+function itHidesOthers<Place>({ call }: AccessWalk<Place>, rules: Rules<Place>, place: () => Promise<Place>): void {
+  const hidden = rules.filter(([, [need]]) => ofStrangers(need) === 'not_found');
+  const stranger = () => callerBy('session', newId(), 'team_owner');
+  const asks = hidden.map(
+    ([name, [, operation, input]]) => [name, (at: Place) => call(operation, input(at), stranger())] as const,
+  );
+  itHidesObjects(place, asks);
 }
 
 function itForgetsDeletedTeams<Place>({ place, call, operations, deleted }: AccessWalk<Place>): void {

@@ -283,16 +283,6 @@ describe('a change', () => {
     expect((await errorOf(resize(held, 2))).message).toContain('is unsubscribed');
   });
 
-  it('is for members of its team alone; for viewers it is forbidden', async () => {
-    const { pool_id } = await fixture.pool(sevenSlices);
-    const held = await active(pool_id, 1);
-    const foreign = await errorOf(resize(held, 2, (await fixture.team()).member));
-    const unknown = await errorOf(resize({ subscription_id: '999999999' }, 2));
-    expect([foreign.code, foreign.message]).toEqual(['not_found', unknown.message]);
-    const viewer = { ...team.member, teams: [{ teamId: team.team_id, role: 'viewer' as const }] };
-    expect((await errorOf(resize(held, 2, viewer))).code).toBe('forbidden');
-  });
-
   it('to more is refused to a suspended team, to fewer is not', async () => {
     const { pool_id } = await fixture.pool(sevenSlices);
     const held = await active(pool_id, 3);

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { type TeamRole } from '@atoll/contracts';
 import { subscriptions, type Subscribe } from '@atoll/contracts/gpuaas';
 import { teamChanged } from '@atoll/contracts/teams';
 import { newId } from '@atoll/database';
@@ -206,27 +205,6 @@ describe('who may subscribe', () => {
   let pool_id: string;
   beforeAll(async () => {
     ({ pool_id } = await fixture.pool({ mechanism: 'mps', replicas: 48 }));
-  });
-
-  it.each<[TeamRole, string]>([
-    ['team_owner', 'accepted'],
-    ['team_admin', 'accepted'],
-    ['member', 'accepted'],
-    ['billing_viewer', 'forbidden'],
-    ['viewer', 'forbidden'],
-  ])('a %s: %s', async (role, expected) => {
-    const told = await fixture.team(role);
-    const answer = fixture.subscribe(told, { pool_id });
-    expect(expected === 'accepted' ? (await answer).status : (await errorOf(answer)).code).toBe(
-      expected === 'accepted' ? 'subscribing' : expected,
-    );
-  });
-
-  it('nobody for another team, in the words for one that there is not', async () => {
-    const other = await fixture.team();
-    const foreign = await errorOf(ask({ pool_id, team_id: other.team_id }));
-    const unknown = await errorOf(ask({ pool_id, team_id: newId() }));
-    expect([foreign.code, foreign.message]).toEqual(['not_found', unknown.message]);
   });
 
   it('nobody in a workspace of another team, or in one that there is not', async () => {

@@ -143,28 +143,6 @@ describe('a workload', () => {
     );
   });
 
-  it('is for members of its team: others find neither the subscription nor the workload, viewers may not', async () => {
-    const held = await active((await fixture.pool(mps(2))).pool_id);
-    const job = await start(held);
-    const other = await fixture.team();
-    const [foreign, unknown] = [
-      await errorOf(start(held, {}, other.member)),
-      await errorOf(start({ subscription_id: '999999999' })),
-    ];
-    expect([foreign.code, foreign.message]).toEqual(['not_found', unknown.message]);
-    const [notTheirs, none] = [
-      await errorOf(fixture.stopWorkload(other, job)),
-      await errorOf(fixture.stopWorkload(team, { workload_id: '999999999' })),
-    ];
-    expect([notTheirs.code, notTheirs.message]).toEqual(['not_found', none.message]);
-    const viewer = { ...team.member, teams: [{ teamId: team.team_id, role: 'viewer' as const }] };
-    expect((await errorOf(start(held, {}, viewer))).code).toBe('forbidden');
-    expect((await errorOf(fixture.call(workloads.stop, { workload_id: job.workload_id }, viewer))).code).toBe(
-      'forbidden',
-    );
-    expect((await statusOf(job))?.status).toBe('pending');
-  });
-
   it('of a suspended team does not start, and stops', async () => {
     const held = await active((await fixture.pool(mps(2))).pool_id, 2);
     const job = await start(held);

@@ -185,29 +185,6 @@ describe('what refuses a pod', () => {
     await fixture.call(pods.delete, { pod_name: pod.pod_name }, suspended.member);
   });
 
-  it('is a role that may not use resources, and for another team it does not exist', async () => {
-    const pod = await fixture.create(team);
-    const stranger = await fixture.team();
-    const viewer = { ...team.member, teams: [{ teamId: team.team_id, role: 'viewer' as const }] };
-    expect((await fixture.call(pods.get, { pod_name: pod.pod_name }, viewer)).pod_name).toBe(pod.pod_name);
-    const attempts = [
-      (caller: object, pod_name: string) => fixture.call(pods.act, { pod_name, action: 'stop' }, caller),
-      (caller: object, pod_name: string) => fixture.call(pods.update, { pod_name, name: 'x' }, caller),
-      (caller: object, pod_name: string) => fixture.call(pods.delete, { pod_name }, caller),
-    ];
-    for (const attempt of attempts) {
-      expect((await errorOf(attempt(viewer, pod.pod_name))).code).toBe('forbidden');
-      const [foreign, unknown] = [
-        await errorOf(attempt(stranger.member, pod.pod_name)),
-        await errorOf(attempt(stranger.member, 'job-xxxxx')),
-      ];
-      expect([foreign.code, foreign.message]).toEqual(['not_found', unknown.message]);
-    }
-    expect((await errorOf(fixture.call(pods.list, { team_id: team.team_id }, stranger.member))).code).toBe('not_found');
-    await fixture.call(pods.delete, { pod_name: pod.pod_name }, team.member);
-    await fixture.untilDeleted(pod);
-  });
-
   const bad: [string, Partial<Record<keyof CreatePod, unknown>>][] = [
     ...['', 'Job', 'a_b', '-a', 'a-', 'a.b', 'http://a', 'a;b', '$(a)', 'a\nb', '169.254.169.254', 'a'.repeat(58)].map(
       (name): [string, object] => ['name', { name }],

@@ -55,29 +55,6 @@ describe('what refuses a volume', () => {
     await fixture.volume(await fixture.team());
   });
 
-  it('is a role that may not use resources, and for another team it does not exist', async () => {
-    const volume = await fixture.volume(team);
-    const stranger = await fixture.team();
-    const viewer = { ...team, member: { ...team.member, teams: [{ teamId: team.team_id, role: 'viewer' as const }] } };
-    expect((await fixture.call(sharedVolumes.get, { volume_id: volume.volume_id }, viewer.member)).name).toBe(
-      volume.name,
-    );
-    const unknown = { ...volume, volume_id: '999999' };
-    const read = (found: SharedVolume, { member }: ToldTeam) =>
-      fixture.call(sharedVolumes.get, { volume_id: found.volume_id }, member);
-    const grow = (found: SharedVolume, by: ToldTeam) => resize(found, 99, by);
-    for (const attempt of [read, grow, remove]) {
-      if (attempt !== read) expect((await errorOf(attempt(volume, viewer))).code).toBe('forbidden');
-      const [foreign, missing] = [await errorOf(attempt(volume, stranger)), await errorOf(attempt(unknown, stranger))];
-      expect([foreign.code, foreign.message]).toEqual(['not_found', missing.message]);
-    }
-    expect((await errorOf(fixture.createVolume({ ...team, member: stranger.member }))).code).toBe('not_found');
-    expect((await errorOf(fixture.createVolume(viewer))).code).toBe('forbidden');
-    expect((await errorOf(fixture.call(sharedVolumes.list, { team_id: team.team_id }, stranger.member))).code).toBe(
-      'not_found',
-    );
-  });
-
   it('is a suspension, which lets it be deleted', async () => {
     const suspended = await fixture.team();
     const volume = await fixture.volume(suspended);

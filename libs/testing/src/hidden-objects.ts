@@ -1,0 +1,24 @@
+import type * as Jest from '@jest/globals';
+import { newId } from '@atoll/database';
+
+/** Of the same form, and of nothing that there is. */
+function unknownLike(value: unknown): unknown {
+  if (typeof value !== 'string') return value;
+  if (/^\d+$/.test(value)) return '999999999';
+  return value.length === newId().length ? newId() : 'job-xxxxx';
+}
+
+/** `asks`: by name, what somebody of another team asks about a place. */
+export function itHidesObjects<Place>(
+  placeToRead: () => Promise<Place>,
+  asks: readonly (readonly [name: string, ask: (place: Place) => Promise<unknown>])[],
+): void {
+  const { expect, it } = globalThis as unknown as Pick<typeof Jest, 'expect' | 'it'>;
+  it('what is of another team is refused in the words for what does not exist', async () => {
+    const here = await placeToRead();
+    const entries = Object.entries(here as object).map(([name, value]) => [name, unknownLike(value)]);
+    const nowhere = Object.fromEntries(entries) as Place;
+    for (const [name, ask] of asks)
+      expect([name, await ask(here).catch(String)]).toEqual([name, await ask(nowhere).catch(String)]);
+  });
+}
