@@ -45,10 +45,18 @@ export class DatabaseStatus implements OnApplicationShutdown {
 
   private async ask(): Promise<string | null> {
     try {
-      const { rows } = await this.pool.query<{ setting: string }>(
-        `SELECT current_setting('transaction_read_only') AS setting`,
-      );
-      return rows[0]?.setting === 'off' ? null : 'PostgreSQL is read-only.';
+      const client = await this.pool.connect();
+      let isWritable = false;
+      try {
+        const { rows } = await client.query<{ setting: string }>(
+          `SELECT current_setting('transaction_read_only') AS setting`,
+        );
+        isWritable = rows[0]?.setting === 'off';
+      } finally {
+        // A session of a former primary, or one that began while changes were forbidden, may stay read-only for ever.
+        client.release(!isWritable);
+      }
+      return isWritable ? null : 'PostgreSQL is read-only.';
     } catch {
       return 'PostgreSQL does not answer.';
     }

@@ -274,6 +274,7 @@ describe('when the server became read-only, as a primary that stepped down', () 
     while ((await status.fault()) !== 'PostgreSQL is read-only.');
     await turn('off');
     await insert(transactions, 'writable again');
+    expect(await status.fault()).not.toBe('PostgreSQL is read-only.');
     await status.onApplicationShutdown();
   });
 });
