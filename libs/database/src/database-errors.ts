@@ -46,6 +46,17 @@ const lostStates = /^(08...|25006|25P0[34]|57P0[1-5])$/;
  */
 const unavailableStates = /^(53...|57014|58...|28...|3D000|55P03)$/;
 
+/** Of connections that could not be made. */
+const refusals = new WeakSet<object>();
+
+/**
+ * Has the error of a connection that could not be made count as an outage, whatever it says: the process may have no
+ * file descriptor left, or the certificate of the server may have expired.
+ */
+export function markRefusal(error: Error): void {
+  refusals.add(error);
+}
+
 /**
  * Whether the whole transaction may be tried again: after a serialization failure, a deadlock, or a migration that has
  * changed a table since a statement was prepared.
@@ -105,6 +116,7 @@ export function toAppError(error: unknown): unknown {
   }
   if (
     isConnectionLost(error) ||
+    refusals.has(driverError(error) as object) ||
     (code !== undefined ? unavailableStates.test(code) : unavailableMessages.has(messageOf(error)))
   ) {
     return new AppError('unavailable', 'The database is unavailable.', { retryAfterSeconds: 2 }, { cause: error });

@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { timeoutFactor } from '@atoll/testing';
+import pg from 'pg';
 import { openBank, type Bank } from './account-fixture.js';
 import type { DatabaseOptions } from './data-source.js';
+import { isOutage } from './database-errors.js';
 import { QueueTime } from './queue-time.js';
 import { inBackground, queuedMs, SplitPool } from './split-pool.js';
 import { Statements } from './statements.js';
@@ -124,4 +126,21 @@ it('a connection that comes after the end of the pool is given to nobody, so tha
   const late = expect(pool.connect()).rejects.toThrow('Cannot use a pool after calling end on the pool');
   await pool.end();
   await late;
+});
+
+describe('a connection that cannot be made', () => {
+  const reasons = ['connect EMFILE 127.0.0.1:5432', 'certificate has expired', 'a reason that nobody thought of'];
+
+  it.each(reasons)('is an outage, for requests and for background work: %s', async (reason) => {
+    class Refused extends pg.Client {
+      override connect = ((callback: (error: Error) => void) => callback(new Error(reason))) as pg.Client['connect'];
+    }
+    const pool = new SplitPool({ Client: Refused, background: {} });
+    for (const connect of [() => pool.connect(), () => inBackground(() => pool.connect())]) {
+      const error: unknown = await connect().catch((thrown: unknown) => thrown);
+      expect([String(error), isOutage(error)]).toEqual([`Error: ${reason}`, true]);
+    }
+    expect(isOutage(new Error(reason))).toBe(false);
+    await pool.end();
+  });
 });

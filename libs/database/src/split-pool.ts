@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import pg from 'pg';
 import { ConnectionTurns, type Given } from './connection-turns.js';
+import { markRefusal } from './database-errors.js';
 import { QueueTime } from './queue-time.js';
 
 type Connect = (callback: Given) => void;
@@ -57,6 +58,7 @@ export class SplitPool extends pg.Pool {
     const end = queued?.begin();
     const given: Given = (error, client, release) => {
       end?.();
+      if (error) markRefusal(error);
       if (!client || !this.ending) return callback(error, client, release);
       // It comes after the end of the pool, which waits for it. Who asked may be gone, and never give it back.
       release(true);
