@@ -1,4 +1,4 @@
-import { messageOf } from '@atoll/errors';
+import { messageOf, rootOf } from '@atoll/errors';
 import { ThrottledLog } from '@atoll/waiting';
 import type { Logger } from '@nestjs/common';
 import { isOutage } from './database-errors.js';
@@ -13,7 +13,7 @@ export class OutageLog {
 
   /** Logs an outage as a warning, unless it was told of within the last minute, and any other error as `level` says. */
   log(level: 'warn' | 'error', sentence: string, error: unknown): void {
-    const message = `${sentence}: ${messageOf(error)}`;
+    const message = `${sentence}: ${messageOf(rootOf(error))}`;
     if (isOutage(error)) this.outages.log('outage', { message });
     else this.logger[level](message);
   }

@@ -123,6 +123,17 @@ describe.each([
     await service.stop();
   });
 
+  it('logs what an outage comes from, which callers are not told, once a minute', async () => {
+    const service = await startProbe(transport.strategy({ service: 'probe' }));
+    const outage = new AppError('unavailable', 'The database is unavailable.', {}, { cause: new Error('disk full') });
+    service.answer = () => Promise.reject(outage);
+    for (let calls = 0; calls < 3; calls += 1)
+      expect((await errorOf(ask())).toWire()).toEqual({ code: 'unavailable', message: 'The database is unavailable.' });
+    const warned = jest.mocked(Logger.prototype.warn).mock.calls.map(([line]) => (line as { message: string }).message);
+    expect(warned).toEqual(['probe.ask failed: Error: disk full']);
+    await service.stop();
+  });
+
   it('is ready from its start until its drain', async () => {
     const strategy = transport.strategy({ service: 'probe' });
     expect(strategy.readiness()).toEqual({ ready: false, reason: 'the service takes no requests' });

@@ -2,8 +2,8 @@ import { Logger } from '@nestjs/common';
 import { Server, type CustomTransportStrategy, type MessageHandler } from '@nestjs/microservices';
 import { isObservable, lastValueFrom } from 'rxjs';
 import { validateWire, type CallContext, type Operation } from '@atoll/contracts';
-import { AppError, isAppError } from '@atoll/errors';
-import { withPatience } from '@atoll/waiting';
+import { AppError, isAppError, rootOf } from '@atoll/errors';
+import { ThrottledLog, withPatience } from '@atoll/waiting';
 import type { JsonText } from './json.js';
 import type { Readiness } from './rpc.js';
 import { encodeAnswer, internalMessage } from './wire.js';
@@ -55,6 +55,7 @@ export abstract class RpcServer extends Server implements CustomTransportStrateg
   protected override readonly logger = new Logger(RpcServer.name);
   readonly #maxInFlight: number;
   readonly #mapError: (error: unknown) => AppError | undefined;
+  readonly #outages = new ThrottledLog((line) => this.logger.warn(line));
   #inFlight = 0;
   #idle: (() => void)[] = [];
 
@@ -157,8 +158,10 @@ export abstract class RpcServer extends Server implements CustomTransportStrateg
   #toAppError(error: unknown, { subject }: Operation, { requestId }: CallContext): AppError {
     const mapped = isAppError(error) ? error : this.#map(error);
     const told = mapped ?? new AppError('internal', internalMessage);
-    const line = { message: `${subject} failed: ${String(error)}`, request_id: requestId };
+    const root = rootOf(error);
+    const line = { message: `${subject} failed: ${String(root)}`, request_id: requestId };
     if (told.code === 'internal') this.logger.error(line, error instanceof Error ? error.stack : undefined);
+    else if (told.code === 'unavailable' && root !== told) this.#outages.log(subject, line);
     else if (told !== error) this.logger.warn(line);
     return told;
   }

@@ -1,4 +1,4 @@
-import { messageOf } from '@atoll/errors';
+import { messageOf, rootOf } from '@atoll/errors';
 import type { ClusterDriver } from '@atoll/cluster';
 import { Rounds, ThrottledLog, Turns } from '@atoll/waiting';
 import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
@@ -100,7 +100,7 @@ export class LogCollector implements OnApplicationBootstrap, BeforeApplicationSh
       await this.collect();
       this.isFailing = false;
     } catch (error) {
-      if (!this.isFailing) this.logger.warn(`Cannot collect logs; retrying: ${messageOf(error)}`);
+      if (!this.isFailing) this.logger.warn(`Cannot collect logs; retrying: ${messageOf(rootOf(error))}`);
       this.isFailing = true;
     }
   }
@@ -197,7 +197,7 @@ export class LogCollector implements OnApplicationBootstrap, BeforeApplicationSh
   /** Once a minute for each cluster: a thousand pods may have the same trouble. */
   private tell(gpuaasId: string, error: unknown): void {
     if (this.isStopping) return;
-    const message = `Cannot collect logs of pods of GPU service ${gpuaasId}; retrying: ${messageOf(error)}`;
+    const message = `Cannot collect logs of pods of GPU service ${gpuaasId}; retrying: ${messageOf(rootOf(error))}`;
     this.troubles.log(gpuaasId, { message });
   }
 }
