@@ -204,7 +204,8 @@ describe('startEmbeddedPostgres', () => {
     await running.pop()?.stop();
     const next = await start({ onExit });
     await next.stop();
-    expect(reasons).toEqual([`PostgreSQL (process ${pid}) ended by itself: SIGKILL.`]);
+    const log = join(dataDir, 'postgres.log');
+    expect(reasons).toEqual([`PostgreSQL (process ${pid}) ended by itself: SIGKILL. Its log: ${log}`]);
   });
 
   it('begins anew after a first start that was cut off, and is durable unless told otherwise', async () => {

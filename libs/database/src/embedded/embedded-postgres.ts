@@ -11,7 +11,7 @@ export interface EmbeddedPostgresOptions {
   dataDir: string;
   /** Sentences for whoever started the process: what was found amiss and put right. */
   onNotice?: (notice: string) => void;
-  /** Told once if the server ends without having been stopped. */
+  /** Told once if the server ends without having been stopped, with the name of its log. */
   onExit?: (reason: string) => void;
   /** Whether the server outlives this process, for whoever else ends it. It ends with this process unless given. */
   outlivesProcess?: boolean;
@@ -64,7 +64,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
       fast,
       ...(port !== undefined && { port }),
     });
-    return supervise(server, urlOf(password, server.port), unlock, options);
+    return supervise(server, urlOf(password, server.port), unlock, { ...options, logFile });
   } catch (error) {
     unlock();
     throw error;
@@ -89,7 +89,7 @@ function supervise(
   server: Awaited<ReturnType<typeof startPostmaster>>,
   url: string,
   unlock: () => void,
-  { onExit, outlivesProcess = false }: EmbeddedPostgresOptions,
+  { onExit, outlivesProcess = false, logFile }: EmbeddedPostgresOptions & { logFile: string },
 ): EmbeddedPostgres {
   const { child, pid } = server;
   let stopping: Promise<void> | undefined;
@@ -98,7 +98,8 @@ function supervise(
   if (!outlivesProcess) process.once('exit', atExit);
   child.once('exit', (code, signal) => {
     process.off('exit', atExit);
-    if (!stopping) onExit?.(`PostgreSQL (process ${pid}) ended by itself: ${signal ?? `exit code ${code}`}.`);
+    const how = signal ?? `exit code ${code}`;
+    if (!stopping) onExit?.(`PostgreSQL (process ${pid}) ended by itself: ${how}. Its log: ${logFile}`);
   });
   const stop = async () => {
     await stopPostmaster(pid);
