@@ -1,4 +1,4 @@
-import { messageOf } from '@atoll/errors';
+import { messageOf, rootOf } from '@atoll/errors';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { connectDataSource, runningPostgresUrl, startEmbeddedPostgres } from '@atoll/database';
@@ -62,7 +62,7 @@ export async function besidePlatform<Settings extends object>(
     hasBegun = true;
     await command({ connect, connectAll, settings });
   } catch (error) {
-    console.error(`${hasBegun ? 'The command failed' : 'Nothing was done'}: ${messageOf(error)}`);
+    console.error(`${hasBegun ? 'The command failed' : 'Nothing was done'}: ${messageOf(rootOf(error))}`);
     process.exitCode = 1;
   }
   for (const step of undo.reverse()) await step();

@@ -1,4 +1,4 @@
-import { messageOf } from '@atoll/errors';
+import { messageOf, rootOf } from '@atoll/errors';
 import type { Logger } from 'pino';
 import { createLogger, onShutdown, version } from '@atoll/service';
 import { banner } from './banner.js';
@@ -22,7 +22,7 @@ try {
   const platform = await starting;
   if (platform) await show(platform, logger);
 } catch (error) {
-  console.error(`Atoll cannot start: ${messageOf(error)}`);
+  console.error(`Atoll cannot start: ${messageOf(rootOf(error))}`);
   process.exit(1);
 }
 

@@ -1,4 +1,4 @@
-import { messageOf } from '@atoll/errors';
+import { messageOf, rootOf } from '@atoll/errors';
 import { observeEvents } from './event-figures.js';
 import { requireFreePorts } from './free-port.js';
 import { createMetrics, startHealthServer } from './health.js';
@@ -52,7 +52,7 @@ export async function runService(definition: ServiceDefinition): Promise<void> {
     if (adminLink) console.log(`\nThe operator sets a password here, within 24 hours: ${adminLink}\n`);
     logger.info({ health_port: health.port }, 'ready');
   } catch (error) {
-    console.error(`${name} cannot start: ${messageOf(error)}`);
+    console.error(`${name} cannot start: ${messageOf(rootOf(error))}`);
     process.exit(1);
   }
 }
