@@ -3,7 +3,7 @@ import { Duplex, Transform, type TransformCallback } from 'node:stream';
 import type { Turns } from '@atoll/waiting';
 
 /** What is read may be hundreds of small packets, some milliseconds of work. */
-const readBytes = 8 * 1024;
+const usualReadBytes = 8 * 1024;
 /** What is written is one packet of SSH, as large as most clients take: a packet costs more than its bytes. */
 const writtenBytes = 32 * 1024;
 /**
@@ -42,10 +42,12 @@ export class PacedSocket extends Duplex {
   #isQueued = false;
   #isHeld = false;
 
+  /** `readBytes`: of a piece. */
   constructor(
     private readonly socket: Socket,
     private readonly turns: Turns,
     private readonly who: () => string,
+    private readonly readBytes = usualReadBytes,
   ) {
     super({ allowHalfOpen: false });
     socket.pause();
@@ -84,6 +86,7 @@ export class PacedSocket extends Duplex {
     this.turns.queue(this.who(), () => {
       this.#isQueued = false;
       if (this.destroyed) return;
+      const { readBytes } = this;
       const piece = this.#rest.subarray(0, readBytes);
       // An empty part of a chunk would hold all of it.
       this.#rest = this.#rest.length > readBytes ? this.#rest.subarray(readBytes) : nothing;
@@ -94,11 +97,13 @@ export class PacedSocket extends Duplex {
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
     const written = (): void => {
+      this.socket.off('drain', written).off('close', written);
       done();
       if (this.#isHeld) this._read();
     };
     if (this.socket.write(chunk)) written();
-    else this.socket.once('drain', written);
+    // Whoever waits for this write goes on when nobody reads it any more, too.
+    else this.socket.once('drain', written).once('close', written);
   }
 
   override _final(done: () => void): void {

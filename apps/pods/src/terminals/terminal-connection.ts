@@ -110,7 +110,8 @@ export class TerminalConnection implements AuthenticatedConnection {
   }
 
   #input(data: RawData): void {
-    if (this.#isOver || this.#typed.write(data)) return;
+    // An empty chunk takes none of the room, so that any number of them would wait for a shell that does not read.
+    if (this.#isOver || (data as Buffer).length === 0 || this.#typed.write(data) || this.socket.isPaused) return;
     this.socket.pause();
     this.#typed.once('drain', () => this.socket.resume());
   }

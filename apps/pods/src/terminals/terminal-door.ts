@@ -1,16 +1,22 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
-import { isIP, type AddressInfo } from 'node:net';
+import { isIP, type AddressInfo, type Socket } from 'node:net';
 import { hostname } from 'node:os';
 import type { Duplex } from 'node:stream';
 import { terminalProtocol } from '@atoll/contracts/pods';
+import { Turns } from '@atoll/waiting';
 import { WebSocketServer } from 'ws';
 import type { Admission } from '../ssh-door/admission-control.js';
 import type { ConnectionRegistry } from '../ssh-door/connection-registry.js';
+import { PacedSocket } from '../ssh-door/paced-streams.js';
 import type { Place, TerminalTickets } from './terminal-tickets.js';
 import { TerminalConnection } from './terminal-connection.js';
 
 const frameBytes = 64 * 1024;
+/** Of a browser, read in one turn: it may be frames of 6 bytes each, and a frame costs more than its bytes. */
+const readBytes = 1024;
+/** Of a turn of the event loop, for what all browsers send. */
+const budgetMs = 2;
 const closingMs = 3_000;
 const headMs = 5_000;
 const path = /^\/([a-z0-9-]{1,63})$/;
@@ -40,6 +46,7 @@ export class TerminalDoor {
   });
   readonly #terminals = new Set<TerminalConnection>();
   readonly #connections = new Set<Duplex>();
+  readonly #turns = new Turns(budgetMs);
 
   constructor(private readonly options: TerminalDoorOptions) {
     this.#server = createServer({ headersTimeout: headMs, requestTimeout: headMs, keepAliveTimeout: 1 }, (request) =>
@@ -71,7 +78,8 @@ export class TerminalDoor {
     const asked = ticket === undefined ? null : this.options.tickets.redeem(ticket, podName);
     if (!asked) return void socket.end('HTTP/1.1 401 Unauthorized\r\nconnection: close\r\ncontent-length: 0\r\n\r\n');
     const { registry } = this.options;
-    this.#sockets.handleUpgrade(request, socket, head, (webSocket) => {
+    const paced = new PacedSocket(socket as Socket, this.#turns, () => asked.admission.userId, readBytes);
+    this.#sockets.handleUpgrade(request, paced, head, (webSocket) => {
       const terminal = new TerminalConnection(webSocket, asked, this.options.isStillAdmitted);
       this.#terminals.add(terminal);
       const served = terminal.serve().finally(() => this.#terminals.delete(terminal));
