@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { Statements } from '@atoll/database';
 import { describeWhere, endConnections, lokiLacks, onOtherClock, runs } from '@atoll/testing';
 import { array, asyncProperty, assert, constantFrom, integer, record, string } from 'fast-check';
 import { comparePositions, nsOfMs, type LogSource, type StoredLine } from './log-line.js';
@@ -231,6 +232,18 @@ describe('the log store in PostgreSQL', () => {
     const { lines: first, readTo } = await fixture.read([source], { limit: 1000, order: 'asc' });
     expect([first.length, readTo?.atNs]).toEqual([128, first.at(-1)?.atNs]);
     expect(await fixture.readAll([source], { limit: 1000, order: 'asc' })).toEqual(lines);
+  });
+
+  it('takes no more out of the database than a page and a line, however many lines are asked for', async () => {
+    const [source] = (await fixture.sources(1)) as [LogSource];
+    const atNs = nsOfMs(Date.now());
+    const lines = Array.from({ length: 300 }, (_, at) => aLine(source, atNs + BigInt(at), 'x'.repeat(16 * 1024)));
+    await fixture.append(source, lines);
+    const query = jest.spyOn(Statements.prototype, 'query');
+    for (const order of ['asc', 'desc'] as const) await fixture.read([source], { limit: 1000, order });
+    const taken = await Promise.all(query.mock.results.map(({ value }) => value as Promise<unknown[]>));
+    query.mockRestore();
+    expect(taken.map((rows) => rows.length)).toEqual([129, 129]);
   });
 
   it('keeps no line of a source that another replica reads meanwhile', async () => {

@@ -166,9 +166,24 @@ function linesInOrder(columns: string, key: 'source_no' | 'scope_no', beyond: '<
 }
 
 function readStatement({ order, sources }: LogQuery): string {
-  if (order === 'desc')
-    return sources ? linesInOrder(plain, 'source_no', '<', 'DESC') : linesInOrder(plain, 'scope_no', '<', 'DESC');
-  return sources ? linesInOrder(plain, 'source_no', '>', 'ASC') : linesInOrder(plain, 'scope_no', '>', 'ASC');
+  if (order === 'desc') {
+    return sources
+      ? firstBytesOf(linesInOrder(plain, 'source_no', '<', 'DESC'), 'DESC')
+      : firstBytesOf(linesInOrder(plain, 'scope_no', '<', 'DESC'), 'DESC');
+  }
+  return sources
+    ? firstBytesOf(linesInOrder(plain, 'source_no', '>', 'ASC'), 'ASC')
+    : firstBytesOf(linesInOrder(plain, 'scope_no', '>', 'ASC'), 'ASC');
+}
+
+/** The lines with which a page is full, and one more where there is one. */
+function firstBytesOf(lines: string, direction: Direction): string {
+  return `SELECT ${plain} FROM (
+      SELECT *, sum(octet_length(message)) OVER (
+        ORDER BY at_ns ${direction}, source_no ${direction} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+      ) AS bytes_before FROM (${lines}) AS line
+    ) AS line
+    WHERE COALESCE(bytes_before, 0) <= ${mostBytes} ORDER BY at_ns ${direction}, source_no ${direction}`;
 }
 
 function searchStatement({ order, sources }: LogQuery): string {
