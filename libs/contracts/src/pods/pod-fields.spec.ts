@@ -33,7 +33,7 @@ describe('environment variables', () => {
       'names that only look like reserved ones',
       { MY_LD_PRELOAD: 'x', CUDA_VISIBLE_DEVICES_OF_ALL: 'x', NVIDIA: 'x', LDX: 'x' },
     ],
-    ['any text but U+0000', { A: '', B: 'a\nb \u0001 é 🚀' }],
+    ['any well-formed text but U+0000', { A: '', B: 'a\nb \u0001 é 🚀' }],
   ])('may be %s', (_what, env) => {
     expect(faults({ env })).toEqual([]);
   });
@@ -44,6 +44,7 @@ describe('environment variables', () => {
     ['a longer value', { A: 'x'.repeat(8_193) }, 'env must have values of at most 8192 characters'],
     ['a byte more in all', sized(32_769), 'env must be at most 32 KiB in all'],
     ['U+0000', { A: 'a\u0000b' }, 'without U+0000; see A'],
+    ['half a surrogate pair', { A: '\ud800' }, 'env must have values of well-formed Unicode; see A'],
     ['a name that begins with a digit', { '1A': 'x' }, '"1A" is none'],
     ['no name', { '': 'x' }, '"" is none'],
     ...[
@@ -61,11 +62,11 @@ describe('environment variables', () => {
 });
 
 describe('a command', () => {
-  it('has entries of 4096 characters at most, which may be empty and are of any text but U+0000', () => {
+  it('has entries of 4096 characters at most, which may be empty and are of any well-formed text but U+0000', () => {
     const allowed = ['x'.repeat(4_096), '', '--text=a\nb'];
     expect(faults({ command: allowed })).toEqual([]);
     expect(faults({ command: Array<string>(256).fill('x') })).toEqual([]);
-    const refused = [['x'.repeat(4_097)], ['a\u0000b'], Array<string>(257).fill('x'), [1], 'python'];
+    const refused = [['x'.repeat(4_097)], ['a\u0000b'], ['\ud800'], Array<string>(257).fill('x'), [1], 'python'];
     for (const command of refused) expect(faults({ command })).toEqual([expect.stringContaining('command must')]);
   });
 });

@@ -2,6 +2,7 @@ import type { ApiPropertyOptions } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
 import { IsArray, IsInt, IsString, Matches, Max, MaxLength, Min, ValidateBy } from 'class-validator';
 import { field, holdsAtMost, WholeNumber, type FieldOptions } from '../fields.js';
+import { wellFormed } from '../text.js';
 
 /** A DNS label (RFC 1123, section 2.1), in lower case. */
 export const dnsLabel = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/;
@@ -18,7 +19,7 @@ const allowedName = `^(?!${['NVIDIA_', 'LD_', 'ATOLL_', 'CUDA_VISIBLE_DEVICES$']
 // oxlint-disable-next-line no-control-regex -- It is what must not be there.
 const withoutNul = /^[^\u0000]*$/;
 
-/** Arguments of a process, each a text without NUL. */
+/** Arguments of a process, each a text without NUL and, as every text that is stored, without half a surrogate pair. */
 export function CommandLine(options: FieldOptions & { max: number }): PropertyDecorator {
   const { max } = options;
   return field(
@@ -29,6 +30,7 @@ export function CommandLine(options: FieldOptions & { max: number }): PropertyDe
     IsString({ each: true, message: 'each entry of $property must be a text' }),
     MaxLength(4_096, { each: true, message: 'each entry of $property must be at most 4096 characters long' }),
     Matches(withoutNul, { each: true, message: 'each entry of $property must not contain the character U+0000' }),
+    Matches(wellFormed, { each: true, message: 'each entry of $property must be well-formed Unicode' }),
   );
 }
 
@@ -114,6 +116,7 @@ function faultOf(value: unknown): string | null {
     if (typeof text !== 'string') return `must have texts as values; that of ${shown} is none`;
     if (text.length > maxValue || text.includes('\0'))
       return `must have values of at most ${maxValue} characters without U+0000; see ${shown}`;
+    if (!text.isWellFormed()) return `must have values of well-formed Unicode; see ${shown}`;
     size += name.length + Buffer.byteLength(text);
   }
   return size > 32_768 ? 'must be at most 32 KiB in all' : null;
