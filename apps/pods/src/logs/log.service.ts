@@ -168,12 +168,14 @@ export class LogsService {
 
 function rangeOf({ since, until }: ReadPodLogs): LogRange {
   const sinceNs = since === undefined ? 0n : nsOfMs(Date.parse(since));
+  // Instants after the year 2262 are more nanoseconds than the stores count.
   const latestNs = nsOfMs(Date.now() + 86_400_000);
   const untilNs = until === undefined ? latestNs : nsOfMs(Date.parse(until));
   if (until !== undefined && since !== undefined && untilNs <= sinceNs) {
     throw invalidInput([{ path: 'until', code: 'until', message: 'until must be later than since' }]);
   }
-  return { sinceNs, untilNs: untilNs < latestNs ? untilNs : latestNs };
+  const bounded = (ns: bigint): bigint => (ns < latestNs ? ns : latestNs);
+  return { sinceNs: bounded(sinceNs), untilNs: bounded(untilNs) };
 }
 
 /** One page of several: in order, and no further than the one that was read least far. */

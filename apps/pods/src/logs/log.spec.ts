@@ -60,6 +60,16 @@ describe('reading logs of pods', () => {
     expect(await allPages({ limit: 2 }, memberOf(teamId))).toEqual(['three', 'two', 'one']);
   });
 
+  it.each(['asc', 'desc'] as const)(
+    'gives no lines since an instant that has not come, however late (%s)',
+    async (order) => {
+      const teamId = fixture.team();
+      await podThatWrote(teamId, ['one']);
+      for (const since of ['2300-01-01T00:00:00Z', '9999-12-31T23:59:59-14:00'])
+        expect(messagesOf(await fixture.logs({ since, order }, memberOf(teamId)))).toEqual([]);
+    },
+  );
+
   it('gives the lines of each of the caller’s teams, in one order, and of no other', async () => {
     const [one, other, foreign] = [fixture.team(), fixture.team(), fixture.team()];
     await podThatWrote(one, ['a', 'b', 'c', 'd', 'e']);
