@@ -41,15 +41,13 @@ export class MailBox {
     await manager.insert(MailEntity, { id: newId(), ...mail, data, ...given });
   }
 
-  /** Sends a mail to the user's verified address; sends none without one. Runs one statement in either case. */
-  async notify(
-    manager: EntityManager,
-    userId: string | null,
-    notice: Notice,
-    where: { address?: string; device?: string } = {},
-  ): Promise<void> {
+  /**
+   * Sends a mail to the user's verified address; sends none without one. Runs one statement in either case. `address`:
+   * where what happened came from. What a client says of itself is in no mail: anybody could write to the user by it.
+   */
+  async notify(manager: EntityManager, userId: string | null, notice: Notice, address?: string): Promise<void> {
     if (!this.isOpen) return;
-    const data = JSON.stringify({ event: notice, at: new Date().toISOString(), ...where });
+    const data = JSON.stringify({ event: notice, at: new Date().toISOString(), address });
     await manager.query(
       `INSERT INTO mail (id, kind, address, data) SELECT $1, 'notice', email, $2 FROM "user" WHERE id = $3 AND verified_at IS NOT NULL`,
       [newId(), data, userId],

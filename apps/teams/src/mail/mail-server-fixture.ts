@@ -5,7 +5,7 @@ import { SMTPServer } from 'smtp-server';
 
 export interface Received {
   to: string[];
-  /** Without the encoding of long lines. */
+  /** Headers, and the body without the encoding of long lines. */
   text: string;
 }
 
@@ -55,9 +55,12 @@ export class MailServer {
   }
 }
 
-/** Quoted-printable (RFC 2045), as far as mail of the platform has it. */
-function decoded(text: string): string {
-  return text
+/** Of a body, quoted-printable (RFC 2045), as far as mail of the platform has it; headers are as they came. */
+function decoded(mail: string): string {
+  const bodyAt = mail.indexOf('\r\n\r\n');
+  const body = mail
+    .slice(bodyAt)
     .replace(/=\r?\n/g, '')
     .replace(/=([0-9A-F]{2})/g, (_match, hex: string) => String.fromCharCode(parseInt(hex, 16)));
+  return mail.slice(0, bodyAt) + body;
 }

@@ -18,6 +18,17 @@ const happened: Record<Notice, string> = {
   factor_removed: 'A passkey or an authenticator was removed from your account.',
 };
 
+/** What mail programs make a link of: to whoever reads it, one of the platform's. */
+const linkLike = /:\/\/|\.\p{L}{2}/u;
+
+/**
+ * As an invitation names a team, to somebody who may not know it. The quotes are beyond ASCII, so that the whole
+ * subject is encoded: encoded words (RFC 2047) in a name would be decoded by who reads it.
+ */
+function shownTeam(name: string | undefined): string {
+  return name === undefined || linkLike.test(name) ? 'a team' : `the team “${name}”`;
+}
+
 /** The text of a mail, plain and as HTML. `link`: the one-time link of its kind. `hasProviders`: of single sign-on. */
 export function mailText(
   { kind, data }: Pick<MailEntity, 'kind' | 'data'>,
@@ -25,7 +36,7 @@ export function mailText(
   link: string,
 ): MailText {
   if (kind === 'invitation') {
-    const team = data.team_name ?? 'a team';
+    const team = shownTeam(data.team_name);
     const lines = [
       `You are invited to join ${team} on Atoll at ${publicUrl}.`,
       'The link can be used once, within 24 hours:',
@@ -47,11 +58,7 @@ export function mailText(
     ];
     return compose('Set a new password', lines);
   }
-  const where = [
-    data.at && `When: ${data.at}`,
-    data.address && `Address: ${data.address}`,
-    data.device && `Browser: ${data.device}`,
-  ];
+  const where = [data.at && `When: ${data.at}`, data.address && `Address: ${data.address}`];
   const advice = `If it was not you, set a new password at ${publicUrl}, which ends every session.`;
   return compose('Your Atoll account', [
     happened[data.event as Notice],

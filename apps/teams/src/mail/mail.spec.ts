@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { links, members, passkeys, secondFactors, sessions, singleSignOn, teams } from '@atoll/contracts/teams';
 import { inTransactionBeside, untilLockWaits } from '@atoll/testing';
+import { createTransport } from 'nodemailer';
 import { Secret, TOTP } from 'otpauth';
 import { addPasskey, anAuthenticator } from '../passkeys/authenticator-fixture.js';
 import {
@@ -338,9 +339,10 @@ describe('mail', () => {
 
   it('tells a user once that log-ins to the account are slowed, with the same statements for an address that nobody has', async () => {
     const person = await somebody(fixture);
+    const from = { ...elsewhere, device: 'Your account is locked. Open it at https://evil.example' };
     const statements: string[][] = [];
     for (const email of [person.email, `${randomUUID()}@example.com`]) {
-      const attempt = () => errorOf(logIn(fixture, { email }, elsewhere, 'wrong password'));
+      const attempt = () => errorOf(logIn(fixture, { email }, from, 'wrong password'));
       for (let tries = 0; tries < 3; tries++) expect((await attempt()).code).toBe('unauthenticated');
       statements.push(await fixture.statementsOf(attempt));
       for (let tries = 0; tries < 3; tries++) expect((await attempt()).code).toBe('too_many_requests');
@@ -349,6 +351,8 @@ describe('mail', () => {
     const mails = (await server.to(person.email, 3)).filter(({ text }) => text.includes('tried to log in'));
     expect(mails).toHaveLength(1);
     expect(mails[0]?.text).toContain(elsewhere.address);
+    // Whoever has no key must not write to users by the header of a request.
+    expect(mails[0]?.text).not.toContain('evil');
     // A mail that has come is in the queue until the server's answer is taken in.
     const toOthers = await fixture.query(
       `SELECT FROM mail WHERE data ->> 'event' = 'log_ins_slowed' AND address <> $1`,
@@ -369,5 +373,31 @@ describe('mail', () => {
     ).toEqual([false, true]);
     expect(html).not.toContain('<img');
     expect(subject).toContain('<img');
+  });
+
+  it('names a team in quotes, and none by what would become a link', () => {
+    const mailOf = (team_name: string) =>
+      mailText({ kind: 'invitation', data: { team_name } }, { publicUrl: 'https://x', hasProviders: false }, '');
+    for (const name of ['Research', 'Prof. Ada’s team, no. 7.5', 'R&D: a/b']) {
+      const { subject, text } = mailOf(name);
+      expect([subject, text.startsWith(`You are invited to join the team “${name}” on Atoll`)]).toEqual([
+        `Join the team “${name}” on Atoll`,
+        true,
+      ]);
+    }
+    for (const name of ['See https://203.0.113.9/x', 'Open evil.example', 'a@evil.example', 'evil.рф']) {
+      const { subject, text, html } = mailOf(name);
+      expect(subject).toBe('Join a team on Atoll');
+      expect(text + html).not.toContain('evil');
+    }
+  });
+
+  it('has no subject that is decoded to other words than it holds', async () => {
+    const invitation = { kind: 'invitation', data: { team_name: '=?utf-8?B?TG9ja2Vk?=' } } as const;
+    const text = mailText(invitation, { publicUrl: 'https://x', hasProviders: false }, '');
+    const { message } = await createTransport({ streamTransport: true, buffer: true }).sendMail(text);
+    expect((message as Buffer).toString('latin1')).toMatch(
+      /^Subject: =\?UTF-8\?Q\?Join_the_team_=E2=80=9C=3D=3Futf-8=3FB/m,
+    );
   });
 });

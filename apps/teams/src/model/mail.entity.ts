@@ -9,7 +9,6 @@ export interface MailData {
   /** Of a notice: what happened. */
   event?: string;
   address?: string;
-  device?: string;
   at?: string;
 }
 

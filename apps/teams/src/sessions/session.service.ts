@@ -115,7 +115,7 @@ export class SessionsService {
       if (!opened) throw new Error('The session was not stored.');
       const ended = await manager.query<object[]>(endSurplusQuery, [userId, maxSessions]);
       const [known] = await manager.query<{ is_new_device: boolean }[]>(rememberNetworkQuery, [userId, network]);
-      if (known?.is_new_device) await this.mail.notify(manager, userId, 'new_device', { address, device });
+      if (known?.is_new_device) await this.mail.notify(manager, userId, 'new_device', address);
       return { session: opened, hasEnded: ended.length > 0 };
     });
     if (hasEnded) this.rpc.publish(credentialsChanged, { user_id: userId });
@@ -240,7 +240,7 @@ export class SessionsService {
       const mayAskAgain = presented.is_recent || presented.is_same_attempt;
       if (generation === presented.generation - 1 && mayAskAgain) return { session: presented };
       await manager.query(endQuery('id = $2'), ['refresh_token_reused' satisfies EndReason, id]);
-      await this.mail.notify(manager, presented.user_id, 'session_stolen', { address, device });
+      await this.mail.notify(manager, presented.user_id, 'session_stolen', address);
       return { refused: 'reused', session: presented };
     });
   }

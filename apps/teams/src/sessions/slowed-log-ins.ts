@@ -43,6 +43,6 @@ export class SlowedLogIns {
       request_id: requestId,
     });
     if (!this.mail.isOpen || !(await this.tries.isFirstInAnHour(account, 'told'))) return;
-    await this.transactions.run((manager) => this.mail.notify(manager, userId, 'log_ins_slowed', where));
+    await this.transactions.run((manager) => this.mail.notify(manager, userId, 'log_ins_slowed', where.address));
   }
 }
