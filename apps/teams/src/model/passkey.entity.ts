@@ -23,6 +23,7 @@ export class PasskeyEntity {
   @Column('bigint')
   counter!: string;
 
+  /** Empty: nobody reads what a browser says of them, which is signed by nothing and may be anything. */
   @Column('text', { array: true })
   transports!: string[];
 

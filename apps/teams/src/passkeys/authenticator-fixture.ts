@@ -32,7 +32,7 @@ export class Authenticator {
   }
 
   /** The credential that answers the options of a registration, as a browser sends it. */
-  register(options: string): string {
+  register(options: string, transports: unknown = ['internal']): string {
     const length = Buffer.from([0, this.id.length]);
     const attested = Buffer.concat([Buffer.alloc(16), length, this.id, this.coseKey]);
     const authData = Buffer.concat([this.authenticatorData(0x45), attested]);
@@ -40,7 +40,7 @@ export class Authenticator {
     const head = Buffer.from('a363666d74646e6f6e656761747453746d74a068617574684461746158', 'hex');
     const attestationObject = Buffer.concat([head, Buffer.from([authData.length]), authData]).toString('base64url');
     const clientDataJSON = this.clientData('webauthn.create', options).toString('base64url');
-    return this.credential({ attestationObject, clientDataJSON, transports: ['internal'] });
+    return this.credential({ attestationObject, clientDataJSON, transports });
   }
 
   /** The credential that answers the options of a log-in. */

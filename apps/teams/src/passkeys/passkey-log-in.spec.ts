@@ -32,6 +32,18 @@ describe('a passkey of an authenticator', () => {
     expect(texts).toContain('A passkey or an authenticator was added to your account');
   });
 
+  it.each([[['\0']], [[['a', 'b'], ['c']]], [5], [null]])(
+    'is added whatever is said of its transports: %j',
+    async (transports) => {
+      const context = await contextOf(fixture, await logIn(fixture, await somebody(fixture)));
+      const authenticator = anAuthenticator();
+      const { challenge_id, options } = await fixture.ask(passkeys.begin, {}, context);
+      const credential = authenticator.register(options, transports);
+      await fixture.ask(passkeys.finish, { challenge_id, credential, name: 'Laptop' }, context);
+      await logInBy(fixture, authenticator);
+    },
+  );
+
   it('is one of twenty at most, however many were begun before', async () => {
     const person = await somebody(fixture);
     const context = await contextOf(fixture, await logIn(fixture, person));

@@ -120,7 +120,7 @@ export class PasskeysService {
         'isSigned',
         'must be signed for the challenge by an authenticator of this platform.',
       );
-    const { id: credentialId, publicKey, counter, transports = [] } = verified.registrationInfo.credential;
+    const { id: credentialId, publicKey, counter } = verified.registrationInfo.credential;
     const id = newId();
     const added = await this.transactions.run(async (manager) => {
       await requireFactorCredential(manager, caller);
@@ -135,7 +135,7 @@ export class PasskeysService {
         credentialId,
         publicKey: Buffer.from(publicKey),
         counter: String(counter),
-        transports,
+        transports: [],
         name,
       };
       await manager.insert(PasskeyEntity, row);
@@ -181,7 +181,7 @@ export class PasskeysService {
     if (!response) throw notGood();
     const [known] = await this.statements.query<KnownPasskey>(
       'SELECT id, user_id, credential_id, public_key, counter FROM passkey WHERE credential_id = $1',
-      [String(response.id)],
+      [response.id],
     );
     if (!known) throw this.failed(null, origin, context);
     const verified = await verifyAuthenticationResponse({
@@ -240,10 +240,13 @@ async function keep(manager: EntityManager, challenge: string, userId: string | 
   return id;
 }
 
-function read<T>(credential: string): T | undefined {
+const base64url = /^[\w-]+$/;
+
+/** What has the id of a passkey. All else in it is for the library to refuse. */
+function read<T extends { id: string }>(credential: string): T | undefined {
   try {
-    const value: unknown = JSON.parse(credential);
-    if (typeof value === 'object' && value !== null) return value as T;
+    const value = JSON.parse(credential) as { id?: unknown } | null;
+    if (typeof value?.id === 'string' && base64url.test(value.id)) return value as T;
   } catch {
     // None.
   }

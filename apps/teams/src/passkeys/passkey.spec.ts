@@ -35,6 +35,8 @@ describe('a passkey', () => {
     'null',
     '{}',
     '{"id":7,"response":{}}',
+    String.raw`{"id":"\u0000"}`,
+    '{"id":{"toString":null}}',
     '{"id":"AAAA","rawId":"AAAA","type":"public-key","response":{"clientDataJSON":"e30"}}',
   ])('that no authenticator made is refused, and uses its challenge up: %s', async (credential) => {
     const context = await contextOf(fixture, await logIn(fixture, await somebody(fixture)));
