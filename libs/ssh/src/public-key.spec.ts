@@ -9,15 +9,19 @@ const [ed25519 = '', ecdsa256 = '', ecdsa521 = '', rsa3072 = '', rsa2048 = ''] =
   'utf8',
 ).split('\n');
 
-/** An RSA key that nobody has: `size` bytes of modulus. */
-function inventedRsa(size: number, exponent = Buffer.from([1, 0, 1])): string {
-  const modulus = Buffer.concat([Buffer.from([0]), Buffer.alloc(size, 0xc5)]);
-  const parts = [Buffer.from('ssh-rsa'), exponent, modulus].map((part) => {
-    const length = Buffer.alloc(4);
+/** A key of these fields in its wire form (RFC 4253, 6.6). */
+function lineOf(type: string, ...fields: (string | Uint8Array)[]): string {
+  const parts = [type, ...fields].map((field) => {
+    const [length, part] = [Buffer.alloc(4), Buffer.from(field)];
     length.writeUInt32BE(part.length);
     return Buffer.concat([length, part]);
   });
-  return `ssh-rsa ${Buffer.concat(parts).toString('base64')}`;
+  return `${type} ${Buffer.concat(parts).toString('base64')}`;
+}
+
+/** An RSA key that nobody has: `size` bytes of modulus. */
+function inventedRsa(size: number, exponent = Buffer.from([1, 0, 1])): string {
+  return lineOf('ssh-rsa', exponent, Buffer.concat([Buffer.from([0]), Buffer.alloc(size, 0xc5)]));
 }
 
 describe('a public key', () => {
@@ -48,6 +52,9 @@ describe('a public key', () => {
       [`${ed25519}\n${ed25519}`]: 'one line',
       [`${type} ${body.slice(0, -8)}`]: 'not a public key',
       [`ssh-rsa ${body}`]: 'not a public key',
+      [lineOf('ssh-rsa', '', '')]: 'not a public key',
+      [lineOf('ecdsa-sha2-nistp256', 'nistp256', '\u0000')]: 'not a public key',
+      [lineOf('ecdsa-sha2-nistp256', 'nistp256', Buffer.alloc(65, 4))]: 'not a public key',
       [`ssh-ed25519 ${body}AAAA`]: 'not a public key',
       'ssh-dss AAAAB3NzaC1kc3MAAACBAP1/U4Ed': 'ssh-ed25519',
       'sk-ssh-ed25519@openssh.com AAAA': 'ssh-ed25519',

@@ -1,4 +1,4 @@
-import { createHash, createPublicKey } from 'node:crypto';
+import { createHash, createPublicKey, type KeyObject } from 'node:crypto';
 import ssh2 from 'ssh2';
 
 /** A public key as people hand it in. */
@@ -47,12 +47,9 @@ export function parsePublicKey(text: string): PublicKey {
       `Give a key of type ssh-ed25519, ecdsa-sha2-nistp256/384/521 or ssh-rsa, without options before it.`,
     );
   }
-  const parsed = ssh2.utils.parseKey(`${type} ${body}`);
-  if (parsed instanceof Error || parsed.type !== type)
-    throw new BadPublicKey(`This is not a public key of type ${type}.`);
-  const blob = parsed.getPublicSSH();
-  if (blob.toString('base64') !== body) throw new BadPublicKey(`This is not a public key of type ${type}.`);
-  if (type === 'ssh-rsa') requireBits(parsed.getPublicPEM());
+  const { key, blob } = readKey(type, body) ?? {};
+  if (!key || blob?.toString('base64') !== body) throw new BadPublicKey(`This is not a public key of type ${type}.`);
+  if (type === 'ssh-rsa') requireBits(key);
   // Whatever a type may carry beside its numbers, such as an exponent without end.
   if (body.length > longestBody) throw new BadPublicKey('The key is too long.');
   return { type, line: `${type} ${body}`, comment: comment.join(' '), fingerprint: fingerprintOf(blob) };
@@ -63,17 +60,23 @@ export function fingerprintOf(blob: Uint8Array): string {
   return `SHA256:${createHash('sha256').update(blob).digest('base64').replace(/=+$/, '')}`;
 }
 
-function requireBits(pem: string): void {
-  const bits = rsaBits(pem);
+/** Undefined for what is no key: an RSA key without a modulus, for which ssh2 throws, or a point on no curve. */
+function readKey(type: string, body: string): { key: KeyObject; blob: Buffer } | undefined {
+  try {
+    const parsed = ssh2.utils.parseKey(`${type} ${body}`);
+    if (parsed instanceof Error || parsed.type !== type) return undefined;
+    const key = createPublicKey(parsed.getPublicPEM());
+    // Throws for the point at infinity, which is a key to OpenSSL: anybody can sign for it.
+    key.export({ format: 'jwk' });
+    return { key, blob: parsed.getPublicSSH() };
+  } catch {
+    return undefined;
+  }
+}
+
+function requireBits({ asymmetricKeyDetails }: KeyObject): void {
+  const bits = asymmetricKeyDetails?.modulusLength ?? 0;
   if (bits < minimumRsaBits)
     throw new BadPublicKey(`An RSA key must have at least ${minimumRsaBits} bits. Better: ssh-keygen -t ed25519`);
   if (bits > maximumRsaBits) throw new BadPublicKey(`An RSA key may have ${maximumRsaBits} bits at most.`);
-}
-
-function rsaBits(pem: string): number {
-  try {
-    return createPublicKey(pem).asymmetricKeyDetails?.modulusLength ?? 0;
-  } catch {
-    return 0;
-  }
 }
