@@ -1,8 +1,11 @@
 import type { Bill } from '../../api/bill.js';
 
-/** A field of CSV (RFC 4180). What a spreadsheet would take for a formula is a text. */
+/**
+ * A field of CSV (RFC 4180). What a spreadsheet would take for a formula is a text, also behind a semicolon: where
+ * numbers have a comma, spreadsheets split there.
+ */
 function field(value: string): string {
-  const safe = /^[=+@\t\r]|^-(?![\d.]+$)/.test(value) ? `'${value}` : value;
+  const safe = value.replace(/(?<=^|;)(?=[=+@\t\r]|-(?![\d.]+$))/g, "'");
   return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
