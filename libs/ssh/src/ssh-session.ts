@@ -1,6 +1,7 @@
-import ssh2, { type ClientChannel, type ConnectConfig } from 'ssh2';
+import ssh2, { type ClientChannel, type ConnectConfig, type ParsedKey, type PublicKeyAuthMethod } from 'ssh2';
 import { algorithms } from './algorithms.js';
 import { connecting, dial, raced, type DialOptions } from './dial.js';
+import { openPrivateKey } from './private-key.js';
 import { fingerprintOf } from './public-key.js';
 import { sshError, toSshError } from './ssh-error.js';
 
@@ -127,10 +128,16 @@ function isCutOff({ message }: Error, greeting: string): boolean {
   );
 }
 
+function byKey(username: string, key: ParsedKey): PublicKeyAuthMethod {
+  return { type: 'publickey', username, key };
+}
+
 function configOf({ user, credential }: SshTarget): ConnectConfig {
   return {
     username: user,
-    ...('password' in credential ? { password: credential.password, tryKeyboard: true } : credential),
+    ...('password' in credential
+      ? { password: credential.password, tryKeyboard: true }
+      : { authHandler: [byKey(user, openPrivateKey(credential.privateKey, credential.passphrase))] }),
     algorithms,
     // The signal is the deadline.
     readyTimeout: 0,
