@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { randomBytes } from 'node:crypto';
 import { array, assert, asyncProperty, boolean, constantFrom, record } from 'fast-check';
 import { AppError } from '@atoll/errors';
@@ -187,6 +187,53 @@ async function handle(transactions: Transactions, handling: number, steps: reado
   return true;
 }
 
+describe('a call in a process that is frozen until after its deadline', () => {
+  afterEach(() => void jest.restoreAllMocks());
+  const freezeUntil = (nowMs: number) => jest.spyOn(Date, 'now').mockReturnValue(nowMs);
+
+  it('changes nothing where it has changed nothing before', async () => {
+    const call = aCall();
+    const frozen = async () => {
+      await bank.dataSource.query('SELECT 1');
+      freezeUntil(call.deadlineAtMs);
+      return open(one);
+    };
+    await expect(handleOnce(call, frozen)).rejects.toMatchObject({ code: 'deadline_exceeded' });
+    expect([await accounts(), await nonces()]).toEqual([0, 0]);
+  });
+
+  it('changes nothing either where it has waited for a connection all the time', async () => {
+    const call = aCall();
+    const { master } = bank.dataSource.driver as unknown as { master: { options: { max: number } } };
+    const [taken, release] = [gate(), gate()];
+    let begun = 0;
+    const others = Array.from({ length: master.options.max }, () =>
+      one.run(async () => {
+        if ((begun += 1) === master.options.max) taken.open();
+        await release.opened;
+      }),
+    );
+    await taken.opened;
+    const waiting = handleOnce(call, () => open(one));
+    freezeUntil(call.deadlineAtMs);
+    release.open();
+    await expect(waiting).rejects.toMatchObject({ code: 'deadline_exceeded' });
+    await Promise.all(others);
+    expect(await accounts()).toBe(0);
+  });
+
+  it('ends what it has begun before', async () => {
+    const call = aCall();
+    const frozen = async () => {
+      await open(one);
+      freezeUntil(call.deadlineAtMs);
+      return open(one);
+    };
+    expect(await handleOnce(call, frozen)).toEqual(expect.any(String));
+    expect([await accounts(), await nonces()]).toEqual([2, 1]);
+  });
+});
+
 describe('the transactions of one call', () => {
   it('may be several, one after the other, of which the first remembers the call', async () => {
     const call = aCall();
@@ -293,11 +340,16 @@ describe('what is remembered of a call', () => {
   });
 
   it('is kept until a minute after its deadline, and removed then', async () => {
-    for (const deadlineMs of [-61_000, -30_000, 5_000, Number.MAX_SAFE_INTEGER])
-      await handleOnce(aCall(deadlineMs), () => open(one));
-    expect(await nonces()).toBe(4);
-    expect(await new ExpiredNonces(bank.dataSource).removeSome()).toBe(false);
-    expect(await nonces()).toBe(3);
+    const expired = new ExpiredNonces(bank.dataSource);
+    for (const deadlineMs of [5_000, Number.MAX_SAFE_INTEGER]) await handleOnce(aCall(deadlineMs), () => open(one));
+    const pass = (seconds: number) =>
+      bank.dataSource.query('UPDATE call_nonce SET expires_at = expires_at - make_interval(secs => $1)', [seconds]);
+    await pass(35);
+    await expired.removeSome();
+    expect(await nonces()).toBe(2);
+    await pass(31);
+    await expired.removeSome();
+    expect(await nonces()).toBe(1);
   });
 
   it('leaves no trace on a connection whose transaction could not begin', async () => {

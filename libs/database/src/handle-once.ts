@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { AppError } from '@atoll/errors';
 
 /** A call that came over the network, where it may have been copied. */
 export interface SignedCall {
@@ -20,6 +21,10 @@ const runningCalls = new AsyncLocalStorage<RunningCall>();
  * `handle` that commits through `Transactions` remembers the nonce with its effect, for as long as a copy could still
  * be taken. Resolves with undefined where another replica did so first: then nothing was committed here, and nobody is
  * to be answered. Throws what `handle` throws.
+ *
+ * A call that has changed nothing by its deadline changes nothing any more: a process that was frozen would make the
+ * change when it resumes, over newer ones, for a caller who was told of a failure long ago and may have lost the right
+ * to it.
  *
  * A call that changes nothing is not remembered, and costs no statement. What `handle` leaves running in the background
  * when it has ended belongs to no call any more.
@@ -127,6 +132,12 @@ export class NonceClaim {
   hasCommitted = false;
 
   constructor(private readonly call: SignedCall) {}
+
+  /** Throws `deadline_exceeded` where the deadline of the call has passed: nothing is begun for it any more. */
+  requireInTime(): void {
+    if (Date.now() >= this.call.deadlineAtMs)
+      throw new AppError('deadline_exceeded', 'The request was not begun before its deadline.');
+  }
 
   /**
    * The statement that affects no row where the call is a copy. It waits while the outcome of another replica's

@@ -48,7 +48,8 @@ export class Transactions {
    * connection broke during the commit itself.
    *
    * In a call that came over the network the nonce of the call commits too, see `handleOnce`. The work then begins
-   * after a first statement, so it cannot change the isolation level.
+   * after a first statement, so it cannot change the isolation level. Throws `deadline_exceeded` for such a call that
+   * has committed nothing by its deadline, before the work begins.
    */
   async run<T>(work: (manager: EntityManager) => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt += 1) {
@@ -163,6 +164,8 @@ export class Transactions {
     let client: GuardedClient | undefined;
     try {
       client = (await runner.connect()) as GuardedClient;
+      // After the wait for a connection, in which a process may have been frozen.
+      claim?.requireInTime();
       if (claim) await this.startWithClaim(runner, client, claim);
       else await runner.startTransaction();
       const result = await work(runner.manager);
