@@ -1,6 +1,6 @@
 import { requirePermission, requirePlatformAdmin, type CallContext, type TeamPath } from '@atoll/contracts';
 import { type PodLimits, type SetTeamPodLimits, type TeamPodLimits } from '@atoll/contracts/pods';
-import { Statements } from '@atoll/database';
+import { Statements, Transactions } from '@atoll/database';
 import { TeamDirectory, TeamGate } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import { noLimits, requireConsistent, together } from './bounds.js';
@@ -12,6 +12,7 @@ const ofOperator = 'all';
 export class PodLimitsService {
   constructor(
     private readonly statements: Statements,
+    private readonly transactions: Transactions,
     private readonly teams: TeamDirectory,
     private readonly gate: TeamGate,
   ) {}
@@ -63,9 +64,11 @@ export class PodLimitsService {
   }
 
   private async keep(scope: string, limits: PodLimits): Promise<void> {
-    await this.statements.query(
-      'INSERT INTO pod_limit (scope, limits) VALUES ($1, $2) ON CONFLICT (scope) DO UPDATE SET limits = excluded.limits',
-      [scope, JSON.stringify(limits)],
+    await this.transactions.run((manager) =>
+      manager.query(
+        'INSERT INTO pod_limit (scope, limits) VALUES ($1, $2) ON CONFLICT (scope) DO UPDATE SET limits = excluded.limits',
+        [scope, JSON.stringify(limits)],
+      ),
     );
   }
 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { podLimits, type Pod, type PodLimits } from '@atoll/contracts/pods';
 import { teamChanged } from '@atoll/contracts/teams';
-import { newId } from '@atoll/database';
+import { handleOnce, newId } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { memberOf, runs } from '@atoll/testing';
 import { assert, constant, integer, oneof, property, record } from 'fast-check';
@@ -173,6 +173,13 @@ describe('the limits of pods', () => {
       fixture.call(podLimits.setOfTeam, { team_id: suspended.team_id, ...noLimits }, caller);
     expect((await errorOf(set(suspended.member))).code).toBe('team_suspended');
     await set();
+  });
+
+  it('are not changed by a call that comes to it after its deadline, as in a replica that was frozen', async () => {
+    const { effective } = await setOfTeam({ longest_duration_minutes: 60 });
+    const late = () => handleOnce({ nonce: 'late', deadlineAtMs: Date.now() }, () => setOfTeam(noLimits));
+    expect((await errorOf(late())).code).toBe('deadline_exceeded');
+    expect((await fixture.call(podLimits.ofTeam, { team_id: team.team_id }, owner)).effective).toEqual(effective);
   });
 
   it('are for the operator, and for those who manage the team; another team’s are not found', async () => {
