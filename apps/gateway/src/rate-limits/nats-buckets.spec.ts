@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { jetstreamManager } from '@nats-io/jetstream';
 import { connect, millis, type NatsConnection } from '@nats-io/transport-node';
-import { startNats, timeoutFactor, type NatsServer } from '@atoll/testing';
+import { runs, startNats, timeoutFactor, type NatsServer } from '@atoll/testing';
+import { assert, asyncProperty, integer } from 'fast-check';
 import type { Demand } from './buckets.js';
 import { MemoryBuckets } from './memory-buckets.js';
 import { NatsBuckets, type NatsBucketsOptions } from './nats-buckets.js';
@@ -104,6 +105,32 @@ describe('buckets in NATS', () => {
       for (const replica of replicas)
         expect((await replica.incrementAll([fresh, demand])).map(({ isBlocked }) => isBlocked)).toEqual([false, true]);
     }
+  });
+
+  it('law: whoever waits for as long as it is told is granted, however far the clock of NATS was set back', async () => {
+    let [timeMs, cases] = [0, 0];
+    const buckets = await open({ now: () => Promise.resolve(timeMs) });
+    await assert(
+      asyncProperty(
+        integer({ min: 0, max: 7 * 86_400_000 }),
+        integer({ min: 1, max: 4 }),
+        integer({ min: 1, max: 2 }),
+        async (backMs, capacity, count) => {
+          timeMs = nowMs + backMs;
+          cases += 1;
+          const demands = Array.from({ length: count }, (_, at) => {
+            return { name: 'key', key: `set back ${cases} ${at}`, capacity, refillMs: 60_000 };
+          });
+          for (let taken = 0; taken < capacity; taken += 1) await buckets.incrementAll(demands);
+          timeMs = nowMs;
+          const refused = await buckets.incrementAll(demands);
+          timeMs += Math.max(...refused.map(({ timeToBlockExpire }) => timeToBlockExpire)) * 1_000;
+          const granted = await buckets.incrementAll(demands);
+          expect([refused, granted].map((all) => all.some(({ isBlocked }) => isBlocked))).toEqual([true, false]);
+        },
+      ),
+      runs(20),
+    );
   });
 
   it('live as long as the longest limit of all replicas needs, also in a store that another one created', async () => {

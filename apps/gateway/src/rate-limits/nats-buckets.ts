@@ -84,12 +84,23 @@ export class NatsBuckets implements Buckets {
     if ((await this.#change(demand.key, demand, 'return')) === null) await this.options.local.decrement(demand);
   }
 
+  /**
+   * A bucket that is to be full later than an empty one was changed before the clock was set back: it fills from now
+   * on.
+   */
   async #peekAll(demands: readonly Demand[]): Promise<BucketRecord[] | null> {
     if (this.#isPaused()) return null;
     try {
       const kv = await this.#open();
       const states = await Promise.all(demands.map(({ key }) => read(kv, key)));
       const nowMs = await this.options.now(kv);
+      await Promise.all(
+        demands.map(async ({ key, refillMs }, at) => {
+          const { fullAtMs = nowMs, revision = 0 } = states[at] ?? {};
+          const latestMs = nowMs + refillMs;
+          if (fullAtMs > latestMs) await putIfUnchanged(kv, key, String(latestMs), revision);
+        }),
+      );
       return demands.map((demand, at) => peeked(states[at]?.fullAtMs, demand, nowMs));
     } catch (error) {
       return this.#pause(error);
@@ -135,9 +146,9 @@ export class NatsBuckets implements Buckets {
     while (performance.now() < untilMs) {
       const { revision, fullAtMs: before } = await read(kv, key);
       const { records, fullAtMs } = applied(batch, before, await this.options.now(kv));
-      // A refused request changes nothing, so a flood of them costs the store only reads.
-      const isUnchanged = batch.every(({ change }, at) => change === 'take' && records[at]?.isBlocked);
-      if (isUnchanged || (await putIfUnchanged(kv, key, String(fullAtMs), revision))) return records;
+      // A refused request changes nothing, so a flood of them costs the store only reads. The first one after the clock
+      // was set back does: without it the bucket would be locked until the time before comes again.
+      if (fullAtMs === before || (await putIfUnchanged(kv, key, String(fullAtMs), revision))) return records;
       await delay(Math.random() * longestDelayMs);
     }
     this.#logger.warn('Replicas contend for a rate limit; some requests are counted by this process only');
