@@ -142,3 +142,15 @@ describe('wrong codes of an authenticator', () => {
     await second(person, home, codes[1] ?? '');
   });
 });
+
+describe('the tries of a user', () => {
+  it('are there again at once, and as many as before, where the clock of the database was set back', async () => {
+    const person = await knownInTwo();
+    const codeOf = async (secret: string) => (await errorOf(logIn(fixture, person, home, secret))).code;
+    const useUp = async () => [await codeOf('a guess'), await codeOf('a guess'), await codeOf(password)];
+    expect(await useUp()).toEqual(['unauthenticated', 'unauthenticated', 'too_many_requests']);
+    await fixture.query(`UPDATE log_in_bucket SET full_at = full_at + interval '1 day'`);
+    await logIn(fixture, person, home);
+    expect(await useUp()).toEqual(['unauthenticated', 'unauthenticated', 'too_many_requests']);
+  });
+});

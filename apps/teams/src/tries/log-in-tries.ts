@@ -5,14 +5,18 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { TeamsSettings } from '../teams-settings.js';
 
+/** No row is as far ahead of the clock, unless the clock was set back. Longer than a statement waits for a row. */
+const impossible = `(SELECT clock_timestamp()) + $3 * interval '1 ms' + interval '1 minute'`;
+
 /**
  * GCRA: takes one try from the bucket `$1`, which refills one in `$2` ms and has room for `$3` ms. No row if none is
- * left.
+ * left. A bucket of a time before the clock was set back is full: it would be empty until that time comes again.
  */
 const takeQuery = `
   INSERT INTO log_in_bucket AS b (id, full_at) VALUES ($1, clock_timestamp() + $2 * interval '1 ms')
-  ON CONFLICT (id) DO UPDATE SET full_at = greatest(b.full_at, clock_timestamp()) + $2 * interval '1 ms'
-  WHERE b.full_at <= (SELECT clock_timestamp()) + ($3 - $2) * interval '1 ms' RETURNING full_at`;
+  ON CONFLICT (id) DO UPDATE SET full_at = $2 * interval '1 ms' +
+    CASE WHEN b.full_at > ${impossible} THEN clock_timestamp() ELSE greatest(b.full_at, clock_timestamp()) END
+  WHERE b.full_at <= (SELECT clock_timestamp()) + ($3 - $2) * interval '1 ms' OR b.full_at > ${impossible} RETURNING full_at`;
 
 const giveBackQuery = `UPDATE log_in_bucket SET full_at = full_at - $2 * interval '1 ms' WHERE id = $1`;
 
