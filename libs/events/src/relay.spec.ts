@@ -176,6 +176,34 @@ describe('the relay', () => {
     ]);
   });
 
+  it('says once that it has no connection, however often it tries, and again when it loses the next one', async () => {
+    const lines: string[] = [];
+    const warn = jest
+      .spyOn(Logger.prototype, 'warn')
+      .mockImplementation((line: unknown) => void lines.push(String(line)));
+    const lost = () => lines.filter((line) => line.startsWith('The relay lost')).length;
+    const away = () => Promise.reject(new Error('away'));
+    const fetch = jest.spyOn(RelaySession.prototype, 'fetch').mockImplementation(away);
+    const open = jest.spyOn(RelaySession, 'open').mockImplementation(away);
+    try {
+      await world.orders.place([1]);
+      const relays = () => new Set(open.mock.calls.map(([dataSource]) => dataSource)).size;
+      await eventually(() => expect(open.mock.calls.length).toBeGreaterThan(3 * relays()));
+      const before = lost();
+      expect(before).toBeLessThanOrEqual(relays());
+      open.mockRestore();
+      fetch.mockRestore();
+      await eventually(async () => expect(await world.noted('letters')).toEqual([1]));
+      const next = jest.spyOn(RelaySession.prototype, 'fetch').mockImplementationOnce(away);
+      await world.orders.place([2]);
+      await eventually(async () => expect(await world.noted('letters')).toEqual([1, 2]));
+      expect(lost()).toBe(before + 1);
+      next.mockRestore();
+    } finally {
+      for (const spy of [open, fetch, warn]) spy.mockRestore();
+    }
+  });
+
   it('rests again after an event that had to wait', async () => {
     let isFirst = true;
     world.script = () => {

@@ -1,4 +1,4 @@
-import { backOffMs, WakeUp, type BackOff } from '@atoll/waiting';
+import { backOffMs, ThrottledLog, WakeUp, type BackOff } from '@atoll/waiting';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
@@ -49,6 +49,7 @@ const stopPatienceMs = 10_000;
  */
 export class Relay {
   readonly #logger = new Logger('Events');
+  readonly #lost = new ThrottledLog(({ message }) => this.#logger.warn(message));
   readonly #wakeUp = new WakeUp();
   readonly #inHand = new Set<string>();
   readonly #pollMs: number;
@@ -120,12 +121,17 @@ export class Relay {
   private async run(): Promise<void> {
     for (let failures = 0; !this.stopped();) {
       try {
-        await this.runSession(() => (failures = 0));
+        await this.runSession(() => {
+          if (failures > 0) this.#lost.forget();
+          failures = 0;
+        });
       } catch (error) {
         // What is in hand can be settled no more, and is delivered again by the next process.
         if (this.stopping()) return;
         failures += 1;
-        this.#logger.warn(`The relay lost its connection to the database: ${describeError(error)}`);
+        this.#lost.log('session', {
+          message: `The relay lost its connection to the database: ${describeError(error)}`,
+        });
         await this.#wakeUp.wait(backOffMs(reconnect, failures));
       }
     }

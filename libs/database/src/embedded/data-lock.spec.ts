@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { describeWhere } from '@atoll/testing';
 import { DataFolderInUseError, lockDataFolder } from './data-lock.js';
 import { startOf } from './process-identity.js';
 
@@ -47,5 +49,19 @@ describe('lockDataFolder', () => {
     write(1, startOf(1));
     unlock();
     expect(holder()).toBe('1');
+  });
+});
+
+const isRoot = process.platform === 'linux' && process.getuid?.() === 0;
+describeWhere(isRoot ? undefined : 'mounting needs root on Linux', 'a data folder on a full disk', () => {
+  it('is named, and nothing is left in it', () => {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=4k', 'tmpfs', dataDir]);
+    try {
+      writeFileSync(join(dataDir, 'all'), Buffer.alloc(4096));
+      expect(() => lockDataFolder(dataDir)).toThrow(`The disk of the data folder ${dataDir} is full.`);
+      expect(readdirSync(dataDir)).toEqual(['all']);
+    } finally {
+      execFileSync('umount', [dataDir]);
+    }
   });
 });

@@ -18,14 +18,17 @@ export function lockDataFolder(dataDir: string): () => void {
   const file = join(dataDir, 'atoll.pid');
   const mine = `${file}.${process.pid}`;
   const content = `${process.pid}\n${startOf(process.pid)}\n`;
-  writeFileSync(mine, content, { mode: 0o644 });
   try {
+    writeFileSync(mine, content, { mode: 0o644 });
     while (!link(mine, file)) {
       const found = read(file);
       const holder = holderOf(found);
       if (holder !== undefined) throw new DataFolderInUseError(dataDir, holder);
       takeAway(file, found, `${mine}.stale`);
     }
+  } catch (error) {
+    if (!isFull(error)) throw error;
+    throw new Error(`The disk of the data folder ${dataDir} is full.`, { cause: error });
   } finally {
     rmSync(mine, { force: true });
   }
@@ -41,6 +44,10 @@ export function lockDataFolder(dataDir: string): () => void {
 export function requireFreeDataFolder(dataDir: string): void {
   const holder = holderOf(read(join(dataDir, 'atoll.pid')));
   if (holder !== undefined) throw new DataFolderInUseError(dataDir, holder);
+}
+
+function isFull(error: unknown): boolean {
+  return ['ENOSPC', 'EDQUOT'].includes((error as NodeJS.ErrnoException).code ?? '');
 }
 
 function link(from: string, to: string): boolean {
