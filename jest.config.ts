@@ -14,6 +14,8 @@ const config: Config = {
   rootDir: '.',
   roots: ['<rootDir>/libs', '<rootDir>/apps', '<rootDir>/tools'],
   testMatch: ['**/*.spec.ts'],
+  // It needs a network of its own: `npm run test:docker`.
+  testPathIgnorePatterns: ['/node_modules/', '/on-docker\\.spec\\.ts$'],
   // Libraries and product are loaded once in a worker, not for each spec file.
   testEnvironment: '<rootDir>/libs/testing/src/jest-run-environment.ts',
   runtime: '<rootDir>/libs/testing/src/jest-run-modules.ts',

@@ -7,6 +7,7 @@ set -euo pipefail
 cache=${ATOLL_CACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/atoll}
 # Raise the number when the content changes.
 base=base-1
+docker=docker-1
 loki_version=v3.7.8
 
 packages=(curl podman runc conmon catatonit netavark aardvark-dns iptables iproute2 debootstrap python3-venv)
@@ -21,8 +22,8 @@ step() { printf '\n== %s\n' "$1"; }
 
 cat <<TEXT
 This installs, by apt: ${packages[*]}
-and makes, in $cache: a base image (Debian, with $base_packages), an environment of Python with Schemathesis, and Grafana Loki $loki_version, which is built
-where Go is found.
+and makes, in $cache: a base image (Debian, with $base_packages), the programs of Docker (unpacked, not installed: no service is
+started), an environment of Python with Schemathesis, and Grafana Loki $loki_version, which is built where Go is found.
 TEXT
 
 mkdir -p "$cache"
@@ -64,6 +65,23 @@ make_base() (
     podman --root "$work/images" --runroot "$work/run" --tmpdir "$work/tmp" --storage-driver overlay import "$cache/$base.tar" localhost/atoll-base:1 >/dev/null
     mv "$work/images" "$cache/$base.images"
   fi
+)
+
+# Beside the engine of the machine, if it has one, and without a service.
+unpack_docker() (
+  [ ! -d "$cache/$docker" ] || exit 0
+  step "the programs of Docker"
+  work=$(mktemp -d "$cache/$docker.XXXXXX")
+  trap 'rm -rf "$work"' EXIT
+  cd "$work"
+  download() { apt-get download -qq docker.io containerd tini; }
+  download 2>/dev/null || { apt-get update -qq && download; }
+  for package in *.deb; do dpkg --extract "$package" unpacked; done
+  mkdir programs
+  for program in dockerd docker docker-proxy docker-init containerd containerd-shim-runc-v2; do
+    cp --dereference unpacked/usr/*bin/"$program" programs/
+  done
+  mv programs "$cache/$docker"
 )
 
 build_loki() (
@@ -108,11 +126,14 @@ make_base &
 base_job=$!
 build_loki &
 loki_job=$!
+unpack_docker &
+docker_job=$!
 install_schemathesis &
 schemathesis_job=$!
 failed=0
 wait "$base_job" || failed=1
 wait "$loki_job" || failed=1
+wait "$docker_job" || failed=1
 wait "$schemathesis_job" || failed=1
 [ "$failed" -eq 0 ] || exit 1
 

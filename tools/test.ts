@@ -101,6 +101,16 @@ async function schemathesis(): Promise<Tally> {
   return { passed: ok ? 1 : 0, failed: ok || code === cannotRun ? 0 : 1, skipped: code === cannotRun ? 1 : 0 };
 }
 
+/** In a network of their own, whose firewall Docker may change. */
+async function specsOnDocker(): Promise<Tally> {
+  const built = new URL('../dist/libs/testing/src/docker.js', import.meta.url);
+  const { dockerLacks } = (await import(built.href)) as { dockerLacks: () => string | undefined };
+  const lacking = dockerLacks();
+  if (lacking === undefined) return jest((options) => run(['npm run --silent test:docker --', ...options].join(' ')));
+  notRun.push(`NOT RUN, the contract of clusters on Docker: ${lacking}`);
+  return { passed: 0, failed: 0, skipped: 1 };
+}
+
 /**
  * Everything there is to prove; stops where nothing after it could run. Specs and stories wait for a part of their
  * time, and checks, which only compute, have the processors meanwhile.
@@ -116,6 +126,8 @@ async function* everything(): AsyncGenerator<Tally> {
   const checking = check((line) => found.push(line), { background: true });
   console.log('\n== specs');
   yield await jest((options) => run(['npm run --silent jest --', ...options].join(' ')));
+  console.log('\n== specs on Docker');
+  yield await specsOnDocker();
   for (const topology of topologies) {
     for (const part of await partsHere()) {
       console.log(`\n== ${['e2e', topology, part].filter(Boolean).join(', ')}`);

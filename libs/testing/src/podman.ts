@@ -1,11 +1,11 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { request } from 'node:http';
 import { delimiter, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { claim } from './claims.js';
+import { answers, type ContainerEngine } from './container-engine.js';
 import { cachePath } from './machine.js';
 import { createPodmanFolder, removePodmanFolder, type PodmanFolder, type PodmanOptions } from './podman-folder.js';
 import { signal } from './process-tree.js';
@@ -23,26 +23,6 @@ const imageStore = cachePath('base-1.images');
  * doors in specs.
  */
 export const podmanImage = 'localhost/atoll-base:1';
-
-/** A Podman service of its own, on storage of its own: it sees no container of another one. */
-export interface Podman {
-  readonly socketPath: string;
-  /** Of the service that runs now. */
-  readonly pid: number;
-  /** The folder of its containers and volumes. */
-  readonly root: string;
-  /** Runs `podman` on the same storage, as an operator does by hand; returns what it prints. */
-  cli(...words: string[]): Promise<string>;
-  /** Ends the service as a crash does. Containers continue. */
-  kill(): Promise<void>;
-  /** Ends the service if it runs, and starts it again on the same storage and socket. */
-  restart(): Promise<void>;
-  /** Freezes the service: connections stay open and nothing answers. */
-  pause(): void;
-  resume(): void;
-  /** Removes all containers, volumes and networks, ends the service and deletes its storage. */
-  stop(): Promise<void>;
-}
 
 /** What this machine lacks for `startPodman`, as a sentence for `describeWhere`; undefined if nothing is missing. */
 export function podmanLacks(): string | undefined {
@@ -63,7 +43,7 @@ function isInstalled(name: string): boolean {
 }
 
 /** Starts a Podman service. Without `stop` it ends with the Jest run, or with this process. */
-export async function startPodman(options: PodmanOptions = {}): Promise<Podman> {
+export async function startPodman(options: PodmanOptions = {}): Promise<ContainerEngine> {
   const folder = createPodmanFolder(imageStore, options, options.hasOwnNetwork ? subnets.first : ownSubnets());
   // For benches: the `process` that Jest gives to specs emits no `exit`.
   const removeWithUs = (): void => removePodmanFolder(folder);
@@ -146,18 +126,6 @@ async function startService({
     await delay(20);
   }
   return child;
-}
-
-function answers(socketPath: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const ping = request({ socketPath, path: '/_ping', timeout: 1_000, agent: false }, (response) => {
-      response.resume();
-      resolve(response.statusCode === 200);
-    });
-    ping.once('timeout', () => ping.destroy());
-    ping.once('error', () => resolve(false));
-    ping.end();
-  });
 }
 
 async function end(child: ChildProcess): Promise<void> {

@@ -17,6 +17,7 @@ const openTheSocket =
   'Let the user of gpuaas and pods write to the socket: put it into the socket’s group (in a container: group_add). See docs/operations.md.';
 const setTheRule =
   'On the engine’s host: iptables -I FORWARD -m comment --comment atoll -j NETAVARK_ISOLATION_1, after each of its starts. See docs/pods-on-containers.md.';
+const noCdi = ' Without CDI: it gives pods no slices of real GPUs.';
 const timeOf = ({ Created }: PodmanListedContainer): string => new Date(Created).toISOString();
 const openNote = /^atoll-(.+)-open-breach$/;
 
@@ -49,9 +50,10 @@ export class Checks {
   /** `read`: reads the engine's `/info`. All is asked at once: a busy Podman takes seconds for each answer. */
   async run(read: () => Promise<InfoAnswer>, signal: AbortSignal): Promise<readonly ClusterCheck[]> {
     try {
+      const reading = read();
       const [info, ...found] = await Promise.all([
-        read(),
-        this.#version(),
+        reading,
+        this.#version(reading),
         this.#isolation(signal),
         this.#images(signal),
       ]);
@@ -69,10 +71,11 @@ export class Checks {
     }
   }
 
-  async #version(): Promise<ClusterCheck> {
+  async #version(reading: Promise<InfoAnswer>): Promise<ClusterCheck> {
     const { apiVersion, kind, version } = await this.parts.engine.greeting();
     const name = kind === 'podman' ? 'Podman Engine' : 'Engine';
-    const detail = `${[name, version].filter(Boolean).join(' ')}, API ${apiVersion}.`;
+    const hasCdi = kind === 'podman' || (await reading).CDISpecDirs?.length;
+    const detail = `${[name, version].filter(Boolean).join(' ')}, API ${apiVersion}.${hasCdi ? '' : noCdi}`;
     if (Number(apiVersion) >= oldestApi) return passed('version', detail);
     return failed('version', detail, `Upgrade the engine to API ${oldestApi}: Docker 20.10 or Podman 4.`);
   }

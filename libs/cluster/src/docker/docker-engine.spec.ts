@@ -67,6 +67,7 @@ describe('an engine that does not answer as it should', () => {
           MemoryLimit: true,
           CpuCfsQuota: true,
           PidsLimit: true,
+          CDISpecDirs: ['/etc/cdi'],
         }),
       );
     });
@@ -80,6 +81,21 @@ describe('an engine that does not answer as it should', () => {
     expect(asked.filter((path) => path.endsWith('/info'))).toEqual(['/v1.47/info']);
     await driver.identify(soon());
     expect(asked.filter((path) => path.endsWith('/info'))).toHaveLength(2);
+    await driver.close();
+    server.close();
+  });
+
+  it.each([[null], [[]], [undefined]])('without CDI (%j) gives no slices of real GPUs, and says so', async (found) => {
+    const info = { ID: 'engine-1', Name: 'host', DockerRootDir: '/', CDISpecDirs: found };
+    const { server, socketPath } = await standIn((_request, response) => void response.end(JSON.stringify(info)));
+    const driver = driverAt({ socketPath });
+    expect(await driver.check(soon())).toContainEqual(
+      expect.objectContaining({
+        name: 'version',
+        ok: true,
+        detail: 'Engine 28.0, API 1.48. Without CDI: it gives pods no slices of real GPUs.',
+      }),
+    );
     await driver.close();
     server.close();
   });

@@ -84,4 +84,6 @@ export interface InfoAnswer {
   readonly CpuCfsQuota: boolean;
   readonly PidsLimit: boolean;
   readonly SecurityOptions?: readonly string[] | null;
+  /** Docker, from 25 on: where it looks for CDI devices; empty while its feature `cdi` is off. */
+  readonly CDISpecDirs?: readonly string[] | null;
 }

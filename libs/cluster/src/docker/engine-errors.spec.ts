@@ -10,3 +10,11 @@ it.each([
     message: 'The image names no command: set one.',
   });
 });
+
+it('says that an engine without CDI, as Docker before 25, gives no slices of real GPUs', () => {
+  const refusal = new EngineRefusal(500, 'could not select device driver "cdi" with capabilities: []');
+  expect(clusterErrorOf(refusal)).toMatchObject({
+    code: 'not_supported',
+    message: 'The container engine gives no slices of real GPUs to pods.',
+  });
+});

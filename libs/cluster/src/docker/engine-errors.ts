@@ -40,6 +40,12 @@ const meanings: readonly Meaning[] = [
     message: 'The node does not have the GPU slice.',
   },
   {
+    // Docker before 25, and without its feature `cdi` before 28.2.
+    pattern: /could not select device driver "cdi"/i,
+    code: 'not_supported',
+    message: 'The container engine gives no slices of real GPUs to pods.',
+  },
+  {
     pattern:
       /available.*address pool|predefined address pools|no free (private network )?subnet|could not find free subnet|subnet pools/i,
     code: 'no_space',
