@@ -49,10 +49,10 @@ export class ShellSession {
         answer(accept);
         this.#shell?.signal(`SIG${name}`).catch(() => undefined);
       })
-      .on('shell', (accept) => this.#begin(accept(), null))
-      .on('exec', (accept, _reject, { command }) => this.#begin(accept(), commandOfLine(command)))
+      .on('shell', (accept, reject) => this.#begin(accept, reject, null))
+      .on('exec', (accept, reject, { command }) => this.#begin(accept, reject, commandOfLine(command)))
       .on('subsystem', (accept, reject, { name }) =>
-        name === 'sftp' ? this.#begin(accept(), sftpCommand) : answer(reject),
+        name === 'sftp' ? this.#begin(accept, reject, sftpCommand) : answer(reject),
       );
   }
 
@@ -62,8 +62,10 @@ export class ShellSession {
     this.#shell?.resize(size).catch(() => undefined);
   }
 
-  #begin(channel: ServerChannel, command: readonly string[] | null): void {
-    this.#channel = channel;
+  /** A session has one program (RFC 4254, 6.5): each further request is refused. */
+  #begin(accept: () => ServerChannel, reject: Reply | undefined, command: readonly string[] | null): void {
+    if (this.#channel) return reject && refuseAnother(this.#channel);
+    const channel = (this.#channel = accept());
     const output = (this.#output = new SessionOutput(channel));
     channel.on('error', () => undefined);
     void this.#serve(channel, output, command).catch((error: unknown) => {
@@ -152,8 +154,21 @@ export class ShellSession {
   }
 }
 
+type Reply = () => unknown;
+
 /** A request without a wish for an answer has nothing to call. */
-const answer = (reply: (() => unknown) | undefined): void => void reply?.();
+const answer = (reply: Reply | undefined): void => void reply?.();
+
+/** What ssh2 1.17 has of a channel and does not show: once a program runs, its own `reject` sends nothing. */
+interface Inside {
+  readonly outgoing: { readonly id: number; readonly state: string };
+  readonly _client: { readonly _protocol: { channelFailure(id: number): void } };
+}
+
+function refuseAnother(channel: ServerChannel): void {
+  const { outgoing, _client: client } = channel as unknown as Inside;
+  if (outgoing.state === 'open') client._protocol.channelFailure(outgoing.id);
+}
 
 const sizeOf = (columns: number, rows: number): TerminalSize => ({
   columns: Math.min(Math.max(columns, 1), 10_000),

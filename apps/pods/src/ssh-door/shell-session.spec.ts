@@ -1,0 +1,63 @@
+import { once } from 'node:events';
+import { PassThrough } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import type { ClusterDriver, Shell } from '@atoll/cluster';
+import type { Client, ClientChannel } from 'ssh2';
+import { OpenDoorFixture } from './open-door-fixture.js';
+
+/** What ssh2 has of a client's channel, and does not show. */
+interface Inside {
+  readonly outgoing: { readonly id: number };
+  /** Of requests that wait for an answer, in their order: whether it was refused. */
+  readonly _callbacks: ((isRefused: boolean | undefined) => void)[];
+  readonly _client: { readonly _protocol: Record<Kind, (id: number, ...asked: unknown[]) => void> };
+}
+type Kind = 'shell' | 'exec' | 'subsystem';
+
+let fixture: OpenDoorFixture;
+let client: Client;
+let opened: number;
+beforeEach(async () => {
+  fixture = await OpenDoorFixture.start();
+  opened = 0;
+  const driver = { openShell: () => Promise.resolve(echo()) } as unknown as ClusterDriver;
+  const run = { driver, ref: { kind: 'pod', id: 'p1', run: 1 } as const };
+  ({ client } = await fixture.logIn([fixture.key({ run })]));
+});
+afterEach(() => fixture.stop());
+
+/** A process that writes what it reads, and ends with its input. */
+function echo(): Shell {
+  opened += 1;
+  const [through, stderr] = [new PassThrough(), new PassThrough()];
+  stderr.end();
+  const gesture = () => Promise.resolve();
+  const exit = once(through, 'end').then(() => ({ code: 0 }));
+  return { stdin: through, stdout: through, stderr, exit, resize: gesture, signal: gesture, close: gesture };
+}
+
+const exec = () =>
+  new Promise<ClientChannel>((resolve, reject) =>
+    client.exec('cat', (error, channel) => (error ? reject(error) : resolve(channel))),
+  );
+
+/** Asks for another program on a channel that has one, as no well-behaved client does. */
+function ask(channel: ClientChannel, kind: Kind, ...asked: unknown[]): Promise<boolean> {
+  const { outgoing, _callbacks: waiting, _client } = channel as unknown as Inside;
+  return new Promise((resolve) => {
+    waiting.push((isRefused) => resolve(isRefused === true));
+    _client._protocol[kind](outgoing.id, ...asked, true);
+  });
+}
+
+it.each([['shell'], ['exec', 'true'], ['subsystem', 'sftp']] as const)(
+  'refuses another program (%s) in a session that has one, which goes on, as do the other sessions',
+  async (kind, ...asked) => {
+    const sessions = [await exec(), await exec()] as const;
+    expect(await ask(sessions[0], kind, ...asked)).toBe(true);
+    for (const session of sessions) session.end('still here');
+    expect(await Promise.all(sessions.map(text))).toEqual(['still here', 'still here']);
+    expect(opened).toBe(2);
+  },
+);
