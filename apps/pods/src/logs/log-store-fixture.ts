@@ -20,6 +20,8 @@ import { PostgresLogStore } from './postgres-log-store.js';
 const retentionDays = 7;
 export type StoreName = 'postgres' | 'loki';
 
+type Asked = Partial<LogQuery> & { readonly store?: LogStore };
+
 /** A clock that specs turn. */
 class Clock {
   offsetMs = 0;
@@ -116,8 +118,8 @@ export class StoreFixture {
   }
 
   /** Everything of these sources’ scopes, newest first, unless asked otherwise. */
-  read(sources: readonly LogSource[], asked: Partial<LogQuery> = {}): Promise<LogPage> {
-    return this.store.read({
+  read(sources: readonly LogSource[], { store = this.store, ...asked }: Asked = {}): Promise<LogPage> {
+    return store.read({
       teamId: sources[0]!.teamId,
       scopes: [...new Map(sources.map(({ scopeNo, gpuaasId }) => [scopeNo, { no: scopeNo, gpuaasId }])).values()],
       sources: null,
@@ -133,7 +135,7 @@ export class StoreFixture {
   }
 
   /** Page after page, until the range is read. */
-  async readAll(sources: readonly LogSource[], asked: Partial<LogQuery> = {}): Promise<StoredLine[]> {
+  async readAll(sources: readonly LogSource[], asked: Asked = {}): Promise<StoredLine[]> {
     const lines: StoredLine[] = [];
     for (let after: LogQuery['after'] = null; ;) {
       const page = await this.read(sources, { ...asked, after });

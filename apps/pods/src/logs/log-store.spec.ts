@@ -246,6 +246,27 @@ describe('the log store in PostgreSQL', () => {
     expect(taken.map((rows) => rows.length)).toEqual([129, 129]);
   });
 
+  it.each(['asc', 'desc'] as const)(
+    'a step of a search (%s) ends by the bytes of its lines times the length of the text, and the next goes on',
+    async (order) => {
+      const [source] = (await fixture.sources(1)) as [LogSource];
+      const [atNs, bytes, search] = [nsOfMs(Date.now()), 16 * 1024, 'b'.repeat(200)];
+      const lines = Array.from({ length: 200 }, (_, at) =>
+        aLine(source, atNs + BigInt(at), at === 100 ? search.padStart(bytes, 'a') : 'a'.repeat(bytes)),
+      );
+      await fixture.append(source, lines);
+      const inOrder = order === 'asc' ? lines : lines.toReversed();
+      // One step, and with as many lines as in production.
+      const step = { order, searchMs: 0, store: fixture.replica() };
+      const { readTo } = await fixture.read([source], { ...step, search });
+      const examined = inOrder.findIndex((line) => line.atNs === readTo?.atNs) + 1;
+      expect(examined).toBeGreaterThan(1);
+      expect((examined - 1) * bytes * search.length).toBeLessThan(200_000_000);
+      expect(await fixture.readAll([source], { ...step, search })).toEqual([lines[100]]);
+      expect(await fixture.read([source], { ...step, search: 'c' })).toEqual({ lines: [], readTo: null });
+    },
+  );
+
   it('keeps no line of a source that another replica reads meanwhile', async () => {
     const [one, other] = (await fixture.sources(2)) as [LogSource, LogSource];
     const atNs = nsOfMs(Date.now());

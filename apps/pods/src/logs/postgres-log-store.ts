@@ -14,7 +14,7 @@ import { LogStore, noneFailed, type LogPage, type LogQuery, type SaveRead } from
 
 export interface PostgresLogStoreOptions {
   readonly retentionDays: number;
-  /** Lines that the first statement of a search looks at; each further one at four times as many, up to 20,000. */
+  /** Lines that the first statement of a search looks at; each further one at four times as many, up to 8,000. */
   readonly searchStep?: number;
   /** For specs: in the place of the clock of the database. */
   readonly now?: () => number;
@@ -23,7 +23,13 @@ export interface PostgresLogStoreOptions {
 /** What one page may weigh; it then ends early. */
 const mostBytes = 2 * 1024 * 1024;
 const stepGrowth = 4;
-const mostStep = 20_000;
+const mostStep = 8_000;
+/**
+ * What a step of a search may compare, in bytes of lines × characters of the text: `strpos` compares as many where both
+ * repeat one letter, 0.6 ns each. A text counts as 8 characters at least, since the lines have to be read.
+ */
+const mostSearchWork = 200_000_000;
+const leastTextLength = 8;
 
 interface LineRow {
   at_ns: string;
@@ -32,8 +38,11 @@ interface LineRow {
   message: string;
 }
 
-/** Matches of a search, and in `message` null for the last line that was looked at. */
-type SearchRow = Omit<LineRow, 'message'> & { message: string | null; examined: number };
+/**
+ * Matches of a search, and in `message` null for the last line that was looked at. `is_full`: the step ended by what
+ * it may compare.
+ */
+type SearchRow = Omit<LineRow, 'message'> & { message: string | null; examined: number; is_full: boolean };
 
 /** Lines in a table of the service's own, partitioned by day. */
 export class PostgresLogStore extends LogStore {
@@ -95,10 +104,11 @@ export class PostgresLogStore extends LogStore {
     return this.#partitions.maintain();
   }
 
-  /** In steps of so many lines, so that no statement takes long, however few lines match. */
+  /** In steps of so many lines and bytes, so that no statement takes long, however few lines match. */
   async #search(query: LogQuery, search: string): Promise<LogPage> {
     const endsAtMs = this.#now() + query.searchMs;
     const found: StoredLine[] = [];
+    const stepBytes = Math.floor(mostSearchWork / Math.max(search.length, leastTextLength));
     let readTo = query.after;
     let step = this.#searchStep;
     do {
@@ -107,15 +117,16 @@ export class PostgresLogStore extends LogStore {
         step,
         search,
         query.limit - found.length,
+        stepBytes,
       ]);
       const hits = rows.flatMap(({ message, ...row }) => (message === null ? [] : [lineOf({ ...row, message })]));
       found.push(...hits);
       const lines = withinBytes(found);
       if (lines.length === query.limit || lines.length < found.length) return { lines, readTo: lines.at(-1) ?? null };
       const last = rows.find(({ message }) => message === null);
-      if (!last || last.examined < step) return { lines: found, readTo: null };
+      if (!last || (last.examined < step && !last.is_full)) return { lines: found, readTo: null };
       readTo = positionOf(last);
-      step = Math.min(step * stepGrowth, mostStep);
+      if (!last.is_full) step = Math.min(step * stepGrowth, mostStep);
     } while (this.#now() < endsAtMs);
     return { lines: found, readTo };
   }
@@ -150,12 +161,10 @@ function rangeOf({ scopes, sources, sinceNs, untilNs, order }: LogQuery, after: 
 }
 
 type Direction = 'ASC' | 'DESC';
-const plain = 'at_ns, source_no, stream, message';
-/** `strpos` takes its text letter for letter. Of lines that do not match, no text is kept. */
-const matching = 'at_ns, source_no, stream, CASE WHEN strpos(message, $7::text) > 0 THEN message END AS message';
+const columns = 'at_ns, source_no, stream, message';
 
 /** The lines of each scope or source by its index, in order, at most $6 of each and of all. */
-function linesInOrder(columns: string, key: 'source_no' | 'scope_no', beyond: '<' | '>', direction: Direction): string {
+function linesInOrder(key: 'source_no' | 'scope_no', beyond: '<' | '>', direction: Direction): string {
   return `SELECT line.* FROM unnest($1::integer[]) AS wanted (no)
     CROSS JOIN LATERAL (
       SELECT ${columns} FROM log_line
@@ -168,42 +177,51 @@ function linesInOrder(columns: string, key: 'source_no' | 'scope_no', beyond: '<
 function readStatement({ order, sources }: LogQuery): string {
   if (order === 'desc') {
     return sources
-      ? firstBytesOf(linesInOrder(plain, 'source_no', '<', 'DESC'), 'DESC')
-      : firstBytesOf(linesInOrder(plain, 'scope_no', '<', 'DESC'), 'DESC');
+      ? readIn(linesInOrder('source_no', '<', 'DESC'), 'DESC')
+      : readIn(linesInOrder('scope_no', '<', 'DESC'), 'DESC');
   }
   return sources
-    ? firstBytesOf(linesInOrder(plain, 'source_no', '>', 'ASC'), 'ASC')
-    : firstBytesOf(linesInOrder(plain, 'scope_no', '>', 'ASC'), 'ASC');
+    ? readIn(linesInOrder('source_no', '>', 'ASC'), 'ASC')
+    : readIn(linesInOrder('scope_no', '>', 'ASC'), 'ASC');
 }
 
 /** The lines with which a page is full, and one more where there is one. */
-function firstBytesOf(lines: string, direction: Direction): string {
-  return `SELECT ${plain} FROM (
-      SELECT *, sum(octet_length(message)) OVER (
-        ORDER BY at_ns ${direction}, source_no ${direction} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-      ) AS bytes_before FROM (${lines}) AS line
-    ) AS line
-    WHERE COALESCE(bytes_before, 0) <= ${mostBytes} ORDER BY at_ns ${direction}, source_no ${direction}`;
+function readIn(lines: string, direction: Direction): string {
+  return `SELECT ${columns} FROM ${withBytes(lines, direction)}
+    WHERE bytes - octet_length(message) <= ${mostBytes} ORDER BY at_ns ${direction}, source_no ${direction}`;
+}
+
+/** `bytes`: of the lines up to this one. */
+function withBytes(lines: string, direction: Direction): string {
+  return `(SELECT *, sum(octet_length(message)) OVER (
+        ORDER BY at_ns ${direction}, source_no ${direction} ROWS UNBOUNDED PRECEDING
+      ) AS bytes FROM (${lines}) AS line) AS line`;
 }
 
 function searchStatement({ order, sources }: LogQuery): string {
   if (order === 'desc') {
     return sources
-      ? searchIn(linesInOrder(matching, 'source_no', '<', 'DESC'), 'DESC', 'ASC')
-      : searchIn(linesInOrder(matching, 'scope_no', '<', 'DESC'), 'DESC', 'ASC');
+      ? searchIn(linesInOrder('source_no', '<', 'DESC'), 'DESC', 'ASC')
+      : searchIn(linesInOrder('scope_no', '<', 'DESC'), 'DESC', 'ASC');
   }
   return sources
-    ? searchIn(linesInOrder(matching, 'source_no', '>', 'ASC'), 'ASC', 'DESC')
-    : searchIn(linesInOrder(matching, 'scope_no', '>', 'ASC'), 'ASC', 'DESC');
+    ? searchIn(linesInOrder('source_no', '>', 'ASC'), 'ASC', 'DESC')
+    : searchIn(linesInOrder('scope_no', '>', 'ASC'), 'ASC', 'DESC');
 }
 
-/** The first $8 matches among the lines, and the last of the lines that were looked at. */
+/**
+ * The first $8 matches among the lines up to the one that ends $9 bytes, and the last of the lines that were looked at.
+ * `strpos` takes its text letter for letter. Of lines that do not match, no text is kept.
+ */
 function searchIn(lines: string, direction: Direction, opposite: Direction): string {
-  return `WITH examined AS MATERIALIZED (${lines}),
+  return `WITH examined AS MATERIALIZED (
+      SELECT at_ns, source_no, stream, CASE WHEN strpos(message, $7::text) > 0 THEN message END AS message, bytes
+      FROM ${withBytes(lines, direction)} WHERE bytes - octet_length(message) < $9::bigint
+    ),
     hits AS (SELECT * FROM examined WHERE message IS NOT NULL ORDER BY at_ns ${direction}, source_no ${direction} LIMIT $8::integer),
-    last AS (SELECT at_ns, source_no, stream, NULL::text FROM examined ORDER BY at_ns ${opposite}, source_no ${opposite} LIMIT 1)
-    SELECT every.*, (SELECT count(*)::integer FROM examined) AS examined
-    FROM (SELECT * FROM hits UNION ALL SELECT * FROM last) AS every (at_ns, source_no, stream, message)
+    last AS (SELECT at_ns, source_no, stream, NULL::text, bytes FROM examined ORDER BY at_ns ${opposite}, source_no ${opposite} LIMIT 1)
+    SELECT at_ns, source_no, stream, message, bytes >= $9::bigint AS is_full, (SELECT count(*)::integer FROM examined) AS examined
+    FROM (SELECT * FROM hits UNION ALL SELECT * FROM last) AS every (at_ns, source_no, stream, message, bytes)
     ORDER BY at_ns ${direction}, source_no ${direction}, message NULLS LAST`;
 }
 
