@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { billingReports, type BillingReport } from '@atoll/contracts/billing';
 import { subscriptions, type SubscriptionList } from '@atoll/contracts/gpuaas';
+import { podLogs, type PodLogPage } from '@atoll/contracts/pods';
 import { Json } from '@atoll/rpc';
 import { UnreadLimits } from './unread-answers.js';
 import { startGateway, type GatewayUnderTest } from '../testing/gateway-fixture.js';
@@ -16,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-const path = `/api/team-billing/${teamId}/2026-10-01T00:00:00/2026-11-01T00:00:00/daily/utc`;
+const report = `/api/team-billing/${teamId}/2026-10-01T00:00:00/2026-11-01T00:00:00/daily/utc`;
 const parts = (count: number, bytes: number): Uint8Array[] => [
   Buffer.from('{"intervals":["'),
   ...Array.from({ length: count }, (_, n) => Buffer.alloc(bytes, String(n % 10))),
@@ -33,7 +34,11 @@ interface Sent {
 
 function ask(
   method: string,
-  { key = gateway.services.key(), onResponse }: { key?: string; onResponse?: (incoming: IncomingMessage) => void } = {},
+  {
+    key = gateway.services.key(),
+    path = report,
+    onResponse,
+  }: { key?: string; path?: string; onResponse?: (incoming: IncomingMessage) => void } = {},
 ): Promise<Sent> {
   const { port } = gateway.app.getHttpServer().address() as AddressInfo;
   return new Promise((resolve, reject) => {
@@ -67,6 +72,13 @@ describe('an answer that comes in parts', () => {
     expect((await ask('GET')).body.toString()).toBe('{"total_cost":"1"}');
     gateway.services.answer(billingReports.team, () => ({ total_cost: '2' }) as BillingReport);
     expect((await ask('GET')).body.toString()).toBe('{"total_cost":"2"}');
+  });
+
+  it('is passed on of a page of logs too, without being read', async () => {
+    const page = '{ "data": [], "next_cursor": null }';
+    gateway.services.answer(podLogs.read, () => new Json<PodLogPage>([Buffer.from(page)]));
+    const { status, headers, body } = await ask('GET', { path: '/api/logs/pods' });
+    expect([status, headers['content-type'], body.toString()]).toEqual([200, 'application/json; charset=utf-8', page]);
   });
 
   it('has its length and no body for HEAD', async () => {
