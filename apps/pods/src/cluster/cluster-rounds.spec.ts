@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
-import type { DataSource } from 'typeorm';
 import type { PodsSettings } from '../pods-settings.js';
 import { ClusterRounds } from './cluster-rounds.js';
 
@@ -12,11 +11,12 @@ class SlowRounds extends ClusterRounds {
   readonly visits: { gpuaasId: string; end: () => void }[] = [];
 
   constructor() {
-    super('nothing', {} as DataSource, { workers: { isIdle: false } } as PodsSettings);
+    super('nothing', { workers: { isIdle: false } } as PodsSettings);
   }
 
-  protected override readonly everyMs = everyMs;
-  protected override readonly dueClusters = '';
+  protected override get everyMs(): number {
+    return everyMs;
+  }
 
   protected override due(): Promise<readonly string[]> {
     return new Promise((resolve) => this.asked.push(resolve));
@@ -79,11 +79,10 @@ class PagedRounds extends ClusterRounds {
     private readonly ids: readonly string[],
     private readonly failing: string,
   ) {
-    super('nothing', {} as DataSource, { workers: { isIdle: false } } as PodsSettings);
+    super('nothing', { workers: { isIdle: false } } as PodsSettings);
   }
 
   protected override readonly everyMs = everyMs;
-  protected override readonly dueClusters = '';
 
   protected override due(): Promise<readonly string[]> {
     return Promise.resolve(['1']);

@@ -1,7 +1,6 @@
 import { inBackground, OutageLog } from '@atoll/database';
 import { Rounds } from '@atoll/waiting';
 import { Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
-import type { DataSource } from 'typeorm';
 import type { PodsSettings } from '../pods-settings.js';
 
 /** Rows in one look at a cluster. */
@@ -25,14 +24,13 @@ export abstract class ClusterRounds implements OnApplicationBootstrap, BeforeApp
   /** `what` is looked for on each cluster, for the log: `the VMs`. */
   protected constructor(
     private readonly what: string,
-    protected readonly dataSource: DataSource,
     protected readonly settings: PodsSettings,
   ) {}
 
   protected abstract readonly everyMs: number;
 
-  /** Statement for the GPU services whose clusters there is something to look at on. */
-  protected abstract readonly dueClusters: string;
+  /** The GPU services whose clusters there is something to look at on. */
+  protected abstract due(): Promise<readonly string[]>;
 
   /** One look at one cluster. What it throws is logged, and the next round tries again. */
   abstract look(gpuaasId: string): Promise<unknown>;
@@ -45,11 +43,6 @@ export abstract class ClusterRounds implements OnApplicationBootstrap, BeforeApp
     this.stopping.abort();
     await this.rounds.stop();
     await Promise.all(this.looking.values());
-  }
-
-  protected async due(): Promise<readonly string[]> {
-    const rows = await this.dataSource.query<{ gpuaas_id: string }[]>(this.dueClusters);
-    return rows.map(({ gpuaas_id }) => gpuaas_id);
   }
 
   private async go(): Promise<void> {

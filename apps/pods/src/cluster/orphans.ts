@@ -22,15 +22,23 @@ type OrphanRow = Pick<ObjectRef, 'kind' | 'id' | 'run'>;
  */
 @Injectable()
 export class Orphans extends ClusterRounds {
-  protected override readonly everyMs = this.settings.orphanLookMs;
-  protected override readonly dueClusters = 'SELECT gpuaas_id FROM cluster WHERE NOT is_unreachable';
-
   constructor(
-    dataSource: DataSource,
+    private readonly dataSource: DataSource,
     private readonly clusters: Clusters,
     settings: PodsSettings,
   ) {
-    super('what no row needs', dataSource, settings);
+    super('what no row needs', settings);
+  }
+
+  protected override get everyMs(): number {
+    return this.settings.orphanLookMs;
+  }
+
+  protected override async due(): Promise<string[]> {
+    const rows = await this.dataSource.query<{ gpuaas_id: string }[]>(
+      'SELECT gpuaas_id FROM cluster WHERE NOT is_unreachable',
+    );
+    return rows.map(({ gpuaas_id }) => gpuaas_id);
   }
 
   /** Looks at all that one cluster has, and returns how much was removed. */

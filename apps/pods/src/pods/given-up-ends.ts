@@ -77,7 +77,6 @@ const claim = `WITH turns AS (
 @Injectable()
 export class GivenUpEnds extends ClusterRounds {
   protected override readonly everyMs = 5_000;
-  protected override readonly dueClusters = dueClusters;
 
   /**
    * By cluster: the last team whose turn it was. A look goes on after it, so that all have their turn where none comes
@@ -86,13 +85,18 @@ export class GivenUpEnds extends ClusterRounds {
   private readonly lastTeams = new Map<string, string>();
 
   constructor(
-    dataSource: DataSource,
+    private readonly dataSource: DataSource,
     private readonly clusters: Clusters,
     private readonly starts: PodStarts,
     private readonly lateEnds: LateEnds,
     settings: PodsSettings,
   ) {
-    super('ends that were given up', dataSource, settings);
+    super('ends that were given up', settings);
+  }
+
+  protected override async due(): Promise<string[]> {
+    const rows = await this.dataSource.query<{ gpuaas_id: string }[]>(dueClusters);
+    return rows.map(({ gpuaas_id }) => gpuaas_id);
   }
 
   /** Tries all that is due on one cluster, some at once and each by itself: one that does not end holds up no other. */

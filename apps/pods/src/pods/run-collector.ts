@@ -46,14 +46,18 @@ type EndedRun = Pick<PodRunEntity, 'podId' | 'run'>;
 @Injectable()
 export class RunCollector extends ClusterRounds {
   protected override readonly everyMs = 2_000;
-  protected override readonly dueClusters = dueClusters;
 
   constructor(
-    dataSource: DataSource,
+    private readonly dataSource: DataSource,
     private readonly clusters: Clusters,
     settings: PodsSettings,
   ) {
-    super('ended runs', dataSource, settings);
+    super('ended runs', settings);
+  }
+
+  protected override async due(): Promise<string[]> {
+    const rows = await this.dataSource.query<{ gpuaas_id: string }[]>(dueClusters);
+    return rows.map(({ gpuaas_id }) => gpuaas_id);
   }
 
   /** Removes what is due on one cluster, each run by itself. */

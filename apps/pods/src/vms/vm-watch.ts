@@ -12,17 +12,23 @@ const beginning = '00000000-0000-0000-0000-000000000000';
 /** Has VMs looked at that their cluster no longer shows as running, by a look at all of them from time to time. */
 @Injectable()
 export class VmWatch extends ClusterRounds {
-  protected override readonly everyMs = this.settings.sweepMs;
-  protected override readonly dueClusters = clustersOf('vm', `state = 'running'`);
-
   constructor(
-    dataSource: DataSource,
+    private readonly dataSource: DataSource,
     private readonly transactions: Transactions,
     private readonly clusters: Clusters,
     private readonly steps: VmSteps,
     settings: PodsSettings,
   ) {
-    super('the VMs', dataSource, settings);
+    super('the VMs', settings);
+  }
+
+  protected override get everyMs(): number {
+    return this.settings.sweepMs;
+  }
+
+  protected override async due(): Promise<string[]> {
+    const rows = await this.dataSource.query<{ gpuaas_id: string }[]>(clustersOf('vm', `state = 'running'`));
+    return rows.map(({ gpuaas_id }) => gpuaas_id);
   }
 
   /** Looks at all VMs of a cluster that run. */

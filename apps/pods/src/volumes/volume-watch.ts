@@ -19,18 +19,24 @@ interface Seen {
 /** Keeps the used bytes of volumes, from time to time, and has a volume looked at that its cluster no longer has. */
 @Injectable()
 export class VolumeWatch extends ClusterRounds {
-  protected override readonly everyMs = this.settings.volumeSweepMs;
-  protected override readonly dueClusters = clustersOf('shared_volume', `state = 'active'`);
-
   constructor(
-    dataSource: DataSource,
+    private readonly dataSource: DataSource,
     private readonly transactions: Transactions,
     private readonly clusters: Clusters,
     private readonly steps: VolumeSteps,
     private readonly usage: UsageTeller,
     settings: PodsSettings,
   ) {
-    super('the volumes', dataSource, settings);
+    super('the volumes', settings);
+  }
+
+  protected override get everyMs(): number {
+    return this.settings.volumeSweepMs;
+  }
+
+  protected override async due(): Promise<string[]> {
+    const rows = await this.dataSource.query<{ gpuaas_id: string }[]>(clustersOf('shared_volume', `state = 'active'`));
+    return rows.map(({ gpuaas_id }) => gpuaas_id);
   }
 
   /** Looks at all volumes of a cluster. */

@@ -18,21 +18,28 @@ const beginning = '00000000-0000-0000-0000-000000000000';
  */
 @Injectable()
 export class ClusterWatch extends ClusterRounds {
-  protected override readonly everyMs = this.settings.sweepMs;
-  protected override readonly dueClusters = clustersOf('pod', livePod);
   private readonly watched = new Map<string, Promise<void>>();
   /** Of each cluster that is watched: its driver, and what ends the watch once another took its place. */
   private readonly drivers = new Map<string, { driver: ClusterDriver; replaced: AbortController }>();
 
   constructor(
-    dataSource: DataSource,
+    private readonly dataSource: DataSource,
     private readonly transactions: Transactions,
     private readonly clusters: Clusters,
     private readonly pods: PodSteps,
     private readonly exposures: ExposureSteps,
     settings: PodsSettings,
   ) {
-    super('the cluster', dataSource, settings);
+    super('the cluster', settings);
+  }
+
+  protected override get everyMs(): number {
+    return this.settings.sweepMs;
+  }
+
+  protected override async due(): Promise<string[]> {
+    const rows = await this.dataSource.query<{ gpuaas_id: string }[]>(clustersOf('pod', livePod));
+    return rows.map(({ gpuaas_id }) => gpuaas_id);
   }
 
   override look(gpuaasId: string): Promise<void> {
