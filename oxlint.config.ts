@@ -170,7 +170,7 @@ export default defineConfig({
     {
       // Jest, Vite and oxlint take their configuration and set-up by default export.
       files: [
-        '**/jest.*config.ts',
+        '**/jest.config.ts',
         'oxlint.config.ts',
         'apps/console/vite.config.ts',
         'libs/testing/src/jest-run-*.ts',
@@ -180,6 +180,6 @@ export default defineConfig({
       ],
       rules: { 'atoll/no-default-export': 'off' },
     },
-    { files: ['**/jest.*config.ts'], rules: { 'nx/enforce-module-boundaries': 'off' } },
+    { files: ['**/jest.config.ts'], rules: { 'nx/enforce-module-boundaries': 'off' } },
   ],
 });
