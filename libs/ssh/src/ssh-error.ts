@@ -10,7 +10,7 @@
  * - `host_key_changed`: another key than the pinned one: another machine, or somebody in between. Permanent until an
  *   operator has looked.
  * - `authentication`: the log-in was refused. Permanent for this credential; trying again looks like an attack.
- * - `output_too_large`: a command wrote more than it may; it was ended.
+ * - `output_too_large`: a command, or the host beside it, sent more than it may; the connection was ended.
  */
 export type SshErrorKind =
   | 'name'

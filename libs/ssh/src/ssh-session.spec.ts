@@ -136,7 +136,7 @@ describeWhere(hostsLack(), 'a session with a real sshd', () => {
 });
 
 describe('a session with what is no sshd', () => {
-  const servers: Server[] = [];
+  const servers: Pick<Server, 'close'>[] = [];
   const sockets: Socket[] = [];
   afterEach(() => {
     sockets.splice(0).forEach((socket) => socket.destroy());
@@ -169,6 +169,23 @@ describe('a session with what is no sshd', () => {
     expect(await kindOf(open(await target((socket) => socket.destroy()), patient()))).toBe('cut');
     expect(await kindOf(open({ ...silent, port: await freePort() }))).toBe('refused');
     expect(await kindOf(open({ ...silent, host: 'no-such-host.invalid' }))).toBe('name');
+  });
+
+  it('ends one that sends requests without end beside the output of a command', async () => {
+    const { privateKey: key } = generateKeyPair();
+    const server = new ssh2.Server({ hostKeys: [key] }, (client) => {
+      client.on('error', () => undefined).on('authentication', (attempt) => attempt.accept());
+      client.on('session', (accept) => accept().on('exec', () => undefined));
+      client.on('ready', () => {
+        for (let sent = 0; sent < 40; sent += 1) client.x11('x'.repeat(30_000), 1, () => undefined);
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    servers.push(server);
+    const { port } = server.address() as AddressInfo;
+    const host = { host: '127.0.0.1', port, user: 'root', credential: { password: 'x' }, hostKey: null };
+    const attempt = open(host).then((session) => session.run({ command: 'true' }, patient()));
+    expect(await kindOf(attempt)).toBe('output_too_large');
   });
 
   it('survives random bytes', async () => {

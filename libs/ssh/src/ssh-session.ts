@@ -38,6 +38,12 @@ export interface SshResult {
 }
 
 const defaultMaxOutputBytes = 256 * 1024;
+/**
+ * What a host may send in one connection: the output of a command with all that surrounds it. A host whose tenant was
+ * root can send anything without end, and each request among it gets a reply that waits in memory until the host takes
+ * it.
+ */
+const maxReceivedBytes = 1024 * 1024;
 /** A host that is frozen, or has vanished, is noticed after these. */
 const keepAlive = { keepaliveInterval: 5_000, keepaliveCountMax: 3 };
 
@@ -59,6 +65,9 @@ export class SshSession {
     const client = new ssh2.Client();
     let greeting = '';
     socket.once('data', (chunk: Buffer) => (greeting = chunk.toString('latin1')));
+    socket.on('data', () => {
+      if (socket.bytesRead > maxReceivedBytes) socket.destroy(sshError('output_too_large'));
+    });
     let shown = '';
     const failed = (error: Error): Error => {
       if (shown && target.hostKey && shown !== target.hostKey) return sshError('host_key_changed', error);
