@@ -99,6 +99,9 @@ export class TeamsSettings {
   /** How long each question to a provider of single sign-on may take. */
   ssoPatienceMs: number = 5_000;
 
+  /** How long the mail server may take for one mail in all. The mail is due again a minute after it was claimed. */
+  mailPatienceMs: number = 45_000;
+
   /** How often deletions that are under way are looked at. */
   upkeepMs: number = 1_000;
 }

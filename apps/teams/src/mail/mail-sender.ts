@@ -188,7 +188,7 @@ export class MailSender implements OnApplicationBootstrap, OnModuleDestroy {
       to: { name: '', address: mail.address },
       messageId: `<${mail.id}@${hostname}>`,
       headers: { 'Auto-Submitted': 'auto-generated' },
-      signal: this.giveUp.signal,
+      signal: AbortSignal.any([this.giveUp.signal, AbortSignal.timeout(this.settings.mailPatienceMs)]),
       ...mailText(mail, { publicUrl, hasProviders: ssoFile !== undefined }, link),
     });
   }
