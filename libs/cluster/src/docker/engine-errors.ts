@@ -1,15 +1,23 @@
 import { ClusterError, type ClusterErrorCode } from '../cluster-error.js';
 
+/** Characters that are kept of each end of a longer text. */
+const keptOfEachEnd = 2_000;
+
 /**
  * The engine answered with an error. `text` is its own and may name paths and addresses of the host: for the operator's
- * eyes.
+ * eyes. Of a long one only its ends are kept, where its meaning stands: an engine repeats what a registry has said, in
+ * millions of characters, and the patterns below take time that grows with the square of the length.
  */
 export class EngineRefusal extends Error {
+  readonly text: string;
+
   constructor(
     readonly status: number,
-    readonly text: string,
+    text: string,
   ) {
     super(`The container engine answered ${status}: ${text.slice(0, 500)}`);
+    const isLong = text.length > 2 * keptOfEachEnd;
+    this.text = isLong ? `${text.slice(0, keptOfEachEnd)}\n${text.slice(-keptOfEachEnd)}` : text;
   }
 }
 
@@ -24,6 +32,13 @@ interface Meaning {
 }
 
 const meanings: readonly Meaning[] = [
+  // The first, as such a text repeats the command, which may read like any of the others.
+  {
+    pattern:
+      /executable file not found|not found in \$PATH|exec format error|command that was not found|permission denied.*exec|exec.*permission denied/i,
+    code: 'invalid',
+    message: 'The image cannot run this command.',
+  },
   {
     pattern: /no space left on device|disk quota exceeded/i,
     code: 'no_space',
@@ -55,12 +70,6 @@ const meanings: readonly Meaning[] = [
     pattern: /minimum memory limit|memory limit.*too low|memory.*too small/i,
     code: 'invalid',
     message: 'The memory limit is too small for a container.',
-  },
-  {
-    pattern:
-      /executable file not found|not found in \$PATH|exec format error|command that was not found|permission denied.*exec|exec.*permission denied/i,
-    code: 'invalid',
-    message: 'The image cannot run this command.',
   },
   {
     pattern: /no command (specified|or entrypoint provided)/i,
