@@ -52,6 +52,11 @@ export interface PodmanListedContainer {
   readonly Created: string;
 }
 
+export interface ImageAnswer {
+  /** Labels, variables, command and more, which each container of the image gets. */
+  readonly Config?: object | null;
+}
+
 export interface VolumeAnswer {
   readonly Name: string;
   readonly CreatedAt?: string;

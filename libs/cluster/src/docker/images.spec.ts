@@ -14,14 +14,19 @@ const soon = () => AbortSignal.timeout(60_000);
 let engine: FakeEngine;
 /** The pulls that the engine was asked for, each image, and what ends its pull. */
 let pulls: { image: string; response: ServerResponse }[];
+/** What the images that the engine has say of themselves. */
+let configs: Map<string, object>;
 let changes: EventEmitter;
 /** Answers whether a run is wanted, by `one-a`, which another process may change; one that is not here is wanted. */
 let answers: Map<string, () => Promise<boolean>>;
 beforeEach(async () => {
-  [pulls, changes, answers] = [[], new EventEmitter(), new Map()];
+  [pulls, configs, changes, answers] = [[], new Map(), new EventEmitter(), new Map()];
   engine = await FakeEngine.start(
     ({ url }, response) => {
-      const image = new URL(url, 'http://engine').searchParams.get('fromImage');
+      const { pathname, searchParams } = new URL(url, 'http://engine');
+      const config = configs.get(/images\/(.+)\/json$/.exec(pathname)?.[1] ?? '');
+      if (config) return void response.end(JSON.stringify({ Config: config }));
+      const image = searchParams.get('fromImage');
       if (image === null) return void response.writeHead(404).end('{"message":"No such object"}');
       pulls.push({ image, response: response.on('close', () => changes.emit('change')) });
       // The registry answers nothing until the spec says so.
@@ -176,4 +181,13 @@ it('whether runs are wanted is asked one after the other, and a pull goes on whe
   await until(() => asked >= 9);
   expect([mostOpen, pulled()]).toEqual([1, ['a', 'b']]);
   expect(pulls.map(({ response }) => response.closed)).toEqual([false, false]);
+});
+
+it('an image that makes the lists of all containers long by its labels runs no pod', async () => {
+  configs.set('wordy', { Labels: { story: 'x'.repeat(128 * 1024) }, Env: [] });
+  await expect(want('one', 'wordy')).rejects.toMatchObject({
+    code: 'image_too_large',
+    isPermanent: true,
+    message: 'The image wordy has more than 128 KiB of labels and variables; use one with fewer.',
+  });
 });

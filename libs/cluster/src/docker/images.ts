@@ -4,6 +4,7 @@ import { ClusterError } from '../cluster-error.js';
 import type { ObjectRef } from '../objects.js';
 import type { PullProgress, Trouble } from '../observations.js';
 import type { Engine } from './engine.js';
+import type { ImageAnswer } from './engine-answer.js';
 import { clusterErrorOf, EngineRefusal, isMissing } from './engine-errors.js';
 import { jsonLines } from './json-lines.js';
 import type { Names } from './names.js';
@@ -50,6 +51,11 @@ const pullsAtOnce = 8;
 const pullsOfTeam = 2;
 /** A failed pull is not repeated before, however often it is requested. */
 const pauseMs = 10_000;
+/**
+ * The longest description of an image, as JSON. Each container of the image repeats it, and each list of containers, of
+ * all teams, those of all.
+ */
+const longestConfig = 128 * 1024;
 /** How long the outcome of a pull is kept for a container that is requested no more. */
 const keptMs = 600_000;
 
@@ -77,11 +83,14 @@ export class Images {
 
   /**
    * Whether the object's container can be created from the image now. If not, a pull is under way for it, or has failed
-   * lately: `sightOf` tells.
+   * lately: `sightOf` tells. Throws `image_too_large` for an image that describes itself at too great length.
    */
   async prepare(image: string, wanting: Wanting, signal: AbortSignal): Promise<boolean> {
-    if (await this.has(image, signal)) {
+    const found = await this.#find(image, signal);
+    if (found) {
       this.forget(wanting.ref);
+      if (JSON.stringify(found.Config ?? null).length > longestConfig)
+        throw new ClusterError('image_too_large', sentences.image_too_large(image));
       return true;
     }
     const known = this.#pulls.get(image);
@@ -93,11 +102,14 @@ export class Images {
   }
 
   async has(image: string, signal: AbortSignal): Promise<boolean> {
+    return (await this.#find(image, signal)) !== null;
+  }
+
+  async #find(image: string, signal: AbortSignal): Promise<ImageAnswer | null> {
     try {
-      await this.engine.json({ method: 'GET', path: `/images/${image}/json`, signal });
-      return true;
+      return await this.engine.json<ImageAnswer>({ method: 'GET', path: `/images/${image}/json`, signal });
     } catch (error) {
-      if (isMissing(error)) return false;
+      if (isMissing(error)) return null;
       throw error;
     }
   }
@@ -250,6 +262,8 @@ const reasons = [
 const sentences = {
   image_not_found: (image: string) => `The registry has no image ${image}, or needs a log-in for it.`,
   image_needs_login: (image: string) => `The registry needs a log-in for the image ${image}.`,
+  image_too_large: (image: string) =>
+    `The image ${image} has more than 128 KiB of labels and variables; use one with fewer.`,
   invalid: (image: string) => `${image} is not a reference to an image.`,
 };
 
