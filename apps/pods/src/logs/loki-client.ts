@@ -78,8 +78,12 @@ export class LokiClient {
     });
     const answer = await this.#fetch(`${this.#base}/query_range?${asked.toString()}`, tenant, signal);
     if (!answer.ok) throw unavailable(new Error(`Loki answered ${answer.status}: ${answer.text.slice(0, 500)}`));
-    const { data } = JSON.parse(answer.text) as LokiAnswer;
-    return data.result.map(({ stream, values }) => ({ labels: stream, values }));
+    try {
+      const { data } = JSON.parse(answer.text) as LokiAnswer;
+      return data.result.map(({ stream, values }) => ({ labels: stream, values }));
+    } catch (error) {
+      throw unavailable(error);
+    }
   }
 
   /** The whole answer: it may stop in the midst of its body. */

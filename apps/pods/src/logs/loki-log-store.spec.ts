@@ -52,6 +52,11 @@ it('an answer that stops in the midst is none', async () => {
   await expect(store.read(query)).rejects.toMatchObject({ code: 'unavailable' });
 });
 
+it.each(['<html>Log in</html>', '{}', 'null'])('the answer `%s` is none', async (answer) => {
+  const store = await storeOn((response) => response.end(answer), 1_000);
+  await expect(store.read(query)).rejects.toMatchObject({ code: 'unavailable' });
+});
+
 it('a search that Loki stops answering says how far it got, a read that is no search is unavailable', async () => {
   const readMs = 500;
   let time = new AbortController();
