@@ -1,4 +1,5 @@
 export { backOffMs, spreadMs, type BackOff } from './back-off.js';
+export { boundedText } from './bounded-text.js';
 export { FairSemaphore, type Refused } from './fair-semaphore.js';
 export { inChunks, itemsPerSlice, Pace } from './pace.js';
 export { after, withPatience } from './patience.js';

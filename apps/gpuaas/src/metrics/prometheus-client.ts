@@ -1,3 +1,5 @@
+import { boundedText } from '@atoll/waiting';
+
 const maxAnswerBytes = 8 * 1024 * 1024;
 
 /** Why there is no answer. The message repeats nothing that was sent or received. */
@@ -48,18 +50,11 @@ export class PrometheusClient {
       await response.body?.cancel();
       throw new PrometheusFault(`it answered ${response.status}`);
     }
-    const body: AsyncIterable<Uint8Array> | null = response.body;
-    const chunks: Uint8Array[] = [];
-    let bytes = 0;
-    for await (const chunk of body ?? []) {
-      bytes += chunk.byteLength;
-      if (bytes > maxAnswerBytes) throw new PrometheusFault(`the answer is longer than ${maxAnswerBytes} bytes`);
-      chunks.push(chunk);
-    }
-    return Buffer.concat(chunks).toString('utf8');
+    return boundedText(response.body, maxAnswerBytes);
   }
 
   #reason(error: unknown): string {
+    if (error instanceof RangeError) return `the answer is longer than ${maxAnswerBytes} bytes`;
     if (textOf(error, 'name') === 'TimeoutError') return `no answer within ${this.deadlineMs} ms`;
     const cause = typeof error === 'object' && error !== null && 'cause' in error ? error.cause : null;
     return textOf(cause, 'code') ?? textOf(error, 'name') ?? 'it failed';
