@@ -147,6 +147,17 @@ describe('an engine that does not answer as it should', () => {
     }
   });
 
+  it('is told as unreachable where an answer is longer than any that is needed, before its end', async () => {
+    const { server, socketPath } = await standIn((_, response) => response.write(Buffer.alloc(65 * 1024 * 1024, '[')));
+    const driver = driverAt({ socketPath });
+    await expect(driver.identify(soon())).rejects.toMatchObject({
+      code: 'unreachable',
+      message: expect.not.stringContaining('did not answer within'),
+    });
+    await driver.close();
+    server.close();
+  });
+
   it('finishes a removal that a crash of the engine cut short, though the engine cannot say any more what is left', async () => {
     const removed: string[] = [];
     const { server, socketPath } = await standIn((request, response) => {

@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { addAbortSignal, type Duplex, type Readable } from 'node:stream';
-import { text } from 'node:stream/consumers';
-import { after, FairSemaphore, untilAborted } from '@atoll/waiting';
+import { after, boundedText, FairSemaphore, untilAborted } from '@atoll/waiting';
 import { ClusterError } from '../cluster-error.js';
 import { EngineConnection, type EngineAddress, type Message, type Reply } from './engine-connection.js';
 import { connectionErrorOf, EngineRefusal } from './engine-errors.js';
@@ -35,6 +34,8 @@ export interface Greeting {
 const newestApi = 1.47;
 const libpodPrefix = '/v4.0.0/libpod';
 const defaultDeadlineMs = 15_000;
+/** The longest answer is the list of all containers, of some kB each. */
+const maxAnswerBytes = 64 * 1024 * 1024;
 const callsAtOnce = 16;
 const streamsAtOnce = 1_024;
 const logsAtOnce = 1_024;
@@ -71,7 +72,7 @@ export class Engine {
   async json<T>(call: EngineCall): Promise<T> {
     return within(call, async (signal) => {
       const reply = await this.#send(call, signal, 'call');
-      const body = await text(reply.response);
+      const body = await boundedText(reply.response, maxAnswerBytes);
       return (body.trim() === '' ? null : JSON.parse(body)) as T;
     });
   }
@@ -181,7 +182,7 @@ export class Engine {
       this.#answeredAtMs = performance.now();
       (reply.socket ?? reply.response).once('close', release);
       const status = reply.response.statusCode ?? 0;
-      if (status >= 400) throw new EngineRefusal(status, messageIn(await text(reply.response)));
+      if (status >= 400) throw new EngineRefusal(status, messageIn(await boundedText(reply.response, maxAnswerBytes)));
       return reply;
     } catch (error) {
       release();
