@@ -1,4 +1,5 @@
 import { AppError } from '@atoll/errors';
+import { boundedText } from '@atoll/waiting';
 
 type Labels = Readonly<Record<string, string>>;
 
@@ -20,6 +21,9 @@ export interface LokiRange {
   readonly limit: number;
   readonly direction: 'forward' | 'backward';
 }
+
+/** An answer of Loki has at most 4 MiB between its parts, of which JSON makes up to six times as much. */
+const maxAnswerBytes = 32 * 1024 * 1024;
 
 interface LokiAnswer {
   readonly data: {
@@ -106,7 +110,7 @@ export class LokiClient {
           ...(this.#authorization && { Authorization: this.#authorization }),
         },
       });
-      return { ok: answer.ok, status: answer.status, text: await answer.text() };
+      return { ok: answer.ok, status: answer.status, text: await boundedText(answer.body, maxAnswerBytes) };
     } catch (error) {
       throw unavailable(error);
     }
