@@ -1,5 +1,6 @@
 import { isLine } from '@atoll/contracts';
 import { AppError } from '@atoll/errors';
+import { boundedText } from '@atoll/waiting';
 import { Injectable, Logger } from '@nestjs/common';
 import * as oidc from 'openid-client';
 import { TeamsSettings } from '../teams-settings.js';
@@ -8,6 +9,8 @@ import { readSsoFile, type SsoProviderSettings } from './sso-file.js';
 
 /** How long a provider's description is believed. */
 const rediscoverAfterMs = 10 * 60_000;
+/** Of each answer of a provider. */
+const maxAnswerBytes = 1024 * 1024;
 
 /** The claims of a provider about a logged-in user. */
 export interface SsoClaims {
@@ -106,7 +109,7 @@ export class SsoProviderClients {
         oidc.enableNonRepudiationChecks,
         ...(provider.issuer.startsWith('http:') ? [oidc.allowInsecureRequests] : []),
       ];
-      const options = { execute, timeout: this.settings.ssoPatienceMs / 1000 };
+      const options = { execute, timeout: this.settings.ssoPatienceMs / 1000, [oidc.customFetch]: boundedFetch };
       const config = await oidc.discovery(
         new URL(provider.issuer),
         provider.client_id,
@@ -126,6 +129,11 @@ export class SsoProviderClients {
     return `${this.settings.publicUrl}/api/user/sso/${id}/callback`;
   }
 }
+
+const boundedFetch: oidc.CustomFetch = async (url, options) => {
+  const { body, status, headers } = await fetch(url, options);
+  return new Response((await boundedText(body, maxAnswerBytes)) || null, { status, headers });
+};
 
 /** Whether the ID token has all required claims: the identity of the user, and the claim of the mapping. */
 function isWhole(claims: oidc.IDToken, { mapping }: SsoProviderSettings): boolean {
@@ -176,8 +184,13 @@ const outageCodes: ReadonlySet<string | undefined> = new Set([
  */
 function isOutage(error: unknown): boolean {
   if (error instanceof oidc.ResponseBodyError) return error.status >= 500;
-  if (error instanceof oidc.ClientError) return outageCodes.has(error.code) || error.cause instanceof TypeError;
-  return error instanceof TypeError || (error instanceof Error && error.name === 'TimeoutError');
+  if (error instanceof oidc.ClientError) return outageCodes.has(error.code) || isBrokenOff(error.cause);
+  return isBrokenOff(error) || (error instanceof Error && error.name === 'TimeoutError');
+}
+
+/** Of `fetch`: the connection failed; of `boundedText`: the answer was too long. */
+function isBrokenOff(error: unknown): boolean {
+  return error instanceof TypeError || error instanceof RangeError;
 }
 
 function describe(error: unknown): string {

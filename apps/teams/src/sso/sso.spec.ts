@@ -349,7 +349,8 @@ describe('a provider', () => {
     const clients = fixture.get(SsoProviderClients);
     const provider = { ...clients.find('corp'), id: 'odd', issuer: server.issuer };
     const secrets = { state: 's', nonce: 'n', verifier: 'v'.repeat(43) };
-    for (const body of ['<html>', '{}', '[]', '{"issuer":"https://elsewhere.example.com"}']) {
+    const long = JSON.stringify({ issuer: server.issuer, authorization_endpoint: server.issuer }).padEnd(2 ** 21);
+    for (const body of ['<html>', '{}', '[]', '{"issuer":"https://elsewhere.example.com"}', long]) {
       server.misbehave = () => ({ status: 200, body });
       expect((await errorOf(clients.urlFor(provider, secrets))).code).toBe('unavailable');
     }
@@ -361,6 +362,7 @@ describe('a provider', () => {
     'has a fault': { status: 500, body: '{"error":"server_error"}' },
     'has a fault, on a page': { status: 502, body: '<html>' },
     'answers nonsense': { status: 200, body: '<html>' },
+    'answers without end': { status: 200, body: ' '.repeat(2 ** 21) },
   };
   it.each(Object.entries(troubles))(
     'that %s when it is asked for the tokens is 503, and the log-in begun anew succeeds',
