@@ -50,6 +50,7 @@ export {
   networkOf,
   parseAddressRange,
   whitelistEntries,
+  whitelistRanges,
 } from './ip-whitelist.js';
 export {
   allOrPage,

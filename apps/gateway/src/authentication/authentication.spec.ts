@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import ipaddr from 'ipaddr.js';
 import { usage } from '@atoll/contracts/billing';
 import { credentials, teams, users, workspaces, type Credential } from '@atoll/contracts/teams';
 import { createApiKey } from '@atoll/api-keys';
@@ -70,6 +71,21 @@ describe('a key', () => {
         context: { caller: { kind: 'system', service: 'gateway' } },
       },
     ]);
+  });
+
+  it('has its whitelist read once, not with each request', async () => {
+    const whitelist = Array.from({ length: 300 }, (_, host) => `198.51.${host >> 8}.${host & 255}`);
+    const key = gateway.services.key({ ip_whitelist: [...whitelist, '127.0.0.1'].join() });
+    const read = jest.spyOn(ipaddr.IPv4, 'parse');
+    try {
+      expect(await statusOf({ key })).toBe(200);
+      expect(read.mock.calls.length).toBeGreaterThan(300);
+      read.mockClear();
+      expect(await statusOf({ key })).toBe(200);
+      expect(read.mock.calls.length).toBeLessThan(10);
+    } finally {
+      read.mockRestore();
+    }
   });
 
   it('that cannot be one is 401 without a look-up', async () => {

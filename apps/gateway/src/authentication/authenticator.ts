@@ -1,6 +1,6 @@
 import { Injectable, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { digestApiKey } from '@atoll/api-keys';
-import { addressAllowed, type Operation, type UserCaller } from '@atoll/contracts';
+import { addressAllowed, whitelistRanges, type Operation, type UserCaller } from '@atoll/contracts';
 import {
   credentials,
   credentialsChanged,
@@ -119,8 +119,8 @@ export class Authenticator implements OnModuleInit, OnApplicationShutdown {
   }
 
   /** Throws `ip_not_allowed` for an address outside the key's whitelist, and names it: a proxy may have changed it. */
-  requireAddress({ ipWhitelist }: Verified, address: string): void {
-    if (addressAllowed(address, ipWhitelist)) return;
+  requireAddress({ ranges }: Verified, address: string): void {
+    if (addressAllowed(address, ranges)) return;
     const seen = address === unknownAddress ? 'an address that cannot be read' : `the address ${address}`;
     throw new AppError('ip_not_allowed', `The API key may not be used from ${seen}.`);
   }
@@ -259,7 +259,7 @@ function toVerified({
       teams: toCallerTeams(teams),
     },
     expiresAtMs: expiry_date === null ? Infinity : Date.parse(expiry_date),
-    ipWhitelist: ip_whitelist,
+    ranges: whitelistRanges(ip_whitelist),
   };
 }
 
@@ -286,7 +286,7 @@ function toVerifiedSession(credential: SessionCredential): Verified {
       teams: toCallerTeams(teams),
     },
     expiresAtMs: Infinity,
-    ipWhitelist: '',
+    ranges: null,
   };
 }
 

@@ -18,7 +18,7 @@ function verified(userId: string, timezone = 'UTC'): Verified {
     timezone,
     teams: [],
   } as const;
-  return { caller, expiresAtMs: Infinity, ipWhitelist: '' };
+  return { caller, expiresAtMs: Infinity, ranges: null };
 }
 
 describe('the cache of credentials', () => {

@@ -1,11 +1,12 @@
-import type { UserCaller } from '@atoll/contracts';
+import type { AddressRange, UserCaller } from '@atoll/contracts';
 
 /** What the teams service said about a key. */
 export interface Verified {
   caller: UserCaller;
   /** Epoch milliseconds; infinite for a key that does not expire. */
   expiresAtMs: number;
-  ipWhitelist: string;
+  /** Where it may be used; null for anywhere. Read once, not with each request. */
+  ranges: readonly AddressRange[] | null;
 }
 
 interface Entry {
