@@ -77,6 +77,15 @@ describe('requests are refused in one order', () => {
     expect((await gateway.call('GET', `/api/team/${teamId}`, { key: good })).status).toBe(404);
   });
 
+  it.each([
+    ['POST', '/api/policy/image'],
+    ['PUT', `/api/policy/image/${teamId}`],
+  ] as const)('403 before up to a thousand objects are read: %s %s', async (method, url) => {
+    gateway.clock.nowMs += 60_000;
+    const { status, body } = await gateway.call(method, url, { ...brokenBody, key: good });
+    expect([status, body.detail]).toEqual([403, 'Only a platform_admin may do this.']);
+  });
+
   it('403 before a body is read, on a route that is only for the operator', async () => {
     const refused = [403, 'forbidden', 'Only a platform_admin may do this.'];
     const key = gateway.services.key({ key_id: '01890000-0000-7000-8000-0000000000ef' });

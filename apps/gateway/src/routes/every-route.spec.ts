@@ -252,7 +252,7 @@ let gateway: GatewayUnderTest;
 let key: string;
 beforeAll(async () => {
   gateway = await startGateway();
-  key = gateway.services.key();
+  key = gateway.services.key({ platform_admin: true });
 });
 afterAll(() => gateway.close());
 

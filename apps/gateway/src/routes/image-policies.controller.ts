@@ -13,6 +13,7 @@ import {
 } from '@atoll/contracts/teams';
 import { Rpc } from '@atoll/rpc';
 import { Answers, AnswersAllOrPage, AnswersPage } from '../answers/answers.js';
+import { ConfigureRoute } from '../http/route-config.js';
 import { Context } from '../requests/call-context.js';
 
 @ApiTags('Image policies')
@@ -21,6 +22,7 @@ export class ImagePoliciesController {
   constructor(private readonly rpc: Rpc) {}
 
   @Post()
+  @ConfigureRoute({ operatorOnly: true })
   @Answers(
     201,
     ImagePolicy,
@@ -49,6 +51,7 @@ export class ImagePoliciesController {
   }
 
   @Put(':id')
+  @ConfigureRoute({ operatorOnly: true })
   @Answers(
     200,
     ImagePolicy,
