@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { plainToInstance, type ClassTransformOptions } from 'class-transformer';
 import { validateSync } from 'class-validator';
 import type { Wire } from './contract.js';
+import { NumberedIds } from './id-fields.js';
 import { TeamPath } from './team-path.js';
 import { CreateTeam } from './teams/team.js';
 import { AddMember, KeyTerms } from './teams/member.js';
@@ -21,7 +22,23 @@ function faults(type: Wire, plain: object, options: ClassTransformOptions = {}):
 
 const asText = { groups: [textGroup] };
 
+class Numbered {
+  @NumberedIds({ max: 1000 })
+  ids!: string[];
+}
+
 describe('a field', () => {
+  it('of ids that are each named once reads each a few times, however many there are', () => {
+    let reads = 0;
+    const ids = new Proxy(
+      Array.from({ length: 1000 }, (_, at) => String(at + 1)),
+      { get: (list, name) => (reads++, Reflect.get(list, name) as unknown) },
+    );
+    expect(validateSync(Object.assign(new Numbered(), { ids }))).toEqual([]);
+    expect(reads).toBeLessThan(10_000);
+    expect(faults(Numbered, { ids: ['7', '8', 7] })).toEqual(['ids: ids must not name anything twice']);
+  });
+
   it('of text has bounds and holds nothing that PostgreSQL cannot', () => {
     expect(faults(CreateTeam, { name: 'Research', description: '' })).toEqual([]);
     expect(faults(CreateTeam, { name: 'नमस्ते 🚀 team' })).toEqual([]);

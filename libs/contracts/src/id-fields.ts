@@ -1,6 +1,6 @@
 import type { ApiPropertyOptions } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
-import { ArrayMinSize, ArrayUnique, IsArray, IsUUID, Matches } from 'class-validator';
+import { ArrayMinSize, IsArray, IsUUID, Matches, ValidateBy } from 'class-validator';
 import { field, type FieldOptions, holdsAtMost } from './fields.js';
 
 /** A UUID of any version (RFC 9562), in either case; it is lower case from here on, so that one id has one spelling. */
@@ -90,6 +90,15 @@ function isListOf(max: number): PropertyDecorator[] {
     IsArray({ message: '$property must be a list' }),
     ArrayMinSize(1, { message: '$property must not be empty' }),
     holdsAtMost(max),
-    ArrayUnique({ message: '$property must not name anything twice' }),
+    isEachOnce(),
   ];
+}
+
+/** As `ArrayUnique` of class-validator, which compares each entry with all before it. */
+function isEachOnce(): PropertyDecorator {
+  const validate = (value: unknown): boolean => Array.isArray(value) && new Set(value).size === value.length;
+  return ValidateBy(
+    { name: 'arrayUnique', validator: { validate } },
+    { message: '$property must not name anything twice' },
+  );
 }
