@@ -58,7 +58,9 @@ describe('an IP whitelist', () => {
   });
 
   it('is refused however many colons it has', () => {
-    expect(mustEnd(() => faults(':'.repeat(1_000_000))).join()).toContain('not one: "::');
+    for (const end of ['', 'g']) {
+      expect(mustEnd(() => faults(':'.repeat(1_000_000) + end)).join()).toContain('not one: "::');
+    }
   });
 
   it('is refused with its first ten bad entries, and no more of them are read', () => {

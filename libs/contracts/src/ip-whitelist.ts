@@ -20,7 +20,7 @@ const mappedGroups = '0,0,0,0,0,65535';
  */
 function parseAddress(text: string): Address | null {
   if (fourDecimals.test(text)) return ipaddr.IPv4.parse(text);
-  if (!/^[0-9a-fx:.]*:[0-9a-fx:.]*$/i.test(text) || /^(?!::ffff:)[^:]*:.*\./i.test(text)) return null;
+  if (!text.includes(':') || !/^[0-9a-fx:.]+$/i.test(text) || /^(?!::ffff:)[^:]*:.*\./i.test(text)) return null;
   try {
     const address = ipaddr.IPv6.parse(text);
     return address.parts.slice(0, 6).join() === mappedGroups ? address.toIPv4Address() : address;
