@@ -149,6 +149,10 @@ export class GpuaasSettings {
   /** How long a GPU that could not return to Spatial is left alone. */
   returnRetryMs: number = 30_000;
 
+  /** How often a GPU that somebody has a part of may return to Spatial within so many milliseconds. */
+  mostReturns: number = 3;
+  returnsWithinMs: number = 300_000;
+
   /** Before a node whose initialisation failed is tried again; doubled with each further failure, up to ten minutes. */
   initRetryMs: number = 30_000;
 

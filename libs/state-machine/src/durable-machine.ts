@@ -260,9 +260,16 @@ export abstract class DurableMachine<
 
   /** Postpones the step of a row that this transaction has locked: a worker runs it after so many milliseconds. */
   async park(manager: EntityManager, row: Row, forMs: number): Promise<void> {
+    await this.parkAll(manager, [row], forMs);
+  }
+
+  /** As `park`, for any number of rows by one statement. */
+  async parkAll(manager: EntityManager, rows: readonly Row[], forMs: number): Promise<void> {
+    if (rows.length === 0) return;
     await manager.query(
-      `UPDATE ${this.table} SET due_at = NULL, parked_until = clock_timestamp() + $2 * interval '1 millisecond' WHERE ${this.key} = $1`,
-      [this.keyOf(row), forMs],
+      `UPDATE ${this.table} SET due_at = NULL, parked_until = clock_timestamp() + $2 * interval '1 millisecond'
+       WHERE ${this.key} = ANY ($1::${this.keyType}[])`,
+      [rows.map((row) => this.keyOf(row)), forMs],
     );
   }
 

@@ -44,6 +44,34 @@ describe('a pool of MPS shares with overcommit', () => {
   });
 });
 
+describe('a pool of MPS shares without overcommit', () => {
+  it('is not switched under a tenant again and again by another one that comes and goes', async () => {
+    const other = await fixture.team();
+    const pool = await fixture.pool(mps);
+    await fixture.subscribe(team, { pool_id: pool.pool_id, vgpus: 2 });
+    await fixture.settle();
+    const modeOnceGone = async () => {
+      const turn = await fixture.subscribe(other, { pool_id: pool.pool_id });
+      await fixture.settle();
+      await fixture.unsubscribe(other, turn);
+      await fixture.settle();
+      return (await fixture.gpu(pool)).mode;
+    };
+    const modes: (string | null)[] = [];
+    for (let times = 0; times < 5; times += 1) modes.push(await modeOnceGone());
+    expect(modes).toEqual(['Spatial', 'Spatial', 'Spatial', 'Temporal', 'Temporal']);
+    const [gpuId] = pool.gpu_ids;
+    // Its returns were long ago, and it is looked at again.
+    await fixture.query(
+      `UPDATE machine_history SET at = at - interval '1 hour' WHERE machine = 'gpu' AND instance = $1`,
+      [gpuId],
+    );
+    await fixture.query('UPDATE gpu SET parked_until = NULL, due_at = clock_timestamp() WHERE gpu_id = $1', [gpuId]);
+    await fixture.settle();
+    expect(await fixture.gpu(pool)).toMatchObject({ mode: 'Spatial', origin: 'configured', transition: null });
+  });
+});
+
 describe('a pool of MIG slices', () => {
   it('falls back only where nothing is leased, and returns when the last has gone', async () => {
     const pool: Inventory & { pool_id: string; pool_name: string } = await fixture.pool({

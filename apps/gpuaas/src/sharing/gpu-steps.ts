@@ -17,6 +17,7 @@ import { leasesOn, wakeHolders } from './lease-store.js';
 import { wakeQueue } from './waiting-requests.js';
 import { nodeMachine } from '../model/node.machine.js';
 import { PoolCatalogue, type KnownPool } from './pool-catalogue.js';
+import { restlessAmong } from './restless-gpus.js';
 import { soldProfiles, turnsOf } from './pool-terms.js';
 import { giveSlots, giveTurns, settleInSpatial, settleInTemporal, settleOffline } from './gpu-leases.js';
 import type { GpuEntity } from '../model/gpu.entity.js';
@@ -62,10 +63,17 @@ export class GpuSteps extends DurableMachine<GpuEntity, GpuState, GpuEvent> {
 
   /**
    * Begins the return of those of these GPUs, which the transaction has locked, that are in Temporal, whose leases fit,
-   * and whose mechanism allows it. The number of statements for each pool does not grow with that of the GPUs.
+   * whose mechanism allows it, and that have not returned too often of late. The number of statements for each pool
+   * does not grow with that of the GPUs.
    */
   async returnAllThatFit(manager: EntityManager, gpus: readonly GpuEntity[], cause: Cause): Promise<void> {
-    const temporal = gpus.filter(({ state }) => state === 'temporal');
+    const inTemporal = gpus.filter(({ state }) => state === 'temporal');
+    const gpuIds = inTemporal.map(({ gpuId }) => gpuId);
+    const restless = await restlessAmong(manager, gpuIds, this.settings);
+    const { staying = [], temporal = [] } = Object.groupBy(inTemporal, ({ gpuId }) =>
+      restless.has(gpuId) ? 'staying' : 'temporal',
+    );
+    await this.parkAll(manager, staying, this.settings.returnRetryMs);
     for (const those of Map.groupBy(temporal, ({ poolId }) => poolId).values()) {
       if (!those[0]) continue;
       const pool = await this.poolOf(those[0], manager);
