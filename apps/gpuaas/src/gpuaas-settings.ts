@@ -150,7 +150,7 @@ export class GpuaasSettings {
   returnRetryMs: number = 30_000;
 
   /** How often a GPU that somebody has a part of may return to Spatial within so many milliseconds. */
-  mostReturns: number = 3;
+  mostReturns: number = 12;
   returnsWithinMs: number = 300_000;
 
   /** Before a node whose initialisation failed is tried again; doubled with each further failure, up to ten minutes. */

@@ -4,7 +4,7 @@ import { errorOf, GpuaasFixture, type Inventory, type ToldTeam } from '../gpuaas
 let fixture: GpuaasFixture;
 let team: ToldTeam;
 beforeAll(async () => {
-  fixture = await GpuaasFixture.start();
+  fixture = await GpuaasFixture.start({ mostReturns: 3 });
   team = await fixture.team();
 });
 afterAll(() => fixture.stop());
