@@ -78,13 +78,22 @@ interface ClaimValues {
   readonly nonce: string;
   /** Epoch seconds. */
   readonly expiresAtS: number;
+  /** Epoch milliseconds, by the clock of this host. */
+  readonly deadlineAtMs: number;
 }
 
 function claimValues({ nonce, deadlineAtMs }: SignedCall): ClaimValues {
   return {
     nonce: Buffer.from(nonce, 'base64url').toString('hex'),
     expiresAtS: Math.min(deadlineAtMs + clockSkewMs, latestMs) / 1000,
+    deadlineAtMs,
   };
+}
+
+/** `deadline_exceeded` where the deadline of a call has passed: nothing is begun for it any more. */
+export function lateness({ deadlineAtMs }: Pick<SignedCall, 'deadlineAtMs'>): AppError | undefined {
+  if (Date.now() < deadlineAtMs) return undefined;
+  return new AppError('deadline_exceeded', 'The request was not begun before its deadline.');
 }
 
 class RunningCall implements CallInHand {
@@ -133,10 +142,9 @@ export class NonceClaim {
 
   constructor(private readonly call: SignedCall) {}
 
-  /** Throws `deadline_exceeded` where the deadline of the call has passed: nothing is begun for it any more. */
   requireInTime(): void {
-    if (Date.now() >= this.call.deadlineAtMs)
-      throw new AppError('deadline_exceeded', 'The request was not begun before its deadline.');
+    const late = lateness(this.call);
+    if (late) throw late;
   }
 
   /**

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, expect, it, jest } from '@jest/globals';
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { AppError } from '@atoll/errors';
@@ -96,9 +96,43 @@ it('a call that has committed an effect before is no copy in a transaction that 
   expect(await bank.dataSource.query('SELECT count(*)::int AS count FROM call_nonce')).toEqual([{ count: 1 }]);
 });
 
+it('does nothing for a call whose deadline passed while the transaction waited for a connection', async () => {
+  const { master } = bank.dataSource.driver as unknown as { master: { options: { max: number } } };
+  const takenAll = Promise.withResolvers<void>();
+  const release = Promise.withResolvers<void>();
+  let taken = 0;
+  const others = Array.from({ length: master.options.max }, () =>
+    transactions.run(async () => {
+      taken += 1;
+      if (taken === master.options.max) takenAll.resolve();
+      await release.promise;
+    }),
+  );
+  await takenAll.promise;
+  const waiting: Waiting[] = [];
+  const handle = (name: string, deadlineAtMs: number) =>
+    handleOnce({ nonce: randomBytes(32).toString('base64url'), deadlineAtMs }, () => {
+      const call = callInHand();
+      return new Promise<string>((answer, refuse) => waiting.push({ name, call, answer, refuse }));
+    });
+  const nowMs = Date.now();
+  const late = handle('late', nowMs + 5_000);
+  const inTime = handle('in time', nowMs + 90_000);
+  const opening = openAll(waiting);
+  const clock = jest.spyOn(Date, 'now').mockReturnValue(nowMs + 60_000);
+  release.resolve();
+  await Promise.all(others);
+  await expect(late).rejects.toMatchObject({ code: 'deadline_exceeded' });
+  expect(await inTime).toBe('in time');
+  await opening;
+  clock.mockRestore();
+  expect(await bank.dataSource.getRepository(Account).find()).toMatchObject([{ name: 'in time' }]);
+  expect(await bank.dataSource.query('SELECT count(*)::int AS count FROM call_nonce')).toEqual([{ count: 1 }]);
+});
+
 it('batches with copies of the same calls, in whatever order, never end in a deadlock', async () => {
   const [first, second, third] = ['01', '02', '03'].map((nonce) => ({
-    claim: { nonce: nonce.repeat(32), expiresAtS: Date.now() / 1000 + 60 },
+    claim: { nonce: nonce.repeat(32), expiresAtS: Date.now() / 1000 + 60, deadlineAtMs: Infinity },
     settle: () => undefined,
   }));
   const batch = (...calls: (CallInHand | undefined)[]) =>

@@ -8,7 +8,7 @@ import { CallNonce } from './call-nonce.entity.js';
 import { tableOf } from './data-source.js';
 import { isRetryable, toAppError } from './database-errors.js';
 import type { GuardedClient } from './guarded-client.js';
-import { CopiedCall, outsideOfCalls, withClaim, type CallInHand, type NonceClaim } from './handle-once.js';
+import { CopiedCall, lateness, outsideOfCalls, withClaim, type CallInHand, type NonceClaim } from './handle-once.js';
 import { IdempotencyKey } from './idempotency-key.entity.js';
 import { KeptReplies, orThrow } from './kept-replies.js';
 
@@ -28,6 +28,8 @@ export interface SharedCall {
   readonly idempotency?: Idempotency | undefined;
 }
 
+/** By place; undefined: it is to be done. */
+type Refusals = readonly (Error | undefined)[];
 type SharedWork<T> = (manager: EntityManager, places: readonly number[]) => Promise<readonly (T | Error)[]>;
 
 /** The one door to changing data. */
@@ -65,32 +67,33 @@ export class Transactions {
   /**
    * As `once`, for the effects of several calls in one transaction, each with the claim of its own call. `work` is
    * given the places of those that are to be done, and answers them in this order. The others are answered by what was
-   * kept of them, by the error that `once` would throw, and a copy of a call that has had its effect by `CopiedCall`.
+   * kept of them, by the error that `once` would throw, by `deadline_exceeded` where their deadline has passed, and a
+   * copy of a call that has had its effect by `CopiedCall`.
    */
   async onceShared<T extends object>(calls: readonly SharedCall[], work: SharedWork<T>): Promise<(T | Error)[]> {
-    let isCopy: boolean[] = [];
+    let refusals: Refusals = [];
     const answers = await outsideOfCalls(() =>
       this.run(async (manager) => {
         const claims = calls.map(({ call }) => call?.claim);
-        isCopy = await this.claimAll(manager, claims);
-        return this.answerAll(manager, calls, isCopy, work);
+        refusals = await this.claimAll(manager, claims);
+        return this.answerAll(manager, calls, refusals, work);
       }),
     );
-    calls.forEach(({ call }, at) => call?.settle(isCopy[at] ?? false));
+    calls.forEach(({ call }, at) => call?.settle(refusals[at] instanceof CopiedCall));
     return answers;
   }
 
   private async answerAll<T extends object>(
     manager: EntityManager,
     calls: readonly SharedCall[],
-    isCopy: readonly boolean[],
+    refusals: Refusals,
     work: SharedWork<T>,
   ): Promise<(T | Error)[]> {
     const known = await this.replies.answersTo<T>(
       manager,
-      calls.map(({ idempotency }, at) => (isCopy[at] ? undefined : idempotency)),
+      calls.map(({ idempotency }, at) => (refusals[at] ? undefined : idempotency)),
     );
-    const answers = known.map((answer, at): T | Error | undefined => (isCopy[at] ? new CopiedCall() : answer));
+    const answers = known.map((answer, at): T | Error | undefined => refusals[at] ?? answer);
     const places = answers.flatMap((answer, at) => (answer ? [] : [at]));
     const done = places.length > 0 ? await work(manager, places) : [];
     const kept = places.flatMap((at, place) => {
@@ -105,10 +108,13 @@ export class Transactions {
     });
   }
 
-  /** Of each call, whether it is a copy. */
-  private async claimAll(manager: EntityManager, claims: readonly CallInHand['claim'][]): Promise<boolean[]> {
-    const wanted = claims.flatMap((claim) => claim ?? []).toSorted((one, other) => (one.nonce < other.nonce ? -1 : 1));
-    if (wanted.length === 0) return claims.map(() => false);
+  /** Why nothing is done for a call: it came too late, also by the wait for a connection, or it is a copy. */
+  private async claimAll(manager: EntityManager, claims: readonly CallInHand['claim'][]): Promise<Refusals> {
+    const late = claims.map((claim) => claim && lateness(claim));
+    const wanted = claims
+      .flatMap((claim, at) => (claim && !late[at] ? [claim] : []))
+      .toSorted((one, other) => (one.nonce < other.nonce ? -1 : 1));
+    if (wanted.length === 0) return late;
     const rows = await manager.query<{ nonce: string }[]>(
       `INSERT INTO ${this.nonces} (nonce, expires_at)
        SELECT decode(nonce, 'hex'), to_timestamp(at_s) FROM unnest($1::text[], $2::float8[]) wanted (nonce, at_s)
@@ -116,7 +122,9 @@ export class Transactions {
       [wanted.map(({ nonce }) => nonce), wanted.map(({ expiresAtS }) => expiresAtS)],
     );
     const ours = new Set(rows.map(({ nonce }) => nonce));
-    return claims.map((claim) => claim !== undefined && !ours.delete(claim.nonce));
+    return claims.map(
+      (claim, at) => late[at] ?? (claim === undefined || ours.delete(claim.nonce) ? undefined : new CopiedCall()),
+    );
   }
 
   /**
