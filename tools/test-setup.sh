@@ -74,7 +74,9 @@ unpack_docker() (
   work=$(mktemp -d "$cache/$docker.XXXXXX")
   trap 'rm -rf "$work"' EXIT
   cd "$work"
-  download() { apt-get download -qq docker.io containerd tini; }
+  # Newer releases of Debian have its client in a package of its own.
+  client=$(apt-cache show docker-cli >/dev/null 2>&1 && echo docker-cli || true)
+  download() { apt-get download -qq docker.io containerd tini $client; }
   download 2>/dev/null || { apt-get update -qq && download; }
   for package in *.deb; do dpkg --extract "$package" unpacked; done
   mkdir programs

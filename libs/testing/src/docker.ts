@@ -1,7 +1,6 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -9,6 +8,7 @@ import { answers, type ContainerEngine } from './container-engine.js';
 import { cachePath } from './machine.js';
 import { podmanImage, podmanLacks } from './podman.js';
 import { childrenOf, signal } from './process-tree.js';
+import { makeServerFolder, removeServerFolder } from './server-folder.js';
 import { timeoutFactor } from './timeout-factor.js';
 
 const run = promisify(execFile);
@@ -32,7 +32,7 @@ export function dockerLacks(): string | undefined {
  * @param options.registry `127.0.0.1:5000`: a registry that is asked without TLS.
  */
 export async function startDocker({ registry }: { registry?: string } = {}): Promise<ContainerEngine> {
-  const path = mkdtempSync(join(tmpdir(), 'atoll-docker-'));
+  const path = makeServerFolder();
   const inside = (name: string) => join(path, name);
   const socketPath = inside('docker.sock');
   const env = { ...process.env, PATH: `${programs}:${process.env.PATH}` };
@@ -43,6 +43,8 @@ export async function startDocker({ registry }: { registry?: string } = {}): Pro
     // Containers outlive the service, and none has the bridge that all share by default.
     ...['--live-restore', '--bridge=none', '--default-address-pool', 'base=10.63.0.0/16,size=24'],
     ...['--default-ulimit', 'nofile=4096:4096'],
+    // systemd would take the ids of processes of this tree for those of the machine.
+    ...['--exec-opt', 'native.cgroupdriver=cgroupfs'],
     ...(registry === undefined ? [] : ['--insecure-registry', registry]),
   ];
   const start = async (): Promise<Service> => {
@@ -73,14 +75,19 @@ export async function startDocker({ registry }: { registry?: string } = {}): Pro
       if (containers.length > 0) await docker('rm', '--force', '--volumes', ...containers);
       tree.kill('SIGKILL');
       await once(tree, 'exit');
-      rmSync(path, { recursive: true, force: true, maxRetries: 10 });
+      removeServerFolder(path);
     },
   };
 }
 
-/** What runs the containers, as the first process of a tree that ends with it. */
+/**
+ * What runs the containers, as the first process of a tree that ends with it. It sees neither settings nor sockets of a
+ * Docker of the machine, and leaves none.
+ */
 function startTree(path: string, env: NodeJS.ProcessEnv): ChildProcess {
-  const containerd = `exec containerd --root "$0/containerd" --state "$0/state" --address "$0/containerd.sock"`;
+  const hideOthers =
+    'for folder in /etc/docker /etc/containerd /run/docker /run/containerd; do mkdir -p $folder && mount -t tmpfs tmpfs $folder || exit 1; done';
+  const containerd = `${hideOthers}; exec containerd --root "$0/containerd" --state "$0/state" --address "$0/containerd.sock"`;
   const endsWithUs = '--pdeathsig KILL unshare --mount --pid --fork --kill-child --mount-proc sh -c'.split(' ');
   return spawn('setpriv', [...endsWithUs, containerd, path], { env, stdio: 'ignore', detached: true });
 }
@@ -109,7 +116,8 @@ async function startService(
     (isDone) => isDone,
   );
   if (child.exitCode !== null) throw new Error(`Docker did not start: ${log}`);
-  const [pid = 0] = childrenOf(child.pid ?? 0);
+  const [pid] = childrenOf(child.pid ?? 0);
+  if (pid === undefined) throw new Error(`Docker ended again: ${log}`);
   return {
     pid,
     kill: async () => {
