@@ -11,7 +11,7 @@ export class BadPrivateKey extends Error {}
 const mostRounds = 100;
 /** More keys than a platform has hosts with keys of their own. */
 const mostOpened = 1_000;
-/** Encrypted keys that were opened, by a digest: each connection to a host needs one. */
+/** Encrypted keys that were opened, by a digest, the one used last at the end: each connection to a host needs one. */
 const opened = new Map<string, ParsedKey>();
 
 /**
@@ -40,12 +40,13 @@ export function openPrivateKey(text: string, passphrase?: string): ParsedKey {
     .update(JSON.stringify([text, passphrase]))
     .digest('base64');
   const known = opened.get(name);
-  if (known) return known;
-  const parsed = parse(text, passphrase);
+  const parsed = known ?? parse(text, passphrase);
   if (parsed instanceof Error) throw new Error(`Cannot parse privateKey: ${parsed.message}`);
   if (passphrase !== undefined) {
-    if (opened.size >= mostOpened) opened.clear();
+    opened.delete(name);
     opened.set(name, parsed);
+    const [oldest] = opened.keys();
+    if (opened.size > mostOpened && oldest !== undefined) opened.delete(oldest);
   }
   return parsed;
 }

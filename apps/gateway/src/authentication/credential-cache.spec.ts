@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { whitelistRanges } from '@atoll/contracts';
 import { CredentialCache, type Verified } from './credential-cache.js';
 
 interface LookUp {
@@ -191,5 +192,19 @@ describe('the cache of credentials', () => {
     lookUps.at(-1)?.resolve(verified('ada'));
     await fresh;
     expect(cache.size).toBe(1);
+  });
+
+  it('keeps fewer keys that may be used in many ranges of addresses, which take more memory', async () => {
+    const [range] = whitelistRanges('192.0.2.0/24') ?? [];
+    const ranges = Array.from({ length: 1_600 }, () => range!);
+    const many = Array.from({ length: 110 }, (_, index) => cache.find(`key ${index}`));
+    lookUps.forEach(({ resolve }, index) => resolve({ ...verified(`user ${index}`), ranges }));
+    await Promise.all(many);
+    expect(cache.size).toBe(99);
+    for (let index = 0; index < 110; index += 1) cache.evict(`user ${index}`);
+    const light = Array.from({ length: 10_000 }, (_, index) => cache.find(`light ${index}`));
+    lookUps.slice(110).forEach(({ resolve }, index) => resolve(verified(`user ${index}`)));
+    await Promise.all(light);
+    expect(cache.size).toBe(10_000);
   });
 });

@@ -34,6 +34,10 @@ export interface CredentialCacheOptions {
 /** The longest that a lost revocation may go unnoticed. */
 const maxAgeMs = 5_000;
 const maxEntries = 10_000;
+/** Ranges of addresses that take as much memory as an entry without any. */
+const rangesOfEntry = 16;
+
+const weightOf = ({ verified: { ranges } }: Entry): number => 1 + (ranges?.length ?? 0) / rangesOfEntry;
 
 /**
  * Verified keys by digest, for at most 5 s. Evicting a user takes effect at once: a request that asks afterwards gets
@@ -45,6 +49,8 @@ export class CredentialCache {
   readonly #entries = new Map<string, Entry>();
   readonly #digestsOf = new Map<string, Set<string>>();
   readonly #lookUps = new Map<string, LookUp>();
+  /** Of all entries, of which one without ranges weighs 1. */
+  #weight = 0;
   #running = 0;
   /** Evictions so far, and the last one of each user during the look-ups that run. */
   #evictions = 0;
@@ -82,8 +88,7 @@ export class CredentialCache {
 
   evict(userId: string): void {
     this.#evictions += 1;
-    for (const digest of this.#digestsOf.get(userId) ?? []) this.#entries.delete(digest);
-    this.#digestsOf.delete(userId);
+    for (const digest of [...(this.#digestsOf.get(userId) ?? [])]) this.#forget(digest);
     if (this.#running === 0) return;
     if (this.#evictedAt.size >= maxEntries) {
       this.#evictedAt.clear();
@@ -124,12 +129,13 @@ export class CredentialCache {
   #keep(digest: string, entry: Entry): void {
     this.#forget(digest);
     this.#entries.set(digest, entry);
+    this.#weight += weightOf(entry);
     const { userId } = entry.verified.caller;
     const digests = this.#digestsOf.get(userId);
     if (digests) digests.add(digest);
     else this.#digestsOf.set(userId, new Set([digest]));
     for (const [oldest, kept] of this.#entries) {
-      if (this.#isFresh(kept) && this.#entries.size <= maxEntries) break;
+      if (this.#isFresh(kept) && this.#weight <= maxEntries) break;
       this.#forget(oldest);
     }
   }
@@ -138,6 +144,7 @@ export class CredentialCache {
     const entry = this.#entries.get(digest);
     if (!entry) return;
     this.#entries.delete(digest);
+    this.#weight -= weightOf(entry);
     const { userId } = entry.verified.caller;
     const digests = this.#digestsOf.get(userId);
     digests?.delete(digest);

@@ -53,7 +53,13 @@ export class World {
   }
 
   static startFixture(): Promise<GpuaasFixture> {
-    return GpuaasFixture.start({ workers: { isIdle: true, stepMs }, returnRetryMs: 2_000, initRetryMs: 2_000 });
+    return GpuaasFixture.start({
+      workers: { isIdle: true, stepMs },
+      returnRetryMs: 2_000,
+      initRetryMs: 2_000,
+      // Time that passes in a world moves no row of a history.
+      mostReturns: 1_000,
+    });
   }
 
   static async make(fixture: GpuaasFixture): Promise<World> {

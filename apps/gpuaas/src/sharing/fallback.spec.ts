@@ -45,20 +45,25 @@ describe('a pool of MPS shares with overcommit', () => {
 });
 
 describe('a pool of MPS shares without overcommit', () => {
-  it('is not switched under a tenant again and again by another one that comes and goes', async () => {
+  /** A pool under whose only tenant another one comes and goes five times, with the mode after each. */
+  const restless = async () => {
     const other = await fixture.team();
     const pool = await fixture.pool(mps);
-    await fixture.subscribe(team, { pool_id: pool.pool_id, vgpus: 2 });
+    const subscription = await fixture.subscribe(team, { pool_id: pool.pool_id, vgpus: 2 });
     await fixture.settle();
-    const modeOnceGone = async () => {
+    const modes: (string | null)[] = [];
+    for (let times = 0; times < 5; times += 1) {
       const turn = await fixture.subscribe(other, { pool_id: pool.pool_id });
       await fixture.settle();
       await fixture.unsubscribe(other, turn);
       await fixture.settle();
-      return (await fixture.gpu(pool)).mode;
-    };
-    const modes: (string | null)[] = [];
-    for (let times = 0; times < 5; times += 1) modes.push(await modeOnceGone());
+      modes.push((await fixture.gpu(pool)).mode);
+    }
+    return { pool, subscription, modes };
+  };
+
+  it('is not switched under a tenant again and again by another one that comes and goes', async () => {
+    const { pool, modes } = await restless();
     expect(modes).toEqual(['Spatial', 'Spatial', 'Spatial', 'Temporal', 'Temporal']);
     const [gpuId] = pool.gpu_ids;
     // Its returns were long ago, and it is looked at again.
@@ -69,6 +74,13 @@ describe('a pool of MPS shares without overcommit', () => {
     await fixture.query('UPDATE gpu SET parked_until = NULL, due_at = clock_timestamp() WHERE gpu_id = $1', [gpuId]);
     await fixture.settle();
     expect(await fixture.gpu(pool)).toMatchObject({ mode: 'Spatial', origin: 'configured', transition: null });
+  });
+
+  it('returns at once where it was switched too often and its last tenant leaves', async () => {
+    const { pool, subscription } = await restless();
+    await fixture.unsubscribe(team, subscription);
+    await fixture.settle();
+    expect(await fixture.gpu(pool)).toMatchObject({ mode: 'Spatial', transition: null });
   });
 });
 
