@@ -85,8 +85,8 @@ export class NatsBuckets implements Buckets {
   }
 
   /**
-   * Even an empty bucket is full after `refillMs`. One that says a later time was written before the clock was set back:
-   * it is stored as empty, and fills from now on.
+   * Even an empty bucket is full after `refillMs`. One that says a later time was written before the clock was set
+   * back: it is stored as empty, and fills from now on.
    */
   async #peekAll(demands: readonly Demand[]): Promise<BucketRecord[] | null> {
     if (this.#isPaused()) return null;

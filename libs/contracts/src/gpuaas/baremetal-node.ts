@@ -20,7 +20,8 @@ export class BaremetalCredential {
     optional: true,
     multiline: true,
     format: 'ssh-private-key',
-    description: 'Private key in OpenSSH or PEM format; with `passphrase` if it is encrypted.',
+    description:
+      'Private key in OpenSSH or PEM format; with `passphrase` if it is encrypted, by at most 100 rounds of its key derivation.',
   })
   private_key?: string;
 
