@@ -54,7 +54,7 @@ export interface PodmanListedContainer {
 
 export interface ImageAnswer {
   /** Labels, variables, command and more, which each container of the image gets. */
-  readonly Config?: object | null;
+  readonly Config?: { readonly Volumes?: object | null } | null;
 }
 
 export interface VolumeAnswer {

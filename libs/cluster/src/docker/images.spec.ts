@@ -183,11 +183,24 @@ it('whether runs are wanted is asked one after the other, and a pull goes on whe
   expect(pulls.map(({ response }) => response.closed)).toEqual([false, false]);
 });
 
-it('an image that makes the lists of all containers long by its labels runs no pod', async () => {
-  configs.set('wordy', { Labels: { story: 'x'.repeat(128 * 1024) }, Env: [] });
+it.each([
+  ['labels', { Labels: { story: 'x'.repeat(32 * 1024) }, Env: [] }],
+  ['characters that Go writes as six bytes', { Labels: { story: '\u2028'.repeat(5_500) } }],
+  ['characters that Go writes as six bytes in HTML', { Cmd: ['<'.repeat(5_500)] }],
+  ['volumes', { Volumes: Object.fromEntries(Array.from({ length: 90 }, (_, at) => [`/${at}`, {}])) }],
+])('an image that makes the lists of all containers long by its %s runs no pod', async (_what, config) => {
+  configs.set('wordy', config);
   await expect(want('one', 'wordy')).rejects.toMatchObject({
     code: 'image_too_large',
     isPermanent: true,
-    message: 'The image wordy has more than 128 KiB of labels and variables; use one with fewer.',
+    message: 'The image wordy has more than 32 KiB of settings (labels, variables, command); use one with fewer.',
   });
+});
+
+it('an image with the usual settings is not too large', async () => {
+  const text = 'PATH=/usr/local/cuda/bin:/usr/bin "quoted" 使用许可 '.repeat(4);
+  const [Env, Labels] = [Array.from({ length: 40 }, () => text), { notice: text.repeat(20) }];
+  configs.set('usual', { Env, Labels, Volumes: { '/data': {} }, ExposedPorts: { '8888/tcp': {} } });
+  // The engine of this spec has no network for the pod.
+  await expect(want('one', 'usual')).rejects.toMatchObject({ code: 'not_found' });
 });

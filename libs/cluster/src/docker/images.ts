@@ -52,10 +52,13 @@ const pullsOfTeam = 2;
 /** A failed pull is not repeated before, however often it is requested. */
 const pauseMs = 10_000;
 /**
- * The longest description of an image, as JSON. Each container of the image repeats it, and each list of containers, of
- * all teams, those of all.
+ * The longest description of an image, as `wireBytesOf` counts it. Each container of the image repeats it, and each
+ * list of containers, of all teams, those of all: many hundreds of the longest fit into the longest answer of an engine
+ * that is read.
  */
-const longestConfig = 128 * 1024;
+const longestConfigBytes = 32 * 1024;
+/** In a list of containers, of a volume that the image has Docker create: its name, directory and driver. */
+const volumeBytes = 400;
 /** How long the outcome of a pull is kept for a container that is requested no more. */
 const keptMs = 600_000;
 
@@ -89,8 +92,7 @@ export class Images {
     const found = await this.#find(image, signal);
     if (found) {
       this.forget(wanting.ref);
-      if (JSON.stringify(found.Config ?? null).length > longestConfig)
-        throw new ClusterError('image_too_large', sentences.image_too_large(image));
+      if (isLong(found.Config ?? {})) throw new ClusterError('image_too_large', sentences.image_too_large(image));
       return true;
     }
     const known = this.#pulls.get(image);
@@ -250,6 +252,20 @@ function progressOf({ layers }: Pull): PullProgress {
   return { doneBytes: sum(all.map(({ current }) => current)), totalBytes: sum(all.map(({ total }) => total)) };
 }
 
+function isLong(config: NonNullable<ImageAnswer['Config']>): boolean {
+  const json = JSON.stringify(config);
+  return json.length > longestConfigBytes || wireBytesOf(json, config) > longestConfigBytes;
+}
+
+/**
+ * The most bytes that a config takes in an answer of an engine. Go may write six for what is not plain ASCII, for `<`,
+ * `>` and `&`: https://pkg.go.dev/encoding/json#Marshal
+ */
+function wireBytesOf(json: string, { Volumes: volumes }: NonNullable<ImageAnswer['Config']>): number {
+  const escaped = json.replaceAll(/[^ -~]|[<>&]|\\[bf]/g, '\\u0000');
+  return escaped.length + Object.keys(volumes ?? {}).length * volumeBytes;
+}
+
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, next) => total + next, 0);
 
 /** The first that fits: Docker Hub answers "denied" for what does not exist too, and says so. */
@@ -263,7 +279,7 @@ const sentences = {
   image_not_found: (image: string) => `The registry has no image ${image}, or needs a log-in for it.`,
   image_needs_login: (image: string) => `The registry needs a log-in for the image ${image}.`,
   image_too_large: (image: string) =>
-    `The image ${image} has more than 128 KiB of labels and variables; use one with fewer.`,
+    `The image ${image} has more than 32 KiB of settings (labels, variables, command); use one with fewer.`,
   invalid: (image: string) => `${image} is not a reference to an image.`,
 };
 
