@@ -240,10 +240,17 @@ describe('the log store in PostgreSQL', () => {
     const lines = Array.from({ length: 300 }, (_, at) => aLine(source, atNs + BigInt(at), 'x'.repeat(16 * 1024)));
     await fixture.append(source, lines);
     const query = jest.spyOn(Statements.prototype, 'query');
-    for (const order of ['asc', 'desc'] as const) await fixture.read([source], { limit: 1000, order });
+    const store = fixture.replica();
+    for (const order of ['asc', 'desc'] as const) {
+      await fixture.read([source], { limit: 1000, order });
+      const { lines: found, readTo } = await fixture.read([source], { limit: 1000, order, search: 'x', store });
+      expect([found.length, readTo]).toEqual([128, found.at(-1)]);
+    }
     const taken = await Promise.all(query.mock.results.map(({ value }) => value as Promise<unknown[]>));
     query.mockRestore();
-    expect(taken.map((rows) => rows.length)).toEqual([129, 129]);
+    // A search has in the last row how far it has looked.
+    expect(taken.map((rows) => rows.length)).toEqual([129, 130, 129, 130]);
+    expect(await fixture.readAll([source], { limit: 1000, order: 'asc', search: 'x', store })).toEqual(lines);
   });
 
   it.each(['asc', 'desc'] as const)(

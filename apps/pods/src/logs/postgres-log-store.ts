@@ -191,11 +191,11 @@ function readIn(lines: string, direction: Direction): string {
     WHERE bytes - octet_length(message) <= ${mostBytes} ORDER BY at_ns ${direction}, source_no ${direction}`;
 }
 
-/** `bytes`: of the lines up to this one. */
-function withBytes(lines: string, direction: Direction): string {
+/** `bytes`, or so named: of the lines up to this one. */
+function withBytes(lines: string, direction: Direction, name = 'bytes'): string {
   return `(SELECT *, sum(octet_length(message)) OVER (
         ORDER BY at_ns ${direction}, source_no ${direction} ROWS UNBOUNDED PRECEDING
-      ) AS bytes FROM (${lines}) AS line) AS line`;
+      ) AS ${name} FROM (${lines}) AS line) AS line`;
 }
 
 function searchStatement({ order, sources }: LogQuery): string {
@@ -210,15 +210,21 @@ function searchStatement({ order, sources }: LogQuery): string {
 }
 
 /**
- * The first $8 matches among the lines up to the one that ends $9 bytes, and the last of the lines that were looked at.
- * `strpos` takes its text letter for letter. Of lines that do not match, no text is kept.
+ * The first $8 matches among the lines up to the one that ends $9 bytes, no more of them than fill a page and one, and
+ * the last of the lines that were looked at. `strpos` takes its text letter for letter. Of lines that do not match, no
+ * text is kept.
  */
 function searchIn(lines: string, direction: Direction, opposite: Direction): string {
   return `WITH examined AS MATERIALIZED (
       SELECT at_ns, source_no, stream, CASE WHEN strpos(message, $7::text) > 0 THEN message END AS message, bytes
       FROM ${withBytes(lines, direction)} WHERE bytes - octet_length(message) < $9::bigint
     ),
-    hits AS (SELECT * FROM examined WHERE message IS NOT NULL ORDER BY at_ns ${direction}, source_no ${direction} LIMIT $8::integer),
+    hits AS (
+      SELECT at_ns, source_no, stream, message, bytes
+      FROM ${withBytes('SELECT * FROM examined WHERE message IS NOT NULL', direction, 'hit_bytes')}
+      WHERE hit_bytes - octet_length(message) <= ${mostBytes}
+      ORDER BY at_ns ${direction}, source_no ${direction} LIMIT $8::integer
+    ),
     last AS (SELECT at_ns, source_no, stream, NULL::text, bytes FROM examined ORDER BY at_ns ${opposite}, source_no ${opposite} LIMIT 1)
     SELECT at_ns, source_no, stream, message, bytes >= $9::bigint AS is_full, (SELECT count(*)::integer FROM examined) AS examined
     FROM (SELECT * FROM hits UNION ALL SELECT * FROM last) AS every (at_ns, source_no, stream, message, bytes)
