@@ -13,7 +13,7 @@ interface Inside {
   readonly _callbacks: ((isRefused: boolean | undefined) => void)[];
   readonly _client: { readonly _protocol: Record<Kind, (id: number, ...asked: unknown[]) => void> };
 }
-type Kind = 'shell' | 'exec' | 'subsystem';
+type Kind = 'shell' | 'exec' | 'subsystem' | 'pty' | 'env';
 
 let fixture: OpenDoorFixture;
 let client: Client;
@@ -51,8 +51,15 @@ function ask(channel: ClientChannel, kind: Kind, ...asked: unknown[]): Promise<b
   });
 }
 
-it.each([['shell'], ['exec', 'true'], ['subsystem', 'sftp']] as const)(
-  'refuses another program (%s) in a session that has one, which goes on, as do the other sessions',
+it.each([
+  ['shell'],
+  ['exec', 'true'],
+  ['subsystem', 'sftp'],
+  ['subsystem', 'netconf'],
+  ['pty', 24, 80, 0, 0, 'xterm', null],
+  ['env', 'LANG', 'C'],
+] as const)(
+  'refuses a request (%s) that belongs before the program in a session that has one, which goes on, as do the other sessions',
   async (kind, ...asked) => {
     const sessions = [await exec(), await exec()] as const;
     expect(await ask(sessions[0], kind, ...asked)).toBe(true);

@@ -31,7 +31,8 @@ export class ShellSession {
     private readonly turns: Turns,
   ) {
     session
-      .on('pty', (accept, _reject, { cols, rows, term }) => {
+      .on('pty', (accept, reject, { cols, rows, term }) => {
+        if (this.#channel) return this.#refuse(reject);
         // An empty type is what a client without a terminal of its own sends.
         this.#terminal = { ...sizeOf(cols, rows), type: /^[\w.+-]{1,64}$/.test(term) ? term : 'dumb' };
         answer(accept);
@@ -41,7 +42,7 @@ export class ShellSession {
         this.#resize(sizeOf(cols, rows));
       })
       .on('env', (accept, reject, { key, val }) => {
-        if (!isAccepted(this.#env, key, val)) return answer(reject);
+        if (this.#channel || !isAccepted(this.#env, key, val)) return this.#refuse(reject);
         this.#env.set(key, val);
         answer(accept);
       })
@@ -52,7 +53,7 @@ export class ShellSession {
       .on('shell', (accept, reject) => this.#begin(accept, reject, null))
       .on('exec', (accept, reject, { command }) => this.#begin(accept, reject, commandOfLine(command)))
       .on('subsystem', (accept, reject, { name }) =>
-        name === 'sftp' ? this.#begin(accept, reject, sftpCommand) : answer(reject),
+        name === 'sftp' ? this.#begin(accept, reject, sftpCommand) : this.#refuse(reject),
       );
   }
 
@@ -62,9 +63,15 @@ export class ShellSession {
     this.#shell?.resize(size).catch(() => undefined);
   }
 
+  #refuse(reject: Reply | undefined): void {
+    if (!reject) return;
+    if (this.#channel) refuseBeside(this.#channel);
+    else reject();
+  }
+
   /** A session has one program (RFC 4254, 6.5): each further request is refused. */
   #begin(accept: () => ServerChannel, reject: Reply | undefined, command: readonly string[] | null): void {
-    if (this.#channel) return reject && refuseAnother(this.#channel);
+    if (this.#channel) return this.#refuse(reject);
     const channel = (this.#channel = accept());
     const output = (this.#output = new SessionOutput(channel));
     channel.on('error', () => undefined);
@@ -165,7 +172,7 @@ interface Inside {
   readonly _client: { readonly _protocol: { channelFailure(id: number): void } };
 }
 
-function refuseAnother(channel: ServerChannel): void {
+function refuseBeside(channel: ServerChannel): void {
   const { outgoing, _client: client } = channel as unknown as Inside;
   if (outgoing.state === 'open') client._protocol.channelFailure(outgoing.id);
 }
