@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import { Duplex } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, it } from '@jest/globals';
 import { runs } from '@atoll/testing';
@@ -70,6 +71,36 @@ it('law: what passes comes in pieces of at most a packet, with what others wait 
     }),
     runs(30),
   );
+});
+
+it('counts as unsent all that its socket has not sent', async () => {
+  const sent: (() => void)[] = [];
+  // Sends nothing until the spec says so.
+  const socket = new Duplex({ read: () => undefined, write: (_chunk, _encoding, done) => void sent.push(done) });
+  const paced = new PacedSocket(socket as Socket, new Turns(), () => 'one');
+  paced.write(Buffer.alloc(10));
+  paced.write(Buffer.alloc(20));
+  expect(paced.writableLength).toBe(30);
+  sent[0]?.();
+  await nextTurn();
+  expect(paced.writableLength).toBe(20);
+  paced.destroy();
+});
+
+it('who waits for a write goes on when the socket closes', async () => {
+  const written = Promise.withResolvers<void>();
+  const { port, close } = await listening((socket) => {
+    const paced = new PacedSocket(socket, new Turns(), () => 'one');
+    // More than the kernel takes.
+    paced.write(Buffer.alloc(64 * mib), () => written.resolve());
+    setImmediate(() => socket.destroy());
+  });
+  const client = connect({ host: '127.0.0.1', port })
+    .pause()
+    .on('error', () => undefined);
+  await written.promise;
+  client.destroy();
+  await close();
 });
 
 it('reads on from a socket only when what it read has been taken', async () => {

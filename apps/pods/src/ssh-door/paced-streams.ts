@@ -96,14 +96,12 @@ export class PacedSocket extends Duplex {
   }
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
-    const written = (): void => {
-      this.socket.off('drain', written).off('close', written);
+    // Once the socket has sent it, so that `writableLength` is all that waits. Whoever waits for this write goes on
+    // when nobody reads it any more, too; an error ends the socket by itself.
+    this.socket.write(chunk, () => {
       done();
       if (this.#isHeld) this._read();
-    };
-    if (this.socket.write(chunk)) written();
-    // Whoever waits for this write goes on when nobody reads it any more, too.
-    else this.socket.once('drain', written).once('close', written);
+    });
   }
 
   override _final(done: () => void): void {
