@@ -75,8 +75,11 @@ unpack_docker() (
   trap 'rm -rf "$work"' EXIT
   cd "$work"
   # Newer releases of Debian have its client in a package of its own.
-  client=$(apt-cache show docker-cli >/dev/null 2>&1 && echo docker-cli || true)
-  download() { apt-get download -qq docker.io containerd tini $client; }
+  download() {
+    local packages=(docker.io containerd tini)
+    if apt-cache show docker-cli >/dev/null 2>&1; then packages+=(docker-cli); fi
+    apt-get download -qq "${packages[@]}"
+  }
   download 2>/dev/null || { apt-get update -qq && download; }
   for package in *.deb; do dpkg --extract "$package" unpacked; done
   mkdir programs

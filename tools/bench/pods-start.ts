@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createApiKey } from '@atoll/api-keys';
-import { podmanImage, podmanLacks, startPodman, type ContainerEngine } from '@atoll/testing';
+import { podmanImage, podmanLacks, startPodman, type Podman } from '@atoll/testing';
 import type pg from 'pg';
 import { makePool, makeSubscribers } from './gpuaas-inventory.js';
 import { Installation } from './installation.js';
@@ -48,7 +48,7 @@ export async function measureStarts(url: string, folder: string, starts: number)
 async function inTurn(
   platform: Installation,
   client: pg.Client,
-  podman: ContainerEngine,
+  podman: Podman,
   starts: number,
 ): Promise<StartFigures> {
   const pool_id = await makePool(platform, client, 1);
@@ -81,7 +81,7 @@ async function startPod(platform: Installation, owner: { team_id: string; subscr
   return tookMs;
 }
 
-async function runByHand(podman: ContainerEngine): Promise<number> {
+async function runByHand(podman: Podman): Promise<number> {
   const startMs = performance.now();
   const id = (
     await podman.cli('run', '--detach', '--security-opt', 'no-new-privileges', podmanImage, ...command)

@@ -3,19 +3,10 @@ import { request } from 'node:http';
 /** A service of Podman or Docker of its own, on storage of its own: it sees no container of another one. */
 export interface ContainerEngine {
   readonly socketPath: string;
-  /** Of the service that runs now. */
-  readonly pid: number;
-  /** The folder of its containers and volumes. */
-  readonly root: string;
   /** Runs `podman` or `docker` on the same storage, as an operator does by hand; returns what it prints. */
   cli(...words: string[]): Promise<string>;
-  /** Ends the service as a crash does. Containers continue. */
-  kill(): Promise<void>;
-  /** Ends the service if it runs, and starts it again on the same storage and socket. */
+  /** Ends the service as a crash does, and starts it again on the same storage and socket. Containers continue. */
   restart(): Promise<void>;
-  /** Freezes the service: connections stay open and nothing answers. */
-  pause(): void;
-  resume(): void;
   /** Removes all containers, volumes and networks, ends the service and deletes its storage. */
   stop(): Promise<void>;
 }

@@ -47,34 +47,27 @@ export async function startDocker({ registry }: { registry?: string } = {}): Pro
     ...['--exec-opt', 'native.cgroupdriver=cgroupfs'],
     ...(registry === undefined ? [] : ['--insecure-registry', registry]),
   ];
-  const start = async (): Promise<Service> => {
+  const start = async (): Promise<Kill> => {
     rmSync(inside('pid'), { force: true });
     return startService(tree, words, { env, socketPath });
   };
   const docker = async (...given: string[]): Promise<string> =>
     (await run(join(programs, 'docker'), ['--host', `unix://${socketPath}`, ...given])).stdout;
-  let service = await start();
+  let kill = await start();
   await docker('import', image, podmanImage);
   return {
     socketPath,
-    root: inside('root'),
-    get pid() {
-      return service.pid;
-    },
     cli: docker,
-    kill: () => service.kill(),
     restart: async () => {
-      await service.kill();
-      service = await start();
+      await kill();
+      kill = await start();
     },
-    pause: () => process.kill(service.pid, 'SIGSTOP'),
-    resume: () => process.kill(service.pid, 'SIGCONT'),
     stop: async () => {
-      if (!(await answers(socketPath))) await service.kill().then(async () => (service = await start()));
       const containers = (await docker('ps', '--all', '--quiet')).split('\n').filter((id) => id !== '');
       if (containers.length > 0) await docker('rm', '--force', '--volumes', ...containers);
+      const ended = once(tree, 'exit');
       tree.kill('SIGKILL');
-      await once(tree, 'exit');
+      await ended;
       removeServerFolder(path);
     },
   };
@@ -92,17 +85,14 @@ function startTree(path: string, env: NodeJS.ProcessEnv): ChildProcess {
   return spawn('setpriv', [...endsWithUs, containerd, path], { env, stdio: 'ignore', detached: true });
 }
 
-interface Service {
-  readonly pid: number;
-  /** Returns once it has ended; at once where it has. */
-  kill(): Promise<void>;
-}
+/** Ends the service as a crash does. Containers continue. */
+type Kill = () => Promise<void>;
 
 async function startService(
   tree: ChildProcess,
   words: readonly string[],
   { env, socketPath }: { env: NodeJS.ProcessEnv; socketPath: string },
-): Promise<Service> {
+): Promise<Kill> {
   const [first] = await eventually(
     () => childrenOf(tree.pid ?? 0),
     ({ length }) => length > 0,
@@ -118,14 +108,10 @@ async function startService(
   if (child.exitCode !== null) throw new Error(`Docker did not start: ${log}`);
   const [pid] = childrenOf(child.pid ?? 0);
   if (pid === undefined) throw new Error(`Docker ended again: ${log}`);
-  return {
-    pid,
-    kill: async () => {
-      if (child.exitCode !== null || child.signalCode !== null) return;
-      const ended = once(child, 'exit');
-      signal(pid, 'SIGKILL');
-      await ended;
-    },
+  return async () => {
+    const ended = once(child, 'exit');
+    signal(pid, 'SIGKILL');
+    await ended;
   };
 }
 

@@ -28,6 +28,7 @@ export type { SpawnedProcess } from './spawn-typescript.js';
 export type { ContainerEngine } from './container-engine.js';
 export { dockerLacks, startDocker } from './docker.js';
 export { podmanImage, podmanLacks, startPodman } from './podman.js';
+export type { Podman } from './podman.js';
 export { removeLeftPodmanFolders, type PodmanOptions } from './podman-folder.js';
 export { createDatabase, createDatabaseFrom, startPostgres } from './postgres.js';
 export { makeServerFolder, removeAbandonedServerFolders } from './server-folder.js';

@@ -24,6 +24,18 @@ const imageStore = cachePath('base-1.images');
  */
 export const podmanImage = 'localhost/atoll-base:1';
 
+export interface Podman extends ContainerEngine {
+  /** Of the service that runs now. */
+  readonly pid: number;
+  /** The folder of its containers and volumes. */
+  readonly root: string;
+  /** Ends the service as a crash does. Containers continue. */
+  kill(): Promise<void>;
+  /** Freezes the service: connections stay open and nothing answers. */
+  pause(): void;
+  resume(): void;
+}
+
 /** What this machine lacks for `startPodman`, as a sentence for `describeWhere`; undefined if nothing is missing. */
 export function podmanLacks(): string | undefined {
   if (process.platform !== 'linux') return 'Podman runs on Linux only';
@@ -43,7 +55,7 @@ function isInstalled(name: string): boolean {
 }
 
 /** Starts a Podman service. Without `stop` it ends with the Jest run, or with this process. */
-export async function startPodman(options: PodmanOptions = {}): Promise<ContainerEngine> {
+export async function startPodman(options: PodmanOptions = {}): Promise<Podman> {
   const folder = createPodmanFolder(imageStore, options, options.hasOwnNetwork ? subnets.first : ownSubnets());
   // For benches: the `process` that Jest gives to specs emits no `exit`.
   const removeWithUs = (): void => removePodmanFolder(folder);

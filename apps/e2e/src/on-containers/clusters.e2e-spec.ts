@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { describeWhere, podmanImage, podmanLacks, startPodman, type ContainerEngine } from '@atoll/testing';
+import { describeWhere, podmanImage, podmanLacks, startPodman, type Podman } from '@atoll/testing';
 import { call, until, type Refusal } from '../client.js';
 import { createNode, createPool, createTenant } from '../gpu-inventory.js';
 import { startPlatform, type RunningPlatform, type Topology } from '../running-platform.js';
@@ -19,7 +19,7 @@ interface ClusterView {
 const topology = (process.env.ATOLL_TOPOLOGY ?? 'one-process') as Topology;
 
 describeWhere(podmanLacks(), 'clusters of several kinds, side by side', () => {
-  let podman: ContainerEngine;
+  let podman: Podman;
   let platform: RunningPlatform;
   let tenant: Awaited<ReturnType<typeof createTenant>>;
   /** A GPU service and a subscription of its own. */

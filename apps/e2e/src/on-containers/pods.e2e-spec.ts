@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { generateKeyPair } from '@atoll/ssh';
-import { describeWhere, freePort, podmanImage, podmanLacks, startPodman, type ContainerEngine } from '@atoll/testing';
+import { describeWhere, freePort, podmanImage, podmanLacks, startPodman, type Podman } from '@atoll/testing';
 import ssh2 from 'ssh2';
 import { call, until, type Refusal } from '../client.js';
 import { createNode, createPool, createTenant } from '../gpu-inventory.js';
@@ -26,7 +26,7 @@ const patienceMs = 30_000;
 const topology = (process.env.ATOLL_TOPOLOGY ?? 'one-process') as Topology;
 
 describeWhere(podmanLacks(), 'pods as real containers', () => {
-  let podman: ContainerEngine;
+  let podman: Podman;
   let platform: RunningPlatform;
   let tenant: Awaited<ReturnType<typeof createTenant>>;
   let subscriptionId: string;

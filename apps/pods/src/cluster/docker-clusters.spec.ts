@@ -7,14 +7,7 @@ import { clusterChanged } from '@atoll/contracts/gpuaas';
 import { podLogs, pods, sharedVolumes, sshKeys, type CreatePod, type Pod } from '@atoll/contracts/pods';
 import { newId } from '@atoll/database';
 import { generateKeyPair } from '@atoll/ssh';
-import {
-  describeWhere,
-  podmanImage,
-  podmanLacks,
-  startPodman,
-  timeoutFactor,
-  type ContainerEngine,
-} from '@atoll/testing';
+import { describeWhere, podmanImage, podmanLacks, startPodman, timeoutFactor, type Podman } from '@atoll/testing';
 import ssh2 from 'ssh2';
 import { errorOf, PodsFixture, type ToldTeam } from '../pods-fixture.js';
 import { SshServer } from '../ssh-door/ssh-server.js';
@@ -23,7 +16,7 @@ import { Clusters } from './clusters.js';
 const patienceMs = 90_000 * timeoutFactor;
 
 describeWhere(podmanLacks(), 'pods on a real container engine', () => {
-  let podman: ContainerEngine;
+  let podman: Podman;
   let fixture: PodsFixture;
   let team: ToldTeam;
   beforeAll(async () => {

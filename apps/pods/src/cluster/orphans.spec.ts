@@ -17,7 +17,7 @@ import {
   podmanLacks,
   startPodman,
   timeoutFactor,
-  type ContainerEngine,
+  type Podman,
 } from '@atoll/testing';
 import { PodsFixture, type ToldTeam } from '../pods-fixture.js';
 import { PodsSettings } from '../pods-settings.js';
@@ -223,7 +223,7 @@ describe('what a simulated cluster has and no row needs', () => {
 });
 
 describeWhere(podmanLacks(), 'what a container engine has and no row needs', () => {
-  let podman: ContainerEngine;
+  let podman: Podman;
   let fixture: PodsFixture;
   beforeAll(async () => {
     podman = await startPodman();

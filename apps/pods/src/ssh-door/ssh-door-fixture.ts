@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { DockerDriver, type ClusterDriver, type PodRun } from '@atoll/cluster';
 import { fingerprintOf, generateKeyPair, parsePublicKey } from '@atoll/ssh';
-import { podmanImage, startPodman, timeoutFactor, type ContainerEngine } from '@atoll/testing';
+import { podmanImage, startPodman, timeoutFactor, type Podman } from '@atoll/testing';
 import { AdmissionControl, LogInTrail, type Admission } from './admission-control.js';
 import { ConnectionRegistry } from './connection-registry.js';
 import { SshDoor, type SshDoorOptions } from './ssh-door.js';
@@ -79,7 +79,7 @@ export class SshDoorFixture {
   readonly #doors: SshDoor[] = [];
 
   private constructor(
-    readonly podman: ContainerEngine,
+    readonly podman: Podman,
     readonly driver: ClusterDriver,
     readonly folder: string,
     private readonly hostKey: string,

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { ContainerEngine } from '@atoll/testing';
+import type { Podman } from '@atoll/testing';
 import { codeOf } from '../contract/cluster-under-test-fixture.js';
 
 const files = 20_000;
@@ -11,11 +11,7 @@ const files = 20_000;
  * the container as `removing`, and answers 500 wherever it would describe it. The container runs, and has `sh`.
  * Resolves with whether that came about: on a busy machine the removal may have ended before the engine was killed.
  */
-export async function leaveHalfRemoved(
-  podman: ContainerEngine,
-  name: string,
-  remove: () => Promise<void>,
-): Promise<boolean> {
+export async function leaveHalfRemoved(podman: Podman, name: string, remove: () => Promise<void>): Promise<boolean> {
   // Files take time to be removed, after the entry in the list of the storage.
   await podman.cli('exec', name, 'sh', '-c', `mkdir /files && cd /files && seq 1 ${files} | xargs touch`);
   const id = (await podman.cli('inspect', '--format', '{{.Id}}', name)).trim();

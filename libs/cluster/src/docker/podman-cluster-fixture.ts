@@ -1,9 +1,9 @@
-import { startPodman, type ContainerEngine, type PodmanOptions } from '@atoll/testing';
+import { startPodman, type Podman, type PodmanOptions } from '@atoll/testing';
 import { clusterOn, type EngineCluster } from './engine-cluster-fixture.js';
 import { startRegistry, type Registry } from './registry-fixture.js';
 
 export interface PodmanCluster extends EngineCluster {
-  readonly podman: ContainerEngine;
+  readonly podman: Podman;
   readonly registry: Registry;
 }
 
