@@ -9,7 +9,7 @@ import { PricesService } from './prices/price.service.js';
 import { ComparisonService } from './reports/comparison.service.js';
 import { InstanceReportsController } from './reports/instances.controller.js';
 import { InstanceReportsService } from './reports/instances.service.js';
-import { ReportAccess } from './reports/report-access.js';
+import { ReportMaker } from './reports/report-maker.js';
 import { ReportQueue } from './reports/report-queue.js';
 import { ReportsController } from './reports/report.controller.js';
 import { ReportsService } from './reports/report.service.js';
@@ -39,7 +39,7 @@ import { UsageService } from './usage/usage.service.js';
     Numbering,
     PlatformCurrency,
     PricesService,
-    ReportAccess,
+    ReportMaker,
     ReportQueue,
     ReportsService,
     Tenancy,

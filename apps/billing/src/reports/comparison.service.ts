@@ -4,7 +4,7 @@ import { Injectable } from '@nestjs/common';
 import { BillingSettings } from '../billing-settings.js';
 import { readMonths, type Month } from '../calendar/billing-range.js';
 import { billedMonth, changeBetween, monthOf } from './comparison.js';
-import { ReportAccess, zoneOf } from './report-access.js';
+import { ReportMaker, zoneOf } from './report-maker.js';
 import { UsageReader } from './report-usage.js';
 
 /** Two months of a team, side by side. */
@@ -12,12 +12,12 @@ import { UsageReader } from './report-usage.js';
 export class ComparisonService {
   constructor(
     private readonly settings: BillingSettings,
-    private readonly access: ReportAccess,
+    private readonly maker: ReportMaker,
   ) {}
 
   async compare(query: ComparisonQuery, context: CallContext): Promise<ComparisonReport> {
     const months = readMonths(query, zoneOf(context.caller));
-    return this.access.ofTeam(query, context, {
+    return this.maker.ofTeam(query, context, {
       read: async (subject, snapshot, pace) => {
         const reader = new UsageReader(snapshot);
         const usageOf = ({ startMs, endMs }: Month) => reader.byLine({ ...subject, bounds: [startMs, endMs] }, pace);

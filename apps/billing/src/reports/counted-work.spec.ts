@@ -10,7 +10,7 @@ import { JsonWriter } from './json-writer.js';
 import { readChanges } from './quantity-changes.js';
 import { rate, totalOf, unitHoursOf, type Rated } from './rated-usage.js';
 import { ReportSheet } from './report-sheet.js';
-import type { ReportSubject } from './report-access.js';
+import type { ReportSubject } from './report-maker.js';
 import { Resources } from './resources.js';
 import { mergeGroups, roundTree, type ShownGroup } from './rounding-tree.js';
 import { unpricedOf } from './unpriced.js';

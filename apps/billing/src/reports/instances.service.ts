@@ -8,7 +8,7 @@ import type { Pace } from '@atoll/waiting';
 import type { CatalogueFilter } from './catalogue.js';
 import { FactDetails, type VolumeDetails } from './fact-details.js';
 import { unitHoursOf } from './rated-usage.js';
-import { ReportAccess, zoneOf, type ReadOf } from './report-access.js';
+import { ReportMaker, zoneOf, type ReadOf } from './report-maker.js';
 import { ReportSheet } from './report-sheet.js';
 import { groupsOf, UsageReader } from './report-usage.js';
 import { Resources } from './resources.js';
@@ -32,17 +32,17 @@ interface ReadInstances {
 export class InstanceReportsService {
   constructor(
     private readonly settings: BillingSettings,
-    private readonly access: ReportAccess,
+    private readonly maker: ReportMaker,
   ) {}
 
   async ofTeam(query: TeamReportQuery, context: CallContext): Promise<Json<InstancesReport>> {
     const read = this.reading(readPeriod(query, zoneOf(context.caller)));
-    return this.access.ofTeam(query, context, { filter: instances, read, write: report });
+    return this.maker.ofTeam(query, context, { filter: instances, read, write: report });
   }
 
   async ofWorkspace(query: WorkspaceReportQuery, context: CallContext): Promise<Json<InstancesReport>> {
     const read = this.reading(readPeriod(query, zoneOf(context.caller)));
-    return this.access.ofWorkspace(query, context, { filter: instances, read, write: report });
+    return this.maker.ofWorkspace(query, context, { filter: instances, read, write: report });
   }
 
   private reading(period: BillingPeriod): ReadOf<ReadInstances> {

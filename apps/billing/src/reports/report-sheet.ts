@@ -5,7 +5,7 @@ import { longestDecimal, putDecimal } from '../money/decimal-bytes.js';
 import type { Pace } from '@atoll/waiting';
 import { JsonWriter } from './json-writer.js';
 import { hoursNano } from './rated-usage.js';
-import type { ReportSubject } from './report-access.js';
+import type { ReportSubject } from './report-maker.js';
 import type { ResourceLine } from './unrated-usage.js';
 import { mergeGroups, type ShownGroup, type ShownItem } from './rounding-tree.js';
 import { unpricedOf } from './unpriced.js';

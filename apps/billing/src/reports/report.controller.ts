@@ -16,20 +16,20 @@ import {
 import { Handle, type Handlers, type Json } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { ComparisonService } from './comparison.service.js';
-import { ReportAccess } from './report-access.js';
+import { ReportMaker } from './report-maker.js';
 import { ReportsService } from './report.service.js';
 
 @Controller()
 export class ReportsController implements Handlers<typeof billingReports> {
   constructor(
-    private readonly access: ReportAccess,
+    private readonly maker: ReportMaker,
     private readonly reports: ReportsService,
     private readonly comparisons: ComparisonService,
   ) {}
 
   @Handle(billingReports.now)
   now(): Promise<ReportInstant> {
-    return this.access.now();
+    return this.maker.now();
   }
 
   @Handle(billingReports.team)

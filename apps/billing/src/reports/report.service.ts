@@ -18,7 +18,7 @@ import type { Pace } from '@atoll/waiting';
 import type { CatalogueFilter } from './catalogue.js';
 import { FactDetails } from './fact-details.js';
 import { subscriptionsOf, writePool } from './pools.js';
-import { ReportAccess, zoneOf, type ReadOf, type ReportSubject } from './report-access.js';
+import { ReportMaker, zoneOf, type ReadOf, type ReportSubject } from './report-maker.js';
 import { ReportSheet } from './report-sheet.js';
 import { groupsOf, UsageReader, type ReportUsage, type UsageQuestion } from './report-usage.js';
 import { Resources } from './resources.js';
@@ -39,22 +39,22 @@ interface ReadReport {
 export class ReportsService {
   constructor(
     private readonly settings: BillingSettings,
-    private readonly access: ReportAccess,
+    private readonly maker: ReportMaker,
   ) {}
 
   async team(query: TeamReportQuery, context: CallContext): Promise<Json<BillingReport>> {
     const read = this.reading(readPeriod(query, zoneOf(context.caller)));
-    return this.access.ofTeam(query, context, { read, write: ungrouped });
+    return this.maker.ofTeam(query, context, { read, write: ungrouped });
   }
 
   async workspace(query: WorkspaceReportQuery, context: CallContext): Promise<Json<BillingReport>> {
     const read = this.reading(readPeriod(query, zoneOf(context.caller)));
-    return this.access.ofWorkspace(query, context, { read, write: ungrouped });
+    return this.maker.ofWorkspace(query, context, { read, write: ungrouped });
   }
 
   async byWorkspace(query: TeamReportQuery, context: CallContext): Promise<Json<WorkspacesReport>> {
     const readUsage = this.reading(readPeriod(query, zoneOf(context.caller)), 'workspaceId');
-    return this.access.ofTeam(query, context, {
+    return this.maker.ofTeam(query, context, {
       read: async (subject, snapshot, pace) => {
         const read = await readUsage(subject, snapshot, pace);
         const ids = await read.usage.lines.groups(pace);
@@ -91,7 +91,7 @@ export class ReportsService {
 
   async storage(query: RegionalReportQuery, context: CallContext): Promise<Json<StorageReport>> {
     const period = readPeriod(query, zoneOf(context.caller));
-    return this.access.ofTeam(query, context, {
+    return this.maker.ofTeam(query, context, {
       filter: volumes,
       read: async (subject, snapshot, pace) => {
         const [usage, sheet] = await Promise.all([
@@ -118,7 +118,7 @@ export class ReportsService {
     shown: { isRated: boolean },
   ): Promise<Json<Report>> {
     const readUsage = this.reading(readPeriod(query, zoneOf(context.caller)), 'poolId');
-    return this.access.ofTeam(query, context, {
+    return this.maker.ofTeam(query, context, {
       filter: pools,
       read: async (subject, snapshot, pace) => {
         const read = await readUsage(subject, snapshot, pace);

@@ -39,7 +39,7 @@ interface AskedTeam {
  * another team's objects with the same text as for unknown ones.
  */
 @Injectable()
-export class ReportAccess {
+export class ReportMaker {
   constructor(
     private readonly directory: TeamDirectory,
     private readonly statements: Statements,
