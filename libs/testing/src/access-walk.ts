@@ -211,13 +211,22 @@ function itKnowsWhatIsServed<Place>(
   });
 }
 
-function itHidesOthers<Place>({ call }: AccessWalk<Place>, rules: Rules<Place>, place: () => Promise<Place>): void {
+/** Asked by the owner of another team that the service knows, and that has the same things. */
+function itHidesOthers<Place>(
+  { call, query, place }: AccessWalk<Place>,
+  rules: Rules<Place>,
+  placeToRead: AccessWalk<Place>['place'],
+): void {
+  type Known = Place & { readonly team_id: string };
   const hidden = rules.filter(([, [need]]) => ofStrangers(need) === 'not_found');
-  const stranger = () => callerBy('session', newId(), 'team_owner');
-  const asks = hidden.map(
-    ([name, [, operation, input]]) => [name, (at: Place) => call(operation, input(at), stranger())] as const,
-  );
-  itHidesObjects(place, asks);
+  const elsewhere = once(place);
+  const asks = hidden.map(([name, [, operation, input]]) => {
+    const ask = async (at: Known) =>
+      call(operation, input(at), callerBy('session', (await elsewhere()).team_id, 'team_owner'));
+    return [name, ask] as const;
+  });
+  const stateOf = async ({ team_id }: Known) => (await Bystander.of(query, [team_id], [])).before;
+  itHidesObjects(placeToRead, asks, stateOf);
 }
 
 function itForgetsDeletedTeams<Place>({ place, call, operations, deleted }: AccessWalk<Place>): void {

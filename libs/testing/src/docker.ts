@@ -75,7 +75,7 @@ export async function startDocker({ registry }: { registry?: string } = {}): Pro
 
 /**
  * What runs the containers, as the first process of a tree that ends with it. It sees neither settings nor sockets of a
- * Docker of the machine, and leaves none.
+ * Docker of the machine, and leaves none: of folders that were missing, empty ones.
  */
 function startTree(path: string, env: NodeJS.ProcessEnv): ChildProcess {
   const hideOthers =
