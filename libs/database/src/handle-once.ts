@@ -78,20 +78,17 @@ interface ClaimValues {
   readonly nonce: string;
   /** Epoch seconds. */
   readonly expiresAtS: number;
-  /** Epoch milliseconds, by the clock of this host. */
-  readonly deadlineAtMs: number;
 }
 
 function claimValues({ nonce, deadlineAtMs }: SignedCall): ClaimValues {
   return {
     nonce: Buffer.from(nonce, 'base64url').toString('hex'),
     expiresAtS: Math.min(deadlineAtMs + clockSkewMs, latestMs) / 1000,
-    deadlineAtMs,
   };
 }
 
-/** `deadline_exceeded` where the deadline of a call has passed: nothing is begun for it any more. */
-export function lateness({ deadlineAtMs }: Pick<SignedCall, 'deadlineAtMs'>): AppError | undefined {
+/** `deadline_exceeded` if a deadline (epoch milliseconds) has passed: nothing is begun for its call any more. */
+export function lateness(deadlineAtMs: number): AppError | undefined {
   if (Date.now() < deadlineAtMs) return undefined;
   return new AppError('deadline_exceeded', 'The request was not begun before its deadline.');
 }
@@ -143,7 +140,7 @@ export class NonceClaim {
   constructor(private readonly call: SignedCall) {}
 
   requireInTime(): void {
-    const late = lateness(this.call);
+    const late = lateness(this.call.deadlineAtMs);
     if (late) throw late;
   }
 

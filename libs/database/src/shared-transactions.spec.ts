@@ -19,6 +19,7 @@ beforeEach(() => bank.dataSource.query('TRUNCATE account, call_nonce, idempotenc
 interface Waiting {
   readonly name: string;
   readonly call: CallInHand | undefined;
+  readonly deadlineAtMs?: number;
   readonly answer: (name: string) => void;
   readonly refuse: (error: Error) => void;
 }
@@ -113,7 +114,7 @@ it('does nothing for a call whose deadline passed while the transaction waited f
   const handle = (name: string, deadlineAtMs: number) =>
     handleOnce({ nonce: randomBytes(32).toString('base64url'), deadlineAtMs }, () => {
       const call = callInHand();
-      return new Promise<string>((answer, refuse) => waiting.push({ name, call, answer, refuse }));
+      return new Promise<string>((answer, refuse) => waiting.push({ name, call, deadlineAtMs, answer, refuse }));
     });
   const nowMs = Date.now();
   const late = handle('late', nowMs + 5_000);
@@ -132,7 +133,7 @@ it('does nothing for a call whose deadline passed while the transaction waited f
 
 it('batches with copies of the same calls, in whatever order, never end in a deadlock', async () => {
   const [first, second, third] = ['01', '02', '03'].map((nonce) => ({
-    claim: { nonce: nonce.repeat(32), expiresAtS: Date.now() / 1000 + 60, deadlineAtMs: Infinity },
+    claim: { nonce: nonce.repeat(32), expiresAtS: Date.now() / 1000 + 60 },
     settle: () => undefined,
   }));
   const batch = (...calls: (CallInHand | undefined)[]) =>

@@ -25,6 +25,8 @@ export interface OnceOptions<T> {
 export interface SharedCall {
   /** As `callInHand` gave it. */
   readonly call: CallInHand | undefined;
+  /** Epoch milliseconds: afterwards nothing is begun for it. */
+  readonly deadlineAtMs?: number;
   readonly idempotency?: Idempotency | undefined;
 }
 
@@ -74,12 +76,15 @@ export class Transactions {
     let refusals: Refusals = [];
     const answers = await outsideOfCalls(() =>
       this.run(async (manager) => {
-        const claims = calls.map(({ call }) => call?.claim);
-        refusals = await this.claimAll(manager, claims);
+        refusals = await this.claimAll(manager, calls);
         return this.answerAll(manager, calls, refusals, work);
       }),
     );
-    calls.forEach(({ call }, at) => call?.settle(refusals[at] instanceof CopiedCall));
+    calls.forEach(({ call }, at) => {
+      const refusal = refusals[at];
+      // The claim of a call that came too late was not made.
+      if (!refusal || refusal instanceof CopiedCall) call?.settle(refusal !== undefined);
+    });
     return answers;
   }
 
@@ -109,8 +114,9 @@ export class Transactions {
   }
 
   /** Why nothing is done for a call: it came too late, also by the wait for a connection, or it is a copy. */
-  private async claimAll(manager: EntityManager, claims: readonly CallInHand['claim'][]): Promise<Refusals> {
-    const late = claims.map((claim) => claim && lateness(claim));
+  private async claimAll(manager: EntityManager, calls: readonly SharedCall[]): Promise<Refusals> {
+    const claims = calls.map(({ call }) => call?.claim);
+    const late = calls.map(({ deadlineAtMs = Infinity }) => lateness(deadlineAtMs));
     const wanted = claims
       .flatMap((claim, at) => (claim && !late[at] ? [claim] : []))
       .toSorted((one, other) => (one.nonce < other.nonce ? -1 : 1));

@@ -33,13 +33,13 @@ interface Asked {
 function decideBy(add: (request: Asked, accept: (all: Asked[]) => Promise<unknown[]>) => Promise<unknown>): () => void {
   interface Shared {
     add(key: string, place: object, request: Asked): Promise<unknown>;
-    workInTime(all: { request: Asked; call: undefined }[]): Promise<unknown[]>;
+    workTogether(all: { request: Asked; call: undefined }[]): Promise<unknown[]>;
   }
   const accepting = fixture.get(SubscriptionAccepting) as unknown as { shared: Pick<Shared, 'add'> };
   const shared = accepting.shared as Shared;
   accepting.shared = {
     add: async (_key, _place, asked) => {
-      const answer = await add(asked, (all) => shared.workInTime(all.map((request) => ({ request, call: undefined }))));
+      const answer = await add(asked, (all) => shared.workTogether(all.map((request) => ({ request, call: undefined }))));
       if (isAppError(answer)) throw answer;
       return answer;
     },

@@ -1,6 +1,6 @@
 import type { CallContext } from '@atoll/contracts';
 import { callInHand, type CallInHand, type Transactions } from '@atoll/database';
-import { AppError, isAppError } from '@atoll/errors';
+import { isAppError, type AppError } from '@atoll/errors';
 import type { EntityManager } from 'typeorm';
 import { GroupCommit, type Place } from './group-commit.js';
 
@@ -25,7 +25,7 @@ const maxTogether = 100;
  * others of it (ADR 24). It costs little more than that of one request alone, and takes one connection.
  */
 export class SharedTransactions<Request extends Call, Answer extends object> {
-  private readonly together = new GroupCommit<Shared<Request>, Answer>(maxTogether, (all) => this.workInTime(all));
+  private readonly together = new GroupCommit<Shared<Request>, Answer>(maxTogether, (all) => this.workTogether(all));
 
   /** `work` answers each request by itself, with its answer or an error: what it refuses it has not begun to do. */
   constructor(
@@ -34,29 +34,28 @@ export class SharedTransactions<Request extends Call, Answer extends object> {
   ) {}
 
   /**
-   * Under an `Idempotency-Key` once. Throws what `work` answers, and `unavailable` where too many requests of the key
-   * wait.
+   * Under an `Idempotency-Key` once. Throws what `work` answers, `unavailable` where too many requests of the key wait,
+   * and `deadline_exceeded` where one has waited too long.
    */
   add(key: string, place: Place, request: Request): Promise<Answer> {
     return this.together.add(key, place, { request, call: callInHand() });
   }
 
-  /** Skips requests whose deadline has passed: their callers have been answered. */
-  private async workInTime(all: readonly Shared<Request>[]): Promise<(Answer | Error)[]> {
-    const nowMs = Date.now();
-    const inTime = all.filter(({ request: { context } }) => context.deadlineAtMs > nowMs);
-    const calls = inTime.map(({ call, request: { context } }) => ({ call, idempotency: context.idempotency }));
-    const answers = await this.transactions.onceShared<Answer>(calls, async (manager, places) => {
+  private workTogether(all: readonly Shared<Request>[]): Promise<(Answer | Error)[]> {
+    const calls = all.map(({ call, request: { context } }) => ({
+      call,
+      deadlineAtMs: context.deadlineAtMs,
+      idempotency: context.idempotency,
+    }));
+    return this.transactions.onceShared<Answer>(calls, async (manager, places) => {
       const found: (Answer | AppError)[] = [];
-      const requests = places.flatMap((place) => inTime[place]?.request ?? []);
+      const requests = places.flatMap((place) => all[place]?.request ?? []);
       await this.work(
         manager,
         requests.map((request, at) => ({ ...request, answer: (answer) => void (found[at] = answer) })),
       );
       return found;
     });
-    const late = new AppError('deadline_exceeded', 'The request waited too long for a decision.');
-    return all.map((shared) => answers[inTime.indexOf(shared)] ?? late);
   }
 }
 
