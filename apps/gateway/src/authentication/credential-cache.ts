@@ -34,7 +34,7 @@ export interface CredentialCacheOptions {
 /** The longest that a lost revocation may go unnoticed. */
 const maxAgeMs = 5_000;
 const maxEntries = 10_000;
-/** Ranges of addresses that take as much memory as an entry without any. */
+/** So many address ranges count as one entry. */
 const rangesOfEntry = 16;
 
 const weightOf = ({ verified: { ranges } }: Entry): number => 1 + (ranges?.length ?? 0) / rangesOfEntry;
@@ -49,7 +49,7 @@ export class CredentialCache {
   readonly #entries = new Map<string, Entry>();
   readonly #digestsOf = new Map<string, Set<string>>();
   readonly #lookUps = new Map<string, LookUp>();
-  /** Of all entries, of which one without ranges weighs 1. */
+  /** Total weight of all entries; an entry without ranges weighs 1. */
   #weight = 0;
   #running = 0;
   /** Evictions so far, and the last one of each user during the look-ups that run. */

@@ -72,8 +72,7 @@ export class Placement {
       gpus.map(({ gpuId }) => gpuId),
     );
     const causes = new Map(leaving.map(({ gpuId, cause }) => [gpuId, cause]));
-    // A GPU that has just failed to return is left alone for a while; one that may not yet return while it is shared
-    // may be empty now.
+    // A GPU whose last return failed waits for its retry. One that may not return while it is shared may be empty now.
     const able = gpus.filter(({ parkedUntil, lastError }) => parkedUntil === null || lastError === null);
     for (const [cause, those] of Map.groupBy(able, ({ gpuId }) => causes.get(gpuId))) {
       if (cause) await this.gpus.returnAllThatFit(manager, those, cause);

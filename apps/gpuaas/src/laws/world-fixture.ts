@@ -57,7 +57,7 @@ export class World {
       workers: { isIdle: true, stepMs },
       returnRetryMs: 2_000,
       initRetryMs: 2_000,
-      // Time that passes in a world moves no row of a history.
+      // Virtual time does not age the rows of a history, so the limit would never lift.
       mostReturns: 1_000,
     });
   }

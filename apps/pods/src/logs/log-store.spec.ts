@@ -248,7 +248,7 @@ describe('the log store in PostgreSQL', () => {
     }
     const taken = await Promise.all(query.mock.results.map(({ value }) => value as Promise<unknown[]>));
     query.mockRestore();
-    // A search has in the last row how far it has looked.
+    // A search returns one more row: the last line that it examined.
     expect(taken.map((rows) => rows.length)).toEqual([129, 130, 129, 130]);
     expect(await fixture.readAll([source], { limit: 1000, order: 'asc', search: 'x', store })).toEqual(lines);
   });

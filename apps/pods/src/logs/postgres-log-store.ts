@@ -191,7 +191,7 @@ function readIn(lines: string, direction: Direction): string {
     WHERE bytes - octet_length(message) <= ${mostBytes} ORDER BY at_ns ${direction}, source_no ${direction}`;
 }
 
-/** `bytes`, or so named: of the lines up to this one. */
+/** Adds a column, `bytes` unless named: the bytes of all lines up to this one. */
 function withBytes(lines: string, direction: Direction, name = 'bytes'): string {
   return `(SELECT *, sum(octet_length(message)) OVER (
         ORDER BY at_ns ${direction}, source_no ${direction} ROWS UNBOUNDED PRECEDING

@@ -87,7 +87,7 @@ it('counts as unsent all that its socket has not sent', async () => {
   paced.destroy();
 });
 
-it('who waits for a write goes on when the socket closes', async () => {
+it('a pending write completes when the socket closes', async () => {
   const written = Promise.withResolvers<void>();
   const { port, close } = await listening((socket) => {
     const paced = new PacedSocket(socket, new Turns(), () => 'one');

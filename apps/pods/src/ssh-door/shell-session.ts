@@ -46,6 +46,8 @@ export class ShellSession {
         this.#env.set(key, val);
         answer(accept);
       })
+      .on('auth-agent', (_accept, reject) => this.#refuse(reject))
+      .on('x11', (_accept, reject) => this.#refuse(reject))
       .on('signal', (accept, _reject, { name }) => {
         answer(accept);
         this.#shell?.signal(`SIG${name}`).catch(() => undefined);

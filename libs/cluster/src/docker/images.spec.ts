@@ -193,7 +193,8 @@ it.each([
   await expect(want('one', 'wordy')).rejects.toMatchObject({
     code: 'image_too_large',
     isPermanent: true,
-    message: 'The image wordy has more than 32 KiB of settings (labels, variables, command); use one with fewer.',
+    message:
+      'The image wordy has too many settings (labels, variables, command, volumes): they take more than 32 KiB in an answer of the engine.',
   });
 });
 

@@ -279,7 +279,7 @@ const sentences = {
   image_not_found: (image: string) => `The registry has no image ${image}, or needs a log-in for it.`,
   image_needs_login: (image: string) => `The registry needs a log-in for the image ${image}.`,
   image_too_large: (image: string) =>
-    `The image ${image} has more than 32 KiB of settings (labels, variables, command); use one with fewer.`,
+    `The image ${image} has too many settings (labels, variables, command, volumes): they take more than 32 KiB in an answer of the engine.`,
   invalid: (image: string) => `${image} is not a reference to an image.`,
 };
 

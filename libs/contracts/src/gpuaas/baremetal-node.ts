@@ -21,7 +21,7 @@ export class BaremetalCredential {
     multiline: true,
     format: 'ssh-private-key',
     description:
-      'Private key in OpenSSH or PEM format; with `passphrase` if it is encrypted, by at most 100 rounds of its key derivation.',
+      'Private key in OpenSSH or PEM format; with `passphrase` if it is encrypted. In OpenSSH format with at most 100 rounds (`ssh-keygen -a`).',
   })
   private_key?: string;
 
