@@ -53,10 +53,9 @@ export interface ClusterUnderTest {
  * What no cluster of a kind has, beside what its capabilities say. `scripts`: bash, which the laws of shells run.
  * `printed lines`: programs that write what they are asked to. `broken watches`: something whose crash ends them.
  * `doors by hand`: doors that an operator can stop without Atoll. `cut requests`: a crash of what answers while it
- * starts or removes something, after which it finds its way by itself; `cut doors`: the same while it opens a door.
- * `followed bursts`: whole logs for who reads them while a program writes as fast as it can. `lines of a crash`: lines
- * that were written while what answers was killed. `restores`: objects that stay when the database goes back to a
- * backup.
+ * starts or removes something, after which it finds its way by itself. `followed bursts`: whole logs for who reads them
+ * while a program writes as fast as it can. `lines of a crash`: lines that were written while what answers was killed.
+ * `restores`: objects that stay when the database goes back to a backup.
  */
 export type Lack =
   | 'scripts'
@@ -64,7 +63,6 @@ export type Lack =
   | 'broken watches'
   | 'doors by hand'
   | 'cut requests'
-  | 'cut doors'
   | 'followed bursts'
   | 'lines of a crash'
   | 'restores';

@@ -29,7 +29,7 @@ export function crashLaws(here: () => Installation, lacks: readonly Lack[]): voi
       await fc.assert(
         fc.asyncProperty(crashes, crashes, async (whileStarting, whileRemoving) => {
           const wanted = await prepare(here());
-          await until(here(), whileStarting, lacks, (driver, opening) => request(driver, wanted, opening));
+          await until(here(), whileStarting, lacks, (driver) => request(driver, wanted));
           const refs = [wanted.volume, wanted.pod, wanted.door].map(({ ref }) => ref);
           expect(sorted(await here().listed())).toEqual(sorted(refs));
           const { publicHost } = here().cluster;
@@ -57,17 +57,14 @@ async function prepare(here: Installation): Promise<Wanted> {
   return { volume, pod, door: here.door(pod, await freePort()) };
 }
 
-/** Is told of each door that is being opened. */
-type Opening = (opened: Promise<void>) => Promise<void>;
-
 /** One round of a caller: requests what differs from what it observes. Whether nothing does. */
-async function request(driver: ClusterDriver, { volume, pod, door }: Wanted, opening: Opening): Promise<boolean> {
+async function request(driver: ClusterDriver, { volume, pod, door }: Wanted): Promise<boolean> {
   const [volumeSight] = await driver.observeVolumes([volume.ref], soon());
   if (volumeSight?.phase !== 'ready') await driver.makeVolume(volume, soon());
   const [podSight] = await driver.observePods([pod.ref], soon());
   if (podSight?.phase !== 'running') await driver.startPod(pod, wanted, soon());
   const [doorSight] = await driver.observeDoors([door.ref], soon());
-  if (doorSight?.phase !== 'open') await opening(driver.openDoor(door, soon()));
+  if (doorSight?.phase !== 'open') await driver.openDoor(door, soon());
   return volumeSight?.phase === 'ready' && podSight?.phase === 'running' && doorSight?.phase === 'open';
 }
 
@@ -82,27 +79,21 @@ async function until(
   here: Installation,
   planned: readonly Crash[],
   lacks: readonly Lack[],
-  round: (driver: ClusterDriver, opening: Opening) => Promise<boolean>,
+  round: (driver: ClusterDriver) => Promise<boolean>,
 ): Promise<void> {
-  let opening: Promise<void> | undefined;
-  const note: Opening = (opened) => {
-    opening = opened.finally(() => (opening = undefined));
-    return opening;
-  };
   for (const { afterMs, ofCluster } of planned) {
     const { driver } = here;
     let isOver = false;
     const process = (async () => {
-      while (!isOver) await round(driver, note);
+      while (!isOver) await round(driver);
     })().catch(() => undefined);
     await delay(afterMs);
     isOver = true;
     if (ofCluster && lacks.includes('cut requests')) await process;
-    if (ofCluster && lacks.includes('cut doors')) await opening?.catch(() => undefined);
     await Promise.all([here.restart(), ofCluster && here.cluster.crash()]);
     await process;
   }
-  await eventually(async () => ((await round(here.driver, note)) ? true : undefined));
+  await eventually(async () => ((await round(here.driver)) ? true : undefined));
 }
 
 const sorted = (refs: readonly { id: string }[]) => [...refs].sort((one, other) => one.id.localeCompare(other.id));

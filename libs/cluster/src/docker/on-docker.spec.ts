@@ -12,8 +12,8 @@ async function startCluster(): Promise<EngineCluster> {
 
 clusterContract('docker driver on Docker', dockerLacks(), {
   capabilities: dockerCapabilities,
-  // Killed while it starts a door, Docker may keep the door's port allocated until it is restarted. And Docker itself
-  // reads what a program writes: what it has read and not yet stored is lost when it is killed.
-  lacks: ['cut doors', 'lines of a crash'],
+  // Killed while it starts a container, Docker may know it as never started although it runs, and keep a door's port
+  // allocated. And Docker itself reads what a program writes: what it has read and not yet stored is lost.
+  lacks: ['cut requests', 'lines of a crash'],
   start: startCluster,
 });
