@@ -39,7 +39,9 @@ function decideBy(add: (request: Asked, accept: (all: Asked[]) => Promise<unknow
   const shared = accepting.shared as Shared;
   accepting.shared = {
     add: async (_key, _place, asked) => {
-      const answer = await add(asked, (all) => shared.workTogether(all.map((request) => ({ request, call: undefined }))));
+      const answer = await add(asked, (all) =>
+        shared.workTogether(all.map((request) => ({ request, call: undefined }))),
+      );
       if (isAppError(answer)) throw answer;
       return answer;
     },
