@@ -1,11 +1,18 @@
 import { AppError, invalidField } from '@atoll/errors';
+import { fairShare } from '@atoll/waiting';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import type { ExposureEntity } from '../model/exposure.entity.js';
 import { PodsSettings } from '../pods-settings.js';
 
+/** Exposed services of a team: external ports are few, and cost nothing. */
+export const mostOfTeam = 200;
+
 /** How long a port that something else on the host has is not chosen again. */
 const foreignMs = 600_000;
+
+/** In SQL: whether a `reserved_port` is taken, by a service or by something else on the host. */
+const isInUse = '(service_id IS NOT NULL OR until > clock_timestamp())';
 
 /** The first and the last of `ATOLL_EXPOSED_PORTS`. Throws where they are none. */
 export function rangeOf(exposedPorts: string): [first: number, last: number] {
@@ -32,6 +39,31 @@ export class ExternalPorts {
   }
 
   /**
+   * Throws `conflict` where the team has its share of the ports of a host, which is less than `mostOfTeam` once most of
+   * them are in use.
+   */
+  async requireShare(manager: EntityManager, publicHost: string, teamId: string): Promise<void> {
+    const all = this.last - this.first + 1;
+    const [{ used = 0 } = {}] = await manager.query<{ used: number }[]>(
+      `SELECT count(*)::int AS used FROM reserved_port WHERE public_host = $1 AND external_port BETWEEN $2 AND $3 AND ${isInUse}`,
+      [publicHost, this.first, this.last],
+    );
+    const share = fairShare({ all, free: all - used, most: mostOfTeam });
+    // Where none is free, the error of the port says so.
+    if (share === 0 || share === mostOfTeam) return;
+    const [{ own = 0 } = {}] = await manager.query<{ own: number }[]>(
+      `SELECT count(*)::int AS own FROM reserved_port JOIN exposure USING (service_id) JOIN pod USING (pod_id)
+       WHERE reserved_port.public_host = $1 AND team_id = $2`,
+      [publicHost, teamId],
+    );
+    if (own < share) return;
+    throw new AppError(
+      'conflict',
+      `${all - used} of ${all} external ports are free: a team may have ${share} now, and the team has ${own}. Delete an exposed service, or retry later.`,
+    );
+  }
+
+  /**
    * Reserves this port. Throws `port_in_use` where another service has it; waits for a transaction that is about to.
    */
   async reserve(manager: EntityManager, publicHost: string, port: number, serviceId: string): Promise<void> {
@@ -51,7 +83,7 @@ export class ExternalPorts {
         // What is reserved is read once. A look for each port of the range would probe the index as often.
         `SELECT port FROM (
            SELECT generate_series($2::integer, $3::integer) AS port
-           EXCEPT SELECT external_port FROM reserved_port WHERE public_host = $1 AND (service_id IS NOT NULL OR until > clock_timestamp())
+           EXCEPT SELECT external_port FROM reserved_port WHERE public_host = $1 AND ${isInUse}
          ) free ORDER BY random() LIMIT 1`,
         [publicHost, this.first, this.last],
       );

@@ -31,7 +31,7 @@ import { PodSteps } from '../pods/pod-steps.js';
 import type { DoorTerms, ExposureEntity } from '../model/exposure.entity.js';
 import { ExposureSteps } from '../doors/exposure-steps.js';
 import { exposureView } from './exposure-view.js';
-import { ExternalPorts } from '../doors/ports.js';
+import { ExternalPorts, mostOfTeam } from '../doors/ports.js';
 
 interface Known {
   readonly exposure: ExposureEntity;
@@ -72,6 +72,7 @@ export class ExposuresService {
     return this.writers.once(turnOf(pod.teamId), context, async (manager) => {
       await this.gate.holdOpen(manager, context.caller, pod.teamId, pod.workspaceId);
       await requireRoom(manager, pod.teamId);
+      await this.ports.requireShare(manager, publicHost, pod.teamId);
       await this.lockExposable(manager, pod.podId);
       const values = {
         podId: pod.podId,
@@ -145,6 +146,7 @@ export class ExposuresService {
       }
       await this.ports.requireNoOther(manager, exposure);
       if (next.externalPort !== exposure.externalPort) {
+        await this.ports.requireShare(manager, exposure.publicHost, known.teamId);
         await this.ports.reserve(manager, exposure.publicHost, next.externalPort, exposure.serviceId);
       }
       const values = { next, problem: null, ...(external_port !== undefined && { isPicked: false }) };
@@ -226,9 +228,6 @@ export class ExposuresService {
       throw new AppError('not_supported', 'The cluster of this GPU service cannot expose UDP.');
   }
 }
-
-/** External ports are few, and cost nothing. */
-const mostOfTeam = 200;
 
 const turnOf = (teamId: string): string => `exposed services of team ${teamId}`;
 

@@ -335,7 +335,8 @@ describe('an external port', () => {
   });
 
   it('is had by exactly as many of those who ask at once as there are ports', async () => {
-    const few = await PodsFixture.start({ exposedPorts: '29100-29119' });
+    // Of so few, one team may have all.
+    const few = await PodsFixture.start({ exposedPorts: '29100-29105' });
     try {
       const ours = await few.team();
       const own = await few.running(ours);
@@ -348,7 +349,7 @@ describe('an external port', () => {
           ),
         ),
       );
-      expect(answers.filter(({ status }) => status === 'fulfilled')).toHaveLength(20);
+      expect(answers.filter(({ status }) => status === 'fulfilled')).toHaveLength(6);
       for (const answer of answers)
         if (answer.status === 'rejected') expect(answer.reason).toMatchObject({ code: 'port_in_use' });
     } finally {
