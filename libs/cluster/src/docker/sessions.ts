@@ -1,8 +1,9 @@
+import { fairShare } from '@atoll/waiting';
 import { ClusterError } from '../cluster-error.js';
 
 interface SessionLimits {
   readonly sessions: number;
-  /** Nor more than are free now, so that a team that has many leaves room for others. */
+  /** Less where most are open (`fairShare`), so that those that have many leave room for others. */
   readonly sessionsOfTeam: number;
 }
 
@@ -23,7 +24,7 @@ export class Sessions {
   begin(teamId: string): () => void {
     const ofTeam = this.#open.get(teamId) ?? 0;
     const { sessions, sessionsOfTeam } = this.limits;
-    if (ofTeam >= Math.min(sessionsOfTeam, sessions - this.#ofAll)) {
+    if (ofTeam >= fairShare({ all: sessions, free: sessions - this.#ofAll, most: sessionsOfTeam })) {
       const most = `The team has ${ofTeam} sessions in pods of this cluster, the most that it may have now.`;
       throw new ClusterError('no_space', `${most} End one, or try again later.`);
     }
