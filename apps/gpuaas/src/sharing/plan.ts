@@ -114,7 +114,7 @@ export function planLeases(
   const falling = missing > 0 ? fallingFor(missing, gainsOf(gpus, profile, rules)) : [];
   if (!falling) return null;
   for (const gpu of falling) asIs.delete(gpu);
-  return fill([...asIs].toSorted(byPreference), falling, profile, vgpus, rules);
+  return fill(inOrder([...asIs]), falling, profile, vgpus, rules);
 }
 
 interface Gain {
@@ -183,6 +183,7 @@ function fill(
   const plans: GpuPlan[] = [];
   let left = vgpus;
   for (const gpu of asIs) {
+    if (left <= 0) break;
     const count = Math.min(left, roomOn(gpu, profile, rules));
     if (count > 0) plans.push({ gpu, places: placesOn(gpu, profile, count, rules), fallsBack: false });
     left -= count;
@@ -243,13 +244,17 @@ function bitsOfWord(word: number): number {
   return Math.imul((nibbles + (nibbles >>> 4)) & 0x0f0f_0f0f, 0x0101_0101) >>> 24;
 }
 
-function byPreference(one: GpuRoom, other: GpuRoom): number {
-  return (
-    Number(one.isAvoided ?? false) - Number(other.isAvoided ?? false) ||
-    order.indexOf(one.state) - order.indexOf(other.state) ||
-    bitsOf(other.slotsUsed) - bitsOf(one.slotsUsed) ||
-    byId(one, other)
-  );
+/** From the one that is filled first on. A GPU is weighed once, and not for each comparison. */
+function inOrder(gpus: readonly GpuRoom[]): GpuRoom[] {
+  return gpus
+    .map((gpu) => ({ gpu, rank: rankOf(gpu) }))
+    .toSorted((one, other) => one.rank - other.rank || byId(one.gpu, other.gpu))
+    .map(({ gpu }) => gpu);
+}
+
+/** Less than 64 slots are used, and there are less than 64 states. */
+function rankOf({ isAvoided = false, state, slotsUsed }: GpuRoom): number {
+  return (Number(isAvoided) * 64 + order.indexOf(state)) * 64 - bitsOf(slotsUsed);
 }
 
 function byId(one: GpuRoom, other: GpuRoom): number {
