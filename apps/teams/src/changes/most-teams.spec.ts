@@ -121,6 +121,27 @@ describe('a user who is in as many teams as one may be', () => {
   });
 });
 
+it('a user who has created 200 teams creates one more in 7.2 minutes, also if none of them is left; the operator any time', async () => {
+  const { context, userId } = await memberOf(0);
+  const create = (name: string) => fixture.ask(teams.create, { name }, context);
+  await create('One');
+  // As if there had been 198 before it.
+  await fixture.query(
+    `UPDATE log_in_bucket SET full_at = full_at + 198 * interval '432 s' WHERE full_at > now() + interval '431 s'`,
+  );
+  const { id } = await create('Two');
+  await fixture.query('DELETE FROM membership WHERE user_id = $1 AND team_id = $2', [userId, id]);
+  expect(await errorOf(create('Three'))).toMatchObject({
+    code: 'too_many_requests',
+    message: 'A user creates at most 200 teams a day. Try again later.',
+    details: { retryAfterSeconds: 432 },
+  });
+  await fixture.call(fixture.admin, teams.create, { name: 'Another' });
+  await fixture.query(`UPDATE log_in_bucket SET full_at = full_at - interval '432 s'`);
+  await create('Three');
+  expect(await errorOf(create('Four'))).toMatchObject({ code: 'too_many_requests' });
+});
+
 it('invitations take no room, and the oldest hundred of them travel with the calls of their user', async () => {
   const person = await memberOf(0);
   await addTeams(person.userId, mostTeams, 'invited');

@@ -17,6 +17,7 @@ import { requireRoomForTeam } from '../changes/most-teams.js';
 import { TeamChanges } from '../changes/team-changes.js';
 import { TeamEntity } from '../model/team.entity.js';
 import { readTeam } from './team.service.js';
+import { LogInTries } from '../tries/log-in-tries.js';
 
 @Injectable()
 export class TeamCreationService {
@@ -27,6 +28,7 @@ export class TeamCreationService {
     private readonly changes: TeamChanges,
     private readonly invitationLinks: InvitationLinks,
     private readonly rpc: Rpc,
+    private readonly tries: LogInTries,
   ) {}
 
   /** The one answer that shows every member's key in full. Who is invited is sent an invitation. */
@@ -61,6 +63,7 @@ export class TeamCreationService {
     await requireLiveCredential(manager, caller);
     const people = await this.people(manager, caller, members);
     await requireRoomForTeam(manager, caller.userId);
+    if (!caller.platformAdmin) await this.tries.requireTeamCreation(manager, caller.userId);
     const policyId = await policyFor(manager, image_policy_id);
     const team = manager.create(TeamEntity, { id: newId(), name, description, policyId });
     await manager.insert(TeamEntity, team);

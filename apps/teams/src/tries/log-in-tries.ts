@@ -1,8 +1,9 @@
 import { createHmac, hkdfSync } from 'node:crypto';
 import { Statements } from '@atoll/database';
-import { tooManyRequests } from '@atoll/errors';
+import { AppError, tooManyRequests } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
+import { mostTeams } from '../changes/most-teams.js';
 import { TeamsSettings } from '../teams-settings.js';
 
 /** No row is as far ahead of the clock, unless the clock was set back. Longer than a statement waits for a row. */
@@ -22,7 +23,7 @@ const giveBackQuery = `UPDATE log_in_bucket SET full_at = full_at - $2 * interva
 
 const hourMs = 3_600_000;
 
-/** How often somebody may fail: token buckets in the database, for all replicas together. */
+/** How often somebody may fail, or do what costs others: token buckets in the database, for all replicas together. */
 @Injectable()
 export class LogInTries {
   private readonly key: Buffer;
@@ -61,6 +62,20 @@ export class LogInTries {
   async mayInvite(manager: EntityManager, address: string): Promise<boolean> {
     const taken = await manager.query<object[]>(takeQuery, [this.idOf(address, 'invitations'), hourMs / 10, hourMs]);
     return taken.length > 0;
+  }
+
+  /**
+   * Throws `too_many_requests` where the user has created `mostTeams` teams in a day; one more each 432 s is accepted.
+   * Rows of deleted teams stay, here and in other services. Within the transaction of `manager`, which gives the place
+   * back where it fails.
+   */
+  async requireTeamCreation(manager: EntityManager, userId: string): Promise<void> {
+    const refillMs = (24 * hourMs) / mostTeams;
+    const taken = await manager.query<object[]>(takeQuery, [this.idOf(userId, 'teams'), refillMs, 24 * hourMs]);
+    if (taken.length > 0) return;
+    throw new AppError('too_many_requests', `A user creates at most ${mostTeams} teams a day. Try again later.`, {
+      retryAfterSeconds: Math.ceil(refillMs / 1000),
+    });
   }
 
   /** Whether this was not asked of the account for an hour. */
