@@ -1,4 +1,4 @@
-export interface Shared {
+interface Shared {
   /** How many there are. */
   readonly all: number;
   /** How many of them nobody holds. */
