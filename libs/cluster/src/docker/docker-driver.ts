@@ -45,6 +45,8 @@ export interface DockerDriverOptions {
   readonly cdiDeviceOf?: (slice: PodSlice) => string;
   /** How long a registry may send nothing before a pull fails; 5 minutes where it is left out. */
   readonly pullStallMs?: number;
+  /** How long a pull keeps others waiting that wait for a turn. */
+  readonly pullTurnMs?: number;
   /** How often it is asked whether the runs that wait for a pull are still wanted; 20 s where it is left out. */
   readonly pullReviewMs?: number;
   /** How old the used bytes of volumes may be; a minute where it is left out. The engine reads every file for them. */
@@ -95,7 +97,7 @@ export class DockerDriver extends ClusterDriver {
   constructor(options: DockerDriverOptions) {
     super();
     const { doorImage, helperImage = doorImage, volumeUsageAgeMs = 60_000 } = options;
-    const pullWaits = { stallMs: options.pullStallMs ?? 300_000, reviewMs: options.pullReviewMs ?? 20_000 };
+    const { pullTurnMs: turnMs = 300_000, pullStallMs: stallMs = 300_000, pullReviewMs: reviewMs = 20_000 } = options;
     const { isolationProbeMs = 60_000, idleNetworks = 64, logWaits } = options;
     const { defaults = { cpu: 2, memoryGb: 4 }, cdiDeviceOf = cdiDeviceByUuid } = options;
     const engine = (this.#engine = new Engine(options.address));
@@ -104,7 +106,9 @@ export class DockerDriver extends ClusterDriver {
     const keepers = new Keepers({ engine, containers, names });
     const networks = (this.#networks = new Networks({ engine, names, containers, keepers }, idleNetworks));
     this.#hints = new Hints(engine, names);
-    const images = (this.#images = new Images(engine, names, pullWaits, (ref) => this.#hints.give(ref)));
+    const images = (this.#images = new Images(engine, names, { turnMs, stallMs, reviewMs }, (ref) =>
+      this.#hints.give(ref),
+    ));
     const parts = { engine, names, containers, networks, images };
     this.#probe = new IsolationProbe({ engine, containers, names, images, keepers }, doorImage, isolationProbeMs);
     const volumes = (this.#volumes = new Volumes(engine, names, volumeUsageAgeMs));

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { EventEmitter, once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
@@ -19,6 +19,7 @@ let configs: Map<string, object>;
 let changes: EventEmitter;
 /** Answers whether a run is wanted, by `one-a`, which another process may change; one that is not here is wanted. */
 let answers: Map<string, () => Promise<boolean>>;
+let pullTurnMs = 60_000;
 beforeEach(async () => {
   [pulls, configs, changes, answers] = [[], new Map(), new EventEmitter(), new Map()];
   engine = await FakeEngine.start(
@@ -33,7 +34,7 @@ beforeEach(async () => {
       response.writeHead(200).flushHeaders();
       changes.emit('change');
     },
-    { pullReviewMs: 5 },
+    { pullReviewMs: 5, pullTurnMs },
   );
 });
 afterEach(() => engine.stop());
@@ -83,6 +84,22 @@ it('a team whose registries answer nothing pulls two images at once; others, and
   expect(pulled(4)).toEqual(['c']);
 });
 
+describe('four teams whose registries never end', () => {
+  beforeAll(() => void (pullTurnMs = 50));
+  afterAll(() => void (pullTurnMs = 60_000));
+
+  it('keep others waiting for a turn of theirs, and have no more than two pulls each', async () => {
+    for (const team of ['p', 'q', 'r', 's']) await want(team, `${team}1`, `${team}2`, `${team}3`);
+    await want('other', 'o');
+    await until(() => pulls.length >= 9);
+    expect(pulled()).toEqual(['o', 'p1', 'p2', 'q1', 'q2', 'r1', 'r2', 's1', 's2']);
+    // They go on, and one that ends makes room for the next of its team.
+    end('p1');
+    await until(() => pulls.length >= 10);
+    expect(pulled(9)).toEqual(['p3']);
+  });
+});
+
 it('an image that several teams want is pulled once, in the turn of the first of them', async () => {
   await want('slow', 'a', 'b', 'c', 'popular', 'd');
   await want('other', 'popular');
@@ -126,7 +143,7 @@ it('an image whose pull has failed is pulled again ten seconds later, although t
   const images = new Images(
     new Engine({ socketPath: engine.socketPath }),
     new Names('i1'),
-    { stallMs: 60_000, reviewMs: 60_000 },
+    { turnMs: 60_000, stallMs: 60_000, reviewMs: 60_000 },
     onEnd,
   );
   const wanting = { ref: refOf('one'), teamId: 'one' };

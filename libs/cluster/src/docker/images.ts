@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { FairSemaphore, Rounds, spreadMs } from '@atoll/waiting';
+import { FairSemaphore, Rounds, spreadMs, withPatience } from '@atoll/waiting';
 import { ClusterError } from '../cluster-error.js';
 import type { ObjectRef } from '../objects.js';
 import type { PullProgress, Trouble } from '../observations.js';
@@ -27,6 +27,8 @@ export interface Wanting {
 }
 
 export interface PullWaits {
+  /** How long a pull keeps others waiting: then it goes on, and counts only among those of its team. */
+  readonly turnMs: number;
   /** How long a registry may send nothing. */
   readonly stallMs: number;
   /** Between two reviews of what still waits for a pull. */
@@ -47,7 +49,7 @@ interface Pull {
 }
 
 const pullsAtOnce = 8;
-/** A registry may take its time, so a team leaves turns to others. */
+/** A registry may take its time, so a team leaves turns to others, and a long pull leaves its turn. */
 const pullsOfTeam = 2;
 /** A failed pull is not repeated before, however often it is requested. */
 const pauseMs = 10_000;
@@ -72,7 +74,8 @@ const keptMs = 600_000;
  */
 export class Images {
   readonly #pulls = new Map<string, Pull>();
-  readonly #turns = new FairSemaphore({ permits: pullsAtOnce, permitsPerKey: pullsOfTeam });
+  readonly #ofTeam = new FairSemaphore({ permitsPerKey: pullsOfTeam });
+  readonly #turns = new FairSemaphore({ permits: pullsAtOnce });
   readonly #reviews = new Rounds(() => this.#review());
 
   constructor(
@@ -183,19 +186,22 @@ export class Images {
   #queue(image: string, pull: Pull, teamId: string): void {
     const line = new AbortController();
     pull.lines.set(teamId, line);
-    const take = async (): Promise<void> => {
+    const begin = async (): Promise<{ over?: Promise<void> }> => {
       // Two turns may come at once.
-      if (pull.hasBegun) return;
+      if (pull.hasBegun) return {};
       pull.hasBegun = true;
       leaveAll(pull.lines);
-      const failure = await this.#pull(image, pull).then(
+      const ended = this.#pull(image, pull).then(
         () => null,
         (error: unknown) => pullErrorOf(error, image),
       );
-      this.#end(pull, failure);
+      const over = ended.then((failure) => this.#end(pull, failure));
+      await withPatience(over, this.waits.turnMs, undefined);
+      return { over };
     };
+    const own = { key: teamId, signal: line.signal };
     // Rejects where the wait is ended.
-    this.#turns.run(take, { key: teamId, signal: line.signal }).catch(() => undefined);
+    this.#ofTeam.run(async () => (await this.#turns.run(begin, own)).over, own).catch(() => undefined);
   }
 
   #end(pull: Pull, failure: ClusterError | null): void {

@@ -25,7 +25,7 @@ afterEach(() => fake.stop());
 it('a probe runs at most once a period, and again after it although the clock was set back meanwhile', async () => {
   const [engine, names] = [new Engine({ socketPath: fake.socketPath }), new Names('i1')];
   const containers = new Containers(engine, names);
-  const images = new Images(engine, names, { stallMs: 60_000, reviewMs: 60_000 }, () => undefined);
+  const images = new Images(engine, names, { turnMs: 60_000, stallMs: 60_000, reviewMs: 60_000 }, () => undefined);
   const parts = { engine, names, containers, images, keepers: new Keepers({ engine, names, containers }) };
   const everyMs = 3_600_000;
   const probe = new IsolationProbe(parts, 'door', everyMs);
