@@ -17,4 +17,5 @@ export const Anonymous = ({ takesCookie = false, byLink = false } = {}) =>
   );
 
 /** Answers without a caller: no credential is asked for, none is looked at, no rate limit counts. */
-export const Public = () => applyDecorators(SetMetadata(publicMetadata, true), ConfigureRoute({ public: true }));
+export const Public = () =>
+  applyDecorators(SetMetadata(publicMetadata, true), ConfigureRoute({ public: true }), ApiSecurity({}));

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { teamRoles } from '@atoll/contracts';
+import { operationsOf } from './operations.js';
 import { releasedOperationIds } from './released-operation-ids-fixture.js';
 import { startGateway, type GatewayUnderTest } from '../testing/gateway-fixture.js';
 
@@ -217,6 +218,18 @@ describe('the OpenAPI document', () => {
       bearer: { type: 'http', scheme: 'bearer', description: 'An API key, or the access token of a session.' },
       api_key: { type: 'apiKey', in: 'header', name: 'x-api-key', description: 'An API key.' },
     });
+  });
+
+  it('asks for a credential where a call without one is refused, and nowhere else', async () => {
+    for (const { path, method, operation } of operationsOf(document)) {
+      const { body } = await gateway.call(method.toUpperCase(), path.replaceAll(/\{\w+\}/g, 'x'));
+      const isRefused = /^This call needs a credential/.test(body?.detail ?? '');
+      expect([method, path, operation.security ?? 'a credential']).toEqual([
+        method,
+        path,
+        isRefused ? 'a credential' : [{}],
+      ]);
+    }
   });
 
   it('refuses unknown fields of what is sent, at any depth, and not of what is answered', () => {
