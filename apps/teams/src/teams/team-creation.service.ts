@@ -1,7 +1,7 @@
-import { notFound, requirePlatformAdmin, requireUser, type CallContext, type UserCaller } from '@atoll/contracts';
+import { notFound, requirePlatformAdmin, requireWholeUser, type CallContext, type UserCaller } from '@atoll/contracts';
 import { credentialsChanged, type CreateTeamWithPolicy, type NewMember, type Team } from '@atoll/contracts/teams';
 import { newId, Writers } from '@atoll/database';
-import { AppError, invalidField } from '@atoll/errors';
+import { invalidField } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
@@ -35,13 +35,7 @@ export class TeamCreationService {
   async create({ members = [], ...body }: CreateTeamWithPolicy, context: CallContext): Promise<Team> {
     requireDistinct(members);
     if (body.image_policy_id !== undefined) requirePlatformAdmin(context.caller);
-    const caller = requireUser(context.caller);
-    if (caller.scope === 'membership') {
-      throw new AppError(
-        'forbidden',
-        'This key is limited to one team and cannot create another. Use a key that is not limited to a team, such as the operator’s, or ask the operator.',
-      );
-    }
+    const caller = requireWholeUser(context.caller, 'create another');
     const created = await this.writers.once(
       caller.userId,
       context,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { isWellFormedApiKey, maskApiKey } from '@atoll/api-keys';
-import { type TeamRole } from '@atoll/contracts';
+import { requireUser, type TeamRole } from '@atoll/contracts';
 import {
   membershipChanged,
   teams,
@@ -225,6 +225,14 @@ describe('creating a team', () => {
     const refused = await errorOf(fixture.call(keys[0] ?? '', teams.create, { name: 'x' }));
     expect([refused.code, refused.message]).toEqual(['forbidden', expect.stringContaining('is limited to one team')]);
     expect((await errorOf(fixture.ask(teams.create, { name: 'x' }, systemContext('pods')))).code).toBe('forbidden');
+  });
+
+  it('is not for a session of an account whose address nobody has shown to be theirs, which is told so', async () => {
+    const { keys } = await fixture.createTeam('team_owner');
+    const context = await fixture.contextOf(keys[0] ?? '', teams.create, { name: 'x' });
+    const caller = { ...requireUser(context.caller), credential: { kind: 'session', id: unknownId } as const };
+    const refused = await errorOf(fixture.ask(teams.create, { name: 'x' }, { ...context, caller }));
+    expect([refused.code, refused.message]).toEqual(['forbidden', expect.stringMatching(/^Nobody has shown yet/)]);
   });
 });
 
