@@ -81,6 +81,34 @@ describe('the report of pools', () => {
     ]);
   });
 
+  it('shows the memory of a slice as its SKU has it where no fact tells it, and so the one size of the pool', async () => {
+    const team = await BilledTeam.of(billing);
+    const sold = (id: number, pool: number, sku: string, attributes: UsageEvent['attributes'] = {}) =>
+      team.holds('gpu', allDay(1), { ...subscription(id, pool, attributes), sku });
+    await sold(42, 10, 'gpu.L40S-48GB.mps-4', { v_ram_gb: 12 });
+    await sold(43, 10, 'gpu.L40S-48GB.mps-4');
+    await sold(44, 11, 'gpu.A100-80GB.3g.40gb');
+    await sold(45, 12, 'gpu.A100-80GB.3g.40gb', { v_ram_gb: 41 });
+    for (const [pool, sku] of [
+      'gpu.A100-80GB.9g.90gb',
+      'gpu.A100-80GB.mps-99',
+      'gpu.X-1GB.1g.1gb',
+      'gpu',
+      'x',
+    ].entries())
+      await sold(50 + pool, 50 + pool, sku);
+    await sold(60, 60, 'gpu.X-1GB.1g.1gb', { v_ram_gb: 1 });
+    await sold(61, 60, 'gpu.X-1GB.1g.1gb');
+    const { pools } = await team.pools(aDay);
+    expect(pools.map((pool) => [pool.v_ram_gb, ...pool.subscriptions.map(({ v_ram_gb }) => v_ram_gb)])).toEqual([
+      [12, 12, 12],
+      [40, 40],
+      [41, 41],
+      ...Array.from({ length: 5 }, () => [null, null]),
+      [1, 1, null],
+    ]);
+  });
+
   it('shows what was told last, whenever it was told', async () => {
     const team = await BilledTeam.of(billing);
     await team.holds('gpu', [['2025-03-10', 1]], subscription(42, 10, { pool_name: 'old', v_ram_gb: 10 }));

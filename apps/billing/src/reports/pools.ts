@@ -1,4 +1,5 @@
 import type { BilledPool, BilledSubscription, RatedPool } from '@atoll/contracts/billing';
+import { boardNamed, vRamGb } from '@atoll/gpu';
 import { decimalOf } from '../money/amounts.js';
 import { largestRemainder } from '../money/rounding.js';
 import type { Pace } from '@atoll/waiting';
@@ -17,9 +18,7 @@ export interface PoolSubscription extends SubscriptionDetails {
   lines: readonly ResourceLine[];
 }
 
-const noDetails: SubscriptionDetails = { profile: null, vRamGb: null };
-
-/** By pool, then resource id; the details are by `placedId`. */
+/** By pool, then resource id; the details are by `placedId`, and where no fact has them those of the SKU. */
 export async function subscriptionsOf(
   resources: readonly ResourceLine[],
   details: ReadonlyMap<string, SubscriptionDetails>,
@@ -27,12 +26,17 @@ export async function subscriptionsOf(
 ): Promise<PoolSubscription[]> {
   const byId = await pace.groupBy(resources, placedId);
   const inOrder = await pace.toSorted([...byId], ([a], [b]) => (a < b ? -1 : 1));
-  return pace.map(inOrder, ([id, lines]) => ({
-    ...(details.get(id) ?? noDetails),
-    poolId: lines[0]?.group ?? '',
-    resourceId: lines[0]?.resourceId ?? '',
-    lines,
-  }));
+  return pace.map(inOrder, ([id, lines]) => {
+    const told = details.get(id);
+    const sold = soldAs(lines[0]?.sku);
+    return {
+      profile: told?.profile ?? sold.profile,
+      vRamGb: told?.vRamGb ?? sold.vRamGb,
+      poolId: lines[0]?.group ?? '',
+      resourceId: lines[0]?.resourceId ?? '',
+      lines,
+    };
+  });
 }
 
 interface PoolInside {
@@ -53,7 +57,7 @@ export async function writePool(
   pace: Pace,
 ): Promise<void> {
   const costsNano = await sharesOf(pool.totalNano, subscriptions, pace);
-  const sizes = new Set(subscriptions.map(({ vRamGb }) => vRamGb));
+  const sizes = new Set(subscriptions.flatMap((one) => one.vRamGb ?? []));
   const [size = null] = sizes;
   const head: Omit<BilledPool & Partial<RatedPool>, 'total_cost' | 'intervals' | 'subscriptions'> = {
     pool_id: pool.id,
@@ -66,11 +70,11 @@ export async function writePool(
   writer.startObject(head);
   await sheet.writeCosts(writer, pool, pace);
   writer.text(',"subscriptions":');
-  await writer.list(subscriptions, pace, async ({ resourceId, lines, profile, vRamGb }, n) => {
+  await writer.list(subscriptions, pace, async ({ resourceId, lines, profile, vRamGb: memoryGb }, n) => {
     const subscription: BilledSubscription = {
       subscription_id: resourceId.replace(/^gpuaas_pool:/, ''),
-      profile: profile ?? profileIn(lines[0]?.sku),
-      v_ram_gb: vRamGb,
+      profile,
+      v_ram_gb: memoryGb,
       vgpu_hours: await unitHoursOf(lines, pace),
       total_cost: decimalOf(costsNano[n] ?? 0n),
     };
@@ -95,7 +99,19 @@ async function sharesOf(
   return largestRemainder(totalNano, exact.wholes, exact.rests, pace);
 }
 
-/** `1g.10gb` of `gpu.A100-80GB.1g.10gb`. */
-function profileIn(sku = ''): string | null {
-  return /^gpu\.[^.]+\.(.+)$/.exec(sku)?.[1] ?? null;
+/** `1g.10gb` of 10 GB for `gpu.A100-80GB.1g.10gb`; null is what the SKU does not say, or of no known board. */
+function soldAs(sku = ''): SubscriptionDetails {
+  const [, board = '', profile] = /^gpu\.([^.]+)\.(.+)$/.exec(sku) ?? [];
+  return profile === undefined ? { profile: null, vRamGb: null } : { profile, vRamGb: memoryOf(board, profile) };
+}
+
+function memoryOf(boardName: string, profile: string): number | null {
+  const board = boardNamed(boardName);
+  if (!board) return null;
+  try {
+    return vRamGb(board, profile);
+  } catch (error) {
+    if (error instanceof RangeError) return null;
+    throw error;
+  }
 }

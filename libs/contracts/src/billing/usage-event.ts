@@ -90,8 +90,9 @@ export class UsageEvent {
     },
     example: { pool_name: 'a100-spatial', pool_profiles: 1, profile: '1g.10gb', v_ram_gb: 10 },
     description:
-      'Flat object of at most 32 details. Reports show the latest `profile` and `v_ram_gb` of a subscription, `used_size_in_gb` of a volume and ' +
-      '`pool_name` of a pool. `pool_profiles`: the number of profiles that the pool sells, sent with `pool_name`.',
+      'Flat object of at most 32 details. Reports show the latest `profile` and `v_ram_gb` of a subscription (those of a SKU ' +
+      '`gpu.<board>.<profile>` where no event has them), `used_size_in_gb` of a volume and `pool_name` of a pool. ' +
+      '`pool_profiles`: the number of profiles that the pool sells, sent with `pool_name`.',
   } as ApiPropertyOptions)
   attributes?: UsageAttributes;
 }
