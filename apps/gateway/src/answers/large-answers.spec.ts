@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { billingReports, type BillingReport } from '@atoll/contracts/billing';
 import { subscriptions, type SubscriptionList } from '@atoll/contracts/gpuaas';
-import { podLogs, type PodLogPage } from '@atoll/contracts/pods';
+import { instances, podLogs, type PodLogPage } from '@atoll/contracts/pods';
 import { Json } from '@atoll/rpc';
 import { UnreadLimits } from './unread-answers.js';
 import { startGateway, type GatewayUnderTest } from '../testing/gateway-fixture.js';
@@ -106,6 +106,21 @@ describe('an answer that comes in parts', () => {
     expect([first.headers['content-type'], first.body]).toEqual([json, page]);
     expect(first.headers['link']).toContain('limit=5&page=2>; rel="last"');
     expect(all.headers['content-length']).toBe(String(Buffer.concat(whole).length));
+  });
+
+  it('of the instances of all teams is a page for the operator, and has its links', async () => {
+    gateway.services.answer(instances.list, () => ({ data: [], pagination: { page: 1, limit: 10, total: 21 } }));
+    const listed = (more: string) =>
+      gateway.call('GET', `/api/instance${more}`, { key: gateway.services.key({ platform_admin: true }) });
+    const [all, ofTeam, page] = [
+      await listed(''),
+      await listed(`?team_id=${teamId}`),
+      await listed('?limit=10&page=2'),
+    ];
+    expect(all.body).toEqual({ data: [], pagination: { page: 1, limit: 10, total: 21 } });
+    expect(all.headers['link']).toContain('</api/instance?page=2&limit=10>; rel="next"');
+    expect(page.headers['link']).toContain('</api/instance?limit=10&page=3>; rel="last"');
+    expect(ofTeam.headers).not.toHaveProperty('link');
   });
 
   it('that is not read to its end is dropped, and leaves nothing behind', async () => {

@@ -1,7 +1,8 @@
-import { Controller, Get, Query } from '@nestjs/common';
+import { Controller, Get, Query, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { type CallContext } from '@atoll/contracts';
+import { isPlatformAdmin, type CallContext } from '@atoll/contracts';
 import { InstanceList, instances, ListInstances } from '@atoll/contracts/pods';
+import type { FastifyReply } from 'fastify';
 import { AnswersAllOrPage } from '../answers/answers.js';
 import { LargeAnswers, type PassedOn } from '../answers/large-answers.js';
 import { ConfigureRoute } from '../http/route-config.js';
@@ -21,7 +22,14 @@ export class InstancesController {
       '`include_ended`, all; in one response unless `limit` is sent. Any member of a team may read them. ' +
       'A platform_admin who names no team is answered a page of all there are.',
   )
-  listInstances(@Query() query: ListInstances, @Context() context: CallContext): Promise<InstanceList | PassedOn> {
-    return this.answers.allOrPage(instances.list, query, context);
+  listInstances(
+    @Query() query: ListInstances,
+    @Context() context: CallContext,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<InstanceList | PassedOn> {
+    const isOfAllTeams = query.team_id === undefined && isPlatformAdmin(context.caller);
+    return isOfAllTeams
+      ? this.answers.page(instances.list, query, context, reply)
+      : this.answers.allOrPage(instances.list, query, context);
   }
 }
