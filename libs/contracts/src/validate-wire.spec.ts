@@ -80,6 +80,13 @@ describe('what comes over the wire', () => {
       errors: [{ path: 'name', code: 'maxLength', message: 'name must be shorter than or equal to 5 characters' }],
     });
     expect(refusal({ name: 1, page: 0 }).message).toBe('name must be a string (the first of 2 faults).');
+    const missing = refusal({ members: [{}] });
+    expect(missing.message).toBe('name is missing: it must be a string (the first of 2 faults).');
+    expect(missing.details.errors?.[1]).toEqual({
+      path: 'members.0.name',
+      code: 'isString',
+      message: 'name is missing: it must be a string',
+    });
     expect(faults({ name: 'a', members: [{ name: 'b' }, { name: 'much too long' }] })).toEqual([
       'members.1.name:maxLength',
     ]);

@@ -57,7 +57,14 @@ export function readWire<T extends object>(
 function fieldErrors(fault: ValidationError, parent = ''): FieldError[] {
   const path = parent ? `${parent}.${fault.property}` : fault.property;
   const own = Object.entries(fault.constraints ?? {}).map(([code, message]) =>
-    code === 'whitelistValidation' ? unknownField(path) : { path, code, message },
+    code === 'whitelistValidation' ? unknownField(path) : { path, code, message: sentenceOf(fault, message) },
   );
   return [...own, ...(fault.children ?? []).flatMap((child) => fieldErrors(child, path))];
+}
+
+/** Of a field that was not given it says so, beside what is allowed. */
+function sentenceOf({ property, value }: ValidationError, message: string): string {
+  const start = `${property} `;
+  if (value !== undefined || !message.startsWith(start)) return message;
+  return `${start}is missing: it ${message.slice(start.length)}`;
 }

@@ -68,7 +68,7 @@ export function readEnv<Env extends object>(
   const sentences = faults.map(({ path, message }): [string, string] => {
     Reflect.set(instance, path, Reflect.get(defaults, path));
     const variable = names.get(path) ?? path;
-    const rule = message.replace(new RegExp(`^(?:${path}|${variable}) `), '');
+    const rule = message.replace(new RegExp(`^(?:${path}|${variable}) (?:is missing: it )?`), '');
     return [variable, given.has(path) ? `${variable} ${rule}` : `${variable} is missing: it ${rule}`];
   });
   return { env: instance, faults: new Map(sentences) };
