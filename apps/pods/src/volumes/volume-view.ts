@@ -5,8 +5,7 @@ import { gigabytesOf } from '../model/volume-size.js';
 
 function statusOf(state: string): VolumeStatus {
   if (state === 'growing') return 'resizing';
-  if (state === 'failing') return 'failed';
-  return state === 'deleted' ? 'deleting' : (state as VolumeStatus);
+  return state === 'failing' ? 'failed' : (state as VolumeStatus);
 }
 
 export function volumeView(volume: VolumeEntity): SharedVolume {

@@ -91,6 +91,12 @@ describe('a shared volume', () => {
     await fixture.untilVolumeDeleted(one);
     expect(await list()).toEqual([two.volume_id]);
     expect(await list({ include_ended: 'true' })).toEqual([one.volume_id, two.volume_id]);
+    const ended = await fixture.call(
+      sharedVolumes.list,
+      { team_id: own.team_id, include_ended: 'true', limit: 1 },
+      own.member,
+    );
+    expect(ended.data).toMatchObject([{ volume_id: one.volume_id, status: 'deleted' }]);
     expect((await errorOf(get(one))).message).toBe('No such shared volume.');
   });
 

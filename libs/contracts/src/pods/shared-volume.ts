@@ -35,7 +35,7 @@ export class CreateSharedVolume {
   size_in_gb!: number;
 }
 
-const volumeStatuses = ['pending', 'active', 'resizing', 'deleting', 'failed'] as const;
+const volumeStatuses = ['pending', 'active', 'resizing', 'deleting', 'deleted', 'failed'] as const;
 export type VolumeStatus = (typeof volumeStatuses)[number];
 
 export class SharedVolume {
@@ -69,7 +69,10 @@ export class SharedVolume {
   })
   used_size_in_gb!: number | null;
 
-  @OneOf('VolumeStatus', volumeStatuses, { example: 'active' })
+  @OneOf('VolumeStatus', volumeStatuses, {
+    example: 'active',
+    description: 'A volume is `deleted` only in a listing with `include_ended`.',
+  })
   status!: VolumeStatus;
 
   @Text({ max: 500, nullable: true, description: 'Reason why it failed, was not resized or waits.' })
