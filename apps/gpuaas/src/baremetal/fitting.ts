@@ -21,7 +21,7 @@ export function isInInventory(node: string): string {
 
 /** In SQL: whether a request waits, and its team may have something new. */
 export function isWaiting(request: string): string {
-  return `${request}.state = 'requested' AND NOT EXISTS (SELECT FROM team WHERE team.id = ${request}.team_id AND team.is_suspended)`;
+  return `(${request}.state = 'requested' AND NOT EXISTS (SELECT FROM team WHERE team.id = ${request}.team_id AND team.is_suspended))`;
 }
 
 /** The requirements that these specs do not meet, each as a phrase. */
