@@ -10,9 +10,9 @@ export const maxRequests = 64;
 
 /**
  * The free node for a request that this transaction has locked, the one that fits best; locked, and checked again under
- * the lock. One on which the team's last instance failed comes after the others. A node for which an earlier request
- * waits, of whatever team, is left to that. `next`: the first requests that wait for what is left free; where there is
- * no node, the earlier ones.
+ * the lock. None while the team is suspended. One on which the team's last instance failed comes after the others. A
+ * node for which an earlier request waits, of whatever team, is left to that. `next`: the first requests that wait for
+ * what is left free; where there is no node, the earlier ones.
  */
 export async function pickNode(
   manager: EntityManager,
@@ -22,7 +22,8 @@ export async function pickNode(
   const rows = await manager.query<{ node_id: string; first: string | null }[]>(
     `WITH candidate AS MATERIALIZED (
        SELECT n.*, n.failures > 0 AND n.failed_team_id IS NOT DISTINCT FROM me.team_id AS has_failed_me
-       FROM baremetal_node n, baremetal_instance me WHERE me.instance_id = $1 AND ${isOffered('n')} AND ${fits('n', 'me')}
+       FROM baremetal_node n, baremetal_instance me
+       WHERE me.instance_id = $1 AND ${isWaiting('me')} AND ${isOffered('n')} AND ${fits('n', 'me')}
        ORDER BY has_failed_me, n.gpu_count, n.memory_gb, n.cpu_cores, n.node_id LIMIT ${candidates}
      ), offered AS MATERIALIZED (
        SELECT kind.*, (

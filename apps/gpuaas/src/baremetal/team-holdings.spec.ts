@@ -146,15 +146,17 @@ describe('a team that is to be deleted', () => {
 });
 
 describe('a team that is suspended', () => {
+  const suspend = (is_suspended: boolean, revision: number) => {
+    const workspaces = [{ id: team.workspace_id, name: 'default' }];
+    return fixture.gpuaas.tell(teamChanged, { ...aTeam(workspaces), team_id: team.team_id, is_suspended, revision });
+  };
+
   it('keeps what it has and may give it back; it gets nothing new, and what it waits for goes to others', async () => {
     await node();
     const active = await ask();
     await fixture.settle();
     const waiting = await ask();
     await fixture.settle();
-    const workspaces = [{ id: team.workspace_id, name: 'default' }];
-    const suspend = (is_suspended: boolean, revision: number) =>
-      fixture.gpuaas.tell(teamChanged, { ...aTeam(workspaces), team_id: team.team_id, is_suspended, revision });
     await suspend(true, 5);
     expect((await errorOf(ask())).code).toBe('team_suspended');
     expect((await fixture.credentials(team, active)).port).toBe(22);
@@ -166,6 +168,28 @@ describe('a team that is suspended', () => {
     expect((await fixture.instance(other, theirs)).status).toBe('Active');
     await suspend(false, 6);
     await fixture.end(other, theirs);
+    await fixture.settle();
+    expect((await fixture.instance(team, waiting)).status).toBe('Active');
+  });
+
+  it('gets no free host when its requests look again by themselves', async () => {
+    await node();
+    const other = await fixture.team();
+    const theirs = await fixture.request(other, { specs: { gpu_model: model } });
+    await fixture.settle();
+    const waiting = await ask();
+    await fixture.settle();
+    await suspend(true, 5);
+    await fixture.end(other, theirs);
+    await fixture.settle();
+    await fixture.pass(5 * 60);
+    await fixture.settle();
+    expect(await fixture.instance(team, waiting)).toMatchObject({
+      status: 'Requested',
+      reason: 'The team is suspended: its requests wait.',
+    });
+    await suspend(false, 6);
+    await fixture.sweep();
     await fixture.settle();
     expect((await fixture.instance(team, waiting)).status).toBe('Active');
   });
