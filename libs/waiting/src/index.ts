@@ -1,7 +1,7 @@
 export { backOffMs, spreadMs, type BackOff } from './back-off.js';
 export { boundedText } from './bounded-text.js';
 export { fairShare } from './fair-share.js';
-export { FairSemaphore, type Refused } from './fair-semaphore.js';
+export { FairSemaphore, type Refused, type SemaphoreBounds } from './fair-semaphore.js';
 export { inChunks, itemsPerSlice, Pace } from './pace.js';
 export { after, withPatience } from './patience.js';
 export { Rounds } from './rounds.js';

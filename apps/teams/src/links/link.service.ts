@@ -157,8 +157,9 @@ export class LinksService {
   ): Promise<void> {
     const where = network === undefined ? {} : { address: network };
     const tried = { userId: user_id, ...where };
-    const giveBack = await this.slowed.take(user_id, 'invitation', tried, context);
-    if (hash === null || !(await this.hashes.matches(password, hash))) {
+    const by = { account: user_id, from: 'invitation' };
+    const isRight = await this.slowed.check(by, tried, context, () => this.hashes.matches(password, hash));
+    if (hash === null || !isRight) {
       this.logger.warn({
         message: 'An invitation was tried with a wrong password',
         user_id,
@@ -168,7 +169,6 @@ export class LinksService {
       });
       throw isAnotherPassword();
     }
-    await giveBack();
     await this.transactions.run(async (manager) => {
       const team = team_id === null ? undefined : await this.changes.lock(manager, team_id);
       // The user before the password, as whoever sets one locks them.

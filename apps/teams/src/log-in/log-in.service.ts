@@ -44,8 +44,9 @@ export class LogInService {
     // out.
     const { address, device } = origin;
     const tried = { userId: account.user_id, address, device };
-    const giveBack = await this.tries.take(email, account.is_known_network ? origin.network : '', tried, context);
-    const isRight = await this.hashes.matches(password, account.hash);
+    const by = { account: email, from: account.is_known_network ? origin.network : '' };
+    const compare = () => this.hashes.matches(password, account.hash);
+    const isRight = await this.tries.check(by, tried, context, compare);
     if (!isRight || account.user_id === null || account.hash === null) {
       this.logger.warn({
         message: 'A log-in failed',
@@ -56,7 +57,6 @@ export class LogInService {
       });
       throw new AppError('unauthenticated', 'The e-mail address or the password is wrong.');
     }
-    await giveBack();
     await this.secondFactors.requireNone(account.user_id, account.hash);
     const opened = await this.sessions.open(account.user_id, origin, context, { hash: account.hash });
     this.rpc.publish(credentialsChanged, { user_id: account.user_id });

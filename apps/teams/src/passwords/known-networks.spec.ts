@@ -1,5 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { setTimeout as delay } from 'node:timers/promises';
 import { links, passwords, secondFactors } from '@atoll/contracts/teams';
+import { Transactions } from '@atoll/database';
+import { AppError } from '@atoll/errors';
 import { Secret, TOTP } from 'otpauth';
 import {
   contextOf,
@@ -14,6 +17,7 @@ import {
   type Person,
 } from '../sessions/session-fixture.js';
 import { errorOf, TeamsFixture } from '../teams-fixture.js';
+import { PasswordHashes } from './password-hashes.service.js';
 
 const another = 'another good phrase';
 const thirdPlace = { address: '192.0.2.3', network: '192.0.2.3', device: 'a third browser' };
@@ -46,6 +50,17 @@ async function knownInTwo(): Promise<Person> {
   const person = await somebody(fixture);
   for (const from of [elsewhere, home]) await logIn(fixture, person, from);
   return person;
+}
+
+/** More often than there are tries. */
+async function failing(at: object, method: string, attempt: () => Promise<unknown>): Promise<void> {
+  const failure = new AppError('unavailable', 'Too much waits.');
+  const spy = jest.spyOn(at as Record<string, () => Promise<never>>, method).mockRejectedValue(failure);
+  try {
+    for (let tries = 0; tries < 3; tries += 1) expect((await errorOf(attempt())).code).toBe('unavailable');
+  } finally {
+    spy.mockRestore();
+  }
 }
 
 describe('the networks that are known of a user', () => {
@@ -134,6 +149,12 @@ describe('wrong codes of an authenticator', () => {
       expect(await guess(person, from, another)).toBe('too_many_requests');
   });
 
+  it('are what counts, and not codes that were not compared', async () => {
+    const { person, codes } = await withFactor();
+    await failing(fixture.get(Transactions), 'run', () => second(person, home, codes[0] ?? ''));
+    await second(person, home, codes[0] ?? '');
+  });
+
   it('count by themselves where the user has logged in with a code', async () => {
     const { person, codes } = await withFactor();
     await second(person, elsewhere, codes[0] ?? '');
@@ -152,5 +173,26 @@ describe('the tries of a user', () => {
     await fixture.query(`UPDATE log_in_bucket SET full_at = full_at + interval '1 day'`);
     await logIn(fixture, person, home);
     expect(await useUp()).toEqual(['unauthenticated', 'unauthenticated', 'too_many_requests']);
+  });
+
+  it('are not used up by right passwords, however many are checked at once', async () => {
+    const person = await knownInTwo();
+    // As if other log-ins were being checked before these.
+    const comparing = jest.spyOn(fixture.get(PasswordHashes), 'matches').mockImplementation(() => delay(20, true));
+    try {
+      await Promise.all(Array.from({ length: 8 }, () => logIn(fixture, person, home)));
+    } finally {
+      comparing.mockRestore();
+    }
+    const guesses = Array.from({ length: 8 }, () => errorOf(logIn(fixture, person, home, 'a guess')));
+    const codes = (await Promise.all(guesses)).map(({ code }) => code);
+    expect(codes.filter((code) => code === 'unauthenticated')).toHaveLength(2);
+    expect(new Set(codes)).toEqual(new Set(['unauthenticated', 'too_many_requests']));
+  });
+
+  it('are not used up where no password was compared', async () => {
+    const person = await knownInTwo();
+    await failing(fixture.get(PasswordHashes), 'matches', () => logIn(fixture, person, home));
+    await logIn(fixture, person, home);
   });
 });

@@ -39,9 +39,8 @@ export class PasswordsService {
       userId,
     ]);
     if (!row) throw new AppError('conflict', 'You have no password yet. Set the first one with a one-time link.');
-    const giveBack = await this.tries.take(userId, 'logged in');
-    if (!(await this.hashes.matches(current, row.hash))) throw isWrong();
-    await giveBack();
+    const isRight = () => this.hashes.matches(current, row.hash);
+    if (!(await this.tries.check({ account: userId, from: 'logged in' }, isRight))) throw isWrong();
     const hash = await this.hashes.hash(chosen);
     await this.transactions.run(async (manager) => {
       await requireLiveCredential(manager, caller);

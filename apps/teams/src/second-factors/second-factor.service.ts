@@ -156,12 +156,10 @@ export class SecondFactorsService {
         'There is no second factor to confirm. Begin with POST /user/second-factor/begin.',
       );
     }
-    const giveBack = await this.tries.take(userId, ownTries);
     const recovery_codes = Array.from({ length: codes }, newCode);
-    await this.transactions.run(async (manager) => {
+    const add = async (manager: EntityManager) => {
       await requireFactorCredential(manager, caller);
-      if (!(await this.consumeTotp(manager, userId, code, false)))
-        throw new AppError('forbidden', 'The code is wrong, or was already used.');
+      if (!(await this.consumeTotp(manager, userId, code, false))) return false;
       await manager.query('UPDATE second_factor SET is_confirmed = true, created_at = now() WHERE user_id = $1', [
         userId,
       ]);
@@ -175,8 +173,10 @@ export class SecondFactorsService {
         await this.sessions.keepNetwork(manager, caller.credential.id);
       }
       await this.mail.notify(manager, userId, 'factor_added');
-    });
-    await giveBack();
+      return true;
+    };
+    if (!(await this.tries.check({ account: userId, from: ownTries }, () => this.transactions.run(add))))
+      throw new AppError('forbidden', 'The code is wrong, or was already used.');
     this.logger.log({ message: 'A second factor was added', user_id: userId, request_id: context.requestId });
     return { recovery_codes };
   }
@@ -215,14 +215,14 @@ export class SecondFactorsService {
     context: CallContext,
     andThen: (manager: EntityManager) => Promise<void> = () => Promise.resolve(),
   ): Promise<void> {
-    const giveBack = await this.slowed.take(userId, from, { userId, ...where }, context);
-    const isRight = await this.transactions.run(async (manager) => {
+    const consume = async (manager: EntityManager) => {
       const isUsed =
         (await this.consumeTotp(manager, userId, code, true)) || (await this.consumeRecovery(manager, userId, code));
       if (isUsed) await andThen(manager);
       return isUsed;
-    });
-    if (!isRight) {
+    };
+    const by = { account: userId, from };
+    if (!(await this.slowed.check(by, { userId, ...where }, context, () => this.transactions.run(consume)))) {
       this.logger.warn({
         message: 'A second factor was wrong',
         user_id: userId,
@@ -231,7 +231,6 @@ export class SecondFactorsService {
       });
       throw new AppError(refusal, 'The code is wrong, or was already used.');
     }
-    await giveBack();
   }
 
   private async consumeTotp(

@@ -2,7 +2,7 @@ import type { CallContext } from '@atoll/contracts';
 import { Transactions } from '@atoll/database';
 import { Injectable, Logger } from '@nestjs/common';
 import { MailBox } from '../mail/mail-box.js';
-import { LogInTries } from '../tries/log-in-tries.js';
+import { LogInTries, type TriedAccount } from '../tries/log-in-tries.js';
 
 /** Whose log-in is tried, null for nobody's, and from where. */
 interface Tried {
@@ -25,14 +25,9 @@ export class SlowedLogIns {
     private readonly mail: MailBox,
   ) {}
 
-  /** As `LogInTries.take`. */
-  async take(account: string, from: string, tried: Tried, context: CallContext): Promise<() => Promise<unknown>> {
-    try {
-      return await this.tries.take(account, from);
-    } catch (error) {
-      await this.note(account, tried, context);
-      throw error;
-    }
+  /** As `LogInTries.check`. */
+  check(by: TriedAccount, tried: Tried, context: CallContext, isRight: () => Promise<boolean>): Promise<boolean> {
+    return this.tries.check(by, isRight, () => this.note(by.account, tried, context));
   }
 
   private async note(account: string, { userId, ...where }: Tried, { requestId }: CallContext): Promise<void> {

@@ -1,6 +1,7 @@
 import { createHmac, hkdfSync } from 'node:crypto';
 import { Statements } from '@atoll/database';
 import { AppError, tooManyRequests } from '@atoll/errors';
+import { FairSemaphore, type SemaphoreBounds } from '@atoll/waiting';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { mostTeams } from '../changes/most-teams.js';
@@ -23,12 +24,21 @@ const giveBackQuery = `UPDATE log_in_bucket SET full_at = full_at - $2 * interva
 
 const hourMs = 3_600_000;
 
+const inTurn: SemaphoreBounds = { permitsPerKey: 1, maxWaitingPerKey: 64, maxWaiting: 10_000, patienceMs: 2_000 };
+
+/** Whose password or code is tried, and from where. */
+export interface TriedAccount {
+  readonly account: string;
+  readonly from: string;
+}
+
 /** How often somebody may fail, or do what costs others: token buckets in the database, for all replicas together. */
 @Injectable()
 export class LogInTries {
   private readonly key: Buffer;
   private readonly refillMs: number;
   private readonly capacityMs: number;
+  private readonly turns = new FairSemaphore(inTurn, () => tooManyRequests(1));
 
   constructor(
     private readonly statements: Statements,
@@ -41,13 +51,31 @@ export class LogInTries {
   }
 
   /**
-   * Takes a try for this account from this network. Returns a function that gives it back. Throws `too_many_requests`
-   * if none is left.
+   * Resolves with what `isRight` resolves with: whether a password or code is right. Only a wrong one uses up a try of
+   * this account from this network. A try is taken before the comparison, so that the limit holds, and given back
+   * afterwards, also where the comparison failed. Comparisons of one account from one network take turns in a replica:
+   * otherwise right passwords that are compared at once would use up each other's tries. Throws `too_many_requests` if
+   * no try is left, after `whenNoneIsLeft`, or if the turn does not come in time.
    */
-  async take(account: string, from: string): Promise<() => Promise<unknown>> {
-    if (await this.hasOne(account, from))
-      return () => this.statements.query(giveBackQuery, [this.idOf(account, from), this.refillMs]);
-    throw tooManyRequests(Math.ceil(this.refillMs / 1000));
+  async check(
+    { account, from }: TriedAccount,
+    isRight: () => Promise<boolean>,
+    whenNoneIsLeft: () => Promise<void> = () => Promise.resolve(),
+  ): Promise<boolean> {
+    const attempt = async () => {
+      if (!(await this.hasOne(account, from))) {
+        await whenNoneIsLeft();
+        throw tooManyRequests(Math.ceil(this.refillMs / 1000));
+      }
+      let isWrong = false;
+      try {
+        isWrong = !(await isRight());
+        return !isWrong;
+      } finally {
+        if (!isWrong) await this.statements.query(giveBackQuery, [this.idOf(account, from), this.refillMs]);
+      }
+    };
+    return this.turns.run(attempt, { key: JSON.stringify([account, from]) });
   }
 
   /** Takes one if there is one. */
