@@ -149,13 +149,9 @@ export class SecondFactorsService {
   async confirm({ code }: SecondFactorCode, context: CallContext): Promise<RecoveryCodes> {
     const caller = requireOwnUser(context.caller, 'add a second factor');
     const { userId } = caller;
-    const begun = 'SELECT FROM second_factor WHERE user_id = $1 AND NOT is_confirmed';
-    if ((await this.statements.query(begun, [userId])).length === 0) {
-      throw new AppError(
-        'conflict',
-        'There is no second factor to confirm. Begin with POST /user/second-factor/begin.',
-      );
-    }
+    const begun = 'SELECT is_confirmed FROM second_factor WHERE user_id = $1';
+    const [row] = await this.statements.query<{ is_confirmed: boolean }>(begun, [userId]);
+    if (row?.is_confirmed !== false) throw nothingToConfirm(row !== undefined);
     const recovery_codes = Array.from({ length: codes }, newCode);
     const add = async (manager: EntityManager) => {
       await requireFactorCredential(manager, caller);
@@ -265,6 +261,13 @@ export class SecondFactorsService {
   private digestOf(code: string): Buffer {
     return createHmac('sha256', this.codeKey).update(code.toLowerCase().replaceAll(/[\s-]/g, '')).digest();
   }
+}
+
+function nothingToConfirm(isConfirmed: boolean): AppError {
+  const why = isConfirmed
+    ? 'Your second factor was confirmed already. If you lack its recovery codes, remove it and add it again.'
+    : 'There is no second factor to confirm. Begin with POST /user/second-factor/begin.';
+  return new AppError('conflict', why);
 }
 
 /** 50 bits: `abcde-fghij`. */

@@ -68,6 +68,20 @@ describe('a second factor', () => {
     await second(ticket, (codes[1] ?? '').toUpperCase().replace('-', ' '));
   });
 
+  it('whose confirmation was not answered says on the next one how to get recovery codes', async () => {
+    const person = await somebody(fixture);
+    const context = await contextOf(fixture, await logIn(fixture, person));
+    const { secret } = await fixture.ask(secondFactors.begin, {}, context);
+    await fixture.ask(secondFactors.confirm, { code: totpOf(secret).generate() }, context);
+    const again = await errorOf(fixture.ask(secondFactors.confirm, { code: nextCode(secret) }, context));
+    expect([again.code, again.message]).toEqual([
+      'conflict',
+      'Your second factor was confirmed already. If you lack its recovery codes, remove it and add it again.',
+    ]);
+    await fixture.ask(secondFactors.remove, { code: nextCode(secret) }, context);
+    await fixture.ask(secondFactors.begin, {}, context);
+  });
+
   it('is nobody else’s: neither a code nor a recovery code of another user is one', async () => {
     const [one, other] = [await withFactor(), await withFactor()];
     for (const code of [nextCode(other.secret), other.codes[0] ?? ''])
