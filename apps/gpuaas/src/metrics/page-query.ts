@@ -1,6 +1,6 @@
 import type { GpuFigure, Figure } from './averages.js';
 import type { MigInstance } from './metrics-source.js';
-import type { Span } from './spans.js';
+import type { MeasuredSpans, Span } from './spans.js';
 
 /** Labels that distinguish the figures of one response. */
 export const figureLabel = 'atoll_figure';
@@ -25,13 +25,13 @@ export interface PageQuery {
  * is, and an exporter whose labels name a device's pods, or a scraper that runs twice, changes nothing.
  */
 export function pageQuery(
-  subscriptionIds: readonly string[],
+  subscriptions: readonly Pick<MeasuredSpans, 'subscriptionId' | 'fromMs'>[],
   spans: readonly Span[],
-  windowMs: number,
   nowMs: number,
 ): PageQuery {
+  const active = timesOf(subscriptions.map((each) => ({ ...each, untilMs: nowMs })));
   const { times, placeOf } = timesOf(spans);
-  const parts = [cpuTerm(subscriptionIds, windowMs)];
+  const parts = [...active.times.values()].map(({ time, of }) => cpuTerm(of, rangeOf(time, nowMs)));
   for (const [place, { time, of }] of times) {
     const range = rangeOf(time, nowMs);
     const devices = unique(of.filter(({ gpuInstanceId }) => gpuInstanceId === null).map(({ gpuUuid }) => gpuUuid));
@@ -63,16 +63,18 @@ export function peakQuery(instances: readonly MigInstance[], seconds: number): s
 }
 
 /** The times of the spans. Where they are too many they are made alike, and then the shortest are left out. */
-function timesOf(spans: readonly Span[]): {
-  times: Map<string, { time: Time; of: Span[] }>;
-  placeOf: PageQuery['placeOf'];
+function timesOf<Of extends Time>(
+  spans: readonly Of[],
+): {
+  times: Map<string, { time: Time; of: Of[] }>;
+  placeOf: (span: Of) => string | undefined;
 } {
-  const grouped = (timeOf: (span: Span) => Time) =>
+  const grouped = (timeOf: (span: Of) => Time) =>
     Map.groupBy(spans, (span) => {
       const { fromMs, untilMs } = timeOf(span);
       return `${fromMs}-${untilMs}`;
     });
-  let timeOf = (span: Span): Time => span;
+  let timeOf = (span: Of): Time => span;
   let groups = grouped(timeOf);
   if (groups.size > maxTimes) groups = grouped((timeOf = coarse));
   const chosen = [...groups.values()]
@@ -103,12 +105,9 @@ function rangeOf({ fromMs, untilMs }: Time, nowMs: number): string {
   return untilMs === nowMs ? range : `${range} @ ${(untilMs / 1_000).toFixed(3)}`;
 }
 
-/** Its series are the subscription's own, whatever the time. */
-function cpuTerm(subscriptionIds: readonly string[], windowMs: number): string {
-  const [sum, count] = sumAndCount(
-    `${cpuShare}{${subscriptionLabel}=~${anyOf(unique(subscriptionIds))}}[${windowMs}ms]`,
-    subscriptionLabel,
-  );
+function cpuTerm(subscriptions: readonly { readonly subscriptionId: string }[], range: string): string {
+  const ids = anyOf(unique(subscriptions.map(({ subscriptionId }) => subscriptionId)));
+  const [sum, count] = sumAndCount(`${cpuShare}{${subscriptionLabel}=~${ids}}${range}`, subscriptionLabel);
   return named('cpu_usage', '', `100 * ${sum} / ${count}`);
 }
 

@@ -153,6 +153,8 @@ describe('samples', () => {
 
   it('count from when the subscription became active, be it a moment ago and in a page with old ones', async () => {
     gpu('GPU-a', (atS) => (atS >= nowS - 7_200 ? '10' : '100'));
+    // A restored database gives an id again.
+    cpu('2', (atS) => (atS >= nowS - 7_200 ? '0.2' : '1'));
     const read = await metrics.read('last_30d', [
       subscription('1', [turn('GPU-a')]),
       subscription('2', [turn('GPU-a')], 7_200),
@@ -161,6 +163,7 @@ describe('samples', () => {
     ]);
     expect(read.get('1')?.gpu_utilization).toBeGreaterThan(99);
     expect([...read.values()].slice(1).map(({ gpu_utilization }) => gpu_utilization)).toEqual([10, 10, 0]);
+    expect(read.get('2')?.cpu_usage).toBe(20);
     expect(read.get('4')?.status).toBe('no_data');
   });
 });
@@ -254,9 +257,11 @@ describe('a page', () => {
   it('of many subscriptions that began at many times is still one query of bounded length', async () => {
     gpu('GPU-a', '40');
     const many = Array.from({ length: 5_000 }, (_, at) =>
-      subscription(String(at), [
-        turn('GPU-a', { heldFrom: ago(1_200 + 500 * at), heldUntil: at % 2 === 0 ? null : ago(at % 600) }),
-      ]),
+      subscription(
+        String(at),
+        [turn('GPU-a', { heldFrom: ago(1_200 + 500 * at), heldUntil: at % 2 === 0 ? null : ago(at % 600) })],
+        1_200 + 500 * at,
+      ),
     );
     const read = await metrics.read('last_30d', many);
     expect(prometheus.requests).toHaveLength(1);

@@ -17,7 +17,6 @@ import { valuesOfAnswer } from './prometheus-answer.js';
 import { PrometheusClient, PrometheusFault } from './prometheus-client.js';
 import { RecentAnswers } from './recent-answers.js';
 import { spansOf, type Span } from './spans.js';
-import { windowMs } from './windows.js';
 
 export interface PrometheusMetricsOptions {
   /** `http(s)://[user:password@]host[:port][/path]` */
@@ -117,7 +116,7 @@ export class PrometheusMetrics extends MetricsSource {
     const isSlow = performance.now() < this.#slowUntilMs;
     const mayAsk = this.#courses < maxCourses && this.#queries < (isSlow ? 1 : maxQueries);
     const isIdle = mayAsk && parts.some(({ spans }) => spans.length > 0);
-    const asked = isIdle ? this.#askCourse(subscription, parts, window, nowMs) : Promise.resolve(null);
+    const asked = isIdle ? this.#askCourse(parts, nowMs) : Promise.resolve(null);
     const percentOf = await withPatience(asked, this.#coursePatienceMs, null);
     return courseOf(parts, percentOf ?? (() => null));
   }
@@ -138,16 +137,14 @@ export class PrometheusMetrics extends MetricsSource {
 
   /** What one query says about all parts; null where it fails. */
   async #askCourse(
-    { subscriptionId }: MeasuredSubscription,
     parts: readonly CoursePart[],
-    window: MetricWindow,
     nowMs: number,
   ): Promise<((figure: GpuFigure, span: Span) => number | null) | null> {
     this.#queries += 1;
     this.#courses += 1;
     try {
       const spans = parts.flatMap((part) => part.spans);
-      const { expression, placeOf } = pageQuery([subscriptionId], spans, windowMs[window], nowMs);
+      const { expression, placeOf } = pageQuery([], spans, nowMs);
       const valueOf = await valuesOfAnswer(await this.#client.query(expression, nowMs));
       if (!valueOf) throw new PrometheusFault('the answer is not a vector');
       return (figure, span) => {
@@ -204,9 +201,9 @@ export class PrometheusMetrics extends MetricsSource {
   async #ask(window: MetricWindow, subscriptions: readonly MeasuredSubscription[]): Promise<PageMetrics> {
     const nowMs = this.#now();
     const measured = subscriptions.flatMap((subscription) => spansOf(subscription, window, nowMs) ?? []);
-    const ids = measured.map(({ subscriptionId }) => subscriptionId);
+    if (measured.length === 0) return new Map();
     const spans = measured.flatMap((each) => each.spans);
-    const { expression, placeOf } = pageQuery(ids, spans, windowMs[window], nowMs);
+    const { expression, placeOf } = pageQuery(measured, spans, nowMs);
     const valueOf = await valuesOfAnswer(await this.#client.query(expression, nowMs));
     if (!valueOf) throw new PrometheusFault('the answer is not a vector');
     const means: Means = {

@@ -13,6 +13,8 @@ export interface Span {
 
 export interface MeasuredSpans {
   readonly subscriptionId: string;
+  /** When it became active, or the window begins. A restored database may give the id of another subscription again. */
+  readonly fromMs: number;
   /** One GPU, or MIG instance, is never in two spans at the same time. */
   readonly spans: readonly Span[];
   /** Whether all that was held is known and can be measured: a MIG instance whose id is unknown cannot. */
@@ -39,6 +41,7 @@ export function spansOf(
   const bySeries = Map.groupBy(known, ({ slice }) => seriesOf(slice));
   return {
     subscriptionId,
+    fromMs: beginMs,
     spans: [...bySeries.values()].flatMap(union),
     isWhole: subscription.isWhole && known.length === held.length,
   };
