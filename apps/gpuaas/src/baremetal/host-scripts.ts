@@ -111,12 +111,15 @@ find_entry
 ${body}`);
 }
 
+/** Names, a line each. */
+const usersOfInstances = `getent passwd | grep -e ':atoll [0-9a-f-]*:' -e '^atl-[0-9a-f]*:' | cut -d : -f 1`;
+
 const tellFence = `echo "atoll-fact fence $(cat ${stateFolder}/fence 2>/dev/null)"`;
 
 /** Facts as lines `atoll-fact <name> <value>`. */
 export const inspectScript = script(`${prelude}
 [ "$(uname -s)" = Linux ] || fail not_linux "The host does not run Linux."
-left=$(getent passwd | grep -e ':atoll [0-9a-f-]*:' -e '^atl-[0-9a-f]*:' | cut -d : -f 1 | tr '\\n' ' ')
+left=$(${usersOfInstances} | tr '\\n' ' ')
 [ -z "$left" ] || fail leftovers "The host still has users of earlier instances: $left"
 ${tellFence}
 echo "atoll-fact machine_id $(cat /etc/machine-id 2>/dev/null)"
@@ -147,8 +150,8 @@ printf '%s ALL=(ALL) NOPASSWD: ALL\\n' "$user" > ${stateFolder}/sudoers.new && c
   mv ${stateFolder}/sudoers.new /etc/sudoers.d/$user || fail host_disk "The host cannot write to /etc/sudoers.d."`;
   return forTenancy(
     tenancy,
-    `holder=$(cat ${stateFolder}/instance 2>/dev/null)
-[ -z "$holder" ] || [ "$holder" = "$id" ] || fail host_in_use "The host holds another instance."
+    `others=$(${usersOfInstances} | grep -vxF "$user")
+[ -z "$others" ] || fail host_in_use "The host holds another instance."
 echo "$id" > ${stateFolder}/instance || fail host_disk "The host cannot write to ${stateFolder}."
 shell=/bin/bash
 [ -x "$shell" ] || shell=/bin/sh

@@ -64,6 +64,14 @@ describeWhere(hostsLack(), 'what a tenant leaves on a host', () => {
     expect(await under.real.inside('getent passwd; getent group; cat /etc/subuid')).not.toContain('atl-');
   });
 
+  it('is no hindrance once the operator has removed its user, as after a restore that forgot it', async () => {
+    const { username } = await provisioned();
+    await expect(provisioned()).rejects.toMatchObject({ code: 'host_in_use' });
+    await under.real.inside(`userdel -r ${username}`);
+    await under.driver.inspect(under.host, patient());
+    await release(await provisioned());
+  });
+
   it('is neither shared memory, nor a semaphore, nor a message queue; those of others stay', async () => {
     const root = { password: under.real.password };
     const made = 'ipcmk -M 100; ipcmk -S 1; ipcmk -Q; touch /dev/mqueue/$(id -un) /dev/shm/$(id -un)';
