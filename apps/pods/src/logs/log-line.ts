@@ -16,6 +16,11 @@ export interface StoredLine extends LogPosition {
   /** Null where the cluster cannot tell. */
   readonly stream: LogStream | null;
   readonly message: string;
+  /**
+   * The pod that wrote it, where the store says so. One that was not restored with the database has lines of pods that
+   * this has forgotten, and whose numbers of sources it gives again.
+   */
+  readonly podName?: string | undefined;
 }
 
 /** What wrote lines: the container of a pod or, apart from it, the platform on behalf of the pod. */

@@ -155,9 +155,9 @@ export class LogsService {
       [[...new Set(lines.map(({ sourceNo }) => sourceNo))]],
     );
     const sources = new Map(rows.map((row) => [row.no, row]));
-    return lines.flatMap(({ atNs, sourceNo, stream, message }) => {
+    return lines.flatMap(({ atNs, sourceNo, podName, stream, message }) => {
       const source = sources.get(sourceNo);
-      if (!source) return [];
+      if (!source || (podName ?? source.pod_name) !== source.pod_name) return [];
       const timestamp = new Date(msOfNs(atNs)).toISOString();
       return [
         { timestamp, pod_name: source.pod_name, container: 'main', stream, message, gpuaas_id: source.gpuaas_id },

@@ -241,5 +241,5 @@ function streamOf({ source, lines }: SourceLines): LokiStream<PushedValue> {
 
 function lineOf(labels: Readonly<Record<string, string>>, [ns, message, beside]: ReadValue): StoredLine {
   const stream = logStreams.find((name) => name === beside?.structuredMetadata?.stream) ?? null;
-  return { atNs: BigInt(ns), sourceNo: Number(labels.source), stream, message };
+  return { atNs: BigInt(ns), sourceNo: Number(labels.source), podName: labels.pod_name, stream, message };
 }
