@@ -32,6 +32,8 @@ type Deed = Exclude<keyof HostDriver, 'inspect' | 'look' | 'reach' | 'seen'>;
 
 /** Requests wait for a node that becomes free, which touches them; this is the safety net. */
 const lookAgainMs = 5 * 60_000;
+const heldByUnknown =
+  'The host holds a tenant that the database does not know, as after a restore. Check the node: the check names the user.';
 
 /** The action on the host in a state, its name in the ledger, and the event after success. */
 const deeds: Partial<
@@ -271,7 +273,8 @@ export class BaremetalInstanceSteps extends DurableMachine<
   }
 
   /**
-   * After some failures in a row a node gets no further tenant; after a changed host key at once. In `verifying`, which
+   * After some failures in a row a node gets no further tenant; after a changed host key, and while the host holds
+   * another tenant, at once. In `verifying`, which
    * places the keys of the team at its end, the tenant can make a step fail, with its keys or from within, so there one
    * team counts once in a row: a team alone takes no host from the others.
    */
@@ -291,6 +294,7 @@ export class BaremetalInstanceSteps extends DurableMachine<
     ]);
     if (lastError?.code === 'host_key_changed')
       await this.nodes.setAside(manager, nodeId, 'host_key_changed', lastError.message);
+    else if (lastError?.code === 'host_in_use') await this.nodes.setAside(manager, nodeId, 'failures', heldByUnknown);
     else if (!isAgain && failures >= this.settings.hostFailures) {
       const reason =
         `${failures} instances in a row could not be provisioned here. The last: ${lastError?.message ?? ''}`.trim();

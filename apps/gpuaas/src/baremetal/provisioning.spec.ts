@@ -199,6 +199,18 @@ describe('provisioning that fails', () => {
   });
 });
 
+it('a host that holds a tenant whom the database has forgotten fails one request: it gets no other until it was looked at', async () => {
+  const { node, ask } = await alone('forgotten', 'M-forgotten');
+  await fixture.gpuaas.query(
+    `INSERT INTO simulated_host (node_id, users) VALUES ($1, $2)
+     ON CONFLICT (node_id) DO UPDATE SET users = excluded.users`,
+    [node.node_id, { 'atl-0123456789': { password: null, keys: [], instanceId: newId(), sudo: false } }],
+  );
+  expect(await fixture.settled(team, ask)).toMatchObject({ status: 'Failed', error: { code: 'host_in_use' } });
+  const reason = expect.stringContaining('Check the node');
+  expect(await fixture.node(node.node_id)).toMatchObject({ status: 'Available', maintenance: true, reason });
+});
+
 describe('a request that is cancelled', () => {
   it('while it waits holds nothing', async () => {
     const { ask } = await alone('', 'M-cancel-a');
