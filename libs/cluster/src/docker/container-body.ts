@@ -56,11 +56,7 @@ function settingsOf(pod: PodRun, names: Names, container: PodContainer) {
     name: names.of(pod.ref),
     network,
     aliases: [aliasOf(pod.ref.id), pod.podName],
-    labels: names.labels(
-      pod.ref,
-      pod.owner,
-      pod.slices.map(({ leaseId }) => leaseId),
-    ),
+    labels: names.podLabels(pod),
     env: { ...Object.fromEntries(pod.env), ...gpuEnv(pod.slices) },
     cpu: pod.cpu ?? defaults.cpu,
     memory,

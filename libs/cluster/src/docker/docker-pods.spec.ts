@@ -16,6 +16,7 @@ const presentGpu = 'GPU-6d3c1b1e-0000-0000-0000-000000000001';
 const missingGpu = 'GPU-6d3c1b1e-0000-0000-0000-00000000000f';
 
 interface Inspected {
+  readonly Id: string;
   readonly State: { readonly Pid: number; readonly ConmonPid: number };
   readonly HostConfig: Record<string, unknown> & {
     readonly NetworkMode: string;
@@ -106,6 +107,17 @@ describeWhere(podmanLacks(), 'pods and doors as containers on Podman', () => {
     expect(status).toMatch(/^CapEff:\t0+$/m);
     expect(status).toMatch(/^Uid:\t65534\t/m);
     await here.remove(door, pod);
+  });
+
+  it('starts a run anew where one of the same number is there that was asked for otherwise, as after a restore', async () => {
+    const forgotten = await here.startRunning(here.programs.idle, { env: new Map([['SLICE', 'of another team now']]) });
+    const id = async () => (await inspect(forgotten)).Id;
+    const before = await id();
+    await here.start(forgotten);
+    expect(await id()).toBe(before);
+    await here.start({ ...forgotten, env: new Map() });
+    expect(await id()).not.toBe(before);
+    await here.remove(forgotten);
   });
 
   it('limits memory, CPU and processes', async () => {

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { ClusterError } from '../cluster-error.js';
-import type { Door, ObjectKind, ObjectRef, Owner, RunRef, VolumeRef } from '../objects.js';
+import type { Door, ObjectKind, ObjectRef, Owner, PodRun, RunRef, VolumeRef } from '../objects.js';
 import type { Labels } from './engine-answer.js';
 
 /** Labels of everything that Atoll creates on an engine. */
@@ -16,6 +16,8 @@ const label = {
   pod: 'dev.atoll.pod',
   /** The leases of a pod, comma-separated. */
   leases: 'dev.atoll.leases',
+  /** What a run of a pod was asked for, as a digest. */
+  asked: 'dev.atoll.asked',
   /** Where a door leads. */
   door: 'dev.atoll.door',
   /** The keepers of two networks that were not isolated from each other. */
@@ -106,14 +108,25 @@ export class Names {
     return `atl${digest.toString('hex')}`.slice(0, longestInterface);
   }
 
-  labels(ref: ObjectRef, owner: Owner, leases: readonly string[] = []): Labels {
+  labels(ref: ObjectRef, owner: Owner): Labels {
     return {
       ...this.#common(ref.kind, owner.workspaceId),
       [label.id]: ref.id,
       [label.run]: String(ref.run),
       [label.team]: owner.teamId,
-      ...(leases.length > 0 && { [label.leases]: leases.join(',') }),
     };
+  }
+
+  podLabels(pod: PodRun): Labels {
+    const leases = pod.slices.map(({ leaseId }) => leaseId).join(',');
+    const asked = { [label.asked]: digestOf(pod) };
+    return { ...this.labels(pod.ref, pod.owner), ...(leases !== '' && { [label.leases]: leases }), ...asked };
+  }
+
+  /** Whether a container with these labels is this run. Those of earlier releases do not say what it was asked for. */
+  isRun(labels: Labels | null, pod: PodRun): boolean {
+    const asked = labels?.[label.asked];
+    return asked === undefined || asked === digestOf(pod);
   }
 
   doorLabels({ ref, owner, podId, port, transport, externalPort }: Door): Labels {
@@ -200,6 +213,17 @@ export class Names {
 export function aliasOf(podId: string): string {
   checkId(podId);
   return `pod-${podId}`;
+}
+
+/** Of what makes a run another one under the same number. */
+function digestOf({ owner, image, command, env, slices, volumes }: PodRun): string {
+  const held = slices.map(({ leaseId, nodeName, gpuUuid, profile, slotStart }) =>
+    [leaseId, nodeName, gpuUuid, profile, slotStart].join(' '),
+  );
+  const mounted = volumes.map(({ volumeId, path }) => `${volumeId} ${path}`);
+  const { teamId, workspaceId } = owner;
+  const asked = [teamId, workspaceId, image, command, [...env].sort(), held.sort(), mounted.sort()];
+  return createHash('sha256').update(JSON.stringify(asked)).digest('hex');
 }
 
 /** Ids become parts of names and of nginx's configuration. */

@@ -57,7 +57,8 @@ export class Pods {
     const { containers, images, names, networks } = this.parts;
     const name = names.of(pod.ref);
     const start = async (): Promise<void> => {
-      const existing = await containers.find(name, signal);
+      const found = await containers.find(name, signal);
+      const existing = found && (await this.#unlessAnother(pod, found, signal));
       if (existing && !isUnstarted(existing)) return;
       const wanting = { ref: pod.ref, teamId: pod.owner.teamId, isWanted };
       if (!existing && !(await images.prepare(pod.image, wanting, signal))) return;
@@ -68,6 +69,16 @@ export class Pods {
     };
     // Its creation goes on when the caller has given up.
     await untilAborted(signal, this.#turns.run(start, { key: name, signal }));
+  }
+
+  /**
+   * A database that was restored gives the number of a run again, and what had it may still be there: with other
+   * slices, which may be of another team now.
+   */
+  async #unlessAnother(pod: PodRun, found: ContainerAnswer, signal: AbortSignal): Promise<ContainerAnswer | null> {
+    if (this.parts.names.isRun(found.Config.Labels, pod)) return found;
+    await this.#removeWhole(this.parts.names.of(pod.ref), found, signal);
+    return null;
   }
 
   /**
