@@ -14,7 +14,7 @@ export { OutageLog } from './outage-log.js';
 export { onceAvailable } from './once-available.js';
 export { connectDataSource, openDataSource, requireDatabase } from './open-data-source.js';
 export { migrationDrift } from './migration-drift.js';
-export { newId } from './new-id.js';
+export { newId, nilId } from './new-id.js';
 export { openConnections } from './open-connections.js';
 export { readPage } from './page.js';
 export { rowsOf } from './query-rows.js';

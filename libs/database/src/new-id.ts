@@ -1,5 +1,8 @@
 import { randomBytes } from 'node:crypto';
 
+/** Before all ids, and the id of nothing (RFC 9562). */
+export const nilId = '00000000-0000-0000-0000-000000000000';
+
 let lastMs = 0;
 let counter = 0;
 

@@ -1,3 +1,4 @@
+import { nilId } from '@atoll/database';
 import { messageOf } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
@@ -20,8 +21,6 @@ const atOnce = 4;
 const perClaim = 16;
 /** Teams whose ends are looked at for that. */
 const teamsPerClaim = 16;
-/** Before all others. */
-const noTeam = '00000000-0000-0000-0000-000000000000';
 /** Longer than those take where the cluster hangs: another replica tries them no sooner. */
 const claimMs = 150_000;
 /** No more are claimed afterwards, so that the log has a line meanwhile, as of a cluster that hangs. */
@@ -142,10 +141,10 @@ export class GivenUpEnds extends ClusterRounds {
   private async nextTeams(gpuaasId: string): Promise<string[]> {
     const rows = await this.dataSource.query<{ team_id: string }[]>(nextTeams, [
       gpuaasId,
-      this.lastTeams.get(gpuaasId) ?? noTeam,
+      this.lastTeams.get(gpuaasId) ?? nilId,
     ]);
     const teams = rows.map(({ team_id }) => team_id);
-    this.lastTeams.set(gpuaasId, teams.at(-1) ?? noTeam);
+    this.lastTeams.set(gpuaasId, teams.at(-1) ?? nilId);
     return teams;
   }
 

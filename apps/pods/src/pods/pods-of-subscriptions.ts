@@ -1,11 +1,9 @@
 import { requirePermission, type CallContext } from '@atoll/contracts';
 import { podsAtOnce, type PodOnSubscription, type PodsAfter, type PodsOnSubscriptions } from '@atoll/contracts/pods';
-import { Statements } from '@atoll/database';
+import { nilId, Statements } from '@atoll/database';
 import { TeamDirectory } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import { runStatus } from '../model/run-states.js';
-
-const nilId = '00000000-0000-0000-0000-000000000000';
 
 /**
  * The pods are chosen before they are ordered, so that the index of all pods by id is not read for those of one team.

@@ -8,7 +8,7 @@ import {
   type RoleInTeam,
   type UserInTeam,
 } from '@atoll/contracts/teams';
-import { Statements } from '@atoll/database';
+import { nilId, Statements } from '@atoll/database';
 import { Rpc, systemContext } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
 import { Clusters } from '../cluster/clusters.js';
@@ -18,7 +18,6 @@ import { podEnded } from './shell-end.js';
 const askMs = 5_000;
 /** Open connections that are asked about at once. */
 const askAtOnce = 1_000;
-const nobody = '00000000-0000-0000-0000-000000000000';
 /** Who holds the key; with the pod, or nulls where there is none of this name. */
 const holdersQuery = `
   SELECT k.ssh_key_id, k.user_id, k.lacks_second_factor, p.pod_id, p.team_id, p.gpuaas_id, p.run, p.state
@@ -74,8 +73,8 @@ export class PodAdmissionControl extends AdmissionControl {
     comes: Pick<Admission, 'podName' | 'fingerprint' | 'credential'>,
   ): Promise<Admission | null> {
     // Asked in any case: the time that it takes must not tell whether there is such a pod or key.
-    const pairs = holders.map(({ user_id, team_id }) => ({ user_id, team_id: team_id ?? nobody }));
-    const roles = await this.#roles(pairs.length > 0 ? pairs : [{ user_id: nobody, team_id: nobody }]);
+    const pairs = holders.map(({ user_id, team_id }) => ({ user_id, team_id: team_id ?? nilId }));
+    const roles = await this.#roles(pairs.length > 0 ? pairs : [{ user_id: nilId, team_id: nilId }]);
     const holder = holders.find((one) =>
       roles.some((role) => role.user_id === one.user_id && role.team_id === one.team_id && mayComeIn(role, one)),
     );

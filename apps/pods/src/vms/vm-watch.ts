@@ -1,4 +1,4 @@
-import { Transactions } from '@atoll/database';
+import { nilId, Transactions } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { ClusterRounds } from '../cluster/cluster-rounds.js';
@@ -6,8 +6,6 @@ import { clustersOf } from '../cluster/clusters-of.js';
 import { Clusters } from '../cluster/clusters.js';
 import { PodsSettings } from '../pods-settings.js';
 import { VmSteps } from './vm-steps.js';
-
-const beginning = '00000000-0000-0000-0000-000000000000';
 
 /** Has VMs looked at that their cluster no longer shows as running, by a look at all of them from time to time. */
 @Injectable()
@@ -36,7 +34,7 @@ export class VmWatch extends ClusterRounds {
     const driver = await this.clusters.driverOf(gpuaasId);
     await this.inPages(
       gpuaasId,
-      beginning,
+      nilId,
       (after, limit) =>
         this.dataSource.query<{ id: string; run: number }[]>(
           `SELECT instance_id AS id, run FROM vm WHERE gpuaas_id = $1 AND state = 'running' AND instance_id > $2 ORDER BY instance_id LIMIT $3`,

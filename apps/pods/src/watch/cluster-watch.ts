@@ -1,5 +1,5 @@
 import type { ClusterDriver } from '@atoll/cluster';
-import { Transactions } from '@atoll/database';
+import { nilId, Transactions } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { ClusterRounds } from '../cluster/cluster-rounds.js';
@@ -9,8 +9,6 @@ import { ExposureSteps } from '../doors/exposure-steps.js';
 import { livePod } from '../model/pod.machine.js';
 import { PodSteps } from '../pods/pod-steps.js';
 import { PodsSettings } from '../pods-settings.js';
-
-const beginning = '00000000-0000-0000-0000-000000000000';
 
 /**
  * Has pods looked at whose cluster shows them otherwise than the database: by hints at once, and by a look at all of
@@ -59,7 +57,7 @@ export class ClusterWatch extends ClusterRounds {
     if (watch && watch.driver !== driver) watch.replaced.abort();
     await this.inPages(
       gpuaasId,
-      beginning,
+      nilId,
       (after, limit) =>
         this.dataSource.query<{ id: string; run: number }[]>(
           `SELECT pod_id AS id, run FROM pod WHERE gpuaas_id = $1 AND state = 'running' AND ${livePod} AND pod_id > $2 ORDER BY pod_id LIMIT $3`,

@@ -2,7 +2,7 @@ import { messageOf } from '@atoll/errors';
 import { scenarioOf } from '@atoll/cluster';
 import { maxPodsPerReading, podUsages, type PodUsage, type ReadPodUsage } from '@atoll/contracts/gpuaas';
 import { type IdleStop } from '@atoll/contracts/pods';
-import { Transactions } from '@atoll/database';
+import { nilId, Transactions } from '@atoll/database';
 import { Rpc, systemContext } from '@atoll/rpc';
 import { Rounds } from '@atoll/waiting';
 import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
@@ -21,7 +21,6 @@ const windowSeconds = 150;
 const readingMs = 15_000;
 /** What is missing for so long is not about to come: a source has its first figure of a slice by then. */
 const unknownMs = 2 * maxGapMs;
-const beginning = '00000000-0000-0000-0000-000000000000';
 const cause = { actor: 'system:pods' };
 
 interface Watched {
@@ -61,7 +60,7 @@ export class IdleWatch implements OnApplicationBootstrap, BeforeApplicationShutd
   /** Looks at all pods that may idle for a limited time. While gpuaas does not answer, nothing is stopped. */
   async look(): Promise<void> {
     try {
-      for (let after = beginning; !this.isStopping;) {
+      for (let after = nilId; !this.isStopping;) {
         const rows = await this.dataSource.query<Watched[]>(
           `SELECT pod_id, start, pod_name, image, coalesce(cluster.driver = 'simulated', false) AS is_simulated
            FROM pod LEFT JOIN cluster USING (gpuaas_id)

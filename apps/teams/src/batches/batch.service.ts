@@ -20,14 +20,12 @@ import {
   type TeamDeletion,
   type TeamsNamedAfter,
 } from '@atoll/contracts/teams';
-import { Statements } from '@atoll/database';
+import { nilId, Statements } from '@atoll/database';
 import { isAppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
 import { roleOf } from '../members/member-rules.js';
 import { ForcedDeletionService } from '../teams/forced-deletion.service.js';
 import { findMembersQuery } from './find-members-query.js';
-
-const nilId = '00000000-0000-0000-0000-000000000000';
 
 const namesQuery = `SELECT id, name, policy_id FROM team WHERE deleted_at IS NULL AND id > $1 ORDER BY id LIMIT 1000`;
 

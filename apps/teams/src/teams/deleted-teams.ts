@@ -1,4 +1,4 @@
-import { Removals, Statements } from '@atoll/database';
+import { nilId, Removals, Statements } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
 import { orCheckAgain } from '../model/account-check.entity.js';
 
@@ -38,7 +38,7 @@ interface DeletedTeam {
 @Injectable()
 export class DeletedTeams extends Removals {
   /** All before it, and itself, are done. Of each process: the next one passes over them once more. */
-  private last: DeletedTeam = { id: '00000000-0000-0000-0000-000000000000', deleted_at: new Date(0) };
+  private last: DeletedTeam = { id: nilId, deleted_at: new Date(0) };
 
   constructor(private readonly statements: Statements) {
     super('the members of deleted teams');

@@ -15,12 +15,11 @@ import {
   type TeamUpdates,
   type WorkspaceStanding,
 } from '@atoll/contracts/teams';
-import { Statements } from '@atoll/database';
+import { nilId, Statements } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
 import { isAlive } from '../sessions/session-policy.js';
 
 const pageSize = 500;
-const nilId = '00000000-0000-0000-0000-000000000000';
 
 /** A team, and one of its workspaces where the row is about one. */
 interface DirectoryRow extends TeamStanding {
