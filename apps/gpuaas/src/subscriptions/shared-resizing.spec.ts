@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll, expect, it, jest } from '@jest/globals';
 import { subscriptions, type CreatePool, type Pool, type Subscription } from '@atoll/contracts/gpuaas';
-import { Transactions } from '@atoll/database';
 import { isAppError } from '@atoll/errors';
-import { expectErrors, runs, untilLockWaits } from '@atoll/testing';
+import { expectErrors, inTransactionBeside, runs, untilLockWaits } from '@atoll/testing';
 import fc from 'fast-check';
 import { DataSource } from 'typeorm';
 import { errorOf, GpuaasFixture, type Inventory, type ToldTeam } from '../gpuaas-fixture.js';
+import { askedBehindLock } from './behind-lock-fixture.js';
 import { SubscriptionResizing } from './subscription-resizing.js';
 import { SubscriptionSteps } from './subscription-steps.js';
 
@@ -36,7 +36,6 @@ const held = async (of: ToldTeam, { pool_id }: Pool, vgpus: number): Promise<Hel
 });
 const leases = async ({ subscription_id }: Held) =>
   (await fixture.query('SELECT FROM lease WHERE subscription_id = $1', [subscription_id])).length;
-const pause = () => new Promise((resolve) => setTimeout(resolve, 2));
 
 /** What is told of an answer: the size, and whether it is still to come, or the code of the refusal. */
 const toldBy = (answer: Promise<Subscription>): Promise<string> =>
@@ -48,27 +47,10 @@ const toldBy = (answer: Promise<Subscription>): Promise<string> =>
     },
   );
 
-/**
- * Has all of these asked while a request that came first waits in its transaction. Returns the numbers of requests that
- * transactions had since.
- */
+/** The numbers of requests that transactions had of these, which came while a first one waited. */
 async function behind(plug: Held, ask: () => Promise<unknown>[]): Promise<number[]> {
   const asked = jest.spyOn(fixture.get(SubscriptionResizing), 'resize');
-  const shared = jest.spyOn(fixture.get(Transactions), 'onceShared');
-  const holder = fixture.get(DataSource).createQueryRunner();
-  await holder.connect();
-  await holder.startTransaction();
-  await holder.query('SELECT FROM subscription WHERE subscription_id = $1 FOR UPDATE', [plug.subscription_id]);
-  const first = resize(plug, 1);
-  while (shared.mock.calls.length === 0) await pause();
-  const all = ask();
-  while (asked.mock.calls.length <= all.length) await pause();
-  await holder.commitTransaction();
-  await holder.release();
-  await Promise.allSettled([first, ...all]);
-  const sizes = shared.mock.calls.slice(1).map(([calls]) => calls.length);
-  jest.restoreAllMocks();
-  return sizes;
+  return (await askedBehindLock(fixture, plug.subscription_id, asked, () => resize(plug, 1), ask)).sizes;
 }
 
 interface Asked {
@@ -183,19 +165,17 @@ it('one that fails of a fault in the product fails alone: the others of its tran
 it('where the connection is lost in the middle, all that share the transaction are told so, nothing of it is kept, and each may be asked for again', async () => {
   const { plug, all } = await four();
   let answers: Promise<string>[] = [];
-  const holder = fixture.get(DataSource).createQueryRunner();
-  await holder.connect();
-  await holder.startTransaction();
-  // What comes last: rows and leases have been written by then.
-  await holder.query('LOCK TABLE capacity_change IN EXCLUSIVE MODE');
-  const batches = behind(plug, () => {
-    answers = all.map((one, at) => toldBy(resize(one, at === 0 ? 1 : 2)));
-    return [...answers];
+  let batches: Promise<number[]> | undefined;
+  await inTransactionBeside(fixture.get(DataSource), async (holder) => {
+    // What comes last: rows and leases have been written by then.
+    await holder.query('LOCK TABLE capacity_change IN EXCLUSIVE MODE');
+    batches = behind(plug, () => {
+      answers = all.map((one, at) => toldBy(resize(one, at === 0 ? 1 : 2)));
+      return [...answers];
+    });
+    const [pid] = await untilLockWaits(fixture, { text: 'INSERT INTO capacity_change' });
+    await fixture.query('SELECT pg_terminate_backend($1, 5000)', [pid]);
   });
-  const [pid] = await untilLockWaits(fixture, { text: 'INSERT INTO capacity_change' });
-  await fixture.query('SELECT pg_terminate_backend($1, 5000)', [pid]);
-  await holder.commitTransaction();
-  await holder.release();
   expect(await batches).toEqual([4]);
   expect(await Promise.all(answers)).toEqual(Array.from({ length: 4 }, () => 'unavailable'));
   expect(await Promise.all(all.map(leases))).toEqual([1, 1, 1, 1]);

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, it, jest } from '@jest/globals'
 import { podWorkloads, type PodWorkload, type Workload } from '@atoll/contracts/gpuaas';
 import { isAppError } from '@atoll/errors';
 import { systemContext } from '@atoll/rpc';
-import { expectErrors, runs, untilLockWaits } from '@atoll/testing';
+import { expectErrors, inTransactionBeside, runs, untilLockWaits } from '@atoll/testing';
 import fc from 'fast-check';
 import { DataSource } from 'typeorm';
 import { GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
@@ -150,16 +150,14 @@ it('where the connection is lost in the middle, all that share the transaction a
       (error: { code: string }) => error.code,
     );
   let answers: Promise<string>[] = [];
-  const holder = fixture.get(DataSource).createQueryRunner();
-  await holder.connect();
-  await holder.startTransaction();
-  // What comes late: rows and leases have been written by then.
-  await holder.query('LOCK TABLE capacity_change IN EXCLUSIVE MODE');
-  const batches = behind(plug, () => (answers = all.map((one, at) => code(at % 2 === 0 ? start(one) : startPod(one)))));
-  const [pid] = await untilLockWaits(fixture, { text: 'INSERT INTO capacity_change' });
-  await fixture.query('SELECT pg_terminate_backend($1, 5000)', [pid]);
-  await holder.commitTransaction();
-  await holder.release();
+  let batches: Promise<unknown> | undefined;
+  await inTransactionBeside(fixture.get(DataSource), async (holder) => {
+    // What comes late: rows and leases have been written by then.
+    await holder.query('LOCK TABLE capacity_change IN EXCLUSIVE MODE');
+    batches = behind(plug, () => (answers = all.map((one, at) => code(at % 2 === 0 ? start(one) : startPod(one)))));
+    const [pid] = await untilLockWaits(fixture, { text: 'INSERT INTO capacity_change' });
+    await fixture.query('SELECT pg_terminate_backend($1, 5000)', [pid]);
+  });
   await batches;
   expect(await Promise.all(answers)).toEqual(['unavailable', 'unavailable', 'unavailable', 'unavailable']);
   expect(await Promise.all(all.map(occupied))).toEqual([0, 0, 0, 0]);
