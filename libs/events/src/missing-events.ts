@@ -1,6 +1,6 @@
 import type { PublishedEvent } from '@atoll/contracts';
 import { isAppError } from '@atoll/errors';
-import { backOffMs, ThrottledLog, WakeUp } from '@atoll/waiting';
+import { backOffMs, Rounds, ThrottledLog } from '@atoll/waiting';
 import { Logger } from '@nestjs/common';
 import type { DomainEvent, EventConsumer } from './courier.js';
 import { describeError } from './error-description.js';
@@ -54,7 +54,7 @@ export interface Awaiting {
 export class MissingEvents {
   readonly #logger = new Logger('Events');
   readonly #failed = new ThrottledLog(({ message }) => this.#logger.warn(message));
-  readonly #wakeUp = new WakeUp();
+  readonly #rounds = new Rounds(() => this.checkAll());
   /** By sequence: events that are known to be missing, and the last one that had come when it was last looked. */
   readonly #missing = new Map<string, number>();
   readonly #lastSeen = new Map<string, number>();
@@ -64,7 +64,6 @@ export class MissingEvents {
   readonly #silentSince = new Map<string, number>();
   #stopping = false;
   #looks = 0;
-  #running: Promise<void> = Promise.resolve();
 
   constructor(
     private readonly received: ReceivedEvents,
@@ -74,14 +73,14 @@ export class MissingEvents {
   ) {}
 
   start(): void {
-    this.#running = this.run();
+    this.#rounds.start();
   }
 
   /** Looks at once, as when the stream may have been made anew. */
   readonly lookNow = (): void => {
     this.#lastSeen.clear();
     this.#looks = 0;
-    this.#wakeUp.ring();
+    this.#rounds.wake();
   };
 
   /**
@@ -92,22 +91,19 @@ export class MissingEvents {
     return [...this.#missing.values()].reduce((sum, count) => sum + count, 0);
   }
 
-  async stop(): Promise<void> {
+  stop(): Promise<void> {
     this.#stopping = true;
-    this.#wakeUp.ring();
-    await this.#running;
+    return this.#rounds.stop();
   }
 
-  private async run(): Promise<void> {
-    while (!this.#stopping) {
-      for (const { consumer, events } of this.awaiting) {
-        for (const { name, publisher } of events) await this.check(consumer, name, publisher);
-      }
-      // Sooner at first: after a crash what was on its way is back in seconds, and not when the broker repeats it.
-      const pauses = { firstMs: firstPauseMs, maxMs: this.rules.checkEveryMs, jitter: 0 };
-      this.#looks += 1;
-      if (!this.#stopping) await this.#wakeUp.wait(backOffMs(pauses, this.#looks));
+  /** Returns the milliseconds until the next look. */
+  private async checkAll(): Promise<number> {
+    for (const { consumer, events } of this.awaiting) {
+      for (const { name, publisher } of events) await this.check(consumer, name, publisher);
     }
+    this.#looks += 1;
+    // Sooner at first: after a crash what was on its way is back in seconds, and not when the broker repeats it.
+    return backOffMs({ firstMs: firstPauseMs, maxMs: this.rules.checkEveryMs, jitter: 0 }, this.#looks);
   }
 
   private async check(consumer: EventConsumer, eventName: string, owner: string | undefined): Promise<void> {
