@@ -123,19 +123,6 @@ function isRunning(pid: number): boolean {
   }
 }
 
-it('Ctrl-C in a terminal lets what is under way end, and leaves no process behind', async () => {
-  const ended = once(platform.process, 'exit');
-  // As a terminal does: to the whole group. And once more, as npm does with what it gets itself.
-  process.kill(-(platform.process.pid ?? 0), 'SIGINT');
-  platform.process.kill('SIGINT');
-  expect(await ended).toEqual([0, null]);
-  const started = [...platform.output().matchAll(/^[\w ]+: process (\d+)$/gm)].map(([, pid]) => Number(pid));
-  expect(started.filter(isRunning)).toEqual([]);
-  await expect(fetch(`${platform.url}/livez`)).rejects.toThrow();
-  expect(platform.output()).not.toMatch(/"level":"(error|fatal)"/);
-  await start();
-});
-
 it('everything comes back and goes on where all processes are killed at once, PostgreSQL too', async () => {
   const [pods, team] = await Promise.all([podsUnderWay(), deletion()]);
   const begun = await pods.begin();
@@ -151,4 +138,17 @@ it('everything comes back and goes on where all processes are killed at once, Po
   );
   await begun.areAsBefore();
   await team.ends();
+});
+
+/** The last of these stories: it stops the platform. */
+it('Ctrl-C in a terminal lets what is under way end, and leaves no process behind', async () => {
+  const ended = once(platform.process, 'exit');
+  // As a terminal does: to the whole group. And once more, as npm does with what it gets itself.
+  process.kill(-(platform.process.pid ?? 0), 'SIGINT');
+  platform.process.kill('SIGINT');
+  expect(await ended).toEqual([0, null]);
+  const started = [...platform.output().matchAll(/^[\w ]+: process (\d+)$/gm)].map(([, pid]) => Number(pid));
+  expect(started.filter(isRunning)).toEqual([]);
+  await expect(fetch(`${platform.url}/livez`)).rejects.toThrow();
+  expect(platform.output()).not.toMatch(/"level":"(error|fatal)"/);
 });

@@ -47,8 +47,9 @@ async function untilReady(platform: RunningPlatform): Promise<void> {
 }
 
 /**
- * Starts the built platform on a free port, or that of `env`, from the project's root. `env` adds to the environment or
- * overrides it; with `ownGroup` signals can be sent to all of its process group, as a terminal does.
+ * Starts the built platform on a free port of 127.0.0.1, or on the port and address of `env`, from the project's root.
+ * `env` adds to the environment or overrides it; with `ownGroup` signals can be sent to all of its process group, as a
+ * terminal does.
  */
 export async function startPlatform(
   topology: Topology,
@@ -79,7 +80,7 @@ export async function startPlatform(
     });
   }
   const platform: RunningPlatform = {
-    url: `http://127.0.0.1:${port}`,
+    url: `http://${env.HOST ?? '127.0.0.1'}:${port}`,
     adminKey,
     process: child,
     output: () => output,

@@ -36,11 +36,21 @@ const logOf = (answer: string) => {
     .filter((line) => id !== undefined && line.includes(id));
 };
 
+/** Of this machine, and nothing else listens there. */
+const address = '127.0.0.2';
+
 beforeAll(async () => {
-  started = await own.start('services', { ATOLL_REPLICAS: 'teams=2' });
+  started = await own.start('services', { ATOLL_REPLICAS: 'teams=2', HOST: address });
 });
 
 describe('services over NATS', () => {
+  it('that listen on one address alone are said to be ready there', async () => {
+    expect(new URL(started.url).hostname).toBe(address);
+    expect(started.output()).toContain(`Console  ${started.url}/`);
+    expect(started.output()).toContain(`API      ${started.url}/api`);
+    expect((await fetch(`${started.url}/livez`)).status).toBe(200);
+  });
+
   it('answer 503 at once while all replicas of one of them are dead, and go on when one is back', async () => {
     const team = await own.createTeam();
     const killed = new Map<string, string | undefined>();
