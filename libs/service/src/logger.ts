@@ -3,7 +3,7 @@ import type { LoggerService } from '@nestjs/common';
 import { pino, type DestinationStream, type Logger } from 'pino';
 
 const bufferedBytes = 8 * 1024;
-const flushEveryMs = 100;
+const flushAfterMs = 100;
 
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export type LogLevel = (typeof logLevels)[number];
@@ -33,14 +33,26 @@ const redactedPaths = secretFields.flatMap((name) => [
  * nobody reads it any more, `flushSync` would try for ever, so `flush` goes before it: by that pino notices, and makes
  * `flushSync` do nothing.
  */
-function standardOutput(): DestinationStream {
+function standardOutput(): DestinationStream & { flushSync: () => void } {
   const output = pino.destination({ dest: 1, sync: true, minLength: bufferedBytes });
-  setInterval(() => output.flush(), flushEveryMs).unref();
+  let due: NodeJS.Timeout | undefined;
+  const flush = () => {
+    due = undefined;
+    output.flush();
+  };
   process.once('exit', () => {
     output.flush();
     output.flushSync();
   });
-  return output;
+  return {
+    write: (line) => {
+      output.write(line);
+      // A process that says nothing is not woken for it.
+      due ??= setTimeout(flush, flushAfterMs).unref();
+    },
+    // Of what is fatal.
+    flushSync: () => output.flushSync(),
+  };
 }
 
 /**
