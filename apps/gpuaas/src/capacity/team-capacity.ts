@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { teamCapacityChanged } from '@atoll/contracts/gpuaas';
-import { afterCommit, OutageLog, Transactions } from '@atoll/database';
+import { afterCommit, OutageLog, Statements, Transactions } from '@atoll/database';
 import { Outbox } from '@atoll/events';
 import { WakeUp } from '@atoll/waiting';
 import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
@@ -26,6 +26,7 @@ export class TeamCapacity implements OnApplicationBootstrap, BeforeApplicationSh
 
   constructor(
     private readonly transactions: Transactions,
+    private readonly statements: Statements,
     private readonly outbox: Outbox,
   ) {}
 
@@ -52,6 +53,11 @@ export class TeamCapacity implements OnApplicationBootstrap, BeforeApplicationSh
    * are in the order of what they tell.
    */
   async tell(): Promise<number> {
+    const [{ is_noted: isNoted } = { is_noted: false }] = await this.statements.query<{ is_noted: boolean }>(
+      'SELECT EXISTS (SELECT FROM capacity_change) AS is_noted',
+      [],
+    );
+    if (!isNoted) return 0;
     return this.transactions.run(async (manager) => {
       const [lock] = await manager.query<{ held: boolean }[]>(
         `SELECT pg_try_advisory_xact_lock(hashtextextended(current_schema() || ' team capacity', 0)) AS held`,
