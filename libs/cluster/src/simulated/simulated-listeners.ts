@@ -10,7 +10,7 @@ import { tables, type SimulatedStore } from './simulated-store.js';
 /** A process that has not renewed its claim for so long is gone, and another listens. */
 const claimMs = 3_000;
 /** Between two looks by itself: what this process does to doors wakes it. */
-const everyMs = claimMs / 6;
+const everyMs = claimMs / 3;
 /** Between two looks at all doors: for those whose rows are gone, whatever has deleted them. */
 const allEveryMs = 30_000;
 /** What has changed within so long is looked at again, for new certificates: longer than a claim lasts. */
