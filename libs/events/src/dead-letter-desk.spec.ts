@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { CallContext, UserCaller } from '@atoll/contracts';
 import type { DeadLetterPath, DeadLettersOfService } from '@atoll/contracts/operator';
 import { createIdempotencyTable, newId } from '@atoll/database';
@@ -130,8 +130,11 @@ describe('the dead letters of a service, for its operator', () => {
     await deadLetter(1);
     isMended = true;
     const [letter] = (await list()).data;
+    const rung = jest.spyOn(world.app('mail').get(DeadLetters).retryAsked, 'ring');
     const accepted = await operations().replay(pathOf(letter?.dead_letter_id ?? ''), contextOf());
     expect(accepted).toMatchObject({ dead_letter_id: letter?.dead_letter_id, replay_requested_at: expect.any(String) });
+    // It need not wait for the next look of its service.
+    expect(rung).toHaveBeenCalledTimes(1);
     await eventually(async () => expect((await list()).data).toEqual([]));
     expect(await world.noted('letters')).toEqual([1]);
   });

@@ -7,13 +7,14 @@ import {
   type DeadLettersOfService,
   type FailedEvent,
 } from '@atoll/contracts/operator';
-import { instantJson, Transactions } from '@atoll/database';
+import { afterCommit, instantJson, Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller, Injectable, Logger, type Type } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { DeadLetter } from './dead-letter.entity.js';
 import { requestRetry } from './dead-letter-list.js';
+import { DeadLetters } from './dead-letters.js';
 
 const defaultLimit = 20;
 const errorExcerpt = 4_000;
@@ -35,6 +36,7 @@ export class DeadLetterDesk {
   constructor(
     private readonly dataSource: DataSource,
     private readonly transactions: Transactions,
+    private readonly deadLetters: DeadLetters,
   ) {}
 
   /** The latest failure first. */
@@ -54,6 +56,7 @@ export class DeadLetterDesk {
   async replay({ service, dead_letter_id: id }: DeadLetterPath, context: CallContext): Promise<FailedEvent> {
     return this.transactions.once(context, async (manager) => {
       if (!(await requestRetry(manager, id))) throw unknown();
+      afterCommit(manager, this.deadLetters.retryAsked.ring);
       const row = await this.read(manager, id);
       this.logger.log({
         message: `A replay of the dead letter ${id} was requested`,

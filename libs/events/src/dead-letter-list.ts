@@ -10,7 +10,7 @@ export type RetryOutcome =
   | { readonly is: 'failed'; readonly lastError: string };
 
 /**
- * Requests another try of a dead letter. The running service makes it within a second, and the row shows the outcome.
+ * Requests another try of a dead letter. The running service makes it within seconds, and the row shows the outcome.
  * Returns false if there is no such dead letter.
  */
 export async function requestRetry(manager: EntityManager, id: string): Promise<boolean> {

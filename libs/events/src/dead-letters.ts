@@ -1,5 +1,6 @@
 import { isOutage, isStatementTimeout, Transactions } from '@atoll/database';
 import { AppError, isAppError } from '@atoll/errors';
+import { WakeUp } from '@atoll/waiting';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DeadLetter } from './dead-letter.entity.js';
@@ -14,6 +15,9 @@ const listLimit = 100;
 /** The events that this service could not take. */
 @Injectable()
 export class DeadLetters {
+  /** Rings when an operator has asked this process for another try. */
+  readonly retryAsked = new WakeUp();
+
   constructor(
     private readonly dataSource: DataSource,
     private readonly transactions: Transactions,

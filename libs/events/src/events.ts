@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { ThrottledLog } from '@atoll/waiting';
 import { Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
@@ -14,7 +13,8 @@ import { ReceivedEvents } from './received-events.js';
 import { Relay } from './relay.js';
 
 const pruneEveryMs = 3_600_000;
-const retryEveryMs = 1_000;
+/** For what `npm run dead-letters` asks for beside the process; what is asked for in it is taken up at once. */
+const retryEveryMs = 5_000;
 
 export interface EventsSurroundings {
   readonly service: string;
@@ -67,6 +67,7 @@ export class Events implements OnApplicationBootstrap, BeforeApplicationShutdown
   async beforeApplicationShutdown(): Promise<void> {
     clearInterval(this.#pruning);
     this.#stopping.abort();
+    this.deadLetters.retryAsked.ring();
     await Promise.all([this.#retrying, this.#link?.stopDelivering(), this.#relay?.stop(), this.#missing?.stop()]);
     await this.#link?.close();
   }
@@ -88,13 +89,13 @@ export class Events implements OnApplicationBootstrap, BeforeApplicationShutdown
     return this.#missing?.count ?? 0;
   }
 
-  /** Takes up what `npm run dead-letters -- retry` asks for. */
+  /** Takes up what operators ask for. */
   private async keepRetrying(): Promise<void> {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       // A database that is away shows in readiness.
       await this.deadLetters.retryRequested(signal).catch(() => undefined);
-      await delay(retryEveryMs, undefined, { signal, ref: false }).catch(() => undefined);
+      await this.deadLetters.retryAsked.wait(retryEveryMs);
     }
   }
 
