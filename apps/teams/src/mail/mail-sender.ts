@@ -29,6 +29,8 @@ const lastAnswerMs = 2_000;
 type Claimed = Pick<MailEntity, 'id' | 'kind' | 'address' | 'data' | 'tries'> & {
   team_id: string;
   link_id: string | null;
+  /** Of its link. */
+  expires_at: Date | null;
 };
 
 /** Sends mail: at least once, again after a failure with back-off for a day. Any replica takes any mail. */
@@ -87,7 +89,7 @@ export class MailSender implements OnApplicationBootstrap, OnModuleDestroy {
     if (!mail) return false;
     if (mail === 'not now') return true;
     try {
-      if (mail.kind !== 'reset' || mail.link_id !== null) await this.send(mail);
+      if (mail.kind !== 'reset' || mail.expires_at !== null) await this.send(mail);
       await this.remove(mail.id);
     } catch (error) {
       const reason = messageOf(error);
@@ -108,7 +110,9 @@ export class MailSender implements OnApplicationBootstrap, OnModuleDestroy {
    */
   private async claim(manager: EntityManager): Promise<Claimed | 'not now' | undefined> {
     const [mail] = await manager.query<Claimed[]>(
-      `SELECT id, kind, address, data, tries + 1 AS tries, link_id, team_id FROM mail WHERE id = COALESCE(
+      `SELECT id, kind, address, data, tries + 1 AS tries, link_id, team_id,
+         (SELECT expires_at FROM one_time_link WHERE one_time_link.id = link_id) AS expires_at
+       FROM mail WHERE id = COALESCE(
          (SELECT id FROM mail WHERE kind = 'reset' AND due_at <= now() ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED),
          (SELECT id FROM mail WHERE kind = 'notice' AND due_at <= now() ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED),
          (SELECT id FROM mail WHERE kind = 'invitation' AND due_at <= now() AND team_id > $1 ORDER BY team_id, due_at LIMIT 1 FOR UPDATE SKIP LOCKED),
@@ -129,14 +133,14 @@ export class MailSender implements OnApplicationBootstrap, OnModuleDestroy {
       [mail.address],
     );
     if (!user) return mail;
-    const { id } = await this.links.issue(manager, {
+    const { id, expires_at } = await this.links.issue(manager, {
       userId: user.id,
       email: user.email,
       isProof: true,
       replaces: 'none',
     });
     await manager.query('UPDATE mail SET link_id = $2 WHERE id = $1', [mail.id, id]);
-    return { ...mail, link_id: id };
+    return { ...mail, link_id: id, expires_at: new Date(expires_at) };
   }
 
   /** Not one whose link was replaced meanwhile, and no more than an address may get within an hour: they go later. */
@@ -182,7 +186,9 @@ export class MailSender implements OnApplicationBootstrap, OnModuleDestroy {
   private async send(mail: Claimed): Promise<void> {
     const { publicUrl, ssoFile } = this.settings;
     const { hostname } = new URL(publicUrl);
-    const link = mail.link_id === null ? '' : this.links.urlOf(mail.link_id);
+    const { link_id, expires_at } = mail;
+    const link =
+      link_id !== null && expires_at !== null ? { url: this.links.urlOf(link_id), expiresAt: expires_at } : null;
     await this.server?.sendMail({
       from: this.settings.mailFrom ?? `Atoll <no-reply@${hostname}>`,
       to: { name: '', address: mail.address },

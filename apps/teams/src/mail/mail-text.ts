@@ -29,18 +29,28 @@ function shownTeam(name: string | undefined): string {
   return name === undefined || linkLike.test(name) ? 'a team' : `the team “${name}”`;
 }
 
+interface Link {
+  readonly url: string;
+  readonly expiresAt: Date;
+}
+
+/** A mail may come late, so that "within 24 hours" would promise too much. */
+function useOnce({ expiresAt }: Link): string {
+  return `once, until ${expiresAt.toISOString().slice(0, 16).replace('T', ' ')} UTC:`;
+}
+
 /** The text of a mail, plain and as HTML. `link`: the one-time link of its kind. `hasProviders`: of single sign-on. */
 export function mailText(
   { kind, data }: Pick<MailEntity, 'kind' | 'data'>,
   { publicUrl, hasProviders }: { publicUrl: string; hasProviders: boolean },
-  link: string,
+  link: Link | null,
 ): MailText {
-  if (kind === 'invitation') {
+  if (kind === 'invitation' && link) {
     const team = shownTeam(data.team_name);
     const lines = [
       `You are invited to join ${team} on Atoll at ${publicUrl}.`,
-      'The link can be used once, within 24 hours:',
-      link,
+      `The link can be used ${useOnce(link)}`,
+      link.url,
     ];
     if (hasProviders)
       lines.push(
@@ -48,12 +58,12 @@ export function mailText(
       );
     return compose(`Join ${team} on Atoll`, lines);
   }
-  if (kind === 'reset') {
+  if (kind === 'reset' && link) {
     const asked = `Somebody asked for a new password for your account at ${publicUrl}.`;
     const lines = [
       asked,
-      'If it was you, set one by this link. It can be used once, within 24 hours:',
-      link,
+      `If it was you, set one by this link. It can be used ${useOnce(link)}`,
+      link.url,
       'If you did not ask for it, do nothing.',
     ];
     return compose('Set a new password', lines);

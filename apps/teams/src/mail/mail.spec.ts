@@ -41,22 +41,20 @@ beforeEach(() => {
   server.isRefusing = false;
 });
 
+const link = { url: 'https://x/link#t', expiresAt: new Date('2026-11-30T08:15:20Z') };
 const tokenOf = (text: string): string => /https:\/\/atoll\.example\.com\/link#([\w.-]+)/.exec(text)?.[1] ?? '';
 
 describe('mail', () => {
   it('takes an invitation to its address and not to whoever invites, and proves the address', async () => {
     const { team, keys } = await fixture.createTeam('team_owner');
     const email = `${randomUUID()}@example.com`;
-    const added = await fixture.call(keys[0] ?? '', members.add, {
-      team_id: team.id,
-      email,
-      name: 'Ada',
-      role: 'member',
-    });
+    const member = { team_id: team.id, email, name: 'Ada', role: 'member' } as const;
+    const added = await fixture.call(keys[0] ?? '', members.add, member);
     expect(added.invitation).toEqual({ url: null, expires_at: expect.any(String) });
     const [mail] = await server.to(email);
     expect(mail?.text).toMatch(/^Message-ID: <[0-9a-f-]{36}@atoll\.example\.com>/im);
     expect(mail?.text).toContain('Research');
+    expect(mail?.text).toContain(`until ${added.invitation?.expires_at.slice(0, 16).replace('T', ' ')} UTC`);
     await fixture.ask(links.use, { token: tokenOf(mail?.text ?? ''), password }, gateway);
     const opened = await logIn(fixture, { email });
     expect(await fixture.ask(sessions.verify, { id: opened.session_id }, gateway)).toMatchObject({ scope: 'user' });
@@ -363,9 +361,9 @@ describe('mail', () => {
 
   it('shows names as text, whatever is in them', () => {
     const invitation = { kind: 'invitation', data: { team_name: '<img src=x onerror=alert(1)>"' } } as const;
-    const textAt = (hasProviders: boolean) =>
-      mailText(invitation, { publicUrl: 'https://x', hasProviders }, 'https://x/link#t');
+    const textAt = (hasProviders: boolean) => mailText(invitation, { publicUrl: 'https://x', hasProviders }, link);
     const { html, subject, text } = textAt(false);
+    expect(text).toContain('once, until 2026-11-30 08:15 UTC:\n\nhttps://x/link#t\n');
     expect(
       [text, textAt(true).text].map((one) =>
         one.includes('by single sign-on, you need neither the link nor a password'),
@@ -377,7 +375,7 @@ describe('mail', () => {
 
   it('names a team in quotes, and none by what would become a link', () => {
     const mailOf = (team_name: string) =>
-      mailText({ kind: 'invitation', data: { team_name } }, { publicUrl: 'https://x', hasProviders: false }, '');
+      mailText({ kind: 'invitation', data: { team_name } }, { publicUrl: 'https://x', hasProviders: false }, link);
     for (const name of ['Research', 'Prof. Ada’s team, no. 7.5', 'R&D: a/b']) {
       const { subject, text } = mailOf(name);
       expect([subject, text.startsWith(`You are invited to join the team “${name}” on Atoll`)]).toEqual([
@@ -394,7 +392,7 @@ describe('mail', () => {
 
   it('has no subject that is decoded to other words than it holds', async () => {
     const invitation = { kind: 'invitation', data: { team_name: '=?utf-8?B?TG9ja2Vk?=' } } as const;
-    const text = mailText(invitation, { publicUrl: 'https://x', hasProviders: false }, '');
+    const text = mailText(invitation, { publicUrl: 'https://x', hasProviders: false }, link);
     const { message } = await createTransport({ streamTransport: true, buffer: true }).sendMail(text);
     expect((message as Buffer).toString('latin1')).toMatch(
       /^Subject: =\?UTF-8\?Q\?Join_the_team_=E2=80=9C=3D=3Futf-8=3FB/m,
