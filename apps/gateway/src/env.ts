@@ -41,6 +41,13 @@ export class GatewayEnv {
   @Burst()
   ATOLL_LIMIT_BILLING_BURST: number | undefined = undefined;
 
+  /** Requests of one user with the membership keys of all their teams. */
+  @LimitText()
+  ATOLL_LIMIT_USER: string = inWords(defaultLimits.user);
+
+  @Burst()
+  ATOLL_LIMIT_USER_BURST: number | undefined = undefined;
+
   /** Requests of all membership keys of one team. */
   @LimitText()
   ATOLL_LIMIT_TEAM: string = inWords(defaultLimits.team);
@@ -117,6 +124,7 @@ function limitsOf(env: GatewayEnv): Limits {
   return {
     key: limit(env.ATOLL_LIMIT_KEY, env.ATOLL_LIMIT_KEY_BURST),
     billing: limit(env.ATOLL_LIMIT_BILLING, env.ATOLL_LIMIT_BILLING_BURST),
+    user: limit(env.ATOLL_LIMIT_USER, env.ATOLL_LIMIT_USER_BURST),
     team: limit(env.ATOLL_LIMIT_TEAM, env.ATOLL_LIMIT_TEAM_BURST),
     admin: limit(env.ATOLL_LIMIT_ADMIN, env.ATOLL_LIMIT_ADMIN_BURST),
     anonymous: limit(env.ATOLL_LIMIT_ANONYMOUS, env.ATOLL_LIMIT_ANONYMOUS_BURST),

@@ -13,6 +13,8 @@ export interface Limits {
   key: Limit;
   /** Per member or user, on the billing paths; in addition to `key`. */
   billing: Limit;
+  /** Per user, over the membership keys in all their teams, in addition to `key`. */
+  user: Limit;
   /** Per team, over all its membership keys, in addition to `key`; and per address, over the cookies of sessions. */
   team: Limit;
   /** Per platform_admin, in place of `key`, `billing` and `team`. */
@@ -28,6 +30,7 @@ export type LimitName = keyof Limits;
 export const defaultLimits: Limits = {
   key: { count: 600, seconds: 60 },
   billing: { count: 120, seconds: 60 },
+  user: { count: 3000, seconds: 60 },
   team: { count: 3000, seconds: 60 },
   admin: { count: 6000, seconds: 60 },
   anonymous: { count: 60, seconds: 60 },
@@ -51,10 +54,12 @@ export interface Policy extends BucketSize {
 
 /** The burst of `key`, unless set: ten times less than its minute, so that one script cannot use it up at once. */
 const keyBurst = 60;
+/** What ten keys may ask for at once. */
+const userBurst = 10 * keyBurst;
 
 /**
- * The buckets of the limits. A bucket holds its limit's burst: 60 for `key`, the whole count for the others, unless
- * set.
+ * The buckets of the limits. A bucket holds its limit's burst: 60 for `key`, 600 for `user`, the whole count for the
+ * others, unless set.
  */
 export function policiesOf(limits: Limits): Record<LimitName, Policy> {
   const policy = (name: string, { count, seconds, burst = count }: Limit): Policy => ({
@@ -62,10 +67,11 @@ export function policiesOf(limits: Limits): Record<LimitName, Policy> {
     capacity: burst,
     refillMs: (burst / count) * seconds * 1000,
   });
-  const { key } = limits;
+  const { key, user } = limits;
   return {
     key: policy('key', { burst: Math.min(keyBurst, key.count), ...key }),
     billing: policy('billing', limits.billing),
+    user: policy('user', { burst: Math.min(userBurst, user.count), ...user }),
     team: policy('team', limits.team),
     admin: policy('admin', limits.admin),
     anonymous: policy('anonymous', limits.anonymous),

@@ -120,20 +120,36 @@ describe('the limits', () => {
     const gateway = await start({ limits: { team: { count: 5, seconds: 60 }, key: { count: 4, seconds: 60 } } });
     const [one, two] = [1, 2].map((digit) => gateway.services.key({ ...membership, user_id: userId(digit) }));
     const { headers } = await gateway.call('GET', `/api/team/${teamId}`, { key: one });
-    expect(headers['ratelimit-policy']).toBe('"key";q=4;w=60, "team";q=5;w=60');
-    expect(headers.ratelimit).toBe('"key";r=3;t=15, "team";r=4;t=12');
+    expect(headers['ratelimit-policy']).toBe('"key";q=4;w=60, "user";q=600;w=12, "team";q=5;w=60');
+    expect(headers.ratelimit).toBe('"key";r=3;t=15, "user";r=599;t=1, "team";r=4;t=12');
     expect(await letIn(gateway, 9, { key: one })).toBe(3);
     expect(await letIn(gateway, 9, { key: two })).toBe(1);
     expect(await letIn(gateway, 4, { key: gateway.services.key({ user_id: userId(3) }) })).toBe(4);
   });
 
+  it('let a user so often, over the membership keys of all their teams, and hold up no other member of these', async () => {
+    const gateway = await start({ limits: { user: { count: 5, seconds: 60 }, key: { count: 3, seconds: 60 } } });
+    const ofTeam = (digit: number, user_id = userId(1)) =>
+      gateway.services.key({ ...membership, user_id, teams: [{ team_id: keyId(digit), role: 'viewer' }] });
+    const counts = [];
+    for (const digit of [1, 2, 3]) counts.push(await letIn(gateway, 9, { key: ofTeam(digit) }));
+    expect(counts).toEqual([3, 2, 0]);
+    expect(await letIn(gateway, 9, { key: ofTeam(3, userId(2)) })).toBe(3);
+    expect(await letIn(gateway, 9, { key: gateway.services.key({ user_id: userId(1) }) })).toBe(3);
+  });
+
   it('stand in the headers in one order, the narrowest holder first, whatever their times', async () => {
     const gateway = await start({
-      limits: { key: { count: 9, seconds: 900 }, billing: { count: 9, seconds: 90 }, team: { count: 9, seconds: 9 } },
+      limits: {
+        key: { count: 9, seconds: 900 },
+        billing: { count: 9, seconds: 90 },
+        user: { count: 9, seconds: 18 },
+        team: { count: 9, seconds: 9 },
+      },
     });
     const { headers } = await gateway.call('GET', '/api/team-billing/x', { key: gateway.services.key(membership) });
-    expect(headers['ratelimit-policy']).toBe('"key";q=9;w=900, "billing";q=9;w=90, "team";q=9;w=9');
-    expect(headers.ratelimit).toMatch(/^"key";r=8;t=100, "billing";r=8;t=10, "team";r=8;t=1$/);
+    expect(headers['ratelimit-policy']).toBe('"key";q=9;w=900, "billing";q=9;w=90, "user";q=9;w=18, "team";q=9;w=9');
+    expect(headers.ratelimit).toMatch(/^"key";r=8;t=100, "billing";r=8;t=10, "user";r=8;t=2, "team";r=8;t=1$/);
   });
 
   it('take nothing from anybody for what is refused, and tell the longest wait', async () => {
@@ -148,14 +164,14 @@ describe('the limits', () => {
       expect([status, headers['retry-after'], headers.ratelimit]).toEqual([
         429,
         '30',
-        '"key";r=3;t=24, "team";r=0;t=60',
+        '"key";r=3;t=24, "user";r=598;t=1, "team";r=0;t=60',
       ]);
     }
     expect(gateway.logged().at(-1)).toMatchObject({ status: 429, key_id: keyId(1) });
     const { headers } = await call('/api/team-billing/x');
     expect([headers['retry-after'], headers.ratelimit]).toEqual([
       '60',
-      '"key";r=3;t=24, "billing";r=0;t=60, "team";r=0;t=60',
+      '"key";r=3;t=24, "billing";r=0;t=60, "user";r=598;t=1, "team";r=0;t=60',
     ]);
     gateway.clock.nowMs += 30_000;
     expect((await call()).status).toBe(200);
