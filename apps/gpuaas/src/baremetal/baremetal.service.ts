@@ -24,7 +24,7 @@ import type { BaremetalNodeEntity } from '../model/baremetal-node.entity.js';
 import { BaremetalNodeSteps } from './baremetal-node-steps.js';
 import { BaremetalReader, statusOf } from './baremetal-reader.js';
 import { BaremetalSecrets } from './baremetal-secrets.js';
-import { maxRequests } from './host-matching.js';
+import { maxRequests, waitingBeside } from './host-matching.js';
 import { isInInventory, unmet } from './fitting.js';
 
 /** Bare metal for teams. */
@@ -79,8 +79,9 @@ export class BaremetalService {
       if (region_id !== undefined && !(await manager.existsBy(RegionEntity, { regionId: region_id })))
         throw notFound('region');
       await this.requireMatch(manager, specs, region_id);
-      await requireRoom(manager, team_id);
+      await takeTurn(manager, turnOf(team_id));
       const instance = await this.instances.insert(manager, values, causeOf(context));
+      await requireRoom(manager, instance);
       await this.events.changed(manager, instance);
       return this.view(manager, instance);
     });
@@ -226,15 +227,12 @@ function turnOf(teamId: string): string {
   return `baremetal ${teamId}`;
 }
 
-async function requireRoom(manager: EntityManager, teamId: string): Promise<void> {
-  await takeTurn(manager, turnOf(teamId));
-  const [{ waiting = 0 } = {}] = await manager.query<{ waiting: number }[]>(
-    `SELECT count(*)::int AS waiting FROM baremetal_instance WHERE state = 'requested' AND team_id = $1`,
-    [teamId],
-  );
-  if (waiting < maxRequests) return;
+async function requireRoom(manager: EntityManager, { instanceId }: BaremetalInstanceEntity): Promise<void> {
+  const { own, most, isFull } = await waitingBeside(manager, instanceId);
+  if (!isFull) return;
+  const which = most < maxRequests ? 'for such a host, as many others do' : 'for a host';
   throw new AppError(
     'conflict',
-    `${waiting} requests of the team wait for a host; at most ${maxRequests} may. Cancel one, or wait until one is served.`,
+    `${own} ${own === 1 ? 'request' : 'requests'} of the team ${own === 1 ? 'waits' : 'wait'} ${which}; at most ${most} may. Cancel one, or wait until one is served.`,
   );
 }

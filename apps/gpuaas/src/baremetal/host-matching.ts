@@ -1,3 +1,4 @@
+import { fairShare } from '@atoll/waiting';
 import type { EntityManager } from 'typeorm';
 import type { BaremetalInstanceEntity } from '../model/baremetal-instance.entity.js';
 import { fits, isInInventory, isOffered, isWaiting } from './fitting.js';
@@ -7,6 +8,12 @@ const candidates = 50;
 
 /** Requests of one team that may wait. */
 export const maxRequests = 64;
+
+/**
+ * While half as many wait for the same nodes, a team may add to them up to `maxRequests`; beyond that ever less, and
+ * one always. Those who come later wait behind some hundreds where a user has filled the queue with 200 teams.
+ */
+const maxRivals = 256;
 
 /**
  * The free node for a request that this transaction has locked, the one that fits best; locked, and checked again under
@@ -52,6 +59,29 @@ export async function pickNode(
     if (locked.length > 0) return { nodeId: node_id, next: firstOf(rows.filter((row) => row.node_id !== node_id)) };
   }
   return { next: firstOf(left) };
+}
+
+/** How many requests of the team of this one wait beside it, and whether the team may have no further one. */
+export async function waitingBeside(
+  manager: EntityManager,
+  instanceId: string,
+): Promise<{ readonly own: number; readonly most: number; readonly isFull: boolean }> {
+  const [{ own = 0, rivals = 0, ownRivals = 0 } = {}] = await manager.query<Record<string, number>[]>(
+    `WITH me AS MATERIALIZED (SELECT * FROM baremetal_instance WHERE instance_id = $1), kind AS MATERIALIZED (
+       SELECT DISTINCT n.region_id, n.gpu_model, n.gpu_count, n.cpu_cores, n.memory_gb FROM me, baremetal_node n
+       WHERE ${isInInventory('n')} AND ${fits('n', 'me')}
+     ), other AS (
+       SELECT w.team_id = me.team_id AS is_own, ${isWaiting('w')} AND EXISTS (SELECT FROM kind WHERE ${fits('kind', 'w')}) AS is_rival
+       FROM me, baremetal_instance w WHERE w.state = 'requested' AND w.instance_id <> $1
+     )
+     SELECT count(*) FILTER (WHERE is_own)::int AS own, count(*) FILTER (WHERE is_rival)::int AS rivals,
+       count(*) FILTER (WHERE is_own AND is_rival)::int AS "ownRivals" FROM other`,
+    [instanceId],
+  );
+  const most = Math.max(1, fairShare({ all: maxRivals, free: maxRivals - rivals, most: maxRequests }));
+  return ownRivals < most
+    ? { own, most: maxRequests, isFull: own >= maxRequests }
+    : { own: ownRivals, most, isFull: true };
 }
 
 /** Why a request waits; undefined where nothing can match it any more. */

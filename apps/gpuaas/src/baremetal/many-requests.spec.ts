@@ -46,6 +46,24 @@ it(`of one team ${maxRequests} requests wait, also of those that come at once; o
   await fixture.gpuaas.query('DELETE FROM baremetal_instance WHERE gpu_model = $1', [model]);
 });
 
+it('of 200 teams that ask for all they may some hundreds wait in all; another team has one, and more for other nodes', async () => {
+  const [model, other] = [modelOf('rivals'), modelOf('calm')];
+  for (const each of [model, other]) await fixture.available('', sized(each));
+  await setAside(model, true);
+  await setAside(other, true);
+  const request = (of: ToldTeam, gpu_model: string) => fixture.request(of, { specs: { gpu_model } });
+  // Four teams of the 200: as many as they could always have.
+  for (let team = 0; team < 4; team += 1) await insert('requested', newId(), model, maxRequests);
+  expect((await request(theirs, model)).status).toBe('Requested');
+  expect(await errorOf(request(theirs, model))).toMatchObject({
+    code: 'conflict',
+    message:
+      '1 request of the team waits for such a host, as many others do; at most 1 may. Cancel one, or wait until one is served.',
+  });
+  for (let count = 0; count < 2; count += 1) expect((await request(theirs, other)).status).toBe('Requested');
+  await fixture.gpuaas.query('DELETE FROM baremetal_instance WHERE gpu_model = ANY ($1)', [[model, other]]);
+});
+
 it('requests of one team hold up none of another: each team has its own lane', async () => {
   const [full, free] = [modelOf('full'), modelOf('free')];
   await fixture.available('', sized(full));
