@@ -1,9 +1,18 @@
 import { createApiKey, digestApiKey, maskApiKey } from '@atoll/api-keys';
 import { databaseNowMs, newId } from '@atoll/database';
+import { AppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
-import { IsNull, type EntityManager } from 'typeorm';
+import { IsNull, Not, Raw, type EntityManager } from 'typeorm';
 import { TeamsSettings } from '../teams-settings.js';
 import { ApiKeyEntity } from '../model/api-key.entity.js';
+
+/** Replaced keys of one holder that still work. Each further key changes all of them. */
+export const mostInGrace = 20;
+
+/** Those of the operator stay: the next start would take a revoked `ATOLL_ADMIN_KEY` that is not known for a new one. */
+const endedRemoval = `DELETE FROM api_key WHERE user_id = $1 AND team_id IS NOT DISTINCT FROM $2::uuid
+  AND (revoked_at IS NOT NULL OR expiry_date <= now())
+  AND (team_id IS NOT NULL OR NOT (SELECT platform_admin FROM "user" WHERE id = $1))`;
 
 /** Whose key: of one membership, or of the user as a whole. */
 interface KeyHolder {
@@ -50,9 +59,19 @@ export class ApiKeysService {
     return issued.map(({ key }) => key);
   }
 
-  /** Lets the holder's live keys work for the grace, never past their own expiry; without a grace they end at once. */
+  /**
+   * Lets the holder's live keys work for the grace, never past their own expiry; without a grace they end at once.
+   * Those that had ended before are removed. Throws `conflict` where `mostInGrace` would work beside the next one.
+   */
   async retire(manager: EntityManager, holder: KeyHolder, graceSeconds: number): Promise<void> {
+    await manager.query(endedRemoval, [holder.userId, holder.teamId]);
     if (graceSeconds === 0) return this.revoke(manager, holder);
+    const inGrace = {
+      ...liveKeysOf(holder),
+      replacedAt: Not(IsNull()),
+      expiryDate: Raw((column) => `${column} > now()`),
+    };
+    if ((await manager.countBy(ApiKeyEntity, inGrace)) >= mostInGrace) throw tooManyInGrace();
     await manager.update(ApiKeyEntity, liveKeysOf(holder), {
       expiryDate: () => `LEAST(expiry_date, now() + interval '${Math.trunc(graceSeconds)} seconds')`,
       replacedAt: () => 'coalesce(replaced_at, now())',
@@ -95,4 +114,11 @@ export function isLive({ revokedAt, expiryDate }: ApiKeyEntity, nowMs: number): 
 
 function liveKeysOf({ userId, teamId }: KeyHolder) {
   return { userId, teamId: teamId ?? IsNull(), revokedAt: IsNull() };
+}
+
+function tooManyInGrace(): AppError {
+  return new AppError(
+    'conflict',
+    `${mostInGrace} replaced keys still work, and no more may. Leave out grace_seconds to end them all, or retry when one has ended.`,
+  );
 }

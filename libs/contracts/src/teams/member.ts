@@ -55,7 +55,7 @@ export class KeyTerms {
     optional: true,
     description:
       'Seconds for which the replaced key still works, 0 to 604800, never past its own expiry; 0 if left out. ' +
-      'It issues no keys meanwhile.',
+      'It issues no keys meanwhile. At most 20 replaced keys of a holder work at once.',
     example: 3600,
   })
   grace_seconds?: number;
