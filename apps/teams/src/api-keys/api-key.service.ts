@@ -9,7 +9,7 @@ import { ApiKeyEntity } from '../model/api-key.entity.js';
 /** Replaced keys of one holder that still work. Each further key changes all of them. */
 export const mostInGrace = 20;
 
-/** Those of the operator stay: the next start would take a revoked `ATOLL_ADMIN_KEY` that is not known for a new one. */
+/** The operator's stay: the next start would take a revoked `ATOLL_ADMIN_KEY` that is not known for a new one. */
 const endedRemoval = `DELETE FROM api_key WHERE user_id = $1 AND team_id IS NOT DISTINCT FROM $2::uuid
   AND (revoked_at IS NOT NULL OR expiry_date <= now())
   AND (team_id IS NOT NULL OR NOT (SELECT platform_admin FROM "user" WHERE id = $1))`;
