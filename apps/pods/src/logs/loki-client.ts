@@ -25,6 +25,14 @@ export interface LokiRange {
 /** An answer of Loki has at most 4 MiB between its parts, of which JSON makes up to six times as much. */
 const maxAnswerBytes = 32 * 1024 * 1024;
 
+interface Answer {
+  readonly ok: boolean;
+  readonly status: number;
+  /** As Loki writes its errors. */
+  readonly isPlainText: boolean;
+  readonly text: string;
+}
+
 interface LokiAnswer {
   readonly data: {
     readonly result: readonly { readonly stream: Record<string, string>; readonly values: ReadValue[] }[];
@@ -60,10 +68,13 @@ export class LokiClient {
       method: 'POST',
       body,
     });
-    if (answer.ok) return undefined;
+    // Nothing else that may be at this URL by mistake, and no proxy, answers a push as Loki does.
+    if (answer.status === 204) return undefined;
     const reason = answer.text.slice(0, 500);
     // Of such a push Loki has kept the lines that were right.
-    if (answer.status === 400) return reason;
+    if (answer.status === 400 && answer.isPlainText) return reason;
+    if (answer.ok)
+      throw unavailable(new Error(`LOKI_URL is not that of a Loki: it answered ${answer.status}, not 204`));
     throw unavailable(new Error(`Loki answered ${answer.status}: ${reason}`));
   }
 
@@ -91,12 +102,7 @@ export class LokiClient {
   }
 
   /** The whole answer: it may stop in the midst of its body. */
-  async #fetch(
-    url: string,
-    tenant: string,
-    signal: AbortSignal,
-    init: RequestInit = {},
-  ): Promise<{ ok: boolean; status: number; text: string }> {
+  async #fetch(url: string, tenant: string, signal: AbortSignal, init: RequestInit = {}): Promise<Answer> {
     try {
       const answer = await fetch(url, {
         ...init,
@@ -110,7 +116,9 @@ export class LokiClient {
           ...(this.#authorization && { Authorization: this.#authorization }),
         },
       });
-      return { ok: answer.ok, status: answer.status, text: await boundedText(answer.body, maxAnswerBytes) };
+      const text = await boundedText(answer.body, maxAnswerBytes);
+      const isPlainText = answer.headers.get('Content-Type')?.startsWith('text/plain') === true;
+      return { ok: answer.ok, status: answer.status, isPlainText, text };
     } catch (error) {
       throw unavailable(error);
     }

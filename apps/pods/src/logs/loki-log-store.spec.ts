@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Transactions } from '@atoll/database';
 import { afterEach, expect, it, jest } from '@jest/globals';
-import { nsOfMs } from './log-line.js';
+import { nsOfMs, type SourceLines } from './log-line.js';
 import type { LogQuery } from './log-store.js';
 import { LokiLogStore } from './loki-log-store.js';
 
@@ -22,10 +22,18 @@ const query: LogQuery = {
   },
 };
 
+const group: SourceLines = {
+  source: { no: 1, scopeNo: 1, teamId: 'team', gpuaasId: '1', podName: 'pod', isPlatform: false },
+  lines: [{ atNs: nsOfMs(Date.now()), sourceNo: 1, stream: 'stdout', message: 'a line' }],
+};
+
+const transactions = { run: (work: (manager: undefined) => unknown) => work(undefined) } as unknown as Transactions;
+
 let stop: (() => void)[] = [];
 afterEach(() => {
   for (const each of stop) each();
   stop = [];
+  jest.restoreAllMocks();
 });
 
 /** A store whose Loki answers each question, of which this is the number, as `answer` does. */
@@ -38,7 +46,7 @@ async function storeOn(
   stop.push(() => server.close().closeAllConnections());
   await once(server, 'listening');
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return new LokiLogStore({} as Transactions, { url, retentionDays: 7, readMs });
+  return new LokiLogStore(transactions, { url, retentionDays: 7, readMs });
 }
 
 it('all questions of a read are answered within its time, or the store is unavailable', async () => {
@@ -68,5 +76,18 @@ it('a search that Loki stops answering says how far it got, a read that is no se
   const page = await (await storeOn(hangingAfterOne, readMs)).read({ ...query, search: 'x' });
   expect(page).toEqual({ lines: [], readTo: { atNs: query.untilNs - nsOfMs(3_600_000), sourceNo: 0 } });
   expect(limits.mock.calls).toEqual([[readMs], [readMs]]);
-  limits.mockRestore();
+});
+
+it.each([
+  { from: 'a web server', status: 200, type: 'text/html', answer: '<html>Welcome</html>' },
+  { from: 'a server of something else', status: 200, type: 'text/plain', answer: '' },
+  { from: 'a proxy', status: 400, type: 'text/html', answer: '<html>Plain HTTP was sent to an HTTPS port</html>' },
+  { from: 'a server that expects TLS', status: 400, type: undefined, answer: 'Client sent an HTTP request' },
+])('lines that $from took or refused ($status) are not stored and not lost: they come again', async (other) => {
+  const store = await storeOn((response) => {
+    response.writeHead(other.status, other.type === undefined ? {} : { 'Content-Type': other.type }).end(other.answer);
+  }, 1_000);
+  const save = jest.fn(() => Promise.resolve(new Set<number>()));
+  await expect(store.append([group], save)).rejects.toMatchObject({ code: 'unavailable' });
+  expect(save).not.toHaveBeenCalled();
 });
