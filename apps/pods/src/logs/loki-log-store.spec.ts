@@ -3,6 +3,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Transactions } from '@atoll/database';
+import { Logger } from '@nestjs/common';
 import { afterEach, expect, it, jest } from '@jest/globals';
 import { nsOfMs, type SourceLines } from './log-line.js';
 import type { LogQuery } from './log-store.js';
@@ -90,4 +91,20 @@ it.each([
   const save = jest.fn(() => Promise.resolve(new Set<number>()));
   await expect(store.append([group], save)).rejects.toMatchObject({ code: 'unavailable' });
   expect(save).not.toHaveBeenCalled();
+});
+
+it('lines that Loki refuses are lost, which is said once a minute for each team', async () => {
+  const warned = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
+  const refusing = await storeOn((response) => {
+    response.writeHead(400, { 'Content-Type': 'text/plain; charset=utf-8' }).end('timestamp too old');
+  }, 1_000);
+  const other = { ...group, source: { ...group.source, no: 2, teamId: 'other' } };
+  const save = jest.fn((_: unknown, stored: readonly SourceLines[]) =>
+    Promise.resolve(new Set(stored.map(({ source }) => source.no))),
+  );
+  for (let push = 0; push < 3; push += 1) expect(await refusing.append([group, other], save)).toEqual(new Map());
+  expect(save.mock.calls.map(([, stored]) => stored.length)).toEqual([2, 2, 2]);
+  expect(warned.mock.calls.map(([line]) => line as unknown)).toEqual(
+    ['team', 'other'].map((team) => `Loki refused lines of the team ${team}; they are lost: timestamp too old`),
+  );
 });

@@ -1,5 +1,6 @@
 import type { Transactions } from '@atoll/database';
 import { isAppError } from '@atoll/errors';
+import { ThrottledLog } from '@atoll/waiting';
 import { Logger } from '@nestjs/common';
 import { LokiClient, type LokiStream, type PushedValue, type ReadValue } from './loki-client.js';
 import {
@@ -55,6 +56,8 @@ const mostOfOneInstant = 5_000;
  */
 export class LokiLogStore extends LogStore {
   readonly #logger = new Logger(LokiLogStore.name);
+  /** By team: the lines of each push may be refused. */
+  readonly #refusals = new ThrottledLog(({ message }) => this.#logger.warn(message));
   readonly #client: LokiClient;
   readonly #retentionMs: number;
   readonly #readMs: number;
@@ -84,7 +87,9 @@ export class LokiLogStore extends LogStore {
       try {
         const refusal = await this.#client.push(teamId, ofTeam.map(streamOf));
         if (refusal !== undefined)
-          this.#logger.warn(`Loki refused lines of the team ${teamId}; they are lost: ${refusal}`);
+          this.#refusals.log(teamId, {
+            message: `Loki refused lines of the team ${teamId}; they are lost: ${refusal}`,
+          });
       } catch (error) {
         for (const { source } of ofTeam)
           failed.set(source.no, error instanceof Error ? error : new Error(String(error)));
