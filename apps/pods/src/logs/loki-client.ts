@@ -1,5 +1,5 @@
-import { AppError } from '@atoll/errors';
 import { boundedText } from '@atoll/waiting';
+import { unavailable } from './silence.js';
 
 type Labels = Readonly<Record<string, string>>;
 
@@ -47,10 +47,13 @@ export class LokiClient {
   readonly #base: string;
   readonly #authorization: string | undefined;
 
-  /** `url`: `http(s)://[user:password@]host[:port][/path]` */
+  /**
+   * `url`: `http(s)://[user:password@]host[:port][/path]`. `onAnswer` is called for each answer, of whatever status.
+   */
   constructor(
     url: string,
     private readonly pushMs: number,
+    private readonly onAnswer: () => void,
   ) {
     const { protocol, host, pathname, username, password } = new URL(url);
     this.#base = `${protocol}//${host}${pathname.replace(/\/$/, '')}/loki/api/v1`;
@@ -117,19 +120,11 @@ export class LokiClient {
         },
       });
       const text = await boundedText(answer.body, maxAnswerBytes);
+      this.onAnswer();
       const isPlainText = answer.headers.get('Content-Type')?.startsWith('text/plain') === true;
       return { ok: answer.ok, status: answer.status, isPlainText, text };
     } catch (error) {
       throw unavailable(error);
     }
   }
-}
-
-function unavailable(cause: unknown): AppError {
-  return new AppError(
-    'unavailable',
-    'The log store is not responding. Try again, or ask for a shorter time range.',
-    {},
-    { cause },
-  );
 }

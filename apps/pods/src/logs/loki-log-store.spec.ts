@@ -108,3 +108,40 @@ it('lines that Loki refuses are lost, which is said once a minute for each team'
     ['team', 'other'].map((team) => `Loki refused lines of the team ${team}; they are lost: timestamp too old`),
   );
 });
+
+it('of a team, one read at a time waits for a Loki that answers nobody; others fail at once', async () => {
+  let isAway = true;
+  const asked = jest.fn();
+  const store = await storeOn((response) => {
+    asked();
+    if (!isAway) response.end(nothing);
+  }, 60_000);
+  const times: AbortController[] = [];
+  jest.spyOn(AbortSignal, 'timeout').mockImplementation(() => {
+    const time = new AbortController();
+    times.push(time);
+    return time.signal;
+  });
+  const reads = (teamId: string, count: number) =>
+    Array.from({ length: count }, () => store.read({ ...query, teamId }));
+  const endAll = () => times.splice(0).forEach((time) => time.abort());
+  const areAsked = async (count: number) => {
+    while (asked.mock.calls.length < count) await delay(5);
+  };
+
+  const first = Promise.allSettled(reads('team', 3));
+  await areAsked(3);
+  endAll();
+  expect((await first).map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
+
+  const next = Promise.allSettled([...reads('team', 3), ...reads('other', 1)]);
+  await areAsked(5);
+  expect(times).toHaveLength(2);
+  endAll();
+  for (const each of await next) expect(each).toMatchObject({ status: 'rejected', reason: { code: 'unavailable' } });
+  expect(asked).toHaveBeenCalledTimes(5);
+
+  isAway = false;
+  await store.read(query);
+  await Promise.all(reads('team', 3));
+});

@@ -12,6 +12,7 @@ import {
   type StoredLine,
 } from './log-line.js';
 import { LogStore, type LogPage, type LogQuery, type SaveRead } from './log-store.js';
+import { Silence } from './silence.js';
 
 export interface LokiLogStoreOptions {
   readonly url: string;
@@ -58,6 +59,7 @@ export class LokiLogStore extends LogStore {
   readonly #logger = new Logger(LokiLogStore.name);
   /** By team: the lines of each push may be refused. */
   readonly #refusals = new ThrottledLog(({ message }) => this.#logger.warn(message));
+  readonly #silence = new Silence();
   readonly #client: LokiClient;
   readonly #retentionMs: number;
   readonly #readMs: number;
@@ -69,7 +71,7 @@ export class LokiLogStore extends LogStore {
     { url, retentionDays, step = 200, readMs = 3_000, pushMs = 5_000, now = Date.now }: LokiLogStoreOptions,
   ) {
     super();
-    this.#client = new LokiClient(url, pushMs);
+    this.#client = new LokiClient(url, pushMs, this.#silence.heard);
     this.#readMs = readMs;
     this.#retentionMs = retentionDays * dayMs;
     this.#step = step;
@@ -105,7 +107,11 @@ export class LokiLogStore extends LogStore {
     return failed;
   }
 
-  override async read(query: LogQuery): Promise<LogPage> {
+  override read(query: LogQuery): Promise<LogPage> {
+    return this.#silence.run(query.teamId, () => this.#read(query));
+  }
+
+  async #read(query: LogQuery): Promise<LogPage> {
     const nowMs = this.#now();
     const oldestNs = nsOfMs(nowMs - this.#retentionMs);
     const found: StoredLine[] = [];
