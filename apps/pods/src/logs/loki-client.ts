@@ -1,3 +1,4 @@
+import { messageOf } from '@atoll/errors';
 import { boundedText } from '@atoll/waiting';
 import { unavailable } from './silence.js';
 
@@ -124,7 +125,13 @@ export class LokiClient {
       const isPlainText = answer.headers.get('Content-Type')?.startsWith('text/plain') === true;
       return { ok: answer.ok, status: answer.status, isPlainText, text };
     } catch (error) {
-      throw unavailable(error);
+      throw unavailable(new Error(`Loki did not answer: ${reasonOf(error)}`, { cause: error }));
     }
   }
+}
+
+/** `fetch` says why only in the cause of what it throws: an AggregateError without a message for several addresses. */
+function reasonOf(error: unknown): string {
+  const { cause } = error as { cause?: { message?: string; code?: string } };
+  return cause?.message || cause?.code || messageOf(error);
 }

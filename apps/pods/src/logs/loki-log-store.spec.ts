@@ -93,6 +93,12 @@ it.each([
   expect(save).not.toHaveBeenCalled();
 });
 
+it('the log says that it was Loki that did not answer, and why', async () => {
+  const store = await storeOn((response) => response.destroy(), 1_000);
+  const pushed = store.append([group], () => Promise.resolve(new Set()));
+  await expect(pushed).rejects.toHaveProperty('cause.message', 'Loki did not answer: other side closed');
+});
+
 it('lines that Loki refuses are lost, which is said once a minute for each team', async () => {
   const warned = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
   const refusing = await storeOn((response) => {
