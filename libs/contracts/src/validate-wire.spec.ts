@@ -44,6 +44,11 @@ class Team {
   teams?: Team[];
 }
 
+class Counts {
+  @IsInt({ each: true })
+  counts!: number[];
+}
+
 function refusal(plain: unknown, rules: WireRules = {}): AppError {
   try {
     validateWire(Team, plain, rules);
@@ -87,6 +92,8 @@ describe('what comes over the wire', () => {
       code: 'isString',
       message: 'name is missing: it must be a string',
     });
+    expect(refusal({ name: null }).message).toBe('name must be a string.');
+    expect(() => validateWire(Counts, {})).toThrow('each value in counts must be an integer number');
     expect(faults({ name: 'a', members: [{ name: 'b' }, { name: 'much too long' }] })).toEqual([
       'members.1.name:maxLength',
     ]);
