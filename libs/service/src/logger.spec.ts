@@ -65,6 +65,15 @@ describe('logs', () => {
     expect(lines.join('')).toContain(`${word}:// and ${word}://atoll:[redacted]@db`);
   });
 
+  it('are written a moment later, the first ones and those after a silence', async () => {
+    const process = spawnTypescript(new URL('./logger-process-fixture.ts', import.meta.url));
+    while (process.lines.length < 1) await delay(10);
+    process.kill('SIGUSR2');
+    while (process.lines.length < 2) await delay(10);
+    process.kill('SIGKILL');
+    await process.ended;
+  });
+
   it('keep no process alive that a signal ends: whether somebody reads them, or nobody any more', async () => {
     for (const isHeard of [true, false]) {
       const process = spawnTypescript(new URL('./logger-process-fixture.ts', import.meta.url));

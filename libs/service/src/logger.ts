@@ -33,7 +33,7 @@ const redactedPaths = secretFields.flatMap((name) => [
  * nobody reads it any more, `flushSync` would try for ever, so `flush` goes before it: by that pino notices, and makes
  * `flushSync` do nothing.
  */
-function standardOutput(): DestinationStream & { flushSync: () => void } {
+function standardOutput(): DestinationStream {
   const output = pino.destination({ dest: 1, sync: true, minLength: bufferedBytes });
   let due: NodeJS.Timeout | undefined;
   const flush = () => {
@@ -50,8 +50,6 @@ function standardOutput(): DestinationStream & { flushSync: () => void } {
       // A process that says nothing is not woken for it.
       due ??= setTimeout(flush, flushAfterMs).unref();
     },
-    // Of what is fatal.
-    flushSync: () => output.flushSync(),
   };
 }
 
