@@ -319,3 +319,68 @@ it('what was fetched is told of in the log, with how many failed', async () => {
     'letters: 1 missing orders.placed fetched from orders; 1 of them failed and will be retried.',
   ]);
 });
+
+it('looks are further and further apart; where the stream may have been made anew they begin again, also for what came last', async () => {
+  const asked: number[] = [];
+  let last = 9;
+  const received = { progress: async () => ({ position: 1, lost: 0 }), look: async () => ({ last, gaps: [] }) };
+  const source = {
+    read: async (_publisher: string, { after }: { after: number }) => {
+      asked.push(after);
+      return { events: [], forgotten_up_to: 0, has_none: false };
+    },
+  };
+  const awaiting = [
+    { consumer: { name: 'letters' } as EventConsumer, events: [{ name: 'orders.placed', publisher: 'orders' }] },
+  ];
+  const rules = { checkEveryMs: 3_000, graceMs: 0, untakenMs: 0 };
+  const missing = new MissingEvents(received as unknown as ReceivedEvents, source, awaiting, rules);
+  jest.useFakeTimers();
+  try {
+    const countOfLooks = async (ms: number) => {
+      asked.length = 0;
+      await jest.advanceTimersByTimeAsync(ms);
+      return asked.length;
+    };
+    const countsOfLooks = async () => [
+      await countOfLooks(0),
+      await countOfLooks(1_000),
+      await countOfLooks(2_000),
+      await countOfLooks(2_000),
+      await countOfLooks(1_000),
+    ];
+    missing.start();
+    expect(await countsOfLooks()).toEqual([1, 1, 1, 0, 1]);
+    // Events come in: a look by time would leave what is behind the last one to the next look.
+    last = 10;
+    missing.lookNow();
+    expect(await countsOfLooks()).toEqual([1, 1, 1, 0, 1]);
+    await missing.stop();
+  } finally {
+    jest.useRealTimers();
+  }
+});
+
+it('a service that stops does not wait for all pages of what it misses', async () => {
+  let page = 0;
+  const received = {
+    progress: async () => ({ position: 0, lost: 0 }),
+    look: async () => ({ last: 0, gaps: [{ after: 0, upTo: 9_999 }] }),
+  };
+  const stopped = Promise.withResolvers<void>();
+  const source = {
+    read: async () => {
+      page += 1;
+      if (page === 2) stopped.resolve(missing.stop());
+      const events = page < 5 ? [{ position: page, id: `${page}`, payload: {} } as never] : [];
+      return { events, forgotten_up_to: 0, has_none: false };
+    },
+  };
+  const consumer = { name: 'letters', take: async () => 'done' } as unknown as EventConsumer;
+  const awaiting = [{ consumer, events: [{ name: 'orders.placed', publisher: 'orders' }] }];
+  const rules = { checkEveryMs: 3_600_000, graceMs: 0, untakenMs: 0 };
+  const missing = new MissingEvents(received as unknown as ReceivedEvents, source, awaiting, rules);
+  missing.start();
+  await stopped.promise;
+  expect(page).toBe(2);
+});
