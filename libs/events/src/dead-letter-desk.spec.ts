@@ -130,11 +130,20 @@ describe('the dead letters of a service, for its operator', () => {
     await deadLetter(1);
     isMended = true;
     const [letter] = (await list()).data;
-    const rung = jest.spyOn(world.app('mail').get(DeadLetters).retryAsked, 'ring');
+    const { retryAsked } = world.app('mail').get(DeadLetters);
+    const seen: ReturnType<typeof list>[] = [];
+    const { ring } = retryAsked;
+    const rung = jest.spyOn(retryAsked, 'ring').mockImplementation(() => {
+      seen.push(list());
+      ring();
+    });
     const accepted = await operations().replay(pathOf(letter?.dead_letter_id ?? ''), contextOf());
     expect(accepted).toMatchObject({ dead_letter_id: letter?.dead_letter_id, replay_requested_at: expect.any(String) });
     // It need not wait for the next look of its service.
     expect(rung).toHaveBeenCalledTimes(1);
+    rung.mockRestore();
+    for (const { data } of await Promise.all(seen))
+      expect(data.filter(({ replay_requested_at }) => replay_requested_at === null)).toEqual([]);
     await eventually(async () => expect((await list()).data).toEqual([]));
     expect(await world.noted('letters')).toEqual([1]);
   });
