@@ -46,3 +46,13 @@ it('law: nobody who waits is served later for what another has queued', async ()
     }),
   );
 });
+
+it('once all are served it takes no further turns of the event loop', async () => {
+  let looks = 0;
+  const turns = new Turns(2, () => (looks += 1));
+  await new Promise<void>((resolve) => turns.queue('a', resolve));
+  for (let turn = 0; turn < 3; turn++) await new Promise(setImmediate);
+  const before = looks;
+  for (let turn = 0; turn < 3; turn++) await new Promise(setImmediate);
+  expect(looks).toBe(before);
+});
