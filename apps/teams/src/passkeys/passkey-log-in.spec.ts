@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { CallContext } from '@atoll/contracts';
 import { passkeys, secondFactors, sessions, users } from '@atoll/contracts/teams';
+import { inTransactionBeside, untilLockWaits } from '@atoll/testing';
+import { DataSource } from 'typeorm';
 import { MailServer } from '../mail/mail-server-fixture.js';
 import { contextOf, gateway, logIn, somebody } from '../sessions/session-fixture.js';
 import { SessionsService } from '../sessions/session.service.js';
@@ -103,10 +105,15 @@ describe('a passkey of an authenticator', () => {
     const { id } = await add(await contextOf(fixture, await logIn(fixture, await somebody(fixture))), authenticator);
     const service = fixture.get(SessionsService);
     const open = service.open.bind(service);
-    const spy = jest.spyOn(service, 'open').mockImplementationOnce(async (...asked) => {
-      await fixture.query('DELETE FROM passkey WHERE id = $1', [id]);
-      return open(...asked);
-    });
+    const spy = jest.spyOn(service, 'open').mockImplementationOnce((...asked) =>
+      inTransactionBeside(fixture.get(DataSource), async (other) => {
+        await other.query('DELETE FROM passkey WHERE id = $1', [id]);
+        const opening = open(...asked);
+        await untilLockWaits(fixture, { text: 'FROM passkey', unless: opening });
+        await other.commitTransaction();
+        return opening;
+      }),
+    );
     expect((await errorOf(logInBy(fixture, authenticator))).code).toBe('unauthenticated');
     expect(spy).toHaveBeenCalledTimes(1);
     spy.mockRestore();
