@@ -214,7 +214,11 @@ describe('a node on which nothing can be provisioned', () => {
       expect((await fixture.settled(team, { specs: { gpu_model: model } })).status).toBe('Failed');
     expect(await fixture.node(node.node_id)).toMatchObject({ status: 'Available', maintenance: false });
     await fixture.available('', sized(model, 8));
-    expect((await fixture.settled(team, { specs: { gpu_model: model } })).status).toBe('Active');
+    const another = await fixture.settled(team, { specs: { gpu_model: model } });
+    expect(another.status).toBe('Active');
+    await fixture.end(team, another);
+    await fixture.settle();
+    // To others the node comes first that fits best.
     for (let count = 2; count <= 3; count += 1)
       expect((await fixture.settled(await fixture.team(), { specs: { gpu_model: model } })).status).toBe('Failed');
     expect((await fixture.node(node.node_id)).maintenance).toBe(true);
