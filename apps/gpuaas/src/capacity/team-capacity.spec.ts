@@ -2,6 +2,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { setTimeout as delay } from 'node:timers/promises';
 import type { TeamCapacityChanged } from '@atoll/contracts/gpuaas';
 import { Transactions } from '@atoll/database';
+import { inTransactionBeside } from '@atoll/testing';
+import { DataSource } from 'typeorm';
 import { GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
 import { TeamCapacity } from './team-capacity.js';
 
@@ -111,6 +113,17 @@ describe('what a team holds', () => {
     await expect(failing).rejects.toThrow('It was not made.');
     await fixture.get(TeamCapacity).tell();
     expect(await toldInTheEnd(team)).toEqual([]);
+  });
+
+  it('is told by one process at a time: the others leave it to that one', async () => {
+    await inTransactionBeside(fixture.get(DataSource), async (other) => {
+      await other.query(`SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || ' team capacity', 0))`);
+      await fixture.get(Transactions).run((manager) => fixture.get(TeamCapacity).note(manager, [team.team_id]));
+      expect(await fixture.get(TeamCapacity).tell()).toBe(0);
+      const noted = 'SELECT FROM capacity_change WHERE team_id = $1';
+      expect(await fixture.query(noted, [team.team_id])).toHaveLength(1);
+    });
+    expect(await toldInTheEnd(team)).toHaveLength(1);
   });
 
   it('is told in the order of its revisions, none left out and none twice, whoever tells; the last is the truth', async () => {
