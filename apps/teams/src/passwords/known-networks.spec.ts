@@ -190,6 +190,21 @@ describe('the tries of a user', () => {
     expect(new Set(codes)).toEqual(new Set(['unauthenticated', 'too_many_requests']));
   });
 
+  it('are not kept waiting by those of somebody from another network', async () => {
+    const person = await knownInTwo();
+    const [begun, end] = [Promise.withResolvers<void>(), Promise.withResolvers<boolean>()];
+    const comparing = jest.spyOn(fixture.get(PasswordHashes), 'matches').mockImplementationOnce(() => {
+      begun.resolve();
+      return end.promise;
+    });
+    const guess = errorOf(logIn(fixture, person, thirdPlace, 'a guess'));
+    await begun.promise;
+    await logIn(fixture, person, home);
+    end.resolve(false);
+    expect((await guess).code).toBe('unauthenticated');
+    comparing.mockRestore();
+  });
+
   it('are not used up where no password was compared', async () => {
     const person = await knownInTwo();
     await failing(fixture.get(PasswordHashes), 'matches', () => logIn(fixture, person, home));
