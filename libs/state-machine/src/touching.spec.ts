@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { inTransactionBeside, untilLockWaits } from '@atoll/testing';
 import { eventually, Harbour } from './berth-fixture.js';
 import { StepFailed } from './step-failed.js';
 
@@ -133,4 +134,15 @@ it('a look that goes well leaves the reason with which its state began', async (
   );
   await harbour.worker().settle();
   expect(await harbour.read(id)).toMatchObject({ state: 'in_use', lastError: { code: 'shallow' } });
+});
+
+it('a row is locked once nobody else has it, and read as it is then', async () => {
+  const id = await harbour.ask();
+  await inTransactionBeside(harbour.dataSource, async (other) => {
+    await other.query('UPDATE berth SET attempts = 7 WHERE berth_id = $1', [id]);
+    const locked = harbour.transactions.run((manager) => harbour.machine.lock(manager, id));
+    await untilLockWaits(harbour.dataSource, { text: 'berth', unless: locked });
+    await other.commitTransaction();
+    expect(await locked).toMatchObject({ attempts: 7 });
+  });
 });
