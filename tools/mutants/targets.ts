@@ -15,6 +15,7 @@ const ofAccess =
 export const targets: readonly Target[] = [
   { name: 'state-machine', files: ['libs/state-machine/src/**/*.ts'] },
   { name: 'events', files: ['libs/events/src/**/*.ts'] },
+  { name: 'waiting', files: ['libs/waiting/src/**/*.ts'] },
   { name: 'rating', files: ['apps/billing/src/{money,reports,usage}/**/*.ts'] },
   { name: 'allocation', files: ['apps/gpuaas/src/{allocation,sharing}/**/*.ts'] },
   {
