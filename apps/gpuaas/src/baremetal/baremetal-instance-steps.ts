@@ -274,9 +274,9 @@ export class BaremetalInstanceSteps extends DurableMachine<
 
   /**
    * After some failures in a row a node gets no further tenant; after a changed host key, and while the host holds
-   * another tenant, at once. In `verifying`, which
-   * places the keys of the team at its end, the tenant can make a step fail, with its keys or from within, so there one
-   * team counts once in a row: a team alone takes no host from the others.
+   * another tenant, at once. In `verifying`, which places the keys of the team at its end, the tenant can make a step
+   * fail, with its keys or from within, so there one team counts once in a row: a team alone takes no host from the
+   * others.
    */
   private async noteFailure(
     manager: EntityManager,
