@@ -15,7 +15,7 @@ const topology = (process.env.ATOLL_TOPOLOGY ?? 'one-process') as Topology;
 /** A worker's claim, the longest back-off of a step, and that of asking again. */
 const deletionMs = 60_000;
 
-const own = new OwnPlatform('a file');
+const own = new OwnPlatform();
 let folder: string;
 let platform: RunningPlatform;
 const adminKey = createApiKey();

@@ -1,17 +1,17 @@
-import { afterAll, afterEach } from '@jest/globals';
+import { afterAll } from '@jest/globals';
 import { rmSync } from 'node:fs';
 import { startPlatform, type RunningPlatform, type Topology } from './running-platform.js';
 
 /**
- * The platform of stories that kill what it runs on: one at a time, stopped after each or with the last of a file. Its
- * data folder goes with it where one is named.
+ * The platform of stories that kill what it runs on: one at a time, stopped after the last of a file. Its data folder
+ * goes with it where one is named.
  */
 export class OwnPlatform {
   #running: RunningPlatform | undefined;
   folder: string | undefined;
 
-  constructor(lasts: 'a story' | 'a file' = 'a story') {
-    (lasts === 'a story' ? afterEach : afterAll)(async () => {
+  constructor() {
+    afterAll(async () => {
       await this.stop();
       if (this.folder) rmSync(this.folder, { recursive: true, force: true });
       this.folder = undefined;

@@ -12,7 +12,6 @@ const long = [
   'in-one-process/first-start',
   'console/faults',
   'console/demo',
-  'over-nats/own-broker',
   'single-sign-on',
   'in-one-process/failure',
   'in-one-process/operating',

@@ -1,54 +1,301 @@
-import { beforeAll, describe, expect, it } from '@jest/globals';
-import { spawn } from 'node:child_process';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
+import { createDatabase, freePort, startNats, timeoutFactor, type NatsServer, type TestDatabase } from '@atoll/testing';
 import { Sealer } from '@atoll/seal';
-import { createDatabase, freePort, timeoutFactor } from '@atoll/testing';
-import { OwnPlatform, until } from '../own-platform.js';
+import { connect, type NatsConnection } from '@nats-io/transport-node';
+import pg from 'pg';
+import { call, createTeam, succeed, until, type MemberView } from '../client.js';
+import { OwnPlatform, until as untilFound } from '../own-platform.js';
 import type { RunningPlatform } from '../running-platform.js';
 
 const startTimeoutMs = 240_000 * timeoutFactor;
-const own = new OwnPlatform('a file');
-let started: RunningPlatform;
+const own = new OwnPlatform();
+/** Of this machine, and nothing else listens there. */
+const address = '127.0.0.2';
+const password = 'correct horse battery staple';
+const natsPassword = 'the password of the stories at NATS';
+/** A gateway believes what it knows of a session for 5 s: what it knows sooner, it was told. */
+const toldWithinMs = 3_000;
+
+interface LoggedIn {
+  access_token: string;
+}
+
+/** With a user of these stories' own, which may do anything. */
+let broker: NatsServer;
+let nats: NatsConnection;
+let database: TestDatabase;
+let client: pg.Client;
+let platform: RunningPlatform;
+let second: ChildProcess;
+let urls: readonly [string, string];
+beforeAll(async () => {
+  broker = await startNats();
+  nats = await connect({ servers: broker.url });
+  database = await createDatabase();
+  client = new pg.Client({ connectionString: database.url });
+  await client.connect();
+  const natsUrl = new URL(broker.url);
+  [natsUrl.username, natsUrl.password] = ['atoll', natsPassword];
+  const env = {
+    DATABASE_URL: database.url,
+    NATS_URL: natsUrl.href,
+    ATOLL_BUS_SECRET: 'a bus secret of the stories',
+    ATOLL_KEY_PEPPER: 'a pepper of the stories',
+    ATOLL_SEAL_KEYS: Sealer.createKeys(),
+    ATOLL_LIMITS: 'off',
+  };
+  platform = await own.start('services', { ...env, ATOLL_REPLICAS: 'teams=2', HOST: address });
+  const otherPort = await freePort();
+  second = spawn(process.execPath, ['dist/apps/gateway/src/main.js'], {
+    env: { ...process.env, ...env, ATOLL_PUBLIC_URL: platform.url, PORT: String(otherPort) },
+    stdio: 'ignore',
+  });
+  urls = [platform.url, `http://127.0.0.1:${otherPort}`];
+  const isReady = () =>
+    fetch(`${urls[1]}/readyz`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  await until(isReady, Boolean);
+});
+afterAll(async () => {
+  if (second) {
+    const ended = once(second, 'exit');
+    second.kill('SIGTERM');
+    await ended;
+  }
+  await nats?.close();
+  await broker?.stop();
+  await client?.end();
+  await database?.drop();
+});
+
+/** A member of a team with a password. */
+async function member() {
+  const { team, keys } = await createTeam('Two gateways', ['team_owner', 'member'], platform);
+  const { email, user_id } = team.members.find(({ role }) => role === 'member') as MemberView;
+  const { url } = await succeed<{ url: string }>('POST', '/user/login-link', {
+    url: urls[0],
+    key: platform.adminKey,
+    body: { email },
+  });
+  await succeed('POST', '/user/link', { url: urls[0], body: { token: url.split('#')[1], password } });
+  return { team, owner: keys.team_owner ?? '', email, userId: user_id };
+}
+
+/** A log-in through one gateway: what its browser holds. */
+async function logIn(email: string, url = urls[0], secret = password): Promise<{ token: string; cookie: string }> {
+  const { status, body, headers } = await call<LoggedIn>('POST', '/user/login', {
+    url,
+    body: { email, password: secret },
+  });
+  expect(status).toBe(200);
+  return { token: body.access_token, cookie: String(headers['set-cookie']).split(';')[0] ?? '' };
+}
+
+const statusAt = async (url: string, token: string, path = '/user/profile') =>
+  (await call('GET', path, { url, key: token })).status;
+
+/** Both gateways have looked at the session just now, and remember it; then it ends, and both refuse it. */
+async function expectEnd(token: string, end: () => Promise<unknown>): Promise<void> {
+  for (const url of urls) expect(await statusAt(url, token)).toBe(200);
+  await end();
+  for (const url of urls) {
+    await until(
+      () => statusAt(url, token),
+      (status) => status === 401,
+      toldWithinMs,
+    );
+  }
+}
+
+describe('a session ends for every gateway at once', () => {
+  it('when its user ends it from another session, through the other gateway', async () => {
+    const { email } = await member();
+    const [one, other] = [await logIn(email, urls[0]), await logIn(email, urls[1])];
+    const { data } = await succeed<{ data: { id: string; current: boolean }[] }>('GET', '/user/sessions', {
+      url: urls[1],
+      key: other.token,
+    });
+    const [{ id = '' } = {}] = data.filter(({ current }) => !current);
+    expect(data).toHaveLength(2);
+    await expectEnd(one.token, () => succeed('DELETE', `/user/sessions/${id}`, { url: urls[1], key: other.token }));
+    expect((await call('POST', '/user/refresh', { url: urls[0], headers: { cookie: one.cookie } })).status).toBe(401);
+    for (const url of urls) expect(await statusAt(url, other.token)).toBe(200);
+  });
+
+  it.each([0, 1])('by the operator’s hand, through gateway %i', async (through) => {
+    const { email, userId } = await member();
+    const { token, cookie } = await logIn(email, urls[0]);
+    const path = `/user/sessions?user_id=${userId}`;
+    await expectEnd(token, () => succeed('DELETE', path, { url: urls[through] ?? '', key: platform.adminKey }));
+    for (const url of urls)
+      expect((await call('POST', '/user/refresh', { url, headers: { cookie } })).status).toBe(401);
+  });
+
+  it('by log-out, a change of the password, and a refresh token that is used twice', async () => {
+    const { email } = await member();
+    const out = await logIn(email);
+    await expectEnd(out.token, () =>
+      succeed('POST', '/user/logout', { url: urls[1], headers: { cookie: out.cookie } }),
+    );
+
+    const stolen = await logIn(email);
+    const refresh = (cookie: string, url: string) =>
+      call<LoggedIn>('POST', '/user/refresh', { url, headers: { cookie } });
+    const next = String((await refresh(stolen.cookie, urls[0])).headers['set-cookie']).split(';')[0] ?? '';
+    await refresh(next, urls[1]);
+    await expectEnd(stolen.token, async () => expect((await refresh(stolen.cookie, urls[1])).status).toBe(401));
+
+    const [kept, ended] = [await logIn(email), await logIn(email, urls[1])];
+    const body = { current: password, new: 'another good phrase' };
+    await expectEnd(ended.token, () => succeed('PUT', '/user/password', { url: urls[0], key: kept.token, body }));
+    for (const url of urls) expect(await statusAt(url, kept.token)).toBe(200);
+  });
+});
+
+it('a member who is removed is out of the team at every gateway at once, and keeps the session', async () => {
+  const { team, owner, email, userId } = await member();
+  const { token } = await logIn(email);
+  for (const url of urls) expect(await statusAt(url, token, `/team/${team.id}`)).toBe(200);
+  await succeed('DELETE', `/team/${team.id}/members/${userId}`, { url: urls[1], key: owner });
+  for (const url of urls) {
+    await until(
+      () => statusAt(url, token, `/team/${team.id}`),
+      (status) => status === 404,
+      toldWithinMs,
+    );
+    expect(await statusAt(url, token)).toBe(200);
+  }
+});
+
+it('the platform shows where its NATS is, and not the password at it', () => {
+  expect(platform.output()).toContain(`over ${broker.url}`);
+  for (const shown of [natsPassword, encodeURI(natsPassword)]) expect(platform.output()).not.toContain(shown);
+});
+
+it('a forged event of a team with the greatest revision there is changes nothing and freezes nobody', async () => {
+  const access = { url: platform.url, key: platform.adminKey };
+  const untilKnownAs = async (name: string) => {
+    for (const service of ['billing', 'gpuaas']) {
+      while ((await client.query(`SELECT FROM ${service}.team WHERE name = $1`, [name])).rowCount === 0)
+        await delay(20);
+    }
+  };
+  const { id: team_id } = await succeed<{ id: string }>('POST', '/team', { ...access, body: { name: 'Before' } });
+  await untilKnownAs('Before');
+  const payload = {
+    team_id,
+    revision: Number.MAX_SAFE_INTEGER,
+    name: 'Forged',
+    is_suspended: true,
+    status: 'active',
+    workspaces: [],
+  };
+  const forged = {
+    id: randomUUID(),
+    name: 'teams.team_changed',
+    payload,
+    occurredAt: new Date().toISOString(),
+    publisher: 'teams',
+  };
+  await nats.request('events.teams.team_changed', JSON.stringify(forged), { timeout: 60_000 });
+  for (const service of ['billing', 'gpuaas']) {
+    const refused = new RegExp(
+      `^(?=.*"service":"${service}").*events\\.teams\\.team_changed is ignored: no ATOLL_BUS_SECRET`,
+      'm',
+    );
+    while (!refused.test(platform.output())) await delay(20);
+  }
+  await succeed('PUT', `/team/${team_id}`, { ...access, body: { name: 'After' } });
+  await untilKnownAs('After');
+});
+
+describe('a broker that loses what it holds', () => {
+  const resources = 300;
+  const wipes = 6;
+  /**
+   * Deletes the stream of events with all that it holds. A busy machine takes longer than the second that a request has
+   * by default.
+   */
+  const wipe = () => nats.request('$JS.API.STREAM.DELETE.ATOLL_EVENTS', '', { timeout: 60_000 });
+  const [from, to] = ['2025-10-01T00:00:00', '2025-11-01T00:00:00'];
+
+  /** One hour of one GPU, as two events of gpuaas in its outbox. */
+  async function use(resource: number, fact: object): Promise<void> {
+    for (const [time, quantity] of [
+      [`${from}.000Z`, '1'],
+      ['2025-10-01T01:00:00.000Z', '0'],
+    ]) {
+      const facts = [{ ...fact, id: randomUUID(), resource_id: `gpuaas_pool:lost-${resource}`, time, quantity }];
+      await client.query(`INSERT INTO gpuaas.outbox (id, event_name, payload) VALUES ($1, 'gpuaas.usage_told', $2)`, [
+        randomUUID(),
+        JSON.stringify({ facts }),
+      ]);
+      await client.query('NOTIFY "outbox.gpuaas"');
+    }
+  }
+
+  it('under load leaves every bill exact in the end', async () => {
+    const access = { url: platform.url, key: platform.adminKey };
+    const team = await succeed<{ id: string; workspaces: { id: string }[] }>('POST', '/team', {
+      ...access,
+      body: { name: 'Billed' },
+    });
+    const sku = 'gpu.lost';
+    await succeed('POST', '/price', {
+      ...access,
+      body: { sku, unit: 'vgpu', unit_price: '1', valid_from: '2025-01-01T00:00:00Z', force: true },
+    });
+    const fact = { kind: 'gpuaas_pool', sku, team_id: team.id, workspace_id: team.workspaces[0]?.id, pool_id: '1' };
+    for (let resource = 0; resource < resources; resource += 1) {
+      await use(resource, fact);
+      if (resource % (resources / wipes) === 0) await wipe();
+      await delay(10);
+    }
+    // Nothing is published after this one by which a consumer would see that it misses something.
+    await wipe();
+    const bill = () =>
+      succeed<{ total_cost: string }>('GET', `/team-billing/${team.id}/${from}/${to}/monthly/utc`, access);
+    while (Number((await bill()).total_cost) !== resources) await delay(250);
+  });
+});
 
 /** The latest process of that name. */
 const pidOf = (name: string) =>
-  [...started.output().matchAll(new RegExp(`^${name}: process (\\d+)$`, 'gm'))].at(-1)?.[1];
+  [...platform.output().matchAll(new RegExp(`^${name}: process (\\d+)$`, 'gm'))].at(-1)?.[1];
 
 /** The latest process of that name, once it says that it is ready. Its log comes later than its answers. */
 const ready = (name: string, replaced?: string) =>
-  until(() => {
+  untilFound(() => {
     const pid = pidOf(name);
-    const isReady = pid !== replaced && new RegExp(`"pid":${pid},.*"msg":"ready"`).test(started.output());
+    const isReady = pid !== replaced && new RegExp(`"pid":${pid},.*"msg":"ready"`).test(platform.output());
     return Promise.resolve(isReady ? pid : undefined);
   });
 
 /** Whether the start says that the process has ended. */
 const hasEnded = (name: string, pid: string | undefined) =>
-  started.output().split(`${name}: process ${pid}\n`)[1]?.includes(`${name} ended (`);
+  platform.output().split(`${name}: process ${pid}\n`)[1]?.includes(`${name} ended (`);
 
 /** What the platform logged of the request that was answered so. */
 const logOf = (answer: string) => {
   const [, id] = /"request_id":"([^"]+)"/.exec(answer) ?? [];
-  return started
+  return platform
     .output()
     .split('\n')
     .filter((line) => id !== undefined && line.includes(id));
 };
 
-/** Of this machine, and nothing else listens there. */
-const address = '127.0.0.2';
-
-beforeAll(async () => {
-  started = await own.start('services', { ATOLL_REPLICAS: 'teams=2', HOST: address });
-});
-
 describe('services over NATS', () => {
   it('that listen on one address alone are said to be ready there', async () => {
-    expect(new URL(started.url).hostname).toBe(address);
-    expect(started.output()).toContain(`Console  ${started.url}/`);
-    expect(started.output()).toContain(`API      ${started.url}/api`);
-    expect((await fetch(`${started.url}/livez`)).status).toBe(200);
+    expect(new URL(platform.url).hostname).toBe(address);
+    expect(platform.output()).toContain(`Console  ${platform.url}/`);
+    expect(platform.output()).toContain(`API      ${platform.url}/api`);
+    expect((await fetch(`${platform.url}/livez`)).status).toBe(200);
   });
 
   it('answer 503 at once while all replicas of one of them are dead, and go on when one is back', async () => {
@@ -56,20 +303,20 @@ describe('services over NATS', () => {
     const killed = new Map<string, string | undefined>();
     // NATS may learn of the death only after a call, and a process that starts again may take one: then they are killed
     // once more.
-    const refused = await until(async () => {
+    const refused = await untilFound(async () => {
       for (const name of ['teams', 'teams 2']) {
         const pid = pidOf(name);
         if (pid !== killed.get(name)) process.kill(Number(pid), 'SIGKILL');
         killed.set(name, pid);
       }
-      for (const [name, pid] of killed) await until(() => Promise.resolve(hasEnded(name, pid) || undefined));
+      for (const [name, pid] of killed) await untilFound(() => Promise.resolve(hasEnded(name, pid) || undefined));
       const answer = await own.get(`/team/${team}`);
       return answer.status === 503 ? answer : undefined;
     });
     expect(await refused.json()).toMatchObject({ code: 'unavailable' });
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
 
-    const answered = await until(async () => {
+    const answered = await untilFound(async () => {
       const answer = await own.get(`/team/${team}`);
       return answer.status === 200 ? answer : undefined;
     });
@@ -99,14 +346,16 @@ describe('services over NATS', () => {
       let killed = 0;
       for (let batch = 0; batch < 9; batch += 1) {
         const body = JSON.stringify(batchOf(batch));
-        const told = until(async () => ((await own.post('/usage-events', body)).status === 200 ? true : undefined));
+        const told = untilFound(async () =>
+          (await own.post('/usage-events', body)).status === 200 ? true : undefined,
+        );
         if (batch % 4 === 2) {
           process.kill(Number(pidOf('billing')), 'SIGKILL');
           killed += 1;
         }
         await told;
         // The first answer may have come before the process died.
-        await until(async () => ((await own.post('/usage-events', body)).status === 200 ? true : undefined));
+        await untilFound(async () => ((await own.post('/usage-events', body)).status === 200 ? true : undefined));
       }
       expect(killed).toBe(2);
       const report = await own.get(`/team-billing/${team}/2026-01-01T00:00:00/2026-02-01T00:00:00/monthly/utc`);
