@@ -13,7 +13,6 @@ const long = [
   'console/faults',
   'console/demo',
   'single-sign-on',
-  'in-one-process/failure',
   'in-one-process/operating',
   'rate-limits',
   'console/pages',

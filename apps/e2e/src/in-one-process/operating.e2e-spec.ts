@@ -4,7 +4,7 @@ import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { createApiKey } from '@atoll/api-keys';
-import { createDatabase, freePort, makeServerFolder, type TestDatabase } from '@atoll/testing';
+import { freePort, makeServerFolder, startPostgres, type TestPostgres } from '@atoll/testing';
 import { Sealer } from '@atoll/seal';
 import pg from 'pg';
 import { until } from '../client.js';
@@ -16,25 +16,26 @@ const [old, fresh] = [Sealer.createKeys('old'), Sealer.createKeys('new')];
 const adminKey = createApiKey();
 
 let folder: string;
-let database: TestDatabase;
+/** Of their own: a story breaks it. */
+let postgres: TestPostgres;
 /** The same at each start: the issuer of access tokens is named by it. */
 let port: number;
 let platform: RunningPlatform | undefined;
 beforeAll(async () => {
   folder = makeServerFolder();
-  database = await createDatabase();
+  postgres = await startPostgres();
   port = await freePort();
 });
 afterAll(async () => {
   await platform?.stop();
-  await database.drop();
+  await postgres.stop();
   rmSync(folder, { recursive: true, force: true });
 });
 
 const env = (sealKeys: string) => ({
   PORT: String(port),
   ATOLL_DATA_DIR: folder,
-  DATABASE_URL: database.url,
+  DATABASE_URL: postgres.url,
   ATOLL_ADMIN_KEY: adminKey,
   ATOLL_SEAL_KEYS: sealKeys,
   ATOLL_ALLOW_LOOPBACK_HOSTS: 'true',
@@ -62,7 +63,7 @@ async function ask<Body>(method: string, path: string, body?: object, key = admi
 
 /** Columns of the database with texts that the old key sealed. */
 async function underTheOldKey(): Promise<string[]> {
-  const client = new pg.Client(database.url);
+  const client = new pg.Client(postgres.url);
   await client.connect();
   const { rows: columns } = await client.query<{ table: string; column: string }>(
     `SELECT format('%I.%I', table_schema, table_name) AS table, quote_ident(column_name) AS column FROM information_schema.columns
@@ -171,6 +172,32 @@ it.each([
   expect(stderr).toMatch(/Keep the other keys, and add or correct the keys that these need\.\n$/);
 });
 
+it('a PostgreSQL that is frozen, then killed, is told as 503 before anyone stops waiting, and forgotten when it is back', async () => {
+  const { id } = await ask<{ id: string }>('POST', '/team', { name: 'Survivors' });
+  const get = (path: string) => fetch(`${platform?.url}${path}`, { headers: { authorization: `Bearer ${adminKey}` } });
+  const expectOutage = async () => {
+    const refused = await get(`/api/team/${id}`);
+    expect([refused.status, ((await refused.json()) as { code: string }).code]).toEqual([503, 'unavailable']);
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+    expect((await get('/readyz')).status).toBe(503);
+    expect((await get('/livez')).status).toBe(200);
+  };
+  const untilRecovered = () =>
+    until(
+      async () => (await get(`/api/team/${id}`)).status,
+      (status) => status === 200,
+    );
+
+  postgres.pause();
+  await expectOutage();
+  postgres.resume();
+  await untilRecovered();
+  await postgres.kill();
+  await expectOutage();
+  await postgres.restart();
+  await untilRecovered();
+});
+
 /** Of what is bundled, packages that others load for themselves, and that keep nothing which both would have to see. */
 const keepsNothing = [
   '@fastify/error',
@@ -219,6 +246,7 @@ it('each process and command says in one line that Node.js is too old for it, an
   }
 });
 
+/** The last of these stories: it stops the platform. */
 it('no package is there twice, bundled and for itself, where each would keep what the other has to know', async () => {
   await platform?.stop();
   platform = undefined;
