@@ -46,9 +46,13 @@ export class MortalPlatform {
     return this.#running;
   }
 
-  /** On a database that outlives the platform, which stories read. Does nothing where an earlier story has done it. */
+  get databaseUrl(): string {
+    if (!this.#kept) throw new Error('There is no database.');
+    return this.#kept.database.url;
+  }
+
+  /** On a database that outlives the platform, which stories read. */
   async start(): Promise<void> {
-    if (this.#running) return;
     const [folder, database] = [makeServerFolder(), await createDatabase()];
     const client = new pg.Client({ connectionString: database.url });
     this.#kept = { folder, database, client };

@@ -1,15 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import { createDatabase, type TestDatabase } from '@atoll/testing';
-import pg from 'pg';
-import { call, createTeam, succeed, until, type Operated, type Refusal, type TeamView } from './client.js';
+import { call, createTeam, succeed, until, type Refusal, type TeamView } from './client.js';
 import { createNode } from './gpu-inventory.js';
-import { startPlatform, type RunningPlatform, type Topology } from './running-platform.js';
+import { aSubscription, aSwitch } from './killed-gpus.js';
+import { aHost, anExposedService, aPod, aVm } from './killed-pods.js';
+import { killedTogether, MortalPlatform } from './mortal-platform.js';
 
-const topology = (process.env.ATOLL_TOPOLOGY ?? 'one-process') as Topology;
+/** One platform for what its operator meets: processes that are frozen or die, and what is left undone. */
+const mortal = new MortalPlatform();
+const { operated, topology } = mortal;
 /**
  * Longer than PostgreSQL leaves a transaction idle (20 s), and between processes than JetStream waits for an
  * acknowledgement (30 s).
@@ -31,35 +33,24 @@ interface Letters {
   next_cursor: string | null;
 }
 
-let database: TestDatabase;
-let platform: RunningPlatform;
-let client: pg.Client;
-beforeAll(async () => {
-  database = await createDatabase();
-  platform = await startPlatform(topology, { DATABASE_URL: database.url });
-  client = new pg.Client({ connectionString: database.url });
-  await client.connect();
-});
-afterAll(async () => {
-  await client.end();
-  await platform.stop();
-  await database.drop();
-});
+beforeAll(() => mortal.start());
 
-const access = () => ({ url: platform.url, key: platform.adminKey });
+const access = () => ({ url: operated.url, key: operated.adminKey });
 /** Of all services: one that answers too late is left out, and said to be. */
 const areAllOk = ({ services }: Pick<Letters, 'services'>) => services.every(({ status }) => status === 'ok');
 const letters = (query = '') =>
   until(() => succeed<Letters>('GET', `/operator/dead-letters${query}`, access()), areAllOk);
 
 const count = async (from: string) =>
-  (await client.query<{ count: number }>(`SELECT count(*)::int AS count FROM ${from}`)).rows[0]?.count;
+  (await mortal.query<{ count: number }>(`SELECT count(*)::int AS count FROM ${from}`))[0]?.count;
 
 /** The first of these stories: no service has a dead letter yet. */
 it('a service whose process is frozen for longer than anything waits for it takes every event once it goes on, and none becomes a dead letter', async () => {
   // All of the platform where it is one process, else the service that consumes.
   const pid =
-    topology === 'services' ? Number(/billing: process (\d+)/.exec(platform.output())?.[1]) : platform.process.pid!;
+    topology === 'services'
+      ? Number(/billing: process (\d+)/.exec(mortal.running.output())?.[1])
+      : mortal.running.process.pid!;
   const createTeams = async (name: string) => {
     for (let at = 0; at < 40; at += 1) await succeed('POST', '/team', { ...access(), body: { name: `${name} ${at}` } });
   };
@@ -84,13 +75,13 @@ it('a service whose process is frozen for longer than anything waits for it take
 /** What other services tell: here a line in the outbox stands for them. */
 describe('what others tell of a team', () => {
   const tell = (payload: object) =>
-    client.query(
+    mortal.query(
       `INSERT INTO gpuaas.outbox (id, event_name, payload) VALUES ($1, 'gpuaas.team_capacity_changed', $2)`,
       [randomUUID(), JSON.stringify(payload)],
     );
 
   async function run(...args: string[]): Promise<{ code: number; output: string }> {
-    const env = { ...process.env, DATABASE_URL: database.url, ATOLL_KEY_PEPPER: 'a pepper of the spec' };
+    const env = { ...process.env, DATABASE_URL: mortal.databaseUrl, ATOLL_KEY_PEPPER: 'a pepper of the spec' };
     const child = spawn(process.execPath, ['dist/apps/platform/src/dead-letters.js', ...args], { env });
     let output = '';
     for (const stream of [child.stdout, child.stderr])
@@ -116,7 +107,7 @@ describe('what others tell of a team', () => {
     it('waits among the dead letters where it cannot be read, and is handled by hand once that is mended', async () => {
       const { id } = await succeed<TeamView>('POST', '/team', { ...access(), body: { name: 'Patient' } });
       await tell({ team_id: id, revision: 0, gpu_ids: [7], has_pool_subscription: true });
-      const figures = async () => (await fetch(`${platform.url}/metrics`)).text();
+      const figures = async () => (await fetch(`${operated.url}/metrics`)).text();
       await until(figures, (text) => text.includes('atoll_dead_letters{service="teams"} 1'));
       const { output } = await run();
       const [, letter = ''] = /^teams (\S+) gpuaas\.team_capacity_changed → .*revision/m.exec(output) ?? [];
@@ -125,7 +116,7 @@ describe('what others tell of a team', () => {
         output: expect.stringContaining('failed again'),
       });
 
-      await client.query(`UPDATE teams.dead_letter SET payload = payload || '{"revision": 1}'`);
+      await mortal.query(`UPDATE teams.dead_letter SET payload = payload || '{"revision": 1}'`);
       expect(await run('retry', 'teams', letter)).toEqual({ code: 0, output: 'Handled.\n' });
       expect(await succeed('GET', `/team/${id}`, access())).toMatchObject({ has_pool_subscription: true });
       expect(await run()).toEqual({ code: 0, output: expect.stringMatching(/^(\w+: none\n){3,}$/) });
@@ -141,9 +132,9 @@ describe('what others tell of a team', () => {
     });
 
     it('dead letters are not listed by an older release, not even those of services that come before the changed one', async () => {
-      await client.query(`INSERT INTO pods.migration (timestamp, name) VALUES (0, 'OfALaterRelease')`);
+      await mortal.query(`INSERT INTO pods.migration (timestamp, name) VALUES (0, 'OfALaterRelease')`);
       const told = await run();
-      await client.query(`DELETE FROM pods.migration WHERE name = 'OfALaterRelease'`);
+      await mortal.query(`DELETE FROM pods.migration WHERE name = 'OfALaterRelease'`);
       expect(told).toEqual({
         code: 1,
         output: expect.stringMatching(/^The command failed: The schema pods is newer .* OfALaterRelease\..*\n$/),
@@ -155,7 +146,7 @@ describe('what others tell of a team', () => {
 /** What a service leaves when it cannot take an event. */
 async function deadLetter(service: string, payload: object): Promise<string> {
   const id = randomUUID();
-  await client.query(
+  await mortal.query(
     `INSERT INTO ${service}.dead_letter (id, consumer, event_id, event_name, payload, occurred_at, last_error, tries, first_failed_at, last_failed_at)
      VALUES ($1, 'team-directory', $2, 'teams.team_changed', $3, now(), 'Error: the disk was full', 5, now(), now())`,
     [id, randomUUID(), JSON.stringify(payload)],
@@ -211,7 +202,7 @@ describe('what the operator sees of all services', () => {
           ({ dead_letter_id, tries }) => dead_letter_id === mended || (dead_letter_id === broken && tries === 5),
         ),
     );
-    expect((await client.query('SELECT name FROM billing.team WHERE id = $1', [team.team_id])).rows).toEqual([
+    expect(await mortal.query('SELECT name FROM billing.team WHERE id = $1', [team.team_id])).toEqual([
       { name: 'Undelivered' },
     ]);
     expect((await letters('?service=gpuaas')).data).toMatchObject([
@@ -225,7 +216,6 @@ describe('what the operator sees of all services', () => {
   });
 
   it('a node that did not come up is counted among what has failed, and listed with its reason', async () => {
-    const operated: Operated = { url: platform.url, adminKey: platform.adminKey };
     const node = await createNode({ name: 'gpu-07.init-refuse', platform: operated });
     await until(node.read, ({ status }) => status === 'init_failed');
     interface Machines extends Pick<Letters, 'services'> {
@@ -249,10 +239,7 @@ describe('what the operator sees of all services', () => {
 
   it('is nobody else’s, whatever their role is in a team', async () => {
     const id = await deadLetter('billing', aTeam());
-    const team = await createTeam('Curious', ['team_owner', 'viewer'], {
-      url: platform.url,
-      adminKey: platform.adminKey,
-    });
+    const team = await createTeam('Curious', ['team_owner', 'viewer'], operated);
     const paths = [
       'GET /operator/machines',
       'GET /operator/machines/gpuaas/node?kind=failed',
@@ -263,11 +250,33 @@ describe('what the operator sees of all services', () => {
     for (const path of paths) {
       const [method = '', url = ''] = path.split(' ');
       for (const key of Object.values(team.keys)) {
-        const { status, body } = await call<Refusal>(method, url, { url: platform.url, key });
+        const { status, body } = await call<Refusal>(method, url, { url: operated.url, key });
         expect([path, status, body.code]).toEqual([path, 403, 'forbidden']);
       }
-      expect((await call(method, url, { url: platform.url })).status).toBe(401);
+      expect((await call(method, url, { url: operated.url })).status).toBe(401);
     }
     expect((await letters('?service=billing')).data).toHaveLength(1);
   });
+});
+
+const gpus = [aSubscription, aSwitch];
+/** In one process they die together. */
+const deaths =
+  topology === 'services'
+    ? [
+        { victim: 'pods' as const, what: 'a pod, an exposed service and a VM', stories: [aPod, anExposedService, aVm] },
+        { victim: 'gpuaas' as const, what: 'a pod, a bare-metal host, and GPUs', stories: [aPod, aHost, ...gpus] },
+      ]
+    : [
+        {
+          victim: 'pods' as const,
+          what: 'a pod, an exposed service, a VM, a bare-metal host, and GPUs',
+          stories: [aPod, anExposedService, aVm, aHost, ...gpus],
+        },
+      ];
+
+/** The last of these stories: whatever is kept between calls begins anew with each death. */
+it.each(deaths)('what $victim does when it dies ends as it was to: $what', async ({ victim, stories }) => {
+  const dies = killedTogether(stories.length, () => mortal.kill(victim));
+  await Promise.all(stories.map((story) => story(mortal, dies)));
 });

@@ -7,7 +7,6 @@ import { existsSync } from 'node:fs';
 const long = [
   'operator',
   'killed-at-once',
-  'killed-processes',
   'over-nats/failure',
   'in-one-process/first-start',
   'console/faults',

@@ -1,16 +1,13 @@
-import { expect, it } from '@jest/globals';
+import { expect } from '@jest/globals';
 import { generateKeyPair } from '@atoll/ssh';
 import { createTeam, fresh, succeed, until } from './client.js';
 import { createNode } from './gpu-inventory.js';
-import { aSubscription, aSwitch } from './killed-gpus.js';
-import { killedTogether, MortalPlatform, type Dies } from './mortal-platform.js';
+import type { Dies, MortalPlatform } from './mortal-platform.js';
 import { recoveryMs, subscriber } from './subscriber.js';
-
-const mortal = new MortalPlatform();
-const { operated } = mortal;
 
 /** The next call of this kind to the cluster hangs until its caller gives up, or dies. */
 async function hang(
+  mortal: MortalPlatform,
   gpuaasId: string,
   operation: 'start' | 'stop' | 'door',
 ): Promise<{ untilItDoes: () => Promise<unknown> }> {
@@ -31,13 +28,14 @@ async function hang(
 }
 
 /** One unit for a second. */
-async function priceBySecond(sku: string, unit: string, team_id: string): Promise<void> {
+async function priceBySecond({ operated }: MortalPlatform, sku: string, unit: string, team_id: string): Promise<void> {
   const terms = { sku, unit, unit_price: '3600', valid_from: '2026-01-01T00:00:00Z', team_id, force: true };
   await succeed('POST', '/price', { url: operated.url, key: operated.adminKey, body: terms });
 }
 
 /** What the bill says in milliseconds of the SKU, once it is what the transitions say. */
 async function untilBilledExactly(
+  { operated }: MortalPlatform,
   sku: string,
   teamId: string,
   key: string,
@@ -66,14 +64,15 @@ const intervalsQuery = (schema: string, states: string) => `
   WHERE to_state IN (${states})`;
 
 /** A pod starts and ends as it was to: nobody else notices, and no lease is left. */
-async function aPod(dies: Dies): Promise<void> {
+export async function aPod(mortal: MortalPlatform, dies: Dies): Promise<void> {
+  const { operated } = mortal;
   const { node, tenant, subscription_id, ...team } = await subscriber(operated);
-  await priceBySecond('pod', 'pod', tenant.teamId);
+  await priceBySecond(mortal, 'pod', 'pod', tenant.teamId);
   const other = await team.create('other');
   await team.runs(other.pod_name);
 
   const pod = await dies('hangs', async () => {
-    const start = await hang(node.gpuaasId, 'start');
+    const start = await hang(mortal, node.gpuaasId, 'start');
     const created = await team.create('job');
     await start.untilItDoes();
     return created;
@@ -83,7 +82,7 @@ async function aPod(dies: Dies): Promise<void> {
   expect((await team.runs(other.pod_name)).body.restarts).toBe(0);
 
   await dies('hangs', async () => {
-    const stop = await hang(node.gpuaasId, 'stop');
+    const stop = await hang(mortal, node.gpuaasId, 'stop');
     await team.remove(pod.pod_name);
     await stop.untilItDoes();
   });
@@ -105,17 +104,18 @@ async function aPod(dies: Dies): Promise<void> {
     [pod.pod_id, other.pod_id],
   ]);
   expect(intervals).toHaveLength(2);
-  await untilBilledExactly('pod', tenant.teamId, tenant.keys.billing_viewer ?? '', intervals);
+  await untilBilledExactly(mortal, 'pod', tenant.teamId, tenant.keys.billing_viewer ?? '', intervals);
 }
 
 /** A service is exposed and deleted as it was to, and no port is left. */
-async function anExposedService(dies: Dies): Promise<void> {
+export async function anExposedService(mortal: MortalPlatform, dies: Dies): Promise<void> {
+  const { operated } = mortal;
   const { node, ...team } = await subscriber(operated);
   const pod = await team.create('web');
   await team.runs(pod.pod_name);
 
   const { service_id } = await dies('hangs', async () => {
-    const opening = await hang(node.gpuaasId, 'door');
+    const opening = await hang(mortal, node.gpuaasId, 'door');
     const exposed = await team.expose(pod.pod_name);
     await opening.untilItDoes();
     return exposed;
@@ -128,7 +128,7 @@ async function anExposedService(dies: Dies): Promise<void> {
   expect(await (await fetch(service.url)).text()).toBe(`${pod.pod_name}\n`);
 
   await dies('hangs', async () => {
-    const closing = await hang(node.gpuaasId, 'stop');
+    const closing = await hang(mortal, node.gpuaasId, 'stop');
     await team.unexpose(service_id);
     await closing.untilItDoes();
   });
@@ -146,14 +146,13 @@ async function anExposedService(dies: Dies): Promise<void> {
   expect((await team.runs(pod.pod_name)).body.restarts).toBe(0);
 }
 
-/** A bare-metal host is provisioned and released as it was to, and keeps no user. */
-async function aHost(dies: Dies): Promise<void> {
+/** A host that nobody has, of a model of its own. */
+async function freeHost({ operated }: MortalPlatform) {
   const access = () => ({ url: operated.url, key: operated.adminKey });
   const { region_id } = await succeed<{ region_id: string }>('POST', '/region', {
     ...access(),
     body: { region_name: fresh('region') },
   });
-  const { team, keys } = await createTeam('Metal', ['team_owner', 'billing_viewer'], operated);
   const model = fresh('model').slice(0, 60);
   const host = {
     ...{ name: 'metal-01.user-slow.revoke-slow', region_id, host: 'metal-01.example', driver: 'simulated' },
@@ -168,10 +167,17 @@ async function aHost(dies: Dies): Promise<void> {
       recoveryMs,
     );
   await node('Available');
-  const sku = `baremetal.${model}-x8`;
-  await priceBySecond(sku, 'host', team.id);
+  return { region_id, model, node };
+}
 
-  const ours = () => ({ url: operated.url, key: keys.team_owner ?? '' });
+/** A bare-metal host is provisioned and released as it was to, and keeps no user. */
+export async function aHost(mortal: MortalPlatform, dies: Dies): Promise<void> {
+  const { region_id, model, node } = await freeHost(mortal);
+  const { team, keys } = await createTeam('Metal', ['team_owner', 'billing_viewer'], mortal.operated);
+  const sku = `baremetal.${model}-x8`;
+  await priceBySecond(mortal, sku, 'host', team.id);
+
+  const ours = () => ({ url: mortal.operated.url, key: keys.team_owner ?? '' });
   const instanceIs = (instance_id: string, isAsItShould: (status: string) => boolean) =>
     until(
       () => succeed<{ status: string }>('GET', `/baremetal/${instance_id}`, ours()),
@@ -198,15 +204,15 @@ async function aHost(dies: Dies): Promise<void> {
     [instance_id],
   ]);
   expect(intervals).toHaveLength(1);
-  await untilBilledExactly(sku, team.id, keys.billing_viewer ?? '', intervals);
+  await untilBilledExactly(mortal, sku, team.id, keys.billing_viewer ?? '', intervals);
 }
 
 /** A VM lets in the SSH keys of the members whose role may use it, and is told of each change. */
-async function aVm(dies: Dies): Promise<void> {
-  const access = (key = operated.adminKey) => ({ url: operated.url, key });
-  const { regionId } = await createNode({ platform: operated });
+export async function aVm(mortal: MortalPlatform, dies: Dies): Promise<void> {
+  const access = (key = mortal.operated.adminKey) => ({ url: mortal.operated.url, key });
+  const { regionId } = await createNode({ platform: mortal.operated });
   // The operator, who names no owner, is the owner.
-  const { team, keys, ids } = await createTeam(fresh('Virtual'), ['member'], operated);
+  const { team, keys, ids } = await createTeam(fresh('Virtual'), ['member'], mortal.operated);
   await succeed('POST', '/vm/flavour', { ...access(), body: { name: 'small', vcpus: 4, memory_gb: 16 } });
   const addKey = async () => {
     const { publicKey: public_key } = generateKeyPair();
@@ -248,26 +254,3 @@ async function aVm(dies: Dies): Promise<void> {
   await dies('passes', () => succeed('DELETE', `/team/${team.id}/members/${id}`, access()));
   await comesTo([]);
 }
-
-const gpus = [aSubscription, aSwitch].map((story) => (dies: Dies) => story(mortal, dies));
-
-/** In one process they die together. */
-const deaths =
-  mortal.topology === 'services'
-    ? [
-        { victim: 'pods' as const, what: 'a pod, an exposed service and a VM', stories: [aPod, anExposedService, aVm] },
-        { victim: 'gpuaas' as const, what: 'a pod, a bare-metal host, and GPUs', stories: [aPod, aHost, ...gpus] },
-      ]
-    : [
-        {
-          victim: 'pods' as const,
-          what: 'a pod, an exposed service, a VM, a bare-metal host, and GPUs',
-          stories: [aPod, anExposedService, aVm, aHost, ...gpus],
-        },
-      ];
-
-it.each(deaths)('what $victim does when it dies ends as it was to: $what', async ({ victim, stories }) => {
-  await mortal.start();
-  const dies = killedTogether(stories.length, () => mortal.kill(victim));
-  await Promise.all(stories.map((story) => story(dies)));
-});
