@@ -3,16 +3,7 @@ import { boardNamed, mpsProfile, type SliceProfile } from '@atoll/gpu';
 import { runs } from '@atoll/testing';
 import fc from 'fast-check';
 import type { GpuState } from '../model/gpu.machine.js';
-import {
-  decide,
-  decideInTurn,
-  maxReplans,
-  maxWaiting,
-  serve,
-  type Decision,
-  type PoolState,
-  type Wanted,
-} from './admission.js';
+import { decide, decideInTurn, maxWaiting, serve, type Decision, type PoolState, type Wanted } from './admission.js';
 import type { GpuRoom, PlacingRules } from '../sharing/plan.js';
 
 const board = boardNamed('A100-80GB')!;
@@ -87,7 +78,6 @@ const mpsCase: fc.Arbitrary<Case> = fc.boolean().chain((allowFallback) =>
         .integer({ min: 1, max: 4 })
         .chain((count) => fc.tuple(...Array.from({ length: count }, (_, at) => aGpu(String(at), allowFallback)))),
       waiting: fc.constant([]),
-      replans: fc.constantFrom(0, maxReplans),
     }),
     rules: fc.constant(mpsRules(allowFallback)),
     asks: fc.array(wanted(half), { minLength: 1, maxLength: 6 }),
@@ -188,7 +178,6 @@ const migCase: fc.Arbitrary<Case> = fc
         { minLength: 1, maxLength: 3 },
       ),
       waiting: fc.constant([]),
-      replans: fc.constantFrom(0, maxReplans),
     }),
     rules: fc.record({
       isTemporal: fc.constant(false),
@@ -248,16 +237,57 @@ it.each([
 ])('law: what is expected of a pool is carried along as it would be made anew: %s', async (_, cases) => {
   await fc.assert(
     fc.asyncProperty(cases, async ({ pool, rules, asks }) => {
-      let { gpus, waiting }: PoolState = pool;
+      let { gpus, waiting } = pool;
       const anew = asks.map((ask) => {
         const decided = decide({ gpus, waiting }, ask, rules);
         ({ gpus, waiting } = decided.pool);
         return decided.decision;
       });
-      expect(await decideInTurn({ gpus: pool.gpus, waiting: [] }, asks, rules)).toEqual(anew);
+      expect(await decideInTurn(pool, asks, rules)).toEqual(anew);
     }),
     runs(500),
   );
+});
+
+describe('many requests for a large pool beside a queue', () => {
+  const returning: GpuRoom = { gpuId: '1', state: 'to_spatial', slotsUsed: 0b01n, turnsUsed: 0b01n };
+  const asking = (count: number, teamId: string): Wanted[] =>
+    Array.from({ length: count }, () => ({ teamId, profile: half, vgpus: 1 }));
+
+  it('look once at each GPU that is full, however many they are and wait', async () => {
+    let looks = 0;
+    const full = (gpuId: string): GpuRoom => ({
+      gpuId,
+      state: 'temporal',
+      slotsUsed: 0n,
+      get turnsUsed() {
+        looks += 1;
+        return 0b1111n;
+      },
+    });
+    const gpus = [...Array.from({ length: 100 }, (_, at) => full(String(at + 2))), returning];
+    const looksOf = async (requests: number): Promise<number> => {
+      looks = 0;
+      const asks = [{ teamId: 'theirs', profile: half, vgpus: 2 }, ...asking(requests, 'ours')];
+      await decideInTurn({ gpus, waiting: asking(10, 'others') }, asks, mpsRules(true));
+      return looks;
+    };
+    expect(await looksOf(1)).toBeGreaterThanOrEqual(100);
+    expect(await looksOf(50)).toBe(await looksOf(1));
+  });
+
+  it('leave the event loop to others between two of them', async () => {
+    let isOver = false;
+    let others = 0;
+    const other = (): void => {
+      others += 1;
+      if (!isOver) setImmediate(other);
+    };
+    setImmediate(other);
+    await decideInTurn({ gpus: [returning], waiting: asking(3, 'others') }, asking(40, 'ours'), mpsRules(true));
+    isOver = true;
+    expect(others).toBeGreaterThanOrEqual(39);
+  });
 });
 
 describe('how many may wait', () => {

@@ -30,8 +30,6 @@ export interface PoolState {
   readonly waiting: readonly Wanted[];
   /** Reused from one decision to the next; created if left out. */
   readonly outlook?: Outlook;
-  /** How often one that waits may still be planned anew; `maxReplans` if left out. */
-  readonly replans?: number;
 }
 
 /** What is expected: every GPU at rest, and one after the other of those that wait has its leases. */
@@ -68,12 +66,6 @@ export type Decision =
  */
 export const maxWaiting = { team: 16, busy: 64, pool: 512 } as const;
 
-/**
- * What a queue of `busy` takes if each second one of it waits for the others. One of 512 would take 64 times as much,
- * under the lock of the pool: beyond this, a request gets only leases that are in no place of one that waits.
- */
-export const maxReplans = maxWaiting.busy ** 2 / 4;
-
 /** A decision, and the pool as the next request finds it. */
 interface Decided {
   readonly decision: Decision;
@@ -87,23 +79,18 @@ interface Decided {
  */
 export function decide(pool: PoolState, wanted: Wanted, rules: PlacingRules): Decided {
   const { gpus, waiting } = pool;
-  let { replans = maxReplans } = pool;
   const plans = planFor(gpus, wanted, rules);
   const leased = plans && applied(gpus, plans, wanted.profile);
   if (plans && leased && waiting.length === 0)
     return { decision: { kind: 'lease', plans }, pool: { gpus: leased, waiting } };
   const outlook = pool.outlook ?? outlookOf(gpus, waiting, rules);
   if (plans && leased) {
-    const isAnew = replans >= waiting.length;
-    const afterwards = isAnew
-      ? outlookOf(leased, waiting, rules)
-      : outlookBeside(outlook, plans, wanted.profile, rules);
-    if (isAnew) replans -= waiting.length;
-    if (afterwards && outlook.hasPlace.every((had, at) => !had || afterwards.hasPlace[at])) {
-      return { decision: { kind: 'lease', plans }, pool: { gpus: leased, waiting, outlook: afterwards, replans } };
+    const afterwards = outlookOf(leased, waiting, rules);
+    if (outlook.hasPlace.every((had, at) => !had || afterwards.hasPlace[at])) {
+      return { decision: { kind: 'lease', plans }, pool: { gpus: leased, waiting, outlook: afterwards } };
     }
   }
-  const known = { gpus, waiting, outlook, replans };
+  const known = { gpus, waiting, outlook };
   const later = planFor(outlook.gpus, wanted, rules);
   if (!later)
     return { decision: { kind: 'refuse', isQueueFull: false, fits: fitsIn(outlook.gpus, wanted, rules) }, pool: known };
@@ -117,7 +104,6 @@ export function decide(pool: PoolState, wanted: Wanted, rules: PlacingRules): De
       gpus,
       waiting: [...waiting, wanted],
       outlook: { gpus: applied(outlook.gpus, later, wanted.profile), hasPlace: [...outlook.hasPlace, true] },
-      replans,
     },
   };
 }
@@ -127,8 +113,7 @@ export function decide(pool: PoolState, wanted: Wanted, rules: PlacingRules): De
  * that wait, so others have the event loop between two.
  */
 export async function decideInTurn(pool: PoolState, all: readonly Wanted[], rules: PlacingRules): Promise<Decision[]> {
-  const { waiting, replans = maxReplans } = pool;
-  let state: PoolState = { gpus: withRoom(pool, all, rules), waiting, replans };
+  let state: PoolState = { gpus: withRoom(pool, all, rules), waiting: pool.waiting };
   const takenOf = new Map<string, number>();
   const next = (wanted: Wanted): Decision => {
     const { partOf, vgpus } = wanted;
@@ -152,8 +137,8 @@ export async function decideInTurn(pool: PoolState, all: readonly Wanted[], rule
  * What becomes of each that waits, in their order: leases; `wait`; or `refuse`, since it would have no place once every
  * GPU is at rest.
  */
-export function serve({ waiting, ...pool }: PoolState, rules: PlacingRules): Promise<Decision[]> {
-  return decideInTurn({ ...pool, waiting: [] }, waiting, rules);
+export function serve({ gpus, waiting }: PoolState, rules: PlacingRules): Promise<Decision[]> {
+  return decideInTurn({ gpus, waiting: [] }, waiting, rules);
 }
 
 /**
@@ -195,27 +180,6 @@ function outlookOf(gpus: readonly GpuRoom[], waiting: readonly Wanted[], rules: 
     return plans !== null;
   });
   return { gpus: state, hasPlace };
-}
-
-/** What is expected with leases that take no place in which one that waits is expected; undefined where they do. */
-function outlookBeside(
-  { gpus, hasPlace }: Outlook,
-  plans: readonly GpuPlan[],
-  profile: SliceProfile,
-  rules: PlacingRules,
-): Outlook | undefined {
-  const byId = new Map(gpus.map((gpu) => [gpu.gpuId, gpu]));
-  const isFree = ({ gpu, places, fallsBack }: GpuPlan): boolean => {
-    const expected = byId.get(gpu.gpuId);
-    if (!expected || atRest([gpu], rules)[0]?.state !== expected.state) return false;
-    if (fallsBack) return expected.slotsUsed === gpu.slotsUsed;
-    return places.every(({ slotStart, turn }) =>
-      expected.state === 'spatial'
-        ? slotStart !== null && (expected.slotsUsed & maskOf(slotStart, profile.size)) === 0n
-        : turn !== null && (expected.turnsUsed & maskOf(turn, 1)) === 0n,
-    );
-  };
-  return plans.every(isFree) ? { gpus: applied(gpus, plans, profile), hasPlace } : undefined;
 }
 
 /** As `planLeases`; where all has to be on one node, the best plan of any node. */
