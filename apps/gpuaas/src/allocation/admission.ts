@@ -59,12 +59,8 @@ export type Decision =
   /** Of what it takes a part of too little is left, whatever the pool has. */
   | { readonly kind: 'exceed'; readonly refusal: AppError };
 
-/**
- * So many requests of one team may wait for a pool. Where `busy` of all teams wait, only a team that has none there may
- * add one, until `pool` wait: a user who has taken all places with a few teams would keep all others out, and with the
- * 200 that a user may have does not come so far. Each look at the pool costs time for each that waits.
- */
-export const maxWaiting = { team: 16, busy: 64, pool: 512 } as const;
+/** So many requests may wait for one pool, and so many of them for one team. */
+export const maxWaiting = { pool: 64, team: 16 } as const;
 
 /** A decision, and the pool as the next request finds it. */
 interface Decided {
@@ -94,9 +90,8 @@ export function decide(pool: PoolState, wanted: Wanted, rules: PlacingRules): De
   const later = planFor(outlook.gpus, wanted, rules);
   if (!later)
     return { decision: { kind: 'refuse', isQueueFull: false, fits: fitsIn(outlook.gpus, wanted, rules) }, pool: known };
-  const mostOfTeam = waiting.length < maxWaiting.busy ? maxWaiting.team : 1;
   const ofTeam = waiting.filter(({ teamId }) => teamId === wanted.teamId);
-  const isQueueFull = waiting.length >= maxWaiting.pool || ofTeam.length >= mostOfTeam;
+  const isQueueFull = waiting.length >= maxWaiting.pool || ofTeam.length >= maxWaiting.team;
   if (isQueueFull) return { decision: { kind: 'refuse', isQueueFull, fits: [] }, pool: known };
   return {
     decision: { kind: 'wait', later },
