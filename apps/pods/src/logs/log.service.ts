@@ -57,8 +57,11 @@ export class LogsService {
     const parts = pod_name === undefined ? await this.partsOfTeams(reading) : await this.partsOfPod(pod_name, reading);
     const pages = await inTurns(parts.filter(isUnread), context, (teamId, ofTeam, turns) => {
       const query = { order, search, searchMs: searchMs / turns, limit };
-      const readPart = async (part: LogPart) => [part, await this.store.read({ ...part, ...query })] as const;
-      const read = () => Promise.all(ofTeam.map(readPart));
+      const queries = ofTeam.map((part) => ({ ...part, ...query }));
+      const read = async () => {
+        const found = await this.store.readOfTeam(teamId, queries);
+        return found.map((page, at) => [ofTeam[at] as LogPart, page] as const);
+      };
       return search === null ? read() : this.searches.run(teamId, context, read);
     });
     const { lines, readTo } = merged([...pages.values()], { order, limit });

@@ -26,6 +26,9 @@ export interface LokiRange {
 /** An answer of Loki has at most 4 MiB between its parts, of which JSON makes up to six times as much. */
 const maxAnswerBytes = 32 * 1024 * 1024;
 
+/** Loki's default of `block_ingestion_status_code`. */
+const blockedStatus = 260;
+
 interface Answer {
   readonly ok: boolean;
   readonly status: number;
@@ -75,10 +78,12 @@ export class LokiClient {
     // Nothing else that may be at this URL by mistake, and no proxy, answers a push as Loki does.
     if (answer.status === 204) return undefined;
     const reason = answer.text.slice(0, 500);
-    // Of such a push Loki has kept the lines that were right.
-    if (answer.status === 400 && answer.isPlainText) return reason;
+    // Of such a push Loki has kept the lines that were right; of a tenant whose lines the operator has blocked, none.
+    if ((answer.status === 400 && answer.isPlainText) || answer.status === blockedStatus) return reason;
     if (answer.ok)
-      throw unavailable(new Error(`LOKI_URL is not that of a Loki: it answered ${answer.status}, not 204`));
+      throw unavailable(
+        new Error(`LOKI_URL is not that of a Loki: it answered ${answer.status}, not 204: ${reason.slice(0, 100)}`),
+      );
     throw unavailable(new Error(`Loki answered ${answer.status}: ${reason}`));
   }
 

@@ -99,10 +99,13 @@ it('the log says that it was Loki that did not answer, and why', async () => {
   await expect(pushed).rejects.toHaveProperty('cause.message', 'Loki did not answer: other side closed');
 });
 
-it('lines that Loki refuses are lost, which is said once a minute for each team', async () => {
+it.each([
+  [400, 'timestamp too old'],
+  [260, 'ingestion blocked for the tenant'],
+])('lines that Loki refuses (%i) are lost, which is said once a minute for each team', async (status, reason) => {
   const warned = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
   const refusing = await storeOn((response) => {
-    response.writeHead(400, { 'Content-Type': 'text/plain; charset=utf-8' }).end('timestamp too old');
+    response.writeHead(status, { 'Content-Type': 'text/plain; charset=utf-8' }).end(reason);
   }, 1_000);
   const other = { ...group, source: { ...group.source, no: 2, teamId: 'other' } };
   const save = jest.fn((_: unknown, stored: readonly SourceLines[]) =>
@@ -111,11 +114,11 @@ it('lines that Loki refuses are lost, which is said once a minute for each team'
   for (let push = 0; push < 3; push += 1) expect(await refusing.append([group, other], save)).toEqual(new Map());
   expect(save.mock.calls.map(([, stored]) => stored.length)).toEqual([2, 2, 2]);
   expect(warned.mock.calls.map(([line]) => line as unknown)).toEqual(
-    ['team', 'other'].map((team) => `Loki refused lines of the team ${team}; they are lost: timestamp too old`),
+    ['team', 'other'].map((team) => `Loki refused lines of the team ${team}; they are lost: ${reason}`),
   );
 });
 
-it('of a team, one read at a time waits for a Loki that answers nobody; others fail at once', async () => {
+it('of a team, one request at a time waits for a Loki that answers nobody; others fail at once', async () => {
   let isAway = true;
   const asked = jest.fn();
   const store = await storeOn((response) => {
@@ -129,23 +132,23 @@ it('of a team, one read at a time waits for a Loki that answers nobody; others f
     return time.signal;
   });
   const reads = (teamId: string, count: number) =>
-    Array.from({ length: count }, () => store.read({ ...query, teamId }));
+    Array.from({ length: count }, () => store.readOfTeam(teamId, [query, query]));
   const endAll = () => times.splice(0).forEach((time) => time.abort());
   const areAsked = async (count: number) => {
     while (asked.mock.calls.length < count) await delay(5);
   };
 
   const first = Promise.allSettled(reads('team', 3));
-  await areAsked(3);
+  await areAsked(6);
   endAll();
   expect((await first).map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
 
   const next = Promise.allSettled([...reads('team', 3), ...reads('other', 1)]);
-  await areAsked(5);
-  expect(times).toHaveLength(2);
+  await areAsked(10);
+  expect(times).toHaveLength(4);
   endAll();
   for (const each of await next) expect(each).toMatchObject({ status: 'rejected', reason: { code: 'unavailable' } });
-  expect(asked).toHaveBeenCalledTimes(5);
+  expect(asked).toHaveBeenCalledTimes(10);
 
   isAway = false;
   await store.read(query);

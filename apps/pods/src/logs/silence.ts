@@ -11,14 +11,14 @@ export function unavailable(cause: unknown): AppError {
 }
 
 /**
- * Limits the reads that wait for a store that answers nobody. Each of them waits for all of its time, and other calls
- * of its team wait for their turn meanwhile. So one read of each team asks whether the store is back, and others fail
- * at once.
+ * Limits the requests that wait for a store that answers nobody. Each of them waits for all of its time, and other
+ * calls of its team wait for their turn meanwhile. So one request of each team asks whether the store is back, and
+ * others fail at once.
  */
 export class Silence {
   #answers = 0;
   #isSilent = false;
-  /** Teams of which a read asks whether the store is back. */
+  /** Teams of which a request asks whether the store is back. */
   readonly #asking = new Set<string>();
 
   /** The store has answered anybody anything. */
