@@ -66,6 +66,11 @@ export interface VolumeMount {
 /** One run of a pod, complete: of earlier runs a driver keeps nothing but the volumes. */
 export interface PodRun {
   readonly ref: RunRef;
+  /**
+   * When this run was requested, the same at each try. It tells the run from another one of the same number: a database
+   * that was restored gives numbers again.
+   */
+  readonly requestedAt: Date;
   readonly owner: Owner;
   /** A DNS label, unique in the installation: the host name inside, and its name for other pods of the workspace. */
   readonly podName: string;

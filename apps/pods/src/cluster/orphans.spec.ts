@@ -35,6 +35,7 @@ const rest = {
   slices: [],
   volumes: [],
   authorizedKeys: [],
+  requestedAt: new Date(),
   command,
 };
 /** A run of a pod of which the database knows nothing. */

@@ -31,10 +31,11 @@ export class PodStarts {
     await this.rpc.call(podWorkloads.end, { pod_id: podId, start }, this.context(requestId ?? undefined));
   }
 
-  /** The present run as a cluster needs it. */
+  /** The present run of a pod that is being started, as a cluster needs it. */
   runOf(pod: PodEntity): PodRun {
     return {
       ref: { kind: 'pod', id: pod.podId, run: pod.run },
+      requestedAt: pod.enteredAt,
       owner: { teamId: pod.teamId, workspaceId: pod.workspaceId },
       podName: pod.podName,
       image: pod.reference ?? pod.image,

@@ -133,6 +133,7 @@ export class SshDoorFixture {
       slices: [],
       volumes: [],
       authorizedKeys: [],
+      requestedAt: new Date(),
     };
     await this.driver.startPod(pod, wanted, soon());
     return pod;

@@ -113,7 +113,8 @@ export class Installation {
   pod(program: Program, more: Partial<PodRun> = {}): PodRun {
     const ref = more.ref ?? this.ref('pod');
     const rest = { env: new Map(), cpu: null, memoryGb: 0.2, slices: [], volumes: [], authorizedKeys: [] };
-    return { ref, owner: owner(), podName: `p-${ref.id.slice(0, 8)}-${ref.run}`, ...rest, ...program, ...more };
+    const names = { ref, requestedAt: new Date(), owner: owner(), podName: `p-${ref.id.slice(0, 8)}-${ref.run}` };
+    return { ...names, ...rest, ...program, ...more };
   }
 
   vm({ image }: Program, more: Partial<VmRun> = {}): VmRun {

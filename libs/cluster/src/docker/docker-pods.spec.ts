@@ -109,13 +109,13 @@ describeWhere(podmanLacks(), 'pods and doors as containers on Podman', () => {
     await here.remove(door, pod);
   });
 
-  it('starts a run anew where one of the same number is there that was asked for otherwise, as after a restore', async () => {
-    const forgotten = await here.startRunning(here.programs.idle, { env: new Map([['SLICE', 'of another team now']]) });
+  it('starts a run anew where one of the same number is there from another time, as after a restore', async () => {
+    const forgotten = await here.startRunning(here.programs.idle);
     const id = async () => (await inspect(forgotten)).Id;
     const before = await id();
     await here.start(forgotten);
     expect(await id()).toBe(before);
-    await here.start({ ...forgotten, env: new Map() });
+    await here.start({ ...forgotten, requestedAt: new Date(0) });
     expect(await id()).not.toBe(before);
     await here.remove(forgotten);
   });

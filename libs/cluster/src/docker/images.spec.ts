@@ -52,6 +52,7 @@ const podOf = (teamId: string, image: string): PodRun => ({
   slices: [],
   volumes: [],
   authorizedKeys: [],
+  requestedAt: new Date(),
 });
 const want = async (teamId: string, ...images: string[]): Promise<void> => {
   for (const image of images) {

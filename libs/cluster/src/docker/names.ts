@@ -16,8 +16,8 @@ const label = {
   pod: 'dev.atoll.pod',
   /** The leases of a pod, comma-separated. */
   leases: 'dev.atoll.leases',
-  /** What a run of a pod was asked for, as a digest. */
-  asked: 'dev.atoll.asked',
+  /** When a run of a pod was requested. */
+  requested: 'dev.atoll.requested',
   /** Where a door leads. */
   door: 'dev.atoll.door',
   /** The keepers of two networks that were not isolated from each other. */
@@ -117,16 +117,16 @@ export class Names {
     };
   }
 
-  podLabels(pod: PodRun): Labels {
-    const leases = pod.slices.map(({ leaseId }) => leaseId).join(',');
-    const asked = { [label.asked]: digestOf(pod) };
-    return { ...this.labels(pod.ref, pod.owner), ...(leases !== '' && { [label.leases]: leases }), ...asked };
+  podLabels({ ref, owner, slices, requestedAt }: PodRun): Labels {
+    const leases = slices.map(({ leaseId }) => leaseId).join(',');
+    const requested = { [label.requested]: requestedAt.toISOString() };
+    return { ...this.labels(ref, owner), ...(leases !== '' && { [label.leases]: leases }), ...requested };
   }
 
-  /** Whether a container with these labels is this run. Those of earlier releases do not say what it was asked for. */
-  isRun(labels: Labels | null, pod: PodRun): boolean {
-    const asked = labels?.[label.asked];
-    return asked === undefined || asked === digestOf(pod);
+  /** Whether a container with these labels is this run. Those of earlier releases do not say when it was requested. */
+  isRun(labels: Labels | null, { requestedAt }: PodRun): boolean {
+    const requested = labels?.[label.requested];
+    return requested === undefined || requested === requestedAt.toISOString();
   }
 
   doorLabels({ ref, owner, podId, port, transport, externalPort }: Door): Labels {
@@ -213,17 +213,6 @@ export class Names {
 export function aliasOf(podId: string): string {
   checkId(podId);
   return `pod-${podId}`;
-}
-
-/** Of what makes a run another one under the same number. */
-function digestOf({ owner, image, command, env, slices, volumes }: PodRun): string {
-  const held = slices.map(({ leaseId, nodeName, gpuUuid, profile, slotStart }) =>
-    [leaseId, nodeName, gpuUuid, profile, slotStart].join(' '),
-  );
-  const mounted = volumes.map(({ volumeId, path }) => `${volumeId} ${path}`);
-  const { teamId, workspaceId } = owner;
-  const asked = [teamId, workspaceId, image, command, [...env].sort(), held.sort(), mounted.sort()];
-  return createHash('sha256').update(JSON.stringify(asked)).digest('hex');
 }
 
 /** Ids become parts of names and of nginx's configuration. */

@@ -18,6 +18,7 @@ const podOf = (id: string): PodRun => ({
   slices: [],
   volumes: [],
   authorizedKeys: [],
+  requestedAt: new Date(),
 });
 
 let engine: FakeEngine;
