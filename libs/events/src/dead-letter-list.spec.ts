@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { newId } from '@atoll/database';
 import { expectErrors, startNats, type NatsServer, type TestDatabase } from '@atoll/testing';
 import { DataSource } from 'typeorm';
@@ -52,6 +52,26 @@ describe('a dead letter that an operator wants tried once more', () => {
     const failed = await list().retry(letter?.id ?? '', 20_000);
     expect(failed).toEqual({ is: 'failed', lastError: 'Error: the printer is out of paper' });
     expect(await list().latest()).toMatchObject([{ tries: 4, retryRequestedAt: null }]);
+  });
+
+  it('comes in the same round as the others, however many there are', async () => {
+    const letters = world.app('mail').get(DeadLetters);
+    const dataSource = world.app('mail').get(DataSource);
+    await dataSource.query(
+      `INSERT INTO dead_letter (id, consumer, event_id, event_name, payload, occurred_at, last_error, tries, first_failed_at, last_failed_at, retry_requested_at)
+       SELECT gen_random_uuid(), 'nobody', gen_random_uuid(), 'orders.placed', '{}', now(), 'Error', 3, now(), now(), now()
+       FROM generate_series(1, 101)`,
+    );
+    const wait = letters.retryAsked.wait.bind(letters.retryAsked);
+    const left: Promise<object[]>[] = [];
+    const waits = jest.spyOn(letters.retryAsked, 'wait').mockImplementation((ms) => {
+      left.push(dataSource.query<object[]>('SELECT FROM dead_letter WHERE retry_requested_at IS NOT NULL'));
+      return wait(ms);
+    });
+    letters.retryAsked.ring();
+    await eventually(() => expect(left.length).toBeGreaterThan(0));
+    expect(await left[0]).toEqual([]);
+    waits.mockRestore();
   });
 
   it('is said to be unknown where there is none', async () => {

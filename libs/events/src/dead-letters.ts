@@ -35,23 +35,29 @@ export class DeadLetters {
 
   /**
    * Tries those once more for which an operator asked, the first of them first, until `signal`. What becomes of each
-   * stands in its row.
+   * stands in its row. Resolves with whether there may be more.
    */
-  async retryRequested(signal?: AbortSignal): Promise<void> {
+  async retryRequested(signal?: AbortSignal): Promise<boolean> {
     const rows = await this.dataSource.query<{ id: string }[]>(
       `SELECT id FROM dead_letter WHERE retry_requested_at IS NOT NULL ORDER BY retry_requested_at LIMIT ${listLimit}`,
     );
+    let handled = 0;
     for (const { id } of rows) {
-      if (signal?.aborted) return;
+      if (signal?.aborted) return false;
       try {
         await this.retry(id);
       } catch (error) {
         if (!isAppError(error)) throw error;
         // Another replica was faster, or it failed again, as its row says. What something else keeps from its effect
         // waits behind the others.
-        if (error.code === 'unavailable') await this.askAgainLater(id);
+        if (error.code === 'unavailable') {
+          await this.askAgainLater(id);
+          continue;
+        }
       }
+      handled += 1;
     }
+    return rows.length === listLimit && handled > 0;
   }
 
   /**

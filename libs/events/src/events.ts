@@ -94,8 +94,8 @@ export class Events implements OnApplicationBootstrap, BeforeApplicationShutdown
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       // A database that is away shows in readiness.
-      await this.deadLetters.retryRequested(signal).catch(() => undefined);
-      await this.deadLetters.retryAsked.wait(retryEveryMs);
+      const hasMore = await this.deadLetters.retryRequested(signal).catch(() => false);
+      if (!hasMore) await this.deadLetters.retryAsked.wait(retryEveryMs);
     }
   }
 
