@@ -87,6 +87,7 @@ const ofWorkspace = ({ workspace_id }: Place) => ({ workspace_id });
 describeAccess<Place>({
   service: 'teams',
   place: makePlace,
+  shownOnce: ['api_key', 'url'],
   kept: ['send an invitation again', 'add a member', 'add members', 'issue a key', 'make a workspace', 'make a policy'],
   call: async (operation, input, caller, idempotency) =>
     fixture.ask(operation, input, contextOf(await knownAs(caller), idempotency)),
