@@ -32,7 +32,7 @@ export class TeamsController {
     201,
     Team,
     'Create a team',
-    'Creates a team with a default workspace. The caller becomes its team_owner, and is a member of at most 200 teams; a user creates at most 200 a day. Each API key is shown only in this response.',
+    'Creates a team with a default workspace. The caller becomes its team_owner, and is a member of at most 200 teams; a user creates at most 200 at once, and one in 7.2 minutes after that. Each API key is shown only in this response.',
   )
   createTeam(@Body() body: CreateTeam, @Context() context: CallContext): Promise<Team> {
     return this.rpc.call(teams.create, body, context);

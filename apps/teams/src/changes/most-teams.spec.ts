@@ -127,13 +127,13 @@ it('a user who has created 200 teams creates one more in 7.2 minutes, also if no
   await create('One');
   // As if there had been 198 before it.
   await fixture.query(
-    `UPDATE log_in_bucket SET full_at = full_at + 198 * interval '432 s' WHERE full_at > now() + interval '431 s'`,
+    `UPDATE log_in_bucket SET full_at = full_at + 198 * interval '432 s' WHERE full_at > now() + interval '400 s'`,
   );
   const { id } = await create('Two');
   await fixture.query('DELETE FROM membership WHERE user_id = $1 AND team_id = $2', [userId, id]);
   expect(await errorOf(create('Three'))).toMatchObject({
     code: 'too_many_requests',
-    message: 'A user creates at most 200 teams a day. Try again later.',
+    message: 'A user creates at most 200 teams at once, and one in 7.2 minutes after that.',
     details: { retryAfterSeconds: 432 },
   });
   await fixture.call(fixture.admin, teams.create, { name: 'Another' });

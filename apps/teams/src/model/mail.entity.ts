@@ -1,3 +1,4 @@
+import { nilId } from '@atoll/database';
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
 export type MailKind = 'invitation' | 'reset' | 'notice';
@@ -13,7 +14,7 @@ export interface MailData {
 }
 
 /** In the place of a team, of mail that none sends. */
-export const noTeam = '00000000-0000-0000-0000-000000000000';
+export const noTeam = nilId;
 
 /** Mail that is to be sent; gone when a mail server has taken it. */
 @Entity('mail')

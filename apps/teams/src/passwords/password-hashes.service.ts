@@ -1,8 +1,8 @@
 import { availableParallelism } from 'node:os';
-import { AppError } from '@atoll/errors';
 import { FairSemaphore } from '@atoll/waiting';
 import { Injectable } from '@nestjs/common';
 import { hash, verify } from '@node-rs/argon2';
+import { tooManyLogIns } from '../tries/log-in-tries.js';
 
 /**
  * OWASP Password Storage Cheat Sheet, 2025: Argon2id with 19 MiB, 2 iterations, 1 lane. About 12 ms. Argon2id is the
@@ -16,7 +16,7 @@ const atOnce = Math.max(1, Math.floor(availableParallelism() / 2));
 /** Hashes and verifies passwords on the thread pool, few at once. Throws AppError `unavailable` where too many wait. */
 @Injectable()
 export class PasswordHashes {
-  private readonly turns = new FairSemaphore({ permits: atOnce, maxWaiting: 64, patienceMs: 2_000 }, tooMany);
+  private readonly turns = new FairSemaphore({ permits: atOnce, maxWaiting: 64, patienceMs: 2_000 }, tooManyLogIns);
   private readonly ofNobody = hash('the password of nobody', this.cost);
 
   /** What a hash takes. Specs of other classes override it to take less. */
@@ -38,8 +38,4 @@ export class PasswordHashes {
 /** NIST SP 800-63B, 3.1.1.2: one password however the keyboard composes it. */
 function normalised(password: string): string {
   return password.normalize('NFKC');
-}
-
-function tooMany(): AppError {
-  return new AppError('unavailable', 'Too many people are logging in at the moment.', { retryAfterSeconds: 2 });
 }

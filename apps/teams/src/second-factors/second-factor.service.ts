@@ -150,11 +150,14 @@ export class SecondFactorsService {
     const caller = requireOwnUser(context.caller, 'add a second factor');
     const { userId } = caller;
     const begun = 'SELECT is_confirmed FROM second_factor WHERE user_id = $1';
-    const [row] = await this.statements.query<{ is_confirmed: boolean }>(begun, [userId]);
-    if (row?.is_confirmed !== false) throw nothingToConfirm(row !== undefined);
+    const requireBegun = ([row]: { is_confirmed: boolean }[]) => {
+      if (row?.is_confirmed !== false) throw nothingToConfirm(row !== undefined);
+    };
+    requireBegun(await this.statements.query(begun, [userId]));
     const recovery_codes = Array.from({ length: codes }, newCode);
     const add = async (manager: EntityManager) => {
       await requireFactorCredential(manager, caller);
+      requireBegun(await manager.query(`${begun} FOR UPDATE`, [userId]));
       if (!(await this.consumeTotp(manager, userId, code, false))) return false;
       await manager.query('UPDATE second_factor SET is_confirmed = true, created_at = now() WHERE user_id = $1', [
         userId,

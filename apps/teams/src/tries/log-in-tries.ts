@@ -38,7 +38,9 @@ export class LogInTries {
   private readonly key: Buffer;
   private readonly refillMs: number;
   private readonly capacityMs: number;
-  private readonly turns = new FairSemaphore(inTurn, () => tooManyRequests(1));
+  private readonly turns = new FairSemaphore(inTurn, ({ waitedMs }) =>
+    waitedMs > 0 ? tooManyLogIns() : tooManyRequests(1),
+  );
 
   constructor(
     private readonly statements: Statements,
@@ -55,7 +57,7 @@ export class LogInTries {
    * this account from this network. A try is taken before the comparison, so that the limit holds, and given back
    * afterwards, also where the comparison failed. Comparisons of one account from one network take turns in a replica:
    * otherwise right passwords that are compared at once would use up each other's tries. Throws `too_many_requests` if
-   * no try is left, after `whenNoneIsLeft`, or if the turn does not come in time.
+   * no try is left, after `whenNoneIsLeft`, or if too many wait; `unavailable` if the turn does not come in time.
    */
   async check(
     { account, from }: TriedAccount,
@@ -93,7 +95,7 @@ export class LogInTries {
   }
 
   /**
-   * Throws `too_many_requests` where the user has created `mostTeams` teams in a day; one more each 432 s is accepted.
+   * Throws `too_many_requests` where the user has created `mostTeams` teams, of which one is forgotten each 432 s.
    * Rows of deleted teams stay, here and in other services. Within the transaction of `manager`, which gives the place
    * back where it fails.
    */
@@ -101,9 +103,13 @@ export class LogInTries {
     const refillMs = (24 * hourMs) / mostTeams;
     const taken = await manager.query<object[]>(takeQuery, [this.idOf(userId, 'teams'), refillMs, 24 * hourMs]);
     if (taken.length > 0) return;
-    throw new AppError('too_many_requests', `A user creates at most ${mostTeams} teams a day. Try again later.`, {
-      retryAfterSeconds: Math.ceil(refillMs / 1000),
-    });
+    throw new AppError(
+      'too_many_requests',
+      `A user creates at most ${mostTeams} teams at once, and one in ${refillMs / 60_000} minutes after that.`,
+      {
+        retryAfterSeconds: Math.ceil(refillMs / 1000),
+      },
+    );
   }
 
   /** Whether this was not asked of the account for an hour. */
@@ -122,4 +128,9 @@ export class LogInTries {
       .update(JSON.stringify([account, from]))
       .digest();
   }
+}
+
+/** Those that came before were not compared in time. */
+export function tooManyLogIns(): AppError {
+  return new AppError('unavailable', 'Too many people are logging in at the moment.', { retryAfterSeconds: 2 });
 }
