@@ -24,6 +24,23 @@ afterAll(async () => {
   await database.drop();
 });
 
+type Source = ConstructorParameters<typeof MissingEvents>[1];
+
+/** Looks for what the consumer of letters misses, of which `received` says what it has. */
+function looksFor(
+  received: object,
+  source: Source,
+  {
+    checkEveryMs = 3_600_000,
+    take = async (): Promise<unknown> => 'done',
+  }: { checkEveryMs?: number; take?: unknown } = {},
+): MissingEvents {
+  const consumer = { name: 'letters', take } as unknown as EventConsumer;
+  const awaiting = [{ consumer, events: [{ name: 'orders.placed', publisher: 'orders' }] }];
+  const rules = { checkEveryMs, graceMs: 0, untakenMs: 0 };
+  return new MissingEvents(received as ReceivedEvents, source, awaiting, rules);
+}
+
 async function expectEachOnce(world: World): Promise<void> {
   await eventually(async () => {
     expect(await world.waiting()).toEqual([]);
@@ -227,14 +244,7 @@ describe('a publisher that does not answer', () => {
         return { events: [], forgotten_up_to: 0, has_none: true };
       },
     };
-    const awaiting = [
-      { consumer: { name: 'letters' } as EventConsumer, events: [{ name: 'orders.placed', publisher: 'orders' }] },
-    ];
-    const missing = new MissingEvents(received as unknown as ReceivedEvents, source, awaiting, {
-      checkEveryMs: 1,
-      graceMs: 0,
-      untakenMs: 0,
-    });
+    const missing = looksFor(received, source, { checkEveryMs: 1 });
     const lookAt = async (ms: number) => {
       nowMs = ms;
       for (const before = asked; asked < before + 2;) await new Promise((resolve) => setImmediate(resolve));
@@ -269,11 +279,7 @@ it('gaps that touch are asked for together, so that what is left of many events 
       return { events: [], forgotten_up_to: 0, has_none: false };
     },
   };
-  const awaiting = [
-    { consumer: { name: 'letters' } as EventConsumer, events: [{ name: 'orders.placed', publisher: 'orders' }] },
-  ];
-  const rules = { checkEveryMs: 3_600_000, graceMs: 0, untakenMs: 0 };
-  const missing = new MissingEvents(received as unknown as ReceivedEvents, source, awaiting, rules);
+  const missing = looksFor(received, source);
   missing.start();
   await done.promise;
   await missing.stop();
@@ -303,13 +309,8 @@ it('what was fetched is told of in the log, with how many failed', async () => {
       return { events, forgotten_up_to: 0, has_none: false };
     },
   };
-  const consumer = {
-    name: 'letters',
-    take: async ({ id }: { id: string }) => (id === '6' ? { retryAfterMs: 60_000 } : 'done'),
-  } as unknown as EventConsumer;
-  const awaiting = [{ consumer, events: [{ name: 'orders.placed', publisher: 'orders' }] }];
-  const rules = { checkEveryMs: 3_600_000, graceMs: 0, untakenMs: 0 };
-  const missing = new MissingEvents(received as unknown as ReceivedEvents, source, awaiting, rules);
+  const take = async ({ id }: { id: string }) => (id === '6' ? { retryAfterMs: 60_000 } : 'done');
+  const missing = looksFor(received, source, { take });
   missing.start();
   await done.promise;
   await missing.stop();
@@ -330,11 +331,7 @@ it('looks are further and further apart; where the stream may have been made ane
       return { events: [], forgotten_up_to: 0, has_none: false };
     },
   };
-  const awaiting = [
-    { consumer: { name: 'letters' } as EventConsumer, events: [{ name: 'orders.placed', publisher: 'orders' }] },
-  ];
-  const rules = { checkEveryMs: 3_000, graceMs: 0, untakenMs: 0 };
-  const missing = new MissingEvents(received as unknown as ReceivedEvents, source, awaiting, rules);
+  const missing = looksFor(received, source, { checkEveryMs: 3_000 });
   jest.useFakeTimers();
   try {
     const countOfLooks = async (ms: number) => {
@@ -376,10 +373,7 @@ it('a service that stops does not wait for all pages of what it misses', async (
       return { events, forgotten_up_to: 0, has_none: false };
     },
   };
-  const consumer = { name: 'letters', take: async () => 'done' } as unknown as EventConsumer;
-  const awaiting = [{ consumer, events: [{ name: 'orders.placed', publisher: 'orders' }] }];
-  const rules = { checkEveryMs: 3_600_000, graceMs: 0, untakenMs: 0 };
-  const missing = new MissingEvents(received as unknown as ReceivedEvents, source, awaiting, rules);
+  const missing = looksFor(received, source);
   missing.start();
   await stopped.promise;
   expect(page).toBe(2);

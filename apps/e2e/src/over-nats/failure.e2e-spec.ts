@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -7,22 +7,16 @@ import { createDatabase, freePort, startNats, timeoutFactor, type NatsServer, ty
 import { Sealer } from '@atoll/seal';
 import { connect, type NatsConnection } from '@nats-io/transport-node';
 import pg from 'pg';
-import { call, createTeam, succeed, until, type MemberView } from '../client.js';
+import { call, succeed, until } from '../client.js';
 import { OwnPlatform, until as untilFound } from '../own-platform.js';
 import type { RunningPlatform } from '../running-platform.js';
+import { password, toldWithinMs, TwoGateways, type LoggedIn } from './two-gateways.js';
 
 const startTimeoutMs = 240_000 * timeoutFactor;
 const own = new OwnPlatform();
 /** Of this machine, and nothing else listens there. */
 const address = '127.0.0.2';
-const password = 'correct horse battery staple';
 const natsPassword = 'the password of the stories at NATS';
-/** A gateway believes what it knows of a session for 5 s: what it knows sooner, it was told. */
-const toldWithinMs = 3_000;
-
-interface LoggedIn {
-  access_token: string;
-}
 
 /** With a user of these stories' own, which may do anything. */
 let broker: NatsServer;
@@ -30,7 +24,7 @@ let nats: NatsConnection;
 let database: TestDatabase;
 let client: pg.Client;
 let platform: RunningPlatform;
-let second: ChildProcess;
+let gateways: TwoGateways;
 let urls: readonly [string, string];
 beforeAll(async () => {
   broker = await startNats();
@@ -49,127 +43,82 @@ beforeAll(async () => {
     ATOLL_LIMITS: 'off',
   };
   platform = await own.start('services', { ...env, ATOLL_REPLICAS: 'teams=2', HOST: address });
-  const otherPort = await freePort();
-  second = spawn(process.execPath, ['dist/apps/gateway/src/main.js'], {
-    env: { ...process.env, ...env, ATOLL_PUBLIC_URL: platform.url, PORT: String(otherPort) },
-    stdio: 'ignore',
-  });
-  urls = [platform.url, `http://127.0.0.1:${otherPort}`];
-  const isReady = () =>
-    fetch(`${urls[1]}/readyz`).then(
-      ({ ok }) => ok,
-      () => false,
-    );
-  await until(isReady, Boolean);
+  gateways = await TwoGateways.start(platform, env);
+  ({ urls } = gateways);
 });
 afterAll(async () => {
-  if (second) {
-    const ended = once(second, 'exit');
-    second.kill('SIGTERM');
-    await ended;
-  }
+  await gateways?.stop();
   await nats?.close();
   await broker?.stop();
   await client?.end();
   await database?.drop();
 });
 
-/** A member of a team with a password. */
-async function member() {
-  const { team, keys } = await createTeam('Two gateways', ['team_owner', 'member'], platform);
-  const { email, user_id } = team.members.find(({ role }) => role === 'member') as MemberView;
-  const { url } = await succeed<{ url: string }>('POST', '/user/login-link', {
-    url: urls[0],
-    key: platform.adminKey,
-    body: { email },
-  });
-  await succeed('POST', '/user/link', { url: urls[0], body: { token: url.split('#')[1], password } });
-  return { team, owner: keys.team_owner ?? '', email, userId: user_id };
-}
-
-/** A log-in through one gateway: what its browser holds. */
-async function logIn(email: string, url = urls[0], secret = password): Promise<{ token: string; cookie: string }> {
-  const { status, body, headers } = await call<LoggedIn>('POST', '/user/login', {
-    url,
-    body: { email, password: secret },
-  });
-  expect(status).toBe(200);
-  return { token: body.access_token, cookie: String(headers['set-cookie']).split(';')[0] ?? '' };
-}
-
-const statusAt = async (url: string, token: string, path = '/user/profile') =>
-  (await call('GET', path, { url, key: token })).status;
-
-/** Both gateways have looked at the session just now, and remember it; then it ends, and both refuse it. */
-async function expectEnd(token: string, end: () => Promise<unknown>): Promise<void> {
-  for (const url of urls) expect(await statusAt(url, token)).toBe(200);
-  await end();
-  for (const url of urls) {
-    await until(
-      () => statusAt(url, token),
-      (status) => status === 401,
-      toldWithinMs,
-    );
-  }
-}
-
 describe('a session ends for every gateway at once', () => {
   it('when its user ends it from another session, through the other gateway', async () => {
-    const { email } = await member();
-    const [one, other] = [await logIn(email, urls[0]), await logIn(email, urls[1])];
+    const { email } = await gateways.member();
+    const [one, other] = [await gateways.logIn(email, urls[0]), await gateways.logIn(email, urls[1])];
     const { data } = await succeed<{ data: { id: string; current: boolean }[] }>('GET', '/user/sessions', {
       url: urls[1],
       key: other.token,
     });
     const [{ id = '' } = {}] = data.filter(({ current }) => !current);
     expect(data).toHaveLength(2);
-    await expectEnd(one.token, () => succeed('DELETE', `/user/sessions/${id}`, { url: urls[1], key: other.token }));
+    await gateways.expectEnd(one.token, () =>
+      succeed('DELETE', `/user/sessions/${id}`, { url: urls[1], key: other.token }),
+    );
     expect((await call('POST', '/user/refresh', { url: urls[0], headers: { cookie: one.cookie } })).status).toBe(401);
-    for (const url of urls) expect(await statusAt(url, other.token)).toBe(200);
+    for (const url of urls) expect(await gateways.statusAt(url, other.token)).toBe(200);
   });
 
   it.each([0, 1])('by the operator’s hand, through gateway %i', async (through) => {
-    const { email, userId } = await member();
-    const { token, cookie } = await logIn(email, urls[0]);
+    const { email, userId } = await gateways.member();
+    const { token, cookie } = await gateways.logIn(email, urls[0]);
     const path = `/user/sessions?user_id=${userId}`;
-    await expectEnd(token, () => succeed('DELETE', path, { url: urls[through] ?? '', key: platform.adminKey }));
+    await gateways.expectEnd(token, () =>
+      succeed('DELETE', path, { url: urls[through] ?? '', key: platform.adminKey }),
+    );
     for (const url of urls)
       expect((await call('POST', '/user/refresh', { url, headers: { cookie } })).status).toBe(401);
   });
 
   it('by log-out, a change of the password, and a refresh token that is used twice', async () => {
-    const { email } = await member();
-    const out = await logIn(email);
-    await expectEnd(out.token, () =>
+    const { email } = await gateways.member();
+    const out = await gateways.logIn(email);
+    await gateways.expectEnd(out.token, () =>
       succeed('POST', '/user/logout', { url: urls[1], headers: { cookie: out.cookie } }),
     );
 
-    const stolen = await logIn(email);
+    const stolen = await gateways.logIn(email);
     const refresh = (cookie: string, url: string) =>
       call<LoggedIn>('POST', '/user/refresh', { url, headers: { cookie } });
     const next = String((await refresh(stolen.cookie, urls[0])).headers['set-cookie']).split(';')[0] ?? '';
     await refresh(next, urls[1]);
-    await expectEnd(stolen.token, async () => expect((await refresh(stolen.cookie, urls[1])).status).toBe(401));
+    await gateways.expectEnd(stolen.token, async () =>
+      expect((await refresh(stolen.cookie, urls[1])).status).toBe(401),
+    );
 
-    const [kept, ended] = [await logIn(email), await logIn(email, urls[1])];
+    const [kept, ended] = [await gateways.logIn(email), await gateways.logIn(email, urls[1])];
     const body = { current: password, new: 'another good phrase' };
-    await expectEnd(ended.token, () => succeed('PUT', '/user/password', { url: urls[0], key: kept.token, body }));
-    for (const url of urls) expect(await statusAt(url, kept.token)).toBe(200);
+    await gateways.expectEnd(ended.token, () =>
+      succeed('PUT', '/user/password', { url: urls[0], key: kept.token, body }),
+    );
+    for (const url of urls) expect(await gateways.statusAt(url, kept.token)).toBe(200);
   });
 });
 
 it('a member who is removed is out of the team at every gateway at once, and keeps the session', async () => {
-  const { team, owner, email, userId } = await member();
-  const { token } = await logIn(email);
-  for (const url of urls) expect(await statusAt(url, token, `/team/${team.id}`)).toBe(200);
+  const { team, owner, email, userId } = await gateways.member();
+  const { token } = await gateways.logIn(email);
+  for (const url of urls) expect(await gateways.statusAt(url, token, `/team/${team.id}`)).toBe(200);
   await succeed('DELETE', `/team/${team.id}/members/${userId}`, { url: urls[1], key: owner });
   for (const url of urls) {
     await until(
-      () => statusAt(url, token, `/team/${team.id}`),
+      () => gateways.statusAt(url, token, `/team/${team.id}`),
       (status) => status === 404,
       toldWithinMs,
     );
-    expect(await statusAt(url, token)).toBe(200);
+    expect(await gateways.statusAt(url, token)).toBe(200);
   }
 });
 

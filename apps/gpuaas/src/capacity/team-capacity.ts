@@ -53,11 +53,8 @@ export class TeamCapacity implements OnApplicationBootstrap, BeforeApplicationSh
    * are in the order of what they tell.
    */
   async tell(): Promise<number> {
-    const [{ is_noted: isNoted } = { is_noted: false }] = await this.statements.query<{ is_noted: boolean }>(
-      'SELECT EXISTS (SELECT FROM capacity_change) AS is_noted',
-      [],
-    );
-    if (!isNoted) return 0;
+    const noted = await this.statements.query('SELECT FROM capacity_change LIMIT 1', []);
+    if (noted.length === 0) return 0;
     return this.transactions.run(async (manager) => {
       const [lock] = await manager.query<{ held: boolean }[]>(
         `SELECT pg_try_advisory_xact_lock(hashtextextended(current_schema() || ' team capacity', 0)) AS held`,

@@ -1,6 +1,5 @@
-import { messageOf } from '@atoll/errors';
+import { AppError, messageOf } from '@atoll/errors';
 import { boundedText } from '@atoll/waiting';
-import { unavailable } from './silence.js';
 
 type Labels = Readonly<Record<string, string>>;
 
@@ -139,4 +138,14 @@ export class LokiClient {
 function reasonOf(error: unknown): string {
   const { cause } = error as { cause?: { message?: string; code?: string } };
   return cause?.message || cause?.code || messageOf(error);
+}
+
+/** For callers; the cause is for the log. */
+export function unavailable(cause: unknown): AppError {
+  return new AppError(
+    'unavailable',
+    'The log store is not responding. Try again, or ask for a shorter time range.',
+    {},
+    { cause },
+  );
 }

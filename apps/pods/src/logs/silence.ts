@@ -1,14 +1,4 @@
-import { AppError } from '@atoll/errors';
-
-/** Of a log store that did not answer, for callers. */
-export function unavailable(cause: unknown): AppError {
-  return new AppError(
-    'unavailable',
-    'The log store is not responding. Try again, or ask for a shorter time range.',
-    {},
-    { cause },
-  );
-}
+import { unavailable } from './loki-client.js';
 
 /**
  * Limits the requests that wait for a store that answers nobody. Each of them waits for all of its time, and other

@@ -45,7 +45,7 @@ export interface DockerDriverOptions {
   readonly cdiDeviceOf?: (slice: PodSlice) => string;
   /** How long a registry may send nothing before a pull fails; 5 minutes where it is left out. */
   readonly pullStallMs?: number;
-  /** How long a pull keeps others waiting that wait for a turn. */
+  /** How long a pull keeps others waiting that wait for a turn; 5 minutes where it is left out. */
   readonly pullTurnMs?: number;
   /** How often it is asked whether the runs that wait for a pull are still wanted; 20 s where it is left out. */
   readonly pullReviewMs?: number;

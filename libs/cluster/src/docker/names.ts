@@ -117,14 +117,14 @@ export class Names {
     };
   }
 
-  podLabels({ ref, owner, slices, requestedAt }: PodRun): Labels {
+  podLabels({ ref, owner, slices, requestedAt }: Pick<PodRun, 'ref' | 'owner' | 'slices' | 'requestedAt'>): Labels {
     const leases = slices.map(({ leaseId }) => leaseId).join(',');
     const requested = { [label.requested]: requestedAt.toISOString() };
     return { ...this.labels(ref, owner), ...(leases !== '' && { [label.leases]: leases }), ...requested };
   }
 
   /** Whether a container with these labels is this run. Those of earlier releases do not say when it was requested. */
-  isRun(labels: Labels | null, { requestedAt }: PodRun): boolean {
+  isRun(labels: Labels | null, { requestedAt }: Pick<PodRun, 'requestedAt'>): boolean {
     const requested = labels?.[label.requested];
     return requested === undefined || requested === requestedAt.toISOString();
   }
