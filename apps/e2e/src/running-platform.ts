@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { rmSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createApiKey } from '@atoll/api-keys';
-import { freePort, keepOutput, makeServerFolder, timeoutFactor } from '@atoll/testing';
+import { freePort, keepOutput, makeServerFolder, ownPorts, timeoutFactor } from '@atoll/testing';
 
 export type Topology = 'one-process' | 'services';
 
@@ -46,6 +46,9 @@ async function untilReady(platform: RunningPlatform): Promise<void> {
   );
 }
 
+/** Platforms of several workers run side by side on one host, and each picks external ports at random. */
+const besideOthers = () => ({ ATOLL_LIMITS: 'off', ATOLL_SSH_PORT: '0', ATOLL_EXPOSED_PORTS: ownPorts() });
+
 /**
  * Starts the built platform on a free port of 127.0.0.1, or on the port and address of `env`, from the project's root.
  * `env` adds to the environment or overrides it; with `ownGroup` signals can be sent to all of its process group, as a
@@ -65,8 +68,7 @@ export async function startPlatform(
       PORT: String(port),
       ATOLL_DATA_DIR: dataDir,
       ATOLL_ADMIN_KEY: adminKey,
-      ATOLL_LIMITS: 'off',
-      ATOLL_SSH_PORT: '0',
+      ...besideOthers(),
       ...env,
     },
     stdio: ['ignore', 'pipe', 'pipe'],
