@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { request } from 'node:http';
@@ -8,6 +8,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { cachePath } from './machine.js';
 import { describeWhere } from './describe-where.js';
+import { createPodmanFolder, removePodmanFolder } from './podman-folder.js';
 import { podmanImage, podmanLacks, startPodman } from './podman.js';
 
 /** The command lines of processes that name this folder, but for this one. */
@@ -62,6 +63,16 @@ const worker = `
 `;
 
 describeWhere(podmanLacks(), 'the Podman of a spec', () => {
+  it('has addresses for networks, also where those are the ones of Podman’s default network', () => {
+    const folder = createPodmanFolder(cachePath('base-1.images'), {}, 88);
+    try {
+      const [program, ...flags] = folder.podman;
+      execFileSync(program, [...flags, 'network', 'create', 'one'], { env: folder.env });
+    } finally {
+      removePodmanFolder(folder);
+    }
+  });
+
   it('takes with it the containers whose start it cuts short', async () => {
     const podman = await startPodman();
     const folder = dirname(podman.root);

@@ -118,7 +118,8 @@ function namespacesHolder(path: string): number {
 
 /**
  * Locks are files: in shared memory they are one table for all services of a machine, and a service that is killed
- * leaks its entries.
+ * leaks its entries. The default network is one of these too: unless told otherwise Podman keeps all of 10.88.0.0/16
+ * for it, and one service in 180 would have no other network.
  */
 const configuration = (secondByte: number) => `[containers]
 default_ulimits = ["nofile=4096:4096", "nproc=4096:4096"]
@@ -129,6 +130,7 @@ events_logger = "file"
 cgroup_manager = "cgroupfs"
 exit_command_delay = 5
 [network]
+default_subnet = "10.${secondByte}.0.0/24"
 default_subnet_pools = [{ "base" = "10.${secondByte}.0.0/16", "size" = 24 }]
 `;
 
