@@ -30,6 +30,7 @@ import { PasswordsService } from './passwords/password.service.js';
 import { SecondFactorsController } from './second-factors/second-factor.controller.js';
 import { SecondFactorsService } from './second-factors/second-factor.service.js';
 import { LogInTries } from './tries/log-in-tries.js';
+import { TokenBuckets } from './tries/token-buckets.js';
 import { SlowedLogIns } from './sessions/slowed-log-ins.js';
 import { LogInService } from './log-in/log-in.service.js';
 import { SessionAnswers } from './sessions/session-answers.js';
@@ -131,6 +132,7 @@ import { WorkspacesService } from './workspaces/workspace.service.js';
     TeamUpkeep,
     TeamsService,
     Timezones,
+    TokenBuckets,
     UserRegistry,
     UsersService,
     WorkspaceDeletionService,

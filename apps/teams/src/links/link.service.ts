@@ -113,7 +113,7 @@ export class LinksService {
    */
   async reset({ email }: ResetPassword, context: CallContext): Promise<Nothing> {
     requireGateway(context);
-    if (!this.mail.isOpen || !(await this.tries.hasOne(email, 'reset'))) return {};
+    if (!this.mail.isOpen || !(await this.tries.take({ account: email, from: 'reset' }))) return {};
     await this.transactions.run((manager) => this.mail.add(manager, { kind: 'reset', address: email }));
     return {};
   }

@@ -7,7 +7,7 @@ import type { EntityManager } from 'typeorm';
 import { LinkTokens } from '../tokens/link-tokens.js';
 import { TeamsSettings } from '../teams-settings.js';
 import { mailText } from './mail-text.js';
-import { LogInTries } from '../tries/log-in-tries.js';
+import { TokenBuckets, type BucketRate } from '../tries/token-buckets.js';
 import { noTeam, type MailEntity } from '../model/mail.entity.js';
 
 const everyMs = 500;
@@ -17,8 +17,9 @@ const givenUpAfterHours = 24;
 const forgetEveryMs = 60_000;
 /** Old mail that one statement removes; the next goes with the next mail. */
 const forgottenAtOnce = 1_000;
-/** Whose address has got as many invitations as it may gets the next so much later. */
+/** To one address, whoever sends them: ten at once, then the next so much later. */
 const postponedMinutes = 6;
+const invitations: BucketRate = { refillMs: postponedMinutes * 60_000, capacityMs: 10 * postponedMinutes * 60_000 };
 const timeoutMs = 15_000;
 /**
  * How long a stop waits for the answer of the mail server: it has to leave time for the rest within the 10 s that a
@@ -51,7 +52,7 @@ export class MailSender implements OnApplicationBootstrap, OnModuleDestroy {
   constructor(
     private readonly transactions: Transactions,
     private readonly links: LinkTokens,
-    private readonly tries: LogInTries,
+    private readonly buckets: TokenBuckets,
     private readonly settings: TeamsSettings,
   ) {
     const timeouts = { connectionTimeout: timeoutMs, greetingTimeout: timeoutMs, socketTimeout: timeoutMs };
@@ -152,7 +153,7 @@ export class MailSender implements OnApplicationBootstrap, OnModuleDestroy {
       await manager.query('DELETE FROM mail WHERE id = $1', [id]);
       return false;
     }
-    if (tries > 1 || (await this.tries.mayInvite(manager, address))) return true;
+    if (tries > 1 || (await this.buckets.takeWithin(manager, [address, 'invitations'], invitations))) return true;
     await manager.query(
       `UPDATE mail SET tries = 0, due_at = now() + interval '${postponedMinutes} minutes' WHERE id = $1`,
       [id],

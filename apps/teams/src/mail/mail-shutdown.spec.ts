@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Transactions } from '@atoll/database';
 import { LinkTokens } from '../tokens/link-tokens.js';
-import { LogInTries } from '../tries/log-in-tries.js';
+import { TokenBuckets } from '../tries/token-buckets.js';
 import { TeamsFixture } from '../teams-fixture.js';
 import { TeamsSettings } from '../teams-settings.js';
 import { MailServer } from './mail-server-fixture.js';
@@ -19,7 +19,7 @@ afterAll(() => fixture.stop());
 
 /** A sender of its own, as another process of the service has one. */
 const senderTo = (smtpUrl: string, settings: Partial<TeamsSettings> = {}): MailSender =>
-  new MailSender(fixture.get(Transactions), fixture.get(LinkTokens), fixture.get(LogInTries), {
+  new MailSender(fixture.get(Transactions), fixture.get(LinkTokens), fixture.get(TokenBuckets), {
     ...fixture.get(TeamsSettings),
     ...settings,
     smtpUrl,

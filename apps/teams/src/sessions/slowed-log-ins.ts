@@ -3,6 +3,9 @@ import { Transactions } from '@atoll/database';
 import { Injectable, Logger } from '@nestjs/common';
 import { MailBox } from '../mail/mail-box.js';
 import { LogInTries, type TriedAccount } from '../tries/log-in-tries.js';
+import { TokenBuckets } from '../tries/token-buckets.js';
+
+const onceAnHour = { refillMs: 3_600_000, capacityMs: 3_600_000 };
 
 /** Whose log-in is tried, null for nobody's, and from where. */
 interface Tried {
@@ -21,6 +24,7 @@ export class SlowedLogIns {
 
   constructor(
     private readonly tries: LogInTries,
+    private readonly buckets: TokenBuckets,
     private readonly transactions: Transactions,
     private readonly mail: MailBox,
   ) {}
@@ -37,7 +41,7 @@ export class SlowedLogIns {
       ...where,
       request_id: requestId,
     });
-    if (!this.mail.isOpen || !(await this.tries.isFirstInAnHour(account, 'told'))) return;
+    if (!this.mail.isOpen || !(await this.buckets.take([account, 'told'], onceAnHour))) return;
     await this.transactions.run((manager) => this.mail.notify(manager, userId, 'log_ins_slowed', where.address));
   }
 }

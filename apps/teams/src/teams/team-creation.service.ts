@@ -1,7 +1,7 @@
 import { notFound, requirePlatformAdmin, requireWholeUser, type CallContext, type UserCaller } from '@atoll/contracts';
 import { credentialsChanged, type CreateTeamWithPolicy, type NewMember, type Team } from '@atoll/contracts/teams';
 import { newId, Writers } from '@atoll/database';
-import { invalidField } from '@atoll/errors';
+import { AppError, invalidField } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
@@ -13,11 +13,15 @@ import { requireDistinct } from '../members/member-rules.js';
 import { UserRegistry } from '../users/user-registry.js';
 import { UserEntity } from '../model/user.entity.js';
 import { WorkspaceEntity } from '../model/workspace.entity.js';
-import { requireRoomForTeam } from '../changes/most-teams.js';
+import { mostTeams, requireRoomForTeam } from '../changes/most-teams.js';
 import { TeamChanges } from '../changes/team-changes.js';
 import { TeamEntity } from '../model/team.entity.js';
 import { readTeam } from './team.service.js';
-import { LogInTries } from '../tries/log-in-tries.js';
+import { TokenBuckets, type BucketRate } from '../tries/token-buckets.js';
+
+const dayMs = 86_400_000;
+/** Rows of deleted teams stay, here and in other services. */
+const creations: BucketRate = { refillMs: dayMs / mostTeams, capacityMs: dayMs };
 
 @Injectable()
 export class TeamCreationService {
@@ -28,7 +32,7 @@ export class TeamCreationService {
     private readonly changes: TeamChanges,
     private readonly invitationLinks: InvitationLinks,
     private readonly rpc: Rpc,
-    private readonly tries: LogInTries,
+    private readonly buckets: TokenBuckets,
   ) {}
 
   /** The one answer that shows every member's key in full. Who is invited is sent an invitation. */
@@ -57,7 +61,7 @@ export class TeamCreationService {
     await requireLiveCredential(manager, caller);
     const people = await this.people(manager, caller, members);
     await requireRoomForTeam(manager, caller.userId);
-    if (!caller.platformAdmin) await this.tries.requireTeamCreation(manager, caller.userId);
+    if (!caller.platformAdmin) await this.takeCreation(manager, caller.userId);
     const policyId = await policyFor(manager, image_policy_id);
     const team = manager.create(TeamEntity, { id: newId(), name, description, policyId });
     await manager.insert(TeamEntity, team);
@@ -69,6 +73,16 @@ export class TeamCreationService {
     const created = await readTeam(manager, team.id);
     const shown = created.members.map((member) => ({ ...member, api_key: keys.get(member.user_id) ?? null }));
     return { ...created, members: await this.invitationLinks.sendAll(manager, team, shown, { issuedByOwner: true }) };
+  }
+
+  private async takeCreation(manager: EntityManager, userId: string): Promise<void> {
+    if (await this.buckets.takeWithin(manager, [userId, 'teams'], creations)) return;
+    const { refillMs } = creations;
+    throw new AppError(
+      'too_many_requests',
+      `A user creates at most ${mostTeams} teams at once, and one in ${refillMs / 60_000} minutes after that.`,
+      { retryAfterSeconds: Math.ceil(refillMs / 1000) },
+    );
   }
 
   /**

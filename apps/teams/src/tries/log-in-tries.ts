@@ -1,28 +1,8 @@
-import { createHmac, hkdfSync } from 'node:crypto';
-import { Statements } from '@atoll/database';
 import { AppError, tooManyRequests } from '@atoll/errors';
 import { FairSemaphore, type SemaphoreBounds } from '@atoll/waiting';
 import { Injectable } from '@nestjs/common';
-import type { EntityManager } from 'typeorm';
-import { mostTeams } from '../changes/most-teams.js';
 import { TeamsSettings } from '../teams-settings.js';
-
-/** No row is as far ahead of the clock, unless the clock was set back. Longer than a statement waits for a row. */
-const impossible = `(SELECT clock_timestamp()) + $3 * interval '1 ms' + interval '1 minute'`;
-
-/**
- * GCRA: takes one try from the bucket `$1`, which refills one in `$2` ms and has room for `$3` ms. No row if none is
- * left. A bucket of a time before the clock was set back is full: it would be empty until that time comes again.
- */
-const takeQuery = `
-  INSERT INTO log_in_bucket AS b (id, full_at) VALUES ($1, clock_timestamp() + $2 * interval '1 ms')
-  ON CONFLICT (id) DO UPDATE SET full_at = $2 * interval '1 ms' +
-    CASE WHEN b.full_at > ${impossible} THEN clock_timestamp() ELSE greatest(b.full_at, clock_timestamp()) END
-  WHERE b.full_at <= (SELECT clock_timestamp()) + ($3 - $2) * interval '1 ms' OR b.full_at > ${impossible} RETURNING full_at`;
-
-const giveBackQuery = `UPDATE log_in_bucket SET full_at = full_at - $2 * interval '1 ms' WHERE id = $1`;
-
-const hourMs = 3_600_000;
+import { TokenBuckets, type BucketRate } from './token-buckets.js';
 
 const inTurn: SemaphoreBounds = { permitsPerKey: 1, maxWaitingPerKey: 64, maxWaiting: 10_000, patienceMs: 2_000 };
 
@@ -32,24 +12,20 @@ export interface TriedAccount {
   readonly from: string;
 }
 
-/** How often somebody may fail, or do what costs others: token buckets in the database, for all replicas together. */
+/** How often somebody may fail to log in, by `ATOLL_LOG_IN_TRIES`. */
 @Injectable()
 export class LogInTries {
-  private readonly key: Buffer;
-  private readonly refillMs: number;
-  private readonly capacityMs: number;
+  private readonly rate: BucketRate;
   private readonly turns = new FairSemaphore(inTurn, ({ waitedMs }) =>
     waitedMs > 0 ? tooManyLogIns() : tooManyRequests(1),
   );
 
   constructor(
-    private readonly statements: Statements,
-    { keyPepper, logInTries }: TeamsSettings,
+    private readonly buckets: TokenBuckets,
+    { logInTries }: TeamsSettings,
   ) {
-    this.key = Buffer.from(hkdfSync('sha256', keyPepper, '', 'atoll log-in buckets', 32));
     const [count = 1, seconds = 1] = logInTries.split('/').map(Number);
-    this.refillMs = (seconds * 1000) / count;
-    this.capacityMs = seconds * 1000;
+    this.rate = { refillMs: (seconds * 1000) / count, capacityMs: seconds * 1000 };
   }
 
   /**
@@ -60,73 +36,30 @@ export class LogInTries {
    * no try is left, after `whenNoneIsLeft`, or if too many wait; `unavailable` if the turn does not come in time.
    */
   async check(
-    { account, from }: TriedAccount,
+    tried: TriedAccount,
     isRight: () => Promise<boolean>,
     whenNoneIsLeft: () => Promise<void> = () => Promise.resolve(),
   ): Promise<boolean> {
+    const { account, from } = tried;
     const attempt = async () => {
-      if (!(await this.hasOne(account, from))) {
+      if (!(await this.take(tried))) {
         await whenNoneIsLeft();
-        throw tooManyRequests(Math.ceil(this.refillMs / 1000));
+        throw tooManyRequests(Math.ceil(this.rate.refillMs / 1000));
       }
       let isWrong = false;
       try {
         isWrong = !(await isRight());
         return !isWrong;
       } finally {
-        if (!isWrong) await this.statements.query(giveBackQuery, [this.idOf(account, from), this.refillMs]);
+        if (!isWrong) await this.buckets.giveBack([account, from], this.rate);
       }
     };
     return this.turns.run(attempt, { key: JSON.stringify([account, from]) });
   }
 
-  /** Takes one if there is one. */
-  async hasOne(account: string, from: string): Promise<boolean> {
-    return this.takeOf(account, from, this.refillMs, this.capacityMs);
-  }
-
-  /**
-   * Whether another invitation may be mailed to this address now: ten at once, then one in six minutes, whoever sends
-   * them. Within the transaction of `manager`, which gives the place back where it fails.
-   */
-  async mayInvite(manager: EntityManager, address: string): Promise<boolean> {
-    const taken = await manager.query<object[]>(takeQuery, [this.idOf(address, 'invitations'), hourMs / 10, hourMs]);
-    return taken.length > 0;
-  }
-
-  /**
-   * Throws `too_many_requests` where the user has created `mostTeams` teams, of which one is forgotten each 432 s.
-   * Rows of deleted teams stay, here and in other services. Within the transaction of `manager`, which gives the place
-   * back where it fails.
-   */
-  async requireTeamCreation(manager: EntityManager, userId: string): Promise<void> {
-    const refillMs = (24 * hourMs) / mostTeams;
-    const taken = await manager.query<object[]>(takeQuery, [this.idOf(userId, 'teams'), refillMs, 24 * hourMs]);
-    if (taken.length > 0) return;
-    throw new AppError(
-      'too_many_requests',
-      `A user creates at most ${mostTeams} teams at once, and one in ${refillMs / 60_000} minutes after that.`,
-      {
-        retryAfterSeconds: Math.ceil(refillMs / 1000),
-      },
-    );
-  }
-
-  /** Whether this was not asked of the account for an hour. */
-  async isFirstInAnHour(account: string, what: string): Promise<boolean> {
-    return this.takeOf(account, what, hourMs, hourMs);
-  }
-
-  private async takeOf(account: string, from: string, refillMs: number, capacityMs: number): Promise<boolean> {
-    const taken = await this.statements.query(takeQuery, [this.idOf(account, from), refillMs, capacityMs]);
-    return taken.length > 0;
-  }
-
-  /** Addresses of strangers stand in no table. */
-  private idOf(account: string, from: string): Buffer {
-    return createHmac('sha256', this.key)
-      .update(JSON.stringify([account, from]))
-      .digest();
+  /** Uses up a try, and returns whether there was one. */
+  take({ account, from }: TriedAccount): Promise<boolean> {
+    return this.buckets.take([account, from], this.rate);
   }
 }
 
