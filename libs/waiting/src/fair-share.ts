@@ -12,7 +12,7 @@ interface Shared {
  * is free counts by its cube, so that many who each take all they can, such as the 200 teams that a user may have, are
  * stopped one after the other before it is used up. While one is free, whoever has none may take it.
  *
- * A share that falls in proportion, such as "no more than are free", is used up by a dozen.
+ * A share that falls in proportion, such as "no more than are free", is used up by a dozen (ADR 69).
  */
 export function fairShare({ all, free, most }: Shared): number {
   if (free <= 0) return 0;
