@@ -4,7 +4,24 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
+import type { PodRun } from '../objects.js';
 import { DockerDriver, type DockerDriverOptions } from './docker-driver.js';
+
+/** A pod that wants nothing in particular. */
+export const plainPod = ({ ref, ...more }: Pick<PodRun, 'ref' | 'owner'> & Partial<PodRun>): PodRun => ({
+  ref,
+  podName: ref.id,
+  image: 'image',
+  command: [],
+  env: new Map(),
+  cpu: null,
+  memoryGb: null,
+  slices: [],
+  volumes: [],
+  authorizedKeys: [],
+  requestedAt: new Date(),
+  ...more,
+});
 
 type Answer = (request: IncomingMessage & { url: string }, response: ServerResponse) => void;
 

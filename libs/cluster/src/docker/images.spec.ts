@@ -5,7 +5,7 @@ import { setImmediate } from 'node:timers/promises';
 import { eventually } from '../contract/cluster-under-test-fixture.js';
 import type { PodRun, RunRef } from '../objects.js';
 import { Engine } from './engine.js';
-import { FakeEngine } from './fake-engine-fixture.js';
+import { FakeEngine, plainPod } from './fake-engine-fixture.js';
 import { Images } from './images.js';
 import { Names } from './names.js';
 
@@ -40,20 +40,8 @@ beforeEach(async () => {
 afterEach(() => engine.stop());
 
 const refOf = (id: string): RunRef => ({ kind: 'pod', id, run: 1 });
-const podOf = (teamId: string, image: string): PodRun => ({
-  ref: refOf(`${teamId}-${image}`),
-  owner: { teamId, workspaceId: teamId },
-  podName: image,
-  image,
-  command: [],
-  env: new Map(),
-  cpu: null,
-  memoryGb: null,
-  slices: [],
-  volumes: [],
-  authorizedKeys: [],
-  requestedAt: new Date(),
-});
+const podOf = (teamId: string, image: string): PodRun =>
+  plainPod({ ref: refOf(`${teamId}-${image}`), owner: { teamId, workspaceId: teamId }, image });
 const want = async (teamId: string, ...images: string[]): Promise<void> => {
   for (const image of images) {
     const isWanted = () => answers.get(`${teamId}-${image}`)?.() ?? Promise.resolve(true);

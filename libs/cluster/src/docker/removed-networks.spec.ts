@@ -1,25 +1,11 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { soon, wanted } from '../contract/cluster-under-test-fixture.js';
-import type { PodRun } from '../objects.js';
-import { FakeEngine } from './fake-engine-fixture.js';
+import { FakeEngine, plainPod } from './fake-engine-fixture.js';
 import { Names } from './names.js';
 
 const names = new Names('i1');
 const owner = { teamId: 't1', workspaceId: 'w1' };
-const podOf = (id: string): PodRun => ({
-  ref: { kind: 'pod', id, run: 1 },
-  owner,
-  podName: id,
-  image: 'image',
-  command: [],
-  env: new Map(),
-  cpu: null,
-  memoryGb: null,
-  slices: [],
-  volumes: [],
-  authorizedKeys: [],
-  requestedAt: new Date(),
-});
+const podOf = (id: string) => plainPod({ ref: { kind: 'pod', id, run: 1 }, owner });
 
 let engine: FakeEngine;
 /** Paths of what was created, in order. */
