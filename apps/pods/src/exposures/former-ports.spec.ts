@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { afterAll, afterEach, beforeAll, expect, it, jest } from '@jest/globals';
 import { exposedServices, type ExposedService, type Pod } from '@atoll/contracts/pods';
@@ -20,10 +21,13 @@ afterEach(() => void jest.restoreAllMocks());
 afterAll(() => fixture.stop());
 
 const isActive = ({ status }: ExposedService) => status === 'active';
-const active = async () => {
-  const asked = { pod_name: pod.pod_name, service_name: `s-${newId()}`, port: 80, protocol: 'HTTP' } as const;
-  return fixture.untilExposed(await fixture.call(exposedServices.expose, asked, team.member), isActive);
-};
+const expose = () =>
+  fixture.call(
+    exposedServices.expose,
+    { pod_name: pod.pod_name, service_name: `s-${newId()}`, port: 80, protocol: 'HTTP' },
+    team.member,
+  );
+const active = async () => fixture.untilExposed(await expose(), isActive);
 const update = ({ service_id }: ExposedService, more: object) =>
   fixture.call(exposedServices.update, { service_id, ...more }, team.member);
 const portsOf = async ({ service_id }: ExposedService) => {
@@ -49,9 +53,20 @@ async function neverClosed({ service_id }: ExposedService): Promise<() => void> 
   const sights = jest.spyOn(driver, 'observeDoors').mockImplementation(async (refs, signal) => {
     const seen = await observe(refs, signal);
     const isFirst = (at: number) => refs[at]?.id === `svc-${service_id}` && refs[at].run === 1;
-    return seen.map((sight, at) => (isFirst(at) ? { phase: 'opening', trouble: null } : sight));
+    return seen.map((sight, at) =>
+      isFirst(at) && sight.phase === 'absent' ? { phase: 'opening', trouble: null } : sight,
+    );
   });
   return () => sights.mockRestore();
+}
+
+/** Services that are active are left alone. */
+function withoutReviews(): void {
+  const steps = fixture.get(ExposureSteps);
+  jest.spyOn(steps, 'step').mockImplementation(async (exposure, context) => {
+    if (exposure.state === 'active') return { againAfterMs: 60_000 };
+    return ExposureSteps.prototype.step.call(steps, exposure, context);
+  });
 }
 
 it('an update is done when the old port is closed and free for others, and not before', async () => {
@@ -67,9 +82,26 @@ it('an update is done when the old port is closed and free for others, and not b
   expect(await (await fetch(moved.url)).text()).toBe(`${pod.pod_name}\n`);
   expect((await errorOf(update(service, { external_port: await anyPort() }))).code).toBe('conflict');
   expect(await portsOf(service)).toEqual([service.external_port, external_port].toSorted());
+  withoutReviews();
   close();
   await fixture.untilExposed(service, isActive);
   expect(await portsOf(service)).toEqual([external_port]);
+});
+
+it('a service whose first port was taken opens another one once the door of the first is closed, and not before', async () => {
+  const service = await expose();
+  const stranger = createServer().listen(service.external_port, '127.0.0.1');
+  await once(stranger, 'listening');
+  const close = await neverClosed(service);
+  await fixture.untilExposed(service, ({ external_port }) => external_port !== service.external_port);
+  for (let look = 0; look < 3; look += 1) {
+    await fixture.hurry();
+    expect((await fixture.untilExposed(service, () => true)).status).toBe('provisioning');
+  }
+  close();
+  const { url } = await fixture.untilExposed(service, isActive);
+  expect(await (await fetch(url)).text()).toBe(`${pod.pod_name}\n`);
+  stranger.close();
 });
 
 it('a service whose old port does not close is active, and keeps it: another update is refused until it is closed', async () => {
@@ -106,14 +138,9 @@ it('an update that came to nothing has given back the port that it wanted when t
     });
   }
   await update(service, { external_port });
-  const steps = fixture.get(ExposureSteps);
-  const review = jest.spyOn(steps, 'step').mockImplementation(async (exposure, context) => {
-    if (exposure.state === 'active') return { againAfterMs: 60_000 };
-    return ExposureSteps.prototype.step.call(steps, exposure, context);
-  });
+  withoutReviews();
   expect(await fixture.untilExposed(service, isActive)).toMatchObject({ error: { code: 'port_in_use' } });
   expect(await portsOf(service)).toEqual([service.external_port]);
-  review.mockRestore();
   stranger.close();
 });
 
