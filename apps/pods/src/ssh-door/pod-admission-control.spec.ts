@@ -131,6 +131,19 @@ describe('who comes in by SSH', () => {
     expect((await admit(first))?.userId).toBe(second.user.userId);
   });
 
+  it('lets in the member who has a key that 1,000 others have added before', async () => {
+    const keys = generateKeyPair();
+    const others = await holder(undefined, { keys });
+    await fixture.query(
+      `INSERT INTO ssh_key (ssh_key_id, user_id, name, type, fingerprint, public_key, created_at)
+       SELECT gen_random_uuid(), gen_random_uuid(), name, type, fingerprint, public_key, created_at
+       FROM ssh_key, generate_series(1, 999) WHERE ssh_key_id = $1`,
+      [others.sshKeyId],
+    );
+    const member = await holder('member', { keys });
+    expect((await admit(member))?.userId).toBe(member.user.userId);
+  });
+
   it('lets in who has accepted the invitation meanwhile', async () => {
     const invitee = await holder('member', { is_invited: true });
     expect(await admit(invitee)).toBeNull();

@@ -16,13 +16,16 @@ import { AdmissionControl, type Admission } from './admission-control.js';
 import { podEnded } from './shell-end.js';
 
 const askMs = 5_000;
-/** Open connections that are asked about at once. */
+/** Members, and open connections, that are asked about at once. */
 const askAtOnce = 1_000;
-/** Who holds the key; with the pod, or nulls where there is none of this name. */
+/**
+ * Who holds the key, however many: anyone may add the public key of another, and must not keep that one out. With the
+ * pod, or nulls where there is none of this name.
+ */
 const holdersQuery = `
   SELECT k.ssh_key_id, k.user_id, k.lacks_second_factor, p.pod_id, p.team_id, p.gpuaas_id, p.run, p.state
   FROM ssh_key k LEFT JOIN pod p ON p.pod_name = $1 AND p.state <> 'deleted'
-  WHERE k.fingerprint = $2 ORDER BY k.created_at, k.ssh_key_id LIMIT 100`;
+  WHERE k.fingerprint = $2 ORDER BY k.created_at, k.ssh_key_id`;
 
 /** The user, with the pod as above. */
 const userQuery = `
@@ -75,9 +78,12 @@ export class PodAdmissionControl extends AdmissionControl {
     // Asked in any case: the time that it takes must not tell whether there is such a pod or key.
     const pairs = holders.map(({ user_id, team_id }) => ({ user_id, team_id: team_id ?? nilId }));
     const roles = await this.#roles(pairs.length > 0 ? pairs : [{ user_id: nilId, team_id: nilId }]);
-    const holder = holders.find((one) =>
-      roles.some((role) => role.user_id === one.user_id && role.team_id === one.team_id && mayComeIn(role, one)),
-    );
+    // All of the team of the pod.
+    const roleOf = new Map(roles.map((role) => [role.user_id, role]));
+    const holder = holders.find((one) => {
+      const role = roleOf.get(one.user_id);
+      return role !== undefined && mayComeIn(role, one);
+    });
     if (!holder?.pod_id || !holder.team_id) return null;
     const { pod_id: podId, ssh_key_id: sshKeyId, team_id: teamId, user_id: userId } = holder;
     return { ...comes, podId, teamId, userId, sshKeyId, run: await this.#runOf(podId, holder) };
@@ -149,7 +155,12 @@ export class PodAdmissionControl extends AdmissionControl {
 
   async #roles(asked: readonly UserInTeam[]): Promise<readonly RoleInTeam[]> {
     const context = systemContext('pods', { deadlineMs: askMs });
-    return (await this.rpc.call(teamDirectory.roles, { members: [...asked] }, context)).members;
+    const roles: RoleInTeam[] = [];
+    for (let at = 0; at < asked.length; at += askAtOnce) {
+      const members = asked.slice(at, at + askAtOnce);
+      roles.push(...(await this.rpc.call(teamDirectory.roles, { members }, context)).members);
+    }
+    return roles;
   }
 }
 
