@@ -137,6 +137,11 @@ describe('the images of a team', () => {
       '100.100.100.200',
       '[fd00:ec2::254]',
       '[::ffff:a9fe:a9fe]:5000',
+      '2852039166:80',
+      '0xa9fea9fe:80',
+      '169.16689662',
+      '0251.0376.0251.0376',
+      '169.254.0xa9fe:80',
     ]) {
       expect((await errorOf(check(`${registry}/latest/meta-data`))).details.errors).toMatchObject([
         { path: 'image', code: 'isRegistry' },

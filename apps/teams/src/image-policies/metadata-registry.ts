@@ -12,7 +12,12 @@ metadataAddresses.addAddress('fd00:ec2::254', 'ipv6');
  */
 export function isAtMetadataService({ repository }: ImageReference): boolean {
   const [registry = ''] = repository.split('/', 1);
-  const host = registry.replace(/:\d+$/, '').replaceAll(/[[\]]/g, '');
+  const host = addressIn(registry.replace(/:\d+$/, '')).replaceAll(/[[\]]/g, '');
   const kind = isIP(host);
   return kind > 0 && metadataAddresses.check(host, kind === 6 ? 'ipv6' : 'ipv4');
+}
+
+/** As resolvers read it: `2852039166` and `0xa9.0376.43518` are addresses to them, and to the parser of URLs. */
+function addressIn(host: string): string {
+  return URL.canParse(`http://${host}`) ? new URL(`http://${host}`).hostname : host;
 }
