@@ -2,10 +2,11 @@ import type { Bill } from '../../api/bill.js';
 
 /**
  * A field of CSV (RFC 4180). What a spreadsheet would take for a formula is a text, also behind a semicolon: where
- * numbers have a comma, spreadsheets split there.
+ * numbers have a comma, spreadsheets split there. In some languages they take the full-width forms too:
+ * https://owasp.org/www-community/attacks/CSV_Injection
  */
 function field(value: string): string {
-  const safe = value.replace(/(?<=^|;)(?=[=+@\t\r]|-(?![\d.]+$))/g, "'");
+  const safe = value.replace(/(?<=^|;)(?=[=+@\t\r＝＋＠－]|-(?![\d.]+$))/g, "'");
   return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
