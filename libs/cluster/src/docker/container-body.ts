@@ -78,6 +78,12 @@ function gpuEnv(slices: readonly PodSlice[]): Record<string, string> {
   return { NVIDIA_VISIBLE_DEVICES: 'void', ATOLL_SLICES: named.join(',') };
 }
 
+/**
+ * None, whatever the image says: the engine starts a process for each check, as often as each millisecond, and no limit
+ * of the pod bounds what that costs.
+ */
+const healthcheck = { Test: ['NONE'] };
+
 /** For `POST /containers/create`. */
 export function dockerBody(pod: PodRun, names: Names, container: PodContainer): object {
   const { network, aliases, labels, env, cpu, memory, sharedMemory, devices, mounts } = settingsOf(
@@ -91,6 +97,7 @@ export function dockerBody(pod: PodRun, names: Names, container: PodContainer): 
     Hostname: pod.podName,
     Env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
     ...(entry !== undefined && { Entrypoint: pod.command, Cmd: [] }),
+    Healthcheck: healthcheck,
     Labels: labels,
     // Of a removal, which waits for nothing; `stop` says its own.
     StopTimeout: 0,
@@ -156,6 +163,7 @@ export function libpodBody(pod: PodRun, names: Names, container: PodContainer): 
     hostname: pod.podName,
     env,
     ...(entry !== undefined && { entrypoint: pod.command, command: [] }),
+    healthconfig: healthcheck,
     labels,
     stop_timeout: 0,
     init: true,

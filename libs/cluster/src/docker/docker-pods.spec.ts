@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { baseTree, describeWhere, freePort, podmanImage, podmanLacks } from '@atoll/testing';
 import { codeOf, eventually, Installation, ownerOf, soon, wanted } from '../contract/cluster-under-test-fixture.js';
@@ -23,7 +24,7 @@ interface Inspected {
     readonly SecurityOpt: readonly string[];
   };
   readonly Mounts: readonly { readonly Type: string }[];
-  readonly Config: { readonly Image: string };
+  readonly Config: { readonly Image: string; readonly Healthcheck?: { readonly Test: readonly string[] } };
 }
 
 const bash = (text: string) => ({ image: podmanImage, command: ['bash', '-c', text] });
@@ -118,6 +119,18 @@ describeWhere(podmanLacks(), 'pods and doors as containers on Podman', () => {
     await here.start({ ...forgotten, requestedAt: new Date(0) });
     expect(await id()).not.toBe(before);
     await here.remove(forgotten);
+  });
+
+  it('runs no health check of an image: the engine would start one after the other, outside of all limits', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'atoll-image-'));
+    const image = `localhost/atoll-checked-${randomUUID()}:1`;
+    await writeFile(join(folder, 'Dockerfile'), `FROM ${podmanImage}\nHEALTHCHECK --interval=1s CMD ["/bin/true"]\n`);
+    await cluster.podman.cli('build', '--quiet', '--format', 'docker', '--tag', image, folder);
+    await rm(folder, { recursive: true });
+    const pod = await here.startRunning({ ...here.programs.idle, image });
+    expect((await inspect(pod)).Config.Healthcheck?.Test ?? ['NONE']).toEqual(['NONE']);
+    await here.remove(pod);
+    await cluster.podman.cli('rmi', image);
   });
 
   it('limits memory, CPU and processes', async () => {
