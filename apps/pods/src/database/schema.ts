@@ -52,6 +52,7 @@ import { RolesWithFactors1892000001000 } from './migrations/1892000001000-roles-
 import { SshKeysWithoutFactors1892000000000 } from './migrations/1892000000000-ssh-keys-without-factors.js';
 import { RowsThatStaySmall1892000002000 } from './migrations/1892000002000-rows-that-stay-small.js';
 import { AddedKeys1892000003000 } from './migrations/1892000003000-added-keys.js';
+import { LiveHosts1893000000000 } from './migrations/1893000000000-live-hosts.js';
 import { RowsAtRest1889000000000 } from './migrations/1889000000000-rows-at-rest.js';
 import { ParkedRetried1882000000000 } from './migrations/1882000000000-parked-retried.js';
 import { ClaimedRuns1881000000000 } from './migrations/1881000000000-claimed-runs.js';
@@ -135,5 +136,6 @@ export const podsSchema = {
     RolesWithFactors1892000001000,
     RowsThatStaySmall1892000002000,
     AddedKeys1892000003000,
+    LiveHosts1893000000000,
   ],
 };

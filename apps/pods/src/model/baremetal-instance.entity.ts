@@ -2,6 +2,7 @@ import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
 /** A bare-metal instance as gpuaas tells it: for the listing of all instances. */
 @Entity('baremetal_instance')
+@Index('baremetal_instance_live_of_team', { synchronize: false })
 export class BaremetalInstanceEntity {
   @PrimaryColumn('uuid')
   instanceId!: string;

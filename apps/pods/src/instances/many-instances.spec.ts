@@ -1,0 +1,51 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { instances, podBatches, pods } from '@atoll/contracts/pods';
+import { mostRowsRead, statementsOf } from '@atoll/testing';
+import { PodsFixture, type ToldTeam } from '../pods-fixture.js';
+
+/** More than PostgreSQL would read all of rather than use an index. Half of the pods are of one team among many. */
+const ended = 2_000;
+
+let fixture: PodsFixture;
+let team: ToldTeam;
+beforeAll(async () => {
+  fixture = await PodsFixture.start();
+  team = await fixture.team('member', 10);
+  const gone = await fixture.create(team);
+  await fixture.call(pods.delete, { pod_name: gone.pod_name }, team.member);
+  await fixture.untilDeleted(gone);
+  await fixture.query(
+    `INSERT INTO pod SELECT copy.* FROM pod CROSS JOIN generate_series(1, $2::integer) n CROSS JOIN LATERAL jsonb_populate_record(pod,
+       jsonb_build_object('pod_id', gen_random_uuid(), 'pod_name', 'gone-' || n, 'created_at', pod.created_at - n * interval '1 minute',
+       'team_id', CASE WHEN n % 2 = 0 THEN pod.team_id ELSE gen_random_uuid() END)) copy WHERE pod.pod_id = $1`,
+    [gone.pod_id, ended],
+  );
+  await fixture.query(
+    `INSERT INTO baremetal_instance (instance_id, revision, team_id, workspace_id, name, status, created_at)
+     SELECT gen_random_uuid(), 1, $1, $2, 'metal', 'Released', now() - n * interval '1 minute' FROM generate_series(1, $3) n`,
+    [team.team_id, team.workspace_id, ended],
+  );
+  for (const table of ['pod', 'baremetal_instance']) await fixture.query(`VACUUM (ANALYZE) ${table}`);
+});
+afterAll(() => fixture.stop());
+
+it('instances that have ended are not read by listings of those that have not', async () => {
+  const list = (more: object) => () => fixture.call(instances.list, { team_id: team.team_id, ...more }, team.member);
+  const page = { team_id: team.team_id, page: 0, limit: 10 };
+  const overview = () => fixture.call(podBatches.instances, page, team.member);
+  for (const work of [list({}), list({ limit: 10 }), () => fixture.call(instances.list, {}), overview]) {
+    for (const sent of await statementsOf(work)) {
+      if (/baremetal_instance/.test(sent.text)) expect(await mostRowsRead(fixture, sent)).toBeLessThan(100);
+    }
+  }
+});
+
+it('a slice of a whole listing is read by keys alone, so that no index of all that the team ever had is', async () => {
+  const list = () => fixture.call(instances.list, { team_id: team.team_id, include_ended: 'true' }, team.member);
+  const slices = (await statementsOf(list)).filter(({ text }) => /ANY \(\$\d::uuid\[\]\) ORDER BY/.test(text));
+  expect(slices).toHaveLength(Math.ceil((1.5 * ended + 1) / 100));
+  const [{ text, values } = { text: '', values: [] as unknown[] }] = slices;
+  const plan = JSON.stringify(await fixture.query(`EXPLAIN (FORMAT JSON) ${text}`, values));
+  expect(plan).toContain('"Index Name":"pod_pkey"');
+  expect(plan).not.toContain('team_id =');
+});
