@@ -63,6 +63,7 @@ import { RowsAtRest1889000000000 } from './migrations/1889000000000-rows-at-rest
 import { HeldSlicesOfSubscriptions1890000001000 } from './migrations/1890000001000-held-slices-of-subscriptions.js';
 import { KeysWithoutFactors1892000000000 } from './migrations/1892000000000-keys-without-factors.js';
 import { KeysOfEndedHosts1892000001000 } from './migrations/1892000001000-keys-of-ended-hosts.js';
+import { LiveHosts1893000000000 } from './migrations/1893000000000-live-hosts.js';
 import { MissedChecks1872000000000 } from './migrations/1872000000000-missed-checks.js';
 
 /** The PostgreSQL schema that the gpuaas service owns. */
@@ -141,5 +142,6 @@ export const gpuaasSchema = {
     HeldSlicesOfSubscriptions1890000001000,
     KeysWithoutFactors1892000000000,
     KeysOfEndedHosts1892000001000,
+    LiveHosts1893000000000,
   ],
 };

@@ -9,6 +9,7 @@ import { BaremetalNodeEntity } from './baremetal-node.entity.js';
 @Index(['teamId', 'createdAt'])
 @Index(['nodeId'])
 @Index('baremetal_instance_active', { synchronize: false })
+@Index('baremetal_instance_live_of_team', { synchronize: false })
 @Index('baremetal_instance_waiting', { synchronize: false })
 export class BaremetalInstanceEntity extends MachineRow {
   /** A UUID v7: in the order of arrival. */
