@@ -9,6 +9,8 @@ export interface Page<Row> {
 export interface PageQuery {
   /** SQL for what is listed: a table and its WHERE. */
   readonly from: string;
+  /** SQL for the part of `from` that has all rows up to the end of the page, where less is read for it. */
+  readonly pageFrom?: string;
   /** SQL for the order of the listing, by names of columns of `from`. */
   readonly order: string;
   /** SQL for the part of the listing that is the page: LIMIT and OFFSET by their parameters. */
@@ -34,12 +36,12 @@ interface Placed {
  */
 export async function readPage<Row extends object>(
   statements: Statements,
-  { from, order, window, columns = 'row.*', joins = '', values }: PageQuery,
+  { from, pageFrom = from, order, window, columns = 'row.*', joins = '', values }: PageQuery,
 ): Promise<Page<Row>> {
   const found = await statements.query<Row & Placed>(
     `SELECT page_total, page.* FROM (SELECT count(*)::int FROM ${from}) counted (page_total)
      LEFT JOIN (SELECT ${columns}, row.row_place AS page_place FROM (
-       SELECT *, row_number() OVER (ORDER BY ${order}) AS row_place FROM (SELECT * FROM ${from} ORDER BY ${order} ${window}) chosen
+       SELECT *, row_number() OVER (ORDER BY ${order}) AS row_place FROM (SELECT * FROM ${pageFrom} ORDER BY ${order} ${window}) chosen
      ) row ${joins}) page ON true ORDER BY page_place`,
     values,
   );

@@ -43,10 +43,10 @@ export class InstancesService {
     const teamIds = await this.teamsOf(team_id, context.caller);
     const window = teamIds ? windowIfLimited(asked) : pageWindow(asked, 1);
     const isWhole = include_ended === 'true';
-    const from = instancesWhere(teamIds ? 'team_id = ANY ($1::uuid[])' : '$1::uuid[] IS NULL', isWhole);
     if (!window) {
       return this.whole.make<InstanceList>(team_id ?? ownerOf(context.caller), context, {
         ids: async () => {
+          const from = instancesWhere('team_id = ANY ($1::uuid[])', isWhole);
           const query = `SELECT string_agg(id::text, ',' ORDER BY created_at, id) AS ids FROM (${from}) instance`;
           const [found] = await this.statements.query<{ ids: string | null }>(query, [teamIds]);
           return found?.ids?.split(',') ?? [];
@@ -54,8 +54,10 @@ export class InstancesService {
         entries: async (ids) => (await this.statements.query<Row>(byIds, [ids])).map(viewOf),
       });
     }
+    const ofTeams = conditionOf(teamIds);
     const { total, rows } = await readPage<Row>(this.statements, {
-      from: `(${from}) instance`,
+      from: `(${instancesWhere(ofTeams, isWhole)}) instance`,
+      pageFrom: `(${instancesWhere(ofTeams, isWhole, 'ORDER BY created_at, id LIMIT $2::bigint + $3::bigint')}) instance`,
       order: 'created_at, id',
       window: 'LIMIT $2 OFFSET $3',
       values: [teamIds, window.limit, window.offset],
@@ -91,16 +93,22 @@ function ownerOf(caller: Caller): string {
   return caller.kind === 'user' ? caller.userId : caller.service;
 }
 
-/** Those of which this holds, in which `$1` may be the teams; what has ended where all are wanted. */
-function instancesWhere(condition: string, isWhole: boolean): string {
+/** Of these teams, `$1`. Of one team the rows come in the order of an index; null: all teams there are. */
+function conditionOf(teamIds: readonly string[] | null): string {
+  if (teamIds === null) return '$1::uuid[] IS NULL';
+  return teamIds.length === 1 ? 'team_id = ($1::uuid[])[1]' : 'team_id = ANY ($1::uuid[])';
+}
+
+/** Those of which this holds, with what has ended where all are wanted; of each kind the `first`: ORDER and LIMIT. */
+function instancesWhere(condition: string, isWhole: boolean, first = ''): string {
   const kept = isWhole ? '' : ` AND state <> 'deleted'`;
   const hosts = isWhole ? '' : ` AND status NOT IN ('Failed', 'Released', 'Cancelled')`;
-  return `SELECT pod_id AS id, pod_name AS name, 'pod' AS kind, state, team_id, workspace_id, region_id, NULL::boolean AS auto_restart, created_at FROM pod
-    WHERE ${condition}${kept}
-  UNION ALL SELECT instance_id, name, 'vm', state, team_id, workspace_id, region_id, auto_restart, created_at FROM vm
-    WHERE ${condition}${kept}
-  UNION ALL SELECT instance_id, name, 'baremetal', status, team_id, workspace_id, region_id, NULL, created_at FROM baremetal_instance
-    WHERE ${condition}${hosts}`;
+  return `(SELECT pod_id AS id, pod_name AS name, 'pod' AS kind, state, team_id, workspace_id, region_id, NULL::boolean AS auto_restart, created_at FROM pod
+    WHERE ${condition}${kept} ${first})
+  UNION ALL (SELECT instance_id AS id, name, 'vm', state, team_id, workspace_id, region_id, auto_restart, created_at FROM vm
+    WHERE ${condition}${kept} ${first})
+  UNION ALL (SELECT instance_id AS id, name, 'baremetal', status, team_id, workspace_id, region_id, NULL, created_at FROM baremetal_instance
+    WHERE ${condition}${hosts} ${first})`;
 }
 
 /**

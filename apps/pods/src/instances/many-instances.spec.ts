@@ -6,6 +6,22 @@ import { PodsFixture, type ToldTeam } from '../pods-fixture.js';
 /** More than PostgreSQL would read all of rather than use an index. Half of the pods are of one team among many. */
 const ended = 2_000;
 
+interface PlanNode {
+  'Node Type': string;
+  'Actual Rows': number;
+  'Actual Loops': number;
+  'Rows Removed by Filter'?: number;
+  Plans?: PlanNode[];
+}
+
+/** Rows that the plan reads from tables for the page, beside what it counts. */
+function fetchedForPage(node: PlanNode, isOfPage = false): number {
+  const isIn = isOfPage || node['Node Type'] === 'WindowAgg';
+  const isFetch = isIn && /^(Seq|Index|Bitmap Heap) Scan$/.test(node['Node Type']);
+  const own = isFetch ? node['Actual Loops'] * (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) : 0;
+  return (node.Plans ?? []).reduce((sum, each) => sum + fetchedForPage(each, isIn), own);
+}
+
 let fixture: PodsFixture;
 let team: ToldTeam;
 beforeAll(async () => {
@@ -48,4 +64,16 @@ it('a slice of a whole listing is read by keys alone, so that no index of all th
   const plan = JSON.stringify(await fixture.query(`EXPLAIN (FORMAT JSON) ${text}`, values));
   expect(plan).toContain('"Index Name":"pod_pkey"');
   expect(plan).not.toContain('team_id =');
+});
+
+it('a page of all instances of a team fetches no more rows of each kind than there are up to its end', async () => {
+  const asked = { team_id: team.team_id, include_ended: 'true', limit: 10, page: 2 } as const;
+  const sent = await statementsOf(() => fixture.call(instances.list, asked, team.member));
+  const [{ text, values } = { text: '', values: [] as unknown[] }] = sent.filter(({ text }) => /page_total/.test(text));
+  const [row] = await fixture.query<{ 'QUERY PLAN': { Plan: PlanNode }[] }>(
+    `EXPLAIN (ANALYZE, FORMAT JSON) ${text}`,
+    values,
+  );
+  const fetched = fetchedForPage(row!['QUERY PLAN'][0]!.Plan);
+  expect([fetched >= 10, fetched <= 3 * 20]).toEqual([true, true]);
 });

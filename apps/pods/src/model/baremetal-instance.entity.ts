@@ -3,6 +3,7 @@ import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 /** A bare-metal instance as gpuaas tells it: for the listing of all instances. */
 @Entity('baremetal_instance')
 @Index('baremetal_instance_live_of_team', { synchronize: false })
+@Index('baremetal_instance_of_team', { synchronize: false })
 export class BaremetalInstanceEntity {
   @PrimaryColumn('uuid')
   instanceId!: string;
@@ -11,7 +12,6 @@ export class BaremetalInstanceEntity {
   @Column('bigint')
   revision!: string;
 
-  @Index()
   @Column('uuid')
   teamId!: string;
 
