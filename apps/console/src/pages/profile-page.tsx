@@ -1,6 +1,7 @@
 import { answerOf, api } from '../api/client.js';
 import { roleName } from '../format/format.js';
 import { Button } from '../parts/button.js';
+import { sendChanges } from '../parts/changes.js';
 import { Field } from '../parts/fields.js';
 import { Ask, FormDialog, Made } from '../parts/form-dialog.js';
 import { Card, Figure, Page } from '../parts/page.js';
@@ -87,7 +88,9 @@ function EditProfile({ user: { name, timezone } }: { user: User }) {
       trigger={<Button>Edit</Button>}
       initial={{ name, timezone }}
       submit="Save"
-      action={(body) => answerOf(api.PUT('/api/user/profile', { body }))}
+      action={(values, _header, touched) =>
+        sendChanges(values, touched, (body) => answerOf(api.PUT('/api/user/profile', { body })))
+      }
       invalidates={['profile', 'bill']}
       done="Your profile was saved."
     >

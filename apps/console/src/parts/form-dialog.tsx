@@ -29,9 +29,9 @@ interface DialogFormProps<Values, Result> {
   kind?: 'primary' | 'danger';
   /**
    * Performs the action. The form shows its error, beside the field that it names. `header` carries the idempotency
-   * key, so that repeats count once.
+   * key, so that repeats count once. `touched` names what the user has set, whatever to.
    */
-  action: (values: Values, header: Header) => Promise<Result>;
+  action: (values: Values, header: Header, touched: ReadonlySet<string>) => Promise<Result>;
   /** First words of the keys of what is then read again; after `shown`, once that is closed. */
   invalidates: readonly string[];
   done?: string | ((values: Values, result: Result) => string);
@@ -67,6 +67,7 @@ export function DialogForm<Values extends object, Result>(props: DialogFormProps
   const { initial, submit, kind = 'primary', action, invalidates, done, onDone, shown, children } = props;
   const [header] = useState(idempotencyKey);
   const [values, setValues] = useState(initial);
+  const [touched] = useState(() => new Set<string>());
   const [isRoleRefused, setRoleRefused] = useState(false);
   const isUnderWay = useRef(false);
   const close = useClose();
@@ -78,7 +79,7 @@ export function DialogForm<Values extends object, Result>(props: DialogFormProps
     return () => void (isMounted.current = false);
   }, []);
   const mutation = useMutation({
-    mutationFn: () => action(values, header),
+    mutationFn: () => action(values, header, touched),
     onSuccess: async (result) => {
       if (done !== undefined) say(typeof done === 'string' ? done : done(values, result));
       if (isMounted.current) {
@@ -105,10 +106,16 @@ export function DialogForm<Values extends object, Result>(props: DialogFormProps
     );
   }
   const problem = mutation.error ? asProblem(mutation.error) : null;
-  const set = (change: Partial<Values>) => setValues((before) => ({ ...before, ...change }));
+  const set = (change: Partial<Values>) => {
+    for (const name of Object.keys(change)) touched.add(name);
+    setValues((before) => ({ ...before, ...change }));
+  };
   const field: FormState<Values>['field'] = (name, path = name) => ({
     value: values[name],
-    onChange: (value) => setValues((before) => ({ ...before, [name]: value })),
+    onChange: (value) => {
+      touched.add(name);
+      setValues((before) => ({ ...before, [name]: value }));
+    },
     error: problem ? faultAt(problem, path) : undefined,
   });
   return (

@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { answerOf, api, type Schemas } from '../../api/client.js';
 import { policiesQuery } from '../../api/queries.js';
 import { Button } from '../../parts/button.js';
+import { sendChanges } from '../../parts/changes.js';
 import { Field } from '../../parts/fields.js';
 import { Ask, FormDialog } from '../../parts/form-dialog.js';
 import { Card, Page } from '../../parts/page.js';
@@ -70,20 +71,25 @@ function PolicyCard({ policy }: { policy: Policy }) {
 }
 
 function EditPolicy({ policy }: { policy?: Policy }) {
-  const before = policy?.objects.map(({ reference }) => reference).join(', ') ?? '';
-  const initial = { name: policy?.name ?? '', description: policy?.description ?? '', before, images: before };
+  const images = policy?.objects.map(({ reference }) => reference).join(', ') ?? '';
   return (
     <FormDialog
       title={policy ? 'Edit the policy' : 'Create a policy'}
       trigger={policy ? <Button isSmall>Edit</Button> : <Button kind="primary">Create a policy</Button>}
-      initial={initial}
+      initial={{ name: policy?.name ?? '', description: policy?.description ?? '', images }}
       submit="Save"
-      action={({ before: opened, images, ...rest }, header) => {
-        const objects = imagesOf(images, policy?.objects ?? []);
-        if (!policy) return answerOf(api.POST('/api/policy/image', { params: { header }, body: { ...rest, objects } }));
+      action={async (values, header, touched) => {
+        const { images: references, ...rest } = values;
+        const objects = imagesOf(references, policy?.objects ?? []);
+        if (!policy) {
+          await answerOf(api.POST('/api/policy/image', { params: { header }, body: { ...rest, objects } }));
+          return;
+        }
         // Objects that are sent replace all others, also those that were added since this form was opened.
-        const body = { ...rest, ...(images !== opened && { objects }) };
-        return answerOf(api.PUT('/api/policy/image/{id}', { params: { path: { id: policy.id } }, body }));
+        await sendChanges(values, touched, ({ images: changed, ...others }) => {
+          const body = { ...others, ...(changed !== undefined && { objects }) };
+          return answerOf(api.PUT('/api/policy/image/{id}', { params: { path: { id: policy.id } }, body }));
+        });
       }}
       invalidates={['policies']}
       done="The policy was saved."

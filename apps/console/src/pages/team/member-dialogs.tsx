@@ -107,10 +107,10 @@ export function IssueKey({ member, teamId }: { member: Member; teamId: string })
       trigger={<Button isSmall>{hasKey ? 'Rotate' : 'Issue a key'}</Button>}
       initial={{ expiry: '', addresses: ip_whitelist, grace: '0' }}
       submit="Make the key"
-      action={({ expiry, addresses, grace }, header) => {
+      action={({ expiry, addresses, grace }, header, touched) => {
         const body = {
           ...(expiry !== '' && { expiry_date: `${expiry}T00:00:00Z` }),
-          ...(addresses !== ip_whitelist && { ip_whitelist: addresses }),
+          ...(touched.has('addresses') && { ip_whitelist: addresses }),
           ...(hasKey && { grace_seconds: Number(grace) }),
         };
         const issue = () =>

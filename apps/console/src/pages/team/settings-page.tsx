@@ -3,6 +3,7 @@ import { useParams } from '@tanstack/react-router';
 import { answerOf, api, type Schemas } from '../../api/client.js';
 import { teamImagesQuery, teamQuery } from '../../api/queries.js';
 import { Button } from '../../parts/button.js';
+import { sendChanges } from '../../parts/changes.js';
 import { Field, Toggle } from '../../parts/fields.js';
 import { Ask, FormDialog } from '../../parts/form-dialog.js';
 import { Card, Figure, Page } from '../../parts/page.js';
@@ -56,7 +57,11 @@ function EditTeam({ team: { id, name, description, require_second_factor } }: { 
       trigger={<Button>Edit</Button>}
       initial={{ name, description, require_second_factor }}
       submit="Save"
-      action={(body) => answerOf(api.PUT('/api/team/{team_id}', { params: { path: { team_id: id } }, body }))}
+      action={(values, _header, touched) =>
+        sendChanges(values, touched, (body) =>
+          answerOf(api.PUT('/api/team/{team_id}', { params: { path: { team_id: id } }, body })),
+        )
+      }
       invalidates={['team', 'profile', 'teams']}
       done="The team was saved."
     >
