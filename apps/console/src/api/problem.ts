@@ -125,7 +125,7 @@ export function faultAt({ fields }: Problem, path: string): string | undefined {
   return fields[path] ?? Object.entries(fields).find(([name]) => name.startsWith(`${path}.`))?.[1];
 }
 
-/** Worth another try without anyone's doing. */
+/** Worth another try without anyone's doing. A proxy before the platform answers 502 while a gateway restarts. */
 export function isPassing({ status }: Problem): boolean {
-  return status === 0 || status === 429 || status === 503 || status === 504;
+  return status === 0 || status === 429 || status === 502 || status === 503 || status === 504;
 }

@@ -17,6 +17,7 @@ function restsOf(error: Error | null, errorUpdateCount = 1): unknown[] {
 it.each([
   ['offline', refusal(0, 'offline')],
   ['too many calls', refusal(429, 'too_many_requests')],
+  ['a proxy without a gateway', refusal(502, 'unknown')],
   ['not available', refusal(503, 'unavailable')],
   ['too slow', refusal(504, 'deadline_exceeded')],
 ])('what failed and passes is asked again by itself, the more seldom the longer it lasts: %s', (_name, error) => {

@@ -35,6 +35,7 @@ const titles: Record<number, string> = {
   422: 'This cannot be done now',
   429: 'Too many calls',
   500: 'The platform failed',
+  502: 'Not available right now',
   503: 'Not available right now',
   504: 'The platform took too long',
 };
