@@ -15,14 +15,15 @@ export function Secret({ label, value, another }: SecretProps) {
   if (value === null || isMasked(value)) {
     return (
       <p>
-        <strong>{label}</strong> was made, but the answer with it was lost. It cannot be shown again. {another}
+        <strong className="given">{label}</strong> was made, but the answer with it was lost. It cannot be shown again.{' '}
+        {another}
       </p>
     );
   }
   return (
     <div className="stack">
       <p>
-        <strong>{label}</strong>, shown this once. Keep it before you close this.
+        <strong className="given">{label}</strong>, shown this once. Keep it before you close this.
       </p>
       <div className="secret">
         <code>{value}</code>

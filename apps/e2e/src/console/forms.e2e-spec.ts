@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { describeWhere } from '@atoll/testing';
 import type { Page } from 'playwright-core';
 import { plainUrl } from '../chromium.js';
-import { adminKey, createTeam, platformUrl, succeed, until, userKeyOf } from '../client.js';
+import { adminKey, createTeam, freshEmail, platformUrl, succeed, until, userKeyOf } from '../client.js';
 import { createTenant } from '../gpu-inventory.js';
 import {
   browserLack,
@@ -107,6 +107,22 @@ describeWhere(browserLack(), 'a form in the console', () => {
     expect(await dialog.getByLabel('Name').getAttribute('aria-invalid')).toBe('true');
     expect(await fits()).toBe(true);
     await picture(page, 'story-long-name-360');
+    await page.keyboard.press('Escape');
+    const long = 'x'.repeat(100);
+    await page.getByRole('region', { name: 'Team', exact: true }).getByRole('button', { name: 'Edit' }).click();
+    await dialog.getByLabel('Description').fill(long);
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await page.getByText(long, { exact: true }).waitFor();
+    expect(await fits()).toBe(true);
+    const member = { email: freshEmail('long'), name: long, role: 'viewer' };
+    await succeed('POST', `/team/${tenant.teamId}/members`, { key: adminKey, body: member });
+    await goTo(page, `/teams/${tenant.teamId}/members`);
+    await page.getByRole('row').filter({ hasText: member.email }).getByRole('button', { name: 'Rotate' }).click();
+    await dialog.getByRole('button', { name: 'Make the key' }).click();
+    // The button beside a key that is shown once is on the screen.
+    const { x, width } = (await dialog.getByRole('button', { name: /Copy/ }).boundingBox()) ?? { x: NaN, width: 0 };
+    expect(x + width).toBeLessThan(360);
+    await dialog.getByRole('button', { name: 'Done' }).click();
     await page.setViewportSize({ width: 1440, height: 900 });
     expect(await violations(page, ['[aria-hidden="true"]'])).toEqual([]);
     expect(tab.faults).toEqual([]);
