@@ -51,9 +51,11 @@ const typingMs = 1_000;
 export function DateField({ value, onChange, ...field }: DateFieldProps) {
   const [typed, setTyped] = useState<string | null>(null);
   const pause = useRef(0);
+  const page = useRef('');
   const commit = (text: string | null) => {
     clearTimeout(pause.current);
-    if (text && text !== value) onChange(text);
+    // Whoever has gone to another page meanwhile is not to be taken back to this one.
+    if (text && text !== value && location.pathname === page.current) onChange(text);
   };
   return (
     <Labelled
@@ -61,6 +63,7 @@ export function DateField({ value, onChange, ...field }: DateFieldProps) {
       value={typed ?? value}
       onChange={(text) => {
         setTyped(text);
+        page.current = location.pathname;
         clearTimeout(pause.current);
         pause.current = window.setTimeout(() => commit(text), typingMs);
       }}

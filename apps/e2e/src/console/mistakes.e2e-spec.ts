@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { describeWhere } from '@atoll/testing';
-import { adminKey, fresh, freshEmail, platformUrl, succeed, until } from '../client.js';
+import { adminKey, createTeam, fresh, freshEmail, platformUrl, succeed, until } from '../client.js';
 import { createNode, createPool, createTenant, halves } from '../gpu-inventory.js';
 import { browserLack, closeBrowser, goTo, logInWithKey, openBrowser, openTab } from './browser.js';
 
@@ -30,6 +30,38 @@ describeWhere(browserLack(), 'the console', () => {
     await page.getByLabel('E-mail').fill('ada@example.com');
     await page.getByRole('button', { name: 'Log in', exact: true }).click();
     await page.getByText('Enter the password.', { exact: true }).waitFor();
+    expect(tab.faults).toEqual([]);
+    await tab.close();
+  });
+
+  it('says what a key is to whoever enters one as it is shown after its creation', async () => {
+    const tab = await openTab(platformUrl);
+    const { page } = tab;
+    await page.goto('/sign-in');
+    await page.getByRole('button', { name: 'Use an API key' }).click();
+    await page.getByLabel('API key').fill(`${adminKey.slice(0, 8)}…${adminKey.slice(-4)}`);
+    await page.getByRole('button', { name: 'Log in', exact: true }).click();
+    await page.getByRole('alert').getByText('This is no API key').waitFor();
+    expect(tab.faults).toEqual([]);
+    await tab.close();
+  });
+
+  it('takes nobody back to the bill who left it while the day that they had typed was awaited', async () => {
+    const { team, keys } = await createTeam('Leavers');
+    const tab = await openTab(platformUrl);
+    const { page } = tab;
+    await page.clock.install();
+    await logInWithKey(page, keys.team_owner ?? '', `/teams/${team.id}/volumes`);
+    const heading = page.getByRole('heading', { level: 1, name: 'Shared volumes' });
+    await heading.waitFor();
+    await goTo(page, `/teams/${team.id}/billing`);
+    await page.getByLabel('First day').waitFor();
+    await page.clock.pauseAt(Date.now() + 60_000);
+    await page.getByLabel('First day').fill('2026-10-05');
+    await page.goBack();
+    await heading.waitFor();
+    await page.clock.runFor(2_000);
+    expect(new URL(page.url()).pathname).toBe(`/teams/${team.id}/volumes`);
     expect(tab.faults).toEqual([]);
     await tab.close();
   });

@@ -1,12 +1,21 @@
 import { useState } from 'react';
 import { api } from '../../api/client.js';
-import { problemOf } from '../../api/problem.js';
+import { Problem, problemOf } from '../../api/problem.js';
 import { Field } from '../../parts/fields.js';
 import { logInWithKey } from '../../session/session.js';
 import { LoginForm } from './login-form.js';
 
+const noKey = new Problem(
+  401,
+  'unauthenticated',
+  'This is no API key: a key is atl_ and 38 letters and digits. It is shown whole only when it is made, and with … in the place of its middle later.',
+  null,
+);
+
 /** Throws a `Problem` where the key opens nothing. */
 async function requireKey(key: string): Promise<void> {
+  // No header takes it: a key as it is shown after its creation, or other text.
+  if (!/^[!-~]+$/.test(key)) throw noKey;
   const { response, error } = await api.GET('/api/user/profile', { headers: { authorization: `Bearer ${key}` } });
   if (!response.ok) throw problemOf(response, error);
 }
