@@ -4,7 +4,7 @@ import { parseAddresses } from './nats-address.js';
 describe('the address of a NATS', () => {
   it('may be one or several, with a scheme or without', () => {
     expect(parseAddresses('127.0.0.1:4222')).toEqual({ servers: ['nats://127.0.0.1:4222'] });
-    expect(parseAddresses(['nats://a:1', 'tls://[::1]:2'])).toEqual({ servers: ['nats://a:1', 'tls://[::1]:2'] });
+    expect(parseAddresses(['nats://a:1', '[::1]:2'])).toEqual({ servers: ['nats://a:1', 'nats://[::1]:2'] });
   });
 
   it('may hold a user and a password, or a token, with what a URL escapes', () => {

@@ -3,18 +3,20 @@ import type { ConnectionOptions } from '@nats-io/transport-node';
 /**
  * Reads the credentials out of addresses as NATS' own tools write them, `nats://user:password@host:4222` or
  * `nats://token@host`, since the client takes them apart from the address. Those of the first address hold for all.
- * Throws an Error that names the faulty address by its position, never its value.
+ * With one `tls://` all connections are encrypted: the client itself ignores the scheme, and would send the password in
+ * plain text to a server without TLS. Throws an Error that names the faulty address by its position, never its value.
  */
 export function parseAddresses(
   servers: string | string[],
-): Pick<ConnectionOptions, 'servers' | 'user' | 'pass' | 'token'> {
+): Pick<ConnectionOptions, 'servers' | 'user' | 'pass' | 'token' | 'tls'> {
   const urls = [servers].flat().map(readAddress);
   const [first] = urls;
   const user = decodeURIComponent(first?.username ?? '');
   const pass = decodeURIComponent(first?.password ?? '');
   const credentials = pass ? { user, pass } : { token: user };
   for (const url of urls) url.username = url.password = '';
-  return { servers: urls.map(String), ...(user && credentials) };
+  const isEncrypted = urls.some(({ protocol }) => protocol === 'tls:');
+  return { servers: urls.map(String), ...(user && credentials), ...(isEncrypted && { tls: {} }) };
 }
 
 function readAddress(server: string, at: number): URL {
