@@ -4,7 +4,7 @@ import { comparisonQuery } from '../../api/billing-queries.js';
 import type { Schemas } from '../../api/client.js';
 import { Waterfall, type Step } from '../../charts/waterfall.js';
 import { change, kindName, money, monthName, percent } from '../../format/format.js';
-import { approximate, roundToAddUp } from '../../format/money.js';
+import { approximate } from '../../format/money.js';
 import { addMonths, dayIn } from '../../format/zone.js';
 import { DateField, Segments } from '../../parts/fields.js';
 import { useNow } from '../../parts/now.js';
@@ -12,8 +12,10 @@ import { Card, Figure, Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { Table } from '../../parts/table.js';
 import { useUser } from '../../api/user-context.js';
+import { shownChange, type ShownChange } from './shown-change.js';
 
 type Comparison = Schemas['ComparisonReport'];
+type Shown = ShownChange<Comparison['items'][number]>;
 
 export function ComparisonPage() {
   const { teamId } = useParams({ from: '/in/teams/$teamId' });
@@ -52,48 +54,51 @@ export function ComparisonPage() {
 
 function Change({ report }: { report: Comparison }) {
   const { start_month: start, end_month: end, currency, change: total, items } = report;
-  const shown = (amount: string) => money(roundToAddUp([amount], 2)[0] ?? '0', currency);
+  const shown = shownChange(report);
   return (
     <>
       <Card title={`From ${monthName(start.month)} to ${monthName(end.month)}`}>
         <dl className="figures">
-          <Figure name={monthName(start.month)} value={shown(start.total_cost)} />
+          <Figure name={monthName(start.month)} value={money(shown.start, currency)} />
           <Figure
             name={monthName(end.month)}
-            value={shown(end.total_cost)}
+            value={money(shown.end, currency)}
             hint={`in the time of ${report.timezone}`}
           />
           <Figure
             name="Change"
-            value={change(total.amount, currency)}
+            value={change(shown.change, currency)}
             hint={total.percent === null ? 'The first month cost nothing.' : percent(total.percent, true)}
           />
         </dl>
         {items.length === 0 ? (
           <Empty title="Nothing was billed in either month" />
         ) : (
-          <Waterfall label={`How ${monthName(start.month)} became ${monthName(end.month)}`} steps={stepsOf(report)} />
+          <Waterfall
+            label={`How ${monthName(start.month)} became ${monthName(end.month)}`}
+            steps={stepsOf(report, shown)}
+          />
         )}
       </Card>
-      {items.length > 0 && <ItemTable report={report} />}
+      {items.length > 0 && <ItemTable report={report} shown={shown} />}
     </>
   );
 }
 
 /** First month, what quantity and price changed item by item, second month. */
-function stepsOf({ start_month: start, end_month: end, items, currency }: Comparison): Step[] {
+function stepsOf({ start_month: start, end_month: end, currency }: Comparison, shown: Shown): Step[] {
   const first = approximate(start.total_cost);
   let at = first;
-  const effects = items.flatMap(({ sku, quantity_effect, price_effect }) => [
-    { id: `${sku} quantity`, name: `${sku}: quantity`, amount: quantity_effect },
-    { id: `${sku} price`, name: `${sku}: price`, amount: price_effect },
+  const effects = shown.items.flatMap(({ kind, sku, quantity_effect, price_effect, byQuantity, byPrice }) => [
+    { id: `${kind} ${sku} quantity`, name: `${sku}: quantity`, amount: quantity_effect, text: byQuantity },
+    { id: `${kind} ${sku} price`, name: `${sku}: price`, amount: price_effect, text: byPrice },
   ]);
   const steps = effects
-    .filter(({ amount }) => amount !== '0')
-    .map(({ id, name, amount }): Step => {
+    .filter(({ amount, text }) => amount !== '0' || text !== '0')
+    .map(({ id, name, amount, text }): Step => {
       const from = at;
       at += approximate(amount);
-      return { id, name, from, to: at, kind: at < from ? 'down' : 'up', text: change(amount, currency) };
+      return { id, name, from, to: at, kind: at < from ? 'down' : 'up', text: change(text, currency) };
     });
   return [
     {
@@ -102,7 +107,7 @@ function stepsOf({ start_month: start, end_month: end, items, currency }: Compar
       from: 0,
       to: first,
       kind: 'total',
-      text: money(start.total_cost, currency),
+      text: money(shown.start, currency),
     },
     ...steps,
     {
@@ -111,25 +116,30 @@ function stepsOf({ start_month: start, end_month: end, items, currency }: Compar
       from: 0,
       to: approximate(end.total_cost),
       kind: 'total',
-      text: money(end.total_cost, currency),
+      text: money(shown.end, currency),
     },
   ];
 }
 
-function ItemTable({ report: { items, currency, start_month: start, end_month: end } }: { report: Comparison }) {
+interface ItemTableProps {
+  report: Comparison;
+  shown: Shown;
+}
+
+function ItemTable({ report: { currency, start_month, end_month }, shown }: ItemTableProps) {
   return (
     <Card title="Item by item">
       <Table
         label="Change item by item"
-        rows={items}
+        rows={shown.items}
         keyOf={({ kind, sku }) => `${kind} ${sku}`}
         columns={[
           { title: 'Item', isHead: true, cell: ({ sku }) => <span className="given">{sku}</span> },
           { title: 'Kind', cell: ({ kind }) => kindName(kind) },
-          { title: monthName(start.month), isNumber: true, cell: ({ start_cost }) => money(start_cost, currency) },
-          { title: monthName(end.month), isNumber: true, cell: ({ end_cost }) => money(end_cost, currency) },
-          { title: 'By quantity', isNumber: true, cell: ({ quantity_effect }) => change(quantity_effect, currency) },
-          { title: 'By price', isNumber: true, cell: ({ price_effect }) => change(price_effect, currency) },
+          { title: monthName(start_month.month), isNumber: true, cell: ({ start }) => money(start, currency) },
+          { title: monthName(end_month.month), isNumber: true, cell: ({ end }) => money(end, currency) },
+          { title: 'By quantity', isNumber: true, cell: ({ byQuantity }) => change(byQuantity, currency) },
+          { title: 'By price', isNumber: true, cell: ({ byPrice }) => change(byPrice, currency) },
         ]}
       />
     </Card>
