@@ -9,6 +9,15 @@ export interface QuantityChanges {
   momentsNano: (bigint | undefined)[];
 }
 
+/** What changes in one interval of a grid. */
+export interface QuantityChange {
+  /** Its number, from 0. */
+  interval: number;
+  /** As those of `QuantityChanges`. */
+  deltaNano: bigint;
+  momentNano: bigint;
+}
+
 /**
  * Reads the changes of a quantity over a grid of so many intervals: four numbers for each interval that has any, in any
  * order. They are its place from 1, what is added, and the moment of that in whole units and in 10^-9.
@@ -18,13 +27,30 @@ export async function readChanges(text: string, intervals: number, pace: Pace): 
   const momentsNano = deltasNano.slice();
   const numbers = new WholeNumbers(text);
   while (numbers.hasMore) {
-    // Exact as a number: a place, not an amount.
-    const interval = Number(numbers.read()) - 1;
-    deltasNano[interval] = numbers.read();
-    momentsNano[interval] = numbers.read() * nanoPerUnit + numbers.read();
+    const { interval, deltaNano, momentNano } = nextChange(numbers);
+    deltasNano[interval] = deltaNano;
+    momentsNano[interval] = momentNano;
     if (pace.isFull()) await pace.turn();
   }
   return { deltasNano, momentsNano };
+}
+
+/** Reads the same as a list, in the order of time. */
+export async function listChanges(text: string, pace: Pace): Promise<QuantityChange[]> {
+  const changes: QuantityChange[] = [];
+  const numbers = new WholeNumbers(text);
+  while (numbers.hasMore) {
+    changes.push(nextChange(numbers));
+    if (pace.isFull()) await pace.turn();
+  }
+  return pace.toSorted(changes, (a, b) => a.interval - b.interval);
+}
+
+function nextChange(numbers: WholeNumbers): QuantityChange {
+  // Exact as a number: a place, not an amount.
+  const interval = Number(numbers.read()) - 1;
+  const deltaNano = numbers.read();
+  return { interval, deltaNano, momentNano: numbers.read() * nanoPerUnit + numbers.read() };
 }
 
 const [minus, zero] = ['-', '0'].map((sign) => sign.charCodeAt(0)) as [number, number];

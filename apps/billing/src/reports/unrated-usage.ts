@@ -2,9 +2,10 @@ import type { UsageKind } from '@atoll/contracts/billing';
 import type { Pace } from '@atoll/waiting';
 import type { Catalogue } from './catalogue.js';
 import type { Grid } from './grid.js';
-import { readChanges } from './quantity-changes.js';
+import { listChanges, readChanges } from './quantity-changes.js';
 import { rate, type RatedUsage } from './rated-usage.js';
 import type { LineChanges, ResourceChanges } from './usage-query.js';
+import { rateWhole, sumPrices, type PriceSums } from './whole-range.js';
 
 export interface Line {
   /** The id field of the groups; empty if there are none. */
@@ -41,6 +42,7 @@ interface RatedBy {
 /** Changes of lines over a grid, and what rates them. The prices of a SKU are looked up once for all that hold it. */
 class Unrated<Changes extends LineChanges> {
   private readonly prices = new Map<string, (bigint | undefined)[]>();
+  private readonly sums = new Map<string, PriceSums>();
 
   constructor(
     private readonly by: RatedBy,
@@ -62,6 +64,11 @@ class Unrated<Changes extends LineChanges> {
     const line = this.lineOf(changes);
     const prices = this.prices.get(line.sku) ?? (await catalogue.prices.get(line.sku)?.over(grid, pace)) ?? [];
     this.prices.set(line.sku, prices);
+    if (grid.bucketCount === 1) {
+      const sums = this.sums.get(line.sku) ?? (await sumPrices(grid, prices, pace));
+      this.sums.set(line.sku, sums);
+      return { ...line, ...(await rateWhole(await listChanges(changes.changes, pace), grid, sums, pace)) };
+    }
     const read = await readChanges(changes.changes, grid.lengthsMs.length, pace);
     return { ...line, ...(await rate(read, grid, prices, pace)) };
   }
