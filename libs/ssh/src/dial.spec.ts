@@ -36,7 +36,9 @@ describe('an address', () => {
       '::ffff:a9fe:a9fe',
       '64:ff9b::a9fe:a9fe',
       '2002:a9fe:a9fe::',
+      '168.63.129.16',
       'fd00:ec2::254',
+      'fd20:ce::254',
       '100.100.100.200',
     ];
     for (const address of forms) expect([address, isDiallable(address, local)]).toEqual([address, false]);

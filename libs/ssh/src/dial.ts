@@ -24,7 +24,9 @@ const metadataAddresses: ReadonlySet<string> = new Set([
   '169.254.169.254',
   '169.254.170.2',
   '100.100.100.200',
+  '168.63.129.16',
   'fd00:ec2::254',
+  'fd20:ce::254',
 ]);
 
 /**

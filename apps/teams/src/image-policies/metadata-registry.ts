@@ -3,8 +3,9 @@ import type { ImageReference } from './image-reference.js';
 
 /** Addresses, in any notation, at which clouds serve a machine's credentials to any process on it. */
 const metadataAddresses = new BlockList();
-for (const address of ['169.254.169.254', '169.254.170.2', '100.100.100.200']) metadataAddresses.addAddress(address);
-metadataAddresses.addAddress('fd00:ec2::254', 'ipv6');
+for (const address of ['169.254.169.254', '169.254.170.2', '100.100.100.200', '168.63.129.16'])
+  metadataAddresses.addAddress(address);
+for (const address of ['fd00:ec2::254', 'fd20:ce::254']) metadataAddresses.addAddress(address, 'ipv6');
 
 /**
  * Whether the registry is the metadata service of a cloud: an engine that looked for the image there would ask on
