@@ -52,6 +52,7 @@ export {
   whitelistEntries,
   whitelistRanges,
 } from './ip-whitelist.js';
+export { innermostAddress, isMetadataAddress } from './metadata-address.js';
 export {
   allOrPage,
   IncludeEnded,

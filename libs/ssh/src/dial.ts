@@ -1,9 +1,7 @@
 import { lookup } from 'node:dns/promises';
 import { connect, isIP, type Socket } from 'node:net';
-import ipaddr from 'ipaddr.js';
+import { innermostAddress, isMetadataAddress } from '@atoll/contracts';
 import { sshError, toSshError } from './ssh-error.js';
-
-type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
 export interface DialOptions {
   /** Whether loopback and link-local addresses may be dialled: for tests and laptops. */
@@ -18,37 +16,15 @@ export interface DialOptions {
 const defaultConnectMs = 5_000;
 
 /**
- * Addresses at which clouds serve a machine's credentials to any process on it. Never dialled, whatever the settings.
- */
-const metadataAddresses: ReadonlySet<string> = new Set([
-  '169.254.169.254',
-  '169.254.170.2',
-  '100.100.100.200',
-  '168.63.129.16',
-  'fd00:ec2::254',
-  'fd20:ce::254',
-]);
-
-/**
- * Whether a host may be dialled at this address. IPv4 inside of IPv6 (mapped, NAT64, 6to4) counts as what it leads to.
+ * Whether a host may be dialled at this address; a metadata address never. IPv4 inside of IPv6 counts as what it leads
+ * to.
  */
 export function isDiallable(address: string, { allowLoopback }: DialOptions): boolean {
-  if (!ipaddr.isValid(address)) return false;
-  const inner = innermost(ipaddr.process(address));
-  if (metadataAddresses.has(inner.toString())) return false;
+  const inner = innermostAddress(address);
+  if (inner === null || isMetadataAddress(inner)) return false;
   const range = inner.range();
   if (range === 'loopback' || range === 'linkLocal') return allowLoopback;
   return !['unspecified', 'broadcast', 'multicast', 'reserved', 'discard', 'teredo'].includes(range);
-}
-
-function innermost(address: Address): Address {
-  if (address.kind() === 'ipv4') return address;
-  const bytes = address.toByteArray();
-  const range = address.range();
-  // RFC 6052 §2.2 for the well-known prefix, RFC 3056 §2.
-  if (range === 'rfc6052') return ipaddr.fromByteArray(bytes.slice(12));
-  if (range === '6to4') return ipaddr.fromByteArray(bytes.slice(2, 6));
-  return address;
 }
 
 /**

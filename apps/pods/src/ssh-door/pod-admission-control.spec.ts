@@ -141,6 +141,10 @@ describe('who comes in by SSH', () => {
       [others.sshKeyId],
     );
     const member = await holder('member', { keys });
+    await fixture.query(`INSERT INTO member_role (team_id, user_id, role, revision) VALUES ($1, $2, 'member', 1)`, [
+      team.team_id,
+      member.user.userId,
+    ]);
     expect((await admit(member))?.userId).toBe(member.user.userId);
   });
 

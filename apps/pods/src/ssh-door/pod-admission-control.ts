@@ -16,16 +16,19 @@ import { AdmissionControl, type Admission } from './admission-control.js';
 import { podEnded } from './shell-end.js';
 
 const askMs = 5_000;
-/** Members, and open connections, that are asked about at once. */
+/** Who is asked about at once. */
 const askAtOnce = 1_000;
 /**
- * Who holds the key, however many: anyone may add the public key of another, and must not keep that one out. With the
- * pod, or nulls where there is none of this name.
+ * Who holds the key, with the pod, or nulls where there is none of this name. Anyone may add the public key of another,
+ * and must not keep that one out: those who are known as members of the team come first. The others may have become
+ * members a moment ago.
  */
 const holdersQuery = `
   SELECT k.ssh_key_id, k.user_id, k.lacks_second_factor, p.pod_id, p.team_id, p.gpuaas_id, p.run, p.state
   FROM ssh_key k LEFT JOIN pod p ON p.pod_name = $1 AND p.state <> 'deleted'
-  WHERE k.fingerprint = $2 ORDER BY k.created_at, k.ssh_key_id`;
+  WHERE k.fingerprint = $2
+  ORDER BY EXISTS (SELECT FROM member_role m WHERE m.team_id = p.team_id AND m.user_id = k.user_id) DESC, k.created_at, k.ssh_key_id
+  LIMIT ${askAtOnce}`;
 
 /** The user, with the pod as above. */
 const userQuery = `
@@ -155,12 +158,7 @@ export class PodAdmissionControl extends AdmissionControl {
 
   async #roles(asked: readonly UserInTeam[]): Promise<readonly RoleInTeam[]> {
     const context = systemContext('pods', { deadlineMs: askMs });
-    const roles: RoleInTeam[] = [];
-    for (let at = 0; at < asked.length; at += askAtOnce) {
-      const members = asked.slice(at, at + askAtOnce);
-      roles.push(...(await this.rpc.call(teamDirectory.roles, { members }, context)).members);
-    }
-    return roles;
+    return (await this.rpc.call(teamDirectory.roles, { members: [...asked] }, context)).members;
   }
 }
 

@@ -139,6 +139,8 @@ describe('the images of a team', () => {
       '[fd00:ec2::254]',
       '[fd20:ce::254]',
       '[::ffff:a9fe:a9fe]:5000',
+      '[64:ff9b::a9fe:a9fe]:80',
+      '[2002:a9fe:a9fe::]:80',
       '2852039166:80',
       '0xa9fea9fe:80',
       '169.16689662',
