@@ -24,6 +24,7 @@ import { TeamGate } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { Clusters } from '../cluster/clusters.js';
+import { requireLive } from '../model/live-row.js';
 import type { PodEntity } from '../model/pod.entity.js';
 import { livePod } from '../model/pod.machine.js';
 import { PodReader } from '../pods/pod-reader.js';
@@ -195,15 +196,12 @@ export class ExposuresService {
   }
 
   private async lock(manager: EntityManager, { exposure: { serviceId } }: Known): Promise<ExposureEntity> {
-    const exposure = await this.steps.lock(manager, serviceId);
-    if (!exposure || exposure.state === 'deleted') throw notFound('exposed service');
-    return exposure;
+    return requireLive(await this.steps.lock(manager, serviceId), 'exposed service');
   }
 
   /** Until the transaction ends, the pod does not end without this service. */
   private async lockExposable(manager: EntityManager, podId: string): Promise<PodEntity> {
-    const pod = await this.podSteps.lock(manager, podId);
-    if (!pod || pod.state === 'deleted') throw notFound('pod');
+    const pod = requireLive(await this.podSteps.lock(manager, podId), 'pod');
     if (!exposable.has(pod.state))
       throw new AppError('conflict', 'The pod is not running; only services of a running pod can be exposed.');
     return pod;

@@ -1,4 +1,4 @@
-import { notFound, type CallContext } from '@atoll/contracts';
+import { type CallContext } from '@atoll/contracts';
 import { type Pod, type PodAction, type PodLimits, type PodPath } from '@atoll/contracts/pods';
 import { Transactions, Writers } from '@atoll/database';
 import { AppError } from '@atoll/errors';
@@ -9,6 +9,7 @@ import type { EntityManager } from 'typeorm';
 import { AllowedImages } from '../images/allowed-images.js';
 import { boundedTerms } from '../limits/bounds.js';
 import { PodLimitsService } from '../limits/pod-limits.service.js';
+import { requireLive } from '../model/live-row.js';
 import { PodEntity } from '../model/pod.entity.js';
 import { atRest, endings } from '../model/run-states.js';
 import { MountableVolumes } from '../volumes/mountable-volumes.js';
@@ -78,8 +79,7 @@ export class PodActions {
   private moving({ podId }: PodEntity, context: CallContext, move: Move, { hold, turn }: Growing = {}): Promise<Pod> {
     const work = async (manager: EntityManager): Promise<Pod> => {
       await hold?.(manager);
-      const pod = await this.pods.lock(manager, podId);
-      if (!pod || pod.state === 'deleted') throw notFound('pod');
+      const pod = requireLive(await this.pods.lock(manager, podId), 'pod');
       return podView((await move(manager, pod)) ?? pod);
     };
     return turn === undefined ? this.transactions.once(context, work) : this.writers.once(turn, context, work);

@@ -1,9 +1,10 @@
-import { notFound, requirePermission, type CallContext, type Caller, type Permission } from '@atoll/contracts';
+import { requirePermission, type CallContext, type Caller, type Permission } from '@atoll/contracts';
 import { type ListPods, type Pod, type PodPage, type PodPath } from '@atoll/contracts/pods';
 import { Statements } from '@atoll/database';
 import { TeamDirectory } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import { readTeamPage } from '../placement/team-page.js';
+import { requireForCaller } from '../model/live-row.js';
 import type { PodEntity } from '../model/pod.entity.js';
 import { PodSteps } from './pod-steps.js';
 import { podView, shownColumns } from './pod-view.js';
@@ -29,17 +30,10 @@ export class PodReader {
     return { data: rows.map((raw) => podView(this.pods.rowOf(raw))), pagination };
   }
 
-  /**
-   * The pod, for a caller who has the permission in its team. Throws `not_found`, in the words for one that does not
-   * exist.
-   */
   async find(podName: string, caller: Caller, permission: Permission): Promise<PodEntity> {
     const [raw] = await this.statements.query(`SELECT * FROM pod WHERE pod_name = $1 AND state <> 'deleted'`, [
       podName,
     ]);
-    if (!raw) throw notFound('pod');
-    const pod = this.pods.rowOf(raw);
-    requirePermission(caller, pod.teamId, permission, 'pod');
-    return pod;
+    return requireForCaller(raw && this.pods.rowOf(raw), 'pod', caller, permission);
   }
 }

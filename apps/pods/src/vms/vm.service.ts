@@ -1,4 +1,4 @@
-import { notFound, requirePermission, type CallContext, type Caller, type Permission } from '@atoll/contracts';
+import { requirePermission, type CallContext, type Caller, type Permission } from '@atoll/contracts';
 import type { CreateVm, ListVms, UpdateVm, Vm, VmPage, VmPath } from '@atoll/contracts/pods';
 import { newId, Statements, takeTurn, Transactions, unique, Writers } from '@atoll/database';
 import { AppError, requireSomeField } from '@atoll/errors';
@@ -12,6 +12,7 @@ import { AllowedImages } from '../images/allowed-images.js';
 import { GpuServices } from '../placement/gpu-services.js';
 import { MountableVolumes, requireMountsApart } from '../volumes/mountable-volumes.js';
 import { FlavoursService } from './flavour.service.js';
+import { requireForCaller, requireLive } from '../model/live-row.js';
 import { atRest, endings } from '../model/run-states.js';
 import { VmEntity } from '../model/vm.entity.js';
 import { VmSteps } from './vm-steps.js';
@@ -150,23 +151,14 @@ export class VmsService {
     });
   }
 
-  /**
-   * The VM, for a caller who has the permission in its team. Throws `not_found`, in the words for one that does not
-   * exist.
-   */
   private async find(instanceId: string, caller: Caller, permission: Permission): Promise<VmEntity> {
     const query = `SELECT * FROM vm WHERE instance_id = $1 AND state <> 'deleted'`;
     const [raw] = await this.statements.query(query, [instanceId]);
-    if (!raw) throw notFound('VM');
-    const vm = this.steps.rowOf(raw);
-    requirePermission(caller, vm.teamId, permission, 'VM');
-    return vm;
+    return requireForCaller(raw && this.steps.rowOf(raw), 'VM', caller, permission);
   }
 
   private async lock(manager: EntityManager, instanceId: string): Promise<VmEntity> {
-    const vm = await this.steps.lock(manager, instanceId);
-    if (!vm || vm.state === 'deleted') throw notFound('VM');
-    return vm;
+    return requireLive(await this.steps.lock(manager, instanceId), 'VM');
   }
 
   private async requireSupported(gpuaasId: string): Promise<void> {

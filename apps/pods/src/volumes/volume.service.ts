@@ -1,4 +1,4 @@
-import { notFound, requirePermission, type CallContext, type Caller, type Permission } from '@atoll/contracts';
+import { requirePermission, type CallContext, type Caller, type Permission } from '@atoll/contracts';
 import {
   type CreateSharedVolume,
   type ListSharedVolumes,
@@ -17,6 +17,7 @@ import type { EntityManager } from 'typeorm';
 import { Clusters } from '../cluster/clusters.js';
 import { GpuServices } from '../placement/gpu-services.js';
 import { MountableVolumes } from './mountable-volumes.js';
+import { requireForCaller, requireLive } from '../model/live-row.js';
 import type { VolumeEntity } from '../model/volume.entity.js';
 import { VolumeSteps } from './volume-steps.js';
 import { volumeView } from './volume-view.js';
@@ -101,23 +102,14 @@ export class VolumesService {
     });
   }
 
-  /**
-   * The volume, for a caller who has the permission in its team. Throws `not_found`, in the words for one that does not
-   * exist.
-   */
   private async find(volumeId: string, caller: Caller, permission: Permission): Promise<VolumeEntity> {
     const query = `SELECT * FROM shared_volume WHERE volume_id = $1 AND state <> 'deleted'`;
     const [raw] = await this.statements.query(query, [volumeId]);
-    if (!raw) throw notFound('shared volume');
-    const volume = this.steps.rowOf(raw);
-    requirePermission(caller, volume.teamId, permission, 'shared volume');
-    return volume;
+    return requireForCaller(raw && this.steps.rowOf(raw), 'shared volume', caller, permission);
   }
 
   private async lock(manager: EntityManager, volumeId: string): Promise<VolumeEntity> {
-    const volume = await this.steps.lock(manager, volumeId);
-    if (!volume || volume.state === 'deleted') throw notFound('shared volume');
-    return volume;
+    return requireLive(await this.steps.lock(manager, volumeId), 'shared volume');
   }
 
   private async requireSupported(gpuaasId: string): Promise<void> {
