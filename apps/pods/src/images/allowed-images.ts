@@ -11,8 +11,8 @@ export class AllowedImages {
   constructor(private readonly rpc: Rpc) {}
 
   /** The image's one spelling. Throws `image_not_allowed`, and `invalid_input` for what is no image reference. */
-  async require(teamId: string, image: string, requestId?: string): Promise<string> {
-    const context = systemContext('pods', { deadlineMs: patienceMs, ...(requestId !== undefined && { requestId }) });
+  async require(teamId: string, image: string, requestId: string | null): Promise<string> {
+    const context = systemContext('pods', { deadlineMs: patienceMs, requestId });
     const { allowed, reference } = await this.rpc.call(imagePolicies.check, { team_id: teamId, image }, context);
     if (!allowed) throw new AppError('image_not_allowed', `The image policy of the team does not allow ${reference}.`);
     return reference;

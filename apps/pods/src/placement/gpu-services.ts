@@ -18,18 +18,14 @@ export class GpuServices {
    * `not_found` for an unknown region and for a GPU service of another region, `not_supported` for a region that has
    * none.
    */
-  async find(
-    regionId: string,
-    gpuaasId: string | undefined,
-    requestId: string | undefined,
-  ): Promise<GpuServiceOfRegion> {
+  async find(regionId: string, gpuaasId: string | undefined, requestId: string): Promise<GpuServiceOfRegion> {
     const [known] = await this.statements.query<GpuServiceOfRegion>(
       `SELECT gpuaas_id, region_id, region_name FROM gpu_service WHERE region_id = $1 AND CASE WHEN $2::bigint IS NULL THEN is_default ELSE gpuaas_id = $2 END`,
       [regionId, gpuaasId ?? null],
     );
     if (known) return known;
     const asked = { region_id: regionId, ...(gpuaasId !== undefined && { gpuaas_id: gpuaasId }) };
-    const context = systemContext('pods', { deadlineMs: patienceMs, ...(requestId !== undefined && { requestId }) });
+    const context = systemContext('pods', { deadlineMs: patienceMs, requestId });
     const found = await this.rpc.call(gpuServices.find, asked, context);
     await this.statements.query(
       `INSERT INTO gpu_service (gpuaas_id, region_id, region_name, is_default) VALUES ($1, $2, $3, $4)

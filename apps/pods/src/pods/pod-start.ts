@@ -16,19 +16,19 @@ export class PodStarts {
   ) {}
 
   /** Throws `not_found` where there is none. What refuses a further workload stands in `refusal`. */
-  subscription(subscriptionId: string, vgpus: number, requestId?: string): Promise<PodSubscription> {
+  subscription(subscriptionId: string, vgpus: number, requestId: string): Promise<PodSubscription> {
     return this.rpc.call(podWorkloads.check, { subscription_id: subscriptionId, vgpus }, this.context(requestId));
   }
 
   /** The workload of the pod's present start, requested if it is not there yet. */
   workload({ podId, start, subscriptionId, podName, vgpus, requestId }: PodEntity) {
     const asked = { pod_id: podId, start, subscription_id: subscriptionId, pod_name: podName, vgpus };
-    return this.rpc.call(podWorkloads.start, asked, this.context(requestId ?? undefined));
+    return this.rpc.call(podWorkloads.start, asked, this.context(requestId));
   }
 
   /** The pod is gone from its node: its workload ends. */
   async endWorkload({ podId, start, requestId }: Pick<PodEntity, 'podId' | 'start' | 'requestId'>): Promise<void> {
-    await this.rpc.call(podWorkloads.end, { pod_id: podId, start }, this.context(requestId ?? undefined));
+    await this.rpc.call(podWorkloads.end, { pod_id: podId, start }, this.context(requestId));
   }
 
   /** The present run of a pod that is being started, as a cluster needs it. */
@@ -65,7 +65,7 @@ export class PodStarts {
     return new Map(Object.entries(JSON.parse(text) as Record<string, string>));
   }
 
-  private context(requestId?: string) {
-    return systemContext('pods', { deadlineMs: patienceMs, ...(requestId !== undefined && { requestId }) });
+  private context(requestId: string | null) {
+    return systemContext('pods', { deadlineMs: patienceMs, requestId });
   }
 }

@@ -146,7 +146,7 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
 
   /** Has its workload, the image that is allowed now, and volumes that can be mounted. */
   private async place(pod: PodEntity): Promise<Found> {
-    const reference = await this.images.require(pod.teamId, pod.image, pod.requestId ?? undefined);
+    const reference = await this.images.require(pod.teamId, pod.image, pod.requestId);
     await this.volumes.require(pod, pod.volumes);
     const { status, reason, slices, cluster_setting } = await this.starts.workload(pod);
     if (status === 'waiting' || status === 'pending') {
@@ -232,7 +232,7 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
     if (!(await this.goneRun(pod, context))) return { againAfterMs: lookAgainMs };
     const leftMs = (pod.nextRunAt?.getTime() ?? 0) - (await this.clock.nowMs());
     if (leftMs > 0) return { againAfterMs: Math.min(leftMs, await this.deadlines.nextLookMs(pod)) };
-    const reference = await this.images.require(pod.teamId, pod.image, pod.requestId ?? undefined);
+    const reference = await this.images.require(pod.teamId, pod.image, pod.requestId);
     return this.moving('AGAIN', self, (row) => ({
       run: row.run + 1,
       restarts: row.restarts + 1,

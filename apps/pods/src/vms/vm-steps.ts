@@ -180,7 +180,7 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
     if (!vm.autoRestart && vm.nextRunAt) return this.notAgain();
     const leftMs = (vm.nextRunAt?.getTime() ?? 0) - (await this.clock.nowMs());
     if (leftMs > 0) return { againAfterMs: leftMs };
-    const reference = await this.images.require(vm.teamId, vm.image, vm.requestId ?? undefined);
+    const reference = await this.images.require(vm.teamId, vm.image, vm.requestId);
     return this.moving('AGAIN', self, (row) => ({
       run: row.run + 1,
       restarts: row.restarts + 1,
