@@ -1,3 +1,4 @@
+import { Statements } from '@atoll/database';
 import type { AppError } from '@atoll/errors';
 import { maskOf, type SliceProfile } from '@atoll/gpu';
 import type { Cause, MachineError } from '@atoll/state-machine';
@@ -11,7 +12,7 @@ import type { KnownPool } from '../sharing/pool-catalogue.js';
 import { settledStates, soldProfiles, turnsOf } from '../sharing/pool-terms.js';
 import { decideInTurn, serve, type Decision, type Wanted } from './admission.js';
 import { isAvoided } from '../sharing/node-troubles.js';
-import { insertLeases, type LeaseHolder, type NewLease, type Query } from '../sharing/lease-store.js';
+import { insertLeases, type LeaseHolder, type NewLease } from '../sharing/lease-store.js';
 import { roomOn, type GpuPlan, type GpuRoom, type PlacingRules } from '../sharing/plan.js';
 import { waitsForGpu } from './readiness.js';
 import { capacityRefusal } from './refusal.js';
@@ -54,6 +55,7 @@ const stayedAt = `CASE WHEN gpu.state = 'spatial' AND gpu.last_error IS NOT NULL
 @Injectable()
 export class Allocation {
   constructor(
+    private readonly statements: Statements,
     private readonly gpus: GpuSteps,
     private readonly driver: NodeDriver,
   ) {}
@@ -162,10 +164,12 @@ export class Allocation {
    * How much of each profile these pools have room for now, by pool: on GPUs at rest, and without any of them falling
    * back. One statement for any number of them.
    */
-  async roomsIn(query: Query, pools: readonly KnownPool[]): Promise<Map<string, Map<string, number>>> {
+  async roomsIn(pools: readonly KnownPool[]): Promise<Map<string, Map<string, number>>> {
     // GPUs that are used alike are one row. Of replicas one is as good as another, so that their number stands for
     // them.
-    const rows = await query<Pick<GpuEntity, 'state' | 'slotsUsed' | 'turnsUsed'> & { poolId: string; gpus: number }>(
+    const rows = await this.statements.query<
+      Pick<GpuEntity, 'state' | 'slotsUsed' | 'turnsUsed'> & { poolId: string; gpus: number }
+    >(
       `SELECT pool_id AS "poolId", gpu.state, turns_used AS "turnsUsed", count(*)::int AS gpus,
          CASE mechanism WHEN 'mig' THEN slots_used ELSE (1::bigint << bit_count(slots_used::bit(64))::int) - 1 END AS "slotsUsed"
        FROM gpu JOIN node USING (node_id) JOIN pool USING (pool_id) WHERE pool_id = ANY ($1::bigint[]) AND node.state = 'ready' AND gpu.state = ANY ($2) GROUP BY 1, 2, 3, 5`,

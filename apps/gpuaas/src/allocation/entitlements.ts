@@ -1,4 +1,4 @@
-import { Transactions } from '@atoll/database';
+import { Statements, Transactions } from '@atoll/database';
 import type { AppError } from '@atoll/errors';
 import { room } from '@atoll/gpu';
 import { StepFailed } from '@atoll/state-machine';
@@ -8,7 +8,7 @@ import { lockPool } from './allocation.js';
 import { waitsForGpu, waitsForOutage, type StillWaiting } from './readiness.js';
 import { capacityRefusal } from './refusal.js';
 import { GpuSteps } from '../sharing/gpu-steps.js';
-import { outageJson, type Outage, type Query } from '../sharing/lease-store.js';
+import { outageJson, type Outage } from '../sharing/lease-store.js';
 import type { KnownPool } from '../sharing/pool-catalogue.js';
 import { soldProfiles } from '../sharing/pool-terms.js';
 import { liveSubscription } from '../model/subscription.machine.js';
@@ -47,6 +47,7 @@ export interface Entitled {
 @Injectable()
 export class Entitlements {
   constructor(
+    private readonly statements: Statements,
     private readonly gpus: GpuSteps,
     private readonly transactions: Transactions,
   ) {}
@@ -84,26 +85,22 @@ export class Entitlements {
    * the order of their arrival, so that two looks at once never count on the same capacity. Begins the GPUs that are
    * waited for. Throws `StepFailed` where there will be no capacity for one of them.
    */
-  async attend(
-    query: Query,
-    pools: readonly KnownPool[],
-    subscriptionIds: readonly string[],
-  ): Promise<Map<string, StillWaiting>> {
+  async attend(pools: readonly KnownPool[], subscriptionIds: readonly string[]): Promise<Map<string, StillWaiting>> {
     const waiting = new Map<string, StillWaiting>();
     const entitling = pools.filter(({ overcommit }) => overcommit > 1);
     if (entitling.length === 0) return waiting;
-    for (const standing of await this.standingsOf(query, entitling)) {
+    for (const standing of await this.standingsOf(entitling)) {
       if (standing.used <= standing.inService * standing.parts.perGpu) continue;
-      const { found, missing } = await this.waitingOf(query, standing, new Set(subscriptionIds));
-      if (missing > 0) await this.begin(query, standing.pool, missing);
+      const { found, missing } = await this.waitingOf(standing, new Set(subscriptionIds));
+      if (missing > 0) await this.begin(standing.pool, missing);
       for (const [id, stillWaiting] of found) waiting.set(id, stillWaiting);
     }
     return waiting;
   }
 
   /** How many more of each profile could be sold now, by pool. One statement for any number of pools. */
-  async available(query: Query, pools: readonly KnownPool[]): Promise<Map<string, Map<string, number>>> {
-    const standings = await this.standingsOf(query, pools);
+  async available(pools: readonly KnownPool[]): Promise<Map<string, Map<string, number>>> {
+    const standings = await this.standingsOf(pools);
     return new Map(
       standings.map(({ pool, parts, inService, used }) => {
         const fits = fitsOf(parts.of, inService * parts.perGpu - used);
@@ -112,8 +109,10 @@ export class Entitlements {
     );
   }
 
-  private async standingsOf(query: Query, pools: readonly KnownPool[]): Promise<Standing[]> {
-    const rows = await query<Omit<Standing, 'pool' | 'parts' | 'used'> & { poolId: string; held: object | null }>(
+  private async standingsOf(pools: readonly KnownPool[]): Promise<Standing[]> {
+    const rows = await this.statements.query<
+      Omit<Standing, 'pool' | 'parts' | 'used'> & { poolId: string; held: object | null }
+    >(
       `SELECT asked.pool_id AS "poolId", coalesce(in_service, 0) AS "inService", coalesce(sold, 0) AS sold, coalesce(expected, 0) AS expected, outages->0 AS outage, held
        FROM unnest($1::bigint[]) asked (pool_id)
        LEFT JOIN (
@@ -146,11 +145,10 @@ export class Entitlements {
    * service for the last of them. Throws `StepFailed` where one would have no place then either.
    */
   private async waitingOf(
-    query: Query,
     { pool, parts, inService, sold, expected, outage }: Standing,
     subscriptionIds: ReadonlySet<string>,
   ): Promise<{ found: Map<string, StillWaiting>; missing: number }> {
-    const rows = await query<{ id: string | null; profile: string; granted: number; asked: number }>(
+    const rows = await this.statements.query<{ id: string | null; profile: string; granted: number; asked: number }>(
       `SELECT CASE WHEN state IN ('subscribing', 'growing') THEN subscription_id END AS id, profile,
          sum(CASE WHEN state IN ('subscribing', 'undoing') THEN 0 ELSE vgpus END)::int AS granted,
          sum(CASE state WHEN 'subscribing' THEN vgpus WHEN 'growing' THEN resize_vgpus - vgpus ELSE 0 END)::int AS asked
@@ -183,8 +181,8 @@ export class Entitlements {
   }
 
   /** Begins so many GPUs of a pool, beside those that are waited for already. */
-  private async begin(query: Query, { poolId }: KnownPool, count: number): Promise<void> {
-    const rows = await query<{ gpu_id: string }>(
+  private async begin({ poolId }: KnownPool, count: number): Promise<void> {
+    const rows = await this.statements.query<{ gpu_id: string }>(
       `SELECT gpu_id FROM (
          SELECT gpu_id, gpu.deadline_at FROM gpu JOIN node USING (node_id) WHERE pool_id = $1 AND ${isSold} AND gpu.state = 'preparing'
          ORDER BY gpu.deadline_at, gpu_id LIMIT $2

@@ -1,7 +1,6 @@
-import { Transactions } from '@atoll/database';
+import { Statements, Transactions } from '@atoll/database';
 import { StepFailed } from '@atoll/state-machine';
 import { Injectable } from '@nestjs/common';
-import { DataSource } from 'typeorm';
 import { TeamCapacity } from '../capacity/team-capacity.js';
 import { PoolCatalogue } from '../sharing/pool-catalogue.js';
 import { Allocation } from './allocation.js';
@@ -14,7 +13,7 @@ const lookAgainMs = 1_000;
 @Injectable()
 export class Waiting {
   constructor(
-    private readonly dataSource: DataSource,
+    private readonly statements: Statements,
     private readonly transactions: Transactions,
     private readonly pools: PoolCatalogue,
     private readonly allocation: Allocation,
@@ -27,7 +26,7 @@ export class Waiting {
    * where there will be no room for it.
    */
   async attend(of: RequestKey, id: string): Promise<StillWaiting | 'other lanes'> {
-    const request = await this.requestOf(of, id);
+    const request = await requestOf(this.statements, of, id);
     if (!request) return 'other lanes';
     if (request.refusal !== null) throw new StepFailed('insufficient_capacity', request.refusal, true);
     if (!request.isFirst) return { againAfterMs: lookAgainMs, reason: waitsForGpu };
@@ -39,11 +38,7 @@ export class Waiting {
       });
       if (teamIds.size > 0) await this.capacity.note(manager, [...teamIds]);
     });
-    const left = await this.requestOf(of, id);
+    const left = await requestOf(this.statements, of, id);
     return left ? { againAfterMs: left.refusal === null ? lookAgainMs : 0, reason: waitsForGpu } : 'other lanes';
-  }
-
-  private requestOf(of: RequestKey, id: string): ReturnType<typeof requestOf> {
-    return requestOf((sql, values) => this.dataSource.query(sql, values), of, id);
   }
 }

@@ -15,7 +15,7 @@ import { AppError, invalidField } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';
 import { TeamDirectory } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
-import { DataSource, type EntityManager } from 'typeorm';
+import type { EntityManager } from 'typeorm';
 import type { GpuEntity } from '../model/gpu.entity.js';
 import { GpuSteps } from '../sharing/gpu-steps.js';
 import { Allocation } from '../allocation/allocation.js';
@@ -37,7 +37,6 @@ interface AskedGpu {
 @Injectable()
 export class PoolsService {
   constructor(
-    private readonly dataSource: DataSource,
     private readonly statements: Statements,
     private readonly transactions: Transactions,
     private readonly teams: TeamDirectory,
@@ -127,12 +126,11 @@ export class PoolsService {
 
   /** Three statements for any number of pools. */
   private async offers(pools: readonly KnownPool[], teamId: string): Promise<AvailablePool[]> {
-    const query = <Row extends object>(sql: string, values: unknown[]) => this.dataSource.query<Row[]>(sql, values);
     const entitled = pools.filter(({ overcommit }) => overcommit > 1);
     const leased = pools.filter(({ overcommit }) => overcommit === 1);
     const available = new Map([
-      ...(entitled.length > 0 ? await this.entitlements.available(query, entitled) : []),
-      ...(leased.length > 0 ? await this.allocation.roomsIn(query, leased) : []),
+      ...(entitled.length > 0 ? await this.entitlements.available(entitled) : []),
+      ...(leased.length > 0 ? await this.allocation.roomsIn(leased) : []),
     ]);
     const sold = pools.map((pool) => ({ pool, profiles: soldProfiles(pool) }));
     const skus = new Set(sold.flatMap(({ pool, profiles }) => profiles.map(({ name }) => skuOf(pool.board, name))));

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { subscriptions, workloads } from '@atoll/contracts/gpuaas';
+import { Statements } from '@atoll/database';
 import { allStatementsDuring, mostRowsRead, statementsOf } from '@atoll/testing';
-import { DataSource } from 'typeorm';
 import { GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
 import { forgetHeldSlices } from './held-slices.js';
 
@@ -125,8 +125,7 @@ describe('the times in which a slice was held', () => {
       [subscription_id],
     );
     await fixture.query('ANALYZE held_slice');
-    const database = fixture.get(DataSource);
-    const looks = await allStatementsDuring(() => forgetHeldSlices((text, values) => database.query(text, values)));
+    const looks = await allStatementsDuring(() => forgetHeldSlices(fixture.get(Statements)));
     const own = looks.filter(({ text }) => text.startsWith('DELETE FROM held_slice'));
     expect(own).not.toEqual([]);
     for (const look of own) expect(await mostRowsRead(fixture, look)).toBeLessThan(100);

@@ -1,6 +1,5 @@
 import type { MetricWindow } from '@atoll/contracts/gpuaas';
 import type { Statements } from '@atoll/database';
-import type { Query } from '../sharing/lease-store.js';
 import { windowMs } from './windows.js';
 
 /** A time in which a subscription held a slice, or turns, of a GPU. */
@@ -54,8 +53,8 @@ export async function heldSlices(
 }
 
 /** Deletes up to 10,000 rows of `held_slice` that no window reaches any more. */
-export async function forgetHeldSlices(query: Query): Promise<void> {
-  await query(
+export async function forgetHeldSlices(statements: Statements): Promise<void> {
+  await statements.query(
     `DELETE FROM held_slice WHERE held_slice_id IN (
        SELECT held_slice_id FROM held_slice WHERE held_until < (SELECT clock_timestamp()) - $1 * interval '1 day'
        ORDER BY held_until LIMIT 10000 FOR UPDATE SKIP LOCKED

@@ -1,3 +1,4 @@
+import type { Statements } from '@atoll/database';
 import { maskOf } from '@atoll/gpu';
 import { touchRows, type MachineRow } from '@atoll/state-machine';
 import type { EntityManager } from 'typeorm';
@@ -130,13 +131,10 @@ export async function wakeHolders(manager: EntityManager, gpuId: string): Promis
   await touchRows(manager, workloadMachine, workloads, ['pending']);
 }
 
-/** For a query outside of any transaction. */
-export type Query = <Row extends object>(sql: string, values: unknown[]) => Promise<Row[]>;
-
 /** Stores the MIG instances that a node reported for these leases. */
-export async function noteInstances(query: Query, ids: InstanceIds): Promise<void> {
+export async function noteInstances(statements: Statements, ids: InstanceIds): Promise<void> {
   if (ids.size === 0) return;
-  await query(
+  await statements.query(
     `UPDATE lease SET gpu_instance_id = told.id FROM unnest($1::bigint[], $2::smallint[]) told (lease_id, id)
      WHERE lease.lease_id = told.lease_id AND gpu_instance_id IS DISTINCT FROM told.id`,
     [[...ids.keys()], [...ids.values()]],
@@ -161,8 +159,8 @@ function whereHeld({ of, isAdded = false }: HeldFilter): string {
 }
 
 /** The leases of subscriptions or workloads. If the lane is a node, only those on this node. */
-export async function heldBy(query: Query, filter: HeldFilter, lane: string): Promise<HeldLease[]> {
-  return query<HeldLease>(
+export async function heldBy(statements: Statements, filter: HeldFilter, lane: string): Promise<HeldLease[]> {
+  return statements.query<HeldLease>(
     `SELECT lease.${filter.of} AS "holderId", lease_id AS "leaseId", lease.profile, slot_start AS "slotStart", gpu.state AS "gpuState", gpu.uuid,
        node_name AS "nodeName", gpuaas_id AS "gpuaasId"
      FROM lease JOIN gpu USING (gpu_id) JOIN node USING (node_id)
@@ -207,13 +205,13 @@ export interface Standing {
  * for may come, and leases may be lost. `operation`: what the node of the lane is to do.
  */
 export async function standingOf(
-  query: Query,
+  statements: Statements,
   filter: HeldFilter,
   lane: string,
   operation: PlacedOperation,
 ): Promise<Map<string, Standing>> {
   const holder = `lease.${filter.of}`;
-  const rows = await query<Standing & { holderId: string }>(
+  const rows = await statements.query<Standing & { holderId: string }>(
     `SELECT holder_id AS "holderId", coalesce(held.count, 0)::int AS count, lost_reason AS "lostReason", waits.holder_id IS NOT NULL AS "isWaiting",
        outages->0 AS outage, EXISTS (SELECT FROM node_trouble WHERE node_id = $2::bigint AND operation = $3) AS "isTroubled", coalesce(here, '[]') AS here
      FROM (

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { Pool, Subscription } from '@atoll/contracts/gpuaas';
+import { Statements } from '@atoll/database';
 import { GpuaasFixture, type Inventory, type ToldTeam } from '../gpuaas-fixture.js';
 import { requestOf } from './waiting-requests.js';
 
@@ -20,7 +21,7 @@ const queue = ({ subscription_id }: Subscription, refusal: string | null) =>
     [pool.pool_id, team.team_id, subscription_id, refusal],
   );
 const isFirst = async ({ subscription_id }: Subscription) =>
-  (await requestOf((sql, values) => fixture.query(sql, values), 'subscription', subscription_id))?.isFirst;
+  (await requestOf(fixture.get(Statements), 'subscription', subscription_id))?.isFirst;
 
 it('a request is the first of its pool behind those that are refused, and not behind one that waits', async () => {
   const [refused, first, second] = [await subscribe(), await subscribe(), await subscribe()];

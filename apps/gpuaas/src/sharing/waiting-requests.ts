@@ -1,9 +1,10 @@
+import type { Statements } from '@atoll/database';
 import type { AppError } from '@atoll/errors';
 import { touchRows } from '@atoll/state-machine';
 import type { EntityManager } from 'typeorm';
 import { subscriptionMachine } from '../model/subscription.machine.js';
 import { workloadMachine } from '../model/workload.machine.js';
-import type { LeaseHolder, Query } from './lease-store.js';
+import type { LeaseHolder } from './lease-store.js';
 
 /** What a team asks of a pool. */
 export interface Asked {
@@ -110,8 +111,8 @@ export interface OwnRequest {
 }
 
 /** What a subscription, or a workload, waits for; undefined: for nothing. */
-export async function requestOf(query: Query, of: RequestKey, id: string): Promise<OwnRequest | undefined> {
-  const [request] = await query<OwnRequest>(
+export async function requestOf(statements: Statements, of: RequestKey, id: string): Promise<OwnRequest | undefined> {
+  const [request] = await statements.query<OwnRequest>(
     `SELECT pool_id AS "poolId", refusal, NOT EXISTS (
        SELECT FROM waiting_request earlier WHERE earlier.pool_id = request.pool_id AND earlier.refusal IS NULL AND earlier.waiting_id < request.waiting_id
      ) AS "isFirst" FROM waiting_request request WHERE ${keys[of]}`,

@@ -1,3 +1,4 @@
+import { Statements } from '@atoll/database';
 import { DurableMachine, type Cause, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
@@ -13,7 +14,6 @@ import {
   standingOf,
   type HeldFilter,
   type HeldLease,
-  type Query,
   type Standing,
 } from '../sharing/lease-store.js';
 import { Entitlements } from '../allocation/entitlements.js';
@@ -49,6 +49,7 @@ export class SubscriptionSteps extends DurableMachine<SubscriptionEntity, Subscr
 
   constructor(
     dataSource: DataSource,
+    private readonly statements: Statements,
     private readonly driver: NodeDriver,
     private readonly pools: PoolCatalogue,
     private readonly placement: Placement,
@@ -92,7 +93,7 @@ export class SubscriptionSteps extends DurableMachine<SubscriptionEntity, Subscr
    * in it, and may leave there again as long as it runs.
    */
   override async sweep(): Promise<readonly string[]> {
-    await forgetHeldSlices((sql, values) => this.query(sql, values));
+    await forgetHeldSlices(this.statements);
     const stranded = await this.query<{ subscription_id: string }>(
       `SELECT subscription_id FROM subscription WHERE state = 'draining' AND due_at IS NULL AND parked_until IS NULL`,
       [],
@@ -193,19 +194,19 @@ export class SubscriptionSteps extends DurableMachine<SubscriptionEntity, Subscr
     if (!first) return [];
     const event = first.state === 'growing' ? 'GROWN' : 'GRANTED';
     const pools = await this.pools.poolsOf(all.map(({ poolId }) => poolId));
-    const query: Query = (sql, values) => this.query(sql, values);
     // With overcommit a subscription is an entitlement: its workloads take the leases.
     const leased = all.filter(({ poolId }) => pools.get(poolId)?.overcommit === 1);
     const ids = leased.map(({ subscriptionId }) => subscriptionId);
     const entitled = await this.entitlements.attend(
-      query,
       [...pools.values()],
       all.map(({ subscriptionId }) => subscriptionId),
     );
     const filter = { of: 'subscription_id', ids, isAdded: first.state === 'growing' } as const;
     const operation = 'confirm';
     const standings =
-      leased.length > 0 ? await standingOf(query, filter, first.lane, operation) : new Map<string, Standing>();
+      leased.length > 0
+        ? await standingOf(this.statements, filter, first.lane, operation)
+        : new Map<string, Standing>();
     const standing = ({ subscriptionId }: SubscriptionEntity) => standings.get(subscriptionId) ?? nothingHeld;
     const found: (Found | undefined)[] = [];
     for (const subscription of all)
@@ -218,7 +219,10 @@ export class SubscriptionSteps extends DurableMachine<SubscriptionEntity, Subscr
     if (ready.length > 0) {
       const isTroubled = [...standings.values()].some((each) => each.isTroubled);
       const asking = { operation, lane: first.lane, isTroubled, context } as const;
-      await noteInstances(query, await this.troubles.ask(asking, (signal) => this.driver.confirm(ready, signal)));
+      await noteInstances(
+        this.statements,
+        await this.troubles.ask(asking, (signal) => this.driver.confirm(ready, signal)),
+      );
     }
     return all.map((subscription, at) => found[at] ?? (isOnLastNode(subscription) ? { event } : 'lane done'));
   }
@@ -280,6 +284,6 @@ export class SubscriptionSteps extends DurableMachine<SubscriptionEntity, Subscr
   /** Those that the present state is about, on the node of its lane. */
   private leasesHere({ subscriptionId, state, lane }: SubscriptionEntity): Promise<HeldLease[]> {
     const filter = { of: 'subscription_id', ids: [subscriptionId], isAdded: isResizing(state) } as const;
-    return heldBy((sql, values) => this.query(sql, values), filter, lane);
+    return heldBy(this.statements, filter, lane);
   }
 }

@@ -1,4 +1,5 @@
 import { podWorkloadChanged } from '@atoll/contracts/gpuaas';
+import { Statements } from '@atoll/database';
 import { Outbox } from '@atoll/events';
 import {
   DurableMachine,
@@ -21,7 +22,6 @@ import {
   nothingHeld,
   standingOf,
   type HeldLease,
-  type Query,
 } from '../sharing/lease-store.js';
 import { NodeTroubles } from '../sharing/node-troubles.js';
 import { PodEnds } from './pod-ends.js';
@@ -44,6 +44,7 @@ export class WorkloadSteps extends DurableMachine<WorkloadEntity, WorkloadState,
 
   constructor(
     dataSource: DataSource,
+    private readonly statements: Statements,
     private readonly driver: NodeDriver,
     private readonly pools: PoolCatalogue,
     private readonly placement: Placement,
@@ -143,16 +144,15 @@ export class WorkloadSteps extends DurableMachine<WorkloadEntity, WorkloadState,
   }
 
   private async occupy(workload: WorkloadEntity, context: StepContext): Promise<Found> {
-    const query: Query = (sql, values) => this.query(sql, values);
     const { workloadId, lane } = workload;
     const operation = 'occupy';
-    const standings = await standingOf(query, { of: 'workload_id', ids: [workloadId] }, lane, operation);
+    const standings = await standingOf(this.statements, { of: 'workload_id', ids: [workloadId] }, lane, operation);
     const standing = standings.get(workloadId) ?? nothingHeld;
     if (standing.isWaiting) return this.waiting.attend('workload', workloadId);
     const verdict = readiness(standing, workload.vgpus);
     if (verdict) return verdict;
     await noteInstances(
-      query,
+      this.statements,
       await this.troubles.ask({ operation, lane, isTroubled: standing.isTroubled, context }, (signal) =>
         this.driver.occupy(standing.here, signal),
       ),
@@ -161,7 +161,7 @@ export class WorkloadSteps extends DurableMachine<WorkloadEntity, WorkloadState,
   }
 
   private leasesHere({ workloadId, lane }: WorkloadEntity): Promise<HeldLease[]> {
-    return heldBy((sql, values) => this.query(sql, values), { of: 'workload_id', ids: [workloadId] }, lane);
+    return heldBy(this.statements, { of: 'workload_id', ids: [workloadId] }, lane);
   }
 }
 
