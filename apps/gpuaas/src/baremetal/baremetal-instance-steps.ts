@@ -89,7 +89,8 @@ export class BaremetalInstanceSteps extends DurableMachine<
     if (state === 'requested') return { decide: (manager, row) => this.allocate(manager, row, instance.dueAt) };
     const node = await this.nodeOf(instance);
     if (state === 'active') return this.keyChanges.bring(instance, node, context);
-    const { instanceId, nodeId } = { ...instance, nodeId: node.nodeId };
+    const { instanceId } = instance;
+    const { nodeId } = node;
     if (state === 'reaching') {
       const attempt = { instanceId, nodeId, action: 'provision', step: 'reach' } as const;
       await this.ledger.record(attempt, () => this.access.driverOf(node).reach(this.access.hostOf(node), context));
@@ -127,8 +128,9 @@ export class BaremetalInstanceSteps extends DurableMachine<
     if (nodeId !== null) await this.ledger.interrupt(manager, instanceId, nodeId);
     await this.events.changed(manager, instance);
     await this.noteError(manager, instance, from, event);
+    const isFinal = this.definition.states.get(state)?.isFinal === true;
     if (nodeId === null) {
-      if (this.definition.states.get(state)?.isFinal) await this.end(manager, instance);
+      if (isFinal) await this.end(manager, instance);
       return;
     }
     const node = await this.lockNode(manager, nodeId);
@@ -138,7 +140,6 @@ export class BaremetalInstanceSteps extends DurableMachine<
       await this.usage.tell(manager, gpuUsageTold, usageOf(instance, node, 0));
       await this.nodes.move(manager, node, 'RELEASE', cause);
     }
-    const isFinal = this.definition.states.get(state)?.isFinal === true;
     if (isFinal) await this.giveBack(manager, instance, node, from, event, cause);
     else if (state !== 'active') await this.fences.raise(manager, instance);
     if (state === 'reaching' || isFinal) await this.capacity.note(manager, [instance.teamId]);

@@ -113,8 +113,8 @@ export class BaremetalService {
       const held = await this.instances.lock(manager, instance_id);
       if (!held) throw notFound('instance');
       const event = held.state === 'active' ? 'RELEASE' : 'CANCEL';
-      const moved = await this.instances.move(manager, held, event, causeOf(context, event.toLowerCase()));
-      return this.view(manager, await this.reread(manager, moved ?? held));
+      await this.instances.move(manager, held, event, causeOf(context, event.toLowerCase()));
+      return this.view(manager, await this.read(manager, instance_id));
     });
   }
 
@@ -176,19 +176,12 @@ export class BaremetalService {
     { caller }: CallContext,
     permission: Permission,
   ): Promise<BaremetalInstanceEntity> {
-    const [raw] = await this.dataSource.query<object[]>('SELECT * FROM baremetal_instance WHERE instance_id = $1', [
-      instanceId,
-    ]);
-    if (!raw) throw notFound('instance');
-    const instance = this.instances.rowOf(raw);
+    const instance = await this.read(this.dataSource.manager, instanceId);
     requirePermission(caller, instance.teamId, permission, 'instance');
     return instance;
   }
 
-  private async reread(
-    manager: EntityManager,
-    { instanceId }: BaremetalInstanceEntity,
-  ): Promise<BaremetalInstanceEntity> {
+  private async read(manager: EntityManager, instanceId: string): Promise<BaremetalInstanceEntity> {
     const [raw] = await manager.query<object[]>('SELECT * FROM baremetal_instance WHERE instance_id = $1', [
       instanceId,
     ]);
