@@ -23,14 +23,9 @@ export class DemoApi {
    * The body of a success. What passes by itself is tried again, as the same call. Throws what the platform said
    * otherwise.
    */
-  async call<Body>(
-    method: 'GET' | 'POST' | 'PUT' | 'DELETE',
-    path: string,
-    body?: object,
-    key = this.platform.adminKey,
-  ): Promise<Body> {
+  async call<Body>(method: 'GET' | 'POST' | 'PUT', path: string, body?: object): Promise<Body> {
     const headers = {
-      authorization: `Bearer ${key}`,
+      authorization: `Bearer ${this.platform.adminKey}`,
       ...(body && { 'content-type': 'application/json' }),
       ...(method === 'POST' && { 'idempotency-key': randomUUID() }),
     };

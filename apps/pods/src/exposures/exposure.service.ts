@@ -25,7 +25,6 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { Clusters } from '../cluster/clusters.js';
 import { requireLive } from '../model/live-row.js';
-import type { PodEntity } from '../model/pod.entity.js';
 import { livePod } from '../model/pod.machine.js';
 import { PodReader } from '../pods/pod-reader.js';
 import { PodSteps } from '../pods/pod-steps.js';
@@ -200,11 +199,10 @@ export class ExposuresService {
   }
 
   /** Until the transaction ends, the pod does not end without this service. */
-  private async lockExposable(manager: EntityManager, podId: string): Promise<PodEntity> {
+  private async lockExposable(manager: EntityManager, podId: string): Promise<void> {
     const pod = requireLive(await this.podSteps.lock(manager, podId), 'pod');
     if (!exposable.has(pod.state))
       throw new AppError('conflict', 'The pod is not running; only services of a running pod can be exposed.');
-    return pod;
   }
 
   private async requireNameFree(manager: EntityManager, podId: string, name: string): Promise<void> {

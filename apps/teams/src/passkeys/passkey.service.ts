@@ -37,8 +37,7 @@ const maxPasskeys = 20;
 const supportedAlgorithmIDs = [-8, -7, -257];
 const isOver = 'The request has expired or was already answered. Start again.';
 
-const viewOf = (row: string) => `${row}.id, ${row}.name, ${instantJson(`${row}.created_at`)} AS created_at,
-  ${instantJson(`${row}.last_used_at`)} AS last_used_at`;
+const passkeyColumns = `id, name, ${instantJson('created_at')} AS created_at, ${instantJson('last_used_at')} AS last_used_at`;
 
 interface KnownPasskey {
   id: string;
@@ -68,7 +67,7 @@ export class PasskeysService {
 
   async list({ caller }: CallContext): Promise<PasskeyList> {
     const { userId } = requireOwnUser(caller, 'see the passkeys of its user');
-    const query = `SELECT ${viewOf('p')} FROM passkey p WHERE p.user_id = $1 ORDER BY p.created_at, p.id`;
+    const query = `SELECT ${passkeyColumns} FROM passkey p WHERE p.user_id = $1 ORDER BY p.created_at, p.id`;
     return { data: await this.statements.query<Passkey>(query, [userId]) };
   }
 
@@ -143,7 +142,7 @@ export class PasskeysService {
         await manager.query('UPDATE session SET has_second_factor = true WHERE id = $1', [caller.credential.id]);
       }
       await this.mail.notify(manager, caller.userId, 'factor_added');
-      return manager.query<Passkey[]>(`SELECT ${viewOf('p')} FROM passkey p WHERE p.id = $1`, [id]);
+      return manager.query<Passkey[]>(`SELECT ${passkeyColumns} FROM passkey WHERE id = $1`, [id]);
     });
     this.logger.log({ message: 'A passkey was added', user_id: caller.userId, request_id: context.requestId });
     return added[0] as Passkey;

@@ -10,11 +10,11 @@ type ServiceType = (typeof serviceTypes)[number];
 const lowerCase = ({ value }: { value: unknown }): unknown => (typeof value === 'string' ? value.toLowerCase() : value);
 const upperCase = ({ value }: { value: unknown }): unknown => (typeof value === 'string' ? value.toUpperCase() : value);
 
-const ServiceTypeGiven = (optional: boolean): PropertyDecorator =>
+const ServiceTypeGiven = (): PropertyDecorator =>
   applyDecorators(
     Transform(lowerCase),
     OneOf('OldServiceType', serviceTypes, {
-      optional,
+      optional: true,
       spelt: ['http', 'https', 'NodePort', 'loadbalancer'],
       description: 'http, https, NodePort or loadbalancer, in any case.',
     }),
@@ -73,7 +73,7 @@ export class OldExpose extends PodPath {
   @ProtocolGiven('TCP, UDP, HTTP or HTTPS, in any case. Where a type is sent, that decides over HTTP and HTTPS.')
   protocol?: Protocol;
 
-  @ServiceTypeGiven(true)
+  @ServiceTypeGiven()
   service_type?: ServiceType;
 }
 
@@ -90,7 +90,7 @@ export class OldExposeChange {
   @ProtocolGiven('As where a service is exposed. Without a type it changes a service of the type NodePort alone.')
   protocol?: Protocol;
 
-  @ServiceTypeGiven(true)
+  @ServiceTypeGiven()
   service_type?: ServiceType;
 }
 
