@@ -54,6 +54,7 @@ import { RunCollector } from './pods/run-collector.js';
 import { PodsSettings } from './pods-settings.js';
 import { sealer } from './sealer.js';
 import { AdmissionControl, LogInTrail } from './ssh-door/admission-control.js';
+import { OldLogIns } from './ssh-door/old-log-ins.js';
 import { OpenConnections } from './ssh-door/open-connections.js';
 import { KeptLogIns } from './ssh-door/kept-log-ins.js';
 import { PodAdmissionControl } from './ssh-door/pod-admission-control.js';
@@ -146,6 +147,7 @@ const workers: Provider = {
     LogWriter,
     LogsService,
     MountableVolumes,
+    OldLogIns,
     OldLogSources,
     Orphans,
     PlatformLines,

@@ -4,6 +4,7 @@ import { allStatementsDuring, mostRowsRead } from '@atoll/testing';
 import { PodsFixture } from '../pods-fixture.js';
 import { LogInTrail } from './admission-control.js';
 import { KeptLogIns } from './kept-log-ins.js';
+import { OldLogIns } from './old-log-ins.js';
 import { PodsSettings } from '../pods-settings.js';
 
 let fixture: PodsFixture;
@@ -87,7 +88,7 @@ it('log-ins are kept for as long as the setting says, and no longer, however man
   await fixture.query(`UPDATE ssh_log_in SET began_at = clock_timestamp() - interval '29 days' WHERE log_in_id = $1`, [
     lately,
   ]);
-  await trail.forgetOld();
+  while (await fixture.get(OldLogIns).removeSome());
   const kept = await fixture.query<{ log_in_id: string }>('SELECT log_in_id FROM ssh_log_in');
   expect(kept.map(({ log_in_id }) => log_in_id).toSorted()).toEqual([open, lately].toSorted());
 });
@@ -99,7 +100,7 @@ it('log-ins that are kept are not read by each look for old ones', async () => {
      FROM generate_series(1, 10000)`,
   );
   await fixture.query('ANALYZE ssh_log_in');
-  const sent = await allStatementsDuring(() => (fixture.get(LogInTrail) as KeptLogIns).forgetOld());
+  const sent = await allStatementsDuring(() => fixture.get(OldLogIns).removeSome());
   const looks = sent.filter(({ text }) => text.startsWith('DELETE FROM ssh_log_in'));
   expect(looks).toHaveLength(1);
   for (const look of looks) expect(await mostRowsRead(fixture, look)).toBeLessThan(100);

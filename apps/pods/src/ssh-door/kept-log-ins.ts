@@ -8,10 +8,6 @@ import { LogInTrail, type Admission } from './admission-control.js';
 const insertion = `INSERT INTO ssh_log_in (log_in_id, pod_id, pod_name, team_id, user_id, fingerprint, address)
   VALUES ($1, $2, $3, $4, $5, $6, $7)`;
 
-const removal = `DELETE FROM ssh_log_in WHERE log_in_id IN (
-  SELECT log_in_id FROM ssh_log_in WHERE began_at < (SELECT clock_timestamp()) - make_interval(days => $1)
-  ORDER BY began_at LIMIT $2 FOR UPDATE SKIP LOCKED) RETURNING log_in_id`;
-
 const lostReason = 'the replica that held the connection was lost';
 
 /**
@@ -42,14 +38,12 @@ const sightMs = 30_000;
 const lostSeconds = 300;
 /** Ends that wait for the database. Of more, the oldest are closed as lost ones are. */
 const waitingAtMost = 10_000;
-const upkeepMs = 600_000;
 const atOnce = 1_000;
 
-/** The audit trail in the database, for as long as `ATOLL_LOG_IN_RETENTION` says. */
+/** The audit trail in the database. */
 @Injectable()
 export class KeptLogIns extends LogInTrail implements OnApplicationBootstrap, OnModuleDestroy {
   readonly #logger = new Logger('SSH door');
-  readonly #rounds = new Rounds(() => this.forgetOld().then(() => upkeepMs));
   readonly #sights = new Rounds(() => this.keepUp().then(() => sightMs));
   readonly #open = new Set<string>();
   /** By log-in: what could not be written yet. */
@@ -65,14 +59,11 @@ export class KeptLogIns extends LogInTrail implements OnApplicationBootstrap, On
   }
 
   onApplicationBootstrap(): void {
-    if (this.settings.workers.isIdle) return;
-    this.#rounds.start(upkeepMs);
-    this.#sights.start(sightMs);
+    if (!this.settings.workers.isIdle) this.#sights.start(sightMs);
   }
 
   async onModuleDestroy(): Promise<void> {
     this.#isStopping = true;
-    await this.#rounds.stop();
     await this.#sights.stop();
     await this.#writeEnds();
   }
@@ -125,17 +116,6 @@ export class KeptLogIns extends LogInTrail implements OnApplicationBootstrap, On
       }
     } catch (error) {
       this.#logger.warn(`Cannot record the end of log-ins; retrying: ${messageOf(error)}`);
-    }
-  }
-
-  /** Throws nothing: what stays is removed the next time. Replicas do not wait for each other. */
-  async forgetOld(): Promise<void> {
-    try {
-      for (let removed = atOnce; removed === atOnce && !this.#isStopping;) {
-        ({ length: removed } = await this.statements.query(removal, [this.settings.logInRetentionDays, atOnce]));
-      }
-    } catch (error) {
-      this.#logger.warn(`Cannot remove old log-ins; retrying: ${messageOf(error)}`);
     }
   }
 }
