@@ -53,6 +53,7 @@ import { SshKeysWithoutFactors1892000000000 } from './migrations/1892000000000-s
 import { RowsThatStaySmall1892000002000 } from './migrations/1892000002000-rows-that-stay-small.js';
 import { AddedKeys1892000003000 } from './migrations/1892000003000-added-keys.js';
 import { LiveHosts1893000000000 } from './migrations/1893000000000-live-hosts.js';
+import { OwnersOfExposures1894000000000 } from './migrations/1894000000000-owners-of-exposures.js';
 import { RowsAtRest1889000000000 } from './migrations/1889000000000-rows-at-rest.js';
 import { ParkedRetried1882000000000 } from './migrations/1882000000000-parked-retried.js';
 import { ClaimedRuns1881000000000 } from './migrations/1881000000000-claimed-runs.js';
@@ -137,5 +138,6 @@ export const podsSchema = {
     RowsThatStaySmall1892000002000,
     AddedKeys1892000003000,
     LiveHosts1893000000000,
+    OwnersOfExposures1894000000000,
   ],
 };

@@ -33,7 +33,7 @@ const self = { actor: 'system:pods' };
 @Injectable()
 export class ExposureSteps extends DurableMachine<ExposureEntity, ExposureState, ExposureEvent> {
   protected readonly lanes = `ARRAY[gpuaas_id::text]`;
-  override readonly owner = '(SELECT team_id FROM pod WHERE pod.pod_id = exposure.pod_id)';
+  override readonly owner = 'coalesce(owner_id, (SELECT team_id FROM pod WHERE pod.pod_id = exposure.pod_id))';
 
   constructor(
     dataSource: DataSource,

@@ -76,6 +76,7 @@ export class ExposuresService {
       await this.lockExposable(manager, pod.podId);
       const values = {
         podId: pod.podId,
+        ownerId: pod.teamId,
         gpuaasId: pod.gpuaasId,
         publicHost,
         serviceName: asked.service_name,

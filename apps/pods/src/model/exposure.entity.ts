@@ -30,6 +30,10 @@ export class ExposureEntity extends MachineRow {
   @Column('uuid')
   podId!: string;
 
+  /** The team of its pod. null where the release before has made it. */
+  @Column('uuid', { nullable: true })
+  ownerId!: string | null;
+
   @Column('bigint')
   gpuaasId!: string;
 
