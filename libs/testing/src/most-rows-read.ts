@@ -2,16 +2,18 @@ import type { BareServiceUnderTest } from './service-under-test.js';
 import type { SentStatement } from './statements-of.js';
 
 interface PlanNode {
+  'Relation Name'?: string;
   'Actual Rows': number;
   'Actual Loops': number;
   'Rows Removed by Filter'?: number;
   Plans?: PlanNode[];
 }
 
-/** The most rows that any part of the statement's plan reads. The statement is executed. */
+/** The most rows that any part of the statement's plan reads, or any that reads `table`. The statement is executed. */
 export async function mostRowsRead(
   fixture: Pick<BareServiceUnderTest, 'query'>,
   { text, values }: SentStatement,
+  table?: string,
 ): Promise<number> {
   const [row] = await fixture.query<{ 'QUERY PLAN': { Plan: PlanNode }[] }>(
     `EXPLAIN (ANALYZE, FORMAT JSON) ${text}`,
@@ -19,7 +21,9 @@ export async function mostRowsRead(
   );
   const most = (node: PlanNode): number =>
     Math.max(
-      node['Actual Loops'] * (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)),
+      table === undefined || table === node['Relation Name']
+        ? node['Actual Loops'] * (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0))
+        : 0,
       ...(node.Plans ?? []).map(most),
     );
   const plan = row?.['QUERY PLAN'][0]?.Plan;

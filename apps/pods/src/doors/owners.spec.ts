@@ -1,6 +1,6 @@
 import { exposedServices } from '@atoll/contracts/pods';
 import { MachineWorkers } from '@atoll/state-machine';
-import { allStatementsDuring } from '@atoll/testing';
+import { allStatementsDuring, mostRowsRead } from '@atoll/testing';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
 import { OwnersOfExposures1894000000000 } from '../database/migrations/1894000000000-owners-of-exposures.js';
@@ -13,26 +13,6 @@ beforeAll(async () => {
   fixture = await PodsFixture.start();
 });
 afterAll(() => fixture.stop());
-
-interface PlanNode {
-  'Relation Name'?: string;
-  'Actual Rows': number;
-  'Actual Loops': number;
-  Plans?: PlanNode[];
-}
-
-/** Rows of a table that the statement reads. It is executed. */
-async function rowsRead(table: string, { text, values }: { text: string; values: unknown[] }): Promise<number> {
-  const [row] = await fixture.query<{ 'QUERY PLAN': { Plan: PlanNode }[] }>(
-    `EXPLAIN (ANALYZE, FORMAT JSON) ${text}`,
-    values,
-  );
-  const read = (node: PlanNode): number =>
-    (node['Relation Name'] === table ? node['Actual Rows'] * node['Actual Loops'] : 0) +
-    (node.Plans ?? []).reduce((sum, each) => sum + read(each), 0);
-  const plan = row?.['QUERY PLAN'][0]?.Plan;
-  return plan ? read(plan) : 0;
-}
 
 async function expose(): Promise<string> {
   const team = await fixture.team();
@@ -76,13 +56,13 @@ async function claimsUntilOther(): Promise<{ text: string; values: unknown[] }[]
 
 it('a claim takes turns by team among many exposed services that are due, and looks up the pods of none', async () => {
   const [claim] = await claimsUntilOther();
-  expect(await rowsRead('pod', claim!)).toBe(0);
+  expect(await mostRowsRead(fixture, claim!, 'pod')).toBe(0);
 });
 
 it('those that the release before has made take turns by team too', async () => {
   await fixture.query('UPDATE exposure SET owner_id = NULL');
   const [claim] = await claimsUntilOther();
-  expect(await rowsRead('pod', claim!)).toBeGreaterThan(0);
+  expect(await mostRowsRead(fixture, claim!, 'pod')).toBeGreaterThan(0);
 });
 
 it('the upgrade gives each exposed service the team of its pod', async () => {
