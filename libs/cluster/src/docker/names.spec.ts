@@ -1,4 +1,5 @@
 import { expect, it } from '@jest/globals';
+import type { Door } from '../objects.js';
 import { Names } from './names.js';
 
 const names = new Names('i1');
@@ -14,4 +15,24 @@ it('a container under the number of a run is that run where it was requested whe
   expect(names.isRun(labels, { requestedAt: new Date(run.requestedAt) })).toBe(true);
   expect(names.isRun(labels, { requestedAt: new Date('2026-11-30T08:15:20.124Z') })).toBe(false);
   expect(names.isRun(names.labels(run.ref, run.owner), run)).toBe(true);
+});
+
+it('a container under the name of a door is that door where team, workspace and what it leads to are those of the door', () => {
+  const door = {
+    ...{ ref: { kind: 'door', id: 'd1', run: 1 }, owner: run.owner, podId: 'p1' },
+    ...{ transport: 'tcp', port: 80, externalPort: 30_000, tls: null },
+  } as const;
+  const labels = names.doorLabels(door);
+  expect(names.isDoor(labels, door)).toBe(true);
+  const others: Door[] = [
+    { ...door, owner: { ...door.owner, teamId: 't2' } },
+    { ...door, owner: { ...door.owner, workspaceId: 'w2' } },
+    { ...door, podId: 'p2' },
+    { ...door, port: 81 },
+    { ...door, externalPort: 30_001 },
+    { ...door, transport: 'udp' },
+  ];
+  expect(others.map((other) => names.isDoor(labels, other))).toEqual(others.map(() => false));
+  // One of an earlier release does not say where it leads.
+  expect(names.isDoor(names.labels(door.ref, door.owner), door)).toBe(true);
 });

@@ -117,3 +117,9 @@ it('a session that is ended twice makes one place', () => {
   sessions.begin('one');
   expect(() => sessions.begin('one')).toThrow('The team has 2 sessions');
 });
+
+it('what has ended takes no place of other teams either', () => {
+  const sessions = new Sessions({ sessions: 10, sessionsOfTeam: 2 });
+  for (let count = 0; count < 20; count += 1) sessions.begin('one')();
+  for (let count = 0; count < 2; count += 1) sessions.begin('other');
+});
