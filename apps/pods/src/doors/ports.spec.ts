@@ -76,6 +76,9 @@ describe('once most ports of a host are in use', () => {
     const host = `${newId()}.test`;
     await reserve(host, 40_000, 39_999 + own, `${serviceId}, NULL`);
     await reserve(host, 40_000 + own, 39_999 + used, `NULL, clock_timestamp() + interval '1 hour'`);
+    // What something else has had until now, and ports that are offered no longer, make none scarce.
+    await reserve(host, 40_000 + used, 42_681, `NULL, clock_timestamp() - interval '1 hour'`);
+    await reserve(host, 42_682, 43_681, `NULL, clock_timestamp() + interval '1 hour'`);
     const asked = refusalOf(host, team.team_id);
     if (refusal === undefined) await asked;
     else await expect(asked).rejects.toMatchObject({ code: 'conflict', message: expect.stringContaining(refusal) });

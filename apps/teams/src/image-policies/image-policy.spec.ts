@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { imagePolicies, teams, type ImagePolicy, type NewImageObject } from '@atoll/contracts/teams';
+import { imagePolicies, teamBatches, teams, type ImagePolicy, type NewImageObject } from '@atoll/contracts/teams';
 import { systemContext } from '@atoll/rpc';
+import { inTransactionBeside, untilLockWaits } from '@atoll/testing';
+import { DataSource } from 'typeorm';
 import { errorOf, TeamsFixture, unknownId } from '../teams-fixture.js';
 
 let fixture: TeamsFixture;
@@ -95,6 +97,18 @@ describe('image policies', () => {
       if (one.status === 'rejected') expect(['conflict', 'not_found']).toContain((one.reason as { code: string }).code);
     }
   });
+
+  it('that are deleted while a team is created with them are not found', async () => {
+    const { id } = await create();
+    const [creating] = await inTransactionBeside(fixture.get(DataSource), async (other) => {
+      await other.query('DELETE FROM image_policy WHERE id = $1', [id]);
+      const begun = errorOf(fixture.call(fixture.admin, teamBatches.create, { name: 'New', image_policy_id: id }));
+      await untilLockWaits(fixture.get(DataSource), { unless: begun });
+      await other.commitTransaction();
+      return [begun];
+    });
+    expect((await creating)?.message).toBe('No such image policy.');
+  });
 });
 
 describe('the images of a team', () => {
@@ -134,6 +148,7 @@ describe('the images of a team', () => {
     for (const registry of [
       '169.254.169.254',
       '169.254.169.254:80',
+      '169.254.170.2',
       '100.100.100.200',
       '168.63.129.16',
       '[fd00:ec2::254]',

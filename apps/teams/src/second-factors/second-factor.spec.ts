@@ -214,6 +214,18 @@ describe('the removal of a second factor', () => {
     expect(await factorsOf(person)).toEqual([]);
   });
 
+  it('compares no code for an older log-in, so that wrong ones use up no tries', async () => {
+    const { person, codes } = await withFactor();
+    const context = await contextOf(fixture, await second(await ticketOf(person), codes[0] ?? ''));
+    const credential = { ...context.caller.credential, openedAt: new Date(Date.now() - 660_000).toISOString() };
+    const older = { ...context, caller: { ...context.caller, credential } };
+    for (let tries = 0; tries < 7; tries += 1)
+      expect((await errorOf(fixture.ask(secondFactors.remove, { code: '000000' }, older))).message).toBe(
+        'This needs a log-in within the last 10 minutes. Log in again.',
+      );
+    await fixture.ask(secondFactors.remove, { code: codes[1] ?? '' }, context);
+  });
+
   it('takes a key that was not replaced, and a session that has not ended', async () => {
     const { person, codes } = await withFactor();
     const session = await second(await ticketOf(person), codes[0] ?? '');

@@ -53,6 +53,8 @@ describe('deleting a team', () => {
   it('asks whoever may hold something of it, and deletes it, its keys and its place in every listing', async () => {
     const { team, keys } = await fixture.createTeam('team_owner');
     const [key = ''] = keys;
+    // The team has given back its pool.
+    await fixture.query(`INSERT INTO team_capacity VALUES ($1, '{}', false, 2)`, [team.id]);
     const deleted = remove(key, team.id);
     await answer(team.id, 'pods', null);
     await answer(team.id, 'gpuaas', null);

@@ -36,3 +36,24 @@ it('a container under the name of a door is that door where team, workspace and 
   // One of an earlier release does not say where it leads.
   expect(names.isDoor(names.labels(door.ref, door.owner), door)).toBe(true);
 });
+
+it('what another installation has on the same engine is nothing of ours, whatever its labels say besides', () => {
+  const volume = { kind: 'volume', id: 'v1', run: 0, teamId: 't1' } as const;
+  for (const ref of [run.ref, volume]) {
+    const labels = names.labels(ref, run.owner);
+    expect([names.refOf(labels), names.isOfTeam(labels, 't1'), names.isOfTeam(labels, 't2')]).toEqual([
+      ref,
+      true,
+      false,
+    ]);
+    const theirs = new Names('i2').labels(ref, run.owner);
+    expect([names.refOf(theirs), names.isOfTeam(theirs, 't1')]).toEqual([null, false]);
+  }
+});
+
+it('a volume of a team is never looked for under the second name of another team', () => {
+  const namesOf = (teamId: string) => names.ofVolume({ kind: 'volume', id: 'v1', run: 0, teamId });
+  const [[first, one], [same, other]] = [namesOf('t1'), namesOf('t2')];
+  expect(same).toBe(first);
+  expect(new Set([first, one, other]).size).toBe(3);
+});
