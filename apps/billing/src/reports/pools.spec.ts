@@ -143,6 +143,8 @@ describe('the report of pools', () => {
       subscription(44, 12, { pool_name: 'twelve', pool_profiles: 3, v_ram_gb: 10 }),
     );
     const sizes = async () => (await team.pools(aDay)).pools.map(({ v_ram_gb }) => v_ram_gb);
+    // A pod that runs in a pool is no profile of it.
+    await team.holds('pod', allDay(1), { ...subscription(46, 11), resource_id: 'pod:46', kind: 'pod' });
     expect(await sizes()).toEqual([10, 10, null]);
     await team.holds('gpu.A.3g', [['2025-05-01', 1]], subscription(45, 10, { v_ram_gb: 40 }));
     expect(await sizes()).toEqual([null, 10, null]);
