@@ -32,16 +32,24 @@ const insert = (state: string, teamId: string, model: string, count: number) =>
   );
 
 it(`of one team ${maxRequests} requests wait, also of those that come at once; other teams are not refused`, async () => {
-  const model = modelOf('bound');
+  const [model, other] = [modelOf('bound'), modelOf('unasked')];
   await fixture.available('', sized(model));
   await setAside(model, true);
   await insert('requested', ours.team_id, model, maxRequests - 4);
+  // Those that do not wait any more do not count.
+  await insert('released', ours.team_id, model, 5);
   const errors = await Promise.all(
     Array.from({ length: 10 }, () => errorOf(fixture.request(ours, { specs: { gpu_model: model } })).catch(() => null)),
   );
   const refused = errors.filter((error) => error !== null);
   expect(refused).toHaveLength(6);
   expect(refused[0]).toMatchObject({ code: 'conflict', message: expect.stringMatching(/^64 requests .* at most 64/) });
+  // Nor for hosts for which nobody else waits.
+  await fixture.available('', sized(other));
+  await setAside(other, true);
+  expect((await errorOf(fixture.request(ours, { specs: { gpu_model: other } }))).message).toMatch(
+    /^64 requests of the team wait for a host; at most 64/,
+  );
   expect((await fixture.request(theirs, { specs: { gpu_model: model } })).status).toBe('Requested');
   await fixture.gpuaas.query('DELETE FROM baremetal_instance WHERE gpu_model = $1', [model]);
 });
@@ -54,13 +62,14 @@ it('of 200 teams that ask for all they may some hundreds wait in all; another te
   const request = (of: ToldTeam, gpu_model: string) => fixture.request(of, { specs: { gpu_model } });
   // Four teams of the 200: as many as they could always have.
   for (let team = 0; team < 4; team += 1) await insert('requested', newId(), model, maxRequests);
-  expect((await request(theirs, model)).status).toBe('Requested');
+  // What waits elsewhere does not count here, nor the other way round.
+  for (const each of [other, model]) expect((await request(theirs, each)).status).toBe('Requested');
   expect(await errorOf(request(theirs, model))).toMatchObject({
     code: 'conflict',
     message:
       '1 request of the team waits for such a host, as many others do; at most 1 may. Cancel one, or wait until one is served.',
   });
-  for (let count = 0; count < 2; count += 1) expect((await request(theirs, other)).status).toBe('Requested');
+  expect((await request(theirs, other)).status).toBe('Requested');
   await fixture.gpuaas.query('DELETE FROM baremetal_instance WHERE gpu_model = ANY ($1)', [[model, other]]);
 });
 

@@ -96,6 +96,20 @@ describe('who comes in by SSH', () => {
     }
   });
 
+  it('leads to no pod that was deleted, by a key or by a terminal', async () => {
+    const pod_name = `gone-${newId()}`;
+    await fixture.query(
+      `INSERT INTO pod SELECT gone.* FROM pod, jsonb_populate_record(pod,
+         jsonb_build_object('pod_id', gen_random_uuid(), 'pod_name', $2::text, 'state', 'deleted', 'due_at', NULL)) gone WHERE pod.pod_id = $1`,
+      [pod.pod_id, pod_name],
+    );
+    const { user, fingerprint } = await holder('member');
+    const session = { kind: 'session', id: newId() } as const;
+    expect(await admit({ fingerprint }, pod_name)).toBeNull();
+    expect(await admissionControl().admitUser(pod_name, user.userId, session)).toBeNull();
+    expect(await admissionControl().admitUser(pod.pod_name, user.userId, session)).not.toBeNull();
+  });
+
   it('refuses keys that were added without a second factor where the team required one when their user joined, for as long as it requires one', async () => {
     const session = { kind: 'session', id: newId(), openedAt: new Date().toISOString() } as const;
     fixture.owner.withoutSecondFactor.add(session.id);
@@ -204,6 +218,21 @@ describe('who stays', () => {
     await fixture.act(other, 'start', team);
     await fixture.until(other, 'running');
     expect((await reasons(...admissions))[4]).toBe(`The pod ${other.pod_name} has stopped or restarted.`);
+  });
+});
+
+describe('who is in two teams', () => {
+  it('stays in the pods of one after the end in the other', async () => {
+    const { user, fingerprint } = await holder('member');
+    const here = await admit({ fingerprint });
+    const there = { ...here!, teamId: newId() };
+    const membership = { user_id: user.userId, role: 'member', is_suspended: false } as const;
+    fixture.owner.members.push({ ...membership, team_id: there.teamId });
+    expect(await reasons(here, there)).toEqual([null, null]);
+    fixture.owner.members = fixture.owner.members.filter(
+      ({ user_id, team_id }) => user_id !== user.userId || team_id !== team.team_id,
+    );
+    expect(await reasons(here, there)).toEqual(['You may no longer use the pods of this team.', null]);
   });
 });
 
