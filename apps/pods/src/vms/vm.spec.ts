@@ -57,6 +57,11 @@ describe('a VM', () => {
     expect((await remove(made)).status).toBe('stopping');
     await fixture.untilVmDeleted(made);
     expect((await errorOf(fixture.vm(made))).message).toBe('No such VM.');
+    const isListed = async (more: object) =>
+      (await fixture.call(instances.list, { team_id: team.team_id, ...more }, team.member)).data.some(
+        ({ id }) => id === made.instance_id,
+      );
+    expect([await isListed({}), await isListed({ include_ended: 'true' })]).toEqual([false, true]);
     const facts = await factsOf(made);
     expect(facts.map(({ quantity, sku, kind }) => [quantity, sku, kind])).toEqual(
       ['1', '0', '1', '0'].map((quantity) => [quantity, 'vm.small', 'vm']),

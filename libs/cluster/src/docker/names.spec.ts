@@ -18,10 +18,15 @@ it('a container under the number of a run is that run where it was requested whe
 });
 
 it('a container under the name of a door is that door where team, workspace and what it leads to are those of the door', () => {
-  const door = {
-    ...{ ref: { kind: 'door', id: 'd1', run: 1 }, owner: run.owner, podId: 'p1' },
-    ...{ transport: 'tcp', port: 80, externalPort: 30_000, tls: null },
-  } as const;
+  const door: Door = {
+    ref: { kind: 'door', id: 'd1', run: 1 },
+    owner: run.owner,
+    podId: 'p1',
+    transport: 'tcp',
+    port: 80,
+    externalPort: 30_000,
+    tls: null,
+  };
   const labels = names.doorLabels(door);
   expect(names.isDoor(labels, door)).toBe(true);
   const others: Door[] = [
