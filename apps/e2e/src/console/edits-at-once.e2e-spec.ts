@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { describeWhere } from '@atoll/testing';
-import { createTeam, platformUrl, succeed, type TeamView } from '../client.js';
+import { createTeam, platformUrl, succeed, underTest, until, type TeamView } from '../client.js';
+import { subscriber } from '../subscriber.js';
 import { browserLack, closeBrowser, logInWithKey, openBrowser, openTab, showAgain } from './browser.js';
 
 describeWhere(browserLack(), 'a form in the console that was open while somebody else changed the same thing', () => {
@@ -49,6 +50,38 @@ describeWhere(browserLack(), 'a form in the console that was open while somebody
     await page.getByRole('dialog').getByRole('button', { name: 'Make the key' }).click();
     await page.getByRole('button', { name: 'Done' }).click();
     await row.getByText('10.0.0.0/8').waitFor();
+    expect(tab.faults).toEqual([]);
+    await tab.close();
+  });
+
+  it('takes nothing back of an exposed service, and leaves it its port where that was emptied', async () => {
+    const own = await subscriber(underTest);
+    const { key, teamId } = own.tenant;
+    const { pod_name } = await own.create('server');
+    await own.runs(pod_name);
+    const { service_id } = await own.expose(pod_name);
+    const active = async () => {
+      const { body } = await until(
+        () => own.service(service_id),
+        ({ body: { status } }) => status === 'active',
+      );
+      return body;
+    };
+    const { url } = await active();
+    const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
+    const { page } = tab;
+    const dialog = page.getByRole('dialog');
+    await logInWithKey(page, key, `/teams/${teamId}/pods/${pod_name}`);
+    await page.getByRole('region', { name: 'Exposed services' }).getByRole('button', { name: 'Edit' }).click();
+    await dialog.getByLabel('External port').fill('');
+    await dialog.getByText('The port that it has now if left empty.').waitFor();
+    await dialog.getByLabel('Name').fill('site');
+    const body = { service_id, port: 9090 };
+    await succeed('PUT', '/pods/update-exposed-service', { key, body });
+    await active();
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    expect(await active()).toMatchObject({ service_name: 'site', port: 9090, url });
     expect(tab.faults).toEqual([]);
     await tab.close();
   });

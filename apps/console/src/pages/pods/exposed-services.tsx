@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { answerOf, api, type Schemas } from '../../api/client.js';
 import { Button } from '../../parts/button.js';
+import { sendChanges } from '../../parts/changes.js';
 import { Chip } from '../../parts/chip.js';
 import { Chooser, Field, Toggle } from '../../parts/fields.js';
 import { Ask, FormDialog } from '../../parts/form-dialog.js';
@@ -100,7 +101,7 @@ function ServiceDialog({ podName, service }: { podName: string; service?: Servic
   const initial = {
     ...{ service_name: service?.service_name ?? '', port: String(service?.port ?? '') },
     protocol: service?.protocol ?? ('HTTP' as const),
-    external: service ? String(service.external_port) : '',
+    external_port: service ? String(service.external_port) : '',
     ssl_enabled: service?.ssl_enabled ?? false,
   };
   return (
@@ -109,11 +110,14 @@ function ServiceDialog({ podName, service }: { podName: string; service?: Servic
       trigger={service ? <Button isSmall>Edit</Button> : <Button>Expose a port</Button>}
       initial={initial}
       submit="Save"
-      action={({ port, external, ...rest }, header) => {
-        const terms = { ...rest, port: Number(port), ...(external !== '' && { external_port: Number(external) }) };
+      action={({ port, external_port, ...rest }, header, touched): Promise<unknown> => {
+        const external = external_port === '' ? {} : { external_port: Number(external_port) };
+        const terms = { ...rest, port: Number(port), ...external };
         if (service)
-          return answerOf(
-            api.PUT('/api/pods/update-exposed-service', { body: { service_id: service.service_id, ...terms } }),
+          return sendChanges(terms, touched, (changes) =>
+            answerOf(
+              api.PUT('/api/pods/update-exposed-service', { body: { service_id: service.service_id, ...changes } }),
+            ),
           );
         return answerOf(
           api.POST('/api/pods/expose-service', { params: { header }, body: { pod_name: podName, ...terms } }),
@@ -134,8 +138,8 @@ function ServiceDialog({ podName, service }: { podName: string; service?: Servic
           <Field
             label="External port"
             type="number"
-            {...field('external', 'external_port')}
-            hint="Any free port if left empty."
+            {...field('external_port')}
+            hint={service ? 'The port that it has now if left empty.' : 'Any free port if left empty.'}
           />
           <Toggle label="End TLS in front of it" isOn={values.ssl_enabled} {...field('ssl_enabled')} />
         </>
