@@ -40,6 +40,7 @@ interface DateFieldProps {
   type: 'date' | 'month' | 'datetime-local';
   value: string;
   onChange: (value: string) => void;
+  error?: string | undefined;
 }
 
 const typingMs = 1_000;

@@ -66,6 +66,27 @@ describeWhere(browserLack(), 'the console', () => {
     await tab.close();
   });
 
+  it('says at their fields that the times of a log are backwards, and that a search is too long', async () => {
+    const { team, keys } = await createTeam('Readers of logs');
+    const tab = await openTab(platformUrl);
+    const { page } = tab;
+    const chosen = 'since=2026-10-02T10:00:00.000Z&until=2026-10-01T10:00:00.000Z';
+    await logInWithKey(page, keys.team_owner ?? '', `/teams/${team.id}/logs?${chosen}`);
+    await page.getByText('Enter a time after the one in From.').waitFor();
+    expect(await page.getByLabel('To (').inputValue()).toBe('2026-10-01T10:00');
+    await page.getByLabel('From (').fill('2026-10-01T09:00');
+    await page.keyboard.press('Tab');
+    await page.getByText('Nothing was written').waitFor();
+    expect(new URL(page.url()).searchParams.get('until')).toBe('2026-10-01T10:00:00.000Z');
+    expect(await page.getByText('Enter a time after').count()).toBe(0);
+    await page.getByLabel('Lines that contain').fill('x'.repeat(201));
+    await page.getByText('Enter at most 200 characters; these are 201.').waitFor();
+    await page.getByRole('button', { name: 'Search' }).click();
+    expect(new URL(page.url()).searchParams.get('q')).toBe(null);
+    expect(tab.faults).toEqual([]);
+    await tab.close();
+  });
+
   it('shows an operator the key and the invitation of the owner of a team that they create', async () => {
     const tab = await openTab(platformUrl);
     const { page } = tab;

@@ -5,7 +5,15 @@ import { instantAt, wallTime } from '../../format/zone.js';
 import { Button } from '../../parts/button.js';
 import { Chooser, DateField, Field, Toggle } from '../../parts/fields.js';
 import { podNamesQuery } from '../pods/pod-queries.js';
-import { ranges, startOfRange, validateLogs, type LogRange, type LogSearch } from './log-search.js';
+import {
+  isBackwards,
+  mostSearched,
+  ranges,
+  startOfRange,
+  validateLogs,
+  type LogRange,
+  type LogSearch,
+} from './log-search.js';
 
 const rangeNames: Record<LogRange, string> = {
   '15m': 'Last 15 minutes',
@@ -49,7 +57,13 @@ export function LogFilters({ teamId, search, zone, isLive, onChange }: LogFilter
       {isChosen && (
         <>
           <Moment label={`From (${zone})`} value={since} zone={zone} onChange={(from) => change({ since: from })} />
-          <Moment label={`To (${zone})`} value={until} zone={zone} onChange={(to) => change({ until: to })} />
+          <Moment
+            label={`To (${zone})`}
+            value={until}
+            zone={zone}
+            error={isBackwards(search) ? 'Enter a time after the one in From.' : undefined}
+            onChange={(to) => change({ until: to })}
+          />
         </>
       )}
       <SearchBox key={q} text={q} onSearch={(text) => change({ q: text })} />
@@ -93,16 +107,18 @@ interface MomentProps {
   label: string;
   value: string | undefined;
   zone: string;
+  error?: string | undefined;
   onChange: (instant: string | undefined) => void;
 }
 
 /** An instant, as the clocks of the zone show it. */
-function Moment({ label, value, zone, onChange }: MomentProps) {
+function Moment({ label, value, zone, error, onChange }: MomentProps) {
   return (
     <DateField
       label={label}
       type="datetime-local"
       value={value === undefined ? '' : wallTime(value, zone)}
+      error={error}
       onChange={(wall) => onChange(instantAt(wall, zone))}
     />
   );
@@ -110,16 +126,22 @@ function Moment({ label, value, zone, onChange }: MomentProps) {
 
 function SearchBox({ text, onSearch }: { text: string; onSearch: (text: string) => void }) {
   const [typed, setTyped] = useState(text);
+  const isTooLong = typed.length > mostSearched;
   return (
     <Form
       className="toolbar"
       role="search"
       onSubmit={(event) => {
         event.preventDefault();
-        onSearch(typed);
+        if (!isTooLong) onSearch(typed);
       }}
     >
-      <Field label="Lines that contain" value={typed} onChange={setTyped} />
+      <Field
+        label="Lines that contain"
+        value={typed}
+        onChange={setTyped}
+        error={isTooLong ? `Enter at most ${mostSearched} characters; these are ${typed.length}.` : undefined}
+      />
       <Button type="submit">Search</Button>
     </Form>
   );

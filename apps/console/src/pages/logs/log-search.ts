@@ -5,6 +5,9 @@ export type LogRange = (typeof ranges)[number];
 
 const minutes: Record<LogRange, number> = { '15m': 15, '1h': 60, '6h': 360, '24h': 1_440, '7d': 10_080 };
 
+/** Characters of a search that the platform takes. */
+export const mostSearched = 200;
+
 /** The state of the page of logs, in its address. What cannot be read is left out. */
 export interface LogSearch {
   pod?: string;
@@ -28,13 +31,18 @@ export function validateLogs({ pod, q, range, since, until, at, live }: Record<s
   const known = ranges.find((value) => value === range);
   return {
     ...(typeof pod === 'string' && podName.test(pod) && { pod }),
-    ...(typeof q === 'string' && q !== '' && { q: q.slice(0, 200) }),
+    ...(typeof q === 'string' && q !== '' && { q: q.slice(0, mostSearched) }),
     ...(from === undefined && to === undefined && known !== undefined && { range: known }),
     ...(from !== undefined && { since: from }),
-    ...(to !== undefined && (from === undefined || from < to) && { until: to }),
+    ...(to !== undefined && { until: to }),
     ...(typeof at === 'string' && instantOfAddress(at) !== undefined && { at }),
     ...(live === 'off' && { live }),
   };
+}
+
+/** Whether the times hold nothing, since the end is not after the start. */
+export function isBackwards({ since, until }: LogSearch): boolean {
+  return since !== undefined && until !== undefined && since >= until;
 }
 
 /** The start of a range that ends now, as an instant. */

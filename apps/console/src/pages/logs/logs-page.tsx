@@ -9,9 +9,9 @@ import { useUser } from '../../api/user-context.js';
 import { indexOfAddress } from './log-feed.js';
 import { LogFilters } from './log-filters.js';
 import { LogLineCard } from './log-line-card.js';
-import type { LogSearch } from './log-search.js';
+import { isBackwards, type LogSearch } from './log-search.js';
 import { LogTable } from './log-table.js';
-import { useLogFeed, type LiveFeed } from './use-log-feed.js';
+import { useLogFeed, type FeedFilters, type LiveFeed } from './use-log-feed.js';
 
 export function LogsPage() {
   const { teamId } = useParams({ from: '/in/teams/$teamId' });
@@ -30,29 +30,49 @@ export function LogsPage() {
 function LogView({ teamId, search }: { teamId: string; search: LogSearch }) {
   const navigate = useNavigate({ from: '/teams/$teamId/logs' });
   const { timezone } = useUser();
-  const { pod, q, until, at, live } = search;
+  const { until, at, live } = search;
   // A link begins at its line; a line that is selected here is among what was read.
   const [startAt, setStartAt] = useState(at);
   const isLive = live !== 'off' && until === undefined && at === undefined;
-  const feed = useLogFeed({ teamId, search, startAt }, isLive);
   const change = (next: LogSearch) => {
     setStartAt(undefined);
     void navigate({ search: next, replace: true, resetScroll: false });
   };
+  return (
+    <>
+      <LogFilters teamId={teamId} search={search} zone={timezone} isLive={isLive} onChange={change} />
+      {isBackwards(search) ? (
+        <Card title="Lines">
+          <Empty title="The range ends before it begins" />
+        </Card>
+      ) : (
+        <Lines filters={{ teamId, search, startAt }} zone={timezone} isLive={isLive} onChange={change} />
+      )}
+    </>
+  );
+}
+
+interface LinesProps {
+  filters: FeedFilters & { search: LogSearch };
+  zone: string;
+  isLive: boolean;
+  onChange: (search: LogSearch) => void;
+}
+
+function Lines({ filters, zone, isLive, onChange }: LinesProps) {
+  const { search } = filters;
+  const { pod, q, at } = search;
+  const feed = useLogFeed(filters, isLive);
   const { lines, older } = feed.state;
   const selected = at === undefined ? -1 : indexOfAddress(lines, at);
   const line = lines[selected];
   return (
     <>
-      <LogFilters teamId={teamId} search={search} zone={timezone} isLive={isLive} onChange={change} />
       {feed.problem !== null && <ProblemNote problem={feed.problem} onRetry={feed.retry} isAskedAgain />}
       {older === 'unread' && feed.problem === null && <Skeleton height={480} label="Loading the log" />}
       {older !== 'unread' && (
-        <Card
-          title={q === undefined ? 'Lines' : 'Lines found'}
-          actions={<span className="hint">Times in {timezone}</span>}
-        >
-          <Before feed={feed} zone={timezone} onEarlier={(end) => change({ ...withoutTimes(search), until: end })} />
+        <Card title={q === undefined ? 'Lines' : 'Lines found'} actions={<span className="hint">Times in {zone}</span>}>
+          <Before feed={feed} zone={zone} onEarlier={(end) => onChange({ ...withoutTimes(search), until: end })} />
           {lines.length === 0 ? (
             <Empty title={q === undefined ? 'Nothing was written' : 'No line was found'}>
               {isLive ? 'New lines appear here by themselves.' : 'Choose another range or another pod.'}
@@ -61,7 +81,7 @@ function LogView({ teamId, search }: { teamId: string; search: LogSearch }) {
             <LogTable
               key={feed.key}
               feed={feed.state}
-              zone={timezone}
+              zone={zone}
               isOfSeveralPods={pod === undefined}
               isLive={isLive}
               selected={selected}
@@ -73,7 +93,7 @@ function LogView({ teamId, search }: { teamId: string; search: LogSearch }) {
           <After feed={feed} isLive={isLive} />
         </Card>
       )}
-      {line && <LogLineCard line={line} zone={timezone} />}
+      {line && <LogLineCard line={line} zone={zone} />}
     </>
   );
 }

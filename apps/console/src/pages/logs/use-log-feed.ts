@@ -6,7 +6,7 @@ import { instantOfAddress, LogFeed, type FeedState } from './log-feed.js';
 import { startOfRange, type LogSearch } from './log-search.js';
 
 /** What is read; a change begins a new feed. */
-interface FeedFilters {
+export interface FeedFilters {
   teamId: string;
   search: Pick<LogSearch, 'pod' | 'q' | 'range' | 'since' | 'until'>;
   /** Address of the line to begin at. */
