@@ -87,6 +87,18 @@ describeWhere(browserLack(), 'the console', () => {
     await tab.close();
   });
 
+  it('says of the month that is not over that its cost is not yet all of it', async () => {
+    const { team, keys } = await createTeam('Comparers');
+    const tab = await openTab(platformUrl);
+    const { page } = tab;
+    await logInWithKey(page, keys.team_owner ?? '', `/teams/${team.id}/billing/compare?zone=utc`);
+    await page.getByRole('heading', { name: /^From \w+ \d{4} to \w+ \d{4} so far$/ }).waitFor();
+    await goTo(page, `/teams/${team.id}/billing/compare?zone=utc&first=2026-01&second=2026-02`);
+    await page.getByRole('heading', { name: 'From January 2026 to February 2026', exact: true }).waitFor();
+    expect(tab.faults).toEqual([]);
+    await tab.close();
+  });
+
   it('shows an operator the key and the invitation of the owner of a team that they create', async () => {
     const tab = await openTab(platformUrl);
     const { page } = tab;

@@ -16,6 +16,8 @@ import { shownChange, type ShownChange } from './shown-change.js';
 
 type Comparison = Schemas['ComparisonReport'];
 type Shown = ShownChange<Comparison['items'][number]>;
+/** Of the two months. */
+type Names = readonly [string, string];
 
 export function ComparisonPage() {
   const { teamId } = useParams({ from: '/in/teams/$teamId' });
@@ -52,19 +54,22 @@ export function ComparisonPage() {
   );
 }
 
+/** Says of a month that its cost is not yet all of it. */
+function nameOf(month: string, thisMonth: string): string {
+  return month === thisMonth ? `${monthName(month)} so far` : monthName(month);
+}
+
 function Change({ report }: { report: Comparison }) {
   const { start_month: start, end_month: end, currency, change: total, items } = report;
   const shown = shownChange(report);
+  const thisMonth = dayIn(useNow(), report.timezone).slice(0, 7);
+  const names: Names = [nameOf(start.month, thisMonth), nameOf(end.month, thisMonth)];
   return (
     <>
-      <Card title={`From ${monthName(start.month)} to ${monthName(end.month)}`}>
+      <Card title={`From ${names[0]} to ${names[1]}`}>
         <dl className="figures">
-          <Figure name={monthName(start.month)} value={money(shown.start, currency)} />
-          <Figure
-            name={monthName(end.month)}
-            value={money(shown.end, currency)}
-            hint={`in the time of ${report.timezone}`}
-          />
+          <Figure name={names[0]} value={money(shown.start, currency)} />
+          <Figure name={names[1]} value={money(shown.end, currency)} hint={`in the time of ${report.timezone}`} />
           <Figure
             name="Change"
             value={change(shown.change, currency)}
@@ -74,19 +79,16 @@ function Change({ report }: { report: Comparison }) {
         {items.length === 0 ? (
           <Empty title="Nothing was billed in either month" />
         ) : (
-          <Waterfall
-            label={`How ${monthName(start.month)} became ${monthName(end.month)}`}
-            steps={stepsOf(report, shown)}
-          />
+          <Waterfall label={`How ${names[0]} became ${names[1]}`} steps={stepsOf(report, shown, names)} />
         )}
       </Card>
-      {items.length > 0 && <ItemTable report={report} shown={shown} />}
+      {items.length > 0 && <ItemTable currency={currency} shown={shown} names={names} />}
     </>
   );
 }
 
 /** First month, what quantity and price changed item by item, second month. */
-function stepsOf({ start_month: start, end_month: end, currency }: Comparison, shown: Shown): Step[] {
+function stepsOf({ start_month: start, end_month: end, currency }: Comparison, shown: Shown, names: Names): Step[] {
   const first = approximate(start.total_cost);
   let at = first;
   const effects = shown.items.flatMap(({ kind, sku, quantity_effect, price_effect, byQuantity, byPrice }) => [
@@ -98,12 +100,12 @@ function stepsOf({ start_month: start, end_month: end, currency }: Comparison, s
     .map(({ id, name, amount, text }): Step => {
       const from = at;
       at += approximate(amount);
-      return { id, name, from, to: at, kind: at < from ? 'down' : 'up', text: change(text, currency) };
+      return { id, name, from, to: at, kind: text.startsWith('-') ? 'down' : 'up', text: change(text, currency) };
     });
   return [
     {
       id: 'first',
-      name: monthName(start.month),
+      name: names[0],
       from: 0,
       to: first,
       kind: 'total',
@@ -112,7 +114,7 @@ function stepsOf({ start_month: start, end_month: end, currency }: Comparison, s
     ...steps,
     {
       id: 'second',
-      name: monthName(end.month),
+      name: names[1],
       from: 0,
       to: approximate(end.total_cost),
       kind: 'total',
@@ -122,11 +124,12 @@ function stepsOf({ start_month: start, end_month: end, currency }: Comparison, s
 }
 
 interface ItemTableProps {
-  report: Comparison;
+  currency: string;
   shown: Shown;
+  names: Names;
 }
 
-function ItemTable({ report: { currency, start_month, end_month }, shown }: ItemTableProps) {
+function ItemTable({ currency, shown, names }: ItemTableProps) {
   return (
     <Card title="Item by item">
       <Table
@@ -136,8 +139,8 @@ function ItemTable({ report: { currency, start_month, end_month }, shown }: Item
         columns={[
           { title: 'Item', isHead: true, cell: ({ sku }) => <span className="given">{sku}</span> },
           { title: 'Kind', cell: ({ kind }) => kindName(kind) },
-          { title: monthName(start_month.month), isNumber: true, cell: ({ start }) => money(start, currency) },
-          { title: monthName(end_month.month), isNumber: true, cell: ({ end }) => money(end, currency) },
+          { title: names[0], isNumber: true, cell: ({ start }) => money(start, currency) },
+          { title: names[1], isNumber: true, cell: ({ end }) => money(end, currency) },
           { title: 'By quantity', isNumber: true, cell: ({ byQuantity }) => change(byQuantity, currency) },
           { title: 'By price', isNumber: true, cell: ({ byPrice }) => change(byPrice, currency) },
         ]}

@@ -25,7 +25,8 @@ const digits = 2;
 
 /**
  * A comparison in cents. The costs of the items add up to the months, and the effects of quantity and price to the
- * change: each change is the difference of the costs that are shown, and the effect of the price is its rest.
+ * change: each change is the difference of the costs that are shown, and the effect of the price is its rest. So a cent
+ * may stand at another item than in the month before, and an item show a cent of change that it did not have.
  */
 export function shownChange<Item extends ItemAmounts>({
   start_month,
