@@ -34,6 +34,17 @@ it('names one attempt until a refresh is answered, whichever tab asks, and then 
   expect(others.at(-1)).not.toBe(id);
 });
 
+it('goes on with the attempt, and with the session, where something else has answered in the place of the server', async () => {
+  const { tab: only, told } = tab();
+  await only.logIn('ada', 'secret');
+  fake.server.answers.set('/user/refresh', { status: 200, body: null });
+  await expect(only.fetch('/pods')).rejects.toThrow(RefreshFailed);
+  fake.server.answers.clear();
+  expect((await only.fetch('/pods')).status).toBe(200);
+  const [first, second] = fake.server.attempts;
+  expect([second, told]).toEqual([first, ['in as ada']]);
+});
+
 it('ends the attempt with the session', async () => {
   const { tab: only } = tab();
   await only.logIn('ada', 'secret');

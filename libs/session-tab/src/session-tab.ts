@@ -275,9 +275,9 @@ export class SessionTab {
     const response = await this.#post('/user/refresh', undefined, sent).catch(() => {
       throw new RefreshFailed();
     });
-    // The cookie has been replaced, or removed.
-    if (response.ok || response.status === 401) endRefreshAttempt(attempt);
     const body = await bodyOf(response);
+    // The cookie has been replaced, or removed. What is no JSON may be the answer of a proxy.
+    if ((response.ok && body !== undefined) || response.status === 401) endRefreshAttempt(attempt);
     if (this.#held !== before) {
       // Left or logged in anew meanwhile: the answer is about a session that is no longer this tab's.
       if (this.#held) return;
