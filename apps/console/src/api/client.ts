@@ -31,7 +31,10 @@ interface Answer<Body> {
 
 /** The body of a success; throws a `Problem` for anything else. */
 export async function answerOf<Body>(call: Promise<Answer<Body>>): Promise<Body> {
-  const { data, error, response } = await call;
+  const { data, error, response } = await call.catch((failure: unknown) => {
+    // As browsers say that a body broke off.
+    throw failure instanceof TypeError ? unreachable() : asProblem(failure);
+  });
   if (response.ok) return data as Body;
   throw problemOf(response, error);
 }

@@ -8,6 +8,7 @@ it.each([
   ['NotSupportedError', new DOMException('x', 'NotSupportedError'), 'no_passkeys', /Try another/],
   ['SecurityError', new DOMException('x', 'SecurityError'), 'no_passkeys', /localhost/],
   ['NoPasskeys', new NoPasskeys(), 'no_passkeys', /https/],
+  ['SyntaxError', new SyntaxError('Unexpected token <'), 'foreign', /log-in page/],
   ['any other error', new Error('x'), 'console', /^x$/],
 ])('%s is told in words of the console', (_name, thrown, code, detail) => {
   const { status, ...problem } = asProblem(thrown);
@@ -26,6 +27,8 @@ it('a refresh that failed is what the platform said, or that it cannot be reache
     detail: 'The service is not available.',
     retryAfterSeconds: 7,
   });
+  const ofProxy = new RefreshFailed({ response: new Response('<html>'), body: undefined });
+  expect(asProblem(ofProxy)).toMatchObject({ status: 0, code: 'foreign' });
   expect(asProblem(new RefreshFailed())).toMatchObject({ status: 0, code: 'offline' });
 });
 

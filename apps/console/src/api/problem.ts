@@ -24,6 +24,7 @@ export class Problem extends Error {
 
 /** What a failed call has become, whatever its body is. */
 export function problemOf(response: Response, body: unknown): Problem {
+  if (response.ok) return foreign();
   const { code, detail, request_id, errors } = isProblem(body) ? body : {};
   const fields = Object.fromEntries((errors ?? []).map(({ path, message }) => [path, message]));
   return new Problem(
@@ -38,6 +39,16 @@ export function problemOf(response: Response, body: unknown): Problem {
 
 export function unreachable(): Problem {
   return new Problem(0, 'offline', 'The platform cannot be reached. Check the network.', null);
+}
+
+/** An answer that the platform never gives: no JSON where it was to be a success. */
+function foreign(): Problem {
+  return new Problem(
+    0,
+    'foreign',
+    'Something else answered in its place, such as the log-in page of a network or of a proxy, or only a part of the answer came. Open this address in another tab to see what answers there.',
+    null,
+  );
 }
 
 /** By the name of what is thrown: a DOMException of WebAuthn Level 3 (5.1), or `NoPasskeys` of the session. */
@@ -66,6 +77,8 @@ export function asProblem(error: unknown): Problem {
   if (error instanceof Problem) return error;
   if (error instanceof RefreshFailed)
     return error.refusal ? problemOf(error.refusal.response, error.refusal.body) : unreachable();
+  // Of a body that is no JSON.
+  if (error instanceof SyntaxError) return foreign();
   const fault = passkeyFaults[(error as Error | null)?.name ?? ''];
   if (fault) return new Problem(0, fault.code, fault.detail, null);
   return new Problem(0, 'console', error instanceof Error ? error.message : 'The console failed.', null);
@@ -77,6 +90,7 @@ function isProblem(body: unknown): body is Partial<ProblemBody> {
 
 const advice: Record<string, string> = {
   offline: 'This page tries again by itself.',
+  foreign: 'This page tries again by itself.',
   forbidden: 'Ask an owner or admin of the team for a role that may do this.',
   team_suspended: 'The team is suspended: it may read, stop and delete. Ask the operator.',
   not_found: 'It may have been deleted, or belong to a team you are not a member of.',

@@ -42,6 +42,7 @@ const titles: Record<number, string> = {
 
 const titlesOfCodes: Record<string, string> = {
   console: 'The console failed',
+  foreign: 'The platform did not answer',
   no_passkey: 'The device gave no passkey',
   no_passkeys: 'Passkeys do not work here',
 };

@@ -163,6 +163,28 @@ describeWhere(browserLack(), 'a session in the console', () => {
     await tab.close();
   });
 
+  it('is neither ended nor lost where a proxy answers in the place of the platform, and goes on by itself', async () => {
+    const tab = await openTab(platformUrl);
+    await logIn(tab);
+    const { page } = tab;
+    await page.route('**/api/**', (route) =>
+      route.fulfill({
+        status: 200,
+        contentType: 'text/html',
+        body: '<!doctype html><title>Log in to the proxy</title>',
+      }),
+    );
+    const told = page.getByRole('alert').getByText('The platform did not answer').first();
+    await page.getByRole('link', { name: 'SSH keys' }).click();
+    await told.waitFor();
+    await page.goto('/profile');
+    await told.waitFor();
+    await page.unroute('**/api/**');
+    await page.getByRole('heading', { level: 1, name: 'Your profile' }).waitFor();
+    expect(tab.faults).toEqual([]);
+    await tab.close();
+  });
+
   it('that is too old for what it asks leads to a new log-in, and back to the same page', async () => {
     const tab = await openTab(platformUrl);
     await logIn(tab);

@@ -1,6 +1,6 @@
 import { useState } from 'react';
-import { api } from '../../api/client.js';
-import { Problem, problemOf } from '../../api/problem.js';
+import { answerOf, api } from '../../api/client.js';
+import { Problem } from '../../api/problem.js';
 import { Field } from '../../parts/fields.js';
 import { logInWithKey } from '../../session/session.js';
 import { LoginForm } from './login-form.js';
@@ -16,8 +16,7 @@ const noKey = new Problem(
 async function requireKey(key: string): Promise<void> {
   // No header takes it: a key as it is shown after its creation, or other text.
   if (!/^[!-~]+$/.test(key)) throw noKey;
-  const { response, error } = await api.GET('/api/user/profile', { headers: { authorization: `Bearer ${key}` } });
-  if (!response.ok) throw problemOf(response, error);
+  await answerOf(api.GET('/api/user/profile', { headers: { authorization: `Bearer ${key}` } }));
 }
 
 export function KeyForm({ onDone }: { onDone: () => void }) {
