@@ -1,6 +1,7 @@
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import { Button } from '../parts/button.js';
+import { isUnsent } from '../parts/unsent.js';
 import { currentSession } from '../session/session.js';
 import { KeyForm } from './login/key-form.js';
 import { LoginCard } from './login/login-card.js';
@@ -20,13 +21,15 @@ export function LoginPage() {
   const [isByKey, setByKey] = useState(false);
   const session = currentSession();
   const goOn = () => void navigate({ href: next, replace: true });
+  const lead = reasons[session.kind === 'none' ? session.ended : 'never'];
+  const ofForm = ' What you typed is there when you open the form again.';
   const otherForm = (
     <Button kind="plain" onPress={() => setByKey(!isByKey)}>
       {isByKey ? 'Use e-mail and password' : 'Use an API key'}
     </Button>
   );
   return (
-    <LoginCard title="Log in to Atoll" lead={reasons[session.kind === 'none' ? session.ended : 'never']}>
+    <LoginCard title="Log in to Atoll" lead={isUnsent() ? lead + ofForm : lead}>
       {isByKey ? (
         <>
           <KeyForm onDone={goOn} />

@@ -1,12 +1,15 @@
 import { useMutation } from '@tanstack/react-query';
-import { useEffect, useRef, useState, type ReactNode } from 'react';
+import { use, useEffect, useEffectEvent, useRef, useState, type ReactNode } from 'react';
 import { Form } from 'react-aria-components/Form';
 import { idempotencyKey } from '../api/client.js';
 import { asProblem, faultAt, isOfRole, type Problem } from '../api/problem.js';
+import { useUser } from '../api/user-context.js';
+import { currentSession, onSessionChange } from '../session/session.js';
 import { Button } from './button.js';
-import { DialogEnd, KeptOpen, ModalBox, ReadAtClose, readAgain, useClose } from './dialogs.js';
+import { DialogEnd, DialogTitle, KeptOpen, ModalBox, ReadAtClose, readAgain, useClose } from './dialogs.js';
 import { ProblemNote } from './states.js';
 import { say } from './toasts.js';
+import { forgetUnsent, keepUnsent, unsentOf } from './unsent.js';
 
 /** What the fields of a form stand on. */
 interface FormState<Values> {
@@ -42,6 +45,8 @@ interface DialogFormProps<Values, Result> {
    * from the moment that the action begins; one without an answer can be closed after `mostKeptMs`.
    */
   shown?: (result: Result) => ReactNode;
+  /** Whether what is typed is a password: it is not kept when the session ends under the form. */
+  isSecret?: boolean;
   children?: (form: FormState<Values>) => ReactNode;
 }
 
@@ -62,12 +67,37 @@ function useSoon(isAwaited: boolean): boolean {
   return isAwaited && !isOverdue;
 }
 
+/**
+ * What the form begins with: its `initial` values, or what stood in it when the session of the same user ended under
+ * it, with its idempotency key.
+ */
+function useFormStart<Values extends object>(initial: Values) {
+  const userId = useUser().id;
+  const form = `${location.pathname} ${use(DialogTitle)}`;
+  const [unsent] = useState(() => unsentOf(userId, form));
+  useEffect(() => {
+    if (unsent) forgetUnsent();
+  }, [unsent]);
+  const [header] = useState(() => unsent?.header ?? idempotencyKey());
+  const [touched] = useState(() => new Set(unsent?.touched));
+  const [values, setValues] = useState(unsent ? { ...initial, ...unsent.values } : initial);
+  const keep = () => keepUnsent({ form, userId, values, touched, header });
+  return { header, touched, values, setValues, keep, isResumed: unsent !== undefined };
+}
+
+/** Calls `keep` where the session ends otherwise than by a log-out that its user wants. */
+function useSessionEnd(keep: () => void): void {
+  const onChange = useEffectEvent(() => {
+    const session = currentSession();
+    if (session.kind === 'none' && session.ended !== 'logout') keep();
+  });
+  useEffect(() => onSessionChange(() => onChange()), []);
+}
+
 /** A form in a dialog: its button performs one action, once, shows the outcome, and closes the dialog. */
 export function DialogForm<Values extends object, Result>(props: DialogFormProps<Values, Result>) {
-  const { initial, submit, kind = 'primary', action, invalidates, done, onDone, shown, children } = props;
-  const [header] = useState(idempotencyKey);
-  const [values, setValues] = useState(initial);
-  const [touched] = useState(() => new Set<string>());
+  const { initial, submit, kind = 'primary', action, invalidates, done, onDone, shown, isSecret, children } = props;
+  const { header, touched, values, setValues, keep, isResumed } = useFormStart(initial);
   const [isRoleRefused, setRoleRefused] = useState(false);
   const isUnderWay = useRef(false);
   const close = useClose();
@@ -95,6 +125,9 @@ export function DialogForm<Values extends object, Result>(props: DialogFormProps
       // What was sent first was done, and its answer was lost.
       if (refusal.code === 'idempotency_mismatch') await readAgain(invalidates);
     },
+  });
+  useSessionEnd(() => {
+    if (touched.size > 0 && !isSecret && !mutation.isSuccess) keep();
   });
   const isKept = useSoon(shown !== undefined && mutation.isPending);
   if (shown && mutation.data !== undefined) {
@@ -129,6 +162,7 @@ export function DialogForm<Values extends object, Result>(props: DialogFormProps
         mutation.mutate(undefined, { onSettled: () => (isUnderWay.current = false) });
       }}
     >
+      {isResumed && <p className="hint">This is what you had typed when your session ended.</p>}
       {children?.({ values, set, field, problem })}
       {problem !== null && <ProblemNote problem={problem} isInForm />}
       {isRoleRefused && <ReadAtClose invalidates={['profile']} />}

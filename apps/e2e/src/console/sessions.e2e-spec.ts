@@ -163,6 +163,49 @@ describeWhere(browserLack(), 'a session in the console', () => {
     await tab.close();
   });
 
+  it('that ends under an open form keeps what was typed for its user, who finds it in the same form, but no password', async () => {
+    const tab = await openTab(platformUrl);
+    await logIn(tab);
+    const { page } = tab;
+    const dialog = page.getByRole('dialog');
+    const enter = async () => {
+      await page.getByLabel('E-mail').fill(email);
+      await page.getByLabel('Password', { exact: true }).fill(password);
+      await page.getByRole('button', { name: 'Log in', exact: true }).click();
+    };
+    const end = () =>
+      query('DELETE FROM teams.session WHERE user_id = (SELECT id FROM teams."user" WHERE email = $1)', [email]);
+    await page.goto('/profile');
+    await page.getByText('(this one)').waitFor();
+    const edit = page.getByRole('region', { name: 'You', exact: true }).getByRole('button', { name: 'Edit' });
+    await edit.click();
+    await dialog.getByLabel('Name').fill('Typed before');
+    await end();
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('What you typed is there when you open the form again.').waitFor();
+    await enter();
+    await edit.click();
+    await dialog.getByText('This is what you had typed when your session ended.').waitFor();
+    expect(await dialog.getByLabel('Name').inputValue()).toBe('Typed before');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('region', { name: 'You', exact: true }).getByText('Typed before').waitFor();
+    await edit.click();
+    await dialog.getByLabel('Name').waitFor();
+    expect(await dialog.getByText('when your session ended').count()).toBe(0);
+    await page.keyboard.press('Escape');
+
+    await page.getByRole('button', { name: 'Change the password' }).click();
+    await dialog.getByLabel('New password').fill(`${password} 2`);
+    await end();
+    await dialog.getByRole('button', { name: 'Change', exact: true }).click();
+    await page.getByText('Your session has ended. Log in again to go on where you were.', { exact: true }).waitFor();
+    await enter();
+    await page.getByRole('button', { name: 'Change the password' }).click();
+    expect(await dialog.getByLabel('New password').inputValue()).toBe('');
+    expect(tab.faults).toEqual([]);
+    await tab.close();
+  });
+
   it('is neither ended nor lost where a proxy answers in the place of the platform, and goes on by itself', async () => {
     const tab = await openTab(platformUrl);
     await logIn(tab);
