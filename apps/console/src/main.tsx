@@ -3,6 +3,7 @@ import './design/base.css';
 import './design/shell.css';
 import './design/parts.css';
 import './design/charts.css';
+import './design/print.css';
 import { QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
 import { StrictMode } from 'react';

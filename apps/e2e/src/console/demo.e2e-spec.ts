@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { describeWhere } from '@atoll/testing';
 import { call, succeed, until } from '../client.js';
-import { browserLack, closeBrowser, logInWithKey, openBrowser, openTab, picture, type Tab } from './browser.js';
+import { browserLack, closeBrowser, goTo, logInWithKey, openBrowser, openTab, picture, type Tab } from './browser.js';
 import { startDemo, type DemoPlatform } from './demo.js';
 
 /** What is truly empty in the demo. */
@@ -150,6 +150,33 @@ describeWhere(browserLack(), 'the demo', () => {
       expect(exact).toBe(report.total_cost);
       expect(cents(exact)).toBe(total);
       await picture(page, 'story-bill');
+    });
+
+    it('a bill on paper is light, whole, and says whose it is', async () => {
+      const { page } = tab;
+      await logInWithKey(page, demo.keys['Protein Lab'] ?? '');
+      await page.getByRole('radio', { name: 'Dark' }).click();
+      await follow('Billing');
+      await page.getByLabel('Last day').waitFor();
+      const { pathname } = new URL(page.url());
+      const [from, to] = [89, 0].map((days) => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10));
+      await goTo(page, `${pathname}?from=${from}&to=${to}&interval=daily&zone=utc`);
+      const table = page.getByRole('region', { name: 'Cost by interval' });
+      await table.locator('table[aria-rowcount="92"]').waitFor();
+      await page.emulateMedia({ media: 'print' });
+      await page.evaluate(`dispatchEvent(new Event('beforeprint'))`);
+      expect(await table.locator('tbody tr:not([aria-hidden])').count()).toBe(90);
+      expect(await page.evaluate('getComputedStyle(document.body).backgroundColor')).toBe('rgb(255, 255, 255)');
+      expect(await page.getByRole('button', { name: 'Log out' }).isVisible()).toBe(false);
+      await page.getByText('What Protein Lab held').waitFor();
+      const position = await page.evaluate(`getComputedStyle(document.querySelector('.long tfoot th')).position`);
+      expect(position).toBe('static');
+      await page.emulateMedia({ media: 'screen' });
+      await page.evaluate(`dispatchEvent(new Event('afterprint'))`);
+      await until(
+        () => table.locator('tbody tr:not([aria-hidden])').count(),
+        (count) => count < 90,
+      );
     });
 
     it('two months are compared by price and by quantity', async () => {

@@ -24,6 +24,7 @@ export function BillingPage() {
   const search = useSearch({ from: '/in/teams/$teamId/billing' });
   const navigate = useNavigate({ from: '/teams/$teamId/billing' });
   const user = useUser();
+  const team = user.teams.find(({ id }) => id === teamId);
   const range = rangeOf(search, user.timezone, useNow());
   const grouping = search.by ?? 'item';
   const bill = useQuery(billQuery(teamId, range, grouping));
@@ -35,7 +36,11 @@ export function BillingPage() {
   return (
     <Page
       title="Billing"
-      lead="What the team held, for how long, and what it cost. Running usage counts up to now."
+      lead={
+        <span className="given">
+          What {team?.name ?? 'the team'} held, for how long, and what it cost. Running usage counts up to now.
+        </span>
+      }
       actions={
         <>
           <Link to="/teams/$teamId/billing/compare" params={{ teamId }} className="button">

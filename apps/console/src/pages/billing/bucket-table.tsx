@@ -3,6 +3,7 @@ import { useRef } from 'react';
 import type { Bill } from '../../api/bill.js';
 import { money } from '../../format/format.js';
 import { roundToAddUp } from '../../format/money.js';
+import { useOnPaper } from '../../parts/on-paper.js';
 import { Card } from '../../parts/page.js';
 
 const rowHeight = 37;
@@ -14,10 +15,11 @@ interface BucketTableProps {
   total: string;
 }
 
-/** A row an interval, however many: only those in view are in the page. */
+/** A row an interval, however many: only those in view are in the page, and all of them on paper. */
 export function BucketTable({ bill, names, total }: BucketTableProps) {
   const box = useRef<HTMLDivElement>(null);
   const { intervals, currency } = bill;
+  const isOnPaper = useOnPaper();
   const shown = roundToAddUp(
     intervals.map(({ cost }) => cost),
     2,
@@ -27,7 +29,7 @@ export function BucketTable({ bill, names, total }: BucketTableProps) {
     count: intervals.length,
     getScrollElement: () => box.current,
     estimateSize: () => rowHeight,
-    overscan: beyond,
+    overscan: isOnPaper ? intervals.length : beyond,
     initialRect: { width: 0, height: 420 },
   });
   const visible = rows.getVirtualItems();
