@@ -12,6 +12,7 @@ import { createRoot } from 'react-dom/client';
 import { queryClient } from './api/query-client.js';
 import { router } from './router.js';
 import { currentSession, onSessionChange } from './session/session.js';
+import { forgetUnsent } from './parts/unsent.js';
 import { keepFocus } from './shell/keep-focus.js';
 import { resume } from './shell/resume.js';
 import { startTheme } from './shell/theme.js';
@@ -22,8 +23,10 @@ const root = createRoot(document.getElementById('root') as HTMLElement);
 await resume((page) => root.render(page));
 
 onSessionChange(() => {
-  // What one person read is not for the next.
-  if (currentSession().kind === 'none') queryClient.clear();
+  // What one person read, or typed before a log-out, is not for the next.
+  const session = currentSession();
+  if (session.kind === 'none') queryClient.clear();
+  if (session.kind === 'none' && session.ended === 'logout') forgetUnsent();
   void router.invalidate();
 });
 

@@ -43,7 +43,7 @@ export class PublishedEvents {
   }
 }
 
-// Of what is kept each is one look into an index, however much that is; what waits for its relay is read whole.
+// Each reads one entry of an index of the events that are kept. Those that wait for the relay are all read.
 const firstOf = (table: string): string =>
   `(SELECT position, previous FROM ${table} WHERE event_name = $1 AND position IS NOT NULL ORDER BY position LIMIT 1)`;
 const someIn = (table: string): string =>

@@ -2,7 +2,7 @@ import { NoSession, randomId, RefreshFailed } from '@atoll/session-tab';
 import createClient from 'openapi-fetch';
 import { fetchAsCaller } from '../session/session.js';
 import type { components, paths } from './generated/openapi.js';
-import { asProblem, Problem, problemOf, unreachable } from './problem.js';
+import { asProblem, Problem, problemOf, problemOfCall, unreachable } from './problem.js';
 import { mostOfPage } from './query-client.js';
 
 export type Schemas = components['schemas'];
@@ -32,10 +32,10 @@ interface Answer<Body> {
 /** The body of a success; throws a `Problem` for anything else. */
 export async function answerOf<Body>(call: Promise<Answer<Body>>): Promise<Body> {
   const { data, error, response } = await call.catch((failure: unknown) => {
-    // As browsers say that a body broke off.
-    throw failure instanceof TypeError ? unreachable() : asProblem(failure);
+    throw problemOfCall(failure);
   });
-  if (response.ok) return data as Body;
+  // What answers without a body in the place of the platform is no success: that says 204 then.
+  if (response.ok && (data !== undefined || response.status === 204)) return data as Body;
   throw problemOf(response, error);
 }
 

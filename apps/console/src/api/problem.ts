@@ -46,7 +46,7 @@ function foreign(): Problem {
   return new Problem(
     0,
     'foreign',
-    'Something else answered in its place, such as the log-in page of a network or of a proxy, or only a part of the answer came. Open this address in another tab to see what answers there.',
+    'Something else answered in the place of the platform, such as the log-in page of a network or of a proxy, or only a part of the answer came. Open this address in another tab to see what answers there.',
     null,
   );
 }
@@ -72,12 +72,17 @@ const passkeyFaults: Record<string, { code: 'no_passkey' | 'no_passkeys'; detail
   },
 };
 
+/** What a call threw, as a problem. Browsers throw a `TypeError` where nothing answered, or a body broke off. */
+export function problemOfCall(error: unknown): Problem {
+  return error instanceof TypeError ? unreachable() : asProblem(error);
+}
+
 /** Any thrown value as a problem. */
 export function asProblem(error: unknown): Problem {
   if (error instanceof Problem) return error;
   if (error instanceof RefreshFailed)
     return error.refusal ? problemOf(error.refusal.response, error.refusal.body) : unreachable();
-  // Of a body that is no JSON.
+  // The body was no JSON.
   if (error instanceof SyntaxError) return foreign();
   const fault = passkeyFaults[(error as Error | null)?.name ?? ''];
   if (fault) return new Problem(0, fault.code, fault.detail, null);

@@ -22,7 +22,7 @@ export function LoginPage() {
   const session = currentSession();
   const goOn = () => void navigate({ href: next, replace: true });
   const lead = reasons[session.kind === 'none' ? session.ended : 'never'];
-  const ofForm = ' What you typed is there when you open the form again.';
+  const ofForm = ' What you typed is there when you open the form again, unless you log in at a provider.';
   const otherForm = (
     <Button kind="plain" onPress={() => setByKey(!isByKey)}>
       {isByKey ? 'Use e-mail and password' : 'Use an API key'}

@@ -87,6 +87,7 @@ function EditProfile({ user: { name, timezone } }: { user: User }) {
       title="Edit your profile"
       trigger={<Button>Edit</Button>}
       initial={{ name, timezone }}
+      keptAs="profile"
       submit="Save"
       action={(values, _header, touched) =>
         sendChanges(values, touched, (body) => answerOf(api.PUT('/api/user/profile', { body })))

@@ -18,9 +18,6 @@ interface ModalBoxProps {
   children: ReactNode;
 }
 
-/** The title of the dialog in which something stands. */
-export const DialogTitle = createContext('');
-
 const KeepOpen = createContext<(isKept: boolean) => void>(() => undefined);
 
 /** Stands in a dialog that shows what is shown once, or waits for it: no click beside it closes it, and no Escape. */
@@ -48,9 +45,7 @@ export function ModalBox({ title, trigger, children, isOpen, ...changes }: Modal
           <Heading slot="title" level={2} className="given">
             {title}
           </Heading>
-          <DialogTitle value={title}>
-            <KeepOpen value={keep}>{children}</KeepOpen>
-          </DialogTitle>
+          <KeepOpen value={keep}>{children}</KeepOpen>
         </Dialog>
       </Modal>
     </ModalOverlay>

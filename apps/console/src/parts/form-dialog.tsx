@@ -1,12 +1,12 @@
 import { useMutation } from '@tanstack/react-query';
-import { use, useEffect, useEffectEvent, useRef, useState, type ReactNode } from 'react';
+import { useEffect, useEffectEvent, useRef, useState, type ReactNode } from 'react';
 import { Form } from 'react-aria-components/Form';
 import { idempotencyKey } from '../api/client.js';
 import { asProblem, faultAt, isOfRole, type Problem } from '../api/problem.js';
 import { useUser } from '../api/user-context.js';
 import { currentSession, onSessionChange } from '../session/session.js';
 import { Button } from './button.js';
-import { DialogEnd, DialogTitle, KeptOpen, ModalBox, ReadAtClose, readAgain, useClose } from './dialogs.js';
+import { DialogEnd, KeptOpen, ModalBox, ReadAtClose, readAgain, useClose } from './dialogs.js';
 import { ProblemNote } from './states.js';
 import { say } from './toasts.js';
 import { forgetUnsent, keepUnsent, unsentOf } from './unsent.js';
@@ -45,8 +45,11 @@ interface DialogFormProps<Values, Result> {
    * from the moment that the action begins; one without an answer can be closed after `mostKeptMs`.
    */
   shown?: (result: Result) => ReactNode;
-  /** Whether what is typed is a password: it is not kept when the session ends under the form. */
-  isSecret?: boolean;
+  /**
+   * Names the form and the thing that it is about, among all of its page: what was typed is kept when the session ends
+   * under it. Left out, it is not: of what is secret, or takes something away.
+   */
+  keptAs?: string;
   children?: (form: FormState<Values>) => ReactNode;
 }
 
@@ -68,12 +71,12 @@ function useSoon(isAwaited: boolean): boolean {
 }
 
 /**
- * What the form begins with: its `initial` values, or what stood in it when the session of the same user ended under
- * it, with its idempotency key.
+ * What the form begins with: its `initial` values, and what was typed in it when the session of the same user ended
+ * under it, with its idempotency key.
  */
-function useFormStart<Values extends object>(initial: Values) {
+function useFormStart<Values extends object>(initial: Values, keptAs: string | undefined) {
   const userId = useUser().id;
-  const form = `${location.pathname} ${use(DialogTitle)}`;
+  const form = keptAs === undefined ? undefined : `${location.pathname} ${keptAs}`;
   const [unsent] = useState(() => unsentOf(userId, form));
   useEffect(() => {
     if (unsent) forgetUnsent();
@@ -81,7 +84,12 @@ function useFormStart<Values extends object>(initial: Values) {
   const [header] = useState(() => unsent?.header ?? idempotencyKey());
   const [touched] = useState(() => new Set(unsent?.touched));
   const [values, setValues] = useState(unsent ? { ...initial, ...unsent.values } : initial);
-  const keep = () => keepUnsent({ form, userId, values, touched, header });
+  const keep = () => {
+    if (form === undefined || touched.size === 0) return;
+    // The others are read again: somebody may change them before the log-in.
+    const typed = Object.fromEntries(Object.entries(values).filter(([name]) => touched.has(name)));
+    keepUnsent({ form, userId, values: typed, touched, header });
+  };
   return { header, touched, values, setValues, keep, isResumed: unsent !== undefined };
 }
 
@@ -96,8 +104,8 @@ function useSessionEnd(keep: () => void): void {
 
 /** A form in a dialog: its button performs one action, once, shows the outcome, and closes the dialog. */
 export function DialogForm<Values extends object, Result>(props: DialogFormProps<Values, Result>) {
-  const { initial, submit, kind = 'primary', action, invalidates, done, onDone, shown, isSecret, children } = props;
-  const { header, touched, values, setValues, keep, isResumed } = useFormStart(initial);
+  const { initial, submit, kind = 'primary', action, invalidates, done, onDone, shown, keptAs, children } = props;
+  const { header, touched, values, setValues, keep, isResumed } = useFormStart(initial, keptAs);
   const [isRoleRefused, setRoleRefused] = useState(false);
   const isUnderWay = useRef(false);
   const close = useClose();
@@ -127,7 +135,7 @@ export function DialogForm<Values extends object, Result>(props: DialogFormProps
     },
   });
   useSessionEnd(() => {
-    if (touched.size > 0 && !isSecret && !mutation.isSuccess) keep();
+    if (!mutation.isSuccess) keep();
   });
   const isKept = useSoon(shown !== undefined && mutation.isPending);
   if (shown && mutation.data !== undefined) {

@@ -2,9 +2,10 @@ import type { Header } from './form-dialog.js';
 
 /** What stood in a form when the session ended under it. In the memory of the tab alone. */
 interface Unsent {
-  /** The page and the title of the dialog. */
+  /** Its page, and what it is kept as there. */
   form: string;
   userId: string;
+  /** Those that were typed. */
   values: object;
   touched: ReadonlySet<string>;
   header: Header;
@@ -16,8 +17,8 @@ export function keepUnsent(form: Unsent): void {
   unsent = form;
 }
 
-/** What the same user had in the same form. Of anybody else, it is forgotten. */
-export function unsentOf(userId: string, form: string): Unsent | undefined {
+/** What the same user had typed in the same form. What somebody else had is forgotten. */
+export function unsentOf(userId: string, form: string | undefined): Unsent | undefined {
   if (unsent?.userId !== userId) forgetUnsent();
   return unsent?.form === form ? unsent : undefined;
 }

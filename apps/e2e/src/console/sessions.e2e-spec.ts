@@ -163,7 +163,7 @@ describeWhere(browserLack(), 'a session in the console', () => {
     await tab.close();
   });
 
-  it('that ends under an open form keeps what was typed for its user, who finds it in the same form, but no password', async () => {
+  it('that ends under an open form keeps what was typed for its user, who finds it in the same form until a log-out, but no password', async () => {
     const tab = await openTab(platformUrl);
     await logIn(tab);
     const { page } = tab;
@@ -182,11 +182,16 @@ describeWhere(browserLack(), 'a session in the console', () => {
     await dialog.getByLabel('Name').fill('Typed before');
     await end();
     await dialog.getByRole('button', { name: 'Save' }).click();
-    await page.getByText('What you typed is there when you open the form again.').waitFor();
+    await page
+      .getByText('What you typed is there when you open the form again, unless you log in at a provider.')
+      .waitFor();
+    // What was not typed is as it is now.
+    await query('UPDATE teams."user" SET timezone = $2 WHERE email = $1', [email, 'Asia/Kathmandu']);
     await enter();
     await edit.click();
     await dialog.getByText('This is what you had typed when your session ended.').waitFor();
     expect(await dialog.getByLabel('Name').inputValue()).toBe('Typed before');
+    expect(await dialog.getByLabel('Zone').inputValue()).toBe('Asia/Kathmandu');
     await dialog.getByRole('button', { name: 'Save' }).click();
     await page.getByRole('region', { name: 'You', exact: true }).getByText('Typed before').waitFor();
     await edit.click();
@@ -202,6 +207,16 @@ describeWhere(browserLack(), 'a session in the console', () => {
     await enter();
     await page.getByRole('button', { name: 'Change the password' }).click();
     expect(await dialog.getByLabel('New password').inputValue()).toBe('');
+    await page.keyboard.press('Escape');
+
+    await edit.click();
+    await dialog.getByLabel('Name').fill('Never sent');
+    await end();
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await enter();
+    await page.getByText('(this one)').waitFor();
+    await page.getByRole('button', { name: 'Log out' }).click();
+    await page.getByText('You are logged out.', { exact: true }).waitFor();
     expect(tab.faults).toEqual([]);
     await tab.close();
   });

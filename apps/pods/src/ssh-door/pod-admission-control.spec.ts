@@ -154,6 +154,11 @@ describe('who comes in by SSH', () => {
        FROM ssh_key, generate_series(1, 999) WHERE ssh_key_id = $1`,
       [others.sshKeyId],
     );
+    // Their invitations, or memberships that ended, are known too.
+    await fixture.query(
+      'INSERT INTO member_role (team_id, user_id, role, revision) SELECT $1, user_id, NULL, 1 FROM ssh_key WHERE fingerprint = $2',
+      [team.team_id, others.fingerprint],
+    );
     const member = await holder('member', { keys });
     await fixture.query(`INSERT INTO member_role (team_id, user_id, role, revision) VALUES ($1, $2, 'member', 1)`, [
       team.team_id,

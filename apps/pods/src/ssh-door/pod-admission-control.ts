@@ -20,14 +20,14 @@ const askMs = 5_000;
 const askAtOnce = 1_000;
 /**
  * Who holds the key, with the pod, or nulls where there is none of this name. Anyone may add the public key of another,
- * and must not keep that one out: those who are known as members of the team come first. The others may have become
- * members a moment ago.
+ * and must not keep that one out: those who are known to have one of the roles `$3` in the team come first. The others
+ * may have got it a moment ago.
  */
 const holdersQuery = `
   SELECT k.ssh_key_id, k.user_id, k.lacks_second_factor, p.pod_id, p.team_id, p.gpuaas_id, p.run, p.state
   FROM ssh_key k LEFT JOIN pod p ON p.pod_name = $1 AND p.state <> 'deleted'
   WHERE k.fingerprint = $2
-  ORDER BY EXISTS (SELECT FROM member_role m WHERE m.team_id = p.team_id AND m.user_id = k.user_id) DESC, k.created_at, k.ssh_key_id
+  ORDER BY EXISTS (SELECT FROM member_role m WHERE m.team_id = p.team_id AND m.user_id = k.user_id AND m.role = ANY ($3)) DESC, k.created_at, k.ssh_key_id
   LIMIT ${askAtOnce}`;
 
 /** The user, with the pod as above. */
@@ -62,11 +62,14 @@ export class PodAdmissionControl extends AdmissionControl {
   }
 
   async admit(podName: string, fingerprint: string): Promise<Admission | null> {
-    return this.#admitOneOf(await this.statements.query<Holder>(holdersQuery, [podName, fingerprint]), {
-      podName,
-      fingerprint,
-      credential: null,
-    });
+    return this.#admitOneOf(
+      await this.statements.query<Holder>(holdersQuery, [podName, fingerprint, permissions.useResources]),
+      {
+        podName,
+        fingerprint,
+        credential: null,
+      },
+    );
   }
 
   async admitUser(podName: string, userId: string, credential: CallerCredential): Promise<Admission | null> {

@@ -11,6 +11,7 @@ export function RequestDialog({ teamId }: { teamId: string }) {
       title="Request a host"
       trigger={<Button kind="primary">Request a host</Button>}
       initial={anyHost}
+      keptAs="new host"
       submit="Request"
       action={({ name, model, gpus, cores, memory }, header) => {
         const specs = {

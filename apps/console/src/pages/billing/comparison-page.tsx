@@ -16,7 +16,7 @@ import { shownChange, type ShownChange } from './shown-change.js';
 
 type Comparison = Schemas['ComparisonReport'];
 type Shown = ShownChange<Comparison['items'][number]>;
-/** Of the two months. */
+/** The names of the two months. */
 type Names = readonly [string, string];
 
 export function ComparisonPage() {

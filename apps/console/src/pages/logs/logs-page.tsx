@@ -43,7 +43,7 @@ function LogView({ teamId, search }: { teamId: string; search: LogSearch }) {
       <LogFilters teamId={teamId} search={search} zone={timezone} isLive={isLive} onChange={change} />
       {isBackwards(search) ? (
         <Card title="Lines">
-          <Empty title="The range ends before it begins" />
+          <Empty title="The range does not end after it begins" />
         </Card>
       ) : (
         <Lines filters={{ teamId, search, startAt }} zone={timezone} isLive={isLive} onChange={change} />

@@ -126,6 +126,7 @@ function PoolForm({ nodes }: { nodes: readonly Schemas['GpuNode'][] }) {
   return (
     <DialogForm
       initial={initial}
+      keptAs="new pool"
       submit="Create"
       action={create}
       invalidates={['pools', 'nodes']}

@@ -77,6 +77,7 @@ function EditPolicy({ policy }: { policy?: Policy }) {
       title={policy ? 'Edit the policy' : 'Create a policy'}
       trigger={policy ? <Button isSmall>Edit</Button> : <Button kind="primary">Create a policy</Button>}
       initial={{ name: policy?.name ?? '', description: policy?.description ?? '', images }}
+      keptAs={`policy ${policy?.id ?? 'new'}`}
       submit="Save"
       action={async (values, header, touched) => {
         const { images: references, ...rest } = values;

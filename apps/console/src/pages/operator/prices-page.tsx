@@ -97,6 +97,7 @@ function PriceForm() {
   return (
     <DialogForm
       initial={newPrice}
+      keptAs="new price"
       submit="Set the price"
       action={({ sku, unit, price, from, team, force }, header) => {
         const set = (valid_from: string) => {

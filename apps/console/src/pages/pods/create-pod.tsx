@@ -43,6 +43,7 @@ function PodForm({
   return (
     <DialogForm
       initial={initial}
+      keptAs="new pod"
       submit="Create"
       action={(terms, header) => answerOf(api.POST('/api/pods', { params: { header }, body: podBody(teamId, terms) }))}
       invalidates={['pods', 'workloads']}

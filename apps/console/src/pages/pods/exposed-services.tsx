@@ -109,6 +109,7 @@ function ServiceDialog({ podName, service }: { podName: string; service?: Servic
       title={service ? `Edit ${service.service_name}` : 'Expose a port'}
       trigger={service ? <Button isSmall>Edit</Button> : <Button>Expose a port</Button>}
       initial={initial}
+      keptAs={`service ${service?.service_id ?? 'new'}`}
       submit="Save"
       action={({ port, external_port, ...rest }, header, touched): Promise<unknown> => {
         const external = external_port === '' ? {} : { external_port: Number(external_port) };

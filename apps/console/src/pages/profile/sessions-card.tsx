@@ -57,7 +57,6 @@ function ChangePassword() {
       title="Change your password"
       trigger={<Button>Change the password</Button>}
       initial={{ current: '', new: '' }}
-      isSecret
       submit="Change"
       action={(body) => answerOf(api.PUT('/api/user/password', { body }))}
       invalidates={['sessions']}

@@ -86,6 +86,7 @@ function AddKey() {
       title="Add an SSH key"
       trigger={<Button kind="primary">Add a key</Button>}
       initial={{ publicKey: '', name: '' }}
+      keptAs="new SSH key"
       submit="Add"
       action={({ publicKey, name }, header) =>
         answerOf(

@@ -53,6 +53,7 @@ export function AddMember({ teamId }: { teamId: string }) {
       title="Add a member"
       trigger={<Button kind="primary">Add a member</Button>}
       initial={nobody}
+      keptAs="new member"
       submit="Add"
       action={(body, header) =>
         answerOf(api.POST('/api/team/{team_id}/members', { params: { path: { team_id: teamId }, header }, body }))

@@ -56,6 +56,7 @@ function EditTeam({ team: { id, name, description, require_second_factor } }: { 
       title="Edit the team"
       trigger={<Button>Edit</Button>}
       initial={{ name, description, require_second_factor }}
+      keptAs="team"
       submit="Save"
       action={(values, _header, touched) =>
         sendChanges(values, touched, (body) =>

@@ -19,6 +19,7 @@ export function SubscribeDialog({ pool, teamId }: SubscribeProps) {
       title={`Subscribe to ${pool_name}`}
       trigger={<Button kind="primary">Subscribe</Button>}
       initial={{ profile: profiles[0]?.profile ?? '', vgpus: '1', name: '', workspace: '' }}
+      keptAs={`pool ${pool_id}`}
       submit="Subscribe"
       action={({ profile, vgpus, name, workspace }, header) => {
         const optional = { ...(name !== '' && { name }), ...(workspace !== '' && { workspace_id: workspace }) };

@@ -63,6 +63,7 @@ function VmForm({ teamId, flavours, regions, volumes }: VmFormProps) {
   return (
     <DialogForm
       initial={initial}
+      keptAs="new VM"
       submit="Create"
       action={({ mounts, ...rest }, header) => {
         const body = { team_id: teamId, ...rest, ...(mounts.length > 0 && { volumes: [...mounts] }) };

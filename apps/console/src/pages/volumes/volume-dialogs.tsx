@@ -44,6 +44,7 @@ function CreateForm({
   return (
     <DialogForm
       initial={{ name: '', region_id: regions[0]?.region_id ?? '', size: '100' }}
+      keptAs="new volume"
       submit="Create"
       action={({ size, ...rest }, header) =>
         answerOf(

@@ -2,8 +2,8 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
  * An exposed service has the team of its pod, so that claims look no pods up. Not `team_id`: statements of the release
- * before read that of the pod by this name. Services that somebody has locked, and those which that release makes, have
- * none, and their pod is looked up.
+ * before read that of the pod by this name. Rows that a worker or a call has locked, and those that the release before
+ * makes, have none, and their pod is looked up.
  */
 export class OwnersOfExposures1894000000000 implements MigrationInterface {
   readonly name = 'OwnersOfExposures1894000000000';
