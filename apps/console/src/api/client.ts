@@ -34,7 +34,7 @@ export async function answerOf<Body>(call: Promise<Answer<Body>>): Promise<Body>
   const { data, error, response } = await call.catch((failure: unknown) => {
     throw problemOfCall(failure);
   });
-  // What answers without a body in the place of the platform is no success: that says 204 then.
+  // Each success of the platform but 204 has a body: without one, something else has answered.
   if (response.ok && (data !== undefined || response.status === 204)) return data as Body;
   throw problemOf(response, error);
 }
