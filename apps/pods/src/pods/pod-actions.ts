@@ -1,4 +1,4 @@
-import { type CallContext } from '@atoll/contracts';
+import type { CallContext } from '@atoll/contracts';
 import { type Pod, type PodAction, type PodLimits, type PodPath } from '@atoll/contracts/pods';
 import { Transactions, Writers } from '@atoll/database';
 import { AppError } from '@atoll/errors';

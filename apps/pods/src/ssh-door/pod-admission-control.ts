@@ -62,14 +62,9 @@ export class PodAdmissionControl extends AdmissionControl {
   }
 
   async admit(podName: string, fingerprint: string): Promise<Admission | null> {
-    return this.#admitOneOf(
-      await this.statements.query<Holder>(holdersQuery, [podName, fingerprint, permissions.useResources]),
-      {
-        podName,
-        fingerprint,
-        credential: null,
-      },
-    );
+    const values = [podName, fingerprint, permissions.useResources];
+    const found = await this.statements.query<Holder>(holdersQuery, values);
+    return this.#admitOneOf(found, { podName, fingerprint, credential: null });
   }
 
   async admitUser(podName: string, userId: string, credential: CallerCredential): Promise<Admission | null> {
@@ -84,7 +79,7 @@ export class PodAdmissionControl extends AdmissionControl {
     // Asked in any case: the time that it takes must not tell whether there is such a pod or key.
     const pairs = holders.map(({ user_id, team_id }) => ({ user_id, team_id: team_id ?? nilId }));
     const roles = await this.#roles(pairs.length > 0 ? pairs : [{ user_id: nilId, team_id: nilId }]);
-    // All of the team of the pod.
+    // Each role is the one in the team of the pod.
     const roleOf = new Map(roles.map((role) => [role.user_id, role]));
     const holder = holders.find((one) => {
       const role = roleOf.get(one.user_id);

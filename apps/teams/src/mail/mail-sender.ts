@@ -17,7 +17,7 @@ const givenUpAfterHours = 24;
 const forgetEveryMs = 60_000;
 /** Old mail that one statement removes; the next goes with the next mail. */
 const forgottenAtOnce = 1_000;
-/** To one address, whoever sends them: ten at once, then the next so much later. */
+/** Invitations to one address, whoever sends them: ten at once, then one each time that so many minutes have passed. */
 const postponedMinutes = 6;
 const invitations: BucketRate = { refillMs: postponedMinutes * 60_000, capacityMs: 10 * postponedMinutes * 60_000 };
 const timeoutMs = 15_000;
