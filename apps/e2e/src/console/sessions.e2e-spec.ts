@@ -200,12 +200,15 @@ describeWhere(browserLack(), 'a session in the console', () => {
     await page.keyboard.press('Escape');
 
     await page.getByRole('button', { name: 'Change the password' }).click();
+    await dialog.getByLabel('Current password').fill(password);
     await dialog.getByLabel('New password').fill(`${password} 2`);
     await end();
     await dialog.getByRole('button', { name: 'Change', exact: true }).click();
     await page.getByText('Your session has ended. Log in again to go on where you were.', { exact: true }).waitFor();
     await enter();
     await page.getByRole('button', { name: 'Change the password' }).click();
+    await dialog.getByLabel('New password').waitFor();
+    expect(await dialog.getByLabel('Current password').inputValue()).toBe('');
     expect(await dialog.getByLabel('New password').inputValue()).toBe('');
     await page.keyboard.press('Escape');
 
