@@ -1,26 +1,9 @@
-import {
-  defineMachine,
-  type EventOf,
-  type Machine,
-  type StateOf,
-  type StateRule,
-  type TransientRule,
-} from '@atoll/state-machine';
+import { defineMachine, type EventOf, type Machine, type StateOf, type StateRule } from '@atoll/state-machine';
 import { setup } from 'xstate';
+import { givingBack, granting } from './rules.js';
 import { SubscriptionEntity } from './subscription.entity.js';
 
-const givingBack: TransientRule = {
-  deadlineMs: 180_000,
-  givesUpBy: 'FAILED',
-  backOff: { firstMs: 500, maxMs: 8_000 },
-  givesBack: true,
-};
-const granting: TransientRule = {
-  deadlineMs: 180_000,
-  givesUpBy: 'FAILED',
-  tries: 5,
-  backOff: { firstMs: 500, maxMs: 8_000 },
-};
+const deadlineMs = 180_000;
 
 /** `failed`: holds nothing and costs nothing, whatever it failed of. */
 const logic = setup({
@@ -45,24 +28,24 @@ const logic = setup({
   initial: 'subscribing',
   states: {
     subscribing: {
-      meta: granting,
+      meta: granting(deadlineMs),
       on: { GRANTED: 'active', UNSUBSCRIBE: 'unsubscribing', FAILED: 'undoing' },
     },
     active: { on: { GROW: 'growing', SHRUNK: 'active', UNSUBSCRIBE: 'unsubscribing' } },
     /** Active at its size, and nodes are asked to confirm what is added to it. */
     growing: {
-      meta: granting,
+      meta: granting(deadlineMs),
       on: { GROWN: 'active', UNSUBSCRIBE: 'unsubscribing', FAILED: 'reverting' },
     },
     /**
      * Active at its old size: the vGPUs to add could not be granted, and are undone before the capacity is released.
      */
     reverting: {
-      meta: givingBack,
+      meta: givingBack(deadlineMs),
       on: { UNDONE: 'active', UNSUBSCRIBE: 'unsubscribing', FAILED: 'active' },
     },
     unsubscribing: {
-      meta: givingBack,
+      meta: givingBack(deadlineMs),
       on: { DRAIN: 'draining', RELEASED: 'unsubscribed', FAILED: 'failed' },
     },
     /**
@@ -76,7 +59,7 @@ const logic = setup({
     },
     /** It could not be granted, or only in part: the completed steps are undone before the capacity is released. */
     undoing: {
-      meta: givingBack,
+      meta: givingBack(deadlineMs),
       on: { UNDONE: 'failed', FAILED: 'failed' },
     },
     unsubscribed: { type: 'final' },

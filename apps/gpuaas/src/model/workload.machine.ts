@@ -1,13 +1,7 @@
 import { defineMachine, type EventOf, type Machine, type StateOf, type TransientRule } from '@atoll/state-machine';
 import { setup } from 'xstate';
+import { givingBack, granting } from './rules.js';
 import { WorkloadEntity } from './workload.entity.js';
-
-const givingBack: TransientRule = {
-  deadlineMs: 90_000,
-  givesUpBy: 'FAILED',
-  backOff: { firstMs: 500, maxMs: 8_000 },
-  givesBack: true,
-};
 
 /**
  * How long the workload of a pod waits for its pod: so long after the pods service last ended a pod of the same team or
@@ -26,7 +20,7 @@ const logic = setup({
   initial: 'pending',
   states: {
     pending: {
-      meta: { deadlineMs: 150_000, givesUpBy: 'FAILED', tries: 5, backOff: { firstMs: 500, maxMs: 8_000 } },
+      meta: granting(150_000),
       on: { STARTED: 'running', STOP: 'stopping', DRAIN: 'draining', FAILED: 'undoing' },
     },
     running: { on: { STOP: 'stopping', DRAIN: 'draining' } },
@@ -39,12 +33,12 @@ const logic = setup({
       on: { STOP: 'stopping', FAILED: 'failed' },
     },
     stopping: {
-      meta: givingBack,
+      meta: givingBack(90_000),
       on: { STOPPED: 'stopped', FAILED: 'failed' },
     },
     /** It could not be started, or only in part: the completed steps are undone before the capacity is released. */
     undoing: {
-      meta: givingBack,
+      meta: givingBack(90_000),
       on: { UNDONE: 'failed', FAILED: 'failed' },
     },
     stopped: { type: 'final' },
