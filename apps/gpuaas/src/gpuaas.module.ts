@@ -44,7 +44,7 @@ import { GpuServicesController } from './regions/gpu-service.controller.js';
 import { RegionsController } from './regions/region.controller.js';
 import { RegionsService } from './regions/region.service.js';
 import { Entitlements } from './allocation/entitlements.js';
-import { Admissions } from './subscriptions/admissions.js';
+import { SubscriptionAllocation } from './subscriptions/subscription-allocation.js';
 import { BatchesController } from './subscriptions/batch.controller.js';
 import { PlacesService } from './subscriptions/places.js';
 import { SubscriptionAccepting } from './subscriptions/subscription-accepting.js';
@@ -107,7 +107,6 @@ const workers: Provider = {
   ],
   providers: [
     ...baremetalProviders,
-    Admissions,
     Allocation,
     ClusterChecks,
     ConsoleHostWarning,
@@ -137,6 +136,7 @@ const workers: Provider = {
     RegionsService,
     SimulatedFaults,
     SubscriptionAccepting,
+    SubscriptionAllocation,
     SubscriptionListing,
     SubscriptionResizing,
     SubscriptionSteps,

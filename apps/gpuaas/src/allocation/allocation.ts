@@ -10,7 +10,7 @@ import type { GpuEntity } from '../model/gpu.entity.js';
 import type { GpuState } from '../model/gpu.machine.js';
 import type { KnownPool } from '../sharing/pool-catalogue.js';
 import { settledStates, soldProfiles, turnsOf } from '../sharing/pool-terms.js';
-import { decideInTurn, serve, type Decision, type Wanted } from './admission.js';
+import { scheduleInTurn, type Decision, type Wanted } from './scheduling.js';
 import { isAvoided } from '../sharing/node-troubles.js';
 import { insertLeases, type LeaseHolder, type NewLease } from '../sharing/lease-store.js';
 import { roomOn, type GpuPlan, type GpuRoom, type PlacingRules } from '../sharing/plan.js';
@@ -23,14 +23,14 @@ import {
   takeFromQueue,
   wakeQueue,
   wakeRequest,
-  type Asked,
+  type PoolRequest,
   type NewRequest,
   type QueuedRequest,
 } from '../sharing/waiting-requests.js';
 
 /** What this transaction may now carry out: the GPUs of the leases are locked. */
 export interface Admission {
-  readonly asked: Asked;
+  readonly request: PoolRequest;
   readonly decision: Exclude<Decision, { kind: 'refuse' | 'exceed' }>;
   readonly gpus: ReadonlyMap<string, GpuEntity>;
   /** What it waits for before it can be used; null: nothing. */
@@ -70,27 +70,27 @@ export class Allocation {
   async decide(
     manager: EntityManager,
     pool: KnownPool,
-    all: readonly Asked[],
+    all: readonly PoolRequest[],
     leaving: readonly string[] = [],
   ): Promise<(Admission | AppError)[]> {
     await lockPool(manager, pool);
     const rules = this.rulesOf(pool);
-    const wanted = all.map((asked) => wantedOf(asked, rules));
+    const wanted = all.map((request) => wantedOf(request, rules));
     const { decisions, gpus } =
       (await this.lookAtRest(manager, pool, wanted, rules, leaving)) ??
       (await this.lookAtAll(
         manager,
         pool,
         (gpus, queue) =>
-          decideInTurn({ gpus, waiting: queue.map((request) => wantedOf(request, rules)) }, wanted, rules),
+          scheduleInTurn({ gpus, waiting: queue.map((request) => wantedOf(request, rules)) }, wanted, rules),
         leaving,
       ));
-    return all.map((asked, at) => {
+    return all.map((request, at) => {
       const decision = decisions[at];
       if (!decision) throw new Error('A request got no decision.');
-      if (decision.kind === 'refuse') return capacityRefusal(pool, asked, decision);
+      if (decision.kind === 'refuse') return capacityRefusal(pool, request, decision);
       if (decision.kind === 'exceed') return decision.refusal;
-      return { asked, decision, gpus, reason: isForLater(decision) ? waitsForGpu : null };
+      return { request, decision, gpus, reason: isForLater(decision) ? waitsForGpu : null };
     });
   }
 
@@ -104,14 +104,14 @@ export class Allocation {
     const leases: NewLease[] = [];
     const waiting: NewRequest[] = [];
     for (const {
-      admission: { asked, decision, gpus },
+      admission: { request, decision, gpus },
       holder,
       cause,
     } of all) {
-      if (decision.kind === 'wait') waiting.push({ ...asked, holder });
+      if (decision.kind === 'wait') waiting.push({ ...request, holder });
       else {
         await this.fallBack(manager, decision.plans, gpus, leases, cause);
-        leases.push(...leasesOf(decision.plans, asked.profile, wantedOf(asked, rules).profile.size, holder));
+        leases.push(...leasesOf(decision.plans, request.profile, wantedOf(request, rules).profile.size, holder));
       }
     }
     await insertLeases(manager, leases);
@@ -129,7 +129,11 @@ export class Allocation {
     let queue: readonly QueuedRequest[] = [];
     const { decisions, gpus } = await this.lookAtAll(manager, pool, (found, requests) => {
       queue = requests;
-      return serve({ gpus: found, waiting: requests.map((request) => wantedOf(request, rules)) }, rules);
+      return scheduleInTurn(
+        { gpus: found, waiting: [] },
+        requests.map((request) => wantedOf(request, rules)),
+        rules,
+      );
     });
     for (const [at, request] of queue.entries()) {
       const decision = decisions[at];
@@ -142,7 +146,7 @@ export class Allocation {
         await wakeQueue(manager, pool.poolId);
         break;
       }
-      const admission = { asked: request, decision, gpus, reason: null };
+      const admission = { request, decision, gpus, reason: null };
       await this.hold(manager, pool, [{ admission, holder: request.holder, cause }]);
       await wakeRequest(manager, request);
       served.add(request.teamId);
@@ -215,7 +219,7 @@ export class Allocation {
       ],
     );
     if (rows.length === 0 || rows[0]?.has_queue) return undefined;
-    const decisions = await decideInTurn({ gpus: rows.map(roomOf), waiting: [] }, wanted, rules);
+    const decisions = await scheduleInTurn({ gpus: rows.map(roomOf), waiting: [] }, wanted, rules);
     const isPlain = (decision: Decision) =>
       decision.kind === 'lease' && decision.plans.every(({ fallsBack }) => !fallsBack);
     const isAtRest = decisions.every((decision) => decision.kind === 'exceed' || isPlain(decision));
@@ -298,7 +302,10 @@ export async function lockPool(manager: EntityManager, { poolId }: KnownPool): P
   await manager.query('SELECT FROM pool WHERE pool_id = $1 FOR NO KEY UPDATE', [poolId]);
 }
 
-function wantedOf({ teamId, profile, vgpus, isOnOneNode = false, partOf }: Asked, { sold }: PlacingRules): Wanted {
+function wantedOf(
+  { teamId, profile, vgpus, isOnOneNode = false, partOf }: PoolRequest,
+  { sold }: PlacingRules,
+): Wanted {
   const found = sold.find(({ name }) => name === profile);
   if (!found) throw new Error(`The pool does not sell ${profile}.`);
   return { teamId, profile: found, vgpus, isOnOneNode, partOf };

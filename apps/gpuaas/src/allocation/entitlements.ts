@@ -11,17 +11,13 @@ import { GpuSteps } from '../sharing/gpu-steps.js';
 import { outageJson, type Outage } from '../sharing/lease-store.js';
 import type { KnownPool } from '../sharing/pool-catalogue.js';
 import { soldProfiles } from '../sharing/pool-terms.js';
+import type { PoolRequest } from '../sharing/waiting-requests.js';
 import { liveSubscription } from '../model/subscription.machine.js';
 
 const lookAgainMs = 1_000;
 /** Of those that wait in a pool. So many look again after a second, as many after two: each look reads the pool. */
 const looksAtOnce = 16;
 const latestLookMs = 30_000;
-
-interface Wanted {
-  readonly profile: string;
-  readonly vgpus: number;
-}
 
 /** In SQL: what a subscription is entitled to, or is about to be. */
 const entitled = `GREATEST(vgpus, CASE WHEN state IN ('growing', 'reverting') THEN resize_vgpus ELSE 0 END)`;
@@ -57,7 +53,11 @@ export class Entitlements {
    * the lock of the pool from here on. What is refused comes back as an AppError `insufficient_capacity` that says what
    * would be accepted.
    */
-  async decide(manager: EntityManager, pool: KnownPool, all: readonly Wanted[]): Promise<(Entitled | AppError)[]> {
+  async decide(
+    manager: EntityManager,
+    pool: KnownPool,
+    all: readonly Pick<PoolRequest, 'profile' | 'vgpus'>[],
+  ): Promise<(Entitled | AppError)[]> {
     await lockPool(manager, pool);
     const parts = partsOf(pool);
     const [{ sold = 0, inService = 0 } = {}] = await manager.query<{ sold: number; inService: number }[]>(
@@ -109,9 +109,9 @@ export class Entitlements {
     );
   }
 
-  private async standingsOf(pools: readonly KnownPool[]): Promise<Standing[]> {
+  private async standingsOf(pools: readonly KnownPool[]): Promise<PoolStanding[]> {
     const rows = await this.statements.query<
-      Omit<Standing, 'pool' | 'parts' | 'used'> & { poolId: string; held: object | null }
+      Omit<PoolStanding, 'pool' | 'parts' | 'used'> & { poolId: string; held: object | null }
     >(
       `SELECT asked.pool_id AS "poolId", coalesce(in_service, 0) AS "inService", coalesce(sold, 0) AS sold, coalesce(expected, 0) AS expected, outages->0 AS outage, held
        FROM unnest($1::bigint[]) asked (pool_id)
@@ -145,7 +145,7 @@ export class Entitlements {
    * service for the last of them. Throws `StepFailed` where one would have no place then either.
    */
   private async waitingOf(
-    { pool, parts, inService, sold, expected, outage }: Standing,
+    { pool, parts, inService, sold, expected, outage }: PoolStanding,
     subscriptionIds: ReadonlySet<string>,
   ): Promise<{ found: Map<string, StillWaiting>; missing: number }> {
     const rows = await this.statements.query<{ id: string | null; profile: string; granted: number; asked: number }>(
@@ -195,7 +195,7 @@ export class Entitlements {
   }
 }
 
-interface Standing {
+interface PoolStanding {
   readonly pool: KnownPool;
   readonly parts: Parts;
   /** GPUs in service; with those being prepared; and with all others that come into service by themselves. */

@@ -5,7 +5,7 @@ import { SimulatedFaults } from '../driver/simulated-faults.js';
 import { MachineWorkers } from '@atoll/state-machine';
 import { errorOf, GpuaasFixture, type Inventory, type ToldTeam } from '../gpuaas-fixture.js';
 import { statementsOf } from '@atoll/testing';
-import { maxWaiting } from './admission.js';
+import { maxWaiting } from './scheduling.js';
 import { betweenLookAndWriting } from './held-gpus-fixture.js';
 import { Waiting } from './waiting.js';
 

@@ -1,6 +1,6 @@
 import { expect } from '@jest/globals';
 import type { AppError } from '@atoll/errors';
-import { maxWaiting } from '../allocation/admission.js';
+import { maxWaiting } from '../allocation/scheduling.js';
 import type { World } from './world-fixture.js';
 
 interface Request {

@@ -6,8 +6,8 @@ import { subscriptionMachine } from '../model/subscription.machine.js';
 import { workloadMachine } from '../model/workload.machine.js';
 import type { LeaseHolder } from './lease-store.js';
 
-/** What a team asks of a pool. */
-export interface Asked {
+/** vGPUs that a team requests from a pool. */
+export interface PoolRequest {
   readonly teamId: string;
   readonly profile: string;
   readonly vgpus: number;
@@ -28,7 +28,7 @@ export interface Whole {
 }
 
 /** A request that has been accepted and gets its leases later. */
-export interface NewRequest extends Asked {
+export interface NewRequest extends PoolRequest {
   readonly holder: LeaseHolder;
 }
 

@@ -18,8 +18,8 @@ const settledAs = async (work: Promise<Answer>) =>
 interface Asked {
   name: string;
   key: string;
-  of: string;
-  about?: string;
+  owner: string;
+  topic?: string;
   isRefused: boolean;
   pauses: number;
 }
@@ -27,12 +27,12 @@ interface Asked {
 const asked: fc.Arbitrary<Omit<Asked, 'name'>> = fc.record(
   {
     key: fc.constantFrom('a', 'b'),
-    of: fc.constantFrom('x', 'y', 'z'),
-    about: fc.constantFrom('p', 'q'),
+    owner: fc.constantFrom('x', 'y', 'z'),
+    topic: fc.constantFrom('p', 'q'),
     isRefused: fc.boolean(),
     pauses: fc.nat({ max: 3 }),
   },
-  { requiredKeys: ['key', 'of', 'isRefused', 'pauses'] },
+  { requiredKeys: ['key', 'owner', 'isRefused', 'pauses'] },
 );
 
 it('law: each is answered once, by its own answer, in batches of one key within the limit that never overlap, in their order, and about one thing once', async () => {
@@ -46,7 +46,7 @@ it('law: each is answered once, by its own answer, in batches of one key within 
         expect(batch.map(({ name }) => Number(name))).toEqual(
           batch.map(({ name }) => Number(name)).toSorted((one, other) => one - other),
         );
-        const topics = batch.flatMap(({ about }) => about ?? []);
+        const topics = batch.flatMap(({ topic }) => topic ?? []);
         expect(new Set(topics).size).toBe(topics.length);
         const key = batch[0]!.key;
         expect(underWay.get(key) ?? 0).toBe(0);
@@ -64,7 +64,7 @@ it('law: each is answered once, by its own answer, in batches of one key within 
       expect(await Promise.all(answers)).toEqual(all.map(({ name, isRefused }) => (isRefused ? 'conflict' : name)));
       // Those about the same, and those of one about nothing, one after the other.
       const rows = (from: readonly Asked[]) =>
-        Map.groupBy(from, ({ key, of, about }) => `${key} ${about ?? `of ${of}`}`);
+        Map.groupBy(from, ({ key, owner, topic }) => `${key} ${topic ?? `of ${owner}`}`);
       expect(new Map([...rows(done)].toSorted())).toEqual(new Map([...rows(all)].toSorted()));
     }),
     runs(100),
@@ -78,21 +78,21 @@ it('law: nobody waits for all that somebody else has asked for: while one waits,
       fc.integer({ min: 1, max: 6 }),
       async (who, limit) => {
         const waiting = new Map<string, number>();
-        const count = (of: string, more: number) => waiting.set(of, (waiting.get(of) ?? 0) + more);
+        const count = (owner: string, more: number) => waiting.set(owner, (waiting.get(owner) ?? 0) + more);
         const open = Promise.withResolvers<void>();
         const together = new GroupCommit<string, Answer>(limit, async (batch) => {
           if (batch.includes('first')) await open.promise;
           else {
-            const served = Map.groupBy(batch, (of) => of);
+            const served = Map.groupBy(batch, (owner) => owner);
             const most = Math.max(...[...served.values()].map(({ length }) => length));
-            for (const of of batch) count(of, -1);
-            for (const [of, left] of waiting)
-              if (left > 0) expect(most).toBeLessThanOrEqual((served.get(of)?.length ?? 0) + 1);
+            for (const owner of batch) count(owner, -1);
+            for (const [owner, left] of waiting)
+              if (left > 0) expect(most).toBeLessThanOrEqual((served.get(owner)?.length ?? 0) + 1);
           }
           return batch.map((answered) => ({ answered }));
         });
-        const answers = ['first', ...who].map((of) => together.add('key', { of }, of));
-        for (const of of who) count(of, 1);
+        const answers = ['first', ...who].map((owner) => together.add('key', { owner }, owner));
+        for (const owner of who) count(owner, 1);
         open.resolve();
         expect((await Promise.all(answers)).map(({ answered }) => answered)).toEqual(['first', ...who]);
       },
@@ -101,7 +101,7 @@ it('law: nobody waits for all that somebody else has asked for: while one waits,
   );
 });
 
-const place = { of: 'anybody' };
+const origin = { owner: 'anybody' };
 
 it.each([new Error('a bug'), new AppError('conflict', 'Refused.')])(
   'a request that makes the work fail fails alone: %s',
@@ -113,7 +113,7 @@ it.each([new Error('a bug'), new AppError('conflict', 'Refused.')])(
       if (all.includes('poison')) throw error;
       return all.map((answered) => ({ answered }));
     });
-    const answers = ['first', 'poison', 'third', 'fourth'].map((name) => settledAs(together.add('key', place, name)));
+    const answers = ['first', 'poison', 'third', 'fourth'].map((name) => settledAs(together.add('key', origin, name)));
     expect(await Promise.all(answers)).toEqual(['first', await settledAs(Promise.reject(error)), 'third', 'fourth']);
     expect(sizes).toEqual([1, 3, 1, 1, 1]);
   },
@@ -126,7 +126,7 @@ it('where the database is out of reach all of them are told so at once', async (
     await pause();
     throw new AppError('unavailable', 'The database does not answer.');
   });
-  const answers = ['first', 'second', 'third'].map((name) => settledAs(together.add('key', place, name)));
+  const answers = ['first', 'second', 'third'].map((name) => settledAs(together.add('key', origin, name)));
   expect(await Promise.all(answers)).toEqual(['unavailable', 'unavailable', 'unavailable']);
   expect(calls).toBe(2);
 });
@@ -137,7 +137,7 @@ it('no more wait than could be served, and the next is refused', async () => {
     await new Promise<void>((resolve) => (open = resolve));
     return all.map((number) => ({ answered: String(number) }));
   });
-  const answers = Array.from({ length: 2_002 }, (_, at) => settledAs(together.add('key', place, at)));
+  const answers = Array.from({ length: 2_002 }, (_, at) => settledAs(together.add('key', origin, at)));
   expect(await answers[2_001]).toBe('unavailable');
   let isOpen = true;
   void Promise.all(answers).then(() => (isOpen = false));

@@ -1,18 +1,18 @@
 import { isOutage } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 
-/** How a request stands to others of its key. */
-export interface Place {
+/** What a request has in common with others of its key. */
+export interface Origin {
   /** Whose request it is: where more wait than a batch takes, of each as many as of any other. */
-  readonly of: string;
+  readonly owner: string;
   /**
    * What it is about: of several that are about the same a batch takes the first. Left out: nothing that another might
    * be about.
    */
-  readonly about?: string;
+  readonly topic?: string;
 }
 
-interface Waiter<Request, Answer> extends Place {
+interface Waiter<Request, Answer> extends Origin {
   readonly request: Request;
   readonly resolve: (answer: Answer) => void;
   readonly reject: (error: unknown) => void;
@@ -40,9 +40,9 @@ export class GroupCommit<Request, Answer extends object> {
   ) {}
 
   /** Throws the error of this request, and `unavailable` if too many requests of the key wait. */
-  add(key: string, place: Place, request: Request): Promise<Answer> {
+  add(key: string, origin: Origin, request: Request): Promise<Answer> {
     return new Promise((resolve, reject) => {
-      const waiter = { ...place, request, resolve, reject };
+      const waiter = { ...origin, request, resolve, reject };
       const queue = this.queues.get(key);
       if (!queue) {
         this.queues.set(key, [waiter]);
@@ -81,15 +81,15 @@ export class GroupCommit<Request, Answer extends object> {
 }
 
 /** The next to be served, in the order in which they came. */
-function batchOf<One extends Place>(waiting: readonly One[], limit: number): Set<One> {
+function batchOf<One extends Origin>(waiting: readonly One[], limit: number): Set<One> {
   const taken = new Map<string, number>();
   const topics = new Set<string>();
   const turns = new Map<One, number>();
   for (const one of waiting) {
-    if (one.about !== undefined && topics.has(one.about)) continue;
-    if (one.about !== undefined) topics.add(one.about);
-    const turn = taken.get(one.of) ?? 0;
-    taken.set(one.of, turn + 1);
+    if (one.topic !== undefined && topics.has(one.topic)) continue;
+    if (one.topic !== undefined) topics.add(one.topic);
+    const turn = taken.get(one.owner) ?? 0;
+    taken.set(one.owner, turn + 1);
     turns.set(one, turn);
   }
   const next = [...turns].toSorted(([, turn], [, other]) => turn - other).slice(0, limit);

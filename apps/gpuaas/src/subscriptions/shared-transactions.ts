@@ -2,7 +2,7 @@ import type { CallContext } from '@atoll/contracts';
 import { callInHand, type CallInHand, type Transactions } from '@atoll/database';
 import { isAppError, type AppError } from '@atoll/errors';
 import type { EntityManager } from 'typeorm';
-import { GroupCommit, type Place } from './group-commit.js';
+import { GroupCommit, type Origin } from './group-commit.js';
 
 interface Call {
   readonly context: CallContext;
@@ -37,8 +37,8 @@ export class SharedTransactions<Request extends Call, Answer extends object> {
    * Under an `Idempotency-Key` once. Throws what `work` answers, `unavailable` where too many requests of the key wait,
    * and `deadline_exceeded` where one has waited too long.
    */
-  add(key: string, place: Place, request: Request): Promise<Answer> {
-    return this.together.add(key, place, { request, call: callInHand() });
+  add(key: string, origin: Origin, request: Request): Promise<Answer> {
+    return this.together.add(key, origin, { request, call: callInHand() });
   }
 
   private workTogether(all: readonly Shared<Request>[]): Promise<(Answer | Error)[]> {
@@ -59,16 +59,16 @@ export class SharedTransactions<Request extends Call, Answer extends object> {
   }
 }
 
-/** Refuses those of these whose decision is an error. Returns the others, each with what was decided for it. */
-export function granted<Open extends Answerable<object, never>, Decided extends object>(
-  open: readonly Open[],
-  decisions: readonly (Decided | AppError)[],
-): (Open & { readonly decided: Decided })[] {
-  return open.flatMap((request, place) => {
-    const decided = decisions[place];
-    if (!decided) throw new Error('A request got no decision.');
-    if (!isAppError(decided)) return [{ ...request, decided }];
-    request.answer(decided);
+/** Answers the requests that are refused, and returns the others, each with its admission. */
+export function admitted<Request extends Answerable<object, never>, Admission extends object>(
+  requests: readonly Request[],
+  decisions: readonly (Admission | AppError)[],
+): (Request & { readonly admission: Admission })[] {
+  return requests.flatMap((request, place) => {
+    const admission = decisions[place];
+    if (!admission) throw new Error('A request got no decision.');
+    if (!isAppError(admission)) return [{ ...request, admission }];
+    request.answer(admission);
     return [];
   });
 }

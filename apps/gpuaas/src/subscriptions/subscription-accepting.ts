@@ -8,10 +8,10 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { TeamCapacity } from '../capacity/team-capacity.js';
 import type { KnownPool } from '../sharing/pool-catalogue.js';
-import { Admissions, type Decided } from './admissions.js';
+import { SubscriptionAllocation, type SubscriptionAdmission } from './subscription-allocation.js';
 import type { SubscriptionEntity } from '../model/subscription.entity.js';
 import { unendedSubscription } from '../model/subscription.machine.js';
-import { granted, SharedTransactions, type Answerable } from './shared-transactions.js';
+import { admitted, SharedTransactions, type Answerable } from './shared-transactions.js';
 import { SubscriptionSteps } from './subscription-steps.js';
 import { subscriptionView } from './subscription-view.js';
 
@@ -20,7 +20,7 @@ type NewSubscription = Pick<
   'teamId' | 'workspaceId' | 'poolId' | 'name' | 'profile' | 'vRamGb' | 'vgpus'
 >;
 
-interface Request {
+interface SubscribeRequest {
   readonly pool: KnownPool;
   readonly values: NewSubscription;
   /** Refused where the team has a subscription to the pool already. */
@@ -28,21 +28,21 @@ interface Request {
   readonly context: CallContext;
 }
 
-type Asked = Answerable<Request, Subscription>;
+type PendingSubscribe = Answerable<SubscribeRequest, Subscription>;
 
 /** Accepts subscriptions. Requests for one pool and profile share transactions. */
 @Injectable()
 export class SubscriptionAccepting {
-  private readonly shared: SharedTransactions<Request, Subscription>;
+  private readonly shared: SharedTransactions<SubscribeRequest, Subscription>;
 
   constructor(
     transactions: Transactions,
     private readonly gate: TeamGate,
-    private readonly admissions: Admissions,
+    private readonly allocation: SubscriptionAllocation,
     private readonly subscriptions: SubscriptionSteps,
     private readonly capacity: TeamCapacity,
   ) {
-    this.shared = new SharedTransactions<Request, Subscription>(transactions, (manager, all) =>
+    this.shared = new SharedTransactions<SubscribeRequest, Subscription>(transactions, (manager, all) =>
       this.acceptAll(manager, all),
     );
   }
@@ -51,13 +51,13 @@ export class SubscriptionAccepting {
    * Throws `insufficient_capacity`, with what would be accepted, and `conflict` if the team or the workspace is being
    * deleted, or the team has a subscription and may have one.
    */
-  async accept(request: Request): Promise<Subscription> {
+  async accept(request: SubscribeRequest): Promise<Subscription> {
     const { pool, values } = request;
-    return this.shared.add(`${pool.poolId} ${values.profile}`, { of: values.teamId }, request);
+    return this.shared.add(`${pool.poolId} ${values.profile}`, { owner: values.teamId }, request);
   }
 
   /** Accepts or refuses each request by itself. All are for one pool. */
-  private async acceptAll(manager: EntityManager, all: readonly Asked[]): Promise<void> {
+  private async acceptAll(manager: EntityManager, all: readonly PendingSubscribe[]): Promise<void> {
     const [first] = all;
     if (!first) return;
     const { pool } = first;
@@ -79,13 +79,13 @@ export class SubscriptionAccepting {
   }
 
   /** Answers each of these by itself. */
-  private async decide(manager: EntityManager, pool: KnownPool, open: readonly Asked[]): Promise<void> {
-    const decisions = await this.admissions.decide(
+  private async decide(manager: EntityManager, pool: KnownPool, open: readonly PendingSubscribe[]): Promise<void> {
+    const decisions = await this.allocation.decide(
       manager,
       pool,
       open.map(({ values }) => values),
     );
-    const accepted = granted(open, decisions);
+    const accepted = admitted(open, decisions);
     const rows = await this.write(manager, pool, accepted);
     accepted.forEach(({ answer }, place) => {
       const row = rows[place];
@@ -97,19 +97,19 @@ export class SubscriptionAccepting {
   private async write(
     manager: EntityManager,
     pool: KnownPool,
-    accepted: readonly (Request & { readonly decided: Decided })[],
+    accepted: readonly (SubscribeRequest & { readonly admission: SubscriptionAdmission })[],
   ): Promise<SubscriptionEntity[]> {
     if (accepted.length === 0) return [];
-    const all = accepted.map(({ values, context, decided }) => ({
-      values: { ...values, lastError: shownAs(decided) },
+    const all = accepted.map(({ values, context, admission }) => ({
+      values: { ...values, lastError: shownAs(admission) },
       cause: causeOf(context),
-      decided,
+      admission,
     }));
     const rows = await this.subscriptions.insertAll(manager, all);
-    const held = all.flatMap(({ decided, cause }, at) =>
-      rows[at] ? [{ decided, subscription: rows[at], isAdded: false, cause }] : [],
+    const held = all.flatMap(({ admission, cause }, at) =>
+      rows[at] ? [{ admission, subscription: rows[at], isAdded: false, cause }] : [],
     );
-    await this.admissions.hold(manager, pool, held);
+    await this.allocation.hold(manager, pool, held);
     await this.capacity.note(
       manager,
       rows.map(({ teamId }) => teamId),
@@ -119,7 +119,7 @@ export class SubscriptionAccepting {
 }
 
 /** Of several that must be the only ones of their team the first goes now: the next one depends on its outcome. */
-function apart(open: readonly Asked[]): { now: Asked[]; later: Asked[] } {
+function apart(open: readonly PendingSubscribe[]): { now: PendingSubscribe[]; later: PendingSubscribe[] } {
   const teamIds = new Set<string>();
   const { now = [], later = [] } = Object.groupBy(open, ({ isUnique, values: { teamId } }) => {
     const isTwin = isUnique && teamIds.has(teamId);
@@ -129,12 +129,16 @@ function apart(open: readonly Asked[]): { now: Asked[]; later: Asked[] } {
   return { now, later };
 }
 
-function uniqueTeamsOf(all: readonly Request[]): string[] {
+function uniqueTeamsOf(all: readonly SubscribeRequest[]): string[] {
   return [...new Set(all.flatMap(({ isUnique, values }) => (isUnique ? [values.teamId] : [])))].toSorted();
 }
 
 /** Of two at once that must be the only ones of their team, in whatever replica, the second waits for the first. */
-async function lockUnique(manager: EntityManager, { poolId }: KnownPool, all: readonly Request[]): Promise<void> {
+async function lockUnique(
+  manager: EntityManager,
+  { poolId }: KnownPool,
+  all: readonly SubscribeRequest[],
+): Promise<void> {
   const teamIds = uniqueTeamsOf(all);
   if (teamIds.length === 0) return;
   await manager.query(
@@ -150,8 +154,8 @@ async function lockUnique(manager: EntityManager, { poolId }: KnownPool, all: re
 async function refuseSecond(
   manager: EntityManager,
   { poolId }: KnownPool,
-  open: readonly Asked[],
-): Promise<readonly Asked[]> {
+  open: readonly PendingSubscribe[],
+): Promise<readonly PendingSubscribe[]> {
   const teamIds = uniqueTeamsOf(open);
   if (teamIds.length === 0) return open;
   const rows = await manager.query<{ teamId: string }[]>(
@@ -167,6 +171,6 @@ async function refuseSecond(
 }
 
 /** The reason that a row shows until its first step. */
-function shownAs({ reason }: Decided): SubscriptionEntity['lastError'] {
+function shownAs({ reason }: SubscriptionAdmission): SubscriptionEntity['lastError'] {
   return reason && { ...reason, at: new Date().toISOString() };
 }

@@ -12,14 +12,18 @@ import type { SubscriptionEntity } from '../model/subscription.entity.js';
 import { isResizing, statusOf } from '../model/subscription-status.js';
 import { liveWorkload } from '../model/workload.machine.js';
 import type { KnownPool } from '../sharing/pool-catalogue.js';
-import { Admissions, type Decided, type Held } from './admissions.js';
-import { granted, SharedTransactions, type Answerable } from './shared-transactions.js';
+import {
+  SubscriptionAllocation,
+  type AdmittedSubscription,
+  type SubscriptionAdmission,
+} from './subscription-allocation.js';
+import { admitted, SharedTransactions, type Answerable } from './shared-transactions.js';
 import { SubscriptionSteps } from './subscription-steps.js';
 import { subscriptionView } from './subscription-view.js';
 
 type Resized = Pick<SubscriptionEntity, 'subscriptionId' | 'teamId' | 'workspaceId'>;
 
-interface Request extends Resized {
+interface ResizeRequest extends Resized {
   readonly pool: KnownPool;
   readonly vgpus: number;
   /** Why its team may not have more. */
@@ -27,10 +31,10 @@ interface Request extends Resized {
   readonly context: CallContext;
 }
 
-type Asking = Answerable<Request, Subscription>;
+type PendingResize = Answerable<ResizeRequest, Subscription>;
 
 /** A request that may be granted, with the row, which the transaction has locked. */
-type Open = Asking & { readonly held: SubscriptionEntity };
+type LockedResize = PendingResize & { readonly held: SubscriptionEntity };
 
 /**
  * Changes what subscriptions hold. Requests for one pool share transactions, in which each subscription is changed
@@ -38,17 +42,17 @@ type Open = Asking & { readonly held: SubscriptionEntity };
  */
 @Injectable()
 export class SubscriptionResizing {
-  private readonly shared: SharedTransactions<Request, Subscription>;
+  private readonly shared: SharedTransactions<ResizeRequest, Subscription>;
 
   constructor(
     transactions: Transactions,
     private readonly gate: TeamGate,
-    private readonly admissions: Admissions,
+    private readonly allocation: SubscriptionAllocation,
     private readonly placement: Placement,
     private readonly subscriptions: SubscriptionSteps,
     private readonly capacity: TeamCapacity,
   ) {
-    this.shared = new SharedTransactions<Request, Subscription>(transactions, (manager, all) =>
+    this.shared = new SharedTransactions<ResizeRequest, Subscription>(transactions, (manager, all) =>
       this.resizeAll(manager, all),
     );
   }
@@ -57,12 +61,12 @@ export class SubscriptionResizing {
    * Throws `insufficient_capacity`, with what would be accepted, and `conflict` where the subscription cannot be
    * changed now.
    */
-  async resize(request: Request): Promise<Subscription> {
-    return this.shared.add(request.pool.poolId, { of: request.teamId, about: request.subscriptionId }, request);
+  async resize(request: ResizeRequest): Promise<Subscription> {
+    return this.shared.add(request.pool.poolId, { owner: request.teamId, topic: request.subscriptionId }, request);
   }
 
   /** As one after the other: those that grow, in their order, and then those that shrink. All are for one pool. */
-  private async resizeAll(manager: EntityManager, all: readonly Asking[]): Promise<void> {
+  private async resizeAll(manager: EntityManager, all: readonly PendingResize[]): Promise<void> {
     const [first] = all;
     if (!first) return;
     const { pool } = first;
@@ -83,7 +87,7 @@ export class SubscriptionResizing {
   }
 
   /** Those whose subscriptions can be changed, locked; the others are answered. */
-  private async lockOpen(manager: EntityManager, all: readonly Asking[]): Promise<Open[]> {
+  private async lockOpen(manager: EntityManager, all: readonly PendingResize[]): Promise<LockedResize[]> {
     // The teams before their subscriptions, as whoever ends what a team holds.
     const closings = await this.gate.holdAllOpen(
       manager,
@@ -106,10 +110,10 @@ export class SubscriptionResizing {
   private async grow(
     manager: EntityManager,
     pool: KnownPool,
-    growing: readonly Open[],
+    growing: readonly LockedResize[],
     leaving: readonly string[],
   ): Promise<void> {
-    const decisions = await this.admissions.decide(
+    const decisions = await this.allocation.decide(
       manager,
       pool,
       growing.map(({ vgpus, held: { teamId, profile, vgpus: before } }) => ({
@@ -119,10 +123,10 @@ export class SubscriptionResizing {
       })),
       leaving,
     );
-    const all: Held[] = [];
-    for (const request of granted(growing, decisions)) all.push(await this.begin(manager, pool, request));
+    const all: AdmittedSubscription[] = [];
+    for (const request of admitted(growing, decisions)) all.push(await this.begin(manager, pool, request));
     if (all.length === 0) return;
-    await this.admissions.hold(manager, pool, all);
+    await this.allocation.hold(manager, pool, all);
     await this.capacity.note(
       manager,
       all.map(({ subscription: { teamId } }) => teamId),
@@ -132,18 +136,18 @@ export class SubscriptionResizing {
   private async begin(
     manager: EntityManager,
     pool: KnownPool,
-    request: Open & { readonly decided: Decided },
-  ): Promise<Held> {
-    const { held, vgpus, decided } = request;
+    request: LockedResize & { readonly admission: SubscriptionAdmission },
+  ): Promise<AdmittedSubscription> {
+    const { held, vgpus, admission } = request;
     const cause = causeOfResize(request);
     const values = { resizeVgpus: vgpus, resizeFailure: null };
-    const moved = await this.subscriptions.move(manager, held, 'GROW', cause, values, decided.reason);
+    const moved = await this.subscriptions.move(manager, held, 'GROW', cause, values, admission.reason);
     request.answer(subscriptionView(moved ?? held, pool));
-    return { decided, subscription: held, isAdded: true, cause };
+    return { admission, subscription: held, isAdded: true, cause };
   }
 
   /** Those of these that keep what their workloads use; the others are answered. */
-  private async unused(manager: EntityManager, shrinking: readonly Open[]): Promise<Open[]> {
+  private async unused(manager: EntityManager, shrinking: readonly LockedResize[]): Promise<LockedResize[]> {
     if (shrinking.length === 0) return [];
     const rows = await manager.query<{ subscription_id: string; used: number }[]>(
       `SELECT subscription_id, sum(vgpus)::int AS used FROM workload WHERE subscription_id = ANY ($1::bigint[]) AND ${liveWorkload} GROUP BY 1`,
@@ -158,7 +162,7 @@ export class SubscriptionResizing {
   }
 
   /** Takes effect at once, since the removed vGPUs are not in use. */
-  private async shrink(manager: EntityManager, pool: KnownPool, shrinking: readonly Open[]): Promise<void> {
+  private async shrink(manager: EntityManager, pool: KnownPool, shrinking: readonly LockedResize[]): Promise<void> {
     for (const request of shrinking) {
       const { held, vgpus } = request;
       // The size that it has: a resize that failed is not shown any more.
@@ -173,7 +177,7 @@ export class SubscriptionResizing {
 }
 
 function refusalOf(
-  { vgpus, refusal }: Request,
+  { vgpus, refusal }: ResizeRequest,
   held: SubscriptionEntity,
   closing: AppError | undefined,
 ): AppError | undefined {
@@ -198,7 +202,7 @@ function inUse(used: number, before: number): AppError {
 }
 
 /** With overcommit a subscription holds no leases. */
-function shrinksOn({ overcommit }: KnownPool, shrinking: readonly Open[]): Parameters<Placement['idleOf']>[1] {
+function shrinksOn({ overcommit }: KnownPool, shrinking: readonly LockedResize[]): Parameters<Placement['idleOf']>[1] {
   if (overcommit > 1) return [];
   return shrinking
     .filter(({ vgpus, held }) => vgpus < held.vgpus)
@@ -209,6 +213,6 @@ function shrinksOn({ overcommit }: KnownPool, shrinking: readonly Open[]): Param
     }));
 }
 
-function causeOfResize({ context, held, vgpus }: Open): ReturnType<typeof causeOf> {
+function causeOfResize({ context, held, vgpus }: LockedResize): ReturnType<typeof causeOf> {
   return causeOf(context, `from ${held.vgpus} to ${vgpus} vGPUs`);
 }

@@ -23,7 +23,7 @@ import { SubscriptionSteps } from './subscription-steps.js';
 import { subscriptionView } from './subscription-view.js';
 import { statusOf } from '../model/subscription-status.js';
 
-type Place = Pick<SubscriptionEntity, 'subscriptionId' | 'teamId' | 'workspaceId' | 'poolId'>;
+type OwnedSubscription = Pick<SubscriptionEntity, 'subscriptionId' | 'teamId' | 'workspaceId' | 'poolId'>;
 
 /** Subscribing to pools, changing what is held, and giving it back. */
 @Injectable()
@@ -97,8 +97,8 @@ export class SubscriptionsService {
   }
 
   /** The subscription with its team, workspace and pool, for its members alone. */
-  private async find(subscriptionId: string, { caller }: CallContext): Promise<Place> {
-    const [found] = await this.dataSource.query<Place[]>(
+  private async find(subscriptionId: string, { caller }: CallContext): Promise<OwnedSubscription> {
+    const [found] = await this.dataSource.query<OwnedSubscription[]>(
       `SELECT subscription_id AS "subscriptionId", team_id AS "teamId", workspace_id AS "workspaceId", pool_id AS "poolId"
        FROM subscription WHERE subscription_id = $1`,
       [subscriptionId],

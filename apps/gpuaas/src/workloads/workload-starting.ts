@@ -15,15 +15,15 @@ import type { WorkloadEntity } from '../model/workload.entity.js';
 import { isAvoided } from '../sharing/node-troubles.js';
 import type { KnownPool } from '../sharing/pool-catalogue.js';
 import { settledStates } from '../sharing/pool-terms.js';
-import type { Asked } from '../sharing/waiting-requests.js';
-import { granted, SharedTransactions, type Answerable } from '../subscriptions/shared-transactions.js';
+import type { PoolRequest } from '../sharing/waiting-requests.js';
+import { admitted, SharedTransactions, type Answerable } from '../subscriptions/shared-transactions.js';
 import { SubscriptionSteps } from '../subscriptions/subscription-steps.js';
 import { WorkloadSteps } from '../subscriptions/workload-steps.js';
 import { notActive, NotStarted } from './not-started.js';
 import { refusalOf, refusalOfPod, WorkloadRoom, type Free } from './workload-room.js';
 import { workloadView } from './workload-view.js';
 
-interface Request {
+interface StartRequest {
   readonly pool: KnownPool;
   readonly subscriptionId: string;
   readonly teamId: string;
@@ -35,10 +35,10 @@ interface Request {
   readonly context: CallContext;
 }
 
-type Asking = Answerable<Request, Workload>;
+type PendingStart = Answerable<StartRequest, Workload>;
 
 /** A request that nothing stands against but room, with the subscription, which the transaction has locked. */
-type Open = Asking & { readonly held: SubscriptionEntity };
+type LockedStart = PendingStart & { readonly held: SubscriptionEntity };
 
 /**
  * Starts workloads, of users and of pods. Where slices are sold more than once, requests for one pool share
@@ -46,7 +46,7 @@ type Open = Asking & { readonly held: SubscriptionEntity };
  */
 @Injectable()
 export class WorkloadStarting {
-  private readonly shared: SharedTransactions<Request, Workload>;
+  private readonly shared: SharedTransactions<StartRequest, Workload>;
 
   constructor(
     transactions: Transactions,
@@ -58,7 +58,7 @@ export class WorkloadStarting {
     private readonly room: WorkloadRoom,
     private readonly capacity: TeamCapacity,
   ) {
-    this.shared = new SharedTransactions<Request, Workload>(transactions, (manager, all) =>
+    this.shared = new SharedTransactions<StartRequest, Workload>(transactions, (manager, all) =>
       this.startAll(manager, all),
     );
   }
@@ -67,14 +67,14 @@ export class WorkloadStarting {
    * For a pod that has the workload of this start already: that one. Throws `insufficient_capacity`, with what would be
    * accepted, `conflict` where the subscription is not active, and `NotStarted` to pods.
    */
-  async start(request: Request): Promise<Workload> {
+  async start(request: StartRequest): Promise<Workload> {
     const { pool, subscriptionId, teamId, pod } = request;
     const key = pool.overcommit > 1 ? `pool ${pool.poolId}` : `subscription ${subscriptionId}`;
-    return this.shared.add(key, { of: teamId, ...(pod && { about: pod.pod_id }) }, request);
+    return this.shared.add(key, { owner: teamId, ...(pod && { topic: pod.pod_id }) }, request);
   }
 
   /** As one after the other. All are for one pool; without overcommit, for one subscription. */
-  private async startAll(manager: EntityManager, all: readonly Asking[]): Promise<void> {
+  private async startAll(manager: EntityManager, all: readonly PendingStart[]): Promise<void> {
     const [first] = all;
     if (!first) return;
     const open = await this.lockOpen(manager, all);
@@ -89,7 +89,7 @@ export class WorkloadStarting {
   }
 
   /** Those whose subscriptions are active, locked; the others are answered. */
-  private async lockOpen(manager: EntityManager, all: readonly Asking[]): Promise<Open[]> {
+  private async lockOpen(manager: EntityManager, all: readonly PendingStart[]): Promise<LockedStart[]> {
     // The teams before their subscriptions, as whoever ends what a team holds.
     const closings = await this.holdTeams(manager, all);
     const pods = all.flatMap(({ pod }) => pod ?? []);
@@ -117,8 +117,8 @@ export class WorkloadStarting {
   /** Checks the team of a user's workload. For a pod's workload, the pods service answers for what the team holds. */
   private async holdTeams(
     manager: EntityManager,
-    all: readonly Request[],
-  ): Promise<Map<Request, AppError | undefined>> {
+    all: readonly StartRequest[],
+  ): Promise<Map<StartRequest, AppError | undefined>> {
     const byUsers = all.filter(({ pod }) => !pod);
     if (byUsers.length === 0) return new Map();
     const closings = await this.gate.holdAllOpen(
@@ -145,7 +145,7 @@ export class WorkloadStarting {
   private async beginEntitled(
     manager: EntityManager,
     pool: KnownPool,
-    open: readonly Open[],
+    open: readonly LockedStart[],
   ): Promise<WorkloadEntity[]> {
     if (open.length === 0) return [];
     const free = await this.room.freeOf(
@@ -155,18 +155,18 @@ export class WorkloadStarting {
     const decisions = await this.allocation.decide(
       manager,
       pool,
-      open.map((request, place) => askedOf(request, free[place])),
+      open.map((request, place) => poolRequestOf(request, free[place])),
     );
-    const admitted = granted(open, decisions);
-    if (admitted.length === 0) return [];
+    const accepted = admitted(open, decisions);
+    if (accepted.length === 0) return [];
     const rows = await this.workloads.insertAll(
       manager,
-      admitted.map((request) => ({
-        values: valuesOf(request, request.decided.reason),
+      accepted.map((request) => ({
+        values: valuesOf(request, request.admission.reason),
         cause: causeOf(request.context),
       })),
     );
-    const leased = admitted.map(({ answer, decided: admission, subscriptionId, context }, place) => {
+    const leased = accepted.map(({ answer, admission, subscriptionId, context }, place) => {
       const row = rows[place];
       if (!row) throw new Error('A workload was not inserted.');
       answer(workloadView(row));
@@ -179,7 +179,7 @@ export class WorkloadStarting {
     await this.allocation.hold(manager, pool, leased);
     await this.capacity.note(
       manager,
-      admitted.map(({ teamId }) => teamId),
+      accepted.map(({ teamId }) => teamId),
     );
     return rows;
   }
@@ -188,7 +188,7 @@ export class WorkloadStarting {
    * Without overcommit it takes leases of its subscription: on GPUs that can be used now, before those that cannot, and
    * last on nodes that have failed of late.
    */
-  private async beginOnHeld(manager: EntityManager, open: readonly Open[]): Promise<WorkloadEntity[]> {
+  private async beginOnHeld(manager: EntityManager, open: readonly LockedStart[]): Promise<WorkloadEntity[]> {
     const begun: WorkloadEntity[] = [];
     for (const request of open) {
       const { answer, held, vgpus, pod, context } = request;
@@ -209,7 +209,7 @@ export class WorkloadStarting {
 }
 
 /** What is requested from the pool, and from the free vGPUs of the subscription. */
-function askedOf({ held, teamId, vgpus, pod }: Open, free: Free = { now: 0, soon: 0 }): Asked {
+function poolRequestOf({ held, teamId, vgpus, pod }: LockedStart, free: Free = { now: 0, soon: 0 }): PoolRequest {
   const refusal = pod ? refusalOfPod : refusalOf;
   return {
     teamId,
@@ -224,7 +224,7 @@ function askedOf({ held, teamId, vgpus, pod }: Open, free: Free = { now: 0, soon
 }
 
 function valuesOf(
-  { subscriptionId, teamId, name, vgpus, pod }: Open,
+  { subscriptionId, teamId, name, vgpus, pod }: LockedStart,
   reason: Admission['reason'],
 ): Partial<WorkloadEntity> {
   const lastError = reason && { ...reason, at: new Date().toISOString() };

@@ -63,7 +63,7 @@ export type Decision =
 export const maxWaiting = { pool: 64, team: 16 } as const;
 
 /** A decision, and the pool as the next request finds it. */
-interface Decided {
+interface Scheduled {
   readonly decision: Decision;
   readonly pool: PoolState;
 }
@@ -73,7 +73,7 @@ interface Decided {
  * if each that waits would still have its place once every GPU is at rest. So nothing is delayed by what came after it,
  * and what is free to all is not held up by what waits.
  */
-export function decide(pool: PoolState, wanted: Wanted, rules: PlacingRules): Decided {
+export function schedule(pool: PoolState, wanted: Wanted, rules: PlacingRules): Scheduled {
   const { gpus, waiting } = pool;
   const plans = planFor(gpus, wanted, rules);
   const leased = plans && applied(gpus, plans, wanted.profile);
@@ -107,33 +107,29 @@ export function decide(pool: PoolState, wanted: Wanted, rules: PlacingRules): De
  * Decides on each as if it came when the one before it had what was decided. Beside a queue a decision looks at all
  * that wait, so others have the event loop between two.
  */
-export async function decideInTurn(pool: PoolState, all: readonly Wanted[], rules: PlacingRules): Promise<Decision[]> {
+export async function scheduleInTurn(
+  pool: PoolState,
+  all: readonly Wanted[],
+  rules: PlacingRules,
+): Promise<Decision[]> {
   let state: PoolState = { gpus: withRoom(pool, all, rules), waiting: pool.waiting };
   const takenOf = new Map<string, number>();
-  const next = (wanted: Wanted): Decision => {
+  const decide = (wanted: Wanted): Decision => {
     const { partOf, vgpus } = wanted;
     const taken = takenOf.get(partOf?.id ?? '') ?? 0;
     const refusal = partOf?.refusal(taken);
     if (refusal) return { kind: 'exceed', refusal };
-    const decided = decide(state, wanted, rules);
-    state = decided.pool;
-    if (partOf && decided.decision.kind !== 'refuse') takenOf.set(partOf.id, taken + vgpus);
-    return decided.decision;
+    const { decision, pool: next } = schedule(state, wanted, rules);
+    state = next;
+    if (partOf && decision.kind !== 'refuse') takenOf.set(partOf.id, taken + vgpus);
+    return decision;
   };
   const decisions: Decision[] = [];
   for (const wanted of all) {
-    decisions.push(next(wanted));
+    decisions.push(decide(wanted));
     if (state.waiting.length > 0) await turn();
   }
   return decisions;
-}
-
-/**
- * What becomes of each that waits, in their order: leases; `wait`; or `refuse`, since it would have no place once every
- * GPU is at rest.
- */
-export function serve({ gpus, waiting }: PoolState, rules: PlacingRules): Promise<Decision[]> {
-  return decideInTurn({ gpus, waiting: [] }, waiting, rules);
 }
 
 /**

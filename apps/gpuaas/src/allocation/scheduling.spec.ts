@@ -3,7 +3,7 @@ import { boardNamed, mpsProfile, type SliceProfile } from '@atoll/gpu';
 import { runs } from '@atoll/testing';
 import fc from 'fast-check';
 import type { GpuState } from '../model/gpu.machine.js';
-import { decide, decideInTurn, maxWaiting, serve, type Decision, type PoolState, type Wanted } from './admission.js';
+import { maxWaiting, schedule, scheduleInTurn, type Decision, type PoolState, type Wanted } from './scheduling.js';
 import type { GpuRoom, PlacingRules } from '../sharing/plan.js';
 
 const board = boardNamed('A100-80GB')!;
@@ -88,7 +88,7 @@ const mpsCase: fc.Arbitrary<Case> = fc.boolean().chain((allowFallback) =>
 function decideAll({ pool, rules, asks }: Case): { decisions: Decision[]; pool: PoolState } {
   let state = pool;
   const decisions = asks.map((ask) => {
-    const decided = decide(state, ask, rules);
+    const decided = schedule(state, ask, rules);
     state = decided.pool;
     return decided.decision;
   });
@@ -128,7 +128,7 @@ describe('what is decided on requests for shares, one after the other', () => {
       fc.property(mpsCase, (all) => {
         const pool = { ...all.pool, gpus: rested(all.pool.gpus) };
         fc.pre(isAtRest(pool.gpus));
-        const first = decide(pool, all.asks[0]!, all.rules);
+        const first = schedule(pool, all.asks[0]!, all.rules);
         expect(first.decision.kind).not.toBe('wait');
       }),
       runs(300),
@@ -139,7 +139,7 @@ describe('what is decided on requests for shares, one after the other', () => {
     await fc.assert(
       fc.asyncProperty(mpsCase, async (all) => {
         const { pool, decisions } = decideAll(all);
-        const served = await serve({ ...pool, gpus: rested(pool.gpus) }, all.rules);
+        const served = await scheduleInTurn({ gpus: rested(pool.gpus), waiting: [] }, pool.waiting, all.rules);
         expect(served.map(({ kind }) => kind)).toEqual(pool.waiting.map(() => 'lease'));
         expect(served.length).toBe(decisions.filter(({ kind }) => kind === 'wait').length);
       }),
@@ -156,7 +156,7 @@ describe('what is decided on requests for shares, one after the other', () => {
           rules: all.rules,
           asks: [...pool.waiting],
         }).pool;
-        const rest = await serve({ ...state, gpus: rested(state.gpus) }, all.rules);
+        const rest = await scheduleInTurn({ gpus: rested(state.gpus), waiting: [] }, state.waiting, all.rules);
         expect(rest.every(({ kind }) => kind === 'lease')).toBe(true);
       }),
       runs(300),
@@ -210,7 +210,7 @@ describe('what is decided on requests for MIG slices', () => {
         if (refusal?.kind !== 'refuse') return;
         for (const profile of mig) {
           const count = refusal.fits.find((fit) => fit.profile === profile.name)?.count ?? 0;
-          const ask = (vgpus: number) => decide(pool, { teamId: 'ours', profile, vgpus }, all.rules).decision.kind;
+          const ask = (vgpus: number) => schedule(pool, { teamId: 'ours', profile, vgpus }, all.rules).decision.kind;
           if (count > 0) expect(ask(count)).not.toBe('refuse');
           if (pool.waiting.length === 0) expect(ask(count + 1)).toBe('refuse');
         }
@@ -223,7 +223,7 @@ describe('what is decided on requests for MIG slices', () => {
     await fc.assert(
       fc.asyncProperty(migCase, async (all) => {
         const { pool } = decideAll(all);
-        const served = await serve({ ...pool, gpus: rested(pool.gpus) }, all.rules);
+        const served = await scheduleInTurn({ gpus: rested(pool.gpus), waiting: [] }, pool.waiting, all.rules);
         expect(served.map(({ kind }) => kind)).toEqual(pool.waiting.map(() => 'lease'));
       }),
       runs(500),
@@ -239,11 +239,11 @@ it.each([
     fc.asyncProperty(cases, async ({ pool, rules, asks }) => {
       let { gpus, waiting } = pool;
       const anew = asks.map((ask) => {
-        const decided = decide({ gpus, waiting }, ask, rules);
+        const decided = schedule({ gpus, waiting }, ask, rules);
         ({ gpus, waiting } = decided.pool);
         return decided.decision;
       });
-      expect(await decideInTurn(pool, asks, rules)).toEqual(anew);
+      expect(await scheduleInTurn(pool, asks, rules)).toEqual(anew);
     }),
     runs(500),
   );
@@ -269,7 +269,7 @@ describe('many requests for a large pool beside a queue', () => {
     const looksOf = async (requests: number): Promise<number> => {
       looks = 0;
       const asks = [{ teamId: 'theirs', profile: half, vgpus: 2 }, ...asking(requests, 'ours')];
-      await decideInTurn({ gpus, waiting: asking(10, 'others') }, asks, mpsRules(true));
+      await scheduleInTurn({ gpus, waiting: asking(10, 'others') }, asks, mpsRules(true));
       return looks;
     };
     expect(await looksOf(1)).toBeGreaterThanOrEqual(100);
@@ -284,7 +284,7 @@ describe('many requests for a large pool beside a queue', () => {
       if (!isOver) setImmediate(other);
     };
     setImmediate(other);
-    await decideInTurn({ gpus: [returning], waiting: asking(3, 'others') }, asking(40, 'ours'), mpsRules(true));
+    await scheduleInTurn({ gpus: [returning], waiting: asking(3, 'others') }, asking(40, 'ours'), mpsRules(true));
     isOver = true;
     expect(others).toBeGreaterThanOrEqual(39);
   });
@@ -296,7 +296,7 @@ describe('how many may wait', () => {
   const queue = (count: number, teamId: (at: number) => string): Wanted[] =>
     Array.from({ length: count }, (_, at) => ({ teamId: teamId(at), profile: half, vgpus: 1 }));
   const ask = (waiting: Wanted[]) =>
-    decide({ gpus: gpus(200), waiting }, { teamId: 'ours', profile: half, vgpus: 1 }, mpsRules(true)).decision;
+    schedule({ gpus: gpus(200), waiting }, { teamId: 'ours', profile: half, vgpus: 1 }, mpsRules(true)).decision;
 
   it.each([
     [maxWaiting.team - 1, 'wait'],
@@ -323,7 +323,7 @@ describe('what has to be on one node', () => {
     turnsUsed: 0n,
   });
   const ask = (gpus: readonly GpuRoom[], vgpus: number, waiting: Wanted[] = []) =>
-    decide({ gpus, waiting }, { teamId: 'ours', profile: half, vgpus, isOnOneNode: true }, mpsRules(false)).decision;
+    schedule({ gpus, waiting }, { teamId: 'ours', profile: half, vgpus, isOnOneNode: true }, mpsRules(false)).decision;
 
   it('is leased on a node that has room for all of it, and refused where none has, saying the most that one has', () => {
     const gpus = [on('a', '1', 'spatial', 0b1n), on('b', '2', 'spatial', 0b1n), on('b', '3', 'spatial')];
@@ -331,7 +331,7 @@ describe('what has to be on one node', () => {
     expect(decision.kind === 'lease' && decision.plans.map(({ gpu }) => gpu.nodeId)).toEqual(['b', 'b']);
     expect(ask(gpus, 4)).toEqual({ kind: 'refuse', isQueueFull: false, fits: [{ profile: half.name, count: 3 }] });
     expect(
-      decide({ gpus, waiting: [] }, { teamId: 'ours', profile: half, vgpus: 4 }, mpsRules(false)).decision.kind,
+      schedule({ gpus, waiting: [] }, { teamId: 'ours', profile: half, vgpus: 4 }, mpsRules(false)).decision.kind,
     ).toBe('lease');
   });
 
@@ -363,7 +363,7 @@ describe('what has to be on one node', () => {
     ],
   ])('goes to a GPU %s', (_, vgpus, worse, better) => {
     const wanted = { teamId: 'ours', profile: half, vgpus, isOnOneNode: true };
-    const { decision } = decide({ gpus: [worse, better], waiting: [] }, wanted, mpsRules(true));
+    const { decision } = schedule({ gpus: [worse, better], waiting: [] }, wanted, mpsRules(true));
     expect(decision.kind === 'lease' && decision.plans.map(({ gpu }) => gpu.nodeId)).toEqual(['b']);
   });
 
