@@ -16,19 +16,20 @@ import {
 import type { BaremetalNodeEntity } from '../model/baremetal-node.entity.js';
 import type { BaremetalNodeEvent } from '../model/baremetal-node.machine.js';
 import { BaremetalNodeSteps } from './baremetal-node-steps.js';
-import { BaremetalEvents } from './baremetal-events.js';
+import { BaremetalInstanceEvents } from './baremetal-instance-events.js';
 import { usageOf } from './baremetal-usage.js';
 import { Fences } from './fences.js';
 import { HostAccess, keyRequired } from './host-access.js';
 import { unlessCrowded, type HostDriver } from './host-driver.js';
-import type { AttemptAction } from './ledger.entity.js';
+import type { AttemptAction } from './attempt.entity.js';
 import { KeyChanges } from './key-changes.js';
 import { Ledger } from './ledger.js';
-import { noteReach } from './note-reach.js';
+import { noteReach } from './baremetal-node-rows.js';
 import { TeamKeys } from './team-keys.js';
 
 type Found = Outcome<BaremetalInstanceEntity, BaremetalInstanceEvent>;
-type Deed = Exclude<keyof HostDriver, 'inspect' | 'look' | 'reach' | 'seen'>;
+type InstancePassage = Passage<BaremetalInstanceState, BaremetalInstanceEvent>;
+type HostOperation = Exclude<keyof HostDriver, 'inspect' | 'look' | 'reach' | 'seen'>;
 
 /** Requests wait for a node that becomes free, which touches them; this is the safety net. */
 const lookAgainMs = 5 * 60_000;
@@ -36,23 +37,26 @@ const heldByUnknown =
   'The host holds a tenant that the database does not know, as after a restore. Check the node: the check names the user.';
 
 /** The action on the host in a state, its name in the ledger, and the event after success. */
-const deeds: Partial<
-  Record<BaremetalInstanceState, { action: AttemptAction; step: string; deed: Deed; event: BaremetalInstanceEvent }>
+const hostSteps: Partial<
+  Record<
+    BaremetalInstanceState,
+    { action: AttemptAction; step: string; operation: HostOperation; event: BaremetalInstanceEvent }
+  >
 > = {
-  creating_user: { action: 'provision', step: 'create_user', deed: 'createUser', event: 'DONE' },
-  placing_keys: { action: 'provision', step: 'place_keys', deed: 'placeKeys', event: 'DONE' },
-  setting_password: { action: 'provision', step: 'set_password', deed: 'setPassword', event: 'DONE' },
-  verifying: { action: 'provision', step: 'verify', deed: 'verify', event: 'DONE' },
-  rolling_back: { action: 'rollback', step: 'revoke', deed: 'revoke', event: 'UNDONE' },
-  cancelling: { action: 'rollback', step: 'revoke', deed: 'revoke', event: 'UNDONE' },
-  releasing: { action: 'release', step: 'revoke', deed: 'revoke', event: 'UNDONE' },
+  creating_user: { action: 'provision', step: 'create_user', operation: 'createUser', event: 'DONE' },
+  placing_keys: { action: 'provision', step: 'place_keys', operation: 'placeKeys', event: 'DONE' },
+  setting_password: { action: 'provision', step: 'set_password', operation: 'setPassword', event: 'DONE' },
+  verifying: { action: 'provision', step: 'verify', operation: 'verify', event: 'DONE' },
+  rolling_back: { action: 'rollback', step: 'revoke', operation: 'revoke', event: 'UNDONE' },
+  cancelling: { action: 'rollback', step: 'revoke', operation: 'revoke', event: 'UNDONE' },
+  releasing: { action: 'release', step: 'revoke', operation: 'revoke', event: 'UNDONE' },
 };
 
 /** What went wrong is shown by the step in which it did. */
 const stepNames: Partial<Record<BaremetalInstanceState, string>> = {
   requested: 'allocate',
   reaching: 'reach',
-  ...Object.fromEntries(Object.entries(deeds).map(([state, { step }]) => [state, step])),
+  ...Object.fromEntries(Object.entries(hostSteps).map(([state, { step }]) => [state, step])),
 };
 
 /** Requests for hosts: given a node, provisioned step by step, undone where that fails, and released. */
@@ -73,7 +77,7 @@ export class BaremetalInstanceSteps extends DurableMachine<
     private readonly keys: TeamKeys,
     private readonly keyChanges: KeyChanges,
     private readonly usage: UsageTeller,
-    private readonly events: BaremetalEvents,
+    private readonly events: BaremetalInstanceEvents,
     private readonly capacity: TeamCapacity,
     private readonly settings: GpuaasSettings,
   ) {
@@ -96,16 +100,16 @@ export class BaremetalInstanceSteps extends DurableMachine<
       await this.ledger.record(attempt, () => this.access.driverOf(node).reach(this.access.hostOf(node), context));
       return { event: 'DONE' };
     }
-    const rule = deeds[state];
+    const rule = hostSteps[state];
     if (!rule) return 'rest';
-    const { action, step, deed, event } = rule;
+    const { action, step, operation, event } = rule;
     const fence = await this.fences.next(instance);
-    const keys = deed === 'verify' ? await this.keys.of(instance.teamId) : [];
+    const keys = operation === 'verify' ? await this.keys.of(instance.teamId) : [];
     const tenancy = this.access.tenancyOf(instance, node, keys, fence);
     const driver = this.access.driverOf(node);
-    if (deed === 'verify') await this.notePlaced(instance, keys);
+    if (operation === 'verify') await this.notePlaced(instance, keys);
     await this.ledger.record({ instanceId, nodeId, action, step }, () =>
-      driver[deed](this.access.hostOf(node), tenancy, context),
+      driver[operation](this.access.hostOf(node), tenancy, context),
     );
     return { event, ...(instance.error && { reason: { code: instance.error.code, message: instance.error.message } }) };
   }
@@ -121,13 +125,14 @@ export class BaremetalInstanceSteps extends DurableMachine<
   protected override async entered(
     manager: EntityManager,
     instance: BaremetalInstanceEntity,
-    { from, event, cause }: Passage<BaremetalInstanceState, BaremetalInstanceEvent>,
+    passage: InstancePassage,
   ): Promise<void> {
+    const { from, event, cause } = passage;
     const { instanceId, nodeId } = instance;
     const state = instance.state as BaremetalInstanceState;
     if (nodeId !== null) await this.ledger.interrupt(manager, instanceId, nodeId);
     await this.events.changed(manager, instance);
-    await this.noteError(manager, instance, from, event);
+    await this.noteError(manager, instance, passage);
     const isFinal = this.definition.states.get(state)?.isFinal === true;
     if (nodeId === null) {
       if (isFinal) await this.end(manager, instance);
@@ -140,7 +145,7 @@ export class BaremetalInstanceSteps extends DurableMachine<
       await this.usage.tell(manager, gpuUsageTold, usageOf(instance, node, 0));
       await this.nodes.move(manager, node, 'RELEASE', cause);
     }
-    if (isFinal) await this.giveBack(manager, instance, node, from, event, cause);
+    if (isFinal) await this.returnNode(manager, instance, node, passage);
     else if (state !== 'active') await this.fences.raise(manager, instance);
     if (state === 'reaching' || isFinal) await this.capacity.note(manager, [instance.teamId]);
   }
@@ -206,13 +211,11 @@ export class BaremetalInstanceSteps extends DurableMachine<
   }
 
   /** The node is free again, is cleaned in the background, or is installed anew. */
-  private async giveBack(
+  private async returnNode(
     manager: EntityManager,
     instance: BaremetalInstanceEntity,
     node: BaremetalNodeEntity,
-    from: BaremetalInstanceState,
-    event: BaremetalInstanceEvent,
-    cause: Cause,
+    { from, event, cause }: InstancePassage,
   ): Promise<void> {
     await this.end(manager, instance);
     const wasChanged = from !== 'reaching';
@@ -220,7 +223,7 @@ export class BaremetalInstanceSteps extends DurableMachine<
     let error: { code: string; message: string } | null = null;
     if (wasChanged && node.tenantSudo) {
       to = node.reinstallUrl === null ? 'SPOIL' : 'REINSTALL';
-      error = to === 'SPOIL' ? await this.distrust(manager, node) : instance.lastError;
+      error = to === 'SPOIL' ? await this.requireReinstall(manager, node) : instance.lastError;
     } else if (event === 'SPOILED') {
       to = 'SPOIL';
       error = instance.lastError;
@@ -241,7 +244,7 @@ export class BaremetalInstanceSteps extends DurableMachine<
   }
 
   /** A tenant had root, and there is no hook. The error of the node stays, although its maintenance may be ended. */
-  private async distrust(manager: EntityManager, { nodeId }: BaremetalNodeEntity) {
+  private async requireReinstall(manager: EntityManager, { nodeId }: BaremetalNodeEntity) {
     const message =
       'The last tenant had root. Reinstall the host and set its new host_key, or null, then check it and end its maintenance.';
     await this.nodes.setAside(manager, nodeId, 'reinstall', message);
@@ -259,8 +262,7 @@ export class BaremetalInstanceSteps extends DurableMachine<
   private async noteError(
     manager: EntityManager,
     { instanceId, lastError, enteredAt, waitingReason: waited }: BaremetalInstanceEntity,
-    from: BaremetalInstanceState,
-    event: BaremetalInstanceEvent,
+    { from, event }: InstancePassage,
   ): Promise<void> {
     if (event !== 'FAILED' && event !== 'EXPIRED' && event !== 'MISMATCHED') return;
     const expired = { code: 'no_capacity', message: `No node became free in time. ${waited ?? ''}`.trim() };

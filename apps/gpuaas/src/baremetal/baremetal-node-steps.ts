@@ -1,3 +1,5 @@
+import { baremetalNodeSetAside } from '@atoll/contracts/gpuaas';
+import { Outbox } from '@atoll/events';
 import {
   DurableMachine,
   StepFailed,
@@ -7,7 +9,7 @@ import {
   type StepContext,
 } from '@atoll/state-machine';
 import { spreadMs } from '@atoll/waiting';
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { GpuaasSettings } from '../gpuaas-settings.js';
 import { allWaitingFor, firstWaitingFor } from './host-matching.js';
@@ -19,15 +21,12 @@ import {
   type BaremetalNodeEvent,
   type BaremetalNodeState,
 } from '../model/baremetal-node.machine.js';
-import { BaremetalEvents } from './baremetal-events.js';
 import { BaremetalSecrets } from './baremetal-secrets.js';
 import { HostAccess } from './host-access.js';
 import { crowdedCode, isCrowded, isSuperseded, unlessCrowded, type Inspection } from './host-driver.js';
 import { Ledger } from './ledger.js';
 import { createReinstallToken, ReinstallHook } from './reinstall-hook.js';
-import { noteReach } from './note-reach.js';
-import { otherNodeOf } from './other-node.js';
-import { isToBeCleaned } from './uncleaned.js';
+import { isToBeCleaned, noteReach, otherNodeOf } from './baremetal-node-rows.js';
 import { differencesOf, sameFindings, sentenceOf } from './specs-found.js';
 import { unreachableCodes } from './ssh-hosts.js';
 
@@ -45,13 +44,14 @@ const longestCleaningMs = 10 * 60_000;
 @Injectable()
 export class BaremetalNodeSteps extends DurableMachine<BaremetalNodeEntity, BaremetalNodeState, BaremetalNodeEvent> {
   protected readonly lanes = `ARRAY['node:' || node_id]`;
+  private readonly logger = new Logger('Baremetal');
   private readonly instances: BaremetalInstanceMachine;
 
   constructor(
     dataSource: DataSource,
     private readonly access: HostAccess,
     private readonly ledger: Ledger,
-    private readonly events: BaremetalEvents,
+    private readonly outbox: Outbox,
     private readonly hook: ReinstallHook,
     private readonly secrets: BaremetalSecrets,
     private readonly settings: GpuaasSettings,
@@ -129,7 +129,10 @@ export class BaremetalNodeSteps extends DurableMachine<BaremetalNodeEntity, Bare
        RETURNING name`,
       [nodeId, code, reason],
     );
-    for (const { name } of rows) await this.events.setAside(manager, { nodeId, name }, code, reason);
+    for (const { name } of rows) {
+      await this.outbox.add(manager, baremetalNodeSetAside, { node_id: nodeId, name, code, reason });
+      this.logger.warn(`The bare-metal node ${name} is in maintenance (${code}): ${reason}`);
+    }
   }
 
   /** Forgets the last instance and its secrets: the host is clean, was reinstalled, or leaves the inventory. */
@@ -185,7 +188,7 @@ export class BaremetalNodeSteps extends DurableMachine<BaremetalNodeEntity, Bare
     // What the host has seen may be of another platform, or of a node that was deleted.
     const fence = BigInt(seen) > BigInt(node.fence) ? seen : node.fence;
     const differences = differencesOf(node, found);
-    const other = await otherNodeOf(manager, node.nodeId, hostKey, machineId);
+    const other = await otherNodeOf(manager, { nodeId: node.nodeId, hostKey, machineId });
     const isAccepted = differences.length === 0 || sameFindings(node.accepted, found);
     const values = {
       hostKey,

@@ -12,13 +12,13 @@ import {
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { BaremetalNodesService } from './baremetal-node.service.js';
-import { Reinstalls } from './reinstalls.js';
+import { ReinstallCallbacks } from './reinstall-callbacks.js';
 
 @Controller()
 export class BaremetalNodesController implements Handlers<typeof baremetalNodes> {
   constructor(
     private readonly nodes: BaremetalNodesService,
-    private readonly reinstalls: Reinstalls,
+    private readonly callbacks: ReinstallCallbacks,
   ) {}
 
   @Handle(baremetalNodes.register)
@@ -58,6 +58,6 @@ export class BaremetalNodesController implements Handlers<typeof baremetalNodes>
 
   @Handle(baremetalNodes.reinstalled)
   reinstalled(input: ReinstallCallback): Promise<Nothing> {
-    return this.reinstalls.conclude(input);
+    return this.callbacks.receive(input);
   }
 }

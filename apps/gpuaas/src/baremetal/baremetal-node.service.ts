@@ -23,9 +23,9 @@ import { BaremetalNodeEntity } from '../model/baremetal-node.entity.js';
 import type { BaremetalNodeState } from '../model/baremetal-node.machine.js';
 import { BaremetalNodeSteps } from './baremetal-node-steps.js';
 import { BaremetalSecrets } from './baremetal-secrets.js';
-import { BaremetalReader } from './baremetal-reader.js';
+import { BaremetalNodeReader } from './baremetal-node-reader.js';
 import { ReinstallHook } from './reinstall-hook.js';
-import { isToBeCleaned, isToBeReinstalled } from './uncleaned.js';
+import { isToBeCleaned, isToBeReinstalled } from './baremetal-node-rows.js';
 
 /** The inventory of bare-metal hosts. */
 @Injectable()
@@ -36,7 +36,7 @@ export class BaremetalNodesService {
     private readonly transactions: Transactions,
     private readonly nodes: BaremetalNodeSteps,
     private readonly secrets: BaremetalSecrets,
-    private readonly reader: BaremetalReader,
+    private readonly reader: BaremetalNodeReader,
     private readonly hook: ReinstallHook,
     private readonly settings: GpuaasSettings,
   ) {}
@@ -95,7 +95,7 @@ export class BaremetalNodesService {
       values: [regionId ?? null, limit, offset],
     });
     const nodes = rows.map((raw) => this.nodes.rowOf(raw));
-    return { data: await this.reader.nodes(this.dataSource.manager, nodes), pagination: { page, limit, total } };
+    return { data: await this.reader.views(this.dataSource.manager, nodes), pagination: { page, limit, total } };
   }
 
   async get({ node_id }: BaremetalNodePath, { caller }: CallContext): Promise<BaremetalNode> {
@@ -226,7 +226,7 @@ export class BaremetalNodesService {
       `SELECT * FROM baremetal_node WHERE node_id = $1 AND state <> 'removed'`,
       [nodeId],
     );
-    const [view] = raw ? await this.reader.nodes(manager, [this.nodes.rowOf(raw)]) : [];
+    const [view] = raw ? await this.reader.views(manager, [this.nodes.rowOf(raw)]) : [];
     if (!view) throw notFound('node');
     return view;
   }

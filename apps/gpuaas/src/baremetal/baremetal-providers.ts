@@ -3,15 +3,16 @@ import { MachineWorkers } from '@atoll/state-machine';
 import type { Provider } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { GpuaasSettings } from '../gpuaas-settings.js';
-import { BaremetalController } from './baremetal.controller.js';
-import { BaremetalService } from './baremetal.service.js';
+import { BaremetalInstancesController } from './baremetal-instance.controller.js';
+import { BaremetalInstancesService } from './baremetal-instance.service.js';
 import { BaremetalEnding } from './baremetal-ending.js';
-import { BaremetalEvents } from './baremetal-events.js';
+import { BaremetalInstanceEvents } from './baremetal-instance-events.js';
 import { BaremetalInstanceSteps } from './baremetal-instance-steps.js';
 import { BaremetalNodesController } from './baremetal-node.controller.js';
 import { BaremetalNodesService } from './baremetal-node.service.js';
 import { BaremetalNodeSteps } from './baremetal-node-steps.js';
-import { BaremetalReader } from './baremetal-reader.js';
+import { BaremetalInstanceReader } from './baremetal-instance-reader.js';
+import { BaremetalNodeReader } from './baremetal-node-reader.js';
 import { BaremetalSecrets } from './baremetal-secrets.js';
 import { Fences } from './fences.js';
 import { HostAccess } from './host-access.js';
@@ -19,7 +20,7 @@ import { KeyChanges } from './key-changes.js';
 import { Ledger } from './ledger.js';
 import { OldCredentialReads } from './old-credential-reads.js';
 import { ReinstallHook } from './reinstall-hook.js';
-import { Reinstalls } from './reinstalls.js';
+import { ReinstallCallbacks } from './reinstall-callbacks.js';
 import { SimulatedHosts } from './simulated-hosts.js';
 import { TeamKeys } from './team-keys.js';
 
@@ -44,23 +45,24 @@ const workers: Provider = {
     }),
 };
 
-export const baremetalControllers = [BaremetalController, BaremetalNodesController];
+export const baremetalControllers = [BaremetalInstancesController, BaremetalNodesController];
 
 export const baremetalProviders: Provider[] = [
   BaremetalEnding,
-  BaremetalEvents,
+  BaremetalInstanceEvents,
   BaremetalInstanceSteps,
   BaremetalNodesService,
   BaremetalNodeSteps,
-  BaremetalReader,
+  BaremetalInstanceReader,
+  BaremetalNodeReader,
   BaremetalSecrets,
-  BaremetalService,
+  BaremetalInstancesService,
   Fences,
   HostAccess,
   Ledger,
   OldCredentialReads,
   ReinstallHook,
-  Reinstalls,
+  ReinstallCallbacks,
   SimulatedHosts,
   KeyChanges,
   TeamKeys,

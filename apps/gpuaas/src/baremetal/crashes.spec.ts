@@ -17,19 +17,19 @@ afterEach(() => {
 });
 afterAll(() => fixture.stop());
 
-type Deed = Exclude<keyof HostDriver, 'inspect'>;
-const deeds = ['reach', 'createUser', 'placeKeys', 'setPassword', 'verify', 'revoke'] as const satisfies Deed[];
+type HostOperation = Exclude<keyof HostDriver, 'inspect'>;
+const operations = ['reach', 'createUser', 'placeKeys', 'setPassword', 'verify', 'revoke'] as const satisfies HostOperation[];
 const moments = ['before the host was asked', 'after the host has done it'] as const;
 
 /**
  * The worker dies at this call of a host, the first one of its kind: what it would have written is lost, and another
  * takes over.
  */
-function crashAt(deed: Deed, moment: (typeof moments)[number]): { hasCrashed(): boolean } {
+function crashAt(operation: HostOperation, moment: (typeof moments)[number]): { hasCrashed(): boolean } {
   let crashes = 0;
   const hosts = fixture.gpuaas.get(SimulatedHosts);
-  const original = hosts[deed].bind(hosts) as (...inputs: unknown[]) => Promise<void>;
-  jest.spyOn(hosts, deed as 'createUser').mockImplementation(async (...inputs: unknown[]) => {
+  const original = hosts[operation].bind(hosts) as (...inputs: unknown[]) => Promise<void>;
+  jest.spyOn(hosts, operation as 'createUser').mockImplementation(async (...inputs: unknown[]) => {
     if (crashes > 0) return original(...inputs);
     crashes += 1;
     if (moment === 'after the host has done it') await original(...inputs);
@@ -69,11 +69,11 @@ async function begun(faults: string) {
 }
 
 describe.each(moments)('a worker that dies %s', (moment) => {
-  it.each(deeds.filter((deed) => deed !== 'revoke'))(
+  it.each(operations.filter((operation) => operation !== 'revoke'))(
     'in provisioning, at %s, is replaced: the instance becomes Active',
-    async (deed) => {
+    async (operation) => {
       const { node, instance } = await begun('');
-      const crash = crashAt(deed, moment);
+      const crash = crashAt(operation, moment);
       await fixture.settle();
       expect([crash.hasCrashed(), (await fixture.instance(team, instance)).status]).toEqual([true, 'Active']);
       await expectAgreement(node, instance);

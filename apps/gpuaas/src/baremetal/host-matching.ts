@@ -1,7 +1,31 @@
+import type { BaremetalHostSpecs, BaremetalRequirements } from '@atoll/contracts/gpuaas';
 import { fairShare } from '@atoll/waiting';
 import type { EntityManager } from 'typeorm';
 import type { BaremetalInstanceEntity } from '../model/baremetal-instance.entity.js';
-import { fits, isInInventory, isOffered, isWaiting } from './fitting.js';
+
+/** In SQL: whether a node has what a request asks for. The arguments are names of rows. */
+function fits(node: string, request: string): string {
+  return `(${request}.region_id IS NULL OR ${request}.region_id = ${node}.region_id)
+    AND (${request}.gpu_model IS NULL OR lower(${request}.gpu_model) = lower(${node}.gpu_model))
+    AND coalesce(${request}.gpu_count, 0) <= ${node}.gpu_count
+    AND coalesce(${request}.cpu_cores, 0) <= ${node}.cpu_cores
+    AND coalesce(${request}.memory_gb, 0) <= ${node}.memory_gb`;
+}
+
+/** In SQL: whether a node may be given to a tenant now. */
+function isOffered(node: string): string {
+  return `${node}.state = 'available' AND NOT ${node}.is_maintenance AND NOT ${node}.is_retired AND ${node}.unreachable_since IS NULL`;
+}
+
+/** In SQL: whether a node may be given to a tenant some day. */
+export function isInInventory(node: string): string {
+  return `${node}.state <> 'removed' AND NOT ${node}.is_retired`;
+}
+
+/** In SQL: whether a request waits, and its team may have something new. */
+function isWaiting(request: string): string {
+  return `(${request}.state = 'requested' AND NOT EXISTS (SELECT FROM team WHERE team.id = ${request}.team_id AND team.is_suspended))`;
+}
 
 /** Candidates that are looked at, from the best fit on. */
 const candidates = 50;
@@ -130,3 +154,15 @@ export const servableRequests = `
     SELECT DISTINCT ON (region_id, gpu_model, gpu_count, cpu_cores, memory_gb) * FROM baremetal_instance w
     WHERE ${isWaiting('w')} ORDER BY region_id, gpu_model, gpu_count, cpu_cores, memory_gb, instance_id
   ) w WHERE EXISTS (SELECT FROM kind WHERE ${fits('kind', 'w')})`;
+
+/** The requirements that these specs do not meet, each as a phrase. */
+export function unmet(asked: BaremetalRequirements, specs: BaremetalHostSpecs): string[] {
+  const { gpu_model, ...least } = asked;
+  const phrases = Object.entries(least)
+    .filter(([name, number]) => number !== undefined && number > specs[name as keyof typeof least])
+    .map(([name, number]) => `${name} at least ${number} (it has ${specs[name as keyof typeof least]})`);
+  if (gpu_model !== undefined && gpu_model.toLowerCase() !== specs.gpu_model?.toLowerCase()) {
+    phrases.unshift(`gpu_model ${gpu_model} (it has ${specs.gpu_model ?? 'no GPUs'})`);
+  }
+  return phrases;
+}

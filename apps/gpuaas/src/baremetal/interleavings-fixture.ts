@@ -5,14 +5,14 @@ import type { BaremetalFixture } from './baremetal-fixture.js';
 import type { HostDriver } from './host-driver.js';
 import { SimulatedHosts } from './simulated-hosts.js';
 
-export const crashableDeeds = [
+export const crashableOperations = [
   'createUser',
   'placeKeys',
   'setPassword',
   'verify',
   'revoke',
 ] as const satisfies (keyof HostDriver)[];
-type CrashableDeed = (typeof crashableDeeds)[number];
+type CrashableOperation = (typeof crashableOperations)[number];
 
 export type Command =
   | { kind: 'request'; gpus: number }
@@ -23,7 +23,7 @@ export type Command =
   | { kind: 'pass'; seconds: number }
   | { kind: 'break'; host: number; faults: string }
   | { kind: 'offer'; host: number; isOffered: boolean }
-  | { kind: 'crash'; deed: CrashableDeed; isAfter: boolean };
+  | { kind: 'crash'; operation: CrashableOperation; isAfter: boolean };
 
 /** What the observer knows by itself of a request. */
 interface Observed {
@@ -62,7 +62,7 @@ const gpusOfHosts = [2, 4];
 /** A world of two hosts, and what its observer knows by itself of the requests for them. */
 export class World {
   private readonly instances: Observed[] = [];
-  private crash: { deed: CrashableDeed; isAfter: boolean } | undefined;
+  private crash: { operation: CrashableOperation; isAfter: boolean } | undefined;
 
   private constructor(
     private readonly fixture: BaremetalFixture,
@@ -107,13 +107,13 @@ export class World {
     }
   }
 
-  /** The next call of the deed is the last of its worker: what it would have written is lost. */
+  /** The next call of the operation is the last of its worker: what it would have written is lost. */
   watch(): void {
     const hosts = this.fixture.gpuaas.get(SimulatedHosts);
-    for (const deed of crashableDeeds) {
-      const original = hosts[deed].bind(hosts);
-      jest.spyOn(hosts, deed).mockImplementation(async (...inputs) => {
-        if (this.crash?.deed !== deed) return original(...inputs);
+    for (const operation of crashableOperations) {
+      const original = hosts[operation].bind(hosts);
+      jest.spyOn(hosts, operation).mockImplementation(async (...inputs) => {
+        if (this.crash?.operation !== operation) return original(...inputs);
         const { isAfter } = this.crash;
         this.crash = undefined;
         if (isAfter) await original(...inputs).catch(() => undefined);

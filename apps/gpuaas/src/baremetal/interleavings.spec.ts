@@ -3,7 +3,7 @@ import { runs, timeoutFactor } from '@atoll/testing';
 import fc from 'fast-check';
 import type { ToldTeam } from '../gpuaas-fixture.js';
 import { BaremetalFixture } from './baremetal-fixture.js';
-import { crashableDeeds, World, type Command } from './interleavings-fixture.js';
+import { crashableOperations, World, type Command } from './interleavings-fixture.js';
 
 /**
  * Most hosts fail, most failures are for good, and undoing fails too: what the laws are about is rare where all goes
@@ -39,7 +39,7 @@ const command: fc.Arbitrary<Command> = fc.oneof(
     weight: 3,
     arbitrary: fc.record({
       kind: fc.constant('crash' as const),
-      deed: fc.constantFrom(...crashableDeeds),
+      operation: fc.constantFrom(...crashableOperations),
       isAfter: fc.boolean(),
     }),
   },

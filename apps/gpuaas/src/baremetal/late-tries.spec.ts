@@ -35,14 +35,14 @@ async function requested() {
   return { team, key, node, instance, removeMember, keysOnHost };
 }
 
-type Deed = 'createUser' | 'placeKeys' | 'setPassword' | 'verify';
+type HostOperation = 'createUser' | 'placeKeys' | 'setPassword' | 'verify';
 
 /** The first try of this step does not reach the host in time. Returns what brings it there later. */
-function delayed(deed: Deed, then: () => Promise<unknown> = () => Promise.resolve()): () => Promise<string> {
+function delayed(operation: HostOperation, then: () => Promise<unknown> = () => Promise.resolve()): () => Promise<string> {
   const hosts = fixture.gpuaas.get(SimulatedHosts);
-  const original = hosts[deed].bind(hosts);
+  const original = hosts[operation].bind(hosts);
   let arrive: () => Promise<void> = () => Promise.reject(new Error('There was no try.'));
-  jest.spyOn(hosts, deed).mockImplementationOnce(async (host, tenancy) => {
+  jest.spyOn(hosts, operation).mockImplementationOnce(async (host, tenancy) => {
     arrive = () => original(host, tenancy, { signal: new AbortController().signal });
     await then();
     throw new StepFailed('host_timeout', 'The host did not answer in time.');
@@ -58,15 +58,15 @@ it('a late try of verify does not put the key of a removed member back', async (
   expect([await arrive(), await keysOnHost()]).toEqual(['superseded', []]);
 });
 
-it.each<Deed>(['createUser', 'placeKeys', 'setPassword', 'verify'])(
+it.each<HostOperation>(['createUser', 'placeKeys', 'setPassword', 'verify'])(
   'a try of %s that arrives after the next one of the same state is refused by the host',
-  async (deed) => {
+  async (operation) => {
     const { team, instance } = await requested();
-    const arrive = delayed(deed);
+    const arrive = delayed(operation);
     const hosts = fixture.gpuaas.get(SimulatedHosts);
-    const original = Reflect.get(SimulatedHosts.prototype, deed).bind(hosts);
+    const original = Reflect.get(SimulatedHosts.prototype, operation).bind(hosts);
     let late = '';
-    jest.spyOn(hosts, deed).mockImplementationOnce(async (...inputs) => {
+    jest.spyOn(hosts, operation).mockImplementationOnce(async (...inputs) => {
       await original(...inputs);
       late = await arrive();
     });

@@ -4,7 +4,7 @@ import { StepFailed } from '@atoll/state-machine';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { isCrowded } from './host-driver.js';
-import type { AttemptAction } from './ledger.entity.js';
+import type { AttemptAction } from './attempt.entity.js';
 
 export interface AttemptOf {
   readonly instanceId: string | null;

@@ -65,9 +65,9 @@ const answers =
     channel.end();
   };
 
-async function failureOf(host: HostRef, deed: (host: HostRef) => Promise<unknown>): Promise<[string, boolean, string]> {
+async function failureOf(host: HostRef, operation: (host: HostRef) => Promise<unknown>): Promise<[string, boolean, string]> {
   try {
-    await deed(host);
+    await operation(host);
   } catch (error) {
     if (error instanceof StepFailed) return [error.code, error.isPermanent, error.message];
     throw error;

@@ -5,7 +5,7 @@ import { StepFailed, type StepContext } from '@atoll/state-machine';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import type { HostDriver, HostRef, Inspection, Tenancy } from './host-driver.js';
-import type { SimulatedHostEntity } from './ledger.entity.js';
+import type { SimulatedHostEntity } from './simulated-host.entity.js';
 
 type SimulatedStep = 'inspect' | 'reach' | 'user' | 'keys' | 'password' | 'verify' | 'revoke';
 type Fault = 'slow' | 'refuse' | 'fail' | 'hang' | 'lie' | 'drop' | 'login' | 'rekeyed';

@@ -18,18 +18,17 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { RegionEntity } from '../model/region.entity.js';
 import type { BaremetalInstanceEntity } from '../model/baremetal-instance.entity.js';
 import { liveBaremetal } from '../model/baremetal-instance.machine.js';
-import { BaremetalEvents } from './baremetal-events.js';
+import { BaremetalInstanceEvents } from './baremetal-instance-events.js';
 import { BaremetalInstanceSteps } from './baremetal-instance-steps.js';
 import type { BaremetalNodeEntity } from '../model/baremetal-node.entity.js';
 import { BaremetalNodeSteps } from './baremetal-node-steps.js';
-import { BaremetalReader, statusOf } from './baremetal-reader.js';
+import { BaremetalInstanceReader, statusOf } from './baremetal-instance-reader.js';
 import { BaremetalSecrets } from './baremetal-secrets.js';
-import { maxRequests, waitingBeside } from './host-matching.js';
-import { isInInventory, unmet } from './fitting.js';
+import { isInInventory, maxRequests, unmet, waitingBeside } from './host-matching.js';
 
 /** Bare metal for teams. */
 @Injectable()
-export class BaremetalService {
+export class BaremetalInstancesService {
   private readonly logger = new Logger('Baremetal');
 
   constructor(
@@ -41,9 +40,9 @@ export class BaremetalService {
     private readonly teams: TeamDirectory,
     private readonly instances: BaremetalInstanceSteps,
     private readonly nodes: BaremetalNodeSteps,
-    private readonly reader: BaremetalReader,
+    private readonly reader: BaremetalInstanceReader,
     private readonly secrets: BaremetalSecrets,
-    private readonly events: BaremetalEvents,
+    private readonly events: BaremetalInstanceEvents,
   ) {}
 
   async request(
@@ -199,7 +198,7 @@ export class BaremetalService {
     manager: EntityManager,
     instances: readonly BaremetalInstanceEntity[],
   ): Promise<BaremetalInstance[]> {
-    return this.reader.instances(manager, instances, await this.nodesOf(manager, instances));
+    return this.reader.views(manager, instances, await this.nodesOf(manager, instances));
   }
 
   private async nodesOf(

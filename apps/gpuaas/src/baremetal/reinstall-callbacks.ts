@@ -6,9 +6,9 @@ import { Injectable } from '@nestjs/common';
 import { BaremetalNodeSteps } from './baremetal-node-steps.js';
 import { BaremetalSecrets } from './baremetal-secrets.js';
 
-/** What reinstall hooks answer. */
+/** Calls back from reinstall hooks. */
 @Injectable()
-export class Reinstalls {
+export class ReinstallCallbacks {
   constructor(
     private readonly transactions: Transactions,
     private readonly nodes: BaremetalNodeSteps,
@@ -16,7 +16,7 @@ export class Reinstalls {
   ) {}
 
   /** Its token opens nothing else, and once. Throws `not_found` for any other. */
-  async conclude({ token, status, reason, host_key }: ReinstallCallback): Promise<Nothing> {
+  async receive({ token, status, reason, host_key }: ReinstallCallback): Promise<Nothing> {
     const nodeId = /^([1-9]\d{0,14})\./.exec(token)?.[1];
     if (nodeId === undefined) throw notFound('reinstall');
     return this.transactions.run(async (manager) => {

@@ -10,11 +10,11 @@ import {
 } from '@atoll/contracts/gpuaas';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
-import { BaremetalService } from './baremetal.service.js';
+import { BaremetalInstancesService } from './baremetal-instance.service.js';
 
 @Controller()
-export class BaremetalController implements Handlers<typeof baremetal> {
-  constructor(private readonly instances: BaremetalService) {}
+export class BaremetalInstancesController implements Handlers<typeof baremetal> {
+  constructor(private readonly instances: BaremetalInstancesService) {}
 
   @Handle(baremetal.request)
   request(input: RequestBaremetal, context: CallContext): Promise<BaremetalInstance> {

@@ -1,4 +1,4 @@
-import { Column, Entity, Index, PrimaryColumn, PrimaryGeneratedColumn } from 'typeorm';
+import { Column, Entity, Index, PrimaryGeneratedColumn } from 'typeorm';
 
 export type AttemptAction = 'check' | 'provision' | 'rollback' | 'release' | 'clean' | 'reinstall' | 'keys';
 export type AttemptOutcome = 'running' | 'succeeded' | 'failed' | 'interrupted';
@@ -36,38 +36,4 @@ export class BaremetalAttemptEntity {
 
   @Column('text', { nullable: true })
   reason!: string | null;
-}
-
-/** Who has read the password of an instance. Never changed, and removed after `ATOLL_HISTORY_RETENTION`. */
-@Entity('baremetal_credential_read')
-export class CredentialReadEntity {
-  @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS' })
-  id!: string;
-
-  @Column('uuid')
-  instanceId!: string;
-
-  /** `user:<id>` or `system:<service>`. */
-  @Column('text')
-  actor!: string;
-
-  @Column('text')
-  requestId!: string;
-
-  @Column({ type: 'timestamp with time zone', precision: 3 })
-  at!: Date;
-}
-
-/** A host that does not exist, of the driver `simulated`. In the database, so that it is one for all replicas. */
-@Entity('simulated_host')
-export class SimulatedHostEntity {
-  @PrimaryColumn('bigint')
-  nodeId!: string;
-
-  @Column('bigint', { default: 0 })
-  fence!: string;
-
-  /** User name → what it may log in with. */
-  @Column('jsonb', { default: () => "'{}'" })
-  users!: Record<string, { password: string | null; keys: string[]; instanceId: string; sudo: boolean }>;
 }

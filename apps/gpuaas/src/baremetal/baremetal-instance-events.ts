@@ -1,16 +1,14 @@
-import { baremetalChanged, baremetalNodeSetAside } from '@atoll/contracts/gpuaas';
+import { baremetalChanged } from '@atoll/contracts/gpuaas';
 import { Outbox } from '@atoll/events';
-import { Injectable, Logger } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import type { BaremetalInstanceEntity } from '../model/baremetal-instance.entity.js';
-import { BaremetalNodeEntity, type MaintenanceCode } from '../model/baremetal-node.entity.js';
-import { statusOf } from './baremetal-reader.js';
+import { BaremetalNodeEntity } from '../model/baremetal-node.entity.js';
+import { statusOf } from './baremetal-instance-reader.js';
 
-/** Publishes what becomes of instances and nodes, in the transaction in which it does. */
+/** Publishes what becomes of instances, in the transaction in which it does. */
 @Injectable()
-export class BaremetalEvents {
-  private readonly logger = new Logger('Baremetal');
-
+export class BaremetalInstanceEvents {
   constructor(private readonly outbox: Outbox) {}
 
   async changed(manager: EntityManager, instance: BaremetalInstanceEntity): Promise<void> {
@@ -29,15 +27,5 @@ export class BaremetalEvents {
       status: statusOf(instance),
       created_at: createdAt.toISOString(),
     });
-  }
-
-  async setAside(
-    manager: EntityManager,
-    { nodeId, name }: Pick<BaremetalNodeEntity, 'nodeId' | 'name'>,
-    code: Exclude<MaintenanceCode, 'operator'>,
-    reason: string,
-  ): Promise<void> {
-    await this.outbox.add(manager, baremetalNodeSetAside, { node_id: nodeId, name, code, reason });
-    this.logger.warn(`The bare-metal node ${name} is in maintenance (${code}): ${reason}`);
   }
 }

@@ -1,30 +1,13 @@
-import type {
-  BaremetalInstance,
-  BaremetalNode,
-  BaremetalNodeStatus,
-  BaremetalHostSpecs,
-  BaremetalStatus,
-} from '@atoll/contracts/gpuaas';
+import type { BaremetalInstance, BaremetalStatus } from '@atoll/contracts/gpuaas';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import type { BaremetalInstanceEntity } from '../model/baremetal-instance.entity.js';
 import type { BaremetalInstanceState } from '../model/baremetal-instance.machine.js';
 import type { BaremetalNodeEntity } from '../model/baremetal-node.entity.js';
-import type { BaremetalNodeState } from '../model/baremetal-node.machine.js';
+import { specsOf } from './baremetal-node-reader.js';
 import { keyRequired } from './host-access.js';
 import { Ledger } from './ledger.js';
 import { TeamKeys } from './team-keys.js';
-
-const nodeStatuses: Record<BaremetalNodeState, BaremetalNodeStatus> = {
-  checking: 'Checking',
-  check_failed: 'Check failed',
-  available: 'Available',
-  in_service: 'In service',
-  releasing: 'Releasing',
-  reinstalling: 'Releasing',
-  clean_failed: 'Clean failed',
-  removed: 'Clean failed',
-};
 
 /** A cancelled instance is being released until it is undone; one that failed is still in provisioning. */
 const instanceStatuses: Record<BaremetalInstanceState, BaremetalStatus> = {
@@ -47,47 +30,16 @@ export function statusOf({ state }: BaremetalInstanceEntity): BaremetalStatus {
   return instanceStatuses[state as BaremetalInstanceState];
 }
 
-/** From rows to what is shown. Nothing secret is in it. */
+/** What is shown of instances. Nothing secret is in it. */
 @Injectable()
-export class BaremetalReader {
+export class BaremetalInstanceReader {
   constructor(
     private readonly ledger: Ledger,
     private readonly keys: TeamKeys,
   ) {}
 
-  async nodes(manager: EntityManager, nodes: readonly BaremetalNodeEntity[]): Promise<BaremetalNode[]> {
-    const attempts = await this.ledger.ofNodes(
-      manager,
-      nodes.map(({ nodeId }) => nodeId),
-    );
-    return nodes.map((node) => ({
-      node_id: node.nodeId,
-      name: node.name,
-      region_id: node.regionId,
-      host: node.host,
-      port: node.port,
-      ssh_user: node.sshUser,
-      host_key: node.hostKey,
-      driver: node.driver,
-      tenant_sudo: node.tenantSudo,
-      home: node.home,
-      reinstall: node.reinstallUrl === null ? null : { url: node.reinstallUrl },
-      specs: specsOf(node),
-      found: node.found,
-      differences: node.differences,
-      status: nodeStatuses[node.state as BaremetalNodeState],
-      reason: node.maintenanceReason ?? node.lastError?.message ?? node.unreachableReason,
-      maintenance: node.isMaintenance,
-      retired: node.isRetired,
-      unreachable_since: node.unreachableSince?.toISOString() ?? null,
-      instance_id: node.instanceId,
-      attempts: attempts.get(node.nodeId) ?? [],
-      created_at: node.createdAt.toISOString(),
-    }));
-  }
-
   /** `nodes`: those that the instances are or were on, by id. */
-  async instances(
+  async views(
     manager: EntityManager,
     instances: readonly BaremetalInstanceEntity[],
     nodes: ReadonlyMap<string, BaremetalNodeEntity>,
@@ -132,10 +84,6 @@ export class BaremetalReader {
       };
     });
   }
-}
-
-function specsOf({ gpuModel, gpuCount, cpuCores, memoryGb }: BaremetalNodeEntity): BaremetalHostSpecs {
-  return { gpu_model: gpuModel, gpu_count: gpuCount, cpu_cores: cpuCores, memory_gb: memoryGb };
 }
 
 /** A host that Atoll does not log in to for want of a key may well be reachable for its tenant. */
