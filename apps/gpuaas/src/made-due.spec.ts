@@ -3,7 +3,7 @@ import { allowErrors } from '@atoll/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { BaremetalFixture } from './baremetal/baremetal-fixture.js';
 import { BaremetalWorkers } from './baremetal/baremetal-providers.js';
-import { HostAccess } from './baremetal/host-access.js';
+import { HostAccess } from './baremetal/hosts/host-access.js';
 import { NodeDriver } from './driver/node-driver.js';
 import { baremetalInstanceMachine } from './model/baremetal-instance.machine.js';
 import { baremetalNodeMachine } from './model/baremetal-node.machine.js';

@@ -1,7 +1,7 @@
 import { clusterPurpose } from '@atoll/contracts/gpuaas';
 import { defineService } from '@atoll/service';
 import { isConsoleHost, mustBeOtherHost } from './clusters/console-host.js';
-import { nodesInMaintenance } from './baremetal/baremetal-figures.js';
+import { nodesInMaintenance } from './baremetal/nodes/baremetal-figures.js';
 import { gpuaasSchema } from './database/schema.js';
 import { GpuaasModule } from './gpuaas.module.js';
 import { GpuaasSettings } from './gpuaas-settings.js';

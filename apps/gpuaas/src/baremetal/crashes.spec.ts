@@ -3,8 +3,8 @@ import { newId } from '@atoll/database';
 import { StepFailed } from '@atoll/state-machine';
 import type { ToldTeam } from '../gpuaas-fixture.js';
 import { BaremetalFixture } from './baremetal-fixture.js';
-import type { HostDriver } from './host-driver.js';
-import { SimulatedHosts } from './simulated-hosts.js';
+import type { HostDriver } from './hosts/host-driver.js';
+import { SimulatedHosts } from './hosts/simulated-hosts.js';
 
 let fixture: BaremetalFixture;
 let team: ToldTeam;
@@ -18,7 +18,14 @@ afterEach(() => {
 afterAll(() => fixture.stop());
 
 type HostOperation = Exclude<keyof HostDriver, 'inspect'>;
-const operations = ['reach', 'createUser', 'placeKeys', 'setPassword', 'verify', 'revoke'] as const satisfies HostOperation[];
+const operations = [
+  'reach',
+  'createUser',
+  'placeKeys',
+  'setPassword',
+  'verify',
+  'revoke',
+] as const satisfies HostOperation[];
 const moments = ['before the host was asked', 'after the host has done it'] as const;
 
 /**

@@ -2,8 +2,8 @@ import { expect, jest } from '@jest/globals';
 import { newId } from '@atoll/database';
 import type { ToldTeam } from '../gpuaas-fixture.js';
 import type { BaremetalFixture } from './baremetal-fixture.js';
-import type { HostDriver } from './host-driver.js';
-import { SimulatedHosts } from './simulated-hosts.js';
+import type { HostDriver } from './hosts/host-driver.js';
+import { SimulatedHosts } from './hosts/simulated-hosts.js';
 
 export const crashableOperations = [
   'createUser',

@@ -7,9 +7,9 @@ import { generateKeyPair } from '@atoll/ssh';
 import { describeWhere, hostsLack, startSshHost, type SshHost } from '@atoll/testing';
 import type { ToldTeam } from '../gpuaas-fixture.js';
 import { BaremetalFixture } from './baremetal-fixture.js';
-import { tools } from './host-scripts.js';
-import { SshHosts } from './ssh-hosts.js';
-import { opens } from './ssh-host-fixture.js';
+import { tools } from './hosts/host-scripts.js';
+import { SshHosts } from './hosts/ssh-hosts.js';
+import { opens } from './hosts/ssh-host-fixture.js';
 
 let fixture: BaremetalFixture;
 let team: ToldTeam;

@@ -7,7 +7,7 @@ import { systemContext } from '@atoll/rpc';
 import { untilAborted } from '@atoll/waiting';
 import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { BaremetalSecrets } from '../baremetal/baremetal-secrets.js';
+import { BaremetalSecrets } from '../baremetal/hosts/baremetal-secrets.js';
 import { GpuaasSettings } from '../gpuaas-settings.js';
 import { ClusterRows } from './cluster-rows.js';
 import { ClusterEntity, clusterToTell, hasAnswered } from '../model/cluster.entity.js';

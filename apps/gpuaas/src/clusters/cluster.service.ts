@@ -16,7 +16,7 @@ import { Outbox } from '@atoll/events';
 import { Rpc, systemContext } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
-import { BaremetalSecrets } from '../baremetal/baremetal-secrets.js';
+import { BaremetalSecrets } from '../baremetal/hosts/baremetal-secrets.js';
 import { GpuaasSettings } from '../gpuaas-settings.js';
 import { PoolCatalogue } from '../sharing/pool-catalogue.js';
 import { liveWorkload } from '../model/workload.machine.js';

@@ -10,10 +10,10 @@ import {
 } from '@atoll/team-directory';
 import { BaremetalInstanceEntity } from '../model/baremetal-instance.entity.js';
 import { BaremetalNodeEntity } from '../model/baremetal-node.entity.js';
-import { BaremetalAttemptEntity } from '../baremetal/attempt.entity.js';
-import { CredentialReadEntity } from '../baremetal/credential-read.entity.js';
-import { SimulatedHostEntity } from '../baremetal/simulated-host.entity.js';
-import { UserSshKeysEntity } from '../baremetal/team-keys.entity.js';
+import { BaremetalAttemptEntity } from '../baremetal/hosts/attempt.entity.js';
+import { CredentialReadEntity } from '../baremetal/instances/credential-read.entity.js';
+import { SimulatedHostEntity } from '../baremetal/hosts/simulated-host.entity.js';
+import { UserSshKeysEntity } from '../baremetal/keys/team-keys.entity.js';
 import { CapacityChangeEntity, TeamCapacityEntity } from '../capacity/capacity.entity.js';
 import { ClusterEntity } from '../model/cluster.entity.js';
 import { ConnectionEntity, ConnectionRefreshEntity } from '../connections/connection.entity.js';

@@ -2,7 +2,7 @@ import { Outbox } from '@atoll/events';
 import { TeamDeletionAnswers, type Doomed, type Held } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import { BaremetalEnding } from '../baremetal/baremetal-ending.js';
+import { BaremetalEnding } from '../baremetal/instances/baremetal-ending.js';
 import { liveBaremetal } from '../model/baremetal-instance.machine.js';
 import { liveSubscription } from '../model/subscription.machine.js';
 import { TeamEnding } from './team-ending.js';
