@@ -23,7 +23,7 @@ import { GpuReader } from './sharing/gpu-reader.js';
 import { GpuSteps } from './sharing/gpu-steps.js';
 import { GpuaasSettings } from './gpuaas-settings.js';
 import { Allocation } from './allocation/allocation.js';
-import { Placement } from './allocation/placement.js';
+import { LeaseRelease } from './allocation/lease-release.js';
 import { Waiting } from './allocation/waiting.js';
 import { metricsSource } from './metrics/choose-metrics-source.js';
 import { MetricsSource } from './metrics/metrics-source.js';
@@ -120,11 +120,11 @@ const workers: Provider = {
     GpuSteps,
     HoldingsService,
     KnownPrices,
+    LeaseRelease,
     NodeSteps,
     NodeReader,
     NodesService,
     NodeTroubles,
-    Placement,
     PodEnds,
     PodUsageReader,
     PodWorkloadsService,

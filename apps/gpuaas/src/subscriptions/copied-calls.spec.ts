@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { handleOnce } from '@atoll/database';
 import { contextOf } from '@atoll/testing';
 import { GpuaasFixture } from '../gpuaas-fixture.js';
-import { SubscriptionsService } from './subscription.service.js';
+import { SubscriptionAccepting } from './subscription-accepting.js';
 
 let fixture: GpuaasFixture;
 beforeAll(async () => {
@@ -19,7 +19,7 @@ it('subscribing side by side, each call is remembered: a copy of any makes no se
   const subscribe = async (number: number) => {
     const asked = { team_id, pool_id, vgpus: 1, name: `call ${number}` };
     const answer = await handleOnce({ nonce: nonces[number] ?? '', deadlineAtMs }, () =>
-      fixture.get(SubscriptionsService).subscribe(asked, { ...contextOf(member), deadlineAtMs }),
+      fixture.get(SubscriptionAccepting).subscribe(asked, { ...contextOf(member), deadlineAtMs }),
     );
     return answer?.name;
   };

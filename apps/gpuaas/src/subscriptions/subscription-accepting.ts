@@ -1,13 +1,14 @@
 import type { CallContext } from '@atoll/contracts';
-import type { Subscription } from '@atoll/contracts/gpuaas';
+import type { Subscribe, Subscription } from '@atoll/contracts/gpuaas';
 import { Transactions } from '@atoll/database';
-import { AppError } from '@atoll/errors';
+import { AppError, invalidField } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';
 import { TeamGate } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { TeamCapacity } from '../capacity/team-capacity.js';
-import type { KnownPool } from '../sharing/pool-catalogue.js';
+import { PoolCatalogue, type KnownPool } from '../sharing/pool-catalogue.js';
+import { soldProfiles } from '../sharing/pool-terms.js';
 import { SubscriptionAllocation, type SubscriptionAdmission } from './subscription-allocation.js';
 import type { SubscriptionEntity } from '../model/subscription.entity.js';
 import { unendedSubscription } from '../model/subscription.machine.js';
@@ -36,7 +37,8 @@ export class SubscriptionAccepting {
   private readonly shared: SharedTransactions<SubscribeRequest, Subscription>;
 
   constructor(
-    transactions: Transactions,
+    private readonly transactions: Transactions,
+    private readonly pools: PoolCatalogue,
     private readonly gate: TeamGate,
     private readonly allocation: SubscriptionAllocation,
     private readonly subscriptions: SubscriptionSteps,
@@ -51,9 +53,26 @@ export class SubscriptionAccepting {
    * Throws `insufficient_capacity`, with what would be accepted, and `conflict` if the team or the workspace is being
    * deleted, or the team has a subscription and may have one.
    */
-  async accept(request: SubscribeRequest): Promise<Subscription> {
-    const { pool, values } = request;
-    return this.shared.add(`${pool.poolId} ${values.profile}`, { owner: values.teamId }, request);
+  async subscribe(
+    { team_id, workspace_id, pool_id, vgpus, profile, name, unique = false }: Subscribe,
+    context: CallContext,
+  ): Promise<Subscription> {
+    const kept = await this.transactions.kept<Subscription>(context);
+    if (kept) return kept;
+    const workspaceId = await this.gate.requireGrowth(context.caller, team_id, workspace_id);
+    const pool = await this.pools.pool(pool_id);
+    const sold = requireSold(pool, profile);
+    const values = {
+      teamId: team_id,
+      workspaceId,
+      poolId: pool_id,
+      name: name ?? null,
+      profile: sold.name,
+      vRamGb: String(sold.vRamGb),
+      vgpus,
+    };
+    const request = { pool, values, isUnique: unique, context };
+    return this.shared.add(`${pool_id} ${sold.name}`, { owner: team_id }, request);
   }
 
   /** Accepts or refuses each request by itself. All are for one pool. */
@@ -116,6 +135,18 @@ export class SubscriptionAccepting {
     );
     return rows;
   }
+}
+
+function requireSold(pool: KnownPool, profile?: string): ReturnType<typeof soldProfiles>[number] {
+  const sold = soldProfiles(pool);
+  const found = profile === undefined ? sold[0] : sold.find(({ name }) => name === profile);
+  if (!found)
+    throw invalidField(
+      'profile',
+      'isSold',
+      `must be a profile that the pool sells: ${sold.map(({ name }) => name).join(', ')}.`,
+    );
+  return found;
 }
 
 /** Of several that must be the only ones of their team the first goes now: the next one depends on its outcome. */

@@ -6,7 +6,7 @@ import { causeOf } from '@atoll/state-machine';
 import { TeamGate } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import { Placement } from '../allocation/placement.js';
+import { LeaseRelease, type Shrinking } from '../allocation/lease-release.js';
 import { TeamCapacity } from '../capacity/team-capacity.js';
 import type { SubscriptionEntity } from '../model/subscription.entity.js';
 import { isResizing, statusOf } from '../model/subscription-status.js';
@@ -48,7 +48,7 @@ export class SubscriptionResizing {
     transactions: Transactions,
     private readonly gate: TeamGate,
     private readonly allocation: SubscriptionAllocation,
-    private readonly placement: Placement,
+    private readonly leases: LeaseRelease,
     private readonly subscriptions: SubscriptionSteps,
     private readonly capacity: TeamCapacity,
   ) {
@@ -75,14 +75,14 @@ export class SubscriptionResizing {
       manager,
       open.filter(({ vgpus, held }) => vgpus <= held.vgpus),
     );
-    const leaving = await this.placement.idleOf(manager, shrinksOn(pool, shrinking));
+    const leaving = await this.leases.idleLeases(manager, shrinksOn(pool, shrinking));
     await this.grow(
       manager,
       pool,
       open.filter(({ vgpus, held }) => vgpus > held.vgpus),
       leaving.map(({ gpuId }) => gpuId),
     );
-    await this.placement.giveBack(manager, leaving);
+    await this.leases.release(manager, leaving);
     await this.shrink(manager, pool, shrinking);
   }
 
@@ -202,7 +202,7 @@ function inUse(used: number, before: number): AppError {
 }
 
 /** With overcommit a subscription holds no leases. */
-function shrinksOn({ overcommit }: KnownPool, shrinking: readonly LockedResize[]): Parameters<Placement['idleOf']>[1] {
+function shrinksOn({ overcommit }: KnownPool, shrinking: readonly LockedResize[]): Shrinking[] {
   if (overcommit > 1) return [];
   return shrinking
     .filter(({ vgpus, held }) => vgpus < held.vgpus)

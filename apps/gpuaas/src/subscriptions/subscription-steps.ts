@@ -18,7 +18,7 @@ import {
 } from '../sharing/lease-store.js';
 import { Entitlements } from '../allocation/entitlements.js';
 import { readiness } from '../allocation/readiness.js';
-import { Placement } from '../allocation/placement.js';
+import { LeaseRelease } from '../allocation/lease-release.js';
 import { Waiting } from '../allocation/waiting.js';
 import { withdrawRequest } from '../sharing/waiting-requests.js';
 import { forgetHeldSlices } from '../metrics/held-slices.js';
@@ -52,7 +52,7 @@ export class SubscriptionSteps extends DurableMachine<SubscriptionEntity, Subscr
     private readonly statements: Statements,
     private readonly driver: NodeDriver,
     private readonly pools: PoolCatalogue,
-    private readonly placement: Placement,
+    private readonly leases: LeaseRelease,
     private readonly waiting: Waiting,
     private readonly entitlements: Entitlements,
     private readonly workloads: WorkloadSteps,
@@ -152,7 +152,7 @@ export class SubscriptionSteps extends DurableMachine<SubscriptionEntity, Subscr
           await this.abandon(manager, subscriptionId, cause);
           await this.distrust(manager, subscription, { of: 'subscription_id', ids: [subscriptionId] }, cause);
         }
-        await this.placement.release(manager, { of: 'subscription_id', ids: [subscriptionId] }, cause);
+        await this.leases.releaseHeld(manager, { of: 'subscription_id', ids: [subscriptionId] }, cause);
         if (subscription.activeSince) await this.usage.tell(manager, [{ subscription, vgpus: 0 }]);
         break;
       default:
@@ -184,7 +184,7 @@ export class SubscriptionSteps extends DurableMachine<SubscriptionEntity, Subscr
         return this.usage.tell(manager, [{ subscription, vgpus: resizeVgpus ?? vgpus }]);
       default:
         if (event === 'FAILED') await this.distrust(manager, subscription, added, cause);
-        return this.placement.release(manager, added, cause);
+        return this.leases.releaseHeld(manager, added, cause);
     }
   }
 
@@ -261,7 +261,7 @@ export class SubscriptionSteps extends DurableMachine<SubscriptionEntity, Subscr
   private async abandon(manager: EntityManager, subscriptionId: string, cause: Cause): Promise<void> {
     const live = await this.workloads.lockLive(manager, subscriptionId);
     // The GPUs of all of them in one order, before each gives back its own.
-    await this.placement.lockHeld(manager, { of: 'subscription_id', ids: [subscriptionId] });
+    await this.leases.lockHeld(manager, { of: 'subscription_id', ids: [subscriptionId] });
     await this.workloads.moveAll(manager, live, 'FAILED', cause);
   }
 
@@ -273,7 +273,7 @@ export class SubscriptionSteps extends DurableMachine<SubscriptionEntity, Subscr
     cause: Cause,
   ): Promise<void> {
     const message = subscription.lastError?.message ?? 'The node did not release its capacity.';
-    await this.placement.distrust(manager, held, nodesLeft(subscription), message, cause);
+    await this.leases.takeOffline(manager, held, nodesLeft(subscription), message, cause);
   }
 
   private async undo(subscription: SubscriptionEntity, context: StepContext): Promise<Found> {

@@ -14,19 +14,21 @@ import {
 } from '@atoll/contracts/gpuaas';
 import { Handle, type Handlers, type Json } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
+import { SubscriptionAccepting } from './subscription-accepting.js';
 import { SubscriptionListing } from './subscription-listing.js';
 import { SubscriptionsService } from './subscription.service.js';
 
 @Controller()
 export class SubscriptionsController implements Handlers<typeof subscriptions> {
   constructor(
+    private readonly accepting: SubscriptionAccepting,
     private readonly subscriptions: SubscriptionsService,
     private readonly listing: SubscriptionListing,
   ) {}
 
   @Handle(subscriptions.subscribe)
   subscribe(input: Subscribe, context: CallContext): Promise<Subscription> {
-    return this.subscriptions.subscribe(input, context);
+    return this.accepting.subscribe(input, context);
   }
 
   @Handle(subscriptions.unsubscribe)

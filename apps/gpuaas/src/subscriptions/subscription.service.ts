@@ -2,21 +2,18 @@ import { notFound, requirePermission, type CallContext } from '@atoll/contracts'
 import {
   type EndSubscription,
   type ResizeSubscription,
-  type Subscribe,
   type Subscription,
   type Unsubscribe,
 } from '@atoll/contracts/gpuaas';
 import { Transactions } from '@atoll/database';
-import { AppError, invalidField } from '@atoll/errors';
+import { AppError } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';
 import { TeamGate } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
-import { PoolCatalogue, type KnownPool } from '../sharing/pool-catalogue.js';
-import { soldProfiles } from '../sharing/pool-terms.js';
+import { PoolCatalogue } from '../sharing/pool-catalogue.js';
 import type { WorkloadEntity } from '../model/workload.entity.js';
 import { WorkloadSteps } from './workload-steps.js';
-import { SubscriptionAccepting } from './subscription-accepting.js';
 import type { SubscriptionEntity } from '../model/subscription.entity.js';
 import { SubscriptionResizing } from './subscription-resizing.js';
 import { SubscriptionSteps } from './subscription-steps.js';
@@ -25,7 +22,7 @@ import { statusOf } from '../model/subscription-status.js';
 
 type OwnedSubscription = Pick<SubscriptionEntity, 'subscriptionId' | 'teamId' | 'workspaceId' | 'poolId'>;
 
-/** Subscribing to pools, changing what is held, and giving it back. */
+/** Changes what a team holds of pools, and gives it back. */
 @Injectable()
 export class SubscriptionsService {
   constructor(
@@ -33,32 +30,10 @@ export class SubscriptionsService {
     private readonly transactions: Transactions,
     private readonly gate: TeamGate,
     private readonly pools: PoolCatalogue,
-    private readonly accepting: SubscriptionAccepting,
     private readonly resizing: SubscriptionResizing,
     private readonly subscriptions: SubscriptionSteps,
     private readonly workloads: WorkloadSteps,
   ) {}
-
-  async subscribe(
-    { team_id, workspace_id, pool_id, vgpus, profile, name, unique = false }: Subscribe,
-    context: CallContext,
-  ): Promise<Subscription> {
-    const kept = await this.transactions.kept<Subscription>(context);
-    if (kept) return kept;
-    const workspaceId = await this.gate.requireGrowth(context.caller, team_id, workspace_id);
-    const pool = await this.pools.pool(pool_id);
-    const sold = requireSold(pool, profile);
-    const values = {
-      teamId: team_id,
-      workspaceId,
-      poolId: pool_id,
-      name: name ?? null,
-      profile: sold.name,
-      vRamGb: String(sold.vRamGb),
-      vgpus,
-    };
-    return this.accepting.accept({ pool, values, isUnique: unique, context });
-  }
 
   /**
    * An increase takes effect when the nodes have confirmed the added vGPUs; a decrease at once, since the removed ones
@@ -113,18 +88,6 @@ export class SubscriptionsService {
     if (!held) throw notFound('subscription');
     return held;
   }
-}
-
-function requireSold(pool: KnownPool, profile?: string): ReturnType<typeof soldProfiles>[number] {
-  const sold = soldProfiles(pool);
-  const found = profile === undefined ? sold[0] : sold.find(({ name }) => name === profile);
-  if (!found)
-    throw invalidField(
-      'profile',
-      'isSold',
-      `must be a profile that the pool sells: ${sold.map(({ name }) => name).join(', ')}.`,
-    );
-  return found;
 }
 
 function inUse(running: readonly WorkloadEntity[]): AppError {

@@ -26,7 +26,7 @@ import {
 import { NodeTroubles } from '../sharing/node-troubles.js';
 import { PodEnds } from './pod-ends.js';
 import { readiness } from '../allocation/readiness.js';
-import { Placement } from '../allocation/placement.js';
+import { LeaseRelease } from '../allocation/lease-release.js';
 import { Waiting } from '../allocation/waiting.js';
 import { withdrawRequest } from '../sharing/waiting-requests.js';
 import { PoolCatalogue } from '../sharing/pool-catalogue.js';
@@ -47,7 +47,7 @@ export class WorkloadSteps extends DurableMachine<WorkloadEntity, WorkloadState,
     private readonly statements: Statements,
     private readonly driver: NodeDriver,
     private readonly pools: PoolCatalogue,
-    private readonly placement: Placement,
+    private readonly leases: LeaseRelease,
     private readonly waiting: Waiting,
     private readonly capacity: TeamCapacity,
     private readonly outbox: Outbox,
@@ -102,7 +102,7 @@ export class WorkloadSteps extends DurableMachine<WorkloadEntity, WorkloadState,
     if (workload.state !== 'stopped' && workload.state !== 'failed') return;
     // A node that did not give back what was held is looked after before anybody else comes there.
     if (event === 'FAILED') {
-      await this.placement.distrust(
+      await this.leases.takeOffline(
         manager,
         { of: 'workload_id', ids: [workloadId] },
         nodesLeft(workload),
@@ -116,7 +116,7 @@ export class WorkloadSteps extends DurableMachine<WorkloadEntity, WorkloadState,
     );
     const { overcommit } = await this.pools.pool(pool?.pool_id ?? '', manager);
     if (overcommit > 1) {
-      await this.placement.release(manager, { of: 'workload_id', ids: [workloadId] }, cause);
+      await this.leases.releaseHeld(manager, { of: 'workload_id', ids: [workloadId] }, cause);
       await this.capacity.note(manager, [teamId]);
     } else {
       await manager.query('UPDATE lease SET workload_id = NULL WHERE workload_id = $1', [workloadId]);

@@ -4,8 +4,6 @@ import {
   type BaremetalInstance,
   type BaremetalPage,
   type BaremetalPath,
-  type BaremetalHostSpecs,
-  type BaremetalRequirements,
   type ListBaremetal,
   type RequestBaremetal,
 } from '@atoll/contracts/gpuaas';
@@ -24,7 +22,7 @@ import type { BaremetalNodeEntity } from '../../model/baremetal-node.entity.js';
 import { BaremetalNodeSteps } from '../nodes/baremetal-node-steps.js';
 import { BaremetalInstanceReader, statusOf } from './baremetal-instance-reader.js';
 import { BaremetalSecrets } from '../hosts/baremetal-secrets.js';
-import { isInInventory, maxRequests, unmet, waitingBeside } from '../nodes/host-matching.js';
+import { requireMatch, requireRoom } from '../nodes/host-matching.js';
 
 /** Bare metal for teams. */
 @Injectable()
@@ -77,7 +75,7 @@ export class BaremetalInstancesService {
       await this.gate.holdOpen(manager, context.caller, team_id, workspaceId);
       if (region_id !== undefined && !(await manager.existsBy(RegionEntity, { regionId: region_id })))
         throw notFound('region');
-      await this.requireMatch(manager, specs, region_id);
+      await requireMatch(manager, specs, region_id);
       await takeTurn(manager, turnOf(team_id));
       const instance = await this.instances.insert(manager, values, causeOf(context));
       await requireRoom(manager, instance);
@@ -147,29 +145,6 @@ export class BaremetalInstancesService {
     };
   }
 
-  /** Throws `spec_mismatch` if no node could ever match, and says what the nearest one lacks. */
-  private async requireMatch(manager: EntityManager, specs: BaremetalRequirements, regionId?: string): Promise<void> {
-    const kinds = await manager.query<BaremetalHostSpecs[]>(
-      `SELECT DISTINCT gpu_model, gpu_count, cpu_cores, memory_gb FROM baremetal_node n
-       WHERE ${isInInventory('n')} AND ($1::bigint IS NULL OR region_id = $1)`,
-      [regionId ?? null],
-    );
-    const lacking = kinds
-      .map((kind) => ({ kind, phrases: unmet(specs, kind) }))
-      .sort((one, other) => one.phrases.length - other.phrases.length);
-    const [nearest] = lacking;
-    if (nearest?.phrases.length === 0) return;
-    const where = regionId === undefined ? 'The platform' : 'The region';
-    if (!nearest) throw new AppError('spec_mismatch', `${where} has no bare-metal nodes.`);
-    const { gpu_model, gpu_count, cpu_cores, memory_gb } = nearest.kind;
-    const gpus = gpu_model === null ? 'no GPUs' : `${gpu_count} × ${gpu_model}`;
-    const cores = `${cpu_cores} ${cpu_cores === 1 ? 'core' : 'cores'}`;
-    throw new AppError(
-      'spec_mismatch',
-      `No node could ever match. The nearest has ${gpus}, ${cores} and ${memory_gb} GB; not met: ${nearest.phrases.join('; ')}.`,
-    );
-  }
-
   private async find(
     instanceId: string,
     { caller }: CallContext,
@@ -217,14 +192,4 @@ export class BaremetalInstancesService {
 /** Requests of one team are counted one after the other. */
 function turnOf(teamId: string): string {
   return `baremetal ${teamId}`;
-}
-
-async function requireRoom(manager: EntityManager, { instanceId }: BaremetalInstanceEntity): Promise<void> {
-  const { own, most, isFull } = await waitingBeside(manager, instanceId);
-  if (!isFull) return;
-  const which = most < maxRequests ? 'for such a host, as many others do' : 'for a host';
-  throw new AppError(
-    'conflict',
-    `${own} ${own === 1 ? 'request' : 'requests'} of the team ${own === 1 ? 'waits' : 'wait'} ${which}; at most ${most} may. Cancel one, or wait until one is served.`,
-  );
 }

@@ -1,3 +1,4 @@
+import { AppError } from '@atoll/errors';
 import type { BaremetalHostSpecs, BaremetalRequirements } from '@atoll/contracts/gpuaas';
 import { fairShare } from '@atoll/waiting';
 import type { EntityManager } from 'typeorm';
@@ -18,7 +19,7 @@ function isOffered(node: string): string {
 }
 
 /** In SQL: whether a node may be given to a tenant some day. */
-export function isInInventory(node: string): string {
+function isInInventory(node: string): string {
   return `${node}.state <> 'removed' AND NOT ${node}.is_retired`;
 }
 
@@ -86,7 +87,7 @@ export async function pickNode(
 }
 
 /** How many requests of the team of this one wait beside it, and whether the team may have no further one. */
-export async function waitingBeside(
+async function waitingBeside(
   manager: EntityManager,
   instanceId: string,
 ): Promise<{ readonly own: number; readonly most: number; readonly isFull: boolean }> {
@@ -106,6 +107,17 @@ export async function waitingBeside(
   return ownRivals < most
     ? { own, most: maxRequests, isFull: own >= maxRequests }
     : { own: ownRivals, most, isFull: true };
+}
+
+/** Throws `conflict` if too many requests of the team wait beside this one. */
+export async function requireRoom(manager: EntityManager, { instanceId }: BaremetalInstanceEntity): Promise<void> {
+  const { own, most, isFull } = await waitingBeside(manager, instanceId);
+  if (!isFull) return;
+  const which = most < maxRequests ? 'for such a host, as many others do' : 'for a host';
+  throw new AppError(
+    'conflict',
+    `${own} ${own === 1 ? 'request' : 'requests'} of the team ${own === 1 ? 'waits' : 'wait'} ${which}; at most ${most} may. Cancel one, or wait until one is served.`,
+  );
 }
 
 /** Why a request waits; undefined where nothing can match it any more. */
@@ -155,8 +167,35 @@ export const servableRequests = `
     WHERE ${isWaiting('w')} ORDER BY region_id, gpu_model, gpu_count, cpu_cores, memory_gb, instance_id
   ) w WHERE EXISTS (SELECT FROM kind WHERE ${fits('kind', 'w')})`;
 
+/** Throws `spec_mismatch` if no node could ever match, and says what the nearest one lacks. */
+export async function requireMatch(
+  manager: EntityManager,
+  specs: BaremetalRequirements,
+  regionId?: string,
+): Promise<void> {
+  const kinds = await manager.query<BaremetalHostSpecs[]>(
+    `SELECT DISTINCT gpu_model, gpu_count, cpu_cores, memory_gb FROM baremetal_node n
+     WHERE ${isInInventory('n')} AND ($1::bigint IS NULL OR region_id = $1)`,
+    [regionId ?? null],
+  );
+  const lacking = kinds
+    .map((kind) => ({ kind, phrases: unmet(specs, kind) }))
+    .sort((one, other) => one.phrases.length - other.phrases.length);
+  const [nearest] = lacking;
+  if (nearest?.phrases.length === 0) return;
+  const where = regionId === undefined ? 'The platform' : 'The region';
+  if (!nearest) throw new AppError('spec_mismatch', `${where} has no bare-metal nodes.`);
+  const { gpu_model, gpu_count, cpu_cores, memory_gb } = nearest.kind;
+  const gpus = gpu_model === null ? 'no GPUs' : `${gpu_count} × ${gpu_model}`;
+  const cores = `${cpu_cores} ${cpu_cores === 1 ? 'core' : 'cores'}`;
+  throw new AppError(
+    'spec_mismatch',
+    `No node could ever match. The nearest has ${gpus}, ${cores} and ${memory_gb} GB; not met: ${nearest.phrases.join('; ')}.`,
+  );
+}
+
 /** The requirements that these specs do not meet, each as a phrase. */
-export function unmet(asked: BaremetalRequirements, specs: BaremetalHostSpecs): string[] {
+function unmet(asked: BaremetalRequirements, specs: BaremetalHostSpecs): string[] {
   const { gpu_model, ...least } = asked;
   const phrases = Object.entries(least)
     .filter(([name, number]) => number !== undefined && number > specs[name as keyof typeof least])

@@ -22,16 +22,16 @@ export interface Shrinking {
 
 /** Leases that are given back, and in the same transaction what that does to the modes of their GPUs. */
 @Injectable()
-export class Placement {
+export class LeaseRelease {
   constructor(private readonly gpus: GpuSteps) {}
 
   /** Gives back what is held. The subscription's, or the workload's, row is locked by the transaction. */
-  async release(manager: EntityManager, { of, ids, isAdded = false }: HeldFilter, cause: Cause): Promise<void> {
+  async releaseHeld(manager: EntityManager, { of, ids, isAdded = false }: HeldFilter, cause: Cause): Promise<void> {
     const held = await manager.query<{ lease_id: string; gpu_id: string }[]>(
       `SELECT lease_id, gpu_id FROM lease WHERE ${of} = ANY ($1::bigint[]) ${isAdded ? 'AND is_added' : ''}`,
       [ids],
     );
-    await this.giveBack(
+    await this.release(
       manager,
       held.map(({ lease_id, gpu_id }) => ({ leaseId: lease_id, gpuId: gpu_id, cause })),
     );
@@ -41,7 +41,7 @@ export class Placement {
    * Those that subscriptions, whose rows are locked by the transaction, give back: chosen once, since a later look
    * could see others.
    */
-  async idleOf(manager: EntityManager, all: readonly Shrinking[]): Promise<Leaving[]> {
+  async idleLeases(manager: EntityManager, all: readonly Shrinking[]): Promise<Leaving[]> {
     if (all.length === 0) return [];
     const rows = await manager.query<{ lease_id: string; gpu_id: string; subscription_id: string }[]>(
       `SELECT lease_id, gpu_id, subscription_id FROM (
@@ -58,7 +58,7 @@ export class Placement {
   }
 
   /** Gives back leases; what still runs may return to Spatial, and those that wait for the pool look for room. */
-  async giveBack(manager: EntityManager, leaving: readonly Leaving[]): Promise<void> {
+  async release(manager: EntityManager, leaving: readonly Leaving[]): Promise<void> {
     if (leaving.length === 0) return;
     const gpus = await this.lock(
       manager,
@@ -84,7 +84,7 @@ export class Placement {
    * Takes GPUs whose leases these nodes did not release out of service: they are initialised before anybody else is
    * placed there.
    */
-  async distrust(
+  async takeOffline(
     manager: EntityManager,
     held: HeldFilter,
     nodeIds: readonly string[],
