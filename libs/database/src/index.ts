@@ -10,6 +10,7 @@ export { DatabaseStatus } from './database-status.js';
 export { isOutage, isStatementTimeout, toAppError, unique } from './database-errors.js';
 export { callInHand, handleOnce, type CallInHand } from './handle-once.js';
 export { createIdempotencyTable, dropIdempotencyTable } from './idempotency-table.js';
+export { instant } from './instant-column.js';
 export { OutageLog } from './outage-log.js';
 export { onceAvailable } from './once-available.js';
 export { connectDataSource, openDataSource, requireDatabase } from './open-data-source.js';

@@ -1,4 +1,5 @@
 import type { ConnectionPod } from '@atoll/contracts/gpuaas';
+import { instant } from '@atoll/database';
 import { Column, Entity, ForeignKey, PrimaryColumn } from 'typeorm';
 import { SubscriptionEntity } from '../model/subscription.entity.js';
 
@@ -12,7 +13,7 @@ export class ConnectionEntity {
   @Column('jsonb')
   pods!: ConnectionPod[];
 
-  @Column({ type: 'timestamp with time zone', precision: 3 })
+  @Column(instant)
   refreshedAt!: Date;
 }
 
@@ -25,11 +26,11 @@ export class ConnectionRefreshEntity {
   @PrimaryColumn('bigint')
   gpuaasId!: string;
 
-  @Column({ type: 'timestamp with time zone', precision: 3 })
+  @Column(instant)
   startedAt!: Date;
 
   /** null: it is under way, unless it began longer ago than one may take. */
-  @Column({ type: 'timestamp with time zone', precision: 3, nullable: true })
+  @Column({ ...instant, nullable: true })
   endedAt!: Date | null;
 
   @Column('boolean', { default: false })

@@ -1,3 +1,4 @@
+import { instant } from '@atoll/database';
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
 /** A VM as published by the pods service: one of the instances that may attach to a GPU service. */
@@ -20,6 +21,6 @@ export class VmInstanceEntity {
   @Column('boolean')
   isRunning!: boolean;
 
-  @Column({ type: 'timestamp with time zone', precision: 3 })
+  @Column(instant)
   createdAt!: Date;
 }

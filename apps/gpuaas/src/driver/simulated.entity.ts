@@ -1,3 +1,4 @@
+import { instant } from '@atoll/database';
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 
 /**
@@ -20,7 +21,7 @@ export class SimulatedDeviceEntity {
   pendingMode!: 'Spatial' | 'Temporal' | null;
 
   /** When the switch is done; `infinity`: never. */
-  @Column({ type: 'timestamp with time zone', precision: 3, nullable: true })
+  @Column({ ...instant, nullable: true })
   readyAt!: Date | null;
 
   @Column('text', { nullable: true })

@@ -1,3 +1,4 @@
+import { instant } from '@atoll/database';
 import { Column, Entity, ForeignKey, Index, PrimaryGeneratedColumn } from 'typeorm';
 import { GpuEntity } from '../model/gpu.entity.js';
 import { SubscriptionEntity } from '../model/subscription.entity.js';
@@ -33,10 +34,10 @@ export class HeldSliceEntity {
   @Column('smallint', { nullable: true })
   gpuInstanceId!: number | null;
 
-  @Column({ type: 'timestamp with time zone', precision: 3 })
+  @Column(instant)
   heldFrom!: Date;
 
   /** null: it is still held. */
-  @Column({ type: 'timestamp with time zone', precision: 3, nullable: true })
+  @Column({ ...instant, nullable: true })
   heldUntil!: Date | null;
 }

@@ -1,4 +1,5 @@
 import type { BaremetalError } from '@atoll/contracts/gpuaas';
+import { instant } from '@atoll/database';
 import { MachineIndexes, MachineRow } from '@atoll/state-machine';
 import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 import { BaremetalNodeEntity } from './baremetal-node.entity.js';
@@ -70,13 +71,13 @@ export class BaremetalInstanceEntity extends MachineRow {
   @Column('jsonb', { nullable: true })
   error!: BaremetalError | null;
 
-  @Column({ type: 'timestamp with time zone', precision: 3, nullable: true })
+  @Column({ ...instant, nullable: true })
   activeSince!: Date | null;
 
-  @Column({ type: 'timestamp with time zone', precision: 3, nullable: true })
+  @Column({ ...instant, nullable: true })
   endedAt!: Date | null;
 
-  @Column({ type: 'timestamp with time zone', precision: 3, default: () => 'now()' })
+  @Column({ ...instant, default: () => 'now()' })
   createdAt!: Date;
 }
 

@@ -1,4 +1,5 @@
 import type { BaremetalDifference, BaremetalDriver, BaremetalFindings, HomeRule } from '@atoll/contracts/gpuaas';
+import { instant } from '@atoll/database';
 import { MachineIndexes, MachineRow } from '@atoll/state-machine';
 import { Column, Entity, ForeignKey, Index, PrimaryGeneratedColumn } from 'typeorm';
 import { RegionEntity } from './region.entity.js';
@@ -95,7 +96,7 @@ export class BaremetalNodeEntity extends MachineRow {
   @Column('boolean', { default: false })
   isRetired!: boolean;
 
-  @Column({ type: 'timestamp with time zone', precision: 3, nullable: true })
+  @Column({ ...instant, nullable: true })
   unreachableSince!: Date | null;
 
   @Column('text', { nullable: true })
@@ -125,10 +126,10 @@ export class BaremetalNodeEntity extends MachineRow {
   reinstallToken!: string | null;
 
   /** When the hook took its call. */
-  @Column({ type: 'timestamp with time zone', precision: 3, nullable: true })
+  @Column({ ...instant, nullable: true })
   reinstallAskedAt!: Date | null;
 
-  @Column({ type: 'timestamp with time zone', precision: 3, default: () => 'now()' })
+  @Column({ ...instant, default: () => 'now()' })
   createdAt!: Date;
 }
 

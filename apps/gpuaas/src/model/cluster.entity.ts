@@ -1,8 +1,8 @@
 import type { Cluster, ClusterChanged, ClusterDriverName } from '@atoll/contracts/gpuaas';
+import { instant } from '@atoll/database';
 import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 import { GpuaasEntity } from './region.entity.js';
 
-const instant = { type: 'timestamp with time zone', precision: 3 } as const;
 const maybe = { nullable: true } as const;
 
 /** What runs the pods of a GPU service. */

@@ -1,7 +1,6 @@
+import { instant } from '@atoll/database';
 import { Column, Entity, ForeignKey, PrimaryColumn } from 'typeorm';
 import { NodeEntity } from './node.entity.js';
-
-const instant = { type: 'timestamp with time zone', precision: 3 } as const;
 
 /** What a node is asked to do for those who are placed there. */
 export type PlacedOperation = 'confirm' | 'occupy';

@@ -1,3 +1,4 @@
+import { instant } from '@atoll/database';
 import { MachineIndexes, MachineRow } from '@atoll/state-machine';
 import { Column, Entity, ForeignKey, Index, PrimaryGeneratedColumn, Unique } from 'typeorm';
 import { GpuaasEntity } from './region.entity.js';
@@ -35,6 +36,6 @@ export class NodeEntity extends MachineRow {
   @Column('integer', { default: 0 })
   failures!: number;
 
-  @Column({ type: 'timestamp with time zone', precision: 3, default: () => 'now()' })
+  @Column({ ...instant, default: () => 'now()' })
   createdAt!: Date;
 }

@@ -1,3 +1,4 @@
+import { instant } from '@atoll/database';
 import type { Mechanism, SharingMode } from '@atoll/gpu';
 import { Column, Entity, ForeignKey, PrimaryGeneratedColumn, Unique } from 'typeorm';
 import { GpuaasEntity } from './region.entity.js';
@@ -43,6 +44,6 @@ export class PoolEntity {
   @Column('integer', { nullable: true })
   temporalReplicas!: number | null;
 
-  @Column({ type: 'timestamp with time zone', precision: 3, default: () => 'now()' })
+  @Column({ ...instant, default: () => 'now()' })
   createdAt!: Date;
 }

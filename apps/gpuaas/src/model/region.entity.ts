@@ -1,3 +1,4 @@
+import { instant } from '@atoll/database';
 import { Column, Entity, ForeignKey, PrimaryGeneratedColumn, Unique } from 'typeorm';
 
 @Entity('region')
@@ -15,7 +16,7 @@ export class RegionEntity {
   @Column('text', { nullable: true })
   country!: string | null;
 
-  @Column({ type: 'timestamp with time zone', precision: 3, default: () => 'now()' })
+  @Column({ ...instant, default: () => 'now()' })
   createdAt!: Date;
 }
 
@@ -33,6 +34,6 @@ export class GpuaasEntity {
   @Column('text')
   name!: string;
 
-  @Column({ type: 'timestamp with time zone', precision: 3, default: () => 'now()' })
+  @Column({ ...instant, default: () => 'now()' })
   createdAt!: Date;
 }

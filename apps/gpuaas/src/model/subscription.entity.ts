@@ -1,3 +1,4 @@
+import { instant } from '@atoll/database';
 import { MachineIndexes, MachineRow } from '@atoll/state-machine';
 import { Column, Entity, ForeignKey, Index, PrimaryGeneratedColumn } from 'typeorm';
 import { PoolEntity } from './pool.entity.js';
@@ -50,9 +51,9 @@ export class SubscriptionEntity extends MachineRow {
   failure!: string | null;
 
   /** From when on it is billed; null: it never was active. */
-  @Column({ type: 'timestamp with time zone', precision: 3, nullable: true })
+  @Column({ ...instant, nullable: true })
   activeSince!: Date | null;
 
-  @Column({ type: 'timestamp with time zone', precision: 3, default: () => 'clock_timestamp()' })
+  @Column({ ...instant, default: () => 'clock_timestamp()' })
   createdAt!: Date;
 }

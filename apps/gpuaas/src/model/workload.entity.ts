@@ -1,3 +1,4 @@
+import { instant } from '@atoll/database';
 import { MachineIndexes, MachineRow } from '@atoll/state-machine';
 import { Column, Entity, ForeignKey, Index, PrimaryGeneratedColumn } from 'typeorm';
 import { SubscriptionEntity } from './subscription.entity.js';
@@ -37,6 +38,6 @@ export class WorkloadEntity extends MachineRow {
   @Column('text', { nullable: true })
   failure!: string | null;
 
-  @Column({ type: 'timestamp with time zone', precision: 3, default: () => 'clock_timestamp()' })
+  @Column({ ...instant, default: () => 'clock_timestamp()' })
   createdAt!: Date;
 }

@@ -1,3 +1,4 @@
+import { instant } from '@atoll/database';
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
 /** A price as billing told of it. */
@@ -14,7 +15,7 @@ export class KnownPriceEntity {
   @Column('uuid', { nullable: true })
   teamId!: string | null;
 
-  @Column({ type: 'timestamp with time zone', precision: 3 })
+  @Column(instant)
   validFrom!: Date;
 
   /** Decimal text, as told: it is shown and not calculated with. */
@@ -26,13 +27,13 @@ export class KnownPriceEntity {
   currency!: string | null;
 
   /** Of two with the same SKU, team and start the later holds. */
-  @Column({ type: 'timestamp with time zone', precision: 3 })
+  @Column(instant)
   createdAt!: Date;
 }
 
 /** One row, once all prices there were at the first start have been fetched from billing. */
 @Entity('price_directory_snapshot')
 export class PriceSnapshotEntity {
-  @PrimaryColumn({ type: 'timestamp with time zone', precision: 3 })
+  @PrimaryColumn(instant)
   completedAt!: Date;
 }

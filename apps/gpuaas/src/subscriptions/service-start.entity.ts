@@ -1,3 +1,4 @@
+import { instant } from '@atoll/database';
 import { Check, Column, Entity, PrimaryColumn } from 'typeorm';
 
 /** When a replica of this service last started; one row. */
@@ -7,6 +8,6 @@ export class ServiceStartEntity {
   @PrimaryColumn('boolean', { default: true })
   isOnly!: boolean;
 
-  @Column({ type: 'timestamp with time zone', precision: 3 })
+  @Column(instant)
   startedAt!: Date;
 }

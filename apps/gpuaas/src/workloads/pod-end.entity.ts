@@ -1,3 +1,4 @@
+import { instant } from '@atoll/database';
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
 /** The last start of a pod that is over: a request for a workload of it, or of an earlier one, comes too late. */
@@ -15,6 +16,6 @@ export class PodEndEntity {
   teamId!: string | null;
 
   /** When the pods service last ended a workload of the pod. */
-  @Column({ type: 'timestamp with time zone', precision: 3, nullable: true })
+  @Column({ ...instant, nullable: true })
   endedAt!: Date | null;
 }

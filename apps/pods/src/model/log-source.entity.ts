@@ -1,6 +1,5 @@
+import { instant } from '@atoll/database';
 import { Column, Entity, ForeignKey, Index, PrimaryColumn, PrimaryGeneratedColumn, Unique } from 'typeorm';
-
-const instant = { type: 'timestamp with time zone', precision: 3 } as const;
 
 /** What a team has in one GPU service, as a number: lines of it lie together. */
 @Entity('log_scope')

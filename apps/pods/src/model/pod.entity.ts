@@ -1,11 +1,10 @@
 import type { LeasedSlice } from '@atoll/contracts/gpuaas';
 import type { IdleStop, PodMount, RestartPolicy } from '@atoll/contracts/pods';
+import { instant } from '@atoll/database';
 import type { KeptIdleness } from './idleness.js';
 import { MachineIndexes } from '@atoll/state-machine';
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 import { RunRow } from './run-row.js';
-
-const instant = { type: 'timestamp with time zone', precision: 3 } as const;
 
 @Entity('pod')
 @Index('pod_of_team', ['teamId', 'createdAt', 'podId'])

@@ -1,7 +1,6 @@
+import { instant } from '@atoll/database';
 import { MachineRow, type MachineError } from '@atoll/state-machine';
 import { Column } from 'typeorm';
-
-const instant = { type: 'timestamp with time zone', precision: 3 } as const;
 
 /** What the rows of pods and of VMs have in common: whose they are, where they run, and how their runs went. */
 export abstract class RunRow extends MachineRow {

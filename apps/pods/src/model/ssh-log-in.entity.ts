@@ -1,6 +1,5 @@
+import { instant } from '@atoll/database';
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
-
-const instant = { type: 'timestamp with time zone', precision: 3 } as const;
 
 /**
  * A log-in to a pod, by SSH or to a terminal, for the audit. Of one that a crash has ended the end is when it was last

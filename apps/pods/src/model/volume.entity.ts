@@ -1,7 +1,6 @@
+import { instant } from '@atoll/database';
 import { MachineIndexes, MachineRow, type MachineError } from '@atoll/state-machine';
 import { Column, Entity, Index, PrimaryGeneratedColumn } from 'typeorm';
-
-const instant = { type: 'timestamp with time zone', precision: 3 } as const;
 
 @Entity('shared_volume')
 @Index(['teamId', 'createdAt', 'volumeId'])

@@ -1,3 +1,4 @@
+import { instant } from '@atoll/database';
 import { Column, Entity, Index, PrimaryGeneratedColumn } from 'typeorm';
 
 export type AttemptAction = 'check' | 'provision' | 'rollback' | 'release' | 'clean' | 'reinstall' | 'keys';
@@ -25,10 +26,10 @@ export class BaremetalAttemptEntity {
   @Column('text')
   step!: string;
 
-  @Column({ type: 'timestamp with time zone', precision: 3 })
+  @Column(instant)
   startedAt!: Date;
 
-  @Column({ type: 'timestamp with time zone', precision: 3, nullable: true })
+  @Column({ ...instant, nullable: true })
   endedAt!: Date | null;
 
   @Column('text')

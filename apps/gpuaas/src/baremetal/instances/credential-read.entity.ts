@@ -1,3 +1,4 @@
+import { instant } from '@atoll/database';
 import { Column, Entity, PrimaryGeneratedColumn } from 'typeorm';
 
 /** Who has read the password of an instance. Never changed, and removed after `ATOLL_HISTORY_RETENTION`. */
@@ -16,6 +17,6 @@ export class CredentialReadEntity {
   @Column('text')
   requestId!: string;
 
-  @Column({ type: 'timestamp with time zone', precision: 3 })
+  @Column(instant)
   at!: Date;
 }
