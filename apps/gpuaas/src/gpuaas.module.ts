@@ -24,7 +24,7 @@ import { GpuSteps } from './sharing/gpu-steps.js';
 import { GpuaasSettings } from './gpuaas-settings.js';
 import { Allocation } from './allocation/allocation.js';
 import { LeaseRelease } from './allocation/lease-release.js';
-import { Waiting } from './allocation/waiting.js';
+import { WaitingQueue } from './allocation/waiting-queue.js';
 import { metricsSource } from './metrics/choose-metrics-source.js';
 import { MetricsSource } from './metrics/metrics-source.js';
 import { NodeTroubles } from './sharing/node-troubles.js';
@@ -148,7 +148,7 @@ const workers: Provider = {
     VmInstances,
     WorkloadRoom,
     WorkloadStarting,
-    Waiting,
+    WaitingQueue,
     WholeListings,
     WorkloadSteps,
     WorkloadsService,

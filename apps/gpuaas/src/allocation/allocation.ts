@@ -122,7 +122,7 @@ export class Allocation {
    * Gives leases to those that wait for a pool, in their order, as far as there is room by now, and marks those that
    * will get none. Returns the teams that got some.
    */
-  async serve(manager: EntityManager, pool: KnownPool, cause: Cause): Promise<Set<string>> {
+  async serveQueue(manager: EntityManager, pool: KnownPool, cause: Cause): Promise<Set<string>> {
     await lockPool(manager, pool);
     const rules = this.rulesOf(pool);
     const served = new Set<string>();

@@ -85,7 +85,10 @@ export class Entitlements {
    * the order of their arrival, so that two looks at once never count on the same capacity. Begins the GPUs that are
    * waited for. Throws `StepFailed` where there will be no capacity for one of them.
    */
-  async attend(pools: readonly KnownPool[], subscriptionIds: readonly string[]): Promise<Map<string, StillWaiting>> {
+  async stillWaiting(
+    pools: readonly KnownPool[],
+    subscriptionIds: readonly string[],
+  ): Promise<Map<string, StillWaiting>> {
     const waiting = new Map<string, StillWaiting>();
     const entitling = pools.filter(({ overcommit }) => overcommit > 1);
     if (entitling.length === 0) return waiting;

@@ -7,7 +7,7 @@ import { errorOf, GpuaasFixture, type Inventory, type ToldTeam } from '../gpuaas
 import { statementsOf } from '@atoll/testing';
 import { maxWaiting } from './scheduling.js';
 import { betweenLookAndWriting } from './held-gpus-fixture.js';
-import { Waiting } from './waiting.js';
+import { WaitingQueue } from './waiting-queue.js';
 
 let fixture: GpuaasFixture;
 let team: ToldTeam;
@@ -125,7 +125,7 @@ describe('a workload that meets a GPU on its way back', () => {
     await returning();
     const [first, second] = [await start(), await start()];
     const looks = async ({ workload_id }: Workload) =>
-      (await statementsOf(() => fixture.get(Waiting).attend('workload', workload_id))).length;
+      (await statementsOf(() => fixture.get(WaitingQueue).poll('workload', workload_id))).length;
     expect(await looks(second)).toBe(1);
     expect(await looks(first)).toBeGreaterThan(3);
   });

@@ -35,7 +35,7 @@ export interface DeviceReport {
 }
 
 /** The part of a device that a lease holds. */
-export interface HeldSlice extends DeviceRef {
+export interface LeasedSlice extends DeviceRef {
   readonly leaseId: string;
   readonly profile: string;
   /** null for a turn. */
@@ -92,11 +92,11 @@ export abstract class NodeDriver {
   }
 
   /** Makes sure that the node has what these leases hold. */
-  abstract confirm(slices: readonly HeldSlice[], signal: AbortSignal): Promise<InstanceIds>;
+  abstract confirm(slices: readonly LeasedSlice[], signal: AbortSignal): Promise<InstanceIds>;
 
   /** Gives what these leases hold to a workload. */
-  abstract occupy(slices: readonly HeldSlice[], signal: AbortSignal): Promise<InstanceIds>;
+  abstract occupy(slices: readonly LeasedSlice[], signal: AbortSignal): Promise<InstanceIds>;
 
   /** Ends the workloads on these leases. `observe` tells whether memory is still held. */
-  abstract vacate(slices: readonly HeldSlice[], signal: AbortSignal): Promise<void>;
+  abstract vacate(slices: readonly LeasedSlice[], signal: AbortSignal): Promise<void>;
 }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { newId } from '@atoll/database';
 import type { SharingMode } from '@atoll/gpu';
 import { GpuaasFixture } from '../gpuaas-fixture.js';
-import { NodeDriver, type DeviceLayout, type DeviceRef, type HeldSlice } from './node-driver.js';
+import { NodeDriver, type DeviceLayout, type DeviceRef, type LeasedSlice } from './node-driver.js';
 import { SimulatedFaults, type FaultKind, type SimulatedOperation } from './simulated-faults.js';
 
 /** Longer than any spec here takes: devices arrive by what `pass` adds, and not before. */
@@ -38,7 +38,7 @@ const layout = (mode: SharingMode, generation: number): DeviceLayout => ({
 const request = (mode: SharingMode, generation: number, of = device) =>
   driver.request(of, layout(mode, generation), signal);
 const observe = (of = device) => driver.observe(of, signal);
-const slice = (leaseId: string, of = device, more: Partial<HeldSlice> = {}): HeldSlice => ({
+const slice = (leaseId: string, of = device, more: Partial<LeasedSlice> = {}): LeasedSlice => ({
   ...of,
   leaseId,
   profile: 'mps-4',

@@ -7,7 +7,7 @@ import {
   type DeviceLayout,
   type DeviceRef,
   type DeviceReport,
-  type HeldSlice,
+  type LeasedSlice,
   type InstanceIds,
   type NodeRef,
 } from './node-driver.js';
@@ -115,18 +115,18 @@ export class SimulatedNodes extends NodeDriver {
     );
   }
 
-  async confirm(slices: readonly HeldSlice[], signal: AbortSignal): Promise<InstanceIds> {
+  async confirm(slices: readonly LeasedSlice[], signal: AbortSignal): Promise<InstanceIds> {
     for (const nodeName of nodesOf(slices)) await this.faults.of(nodeName, 'confirm', signal);
     return instanceIds(slices);
   }
 
-  async occupy(slices: readonly HeldSlice[], signal: AbortSignal): Promise<InstanceIds> {
+  async occupy(slices: readonly LeasedSlice[], signal: AbortSignal): Promise<InstanceIds> {
     for (const nodeName of nodesOf(slices)) await this.faults.of(nodeName, 'occupy', signal);
     await this.hold(slices, true);
     return instanceIds(slices);
   }
 
-  async vacate(slices: readonly HeldSlice[], signal: AbortSignal): Promise<void> {
+  async vacate(slices: readonly LeasedSlice[], signal: AbortSignal): Promise<void> {
     const stuck = new Set<string>();
     for (const nodeName of nodesOf(slices)) {
       const fault = await this.faults.of(nodeName, 'vacate', signal);
@@ -138,7 +138,7 @@ export class SimulatedNodes extends NodeDriver {
     );
   }
 
-  private async hold(slices: readonly HeldSlice[], isHeld: boolean): Promise<void> {
+  private async hold(slices: readonly LeasedSlice[], isHeld: boolean): Promise<void> {
     await this.statements.query(
       `UPDATE simulated_device SET holders = ARRAY(
            SELECT unnest(holders) EXCEPT SELECT unnest(leases) UNION SELECT unnest(leases) WHERE $3
@@ -150,12 +150,12 @@ export class SimulatedNodes extends NodeDriver {
   }
 }
 
-function nodesOf(slices: readonly HeldSlice[]): Set<string> {
+function nodesOf(slices: readonly LeasedSlice[]): Set<string> {
   return new Set(slices.map(({ nodeName }) => nodeName));
 }
 
 /** MIG profiles are named `<compute>g.<memory>gb`. Ids of instances are not their starts; these are as good as any. */
-function instanceIds(slices: readonly HeldSlice[]): InstanceIds {
+function instanceIds(slices: readonly LeasedSlice[]): InstanceIds {
   return new Map(
     slices.flatMap(({ leaseId, profile, slotStart }) =>
       /^\dg\./.test(profile) && slotStart !== null ? [[leaseId, slotStart + 1]] : [],

@@ -19,9 +19,9 @@ export interface MeasuredSlice {
   readonly heldUntil: Date | null;
 }
 
-/** The key of an instance in `MetricsSource.peaks`. */
-export function keyOf({ gpuUuid, gpuInstanceId }: Pick<MigInstance, 'gpuUuid' | 'gpuInstanceId'>): string {
-  return `${gpuUuid}/${gpuInstanceId}`;
+/** Names a device, or a MIG instance of it: the key in `MetricsSource.peaks`. */
+export function seriesOf({ gpuUuid, gpuInstanceId }: Pick<MeasuredSlice, 'gpuUuid' | 'gpuInstanceId'>): string {
+  return gpuInstanceId === null ? gpuUuid : `${gpuUuid}/${gpuInstanceId}`;
 }
 
 export interface MeasuredSubscription {

@@ -36,13 +36,15 @@ export function pageQuery(
     const range = rangeOf(time, nowMs);
     const devices = unique(of.filter(({ gpuInstanceId }) => gpuInstanceId === null).map(({ gpuUuid }) => gpuUuid));
     const cut = of.filter(({ gpuInstanceId }) => gpuInstanceId !== null);
-    if (devices.length > 0)
-      parts.push(...gpuTerms(place, `UUID=~${anyOf(devices)},GPU_I_ID=""`, range, 'DCGM_FI_DEV_GPU_UTIL', ''));
+    if (devices.length > 0) {
+      const labels = `UUID=~${anyOf(devices)},GPU_I_ID=""`;
+      parts.push(...gpuTerms({ place, labels, range, utilization: 'DCGM_FI_DEV_GPU_UTIL', factor: '' }));
+    }
     if (cut.length > 0) {
       // More than was asked for where GPUs have instances of the same ids; the reader of the answer chooses.
       const ids = unique(cut.map(({ gpuInstanceId }) => String(gpuInstanceId)));
-      const instances = `UUID=~${anyOf(unique(cut.map(({ gpuUuid }) => gpuUuid)))},GPU_I_ID=~${anyOf(ids)}`;
-      parts.push(...gpuTerms(place, instances, range, 'DCGM_FI_PROF_GR_ENGINE_ACTIVE', '100 * '));
+      const labels = `UUID=~${anyOf(unique(cut.map(({ gpuUuid }) => gpuUuid)))},GPU_I_ID=~${anyOf(ids)}`;
+      parts.push(...gpuTerms({ place, labels, range, utilization: 'DCGM_FI_PROF_GR_ENGINE_ACTIVE', factor: '100 * ' }));
     }
   }
   return { expression: parts.join(' or '), placeOf };
@@ -111,7 +113,16 @@ function cpuTerm(subscriptions: readonly { readonly subscriptionId: string }[], 
   return named('cpu_usage', '', `100 * ${sum} / ${count}`);
 }
 
-function gpuTerms(place: string, labels: string, range: string, utilization: string, factor: string): string[] {
+interface GpuTerms {
+  readonly place: string;
+  readonly labels: string;
+  readonly range: string;
+  /** The metric of the utilization, and what makes percent of it. */
+  readonly utilization: string;
+  readonly factor: string;
+}
+
+function gpuTerms({ place, labels, range, utilization, factor }: GpuTerms): string[] {
   const of = (name: string) => sumAndCount(`${name}{${labels}}${range}`, 'UUID, GPU_I_ID');
   const [[sum, count], [used], [free]] = [of(utilization), of('DCGM_FI_DEV_FB_USED'), of('DCGM_FI_DEV_FB_FREE')];
   const figure = (name: GpuFigure, expression: string) => named(name, place, expression);

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { figures, type Figure } from './averages.js';
+import { seriesOf } from './metrics-source.js';
 import { figureLabel, spanLabel, subscriptionLabel } from './page-query.js';
 
 /** Characters that are parsed before other work of the process has its turn: about a millisecond. */
@@ -75,10 +76,6 @@ function keepValue(values: Map<string, number>, series: unknown): void {
       ? label(subscriptionLabel)
       : seriesOf({ gpuUuid: label('UUID'), gpuInstanceId: instance === '' ? null : Number(instance) });
   values.set(keyOf(figure, label(spanLabel), of), Number(value));
-}
-
-function seriesOf({ gpuUuid, gpuInstanceId }: { gpuUuid: string; gpuInstanceId: number | null }): string {
-  return gpuInstanceId === null ? gpuUuid : `${gpuUuid}/${gpuInstanceId}`;
 }
 
 function keyOf(figure: Figure, place: string, of: string): string {

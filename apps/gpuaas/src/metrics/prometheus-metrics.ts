@@ -5,7 +5,7 @@ import { Logger } from '@nestjs/common';
 import { averages, noData, type GpuFigure, type Means } from './averages.js';
 import { courseOf, partsOf, type CoursePart } from './course.js';
 import {
-  keyOf,
+  seriesOf,
   MetricsSource,
   type CoursePoint,
   type MeasuredSubscription,
@@ -126,7 +126,7 @@ export class PrometheusMetrics extends MetricsSource {
       const valueOf = await valuesOfAnswer(await this.#client.query(peakQuery(instances, seconds), this.#now()));
       if (!valueOf) throw new PrometheusFault('the answer is not a vector');
       const peaks = instances.map(
-        (instance) => [keyOf(instance), valueOf('gpu_utilization', { place: '', ...instance })] as const,
+        (instance) => [seriesOf(instance), valueOf('gpu_utilization', { place: '', ...instance })] as const,
       );
       return new Map(peaks.flatMap(([key, percent]) => (percent === undefined ? [] : [[key, percent]])));
     } catch (error) {

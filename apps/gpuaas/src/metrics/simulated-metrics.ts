@@ -3,7 +3,7 @@ import type { MetricWindow } from '@atoll/contracts/gpuaas';
 import { averages, noData, type Figure, type GpuFigure } from './averages.js';
 import { courseOf, partsOf } from './course.js';
 import {
-  keyOf,
+  seriesOf,
   MetricsSource,
   type CoursePoint,
   type MeasuredSubscription,
@@ -56,8 +56,7 @@ export class SimulatedMetrics extends MetricsSource {
       const cpuFromMs = Math.max(nowMs - windowMs[window], subscription.activeSince?.getTime() ?? nowMs);
       return averages(measured, {
         cpu: (subscriptionId) => this.#mean('cpu_usage', subscriptionId, cpuFromMs, nowMs),
-        gpu: (figure, { gpuUuid, gpuInstanceId, fromMs, untilMs }) =>
-          this.#mean(figure, gpuInstanceId === null ? gpuUuid : `${gpuUuid}/${gpuInstanceId}`, fromMs, untilMs),
+        gpu: (figure, span) => this.#mean(figure, seriesOf(span), span.fromMs, span.untilMs),
       });
     };
     return new Map(subscriptions.map((subscription) => [subscription.subscriptionId, one(subscription)]));
@@ -70,10 +69,8 @@ export class SimulatedMetrics extends MetricsSource {
   ): Promise<CoursePoint[]> {
     const isSimulated = (await this.#simulated([subscription])).has(subscription.gpuaasId);
     const isUnknown = this.#options.isDown() || !isSimulated;
-    const percentOf = (figure: GpuFigure, { gpuUuid, gpuInstanceId, fromMs, untilMs }: Span) =>
-      isUnknown
-        ? null
-        : this.#mean(figure, gpuInstanceId === null ? gpuUuid : `${gpuUuid}/${gpuInstanceId}`, fromMs, untilMs);
+    const percentOf = (figure: GpuFigure, span: Span) =>
+      isUnknown ? null : this.#mean(figure, seriesOf(span), span.fromMs, span.untilMs);
     return courseOf(partsOf(window, subscription, count, this.#options.now()), percentOf);
   }
 
@@ -86,7 +83,7 @@ export class SimulatedMetrics extends MetricsSource {
       return Math.max(percentAt(nowMs - seconds * 1_000), percentAt(nowMs));
     };
     const known = instances.filter(({ gpuaasId }) => simulated.has(gpuaasId));
-    return new Map(known.map((instance) => [keyOf(instance), instance.isIdle ? 0 : peakOf(keyOf(instance))]));
+    return new Map(known.map((instance) => [seriesOf(instance), instance.isIdle ? 0 : peakOf(seriesOf(instance))]));
   }
 
   #simulated(asked: readonly { readonly gpuaasId: string }[]): Promise<ReadonlySet<string>> {

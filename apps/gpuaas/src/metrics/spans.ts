@@ -38,7 +38,7 @@ export function spansOf(
     }))
     .filter(({ fromMs, untilMs }) => fromMs < untilMs);
   const known = held.filter(({ slice }) => !slice.isMigInstance || slice.gpuInstanceId !== null);
-  const bySeries = Map.groupBy(known, ({ slice }) => seriesOf(slice));
+  const bySeries = Map.groupBy(known, ({ slice }) => sliceKey(slice));
   return {
     subscriptionId,
     fromMs: beginMs,
@@ -47,7 +47,7 @@ export function spansOf(
   };
 }
 
-function seriesOf({ gpuUuid, isMigInstance, gpuInstanceId }: MeasuredSlice): string {
+function sliceKey({ gpuUuid, isMigInstance, gpuInstanceId }: MeasuredSlice): string {
   return isMigInstance ? `${gpuUuid}/${gpuInstanceId}` : gpuUuid;
 }
 

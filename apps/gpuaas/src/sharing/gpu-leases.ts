@@ -1,4 +1,4 @@
-import { place, placeAll, type SliceProfile } from '@atoll/gpu';
+import { maskOf, place, placeAll, type SliceProfile } from '@atoll/gpu';
 import type { EntityManager } from 'typeorm';
 import { leasesOn, loseLeases, movePlaces, type PlacedLease } from './lease-store.js';
 import { turnsFrom } from './plan.js';
@@ -103,7 +103,7 @@ function withTurns(leases: PlacedLease[]): PlacedLease[] {
 }
 
 function bitsOf({ slotStart, slotSize }: PlacedLease): bigint {
-  return slotStart === null ? 0n : ((1n << BigInt(slotSize)) - 1n) << BigInt(slotStart);
+  return slotStart === null ? 0n : maskOf(slotStart, slotSize);
 }
 
 function profileNamed(profiles: readonly SliceProfile[], name: string): SliceProfile {

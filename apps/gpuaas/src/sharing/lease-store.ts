@@ -2,7 +2,7 @@ import type { Statements } from '@atoll/database';
 import { maskOf } from '@atoll/gpu';
 import { touchRows, type MachineRow } from '@atoll/state-machine';
 import type { EntityManager } from 'typeorm';
-import type { HeldSlice, InstanceIds } from '../driver/node-driver.js';
+import type { LeasedSlice, InstanceIds } from '../driver/node-driver.js';
 import { subscriptionMachine } from '../model/subscription.machine.js';
 import { workloadMachine } from '../model/workload.machine.js';
 import type { LeaseEntity } from '../model/lease.entity.js';
@@ -141,7 +141,7 @@ export async function noteInstances(statements: Statements, ids: InstanceIds): P
   );
 }
 
-export interface HeldLease extends HeldSlice {
+export interface HeldLease extends LeasedSlice {
   /** The subscription, or the workload, that was asked about. */
   readonly holderId: string;
   readonly gpuState: string;

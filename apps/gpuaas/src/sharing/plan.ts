@@ -63,7 +63,7 @@ const order: readonly GpuState[] = [
 
 /** How many slices of the profile a GPU can take as it is, or when the switch it is in is over. */
 export function roomOn(gpu: GpuRoom, profile: SliceProfile, rules: PlacingRules): number {
-  const free = rules.turns - bitsOf(gpu.turnsUsed);
+  const free = rules.turns - popCount(gpu.turnsUsed);
   switch (gpu.state) {
     case 'spatial':
       return room(profile, gpu.slotsUsed);
@@ -91,7 +91,7 @@ export function roomByFallback(gpu: GpuRoom, rules: PlacingRules): number {
 
 /** How many are on a GPU in Spatial that can fall back: no slice of it is larger than one slot, or none is leased. */
 export function tenantsOn({ slotsUsed }: GpuRoom): number {
-  return bitsOf(slotsUsed);
+  return popCount(slotsUsed);
 }
 
 /**
@@ -230,15 +230,15 @@ export function turnsFrom(used: bigint, count: number): Place[] {
 }
 
 /** 32 at a time: a pool has thousands of GPUs, and each request looks at all of them. */
-function bitsOf(mask: bigint): number {
+function popCount(mask: bigint): number {
   let count = 0;
   // Exact as a number: 32 bits.
-  for (let rest = mask; rest > 0n; rest >>= 32n) count += bitsOfWord(Number(rest & 0xffff_ffffn));
+  for (let rest = mask; rest > 0n; rest >>= 32n) count += popCountOfWord(Number(rest & 0xffff_ffffn));
   return count;
 }
 
 /** The sums of neighbours, of 2, 4 and 8 bits; a product adds up those of the four bytes. */
-function bitsOfWord(word: number): number {
+function popCountOfWord(word: number): number {
   const pairs = word - ((word >>> 1) & 0x5555_5555);
   const nibbles = (pairs & 0x3333_3333) + ((pairs >>> 2) & 0x3333_3333);
   return Math.imul((nibbles + (nibbles >>> 4)) & 0x0f0f_0f0f, 0x0101_0101) >>> 24;
@@ -254,7 +254,7 @@ function inOrder(gpus: readonly GpuRoom[]): GpuRoom[] {
 
 /** Less than 64 slots are used, and there are less than 64 states. */
 function rankOf({ isAvoided = false, state, slotsUsed }: GpuRoom): number {
-  return (Number(isAvoided) * 64 + order.indexOf(state)) * 64 - bitsOf(slotsUsed);
+  return (Number(isAvoided) * 64 + order.indexOf(state)) * 64 - popCount(slotsUsed);
 }
 
 function byId(one: GpuRoom, other: GpuRoom): number {

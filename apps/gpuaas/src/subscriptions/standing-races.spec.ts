@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { workloads, type Pool } from '@atoll/contracts/gpuaas';
 import { newId, Statements, Transactions } from '@atoll/database';
-import { Waiting } from '../allocation/waiting.js';
+import { WaitingQueue } from '../allocation/waiting-queue.js';
 import { SimulatedFaults } from '../driver/simulated-faults.js';
 import { GpuaasFixture, type Inventory, type ToldTeam } from '../gpuaas-fixture.js';
 import { GpuSteps } from '../sharing/gpu-steps.js';
@@ -75,11 +75,11 @@ describe('a step that looks at leases while another replica changes them', () =>
     await fixture.query(`UPDATE simulated_device SET holders = '{}' WHERE uuid = $1`, [(await fixture.gpu(pool)).uuid]);
     // The GPU comes to rest, and nobody has looked for room since.
     jest
-      .spyOn(fixture.get(Waiting), 'attend')
+      .spyOn(fixture.get(WaitingQueue), 'poll')
       .mockResolvedValue({ againAfterMs: 60_000, reason: { code: 'in_transition', message: '' } });
     await settleGpu(pool);
     jest.restoreAllMocks();
-    const served = between(late.workload_id, () => fixture.get(Waiting).attend('workload', late.workload_id));
+    const served = between(late.workload_id, () => fixture.get(WaitingQueue).poll('workload', late.workload_id));
     await fixture.query(`UPDATE workload SET due_at = clock_timestamp(), parked_until = NULL WHERE workload_id = $1`, [
       late.workload_id,
     ]);

@@ -19,7 +19,7 @@ import {
 import { Entitlements } from '../allocation/entitlements.js';
 import { readiness } from '../allocation/readiness.js';
 import { LeaseRelease } from '../allocation/lease-release.js';
-import { Waiting } from '../allocation/waiting.js';
+import { WaitingQueue } from '../allocation/waiting-queue.js';
 import { withdrawRequest } from '../sharing/waiting-requests.js';
 import { forgetHeldSlices } from '../metrics/held-slices.js';
 import { NodeTroubles } from '../sharing/node-troubles.js';
@@ -53,7 +53,7 @@ export class SubscriptionSteps extends DurableMachine<SubscriptionEntity, Subscr
     private readonly driver: NodeDriver,
     private readonly pools: PoolCatalogue,
     private readonly leases: LeaseRelease,
-    private readonly waiting: Waiting,
+    private readonly waiting: WaitingQueue,
     private readonly entitlements: Entitlements,
     private readonly workloads: WorkloadSteps,
     private readonly usage: UsageFacts,
@@ -197,7 +197,7 @@ export class SubscriptionSteps extends DurableMachine<SubscriptionEntity, Subscr
     // With overcommit a subscription is an entitlement: its workloads take the leases.
     const leased = all.filter(({ poolId }) => pools.get(poolId)?.overcommit === 1);
     const ids = leased.map(({ subscriptionId }) => subscriptionId);
-    const entitled = await this.entitlements.attend(
+    const entitled = await this.entitlements.stillWaiting(
       [...pools.values()],
       all.map(({ subscriptionId }) => subscriptionId),
     );
@@ -232,7 +232,7 @@ export class SubscriptionSteps extends DurableMachine<SubscriptionEntity, Subscr
     { subscriptionId, state, vgpus, resizeVgpus }: SubscriptionEntity,
     standing: Standing,
   ): Promise<Found | undefined> {
-    if (standing.isWaiting) return this.waiting.attend('subscription', subscriptionId);
+    if (standing.isWaiting) return this.waiting.poll('subscription', subscriptionId);
     return readiness(standing, state === 'growing' ? (resizeVgpus ?? vgpus) - vgpus : vgpus);
   }
 

@@ -27,7 +27,7 @@ import { NodeTroubles } from '../sharing/node-troubles.js';
 import { PodEnds } from './pod-ends.js';
 import { readiness } from '../allocation/readiness.js';
 import { LeaseRelease } from '../allocation/lease-release.js';
-import { Waiting } from '../allocation/waiting.js';
+import { WaitingQueue } from '../allocation/waiting-queue.js';
 import { withdrawRequest } from '../sharing/waiting-requests.js';
 import { PoolCatalogue } from '../sharing/pool-catalogue.js';
 import { subscriptionMachine } from '../model/subscription.machine.js';
@@ -48,7 +48,7 @@ export class WorkloadSteps extends DurableMachine<WorkloadEntity, WorkloadState,
     private readonly driver: NodeDriver,
     private readonly pools: PoolCatalogue,
     private readonly leases: LeaseRelease,
-    private readonly waiting: Waiting,
+    private readonly waiting: WaitingQueue,
     private readonly capacity: TeamCapacity,
     private readonly outbox: Outbox,
     private readonly podEnds: PodEnds,
@@ -148,7 +148,7 @@ export class WorkloadSteps extends DurableMachine<WorkloadEntity, WorkloadState,
     const operation = 'occupy';
     const standings = await standingOf(this.statements, { of: 'workload_id', ids: [workloadId] }, lane, operation);
     const standing = standings.get(workloadId) ?? nothingHeld;
-    if (standing.isWaiting) return this.waiting.attend('workload', workloadId);
+    if (standing.isWaiting) return this.waiting.poll('workload', workloadId);
     const verdict = readiness(standing, workload.vgpus);
     if (verdict) return verdict;
     await noteInstances(

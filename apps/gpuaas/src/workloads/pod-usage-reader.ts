@@ -1,9 +1,9 @@
 import type { PodUsage, ReadPodUsage } from '@atoll/contracts/gpuaas';
 import { Statements } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
-import { keyOf, MetricsSource, type MigInstance } from '../metrics/metrics-source.js';
+import { seriesOf, MetricsSource, type MigInstance } from '../metrics/metrics-source.js';
 
-interface HeldSlice {
+interface PodSlice {
   no: number;
   gpuaas_id: string;
   gpu_uuid: string;
@@ -25,7 +25,7 @@ export class PodUsageReader {
    * figure.
    */
   async read({ pods, seconds }: ReadPodUsage): Promise<PodUsage[]> {
-    const slices = await this.statements.query<HeldSlice>(
+    const slices = await this.statements.query<PodSlice>(
       `SELECT no::integer, pool.gpuaas_id, gpu.uuid AS gpu_uuid, pool.mechanism = 'mig' AND lease.turn IS NULL AS is_own, lease.gpu_instance_id AS instance_id
        FROM unnest($1::uuid[], $2::integer[]) WITH ORDINALITY asked (pod_id, pod_start, no)
        JOIN workload USING (pod_id, pod_start) JOIN subscription USING (subscription_id) JOIN pool USING (pool_id)
@@ -42,20 +42,20 @@ export class PodUsageReader {
   }
 }
 
-function instanceOf({ gpuaas_id, gpu_uuid, is_own, instance_id }: HeldSlice): MigInstance | undefined {
+function instanceOf({ gpuaas_id, gpu_uuid, is_own, instance_id }: PodSlice): MigInstance | undefined {
   return is_own && instance_id !== null
     ? { gpuaasId: gpuaas_id, gpuUuid: gpu_uuid, gpuInstanceId: instance_id }
     : undefined;
 }
 
 function usageOf(
-  slices: readonly HeldSlice[],
+  slices: readonly PodSlice[],
   peaks: ReadonlyMap<string, number>,
 ): Pick<PodUsage, 'kind' | 'peak_percent'> {
   if (slices.some(({ is_own }) => !is_own)) return { kind: 'shared', peak_percent: null };
   const known = slices.flatMap((slice) => {
     const instance = instanceOf(slice);
-    return instance ? (peaks.get(keyOf(instance)) ?? []) : [];
+    return instance ? (peaks.get(seriesOf(instance)) ?? []) : [];
   });
   if (known.length === 0 || known.length < slices.length) return { kind: 'no_data', peak_percent: null };
   // Upwards, so that no rounding makes a slice idle.

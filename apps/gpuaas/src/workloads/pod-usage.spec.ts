@@ -4,7 +4,7 @@ import { newId } from '@atoll/database';
 import { systemContext } from '@atoll/rpc';
 import { errorOf, GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
 import {
-  keyOf,
+  seriesOf,
   MetricsSource,
   type CoursePoint,
   type MigInstance,
@@ -26,7 +26,7 @@ class Meter extends MetricsSource {
 
   peaks(instances: readonly MigInstance[]): Promise<Map<string, number>> {
     this.asked = instances;
-    return Promise.resolve(new Map([...this.known].filter(([key]) => instances.map(keyOf).includes(key))));
+    return Promise.resolve(new Map([...this.known].filter(([key]) => instances.map(seriesOf).includes(key))));
   }
 }
 
@@ -56,8 +56,8 @@ const read = async (...pods: { pod_id: string; start: number; is_idle?: boolean 
 it('is the greatest of any own slice, rounded up, and nothing where one of them has no figure', async () => {
   const pod = await podOn({}, 2);
   expect(await read(pod)).toEqual([{ ...pod, kind: 'no_data', peak_percent: null }]);
-  expect(new Set(meter.asked.map(keyOf)).size).toBe(2);
-  const [one, two] = meter.asked.map(keyOf);
+  expect(new Set(meter.asked.map(seriesOf)).size).toBe(2);
+  const [one, two] = meter.asked.map(seriesOf);
   meter.known.set(one ?? '', 3.01);
   expect(await read(pod)).toEqual([{ ...pod, kind: 'no_data', peak_percent: null }]);
   meter.known.set(two ?? '', 0);

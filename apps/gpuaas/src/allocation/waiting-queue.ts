@@ -11,7 +11,7 @@ const lookAgainMs = 1_000;
 
 /** Serves those that wait for leases: by the steps of their own rows. */
 @Injectable()
-export class Waiting {
+export class WaitingQueue {
   constructor(
     private readonly statements: Statements,
     private readonly transactions: Transactions,
@@ -25,14 +25,14 @@ export class Waiting {
    * of a queue looks for room for all of it, so that a queue costs one look, however long it is. Throws `StepFailed`
    * where there will be no room for it.
    */
-  async attend(of: RequestKey, id: string): Promise<StillWaiting | 'other lanes'> {
+  async poll(of: RequestKey, id: string): Promise<StillWaiting | 'other lanes'> {
     const request = await requestOf(this.statements, of, id);
     if (!request) return 'other lanes';
     if (request.refusal !== null) throw new StepFailed('insufficient_capacity', request.refusal, true);
     if (!request.isFirst) return { againAfterMs: lookAgainMs, reason: waitsForGpu };
     const pool = await this.pools.pool(request.poolId);
     await this.transactions.run(async (manager) => {
-      const teamIds = await this.allocation.serve(manager, pool, {
+      const teamIds = await this.allocation.serveQueue(manager, pool, {
         actor: 'system:gpuaas',
         reason: 'served in order of arrival',
       });
