@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { EventsAfter } from '@atoll/contracts';
 import { DatabaseModule, newId } from '@atoll/database';
 import { createDatabase, runs, type TestDatabase } from '@atoll/testing';
@@ -135,6 +135,25 @@ describe('what a service has published', () => {
     ]);
   });
 
+  it('reads no more rows for a page than it has, however many events follow', async () => {
+    await app.get(DataSource).query(
+      `INSERT INTO outbox_published (id, event_name, payload, position, previous, occurred_at, published_at)
+       SELECT gen_random_uuid(), $1, '{}', number, number - 1, now(), now() - interval '1 day' FROM generate_series(1, 5000) number`,
+      [names[0]],
+    );
+    await app.get(DataSource).query('ANALYZE outbox_published');
+    const read = await app.get(DataSource).transaction(async (manager) => {
+      const inTransaction = new PublishedEvents({ query: manager.query.bind(manager) } as unknown as DataSource);
+      const page = await inTransaction.read({ event_name: names[0] ?? '', after: 100, published_before_ms: graceMs });
+      expect(page.events.map(({ position }) => position)).toEqual(Array.from({ length: 200 }, (_, at) => 101 + at));
+      return manager.query<{ rows: number }[]>(
+        `SELECT sum(seq_tup_read + idx_tup_fetch)::float8 AS rows FROM pg_stat_xact_user_tables WHERE relname LIKE 'outbox_published%'`,
+      );
+    });
+    expect(read[0]?.rows).toBeGreaterThanOrEqual(200);
+    expect(read[0]?.rows).toBeLessThanOrEqual(210);
+  });
+
   it.each([
     [1_048_576, 2],
     [1_048_577, 1],
@@ -157,6 +176,10 @@ describe('what a service has published', () => {
           { x: 'x'.repeat(size - '{"x": ""}'.length) },
         ]);
     }
+    const query = jest.spyOn(app.get(DataSource), 'query');
     expect((await ask({})).events).toHaveLength(count);
+    // What is beyond a page stays in the database.
+    expect(await query.mock.results[0]?.value).toHaveLength(count);
+    query.mockRestore();
   });
 });
