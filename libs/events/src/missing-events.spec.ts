@@ -3,11 +3,9 @@ import { AppError } from '@atoll/errors';
 import { expectErrors, runs, startNats, timeoutFactor, type NatsServer, type TestDatabase } from '@atoll/testing';
 import { Logger } from '@nestjs/common';
 import fc from 'fast-check';
-import type { EventConsumer } from './courier.js';
 import { Events } from './events.js';
-import { MissingEvents } from './missing-events.js';
-import type { ReceivedEvents } from './received-events.js';
 import { eventually } from './world/eventually-fixture.js';
+import { looksFor } from './world/looks-fixture.js';
 import { specRecovery, shopDatabase } from './world/shop-fixture.js';
 import { LossyCourier, type Fate } from './world/lossy-courier-fixture.js';
 import { inProcess, overJetStream, overJetStreamWith, type Topology } from './world/topology-fixture.js';
@@ -23,23 +21,6 @@ afterAll(async () => {
   await nats.stop();
   await database.drop();
 });
-
-type Source = ConstructorParameters<typeof MissingEvents>[1];
-
-/** Looks for what the consumer of letters misses, of which `received` says what it has. */
-function looksFor(
-  received: object,
-  source: Source,
-  {
-    checkEveryMs = 3_600_000,
-    take = async (): Promise<unknown> => 'done',
-  }: { checkEveryMs?: number; take?: unknown } = {},
-): MissingEvents {
-  const consumer = { name: 'letters', take } as unknown as EventConsumer;
-  const awaiting = [{ consumer, events: [{ name: 'orders.placed', publisher: 'orders' }] }];
-  const rules = { checkEveryMs, graceMs: 0, untakenMs: 0 };
-  return new MissingEvents(received as ReceivedEvents, source, awaiting, rules);
-}
 
 async function expectEachOnce(world: World): Promise<void> {
   await eventually(async () => {

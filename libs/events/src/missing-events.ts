@@ -30,6 +30,8 @@ const firstPauseMs = 1_000;
 const mostAgain = 1_000;
 /** Gaps that are asked for in one look. */
 const mostGaps = 20;
+/** Events of a sequence after which the others have their turn. The next look, for the rest, is at once. */
+const mostFetched = 400;
 
 /** A fetched event whose effect failed. The courier knows nothing of it. */
 interface Again {
@@ -58,12 +60,15 @@ export class MissingEvents {
   /** By sequence: events that are known to be missing, and the last one that had come when it was last looked. */
   readonly #missing = new Map<string, number>();
   readonly #lastSeen = new Map<string, number>();
+  /** By sequence: what the last look has left of a gap. */
+  readonly #rest = new Map<string, Gap>();
   /** By sequence, then by event. */
   readonly #again = new Map<string, Map<string, Again>>();
   /** By sequence: since when its publisher has not answered, in ms of `performance.now()`. */
   readonly #silentSince = new Map<string, number>();
   #stopping = false;
   #looks = 0;
+  #goesOnAtOnce = false;
 
   constructor(
     private readonly received: ReceivedEvents,
@@ -98,9 +103,11 @@ export class MissingEvents {
 
   /** Returns the milliseconds until the next look. */
   private async checkAll(): Promise<number> {
+    this.#goesOnAtOnce = false;
     for (const { consumer, events } of this.awaiting) {
       for (const { name, publisher } of events) await this.check(consumer, name, publisher);
     }
+    if (this.#goesOnAtOnce) return 0;
     this.#looks += 1;
     // Sooner at first: after a crash what was on its way is back in seconds, and not when the broker repeats it.
     return backOffMs({ firstMs: firstPauseMs, maxMs: this.rules.checkEveryMs, jitter: 0 }, this.#looks);
@@ -152,12 +159,36 @@ export class MissingEvents {
     // Where events still come in, the next one will tell whether there was one before it.
     const isQuiet = this.#lastSeen.get(key) === last || !this.#lastSeen.has(key);
     this.#lastSeen.set(key, last);
-    let missing = progress.lost + (await this.tryAgain(consumer, key));
+    const left = await this.tryAgain(consumer, key);
     const kept = new Set([...(this.#again.get(key)?.values() ?? [])].map(({ event }) => event.position));
     const unasked: Gap[] = merged(gaps.filter(({ upTo }) => !kept.has(upTo))).slice(0, mostGaps);
-    for (const gap of isQuiet ? [...unasked, { after: last }] : unasked)
-      missing += await this.fill(consumer, sequence, key, gap);
-    this.#missing.set(key, missing);
+    const rest = this.#rest.get(key);
+    const asked = rest ? [rest] : [...unasked, ...(isQuiet ? [{ after: last }] : [])];
+    const missing = await this.fillAll(consumer, sequence, key, asked);
+    this.#missing.set(key, progress.lost + left + missing);
+  }
+
+  /** Fetches `mostFetched` events of the gaps, or a page more. Returns how many could not be handled, or are lost. */
+  private async fillAll(
+    consumer: EventConsumer,
+    sequence: Sequence,
+    key: string,
+    gaps: readonly Gap[],
+  ): Promise<number> {
+    let [missing, taken, room] = [0, 0, mostFetched];
+    for (const gap of gaps) {
+      const filled = await this.fill(consumer, sequence, key, { gap, room });
+      missing += filled.failed + filled.lost;
+      taken += filled.found - filled.failed;
+      room -= filled.found;
+      if (room > 0) continue;
+      this.#rest.set(key, { ...gap, after: filled.end });
+      this.#goesOnAtOnce ||= taken > 0;
+      // What is left counts as one: how many there are, only their publisher knows.
+      return missing + 1;
+    }
+    this.#rest.delete(key);
+    return missing;
   }
 
   /** What was published before anybody awaited it, and is kept, is awaited too. */
@@ -166,30 +197,37 @@ export class MissingEvents {
     await this.received.begin(sequence, forgotten_up_to);
   }
 
-  /** Fetches the events of a gap, page by page. Returns how many could not be handled, or are lost. */
-  private async fill(consumer: EventConsumer, sequence: Sequence, key: string, gap: Gap): Promise<number> {
+  /** Fetches the events of a gap, page by page, while there is room. */
+  private async fill(
+    consumer: EventConsumer,
+    sequence: Sequence,
+    key: string,
+    { gap, room }: { gap: Gap; room: number },
+  ): Promise<{ found: number; failed: number; lost: number; end: number }> {
     const { after, upTo = Infinity } = gap;
-    let [found, failed, lost] = [0, 0, 0];
-    for (let from = after; !this.#stopping;) {
-      const { events, forgotten_up_to, has_none } = await this.ask(sequence, { ...gap, after: from });
-      if (from === after) {
+    let [found, failed, lost, end] = [0, 0, 0, after];
+    while (found < room && !this.#stopping) {
+      const { events, forgotten_up_to, has_none } = await this.ask(sequence, { ...gap, after: end });
+      if (found === 0) {
         const gone = has_none && upTo !== Infinity ? upTo : Math.min(forgotten_up_to, upTo);
         if (gone > after) lost += await this.giveUp(sequence, after, gone);
       }
       for (const event of events)
         if (!(await this.take(consumer, key, { event: delivered(sequence, event), attempt: 2 }))) failed += 1;
+      const lastOfPage = events.at(-1);
+      if (!lastOfPage) break;
       found += events.length;
-      const end = events.at(-1);
-      if (!end) break;
-      from = end.position;
+      end = lastOfPage.position;
     }
-    const { publisher, eventName } = sequence;
-    // Lost, late, or from before anybody awaited them: that cannot be told apart.
-    if (found > 0) {
-      const outcome = failed > 0 ? `${failed} of them failed and will be retried.` : 'all of them were handled.';
-      this.#logger.warn(`${sequence.consumer}: ${found} missing ${eventName} fetched from ${publisher}; ${outcome}`);
-    }
-    return failed + lost;
+    this.#tellFetched(sequence, found, failed);
+    return { found, failed, lost, end };
+  }
+
+  /** Lost, late, or from before anybody awaited them: that cannot be told apart. */
+  #tellFetched({ consumer, publisher, eventName }: Sequence, found: number, failed: number): void {
+    if (found === 0) return;
+    const outcome = failed > 0 ? `${failed} of them failed and will be retried.` : 'all of them were handled.';
+    this.#logger.warn(`${consumer}: ${found} missing ${eventName} fetched from ${publisher}; ${outcome}`);
   }
 
   /** Whether nothing is left to do for the event; otherwise it is kept for another try. */

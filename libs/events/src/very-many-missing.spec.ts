@@ -1,0 +1,64 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import { looksFor } from './world/looks-fixture.js';
+
+describe('a consumer that misses very many events of one name', () => {
+  /** The consumer of `last` events of one name, and one event of another name, as the publisher has them. */
+  const replay = (last: number, outcome: unknown) => {
+    const [taken, asked, counts]: [string[], string[], number[]] = [[], [], []];
+    // Behind one that waits, the rest of a gap may be further away than a look sees.
+    const received = { progress: async () => ({ position: 0, lost: 0 }), look: async () => ({ last: 0, gaps: [] }) };
+    const source = {
+      read: async (_publisher: string, { event_name, after }: { event_name: string; after: number }) => {
+        asked.push(event_name);
+        if (event_name === 'orders.paid' && after === 0) counts.push(missing.count);
+        const until = Math.min(after + 200, event_name === 'orders.placed' ? last : 1);
+        const positions = Array.from({ length: Math.max(0, until - after) }, (_, at) => after + at + 1);
+        const events = positions.map((position) => ({ position, id: `${event_name} ${position}` }) as never);
+        return { events, forgotten_up_to: 0, has_none: false };
+      },
+    };
+    const take = async ({ id, name }: { id: string; name: string }) => {
+      taken.push(id);
+      return name === 'orders.placed' ? outcome : 'done';
+    };
+    const missing = looksFor(received, source, { take, names: ['orders.placed', 'orders.paid'] });
+    return { taken, asked, counts, missing };
+  };
+  beforeEach(() => {
+    jest.useFakeTimers({ doNotFake: ['setImmediate'] });
+    jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
+  });
+  afterEach(() => {
+    jest.restoreAllMocks();
+    jest.useRealTimers();
+  });
+
+  /** All that becomes of the looks that are due within this time. */
+  const pass = async (ms: number) => {
+    await jest.advanceTimersByTimeAsync(ms);
+    await new Promise((resolve) => setImmediate(resolve));
+  };
+
+  it('checks the others after 400 of them, goes on at once, and says until the end that some are missing', async () => {
+    const { taken, counts, missing } = replay(1_000, 'done');
+    missing.start();
+    await pass(10);
+    await missing.stop();
+    expect(taken.indexOf('orders.paid 1')).toBe(400);
+    expect(taken.filter((id) => id.startsWith('orders.placed'))).toEqual(
+      Array.from({ length: 1_000 }, (_, at) => `orders.placed ${at + 1}`),
+    );
+    expect(counts).toEqual([1, 1, 0]);
+  });
+
+  it('goes on at the next look, and not at once, where none of them has its effect', async () => {
+    const { asked, missing } = replay(1_000, { retryAfterMs: 3_600_000 });
+    missing.start();
+    await pass(999);
+    expect(asked.filter((name) => name === 'orders.placed')).toHaveLength(2);
+    await pass(1);
+    expect(asked.filter((name) => name === 'orders.placed')).toHaveLength(4);
+    await missing.stop();
+  });
+});
