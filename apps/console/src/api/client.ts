@@ -71,6 +71,8 @@ export async function everyRow<Row>(
 }
 
 /** Makes one call of a form: sent again after a lost answer, it is still one. */
-export function idempotencyKey(): { 'Idempotency-Key': string } {
+export type IdempotencyHeader = { 'Idempotency-Key': string };
+
+export function idempotencyKey(): IdempotencyHeader {
   return { 'Idempotency-Key': randomId() };
 }

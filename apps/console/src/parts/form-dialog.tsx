@@ -1,7 +1,7 @@
 import { useMutation } from '@tanstack/react-query';
 import { useEffect, useEffectEvent, useRef, useState, type ReactNode } from 'react';
 import { Form } from 'react-aria-components/Form';
-import { idempotencyKey } from '../api/client.js';
+import { idempotencyKey, type IdempotencyHeader } from '../api/client.js';
 import { asProblem, faultAt, isOfRole, type Problem } from '../api/problem.js';
 import { useUser } from '../api/user-context.js';
 import { currentSession, onSessionChange } from '../session/session.js';
@@ -23,9 +23,6 @@ interface FormState<Values> {
   problem: Problem | null;
 }
 
-/** The header that makes one call of a form. */
-export type Header = ReturnType<typeof idempotencyKey>;
-
 interface DialogFormProps<Values, Result> {
   initial: Values;
   submit: string;
@@ -34,7 +31,7 @@ interface DialogFormProps<Values, Result> {
    * Performs the action. The form shows its error, beside the field that it names. `header` carries the idempotency
    * key, so that repeats count once. `touched` names what the user has set, whatever to.
    */
-  action: (values: Values, header: Header, touched: ReadonlySet<string>) => Promise<Result>;
+  action: (values: Values, header: IdempotencyHeader, touched: ReadonlySet<string>) => Promise<Result>;
   /** First words of the keys of what is then read again; after `shown`, once that is closed. */
   invalidates: readonly string[];
   done?: string | ((values: Values, result: Result) => string);
@@ -212,7 +209,7 @@ interface AskProps {
   trigger?: ReactNode;
   submit: string;
   kind?: 'primary' | 'danger';
-  action: (values: object, header: Header) => Promise<unknown>;
+  action: (values: object, header: IdempotencyHeader) => Promise<unknown>;
   invalidates: readonly string[];
   done: string;
   onDone?: () => void;

@@ -1,4 +1,4 @@
-import type { Header } from './form-dialog.js';
+import type { IdempotencyHeader } from '../api/client.js';
 
 /** What stood in a form when the session ended under it. In the memory of the tab alone. */
 interface Unsent {
@@ -8,7 +8,7 @@ interface Unsent {
   /** Those that were typed. */
   values: object;
   touched: ReadonlySet<string>;
-  header: Header;
+  header: IdempotencyHeader;
 }
 
 let unsent: Unsent | undefined;

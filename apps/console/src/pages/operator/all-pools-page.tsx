@@ -1,11 +1,11 @@
 import { useQuery } from '@tanstack/react-query';
 import { boardNamed } from '@atoll/gpu';
-import { answerOf, api, type Schemas } from '../../api/client.js';
+import { answerOf, api, type IdempotencyHeader, type Schemas } from '../../api/client.js';
 import { allNodesQuery, gpuaasQuery, poolsQuery } from '../../api/queries.js';
 import { Button } from '../../parts/button.js';
 import { DialogEmpty, DialogLoaded, ModalBox } from '../../parts/dialogs.js';
 import { Chooser, Field, Toggle } from '../../parts/fields.js';
-import { DialogForm, type Header } from '../../parts/form-dialog.js';
+import { DialogForm } from '../../parts/form-dialog.js';
 import { Card, Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { Table } from '../../parts/table.js';
@@ -108,7 +108,7 @@ function PoolForm({ nodes }: { nodes: readonly Schemas['GpuNode'][] }) {
   };
   const create = (
     { nodeId, name, mechanism, replicas, profiles, overcommit, fallback }: typeof initial,
-    header: Header,
+    header: IdempotencyHeader,
   ) => {
     const free = freeOf(nodes, nodeId);
     const chosen = profiles.split(/[\s,]+/).filter(Boolean);
