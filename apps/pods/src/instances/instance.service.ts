@@ -24,6 +24,7 @@ interface Row {
   region_id: string | null;
   auto_restart: boolean | null;
   created_at: Date;
+  deleted_at: Date | null;
 }
 
 /** Everything that runs as an instance, of a team or of all teams of the caller: the legacy listing. */
@@ -74,7 +75,7 @@ export class InstancesService {
   }
 }
 
-function viewOf({ id, name, kind, state, team_id, workspace_id, region_id, auto_restart, created_at }: Row): Instance {
+function viewOf({ id, name, kind, state, team_id, workspace_id, region_id, auto_restart, ...at }: Row): Instance {
   return {
     id,
     name,
@@ -84,7 +85,8 @@ function viewOf({ id, name, kind, state, team_id, workspace_id, region_id, auto_
     workspace_id,
     region_id,
     ...(auto_restart !== null && { auto_restart }),
-    created_at: created_at.toISOString(),
+    created_at: at.created_at.toISOString(),
+    ...(at.deleted_at && { deleted_at: at.deleted_at.toISOString() }),
   };
 }
 
@@ -99,15 +101,17 @@ function conditionOf(teamIds: readonly string[] | null): string {
   return teamIds.length === 1 ? 'team_id = ($1::uuid[])[1]' : 'team_id = ANY ($1::uuid[])';
 }
 
+const deletedAt = `CASE state WHEN 'deleted' THEN entered_at END AS deleted_at`;
+
 /** Those of which this holds, with what has ended where all are wanted; of each kind the `first`: ORDER and LIMIT. */
 function instancesWhere(condition: string, isWhole: boolean, first = ''): string {
   const kept = isWhole ? '' : ` AND state <> 'deleted'`;
   const hosts = isWhole ? '' : ` AND status NOT IN ('Failed', 'Released', 'Cancelled')`;
-  return `(SELECT pod_id AS id, pod_name AS name, 'pod' AS kind, state, team_id, workspace_id, region_id, NULL::boolean AS auto_restart, created_at FROM pod
+  return `(SELECT pod_id AS id, pod_name AS name, 'pod' AS kind, state, team_id, workspace_id, region_id, NULL::boolean AS auto_restart, created_at, ${deletedAt} FROM pod
     WHERE ${condition}${kept} ${first})
-  UNION ALL (SELECT instance_id AS id, name, 'vm', state, team_id, workspace_id, region_id, auto_restart, created_at FROM vm
+  UNION ALL (SELECT instance_id AS id, name, 'vm', state, team_id, workspace_id, region_id, auto_restart, created_at, ${deletedAt} FROM vm
     WHERE ${condition}${kept} ${first})
-  UNION ALL (SELECT instance_id AS id, name, 'baremetal', status, team_id, workspace_id, region_id, NULL, created_at FROM baremetal_instance
+  UNION ALL (SELECT instance_id AS id, name, 'baremetal', status, team_id, workspace_id, region_id, NULL, created_at, NULL FROM baremetal_instance
     WHERE ${condition}${hosts} ${first})`;
 }
 

@@ -39,9 +39,16 @@ it('instances are all pods of the team and of no other, whole unless limit is se
   await fixture.call(pods.delete, { pod_name: one.pod_name }, team.member);
   await fixture.untilDeleted(one);
   expect((await list()).data.map(({ name }) => name)).toEqual([two.pod_name]);
-  expect((await list({ include_ended: 'true' })).data.map(({ name, status }) => [name, status])).toEqual([
-    [one.pod_name, 'stopped'],
-    [two.pod_name, 'running'],
+  const instant = expect.stringMatching(/^20.*Z$/);
+  const ended = { team_id: team.team_id, include_ended: 'true' } as const;
+  const { data } = await fixture.call(pods.list, ended, team.member);
+  expect(data.map(({ pod_name, deleted_at }) => [pod_name, deleted_at])).toEqual([
+    [one.pod_name, instant],
+    [two.pod_name, null],
+  ]);
+  expect((await list(ended)).data.map(({ name, status, deleted_at }) => [name, status, deleted_at])).toEqual([
+    [one.pod_name, 'stopped', instant],
+    [two.pod_name, 'running', undefined],
   ]);
   expect((await errorOf(fixture.call(instances.list, { team_id: team.team_id }, other.member))).code).toBe('not_found');
   expect((await errorOf(fixture.call(instances.list, { team_id: newId() }))).code).toBe('not_found');

@@ -65,6 +65,11 @@ export function runStatus(state: string): PodStatus {
   return state === 'deleted' ? 'stopped' : (state as PodStatus);
 }
 
+/** When a pod or a VM was deleted, which its status does not say; null while it exists. ISO 8601. */
+export function deletedAt({ state, enteredAt }: Pick<RunRow, 'state' | 'enteredAt'>): string | null {
+  return state === 'deleted' ? enteredAt.toISOString() : null;
+}
+
 /** Whether no other run follows one of a pod that has ended by itself, by its restart policy. */
 export function isLastRun({ restart }: Pick<PodEntity, 'restart'>, exit: Exit | null): boolean {
   return restart === 'never' || (restart === 'on_failure' && exit?.code === 0);

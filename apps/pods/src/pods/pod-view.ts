@@ -1,7 +1,7 @@
 import type { Pod } from '@atoll/contracts/pods';
 import type { PodEntity } from '../model/pod.entity.js';
 import type { PodState } from '../model/pod.machine.js';
-import { runStatus } from '../model/run-states.js';
+import { deletedAt, runStatus } from '../model/run-states.js';
 import { shownError } from '../model/shown-error.js';
 
 /** The states in which the longest duration of a start is still to end. */
@@ -14,7 +14,7 @@ const endsLater: ReadonlySet<string> = new Set<PodState>(['pulling', 'running', 
 export const shownColumns = `row.pod_id, row.pod_name, row.name, row.team_id, row.workspace_id, row.subscription_id,
   row.gpuaas_id, row.region_id, row.image, row.vgpus, row.profile, row.state, row.last_error, row.failure, row.end_reason,
   row.exit_code, row.restarts, row.volumes, row.max_duration_minutes, row.idle_stop, row.stops_at, row.created_at,
-  row.started_at`;
+  row.started_at, row.entered_at`;
 
 export function podView(pod: PodEntity): Pod {
   return {
@@ -39,5 +39,6 @@ export function podView(pod: PodEntity): Pod {
     stops_at: endsLater.has(pod.state) ? (pod.stopsAt?.toISOString() ?? null) : null,
     created_at: pod.createdAt.toISOString(),
     started_at: pod.startedAt?.toISOString() ?? null,
+    deleted_at: deletedAt(pod),
   };
 }

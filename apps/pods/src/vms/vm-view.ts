@@ -1,5 +1,5 @@
 import type { Vm, VmStatus } from '@atoll/contracts/pods';
-import { runStatus } from '../model/run-states.js';
+import { deletedAt, runStatus } from '../model/run-states.js';
 import { shownError } from '../model/shown-error.js';
 import type { VmEntity } from '../model/vm.entity.js';
 
@@ -22,5 +22,6 @@ export function vmView(vm: VmEntity): Vm {
     volumes: vm.volumes,
     created_at: vm.createdAt.toISOString(),
     started_at: vm.startedAt?.toISOString() ?? null,
+    deleted_at: deletedAt(vm),
   };
 }

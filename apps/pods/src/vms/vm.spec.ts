@@ -62,6 +62,11 @@ describe('a VM', () => {
         ({ id }) => id === made.instance_id,
       );
     expect([await isListed({}), await isListed({ include_ended: 'true' })]).toEqual([false, true]);
+    const ended = await fixture.call(vms.list, { team_id: team.team_id, include_ended: 'true' }, team.member);
+    expect(ended.data.find(({ instance_id }) => instance_id === made.instance_id)).toMatchObject({
+      status: 'stopped',
+      deleted_at: expect.stringMatching(/^20.*Z$/),
+    });
     const facts = await factsOf(made);
     expect(facts.map(({ quantity, sku, kind }) => [quantity, sku, kind])).toEqual(
       ['1', '0', '1', '0'].map((quantity) => [quantity, 'vm.small', 'vm']),

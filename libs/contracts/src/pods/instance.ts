@@ -44,6 +44,12 @@ export class Instance {
 
   @Instant()
   created_at!: string;
+
+  @Instant({
+    optional: true,
+    description: 'Instant at which a pod or a VM was deleted; absent while it exists, and for bare-metal instances.',
+  })
+  deleted_at?: string;
 }
 
 export class InstanceList extends ListOrPageOf(() => Instance, { max: 1_000_000 }) {}

@@ -216,6 +216,9 @@ export class Pod {
 
   @Instant({ nullable: true, description: 'Instant at which the present or last run began.' })
   started_at!: string | null;
+
+  @Instant({ nullable: true, description: 'Instant at which the pod was deleted; null while it exists.' })
+  deleted_at!: string | null;
 }
 
 export class PodPage extends PageOf(() => Pod) {}

@@ -138,6 +138,9 @@ export class Vm {
 
   @Instant({ nullable: true, description: 'Instant at which the present or last run began.' })
   started_at!: string | null;
+
+  @Instant({ nullable: true, description: 'Instant at which the VM was deleted; null while it exists.' })
+  deleted_at!: string | null;
 }
 
 export class VmPage extends PageOf(() => Vm) {}

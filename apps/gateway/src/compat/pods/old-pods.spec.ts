@@ -41,6 +41,7 @@ const vm: Vm = {
   ],
   created_at,
   started_at: created_at,
+  deleted_at: null,
 };
 
 let compat: CompatUnderTest;
