@@ -6,10 +6,11 @@ const touched = ['pods', 'services', 'workloads', 'subscriptions'];
 
 /** What can be done with a pod in its state. */
 export function PodActions({ pod, onDeleted }: { pod: Schemas['Pod']; onDeleted?: () => void }) {
-  const { pod_name, name, status } = pod;
+  const { pod_name, name, status, deleted_at } = pod;
   const act = (action: 'start' | 'stop' | 'restart') => () =>
     answerOf(api.POST('/api/pods/action', { body: { pod_name, action } }));
   const isDown = status === 'stopped' || status === 'failed';
+  if (deleted_at !== null) return null;
   return (
     <div className="actions">
       {isDown && (

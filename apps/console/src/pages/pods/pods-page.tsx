@@ -45,11 +45,15 @@ export function PodsPage() {
                   {
                     title: 'Pod',
                     isHead: true,
-                    cell: ({ name, pod_name, image }) => (
+                    cell: ({ name, pod_name, image, deleted_at }) => (
                       <span className="given">
-                        <Link to="/teams/$teamId/pods/$podName" params={{ teamId, podName: pod_name }}>
-                          {name}
-                        </Link>
+                        {deleted_at === null ? (
+                          <Link to="/teams/$teamId/pods/$podName" params={{ teamId, podName: pod_name }}>
+                            {name}
+                          </Link>
+                        ) : (
+                          name
+                        )}
                         <br />
                         <span className="hint">{image}</span>
                       </span>
@@ -57,9 +61,9 @@ export function PodsPage() {
                   },
                   {
                     title: 'State',
-                    cell: ({ status, reason }) => (
+                    cell: ({ status, reason, deleted_at }) => (
                       <>
-                        <Chip state={status} />
+                        <Chip state={deleted_at === null ? status : 'deleted'} />
                         {reason !== null && <p className="hint given">{reason}</p>}
                       </>
                     ),

@@ -13,7 +13,13 @@ type Vm = Schemas['Vm'];
 const touched = ['vms', 'overview'];
 
 /** Whether it starts again when its guest stops by itself: a switch, which holds at once. */
-export function AutoRestart({ vm: { instance_id, name, auto_restart }, mayUse }: { vm: Vm; mayUse: boolean }) {
+export function AutoRestart({
+  vm: { instance_id, name, auto_restart, deleted_at },
+  mayUse,
+}: {
+  vm: Vm;
+  mayUse: boolean;
+}) {
   const [problem, setProblem] = useState<Problem | null>(null);
   const change = useMutation({
     mutationFn: (isOn: boolean) =>
@@ -34,7 +40,7 @@ export function AutoRestart({ vm: { instance_id, name, auto_restart }, mayUse }:
         label={`Restart ${name} by itself`}
         isLabelHidden
         isOn={change.isPending ? change.variables : auto_restart}
-        isDisabled={!mayUse || change.isPending}
+        isDisabled={!mayUse || deleted_at !== null || change.isPending}
         onChange={(isOn) => change.mutate(isOn)}
       />
       <Refusal title="Restart by itself" problem={problem} onClose={() => setProblem(null)} />
@@ -43,10 +49,17 @@ export function AutoRestart({ vm: { instance_id, name, auto_restart }, mayUse }:
 }
 
 /** What can be done with a VM in its state. */
-export function VmActions({ vm: { instance_id, name, status }, onDeleted }: { vm: Vm; onDeleted?: () => void }) {
+export function VmActions({
+  vm: { instance_id, name, status, deleted_at },
+  onDeleted,
+}: {
+  vm: Vm;
+  onDeleted?: () => void;
+}) {
   const path = { instance_id };
   const params = (header = idempotencyKey()) => ({ params: { path, header } });
   const isDown = status === 'stopped' || status === 'failed';
+  if (deleted_at !== null) return null;
   return (
     <div className="actions">
       {isDown && (

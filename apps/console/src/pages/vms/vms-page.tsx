@@ -75,11 +75,15 @@ function columns({ regionNames, zone, mayUse }: View): Column<Vm>[] {
     {
       title: 'VM',
       isHead: true,
-      cell: ({ instance_id, team_id, name, image, region_id, volumes }) => (
+      cell: ({ instance_id, team_id, name, image, region_id, volumes, deleted_at }) => (
         <span className="given">
-          <Link to="/teams/$teamId/vms/$instanceId" params={{ teamId: team_id, instanceId: instance_id }}>
-            {name}
-          </Link>
+          {deleted_at === null ? (
+            <Link to="/teams/$teamId/vms/$instanceId" params={{ teamId: team_id, instanceId: instance_id }}>
+              {name}
+            </Link>
+          ) : (
+            name
+          )}
           <br />
           <span className="hint">
             {image}, {regionNames.get(region_id) ?? `region ${region_id}`}
@@ -90,9 +94,9 @@ function columns({ regionNames, zone, mayUse }: View): Column<Vm>[] {
     },
     {
       title: 'State',
-      cell: ({ status, reason, restarts }) => (
+      cell: ({ status, reason, restarts, deleted_at }) => (
         <>
-          <Chip state={status} />
+          <Chip state={deleted_at === null ? status : 'deleted'} />
           {reason !== null && <p className="hint given">{reason}</p>}
           {restarts > 0 && <p className="hint">restarted {restarts === 1 ? 'once' : `${restarts} times`}</p>}
         </>
