@@ -70,13 +70,16 @@ describe('a billing path', () => {
     },
   );
 
-  it('of the comparison takes two months, and the zone in its query', async () => {
+  it('of the comparison takes two months, and the zone in its query or as its last segment', async () => {
     const path = `/api/team-billing/monthly-comparison/${id}/2026-09/2026-10`;
     const months = { team_id: id, start_month: '2026-09', end_month: '2026-10' };
     for (const [query, zone] of [
       ['', {}],
       ['?timezone=', {}],
       ['?timezone=local', { timezone: 'local' }],
+      ['/', {}],
+      ['/utc', { timezone: 'utc' }],
+      ['/local', { timezone: 'local' }],
     ] as const) {
       expect((await gateway.call('GET', path + query, { key })).status).toBe(200);
       expect(asked.pop()).toEqual({ operation: 'comparison', input: { ...months, ...zone } });
@@ -101,6 +104,7 @@ describe('a billing path', () => {
     ['region_id', `shared-storage/${id}/2026-10-01T00:00:00/2026-11-01T00:00:00/daily/0/utc`],
     ['start_month', `monthly-comparison/${id}/2026-9/2026-10`],
     ['end_month', `monthly-comparison/${id}/2026-09/2026-13`],
+    ['timezone', `monthly-comparison/${id}/2026-09/2026-10/UTC`],
   ])('with a bad %s is a 400 that names it and what is allowed: %s', async (segment, path) => {
     const { status, body } = await gateway.call('GET', `/api/team-billing/${path}`, { key });
     expect([status, body.errors?.map(({ path: named }) => named)]).toEqual([400, [segment]]);

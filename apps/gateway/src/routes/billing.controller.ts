@@ -4,6 +4,7 @@ import { type CallContext } from '@atoll/contracts';
 import {
   BillingReport,
   ComparisonPath,
+  ComparisonQuery,
   ComparisonReport,
   ComparisonZone,
   PoolsReport,
@@ -20,6 +21,13 @@ import { Context } from '../requests/call-context.js';
 
 const range = ':start_date/:end_date/:interval';
 const zoned = (path: string): string[] => [path, `${path}/:timezone`];
+
+const comparison = 'team-billing/monthly-comparison/:team_id/:start_month/:end_month';
+const compared = {
+  summary: 'Compare two months of a team',
+  description:
+    'Returns the change in cost between two months, split into the effect of price and of quantity. Requires team_owner, team_admin or billing_viewer.',
+};
 
 /** Reports may have thousands of intervals: they are passed on as they come. */
 @ApiTags('Billing')
@@ -77,17 +85,20 @@ export class BillingController {
     return this.answers.passOn(billingReports.storage, query, context);
   }
 
-  @Get('team-billing/monthly-comparison/:team_id/:start_month/:end_month')
-  @AnswersJson(
-    ComparisonReport,
-    'Compare two months of a team',
-    'Returns the change in cost between two months, split into the effect of price and of quantity. Requires team_owner, team_admin or billing_viewer.',
-  )
+  @Get(comparison)
+  @AnswersJson(ComparisonReport, compared.summary, compared.description)
   compareTeamMonths(
     @Param() path: ComparisonPath,
     @Query() zone: ComparisonZone,
     @Context() context: CallContext,
   ): Promise<PassedOn> {
     return this.answers.passOn(billingReports.comparison, { ...path, ...zone }, context);
+  }
+
+  /** All billing paths take the zone as their last segment. */
+  @Get(`${comparison}/:timezone`)
+  @AnswersJson(ComparisonReport, compared.summary, compared.description)
+  compareTeamMonthsInZone(@Param() query: ComparisonQuery, @Context() context: CallContext): Promise<PassedOn> {
+    return this.answers.passOn(billingReports.comparison, query, context);
   }
 }
