@@ -51,7 +51,7 @@ export class ConnectionsController {
   @AnswersAllOrPage(
     CompatibleInstances,
     'List the instances that may attach to a GPU service',
-    'Returns the VMs and bare-metal instances of a team, all of them unless `limit` is sent; pods are left out.',
+    'Returns the VMs that run and the bare-metal instances that are active, all of them unless `limit` is sent; pods do not qualify.',
   )
   listCompatibleInstances(
     @Param() path: TeamPath,
