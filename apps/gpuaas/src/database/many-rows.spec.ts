@@ -16,12 +16,14 @@ beforeAll(async () => {
 afterAll(() => fixture.stop());
 
 const ours = /\b(gpu|node|pool|subscription|workload|lease|price|machine_history)\b/;
+/** Of the catalogue of pools, which forgets all whenever the service opens a connection. */
+const forgotten = /\bFROM pool JOIN gpuaas USING \(gpuaas_id\) WHERE pool_id = ANY\b/;
 const countOf = async (work: () => Promise<unknown>) => (await countedOf(work))[1];
 /** What `work` returns, and the number of its statements. */
 async function countedOf<T>(work: () => Promise<T>): Promise<[T, number]> {
   let done: Promise<T> | undefined;
   const sent = await statementsOf(() => (done = work()));
-  return [await (done as Promise<T>), sent.filter(({ text }) => ours.test(text)).length];
+  return [await (done as Promise<T>), sent.filter(({ text }) => ours.test(text) && !forgotten.test(text)).length];
 }
 
 describe('the number of statements', () => {
