@@ -8,7 +8,11 @@ import { loadDemo } from './demo/load-demo.js';
 import { readPlatform } from './read-platform.js';
 import { startPlatform, type RunningPlatform } from './start-platform.js';
 
+const options = process.argv.slice(2);
+
 try {
+  const unknown = options.find((option) => option !== '--demo');
+  if (unknown !== undefined) throw new Error(`There is no option ${unknown}. Usage: npm start [-- --demo]`);
   const settings = await readPlatform();
   const logger = createLogger({ service: 'atoll', level: settings.env.ATOLL_LOG_LEVEL });
   logger.info({ version }, 'starting');
@@ -30,7 +34,7 @@ async function show(platform: RunningPlatform, logger: Logger): Promise<void> {
   logger.info({ url: platform.url }, 'ready');
   const readyAfterMs = performance.now();
   console.log(banner({ ...platform, readyAfterMs, cluster: await clusterInUse(process.env) }));
-  if (process.argv.includes('--demo')) await showDemo(platform);
+  if (options.includes('--demo')) await showDemo(platform);
 }
 
 /** `npm start -- --demo`. A platform that cannot be filled goes on as it is. */

@@ -271,6 +271,18 @@ describe('a start', () => {
     },
   );
 
+  it('ends at an option that it does not know, before it starts anything', async () => {
+    const { code, output } = await run(
+      [process.execPath, 'dist/apps/platform/src/main.js', '--dmeo'],
+      { ATOLL_DATA_DIR: folder, PORT: '0', ATOLL_SSH_PORT: '0' },
+      (said, child) => said.includes('"msg":"starting"') && child.kill('SIGTERM'),
+    );
+    expect([code, output]).toEqual([
+      1,
+      'Atoll cannot start: There is no option --dmeo. Usage: npm start [-- --demo]\n',
+    ]);
+  });
+
   it('that waits for a database which does not answer ends at once, and cleanly, when it is told to stop', async () => {
     let isTold = false;
     const waiting = { DATABASE_URL: 'postgres://127.0.0.1:1/atoll', PORT: '0', ATOLL_SSH_PORT: '0' };
