@@ -21,8 +21,9 @@ export async function partsHere(): Promise<readonly (Part | undefined)[]> {
 /** Runs the black-box suite, or a part of it, against one topology. Expects a build. */
 export async function runE2e(topology: Topology, options: string[] = [], part?: Part): Promise<Outcome> {
   const env = { ATOLL_TOPOLOGY: topology, ...(part && { ATOLL_E2E_PART: part }) };
-  const network = part !== 'on-containers' && (await canHaveOwnNetwork()) ? ['sh tools/own-network.sh'] : [];
-  return run([...network, 'npm run --silent jest -- --config apps/e2e/jest.config.ts', ...options].join(' '), { env });
+  const network = part !== 'on-containers' && (await canHaveOwnNetwork()) ? ['sh', 'tools/own-network.sh'] : [];
+  const jest = ['npm', 'run', '--silent', 'jest', '--', '--config', 'apps/e2e/jest.config.ts'];
+  return run([...network, ...jest, ...options], { env });
 }
 
 /** Where what stories use runs in the machine's network, and where this is not root on Linux, they run there too. */

@@ -39,9 +39,12 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   });
 }
 
-/** Runs one command in the project's root, without a shell and without stdin: `oxfmt --check .` */
-export function run(command: string, options: RunOptions = {}): Promise<Outcome> {
-  const [file = '', ...args] = command.split(' ');
+/**
+ * Runs one command in the project's root, without a shell and without stdin: `oxfmt --check .`. Words that may have
+ * spaces in them are given as a list.
+ */
+export function run(command: string | readonly string[], options: RunOptions = {}): Promise<Outcome> {
+  const [file = '', ...args] = typeof command === 'string' ? command.split(' ') : command;
   const startedAtMs = performance.now();
   const stdio = options.capture ? 'pipe' : 'inherit';
   const child = spawn(file, args, {
