@@ -53,7 +53,10 @@ export class EventsPage {
   })
   events!: PublishedEvent[];
 
-  @WholeNumber({ ...position, description: 'Events of this name up to this position are no longer stored.' })
+  @WholeNumber({
+    ...position,
+    description: 'Events of this name up to this position are no longer stored. Says nothing if at or before `after`.',
+  })
   forgotten_up_to!: number;
 
   /** Whether the publisher has no event in the whole range, published or not. */

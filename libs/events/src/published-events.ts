@@ -37,21 +37,28 @@ export class PublishedEvents {
       [...range, published_before_ms, pageRows, pageBytes],
     );
     const events = rows.map(toEvent);
-    const [state] = await this.dataSource.query<{ forgotten_up_to: number; has_none: boolean }[]>(
-      `SELECT COALESCE((SELECT previous FROM (${firstOf('outbox_published')} UNION ALL ${firstOf('outbox')}) kept ORDER BY position LIMIT 1),
-                       (SELECT position FROM event_head WHERE event_name = $1), 0)::float8 AS forgotten_up_to,
-              NOT (${someIn('outbox_published')} OR ${someIn('outbox')}) AS has_none`,
-      range,
-    );
+    const [state] = await this.dataSource.query<{ forgotten_up_to: number; has_none: boolean }[]>(stateOf, range);
     return { events, forgotten_up_to: state?.forgotten_up_to ?? 0, has_none: state?.has_none ?? false };
   }
 }
 
-// Each reads one entry of an index of the events that are kept. Those that wait for the relay are all read.
 const firstOf = (table: string): string =>
   `(SELECT position, previous FROM ${table} WHERE event_name = $1 AND position IS NOT NULL ORDER BY position LIMIT 1)`;
 const someIn = (table: string): string =>
   `EXISTS (SELECT FROM ${table} WHERE event_name = $1 AND position > $2 AND position <= $3)`;
+
+/**
+ * SQL: what is forgotten, and whether there is nothing from $2 to $3. Each part reads one entry of an index, but for
+ * those of the outbox: it has none of the kind, and may hold very many events. So the other parts come first, and often
+ * say enough: up to $2 it is all the same what is kept.
+ */
+const stateOf = `
+  SELECT COALESCE((SELECT position FROM event_head WHERE event_name = $1 AND position <= $2),
+                  (SELECT previous FROM ${firstOf('outbox_published')} first WHERE previous <= $2),
+                  (SELECT previous FROM (${firstOf('outbox_published')} UNION ALL ${firstOf('outbox')}) kept ORDER BY position LIMIT 1),
+                  (SELECT position FROM event_head WHERE event_name = $1), 0)::float8 AS forgotten_up_to,
+         NOT (EXISTS (SELECT FROM event_head WHERE event_name = $1 AND position > $2)
+              AND (${someIn('outbox_published')} OR ${someIn('outbox')})) AS has_none`;
 
 function toEvent({ request_id, traceparent, ...event }: Row): PublishedEvent {
   return { ...event, ...(request_id !== null && { request_id }), ...(traceparent !== null && { traceparent }) };
