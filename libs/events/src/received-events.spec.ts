@@ -94,7 +94,7 @@ it('what came and has had no effect for long is a gap, but where it times out; a
     );
   await come(3, 0, `now() - interval '1 hour', now(), NULL, NULL`);
   await come(5, 3, `now() - interval '91 s', NULL, NULL, NULL`);
-  await come(6, 5, `now() - interval '89 s', NULL, NULL, NULL`);
+  await come(6, 5, `now() - interval '30 s', NULL, NULL, NULL`);
   await come(7, 6, `now() - interval '91 s', NULL, gen_random_uuid(), NULL`);
   await come(8, 7, `now() - interval '1 hour', NULL, NULL, now() - interval '19 minutes'`);
   await come(9, 8, `now() - interval '1 hour', NULL, NULL, now() - interval '21 minutes'`);
