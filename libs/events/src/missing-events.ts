@@ -28,7 +28,7 @@ const firstPauseMs = 1_000;
 
 /** Fetched events of a sequence that are kept for another try; those beyond are fetched again after `untakenMs`. */
 const mostAgain = 1_000;
-/** Gaps that are asked for in one look. */
+/** Gaps that are asked for in one look; where they could be filled, the next look, for others, is at once. */
 const mostGaps = 20;
 /** Events of a sequence after which the others have their turn. The next look, for the rest, is at once. */
 const mostFetched = 400;
@@ -161,34 +161,38 @@ export class MissingEvents {
     this.#lastSeen.set(key, last);
     const left = await this.tryAgain(consumer, key);
     const kept = new Set([...(this.#again.get(key)?.values() ?? [])].map(({ event }) => event.position));
-    const unasked: Gap[] = merged(gaps.filter(({ upTo }) => !kept.has(upTo))).slice(0, mostGaps);
+    const unasked: Gap[] = merged(gaps.filter(({ upTo }) => !kept.has(upTo)));
     const rest = this.#rest.get(key);
-    const asked = rest ? [rest] : [...unasked, ...(isQuiet ? [{ after: last }] : [])];
-    const missing = await this.fillAll(consumer, sequence, key, asked);
-    this.#missing.set(key, progress.lost + left + missing);
+    const asked = rest ? [rest] : [...unasked.slice(0, mostGaps), ...(isQuiet ? [{ after: last }] : [])];
+    const { missing, taken, isAll } = await this.fillAll(consumer, sequence, key, asked);
+    const hasMore = !isAll || unasked.length > mostGaps;
+    if (hasMore && taken > 0) this.#goesOnAtOnce = true;
+    // What is left counts as one: how many there are, only their publisher knows.
+    this.#missing.set(key, progress.lost + left + missing + Number(hasMore));
   }
 
-  /** Fetches `mostFetched` events of the gaps, or a page more. Returns how many could not be handled, or are lost. */
+  /**
+   * Fetches `mostFetched` events of the gaps, or a page more. `missing`: how many could not be handled, or are lost;
+   * `taken`: how many were handled.
+   */
   private async fillAll(
     consumer: EventConsumer,
     sequence: Sequence,
     key: string,
     gaps: readonly Gap[],
-  ): Promise<number> {
+  ): Promise<{ missing: number; taken: number; isAll: boolean }> {
     let [missing, taken, room] = [0, 0, mostFetched];
     for (const gap of gaps) {
-      const filled = await this.fill(consumer, sequence, key, { gap, room });
-      missing += filled.failed + filled.lost;
-      taken += filled.found - filled.failed;
-      room -= filled.found;
+      const { found, failed, lost, end } = await this.fill(consumer, sequence, key, { gap, room });
+      missing += failed + lost;
+      taken += found - failed;
+      room -= found;
       if (room > 0) continue;
-      this.#rest.set(key, { ...gap, after: filled.end });
-      this.#goesOnAtOnce ||= taken > 0;
-      // What is left counts as one: how many there are, only their publisher knows.
-      return missing + 1;
+      this.#rest.set(key, { ...gap, after: end });
+      return { missing, taken, isAll: false };
     }
     this.#rest.delete(key);
-    return missing;
+    return { missing, taken, isAll: true };
   }
 
   /** What was published before anybody awaited it, and is kept, is awaited too. */

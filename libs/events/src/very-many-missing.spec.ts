@@ -61,4 +61,26 @@ describe('a consumer that misses very many events of one name', () => {
     expect(asked.filter((name) => name === 'orders.placed')).toHaveLength(4);
     await missing.stop();
   });
+
+  it('goes on at once where they are in very many places', async () => {
+    const missed = new Set(Array.from({ length: 50 }, (_, at) => 2 * at + 1));
+    const received = {
+      progress: async () => ({ position: 0, lost: 0 }),
+      look: async () => ({ last: 100, gaps: [...missed].map((upTo) => ({ after: upTo - 1, upTo })) }),
+    };
+    const source = {
+      read: async (_publisher: string, { after }: { after: number }) => {
+        const events = missed.has(after + 1) ? [{ position: after + 1, id: `${after + 1}` } as never] : [];
+        return { events, forgotten_up_to: 0, has_none: false };
+      },
+    };
+    const missing = looksFor(received, source, {
+      take: async ({ id }: { id: string }) => missed.delete(Number(id)) && 'done',
+    });
+    missing.start();
+    await pass(10);
+    await missing.stop();
+    expect([...missed]).toEqual([]);
+    expect(missing.count).toBe(0);
+  });
 });
