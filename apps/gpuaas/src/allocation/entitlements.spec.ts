@@ -70,7 +70,7 @@ it('what GPUs in service carry is granted at once, and what rests on one that is
   const half = await halfPrepared();
   const [first, second, third] = [await subscribe(half, 3), await subscribe(half, 3), await subscribe(half, 1)];
   expect([first, second, third].map(({ reason }) => reason)).toEqual([null, inTransition, inTransition]);
-  await fixture.during(20);
+  await fixture.during(5);
   expect(await shown(first, second, third)).toEqual([active, waiting, waiting]);
   expect((await errorOf(subscribe(half, 2))).message).toMatch(/Available: 1 of mps-2\.$/);
   await fixture.get(SimulatedFaults).mend(half.late.node_name);
@@ -110,7 +110,7 @@ it('a subscription that grows onto a GPU that is being prepared keeps its size u
   await fixture.work();
   const { subscription_id } = held;
   await fixture.call(subscriptions.resize, { subscription_id, vgpus: 6 }, team.member);
-  await fixture.during(20);
+  await fixture.during(5);
   expect(await fixture.subscription(team, held)).toMatchObject({
     status: 'active',
     vgpus_allocated: 4,
