@@ -1,6 +1,6 @@
 import { queryOptions } from '@tanstack/react-query';
 import { answerOf, api, everyRow, type Schemas } from './client.js';
-import { pollMs, restAfterFailure } from './query-client.js';
+import { pollMs, restAfterFailure, restOfAll } from './query-client.js';
 
 /**
  * What the console reads, each call once: pages share these, and mutations invalidate them by the first word of their
@@ -69,7 +69,7 @@ export const subscriptionsQuery = (team_id: string, metric_window: MetricWindow,
           params: { query: { team_id, metric_window, ...(include_ended && { include_ended: true }) } },
         }),
       ),
-    refetchInterval: ({ state }) => pace(state.data?.data),
+    refetchInterval: ({ state }) => restOfAll(pace(state.data?.data), state.data),
   });
 
 export const utilizationQuery = (subscription_id: string, metric_window: MetricWindow) =>

@@ -1,8 +1,9 @@
 import { useQueries } from '@tanstack/react-query';
-import { useEffect, useRef, useState } from 'react';
+import { useRef } from 'react';
 import { utilizationQuery, type MetricWindow } from '../api/queries.js';
 import { seriesColour } from '../charts/bar-chart.js';
 import { Course } from '../charts/course.js';
+import { useSeen } from '../charts/use-seen.js';
 import { percent } from '../format/format.js';
 import { holdersShown, type GpuShape } from './gpu-shape.js';
 import type { Holders } from './holders.js';
@@ -38,18 +39,4 @@ export function GpuUse({ gpu, window, colourOf, nameOf }: GpuUseProps) {
       )}
     </div>
   );
-}
-
-/** Whether the element was in view once. */
-function useSeen(element: React.RefObject<HTMLElement | null>): boolean {
-  const [isSeen, setSeen] = useState(false);
-  useEffect(() => {
-    if (isSeen || !element.current) return;
-    const observer = new IntersectionObserver((entries) => {
-      if (entries.some(({ isIntersecting }) => isIntersecting)) setSeen(true);
-    });
-    observer.observe(element.current);
-    return () => observer.disconnect();
-  }, [element, isSeen]);
-  return isSeen;
 }

@@ -12,6 +12,7 @@ const { allPodsQuery } = await import('./pods/pod-queries.js');
 const { allVmsQuery } = await import('./vms/vm-queries.js');
 const { allVolumesQuery } = await import('./volumes/volume-queries.js');
 const { baremetalQuery } = await import('./baremetal/baremetal-queries.js');
+const { subscriptionsQuery } = await import('../api/queries.js');
 
 /** How long each of these listings rests, in milliseconds, after so many rows of that status were read. */
 function restsOf(queries: readonly { refetchInterval?: unknown }[], rows: number, status: string): unknown[] {
@@ -36,4 +37,12 @@ it.each([
   [mostOfPage + 1, 'Released', 20_000],
 ])('%i hosts that are %s rest for each page of them', (rows, status, restMs) => {
   expect(restsOf([baremetalQuery('1', true)], rows, status)).toEqual([restMs]);
+});
+
+it.each([
+  [mostOfPage, 'subscribing', 1_500],
+  [mostOfPage + 1, 'subscribing', 3_000],
+  [10 * mostOfPage, 'unsubscribed', 100_000],
+])('%i subscriptions that are %s, the ended ones too, rest for each hundred of them', (rows, status, restMs) => {
+  expect(restsOf([subscriptionsQuery('1', 'last_24h', true)], rows, status)).toEqual([restMs]);
 });

@@ -17,7 +17,7 @@ async function list(
   await page.route(`**/api/${path}?*`, (route) => {
     const query = new URL(route.request().url()).searchParams;
     const total = query.has('include_ended') ? counts.withEnded : counts.live;
-    const [at, limit] = [Number(query.get('page') ?? 1), Number(query.get('limit') ?? 10)];
+    const [at, limit] = [Number(query.get('page') ?? 1), Number(query.get('limit') ?? total)];
     const numbers = Array.from({ length: total }, (_, index) => index + 1).slice((at - 1) * limit, at * limit);
     return route.fulfill({ json: { data: numbers.map(row), pagination: { page: at, limit, total } } });
   });
@@ -91,6 +91,55 @@ describeWhere(browserLack(), 'where a listing has several pages, the console', (
       .getByRole('dialog')
       .getByRole('button', { name: `gpu-${live}` })
       .waitFor();
+    expect(tab.faults).toEqual([]);
+    await tab.close();
+  });
+
+  it('reads the course of those subscriptions alone that are in view', async () => {
+    const { team, keys } = await createTeam('Subscribers of long');
+    const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
+    const { page } = tab;
+    const subscription = {
+      ...{
+        pool_name: 'a100',
+        profile: '1g.10gb',
+        status: 'unsubscribed',
+        reason: null,
+        vgpus_allocated: 1,
+        v_ram_gb: 10,
+      },
+      ...{ metrics: {}, metrics_status: 'no_data', created_at: '2026-11-30T06:00:00.000Z' },
+    };
+    await list(page, 'gpuaas/pool-subscription', (no) => ({
+      ...subscription,
+      subscription_id: `${no}`,
+      name: `s ${no}`,
+    }));
+    const read: string[] = [];
+    await page.route('**/pool-subscription/*/utilization?*', (route) => {
+      read.push(route.request().url().split('/').at(-2) ?? '');
+      return route.fulfill({ json: { points: [{ gpu_utilization: 40 }, { gpu_utilization: 60 }] } });
+    });
+    await logInWithKey(page, keys.team_owner ?? '', `/teams/${team.id}`);
+    await goTo(page, `/teams/${team.id}/subscriptions?ended=yes`);
+    await page.getByRole('img', { name: 'GPU use of s 1, from 40% to 60%' }).waitFor();
+    await page
+      .getByRole('row')
+      .filter({ hasText: `#${withEnded} in` })
+      .waitFor({ state: 'attached' });
+    expect(read).not.toContain(`${withEnded}`);
+    await page
+      .getByRole('row')
+      .filter({ hasText: `#${withEnded} in` })
+      .scrollIntoViewIfNeeded();
+    await page.getByRole('img', { name: `GPU use of s ${withEnded}, from 40% to 60%` }).waitFor();
+    expect(read.length).toBeLessThan(withEnded / 2);
+    // Another window is another course of the same rows.
+    await page.getByRole('button', { name: 'Use over' }).click();
+    const next = page.waitForResponse((response) => response.url().includes('metric_window=last_1h'));
+    await page.getByRole('option', { name: 'Last hour' }).click();
+    await next;
+    await page.getByRole('img', { name: 'GPU use of s 1, from 40% to 60%' }).waitFor();
     expect(tab.faults).toEqual([]);
     await tab.close();
   });
