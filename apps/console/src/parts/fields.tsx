@@ -9,7 +9,7 @@ import { TextArea as AriaTextArea } from 'react-aria-components/TextArea';
 import { TextField } from 'react-aria-components/TextField';
 import { ToggleButton } from 'react-aria-components/ToggleButton';
 import { ToggleButtonGroup } from 'react-aria-components/ToggleButtonGroup';
-import { useId, useMemo, useRef, useState, type KeyboardEvent, type ReactNode } from 'react';
+import { useId, useMemo, useRef, useState, type FocusEvent, type KeyboardEvent, type ReactNode } from 'react';
 import { bestMatches, mostShown, type Choice } from './best-matches.js';
 import { Button } from './button.js';
 import { Options, SearchList } from './search-list.js';
@@ -41,22 +41,25 @@ interface DateFieldProps {
   value: string;
   onChange: (value: string) => void;
   error?: string | undefined;
+  /** Whether it may be emptied. */
+  isOptional?: boolean;
 }
 
 const typingMs = 1_000;
 
 /**
  * A date, a month or a time. It counts when it was left, or not touched for a second: what is typed digit by digit goes
- * through dates that nobody means.
+ * through dates that nobody means. An empty one counts when it was left: it may be about to be typed.
  */
-export function DateField({ value, onChange, ...field }: DateFieldProps) {
+export function DateField({ value, onChange, isOptional = false, ...field }: DateFieldProps) {
   const [typed, setTyped] = useState<string | null>(null);
   const pause = useRef(0);
   const page = useRef('');
-  const commit = (text: string | null) => {
+  const commit = (text: string | null, mayBeEmpty = false) => {
     clearTimeout(pause.current);
+    const isMeant = text !== null && text !== value && (text !== '' || mayBeEmpty);
     // Whoever has gone to another page meanwhile is not to be taken back to this one.
-    if (text && text !== value && location.pathname === page.current) onChange(text);
+    if (isMeant && location.pathname === page.current) onChange(text);
   };
   return (
     <Labelled
@@ -68,8 +71,9 @@ export function DateField({ value, onChange, ...field }: DateFieldProps) {
         clearTimeout(pause.current);
         pause.current = window.setTimeout(() => commit(text), typingMs);
       }}
-      onBlur={() => {
-        commit(typed);
+      onBlur={({ target }) => {
+        // What is typed in part is an empty value too.
+        commit(typed, isOptional && !target.validity.badInput);
         setTyped(null);
       }}
       onKeyDown={({ key }) => key === 'Enter' && commit(typed)}
@@ -90,7 +94,7 @@ function whatIsMissing(label: string): string {
 
 interface LabelledProps extends Omit<FieldProps, 'placeholder'> {
   input: ReactNode;
-  onBlur?: () => void;
+  onBlur?: (event: FocusEvent<HTMLInputElement>) => void;
   onKeyDown?: (event: { key: string }) => void;
 }
 

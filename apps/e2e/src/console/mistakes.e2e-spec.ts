@@ -93,6 +93,30 @@ describeWhere(browserLack(), 'the console', () => {
     await tab.close();
   });
 
+  it('takes away the time of a log that was emptied, and not the one that is typed in part', async () => {
+    const { team, keys } = await createTeam('Followers of logs');
+    const tab = await openTab(platformUrl);
+    const { page } = tab;
+    const chosen = 'since=2026-10-01T10:00:00.000Z&until=2026-10-02T10:00:00.000Z';
+    await logInWithKey(page, keys.team_owner ?? '', `/teams/${team.id}/logs?${chosen}`);
+    const [from, to] = [page.getByLabel('From ('), page.getByLabel('To (')];
+    await from.press('Delete');
+    expect(await from.inputValue()).toBe('');
+    await from.blur();
+    expect(await from.inputValue()).toBe('2026-10-01T10:00');
+    expect(await page.getByRole('switch', { name: 'Follow' }).isDisabled()).toBe(true);
+    await to.fill('');
+    await to.blur();
+    await page.waitForURL(/logs\?since=2026-10-01T10%3A00%3A00\.000Z$/);
+    expect(await page.getByRole('switch', { name: 'Follow' }).isChecked()).toBe(true);
+    await from.fill('');
+    await from.blur();
+    await page.waitForURL(/logs$/);
+    await page.getByRole('button', { name: 'All that is kept' }).waitFor();
+    expect(tab.faults).toEqual([]);
+    await tab.close();
+  });
+
   it('says of the month that is not over that its cost is not yet all of it', async () => {
     const { team, keys } = await createTeam('Comparers');
     const tab = await openTab(platformUrl);

@@ -119,6 +119,7 @@ function Moment({ label, value, zone, error, onChange }: MomentProps) {
       type="datetime-local"
       value={value === undefined ? '' : wallTime(value, zone)}
       error={error}
+      isOptional
       onChange={(wall) => onChange(instantAt(wall, zone))}
     />
   );
