@@ -1,4 +1,5 @@
 import { useMutation } from '@tanstack/react-query';
+import { useBlocker } from '@tanstack/react-router';
 import { createContext, use, useEffect, useEffectEvent, useRef, useState, type ReactNode } from 'react';
 import { Dialog, DialogTrigger, OverlayTriggerStateContext } from 'react-aria-components/Dialog';
 import { Heading } from 'react-aria-components/Heading';
@@ -20,9 +21,19 @@ interface ModalBoxProps {
 
 const KeepOpen = createContext<(isKept: boolean) => void>(() => undefined);
 
-/** Stands in a dialog that shows what is shown once, or waits for it: no click beside it closes it, and no Escape. */
+/** Says in a dialog that is kept open why no other page opens. */
+function stay(): true {
+  say('Close the dialog first: what it shows is shown only once.');
+  return true;
+}
+
+/**
+ * Stands in a dialog that shows what is shown once, or waits for it: no click beside it closes it, no Escape, and no
+ * way to another page. The end of a session does.
+ */
 export function KeptOpen() {
   const keep = use(KeepOpen);
+  useBlocker({ shouldBlockFn: stay });
   useEffect(() => {
     keep(true);
     return () => keep(false);

@@ -23,6 +23,17 @@ async function tryToClose(page: Page): Promise<void> {
   expect(await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).isDisabled()).toBe(true);
 }
 
+/** Whoever goes on before they have kept what is shown: to the page before, and to one that they look for. */
+async function tryToLeave(page: Page): Promise<void> {
+  const said = page.getByText('Close the dialog first: what it shows is shown only once.');
+  await Promise.all([said.first().waitFor(), page.goBack()]);
+  await page.keyboard.press('Control+k');
+  await page.getByRole('combobox', { name: 'Page or team' }).fill('Team settings');
+  await page.getByRole('option', { name: 'Team settings' }).click();
+  await page.getByRole('dialog', { name: 'Go to a page' }).waitFor({ state: 'detached' });
+  await page.waitForURL(/members$/);
+}
+
 describeWhere(browserLack(), 'what the console shows once', () => {
   beforeAll(openBrowser);
   afterAll(closeBrowser);
@@ -91,7 +102,8 @@ describeWhere(browserLack(), 'what the console shows once', () => {
     const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
     const { page } = tab;
     const dialog = page.getByRole('dialog');
-    await logInWithKey(page, keys.team_owner ?? '', `/teams/${team.id}/members`);
+    await logInWithKey(page, keys.team_owner ?? '', `/teams/${team.id}/pods`);
+    await page.getByRole('link', { name: 'Members and keys' }).click();
     await page.getByRole('button', { name: 'Add a member' }).click();
     await dialog.getByLabel('E-mail').fill(freshEmail('added'));
     await dialog.getByLabel('Name').fill('Added');
@@ -101,8 +113,36 @@ describeWhere(browserLack(), 'what the console shows once', () => {
     await tryToClose(page);
     answer.letGo();
     await dialog.getByText(/^atl_/).waitFor();
+    await tryToLeave(page);
+    await dialog.getByText(/^atl_/).waitFor();
     await dialog.getByRole('button', { name: 'Done' }).click();
     await page.getByRole('region', { name: 'Members' }).getByRole('row').filter({ hasText: 'Added' }).waitFor();
+    await page.goBack();
+    await page.waitForURL(/pods$/);
+    expect(tab.faults).toEqual([]);
+    await tab.close();
+  });
+
+  it('is copied, which is said where the pointer and a screen reader reach it', async () => {
+    const { team, keys } = await createTeam('Copiers');
+    const permissions = ['clipboard-write'];
+    const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 }, permissions });
+    const { page } = tab;
+    await logInWithKey(page, keys.team_owner ?? '', `/teams/${team.id}/members`);
+    await page.getByRole('button', { name: 'Rotate' }).click();
+    await page.getByRole('button', { name: 'Make the key' }).click();
+    await page.getByRole('dialog').getByText(/^atl_/).waitFor();
+    // What is said stays.
+    await page.clock.pauseAt(Date.now() + 60_000);
+    await page.getByRole('button', { name: 'Copy' }).click();
+    const said = page.getByText('The key of team_owner was copied.');
+    await said.waitFor();
+    const session = await page.context().newCDPSession(page);
+    const { nodes } = await session.send('Accessibility.getFullAXTree');
+    expect(nodes.map(({ name }) => name?.value as unknown)).toContain('The key of team_owner was copied.');
+    await page.locator('.toast', { has: said }).getByRole('button', { name: 'Dismiss' }).click();
+    await said.waitFor({ state: 'detached' });
+    await page.getByRole('dialog').getByText(/^atl_/).waitFor();
     expect(tab.faults).toEqual([]);
     await tab.close();
   });
