@@ -37,7 +37,8 @@ export function Toasts() {
     () => toasts,
   );
   return (
-    <div className="toasts" role="status" aria-live="polite">
+    // A dialog hides all that is outside it from the pointer and from screen readers, but for what is marked so.
+    <div className="toasts" role="status" aria-live="polite" data-react-aria-top-layer="true">
       {shown.map(({ id, text }) => (
         <div key={id} className="toast">
           <span>{text}</span>
