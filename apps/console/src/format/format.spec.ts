@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { bucketNames, decimalsOf } from './format.js';
+import { bucketNames, change, decimalsOf, money, unitPrice } from './format.js';
 
 const hours = (from: string, count: number) =>
   Array.from({ length: count }, (_, at) => new Date(Date.parse(from) + at * 3_600_000).toISOString());
@@ -22,13 +22,25 @@ it('only the two hours that the clock shows alike are named with their offset', 
 });
 
 it.each([
-  [25, 2],
-  [0.25, 2],
-  [0.125, 3],
-  [0.0375, 4],
-  [0.000125, 6],
-  [0, 2],
-  [1 / 3, 9],
-])('amounts that are multiples of %d have %i decimals', (step, decimals) => {
-  expect(decimalsOf(step)).toBe(decimals);
+  [25, 'USD', 2],
+  [0.25, 'USD', 2],
+  [0.125, 'USD', 3],
+  [0.0375, 'USD', 4],
+  [0.000125, 'USD', 6],
+  [0, 'USD', 2],
+  [1 / 3, 'USD', 9],
+  [25, 'JPY', 0],
+  [2.5, 'JPY', 1],
+  [25, 'KWD', 3],
+])('amounts that are multiples of %d %s have %i decimals', (step, currency, decimals) => {
+  expect(decimalsOf(step, currency)).toBe(decimals);
+});
+
+it.each([
+  ['JPY', '1235', '1235', '12345678'],
+  ['USD', '123457', '123457', '12345678'],
+  ['KWD', '1234568', '1234568', '12345678'],
+])('an amount in %s has the decimals of its currency, and a price all of its own', (currency, ...digits) => {
+  const shown = [money, change, unitPrice].map((format) => format('1234.5678', currency));
+  expect(shown.map((text) => text.replaceAll(/\D/g, ''))).toEqual(digits);
 });

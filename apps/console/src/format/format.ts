@@ -1,25 +1,30 @@
 /** Numbers, dates and money as a person reads them, by `Intl`, in the language of the browser. */
 
-/** `$1,234.50`; exact, whatever its size. */
-export function money(amount: string, currency: string, digits = 2): string {
+/** The decimals of the minor unit of a currency (ISO 4217): 2 of USD, none of JPY, 3 of KWD. */
+export function minorDigits(currency: string): number {
+  return new Intl.NumberFormat('en', { style: 'currency', currency }).resolvedOptions().maximumFractionDigits ?? 2;
+}
+
+/** `$1,234.50`; exact, whatever its size. It has the decimals of its currency, or up to `digits`. */
+export function money(amount: string, currency: string, digits = minorDigits(currency)): string {
   return new Intl.NumberFormat(undefined, {
     style: 'currency',
     currency,
     currencyDisplay: 'narrowSymbol',
-    minimumFractionDigits: Math.min(2, digits),
+    minimumFractionDigits: Math.min(minorDigits(currency), digits),
     maximumFractionDigits: digits,
   }).format(amount as `${number}`);
 }
 
-/** The decimals of amounts that are a multiple of `step`: at least two, at most nine. */
-export function decimalsOf(step: number): number {
-  let decimals = 2;
+/** The decimals of amounts that are a multiple of `step`: at least those of their currency, at most nine. */
+export function decimalsOf(step: number, currency: string): number {
+  let decimals = minorDigits(currency);
   const isWhole = (scaled: number) => Math.abs(scaled - Math.round(scaled)) < 1e-6;
   while (decimals < 9 && !isWhole(step * 10 ** decimals)) decimals += 1;
   return decimals;
 }
 
-/** A price: all its decimals, at least two. */
+/** A price: all its decimals, at least those of its currency. */
 export function unitPrice(amount: string, currency: string): string {
   return money(amount, currency, 9);
 }
@@ -31,7 +36,6 @@ export function change(amount: string, currency: string): string {
     currency,
     currencyDisplay: 'narrowSymbol',
     signDisplay: 'exceptZero',
-    maximumFractionDigits: 2,
   }).format(amount as `${number}`);
 }
 

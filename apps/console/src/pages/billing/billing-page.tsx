@@ -3,7 +3,7 @@ import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import type { Bill, Range } from '../../api/bill.js';
 import { billQuery } from '../../api/billing-queries.js';
 import { BarChart, Legend, type Series } from '../../charts/bar-chart.js';
-import { bucketNames, decimalsOf, instant, kindName, money, quantity } from '../../format/format.js';
+import { bucketNames, decimalsOf, instant, kindName, minorDigits, money, quantity } from '../../format/format.js';
 import { approximate, roundToAddUp, sum } from '../../format/money.js';
 import { Button } from '../../parts/button.js';
 import { useNow } from '../../parts/now.js';
@@ -67,10 +67,10 @@ export function BillingPage() {
 
 function Report({ bill, range }: { bill: Bill; range: Range }) {
   const series = seriesOf(bill);
-  const format = (value: number, step: number) => money(String(value), bill.currency, decimalsOf(step));
+  const format = (value: number, step: number) => money(String(value), bill.currency, decimalsOf(step, bill.currency));
   const starts = bill.intervals.map(({ start }) => start);
   const names = bucketNames(starts, range.interval, bill.timezone);
-  const [total = '0'] = roundToAddUp([bill.total], 2);
+  const [total = '0'] = roundToAddUp([bill.total], minorDigits(bill.currency));
   return (
     <>
       <Card title="Cost over time">
@@ -122,7 +122,7 @@ function seriesOf(bill: Bill): Series[] {
 function GroupTable({ bill, total }: { bill: Bill; total: string }) {
   const shown = roundToAddUp(
     bill.groups.map(({ cost }) => cost),
-    2,
+    minorDigits(bill.currency),
   );
   const rows = bill.groups.map((group, at) => ({ ...group, shown: shown[at] ?? '0' }));
   return (

@@ -1,7 +1,7 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useRef } from 'react';
 import type { Bill } from '../../api/bill.js';
-import { money } from '../../format/format.js';
+import { minorDigits, money } from '../../format/format.js';
 import { roundToAddUp } from '../../format/money.js';
 import { useOnPaper } from '../../parts/on-paper.js';
 import { Card } from '../../parts/page.js';
@@ -22,7 +22,7 @@ export function BucketTable({ bill, names, total }: BucketTableProps) {
   const isOnPaper = useOnPaper();
   const shown = roundToAddUp(
     intervals.map(({ cost }) => cost),
-    2,
+    minorDigits(currency),
   );
   // oxlint-disable-next-line react/incompatible-library -- nothing here is compiled
   const rows = useVirtualizer({

@@ -4,9 +4,11 @@ import { billionths, decimalText, roundToAddUp, sum } from '../../format/money.j
 import { shownChange } from './shown-change.js';
 
 const cost = fc.bigInt({ min: 0n, max: 10n ** 11n });
+/** With their decimals. */
+const currency = fc.constantFrom(['JPY', 0] as const, ['USD', 2] as const, ['KWD', 3] as const);
 const item = fc.record({ start: cost, end: cost, share: fc.constantFrom(0n, 1n, 2n, 3n) });
 
-function comparisonOf(items: readonly { start: bigint; end: bigint; share: bigint }[]) {
+function comparisonOf(items: readonly { start: bigint; end: bigint; share: bigint }[], inCurrency = 'USD') {
   const rows = items.map(({ start, end, share }) => {
     const quantity = ((end - start) * share) / 3n;
     return {
@@ -17,22 +19,23 @@ function comparisonOf(items: readonly { start: bigint; end: bigint; share: bigin
     };
   });
   return {
+    currency: inCurrency,
     start_month: { total_cost: sum(rows.map(({ start_cost }) => start_cost)) },
     end_month: { total_cost: sum(rows.map(({ end_cost }) => end_cost)) },
     items: rows,
   };
 }
 
-describe('a comparison of two months in cents', () => {
-  it('law: its rows add up to the months and to the change, each less than three cents from its exact value', () => {
+describe('a comparison of two months in the minor unit of its currency', () => {
+  it('law: its rows add up to the months and to the change, each less than three units from its exact value', () => {
     fc.assert(
-      fc.property(fc.array(item, { maxLength: 20 }), (items) => {
-        const exact = comparisonOf(items);
+      fc.property(fc.array(item, { maxLength: 20 }), currency, (items, [code, digits]) => {
+        const exact = comparisonOf(items, code);
         const shown = shownChange(exact);
-        const inCents = (amount: string) => roundToAddUp([amount], 2)[0];
+        const rounded = (amount: string) => roundToAddUp([amount], digits)[0];
         expect([shown.start, shown.end]).toEqual([
-          inCents(exact.start_month.total_cost),
-          inCents(exact.end_month.total_cost),
+          rounded(exact.start_month.total_cost),
+          rounded(exact.end_month.total_cost),
         ]);
         expect(sum(shown.items.map(({ start }) => start))).toBe(shown.start);
         expect(sum(shown.items.map(({ end }) => end))).toBe(shown.end);
@@ -40,8 +43,8 @@ describe('a comparison of two months in cents', () => {
         for (const [at, { start, end, byQuantity, byPrice }] of shown.items.entries()) {
           expect(sum([start, byQuantity, byPrice])).toBe(end);
           const { quantity_effect = '', price_effect = '' } = exact.items[at] ?? {};
-          expect(awayFrom(byQuantity, quantity_effect)).toBeLessThan(0.03);
-          expect(awayFrom(byPrice, price_effect)).toBeLessThan(0.03);
+          expect(awayFrom(byQuantity, quantity_effect)).toBeLessThan(3 / 10 ** digits);
+          expect(awayFrom(byPrice, price_effect)).toBeLessThan(3 / 10 ** digits);
         }
       }),
     );

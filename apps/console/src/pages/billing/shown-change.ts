@@ -1,3 +1,4 @@
+import { minorDigits } from '../../format/format.js';
 import { billionths, decimalText, roundToAddUp } from '../../format/money.js';
 
 /** Amounts of an item, as decimal texts. */
@@ -9,6 +10,7 @@ interface ItemAmounts {
 }
 
 interface Compared<Item> {
+  currency: string;
   start_month: { total_cost: string };
   end_month: { total_cost: string };
   items: readonly Item[];
@@ -21,18 +23,20 @@ export interface ShownChange<Item> {
   items: (Item & { start: string; end: string; byQuantity: string; byPrice: string })[];
 }
 
-const digits = 2;
-
 /**
- * A comparison in cents. The costs of the items add up to the months, and the effects of quantity and price to the
- * change: each change is the difference of the costs that are shown, and the effect of the price is its rest. So a cent
- * may stand at another item than in the month before, and an item show a cent of change that it did not have.
+ * A comparison in cents, or in the minor unit of another currency. The costs of the items add up to the months, and the
+ * effects of quantity and price to the change: each change is the difference of the costs that are shown, and the
+ * effect of the price is its rest. So a cent may stand at another item than in the month before, and an item show a
+ * cent of change that it did not have.
  */
 export function shownChange<Item extends ItemAmounts>({
+  currency,
   start_month,
   end_month,
   items,
 }: Compared<Item>): ShownChange<Item> {
+  const digits = minorDigits(currency);
+  const inCents = (amount: string) => roundToAddUp([amount], digits)[0] ?? '0';
   const [start, end] = [inCents(start_month.total_cost), inCents(end_month.total_cost)];
   const column = (cost: 'start_cost' | 'end_cost', total: string) =>
     roundToAddUp(
@@ -49,10 +53,6 @@ export function shownChange<Item extends ItemAmounts>({
     return { ...item, start: from, end: to, byQuantity, byPrice: difference(change, byQuantity) };
   });
   return { start, end, change: difference(end, start), items: shown };
-}
-
-function inCents(amount: string): string {
-  return roundToAddUp([amount], digits)[0] ?? '0';
 }
 
 function difference(amount: string, less: string): string {

@@ -4,7 +4,7 @@ import type { Range } from '../../api/bill.js';
 import { reportQuery } from '../../api/billing-queries.js';
 import type { Schemas } from '../../api/client.js';
 import { Sparkline } from '../../charts/bar-chart.js';
-import { money, percent } from '../../format/format.js';
+import { minorDigits, money, percent } from '../../format/format.js';
 import { approximate, roundToAddUp, sum } from '../../format/money.js';
 import { addDays, addMonths, dayIn } from '../../format/zone.js';
 import { useNow } from '../../parts/now.js';
@@ -49,7 +49,7 @@ function Costs({ report, hours, month }: { report: Report; hours: Report | undef
   const lastMonth = intervals.filter((bucket) => !isThisMonth(bucket));
   const last = sum(costs(lastMonth));
   const now = sum(costs(thisMonth));
-  const shown = (amount: string) => money(roundToAddUp([amount], 2)[0] ?? '0', currency);
+  const shown = (amount: string) => money(roundToAddUp([amount], minorDigits(currency))[0] ?? '0', currency);
   const change = changeOfSameDays(thisMonth, lastMonth);
   const expected = hours && forecast(approximate(now), hours.intervals, as_of, addMonths(month, 1), timezone);
   return (
@@ -68,8 +68,8 @@ function Costs({ report, hours, month }: { report: Report; hours: Report | undef
         <Figure name="Last month" value={shown(last)} />
         <Figure
           name="This month at the present rate"
-          value={expected === undefined ? '…' : money(expected.total.toFixed(2), currency)}
-          hint={expected === undefined ? undefined : `${money(expected.perDay.toFixed(2), currency)} a day`}
+          value={expected === undefined ? '…' : money(expected.total.toFixed(9), currency)}
+          hint={expected === undefined ? undefined : `${money(expected.perDay.toFixed(9), currency)} a day`}
         />
       </dl>
       <Sparkline values={thisMonth.map(({ cost }) => approximate(cost))} label="Cost of each day of this month" />
