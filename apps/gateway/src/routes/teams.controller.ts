@@ -13,7 +13,7 @@ import {
 } from '@atoll/contracts/teams';
 import { Rpc } from '@atoll/rpc';
 import type { FastifyReply } from 'fastify';
-import { Answers, AnswersPage, ChangesCaller } from '../answers/answers.js';
+import { Answers, AnswersJson, AnswersPage, ChangesCaller } from '../answers/answers.js';
 import { LargeAnswers, type PassedOn } from '../answers/large-answers.js';
 import { Context } from '../requests/call-context.js';
 import { ConfigureRoute } from '../http/route-config.js';
@@ -49,9 +49,9 @@ export class TeamsController {
   }
 
   @Get(':team_id')
-  @Answers(200, Team, 'Get a team', 'Returns a team with its members, policy and workspaces. API keys are masked.')
-  getTeam(@Param() path: TeamPath, @Context() context: CallContext): Promise<Team> {
-    return this.rpc.call(teams.get, path, context);
+  @AnswersJson(Team, 'Get a team', 'Returns a team with its members, policy and workspaces. API keys are masked.')
+  getTeam(@Param() path: TeamPath, @Context() context: CallContext): Promise<PassedOn> {
+    return this.answers.passOn(teams.get, path, context);
   }
 
   @Get(':team_id/resource-overview')

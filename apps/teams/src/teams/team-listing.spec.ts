@@ -1,8 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { teams, type TeamPage } from '@atoll/contracts/teams';
+import { Statements } from '@atoll/database';
+import { Json, textOf } from '@atoll/rpc';
 import { runs } from '@atoll/testing';
 import fc from 'fast-check';
 import { errorOf, operatorEmail, TeamsFixture } from '../teams-fixture.js';
+import { TeamsService } from './team.service.js';
 
 let fixture: TeamsFixture;
 beforeAll(async () => {
@@ -51,6 +54,38 @@ describe('the listing of all teams', () => {
         ],
       },
     );
+  });
+});
+
+describe('the listing of the teams of a user', () => {
+  it('is the JSON of the database, which nobody makes into objects here, as is that of one team', async () => {
+    const { keys, team } = await fixture.createTeam('team_owner');
+    const context = await fixture.contextOf(keys[0] ?? '', teams.list, {});
+    const service = fixture.get(TeamsService);
+    const listed = await service.list({ page: 0, limit: 100 }, context);
+    const one = await service.get({ team_id: team.id }, context);
+    expect([listed, one].map((json) => json instanceof Json)).toEqual([true, true]);
+    const [page, alone] = [listed, one].map((json) => JSON.parse(textOf(json.parts)) as object);
+    expect(page).toEqual({ data: [alone], pagination: { page: 0, limit: 100, total: 1 } });
+  });
+
+  it('is read twice at once for one user, while that of others goes on', async () => {
+    const keys = [await fixture.createTeam('viewer'), await fixture.createTeam('viewer')].flatMap((made) => made.keys);
+    const [ours, theirs] = await Promise.all(keys.map((key) => fixture.contextOf(key, teams.list, {})));
+    const service = fixture.get(TeamsService);
+    const open = Promise.withResolvers<void>();
+    const statements = fixture.get(Statements);
+    const query = statements.query.bind(statements);
+    const reads = jest.spyOn(statements, 'query').mockImplementation(async (text, values) => {
+      await open.promise;
+      return query(text, values);
+    });
+    const all = [ours!, ours!, ours!, ours!, theirs!].map((context) => service.list({ page: 0, limit: 100 }, context));
+    expect(reads).toHaveBeenCalledTimes(3);
+    open.resolve();
+    await Promise.all(all);
+    expect(reads).toHaveBeenCalledTimes(5);
+    reads.mockRestore();
   });
 });
 

@@ -2,7 +2,7 @@ import { instantJson } from '@atoll/database';
 import { memberJoins, memberJson } from '../views/member-query.js';
 
 /** SQL for a whole Team, built where the data is: one statement, one round trip. */
-export function teamJson(team: string): string {
+function teamJson(team: string): string {
   return `json_build_object(
     'id', ${team}.id, 'name', ${team}.name, 'description', ${team}.description, 'created_at', ${instantJson(`${team}.created_at`)},
     'status', ${team}.status, 'is_suspended', ${team}.is_suspended,
@@ -15,7 +15,14 @@ export function teamJson(team: string): string {
       FROM workspace w WHERE w.team_id = ${team}.id))`;
 }
 
-export const teamQuery = `SELECT ${teamJson('t')} AS team FROM team t WHERE t.id = $1 AND t.deleted_at IS NULL`;
+/** As `teamJson`, which comes as a text and not as an object. */
+export function teamText(team: string): string {
+  return `${teamJson(team)}::text`;
+}
+
+const oneTeam = (team: string) => `SELECT ${team} AS team FROM team t WHERE t.id = $1 AND t.deleted_at IS NULL`;
+export const teamQuery = oneTeam(teamJson('t'));
+export const teamTextQuery = oneTeam(teamText('t'));
 
 /** The teams of one page of all teams, found by the index of those that are not deleted, from one of its ends. */
 const fromEnd = (direction: 'ASC' | 'DESC', limit: string, offset: string, isNearer: string) => `
@@ -27,7 +34,7 @@ const fromEnd = (direction: 'ASC' | 'DESC', limit: string, offset: string, isNea
 /**
  * A page of all teams. Not by `readPage`: counting 100,000 rows takes 10 ms, so their number is kept (`team_count`);
  * and a page in the second half is reached from the end, which the number tells the way from. All of it is of one
- * snapshot.
+ * snapshot, with one row of the total alone where the page is empty.
  */
 export const allTeamsQuery = `WITH counted AS MATERIALIZED (SELECT sum(live)::int AS total FROM team_count),
   page AS MATERIALIZED (
@@ -40,6 +47,6 @@ export const allTeamsQuery = `WITH counted AS MATERIALIZED (SELECT sum(live)::in
       '2 * $2::bigint > total',
     )}
   )
-  SELECT total, (SELECT COALESCE(json_agg(${teamJson('row')} ORDER BY row.created_at, row.id), '[]')
-    FROM team row WHERE id IN (SELECT id FROM page)) AS data
-  FROM counted`;
+  SELECT total, team FROM counted LEFT JOIN (
+    SELECT ${teamText('row')} AS team, row.created_at, row.id FROM team row WHERE id IN (SELECT id FROM page)
+  ) found ON true ORDER BY created_at, id`;

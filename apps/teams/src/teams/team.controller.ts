@@ -9,7 +9,7 @@ import {
   type TeamPage,
   type UpdateTeam,
 } from '@atoll/contracts/teams';
-import { Handle, type Handlers } from '@atoll/rpc';
+import { Handle, type Handlers, type Json } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
 import { ForcedDeletionService } from './forced-deletion.service.js';
 import { ResourceOverviewService } from './resource-overview.service.js';
@@ -33,12 +33,12 @@ export class TeamsController implements Handlers<typeof teams> {
   }
 
   @Handle(teams.list)
-  list(input: PageFromZero, context: CallContext): Promise<TeamPage> {
+  list(input: PageFromZero, context: CallContext): Promise<Json<TeamPage>> {
     return this.teams.list(input, context);
   }
 
   @Handle(teams.get)
-  get(input: TeamPath, context: CallContext): Promise<Team> {
+  get(input: TeamPath, context: CallContext): Promise<Json<Team>> {
     return this.teams.get(input, context);
   }
 
