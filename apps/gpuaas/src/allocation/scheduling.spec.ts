@@ -3,7 +3,15 @@ import { boardNamed, mpsProfile, type SliceProfile } from '@atoll/gpu';
 import { runs } from '@atoll/testing';
 import fc from 'fast-check';
 import type { GpuState } from '../model/gpu.machine.js';
-import { maxWaiting, schedule, scheduleInTurn, type Decision, type PoolState, type Wanted } from './scheduling.js';
+import {
+  maxWaiting,
+  mostOfTeam,
+  schedule,
+  scheduleInTurn,
+  type Decision,
+  type PoolState,
+  type Wanted,
+} from './scheduling.js';
 import type { GpuRoom, PlacingRules } from '../sharing/plan.js';
 
 const board = boardNamed('A100-80GB')!;
@@ -306,11 +314,40 @@ describe('how many may wait', () => {
     expect(ask(queue(count, () => 'theirs'))).toMatchObject({ kind: 'wait' });
   });
 
-  it.each([
-    [maxWaiting.pool - 1, { kind: 'wait' }],
-    [maxWaiting.pool, { kind: 'refuse', isQueueFull: true, fits: [] }],
-  ])('where %i wait for a pool, the next: %j', (count, expected) => {
-    expect(ask(queue(count, (at) => `team ${at}`))).toMatchObject(expected);
+  it('where four teams have taken all that they may, one that has none waits beside them', async () => {
+    const asked = [...queue(80, (at) => `team ${at % 4}`), ...queue(1, () => 'ours')];
+    const decisions = await scheduleInTurn({ gpus: gpus(50), waiting: [] }, asked, mpsRules(true));
+    expect(decisions.at(-1)).toMatchObject({ kind: 'wait' });
+    expect(decisions.at(-2)).toEqual({ kind: 'refuse', isQueueFull: true, fits: [] });
+  });
+
+  it('law: the more wait the fewer a team may have, always one, until so many wait that nobody may', () => {
+    fc.assert(
+      fc.property(fc.nat({ max: maxWaiting.pool - 1 }), (waiting) => {
+        expect(mostOfTeam(waiting)).toBeGreaterThanOrEqual(Math.max(1, mostOfTeam(waiting + 1)));
+        expect(mostOfTeam(waiting)).toBeLessThanOrEqual(maxWaiting.team);
+      }),
+    );
+    expect([0, 32, 48, 64].map(mostOfTeam)).toEqual([maxWaiting.team, maxWaiting.team, 2, 1]);
+    expect([maxWaiting.pool - 1, maxWaiting.pool].map(mostOfTeam)).toEqual([1, 0]);
+  });
+
+  it('law: in whatever order the 200 teams of a user ask, others may wait beside them', () => {
+    fc.assert(
+      fc.property(fc.array(fc.nat({ max: 199 }), { maxLength: 800 }), (order) => {
+        const waiting = new Map<number, number>();
+        let all = 0;
+        for (const team of [...order, ...Array(200).keys()]) {
+          const ofTeam = waiting.get(team) ?? 0;
+          if (ofTeam >= mostOfTeam(all)) continue;
+          waiting.set(team, ofTeam + 1);
+          all += 1;
+        }
+        expect(waiting.size).toBe(200);
+        expect(mostOfTeam(all)).toBe(1);
+      }),
+      runs(100),
+    );
   });
 });
 

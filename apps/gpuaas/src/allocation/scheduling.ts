@@ -1,6 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { AppError } from '@atoll/errors';
 import { maskOf, type SliceProfile } from '@atoll/gpu';
+import { fairShare } from '@atoll/waiting';
 import {
   drawbacksOf,
   planLeases,
@@ -59,8 +60,11 @@ export type Decision =
   /** Of what it takes a part of too little is left, whatever the pool has. */
   | { readonly kind: 'exceed'; readonly refusal: AppError };
 
-/** So many requests may wait for one pool, and so many of them for one team. */
-export const maxWaiting = { pool: 64, team: 16 } as const;
+/**
+ * So many requests of one `team` may wait for one pool while few of others do: fewer as `shared` of all are approached,
+ * then one. Each decision weighs all that wait, so there are at most `pool`: more than the 200 teams of a user can take.
+ */
+export const maxWaiting = { team: 16, shared: 64, pool: 320 } as const;
 
 /** A decision, and the pool as the next request finds it. */
 interface Scheduled {
@@ -91,7 +95,7 @@ export function schedule(pool: PoolState, wanted: Wanted, rules: PlacingRules): 
   if (!later)
     return { decision: { kind: 'refuse', isQueueFull: false, fits: fitsIn(outlook.gpus, wanted, rules) }, pool: known };
   const ofTeam = waiting.filter(({ teamId }) => teamId === wanted.teamId);
-  const isQueueFull = waiting.length >= maxWaiting.pool || ofTeam.length >= maxWaiting.team;
+  const isQueueFull = ofTeam.length >= mostOfTeam(waiting.length);
   if (isQueueFull) return { decision: { kind: 'refuse', isQueueFull, fits: [] }, pool: known };
   return {
     decision: { kind: 'wait', later },
@@ -101,6 +105,13 @@ export function schedule(pool: PoolState, wanted: Wanted, rules: PlacingRules): 
       outlook: { gpus: applied(outlook.gpus, later, wanted.profile), hasPlace: [...outlook.hasPlace, true] },
     },
   };
+}
+
+/** How many requests of one team may wait where so many of all do. */
+export function mostOfTeam(waiting: number): number {
+  if (waiting >= maxWaiting.pool) return 0;
+  const { team, shared } = maxWaiting;
+  return Math.max(1, fairShare({ all: shared, free: shared - waiting, most: team }));
 }
 
 /**
