@@ -57,7 +57,8 @@ export class LargeAnswers {
   }
 }
 
-function passedOn(json: JsonText): PassedOn {
+/** What came as JSON, in the form in which a controller returns it. */
+export function passedOn(json: JsonText): PassedOn {
   if (typeof json === 'string') return json;
   const [only, ...others] = json;
   if (only && others.length === 0) return only;
