@@ -34,7 +34,11 @@ type Claimed = Pick<MailEntity, 'id' | 'kind' | 'address' | 'data' | 'tries'> & 
   expires_at: Date | null;
 };
 
-/** Sends mail: at least once, again after a failure with back-off for a day. Any replica takes any mail. */
+/**
+ * Sends mail: at least once, again after a failure with back-off for a day. Any replica takes any mail. Several are
+ * sent at once, so that one to a slow server delays no other; invitations, of which one team may send hundreds, leave
+ * half of the places to what somebody waits for.
+ */
 @Injectable()
 export class MailSender implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly logger = new Logger('Mail');
@@ -42,6 +46,8 @@ export class MailSender implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly server: ReturnType<typeof createTransport> | undefined;
   private readonly rounds = new Rounds(() => this.turn().then(() => everyMs));
   private isStopped = false;
+  /** What is being sent. */
+  private readonly underWay = new Map<Promise<void>, MailEntity['kind']>();
   /** Ends what is being sent. */
   private readonly giveUp = new AbortController();
   /** Of `performance.now()`. */
@@ -71,24 +77,34 @@ export class MailSender implements OnApplicationBootstrap, OnModuleDestroy {
     this.isStopped = true;
     const patience = setTimeout(() => this.giveUp.abort(), lastAnswerMs);
     await this.rounds.stop();
+    await Promise.all(this.underWay.keys());
     clearTimeout(patience);
     this.server?.close();
   }
 
   private async turn(): Promise<void> {
     try {
-      while (!this.isStopped && (await this.sendNext()));
+      while (!this.isStopped && this.underWay.size < this.settings.mailsAtOnce && (await this.beginNext()));
     } catch (error) {
       this.outages.log('warn', 'Mail cannot be read; retrying', error);
     }
   }
 
-  /** Whether there was one. */
-  private async sendNext(): Promise<boolean> {
+  /** Begins to send the next one. Whether there was one. */
+  private async beginNext(): Promise<boolean> {
     await this.forgetOld();
     const mail = await this.transactions.run((manager) => this.claim(manager));
     if (!mail) return false;
     if (mail === 'not now') return true;
+    const sending = this.deliver(mail).finally(() => {
+      this.underWay.delete(sending);
+      this.rounds.wake();
+    });
+    this.underWay.set(sending, mail.kind);
+    return true;
+  }
+
+  private async deliver(mail: Claimed): Promise<void> {
     try {
       if (mail.kind !== 'reset' || mail.expires_at !== null) await this.send(mail);
       await this.remove(mail.id);
@@ -101,7 +117,11 @@ export class MailSender implements OnApplicationBootstrap, OnModuleDestroy {
         tries: mail.tries,
       });
     }
-    return true;
+  }
+
+  private mayInvite(): boolean {
+    const invitationsNow = [...this.underWay.values()].filter((kind) => kind === 'invitation');
+    return invitationsNow.length < this.settings.mailsAtOnce / 2;
   }
 
   /**
@@ -116,9 +136,9 @@ export class MailSender implements OnApplicationBootstrap, OnModuleDestroy {
        FROM mail WHERE id = COALESCE(
          (SELECT id FROM mail WHERE kind = 'reset' AND due_at <= now() ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED),
          (SELECT id FROM mail WHERE kind = 'notice' AND due_at <= now() ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED),
-         (SELECT id FROM mail WHERE kind = 'invitation' AND due_at <= now() AND team_id > $1 ORDER BY team_id, due_at LIMIT 1 FOR UPDATE SKIP LOCKED),
-         (SELECT id FROM mail WHERE kind = 'invitation' AND due_at <= now() ORDER BY team_id, due_at LIMIT 1 FOR UPDATE SKIP LOCKED)) FOR UPDATE`,
-      [this.lastTeam],
+         (SELECT id FROM mail WHERE $2::boolean AND kind = 'invitation' AND due_at <= now() AND team_id > $1 ORDER BY team_id, due_at LIMIT 1 FOR UPDATE SKIP LOCKED),
+         (SELECT id FROM mail WHERE $2::boolean AND kind = 'invitation' AND due_at <= now() ORDER BY team_id, due_at LIMIT 1 FOR UPDATE SKIP LOCKED)) FOR UPDATE`,
+      [this.lastTeam, this.mayInvite()],
     );
     if (!mail) return undefined;
     if (mail.kind === 'invitation') this.lastTeam = mail.team_id;

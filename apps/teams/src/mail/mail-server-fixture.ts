@@ -9,10 +9,12 @@ export interface Received {
   text: string;
 }
 
-/** A mail server on loopback, which refuses mail while told to. */
+/** A mail server on loopback, which refuses mail while told to, and never answers to one for a domain `slow`. */
 export class MailServer {
   readonly received: Received[] = [];
   isRefusing = false;
+  /** Mails that it has not answered to. */
+  unanswered = 0;
 
   private constructor(private readonly server: SMTPServer) {}
 
@@ -20,6 +22,10 @@ export class MailServer {
     const smtp: SMTPServer = new SMTPServer({
       authOptional: true,
       disabledCommands: ['STARTTLS'],
+      onRcptTo: ({ address }, _session, done) => {
+        if (address.endsWith('@slow')) mail.unanswered += 1;
+        else done();
+      },
       onData: (stream, session, done) => {
         const chunks: Buffer[] = [];
         stream.on('data', (chunk: Buffer) => chunks.push(chunk));

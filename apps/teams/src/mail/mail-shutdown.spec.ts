@@ -80,7 +80,7 @@ it('a mail server that never comes to an end is left, and the next mail has its 
   await addMail(`${randomUUID()}@example.com`);
   await addMail(`${randomUUID()}@example.com`);
   const { server, url, askedAgain } = await startEndless();
-  const sender = senderTo(url, { mailPatienceMs: 300 });
+  const sender = senderTo(url, { mailPatienceMs: 300, mailsAtOnce: 1 });
   sender.onApplicationBootstrap();
   await askedAgain;
   await sender.onModuleDestroy();

@@ -31,6 +31,8 @@ beforeAll(async () => {
     smtpUrl: server.url,
     publicUrl: 'https://atoll.example.com',
     logInTries: '3/600',
+    // In the order in which they are claimed.
+    mailsAtOnce: 1,
   });
 });
 afterAll(async () => {
