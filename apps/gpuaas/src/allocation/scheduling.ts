@@ -62,7 +62,7 @@ export type Decision =
 
 /**
  * So many requests of one `team` may wait for one pool while few of others do: fewer as `shared` of all are approached,
- * then one. Each decision weighs all that wait, so there are at most `pool`: more than the 200 teams of a user can take.
+ * then one. Each decision weighs all that wait, so `pool` may at most: more than the 200 teams of a user can take.
  */
 export const maxWaiting = { team: 16, shared: 64, pool: 320 } as const;
 
