@@ -1,3 +1,4 @@
+import './shell/needs-storage.js';
 import './design/tokens.css';
 import './design/base.css';
 import './design/shell.css';

@@ -23,6 +23,21 @@ describeWhere(browserLack(), 'the console', () => {
     await tab.close();
   });
 
+  it('says what it needs where the browser blocks its storage', async () => {
+    const tab = await openTab(platformUrl);
+    const { page } = tab;
+    await page.addInitScript(() => {
+      const get = () => {
+        throw new DOMException('Access is denied for this document.', 'SecurityError');
+      };
+      Object.defineProperty(window, 'localStorage', { get });
+    });
+    await page.goto('/');
+    await page.getByText('Allow its site data', { exact: false }).waitFor();
+    expect(tab.faults).toEqual(['script: Access is denied for this document.']);
+    await tab.close();
+  });
+
   it('asks in a sentence for what was left empty', async () => {
     const tab = await openTab(platformUrl);
     const { page } = tab;
