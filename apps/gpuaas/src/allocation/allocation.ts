@@ -131,7 +131,7 @@ export class Allocation {
       queue = requests;
       return scheduleInTurn(
         { gpus: found, waiting: [] },
-        requests.map((request) => wantedOf(request, rules)),
+        requests.map((request) => ({ ...wantedOf(request, rules), isQueued: true })),
         rules,
       );
     });

@@ -22,6 +22,8 @@ export interface Wanted {
   /** Whether all of it has to be on GPUs of one node. */
   readonly isOnOneNode?: boolean;
   readonly partOf?: Whole | undefined;
+  /** Whether it waits already: then no limit of those that may wait holds for it. */
+  readonly isQueued?: boolean;
 }
 
 /** A pool as one request after the other finds it. */
@@ -60,11 +62,8 @@ export type Decision =
   /** Of what it takes a part of too little is left, whatever the pool has. */
   | { readonly kind: 'exceed'; readonly refusal: AppError };
 
-/**
- * So many requests of one `team` may wait for one pool while few of others do: fewer as `shared` of all are approached,
- * then one. Each decision weighs all that wait, so `pool` may at most: more than the 200 teams of a user can take.
- */
-export const maxWaiting = { team: 16, shared: 64, pool: 320 } as const;
+/** So many requests may wait for one pool, and so many of one team while at most half of those do. */
+export const maxWaiting = { pool: 64, team: 16 } as const;
 
 /** A decision, and the pool as the next request finds it. */
 interface Scheduled {
@@ -95,7 +94,7 @@ export function schedule(pool: PoolState, wanted: Wanted, rules: PlacingRules): 
   if (!later)
     return { decision: { kind: 'refuse', isQueueFull: false, fits: fitsIn(outlook.gpus, wanted, rules) }, pool: known };
   const ofTeam = waiting.filter(({ teamId }) => teamId === wanted.teamId);
-  const isQueueFull = ofTeam.length >= mostOfTeam(waiting.length);
+  const isQueueFull = !wanted.isQueued && ofTeam.length >= mostOfTeam(waiting.length);
   if (isQueueFull) return { decision: { kind: 'refuse', isQueueFull, fits: [] }, pool: known };
   return {
     decision: { kind: 'wait', later },
@@ -109,9 +108,8 @@ export function schedule(pool: PoolState, wanted: Wanted, rules: PlacingRules): 
 
 /** How many requests of one team may wait where so many of all do. */
 export function mostOfTeam(waiting: number): number {
-  if (waiting >= maxWaiting.pool) return 0;
-  const { team, shared } = maxWaiting;
-  return Math.max(1, fairShare({ all: shared, free: shared - waiting, most: team }));
+  const { pool, team } = maxWaiting;
+  return fairShare({ all: pool, free: pool - waiting, most: team });
 }
 
 /**
