@@ -271,7 +271,7 @@ it('gaps that touch are asked for together, so that what is left of many events 
   ]);
 });
 
-it('what was fetched is told of in the log, with how many failed', async () => {
+it('what was fetched in a look is told of in one line of the log, with how many failed', async () => {
   const lines: string[] = [];
   const warn = jest
     .spyOn(Logger.prototype, 'warn')
@@ -297,8 +297,7 @@ it('what was fetched is told of in the log, with how many failed', async () => {
   await missing.stop();
   warn.mockRestore();
   expect(lines).toEqual([
-    'letters: 2 missing orders.placed fetched from orders; all of them were handled.',
-    'letters: 1 missing orders.placed fetched from orders; 1 of them failed and will be retried.',
+    'letters: 3 missing orders.placed fetched from orders; 1 of them failed and will be retried.',
   ]);
 });
 

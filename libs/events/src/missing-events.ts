@@ -66,9 +66,13 @@ export class MissingEvents {
   readonly #again = new Map<string, Map<string, Again>>();
   /** By sequence: since when its publisher has not answered, in ms of `performance.now()`. */
   readonly #silentSince = new Map<string, number>();
+  /** By consumer and event: those that could not be checked when they were last looked at. */
+  readonly #unchecked = new Set<string>();
   #stopping = false;
   #looks = 0;
   #goesOnAtOnce = false;
+  /** When all are looked at again, in ms of `performance.now()`: a look at once leaves out what could not be checked. */
+  #nextOfAllMs = 0;
 
   constructor(
     private readonly received: ReceivedEvents,
@@ -103,9 +107,12 @@ export class MissingEvents {
 
   /** Returns the milliseconds until the next look. */
   private async checkAll(): Promise<number> {
+    const ofAll = !this.#goesOnAtOnce || performance.now() >= this.#nextOfAllMs;
+    if (ofAll) this.#nextOfAllMs = performance.now() + this.rules.checkEveryMs;
     this.#goesOnAtOnce = false;
     for (const { consumer, events } of this.awaiting) {
-      for (const { name, publisher } of events) await this.check(consumer, name, publisher);
+      for (const { name, publisher } of events)
+        if (ofAll || !this.#unchecked.has(`${consumer.name} ${name}`)) await this.check(consumer, name, publisher);
     }
     if (this.#goesOnAtOnce) return 0;
     this.#looks += 1;
@@ -114,12 +121,15 @@ export class MissingEvents {
   }
 
   private async check(consumer: EventConsumer, eventName: string, owner: string | undefined): Promise<void> {
+    const unchecked = `${consumer.name} ${eventName}`;
     try {
       const publishers = owner === undefined ? await this.received.publishersOf(consumer.name, eventName) : [owner];
       for (const publisher of publishers) {
         if (!this.#stopping) await this.checkSequence(consumer, { consumer: consumer.name, publisher, eventName });
       }
+      this.#unchecked.delete(unchecked);
     } catch (error) {
+      this.#unchecked.add(unchecked);
       // A publisher that is away is asked again; that a service is not deployed at all is nothing to tell.
       if (isAppError(error) && (error.code === 'unavailable' || error.code === 'deadline_exceeded')) return;
       this.#failed.log(eventName, {
@@ -163,9 +173,11 @@ export class MissingEvents {
     const kept = new Set([...(this.#again.get(key)?.values() ?? [])].map(({ event }) => event.position));
     const unasked: Gap[] = merged(gaps.filter(({ upTo }) => !kept.has(upTo)));
     const rest = this.#rest.get(key);
-    const asked = rest ? [rest] : [...unasked.slice(0, mostGaps), ...(isQuiet ? [{ after: last }] : [])];
+    const others = unasked.filter(({ upTo }) => upTo !== rest?.upTo);
+    const isTailAsked = isQuiet && !(rest && rest.upTo === undefined);
+    const asked = [...(rest ? [rest] : []), ...others.slice(0, mostGaps), ...(isTailAsked ? [{ after: last }] : [])];
     const { missing, taken, isAll } = await this.fillAll(consumer, sequence, key, asked);
-    const hasMore = !isAll || unasked.length > mostGaps;
+    const hasMore = !isAll || others.length > mostGaps;
     if (hasMore && taken > 0) this.#goesOnAtOnce = true;
     // What is left counts as one: how many there are, only their publisher knows.
     this.#missing.set(key, progress.lost + left + missing + Number(hasMore));
@@ -181,18 +193,22 @@ export class MissingEvents {
     key: string,
     gaps: readonly Gap[],
   ): Promise<{ missing: number; taken: number; isAll: boolean }> {
-    let [missing, taken, room] = [0, 0, mostFetched];
-    for (const gap of gaps) {
-      const { found, failed, lost, end } = await this.fill(consumer, sequence, key, { gap, room });
-      missing += failed + lost;
-      taken += found - failed;
-      room -= found;
-      if (room > 0) continue;
-      this.#rest.set(key, { ...gap, after: end });
-      return { missing, taken, isAll: false };
+    const all = { found: 0, failed: 0, lost: 0 };
+    let rest: Gap | undefined;
+    try {
+      for (const gap of gaps) {
+        const filled = await this.fill(consumer, sequence, key, { gap, room: mostFetched - all.found });
+        for (const count of ['found', 'failed', 'lost'] as const) all[count] += filled[count];
+        if (all.found < mostFetched) continue;
+        rest = { ...gap, after: filled.end };
+        break;
+      }
+    } finally {
+      this.#tellFetched(sequence, all.found, all.failed);
     }
-    this.#rest.delete(key);
-    return { missing, taken, isAll: true };
+    if (rest) this.#rest.set(key, rest);
+    else this.#rest.delete(key);
+    return { missing: all.failed + all.lost, taken: all.found - all.failed, isAll: rest === undefined };
   }
 
   /** What was published before anybody awaited it, and is kept, is awaited too. */
@@ -223,7 +239,6 @@ export class MissingEvents {
       found += events.length;
       end = lastOfPage.position;
     }
-    this.#tellFetched(sequence, found, failed);
     return { found, failed, lost, end };
   }
 

@@ -1,16 +1,22 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { AppError } from '@atoll/errors';
 import { Logger } from '@nestjs/common';
 import { looksFor } from './world/looks-fixture.js';
 
 describe('a consumer that misses very many events of one name', () => {
   /** The consumer of `last` events of one name, and one event of another name, as the publisher has them. */
-  const replay = (last: number, outcome: unknown) => {
+  const replay = (
+    last: number,
+    outcome: unknown,
+    { silent = [], checkEveryMs = 3_600_000 }: { silent?: string[]; checkEveryMs?: number } = {},
+  ) => {
     const [taken, asked, counts]: [string[], string[], number[]] = [[], [], []];
     // Behind one that waits, the rest of a gap may be further away than a look sees.
     const received = { progress: async () => ({ position: 0, lost: 0 }), look: async () => ({ last: 0, gaps: [] }) };
     const source = {
       read: async (_publisher: string, { event_name, after }: { event_name: string; after: number }) => {
         asked.push(event_name);
+        if (silent.includes(event_name)) throw new AppError('deadline_exceeded', 'No answer.');
         if (event_name === 'orders.paid' && after === 0) counts.push(missing.count);
         const until = Math.min(after + 200, event_name === 'orders.placed' ? last : 1);
         const positions = Array.from({ length: Math.max(0, until - after) }, (_, at) => after + at + 1);
@@ -22,7 +28,7 @@ describe('a consumer that misses very many events of one name', () => {
       taken.push(id);
       return name === 'orders.placed' ? outcome : 'done';
     };
-    const missing = looksFor(received, source, { take, names: ['orders.placed', 'orders.paid'] });
+    const missing = looksFor(received, source, { take, names: ['orders.placed', 'orders.paid'], checkEveryMs });
     return { taken, asked, counts, missing };
   };
   beforeEach(() => {
@@ -61,6 +67,53 @@ describe('a consumer that misses very many events of one name', () => {
     expect(asked.filter((name) => name === 'orders.placed')).toHaveLength(4);
     await missing.stop();
   });
+
+  it('goes on at once from one place to the next, and says until the end that some are missing', async () => {
+    const missed = new Set(Array.from({ length: 1_200 }, (_, at) => at + 1 + (at < 600 ? 0 : 100)));
+    const counts: number[] = [];
+    const gaps = () => [
+      { after: 0, upTo: 600 },
+      { after: 700, upTo: 1_300 },
+    ];
+    const received = {
+      progress: async () => ({ position: 0, lost: 0 }),
+      look: async () => ({ last: 1_300, gaps: gaps().filter(({ upTo }) => missed.has(upTo)) }),
+    };
+    const source = {
+      read: async (_publisher: string, { after, up_to = 1_300 }: { after: number; up_to?: number }) => {
+        counts.push(missing.count);
+        const positions = [...missed].filter((at) => at > after && at <= up_to).slice(0, 200);
+        const events = positions.map((position) => ({ position, id: `${position}` }) as never);
+        return { events, forgotten_up_to: 0, has_none: false };
+      },
+    };
+    const missing = looksFor(received, source, {
+      take: async ({ id }: { id: string }) => missed.delete(Number(id)) && 'done',
+    });
+    missing.start();
+    await pass(10);
+    await missing.stop();
+    expect([...missed]).toEqual([]);
+    expect(missing.count).toBe(0);
+    const line = 'letters: 400 missing orders.placed fetched from orders; all of them were handled.';
+    expect(jest.mocked(Logger.prototype.warn).mock.calls).toEqual([[line], [line], [line]]);
+    expect(counts.indexOf(0, 2)).toBe(-1);
+  });
+
+  it.each([
+    [3_600_000, 1],
+    [4, 3],
+  ])(
+    'leaves out a publisher that does not answer while it goes on at once, and asks it again every %i ms',
+    async (checkEveryMs, times) => {
+      const { taken, missing, asked } = replay(4_000, 'done', { silent: ['orders.paid'], checkEveryMs });
+      missing.start();
+      await pass(9);
+      await missing.stop();
+      expect(taken).toHaveLength(4_000);
+      expect(asked.filter((name) => name === 'orders.paid')).toHaveLength(times);
+    },
+  );
 
   it('goes on at once where they are in very many places', async () => {
     const missed = new Set(Array.from({ length: 50 }, (_, at) => 2 * at + 1));
