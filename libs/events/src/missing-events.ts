@@ -71,7 +71,7 @@ export class MissingEvents {
   #stopping = false;
   #looks = 0;
   #goesOnAtOnce = false;
-  /** When all are looked at again, in ms of `performance.now()`: a look at once leaves out what could not be checked. */
+  /** In ms of `performance.now()`: a look at once leaves out, until then, what could not be checked. */
   #nextOfAllMs = 0;
 
   constructor(

@@ -3,7 +3,7 @@ import { useRef } from 'react';
 import { utilizationQuery, type MetricWindow } from '../api/queries.js';
 import { seriesColour } from '../charts/bar-chart.js';
 import { Course } from '../charts/course.js';
-import { useSeen } from '../charts/use-seen.js';
+import { useInView } from '../charts/use-in-view.js';
 import { percent } from '../format/format.js';
 import { holdersShown, type GpuShape } from './gpu-shape.js';
 import type { Holders } from './holders.js';
@@ -15,14 +15,14 @@ interface GpuUseProps extends Holders {
 
 /**
  * How those who hold parts of a GPU used what they hold, a line each in their colours, as far as the viewer may know.
- * It is read once it is in view.
+ * It is read while it is in view.
  */
 export function GpuUse({ gpu, window, colourOf, nameOf }: GpuUseProps) {
   const box = useRef<HTMLDivElement>(null);
-  const isSeen = useSeen(box);
+  const isInView = useInView(box);
   const holders = holdersShown(gpu);
   const courses = useQueries({
-    queries: holders.map((holder) => ({ ...utilizationQuery(holder, window), enabled: isSeen })),
+    queries: holders.map((holder) => ({ ...utilizationQuery(holder, window), enabled: isInView })),
   });
   const lines = holders.flatMap((holder, at) => {
     const values = courses[at]?.data?.points.map((point) => point.gpu_utilization) ?? [];

@@ -21,18 +21,16 @@ interface ModalBoxProps {
 
 const KeepOpen = createContext<(isKept: boolean) => void>(() => undefined);
 
-/** Says in a dialog that is kept open why no other page opens. */
-function stay(): true {
-  say('Close the dialog first: what it shows is shown only once.');
-  return true;
-}
-
 /**
  * Stands in a dialog that shows what is shown once, or waits for it: no click beside it closes it, no Escape, and no
  * way to another page. The end of a session does.
  */
-export function KeptOpen() {
+export function KeptOpen({ why }: { why: string }) {
   const keep = use(KeepOpen);
+  const stay = () => {
+    say(why);
+    return true;
+  };
   useBlocker({ shouldBlockFn: stay });
   useEffect(() => {
     keep(true);

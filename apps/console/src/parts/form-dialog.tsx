@@ -172,7 +172,7 @@ export function DialogForm<Values extends object, Result>(props: DialogFormProps
       {problem !== null && <ProblemNote problem={problem} isInForm />}
       {isRoleRefused && <ReadAtClose invalidates={['profile']} />}
       <div className="dialog-actions">
-        {isKept && <KeptOpen />}
+        {isKept && <KeptOpen why="Wait for the answer: what it brings is shown only once." />}
         <Button onPress={close} isDisabled={isKept}>
           Cancel
         </Button>
@@ -229,13 +229,27 @@ export function Ask({ question, trigger, kind = 'danger', ...form }: AskProps) {
   );
 }
 
-/** What a form has made, and a button that closes the dialog. */
-export function Made({ children }: { children: ReactNode }) {
+/** What a form has found out, and a button that closes the dialog. */
+export function Found({ children }: { children: ReactNode }) {
   return (
     <>
-      <KeptOpen />
       {children}
       <DialogEnd label="Done" kind="primary" />
     </>
   );
+}
+
+/** What a form has made and shows only once, and the button that alone closes the dialog. */
+export function Made({ children }: { children: ReactNode }) {
+  return (
+    <>
+      <ShownOnce />
+      <Found>{children}</Found>
+    </>
+  );
+}
+
+/** Keeps the dialog open that it stands in. */
+export function ShownOnce() {
+  return <KeptOpen why="Close the dialog first: what it shows is shown only once." />;
 }

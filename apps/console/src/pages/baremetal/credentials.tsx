@@ -1,6 +1,6 @@
 import { answerOf, api } from '../../api/client.js';
 import { Button } from '../../parts/button.js';
-import { FormDialog, Made } from '../../parts/form-dialog.js';
+import { Found, FormDialog } from '../../parts/form-dialog.js';
 import { Secret } from '../../parts/secret.js';
 
 /** Asked for by a press, shown in the dialog, and gone when it closes: in no query and no cache. */
@@ -16,14 +16,14 @@ export function Credentials({ instanceId, name }: { instanceId: string; name: st
       }
       invalidates={[]}
       shown={({ host, port, username, ssh_password }) => (
-        <Made>
+        <Found>
           <p>
             <code className="given">
               ssh -p {port} {username}@{host}
             </code>
           </p>
           <Secret label="The password" value={ssh_password} />
-        </Made>
+        </Found>
       )}
     >
       {() => <p>Anyone who sees the password can log in to the host.</p>}

@@ -7,7 +7,7 @@ import { Button } from '../../parts/button.js';
 import { Chip } from '../../parts/chip.js';
 import { Act } from '../../parts/dialogs.js';
 import { Field, Toggle } from '../../parts/fields.js';
-import { Ask, FormDialog, Made } from '../../parts/form-dialog.js';
+import { Ask, Found, FormDialog, Made } from '../../parts/form-dialog.js';
 import { Page } from '../../parts/page.js';
 import { Secret } from '../../parts/secret.js';
 import { Empty, Loaded } from '../../parts/states.js';
@@ -155,7 +155,9 @@ function CreateTeam() {
       }
       invalidates={['teams', 'profile']}
       done="The team was created."
-      shown={({ members: [owner] }) => (owner ? <KeyShown member={owner} /> : <Made>The team has no owner yet.</Made>)}
+      shown={({ members: [owner] }) =>
+        owner ? <KeyShown member={owner} /> : <Found>The team has no owner yet.</Found>
+      }
     >
       {({ field }) => (
         <>

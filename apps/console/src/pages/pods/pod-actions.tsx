@@ -10,7 +10,7 @@ export function PodActions({ pod, onDeleted }: { pod: Schemas['Pod']; onDeleted?
   const act = (action: 'start' | 'stop' | 'restart') => () =>
     answerOf(api.POST('/api/pods/action', { body: { pod_name, action } }));
   const isDown = status === 'stopped' || status === 'failed';
-  if (deleted_at !== null) return null;
+  if (deleted_at) return null;
   return (
     <div className="actions">
       {isDown && (

@@ -47,12 +47,12 @@ export function PodsPage() {
                     isHead: true,
                     cell: ({ name, pod_name, image, deleted_at }) => (
                       <span className="given">
-                        {deleted_at === null ? (
+                        {deleted_at ? (
+                          name
+                        ) : (
                           <Link to="/teams/$teamId/pods/$podName" params={{ teamId, podName: pod_name }}>
                             {name}
                           </Link>
-                        ) : (
-                          name
                         )}
                         <br />
                         <span className="hint">{image}</span>
@@ -63,7 +63,7 @@ export function PodsPage() {
                     title: 'State',
                     cell: ({ status, reason, deleted_at }) => (
                       <>
-                        <Chip state={deleted_at === null ? status : 'deleted'} />
+                        <Chip state={deleted_at ? 'deleted' : status} />
                         {reason !== null && <p className="hint given">{reason}</p>}
                       </>
                     ),

@@ -3,9 +3,9 @@ import { answerOf, api, type Schemas } from '../../api/client.js';
 import { Button } from '../../parts/button.js';
 import { Chip } from '../../parts/chip.js';
 import { Copy } from '../../parts/copy.js';
-import { DialogEnd, KeptOpen, ModalBox } from '../../parts/dialogs.js';
+import { DialogEnd, ModalBox } from '../../parts/dialogs.js';
 import { Field } from '../../parts/fields.js';
-import { DialogForm, FormDialog } from '../../parts/form-dialog.js';
+import { DialogForm, FormDialog, ShownOnce } from '../../parts/form-dialog.js';
 import { Card } from '../../parts/page.js';
 import { Secret } from '../../parts/secret.js';
 
@@ -79,7 +79,7 @@ function Confirm({ factor: { secret, uri } }: { factor: Schemas['NewSecondFactor
 function RecoveryCodes({ codes }: { codes: readonly string[] }) {
   return (
     <>
-      <KeptOpen />
+      <ShownOnce />
       <p>Each of these codes replaces the app once. They are shown only once: store them before you close this.</p>
       <ul className="columns">
         {codes.map((code) => (

@@ -2,16 +2,16 @@ import { useQuery } from '@tanstack/react-query';
 import { useRef } from 'react';
 import { utilizationQuery, type MetricWindow } from '../../api/queries.js';
 import { Course } from '../../charts/course.js';
-import { useSeen } from '../../charts/use-seen.js';
+import { useInView } from '../../charts/use-in-view.js';
 import { percent } from '../../format/format.js';
 
 /**
- * How the GPUs of a subscription were used in the course of the window. It is read once it is in view: a call for each
+ * How the GPUs of a subscription were used in the course of the window. It is read while it is in view: a call for each
  * row of a long list would use up the rate limit of the user. What cannot be read takes no room from the figures.
  */
 export function Utilization({ id, name, window }: { id: string; name: string; window: MetricWindow }) {
   const box = useRef<HTMLSpanElement>(null);
-  const { data } = useQuery({ ...utilizationQuery(id, window), enabled: useSeen(box) });
+  const { data } = useQuery({ ...utilizationQuery(id, window), enabled: useInView(box) });
   const values = data?.points.map((point) => point.gpu_utilization) ?? [];
   const known = values.filter((value) => value !== null);
   const label = `GPU use of ${name}, from ${percent(Math.min(...known))} to ${percent(Math.max(...known))}`;

@@ -40,7 +40,7 @@ export function AutoRestart({
         label={`Restart ${name} by itself`}
         isLabelHidden
         isOn={change.isPending ? change.variables : auto_restart}
-        isDisabled={!mayUse || deleted_at !== null || change.isPending}
+        isDisabled={!mayUse || Boolean(deleted_at) || change.isPending}
         onChange={(isOn) => change.mutate(isOn)}
       />
       <Refusal title="Restart by itself" problem={problem} onClose={() => setProblem(null)} />
@@ -59,7 +59,7 @@ export function VmActions({
   const path = { instance_id };
   const params = (header = idempotencyKey()) => ({ params: { path, header } });
   const isDown = status === 'stopped' || status === 'failed';
-  if (deleted_at !== null) return null;
+  if (deleted_at) return null;
   return (
     <div className="actions">
       {isDown && (

@@ -77,12 +77,12 @@ function columns({ regionNames, zone, mayUse }: View): Column<Vm>[] {
       isHead: true,
       cell: ({ instance_id, team_id, name, image, region_id, volumes, deleted_at }) => (
         <span className="given">
-          {deleted_at === null ? (
+          {deleted_at ? (
+            name
+          ) : (
             <Link to="/teams/$teamId/vms/$instanceId" params={{ teamId: team_id, instanceId: instance_id }}>
               {name}
             </Link>
-          ) : (
-            name
           )}
           <br />
           <span className="hint">
@@ -96,7 +96,7 @@ function columns({ regionNames, zone, mayUse }: View): Column<Vm>[] {
       title: 'State',
       cell: ({ status, reason, restarts, deleted_at }) => (
         <>
-          <Chip state={deleted_at === null ? status : 'deleted'} />
+          <Chip state={deleted_at ? 'deleted' : status} />
           {reason !== null && <p className="hint given">{reason}</p>}
           {restarts > 0 && <p className="hint">restarted {restarts === 1 ? 'once' : `${restarts} times`}</p>}
         </>
