@@ -4,20 +4,21 @@ import pg from 'pg';
 
 /**
  * The floor under the figures: the same Team by the barest code, no authentication, no validation, no errors, nothing
- * but the product's query. Run as `floor.js http`, `floor.js gateway` or `floor.js responder`; prints its port, or
- * `ready`.
+ * but the product's query, which makes the JSON. Run as `floor.js http`, `floor.js gateway` or `floor.js responder`;
+ * prints its port, or `ready`.
  */
 interface BuiltTeams {
-  readonly teamQuery: string;
+  readonly teamTextQuery: string;
 }
-const { teamQuery } = (await import(
+const { teamTextQuery } = (await import(
   new URL('../../apps/teams/src/teams/team-query.js', import.meta.url).href
 )) as BuiltTeams;
-const prepared = { name: 'team', text: teamQuery };
+const json = 'application/json';
+const prepared = { name: 'team', text: teamTextQuery };
 
-function teamReader(): (id: string) => Promise<unknown> {
+function teamReader(): (id: string) => Promise<string> {
   const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL, max: 10, options: '-c search_path=teams' });
-  return async (id) => (await pool.query<{ team: unknown }>({ ...prepared, values: [id] })).rows[0]?.team;
+  return async (id) => (await pool.query<{ team: string }>({ ...prepared, values: [id] })).rows[0]?.team ?? 'null';
 }
 
 async function listen(server: FastifyInstance): Promise<void> {
@@ -28,15 +29,17 @@ async function listen(server: FastifyInstance): Promise<void> {
 async function serveHttp(): Promise<void> {
   const read = teamReader();
   const server = fastify();
-  server.get<{ Params: { id: string } }>('/api/team/:id', (request) => read(request.params.id));
+  server.get<{ Params: { id: string } }>('/api/team/:id', async (request, reply) =>
+    reply.type(json).send(await read(request.params.id)),
+  );
   await listen(server);
 }
 
 async function serveGateway(): Promise<void> {
   const nats = await connect({ servers: process.env.NATS_URL ?? '', noAsyncTraces: true });
   const server = fastify();
-  server.get<{ Params: { id: string } }>('/api/team/:id', async (request) =>
-    (await nats.request('floor.team', request.params.id)).json(),
+  server.get<{ Params: { id: string } }>('/api/team/:id', async (request, reply) =>
+    reply.type(json).send((await nats.request('floor.team', request.params.id)).string()),
   );
   await listen(server);
 }
@@ -44,7 +47,7 @@ async function serveGateway(): Promise<void> {
 async function answer(): Promise<void> {
   const read = teamReader();
   const nats = await connect({ servers: process.env.NATS_URL ?? '', noAsyncTraces: true });
-  const respond = async (message: Msg) => message.respond(JSON.stringify(await read(message.string())));
+  const respond = async (message: Msg) => message.respond(await read(message.string()));
   nats.subscribe('floor.team', { callback: (_error, message) => void respond(message) });
   await nats.flush();
   console.log('ready');

@@ -102,8 +102,11 @@ export class TeamsSettings {
   /** How long the mail server may take for one mail in all. The mail is due again a minute after it was claimed. */
   mailPatienceMs: number = 45_000;
 
-  /** Mails that are being sent at once; of invitations half as many. */
-  mailsAtOnce: number = 8;
+  /**
+   * Mails that a replica sends at once, each over a connection of its own, of which some servers allow three (Microsoft
+   * 365); of invitations half as many, rounded up.
+   */
+  mailsAtOnce: number = 3;
 
   /** How often deletions that are under way are looked at. */
   upkeepMs: number = 1_000;

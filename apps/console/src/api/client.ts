@@ -70,9 +70,10 @@ export async function everyRow<Row>(
   }
 }
 
-/** Makes one call of a form: sent again after a lost answer, it is still one. */
+/** The header with which a call that is sent again after a lost answer is still one call. */
 export type IdempotencyHeader = { 'Idempotency-Key': string };
 
+/** A new one, for one call of a form. */
 export function idempotencyKey(): IdempotencyHeader {
   return { 'Idempotency-Key': randomId() };
 }

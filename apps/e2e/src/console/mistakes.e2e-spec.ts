@@ -30,7 +30,7 @@ describeWhere(browserLack(), 'the console', () => {
       const get = () => {
         throw new DOMException('Access is denied for this document.', 'SecurityError');
       };
-      Object.defineProperty(window, 'localStorage', { get });
+      Object.defineProperty(globalThis, 'localStorage', { get });
     });
     await page.goto('/');
     await page.getByText('Allow its site data', { exact: false }).waitFor();

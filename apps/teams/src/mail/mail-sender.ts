@@ -36,8 +36,8 @@ type Claimed = Pick<MailEntity, 'id' | 'kind' | 'address' | 'data' | 'tries'> & 
 
 /**
  * Sends mail: at least once, again after a failure with back-off for a day. Any replica takes any mail. Several are
- * sent at once, so that one to a slow server delays no other; invitations, of which one team may send hundreds, leave
- * half of the places to what somebody waits for.
+ * sent at once, so that a slow server delays no other for long; invitations, of which one team may send hundreds, leave
+ * places to what somebody waits for.
  */
 @Injectable()
 export class MailSender implements OnApplicationBootstrap, OnModuleDestroy {

@@ -56,7 +56,7 @@ export class TeamsService {
     const { total, rows } = await this.inTurn(context, () =>
       this.page(teamsThatAllow(context.caller, 'readTeam'), limit, offset),
     );
-    const parts = rows.flatMap(({ team }, at) => [Buffer.from(at === 0 ? '' : ','), Buffer.from(team)]);
+    const parts = rows.map(({ team }, at) => Buffer.from(at === 0 ? team : `,${team}`));
     const pagination = JSON.stringify({ page, limit, total });
     return new Json<TeamPage>([Buffer.from('{"data":['), ...parts, Buffer.from(`],"pagination":${pagination}}`)]);
   }

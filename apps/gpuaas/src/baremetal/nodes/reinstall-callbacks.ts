@@ -6,7 +6,7 @@ import { Injectable } from '@nestjs/common';
 import { BaremetalNodeSteps } from './baremetal-node-steps.js';
 import { BaremetalSecrets } from '../hosts/baremetal-secrets.js';
 
-/** Calls back from reinstall hooks. */
+/** Receives the callbacks of reinstall hooks. */
 @Injectable()
 export class ReinstallCallbacks {
   constructor(
