@@ -2,6 +2,7 @@ import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { makeServerFolder, removeServerFolder } from '../../libs/testing/src/server-folder.ts';
 import { answerProblem, applyDiff, stepsOf, type Step } from './worked-example-steps.ts';
@@ -88,7 +89,7 @@ async function startPlatform(cwd: string): Promise<Platform> {
     const [, key] = /^ +Admin key +(atl_\w+)$/m.exec(output) ?? [];
     if (url && key) return { process: started, env: { ATOLL_URL: url, ATOLL_KEY: key } };
     if (started.exitCode !== null) throw new Error(`npm start\n${output}`);
-    await Promise.race([once(started.stdout, 'data'), once(started.stderr, 'data'), once(started, 'close')]);
+    await delay(50);
   }
 }
 
