@@ -88,7 +88,7 @@ async function startPlatform(cwd: string): Promise<Platform> {
     const [, url] = /^ +Console +(http\S+)\/$/m.exec(output) ?? [];
     const [, key] = /^ +Admin key +(atl_\w+)$/m.exec(output) ?? [];
     if (url && key) return { process: started, env: { ATOLL_URL: url, ATOLL_KEY: key } };
-    if (started.exitCode !== null) throw new Error(`npm start\n${output}`);
+    if (started.exitCode !== null || started.signalCode !== null) throw new Error(`npm start\n${output}`);
     await delay(50);
   }
 }

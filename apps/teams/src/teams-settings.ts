@@ -64,6 +64,14 @@ export class TeamsSettings {
   @ParsedBy(requireSmtpUrl)
   smtpUrl: string | undefined = undefined;
 
+  /**
+   * Mails that each replica sends at once, over a connection each, of which some servers allow a mailbox three; of
+   * invitations half as many, rounded up.
+   */
+  @Variable('ATOLL_MAILS_AT_ONCE')
+  @WholeNumber({ min: 1, max: 32, unit: 'mails' })
+  mailsAtOnce: number = 3;
+
   /** Whom mail comes from, `Atoll <atoll@example.com>`; `no-reply` at the host of ATOLL_PUBLIC_URL unless given. */
   @Variable('ATOLL_MAIL_FROM')
   @IsOptional()
@@ -101,12 +109,6 @@ export class TeamsSettings {
 
   /** How long the mail server may take for one mail in all. The mail is due again a minute after it was claimed. */
   mailPatienceMs: number = 45_000;
-
-  /**
-   * Mails that a replica sends at once, each over a connection of its own, of which some servers allow three (Microsoft
-   * 365); of invitations half as many, rounded up.
-   */
-  mailsAtOnce: number = 3;
 
   /** How often deletions that are under way are looked at. */
   upkeepMs: number = 1_000;

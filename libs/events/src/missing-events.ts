@@ -66,7 +66,7 @@ export class MissingEvents {
   readonly #again = new Map<string, Map<string, Again>>();
   /** By sequence: since when its publisher has not answered, in ms of `performance.now()`. */
   readonly #silentSince = new Map<string, number>();
-  /** By consumer and event: those that could not be checked when they were last looked at. */
+  /** Sequences that could not be checked when they were last looked at. */
   readonly #unchecked = new Set<string>();
   #stopping = false;
   #looks = 0;
@@ -108,47 +108,58 @@ export class MissingEvents {
   /** Returns the milliseconds until the next look. */
   private async checkAll(): Promise<number> {
     const ofAll = !this.#goesOnAtOnce || performance.now() >= this.#nextOfAllMs;
-    if (ofAll) this.#nextOfAllMs = performance.now() + this.rules.checkEveryMs;
     this.#goesOnAtOnce = false;
     for (const { consumer, events } of this.awaiting) {
-      for (const { name, publisher } of events)
-        if (ofAll || !this.#unchecked.has(`${consumer.name} ${name}`)) await this.check(consumer, name, publisher);
+      for (const { name, publisher } of events) await this.check(consumer, name, publisher, ofAll);
     }
+    // From its end: with publishers that hang, a look of all may take longer than the time between two.
+    if (ofAll) this.#nextOfAllMs = performance.now() + this.rules.checkEveryMs;
     if (this.#goesOnAtOnce) return 0;
     this.#looks += 1;
     // Sooner at first: after a crash what was on its way is back in seconds, and not when the broker repeats it.
     return backOffMs({ firstMs: firstPauseMs, maxMs: this.rules.checkEveryMs, jitter: 0 }, this.#looks);
   }
 
-  private async check(consumer: EventConsumer, eventName: string, owner: string | undefined): Promise<void> {
-    const unchecked = `${consumer.name} ${eventName}`;
+  private async check(
+    consumer: EventConsumer,
+    eventName: string,
+    owner: string | undefined,
+    ofAll: boolean,
+  ): Promise<void> {
     try {
       const publishers = owner === undefined ? await this.received.publishersOf(consumer.name, eventName) : [owner];
       for (const publisher of publishers) {
-        if (!this.#stopping) await this.checkSequence(consumer, { consumer: consumer.name, publisher, eventName });
+        const sequence = { consumer: consumer.name, publisher, eventName };
+        const key = keyOf(sequence);
+        if (!this.#stopping && (ofAll || !this.#unchecked.has(key))) await this.checkSequence(consumer, sequence, key);
       }
-      this.#unchecked.delete(unchecked);
     } catch (error) {
-      this.#unchecked.add(unchecked);
-      // A publisher that is away is asked again; that a service is not deployed at all is nothing to tell.
-      if (isAppError(error) && (error.code === 'unavailable' || error.code === 'deadline_exceeded')) return;
-      this.#failed.log(eventName, {
-        message: `Cannot check for missing ${eventName}; retrying: ${describeError(error)}`,
-      });
+      this.#tellUnchecked(eventName, error);
     }
   }
 
-  private async checkSequence(consumer: EventConsumer, sequence: Sequence): Promise<void> {
-    const key = `${sequence.consumer} ${sequence.publisher} ${sequence.eventName}`;
-    const progress = await this.received.progress(sequence);
-    if (!progress) return this.begin(sequence);
+  private async checkSequence(consumer: EventConsumer, sequence: Sequence, key: string): Promise<void> {
+    let isBegun = false;
     try {
-      await this.look(consumer, sequence, key, progress);
+      const progress = await this.received.progress(sequence);
+      isBegun = progress !== undefined;
+      if (progress) await this.look(consumer, sequence, key, progress);
+      else await this.begin(sequence);
       this.#silentSince.delete(key);
+      this.#unchecked.delete(key);
     } catch (error) {
-      this.#noteSilence(sequence, key);
-      throw error;
+      if (isBegun) this.#noteSilence(sequence, key);
+      this.#unchecked.add(key);
+      this.#tellUnchecked(sequence.eventName, error);
     }
+  }
+
+  #tellUnchecked(eventName: string, error: unknown): void {
+    // A publisher that is away is asked again; that a service is not deployed at all is nothing to tell.
+    if (isAppError(error) && (error.code === 'unavailable' || error.code === 'deadline_exceeded')) return;
+    this.#failed.log(eventName, {
+      message: `Cannot check for missing ${eventName}; retrying: ${describeError(error)}`,
+    });
   }
 
   #noteSilence({ consumer, publisher, eventName }: Sequence, key: string): void {
@@ -173,7 +184,7 @@ export class MissingEvents {
     const kept = new Set([...(this.#again.get(key)?.values() ?? [])].map(({ event }) => event.position));
     const unasked: Gap[] = merged(gaps.filter(({ upTo }) => !kept.has(upTo)));
     const rest = this.#rest.get(key);
-    const others = unasked.filter(({ upTo }) => upTo !== rest?.upTo);
+    const others = unasked.filter((gap) => !rest || areApart(gap, rest));
     const isTailAsked = isQuiet && !(rest && rest.upTo === undefined);
     const asked = [...(rest ? [rest] : []), ...others.slice(0, mostGaps), ...(isTailAsked ? [{ after: last }] : [])];
     const { missing, taken, isAll } = await this.fillAll(consumer, sequence, key, asked);
@@ -285,6 +296,14 @@ export class MissingEvents {
     const range = { after, ...(upTo !== undefined && { up_to: upTo }) };
     return this.source.read(publisher, { event_name: eventName, ...range, published_before_ms: this.rules.graceMs });
   }
+}
+
+function keyOf({ consumer, publisher, eventName }: Sequence): string {
+  return `${consumer} ${publisher} ${eventName}`;
+}
+
+function areApart(one: Gap, other: Gap): boolean {
+  return (one.upTo ?? Infinity) <= other.after || (other.upTo ?? Infinity) <= one.after;
 }
 
 /** Neighbours are one gap, which is asked for by pages. */

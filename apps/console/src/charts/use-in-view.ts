@@ -1,13 +1,14 @@
-import { useEffect, useState, type RefObject } from 'react';
+import { useEffect, useState } from 'react';
 
-/** Whether the element is in view. */
-export function useInView(element: RefObject<HTMLElement | null>): boolean {
+/** Whether the element with this ref is in view. It may come and go. */
+export function useInView(): [ref: (element: HTMLElement | null) => void, isInView: boolean] {
+  const [element, setElement] = useState<HTMLElement | null>(null);
   const [isInView, setInView] = useState(false);
   useEffect(() => {
-    if (!element.current) return;
+    if (!element) return;
     const observer = new IntersectionObserver((entries) => setInView(entries.at(-1)?.isIntersecting === true));
-    observer.observe(element.current);
+    observer.observe(element);
     return () => observer.disconnect();
   }, [element]);
-  return isInView;
+  return [setElement, isInView];
 }

@@ -1,5 +1,4 @@
 import { useQueries } from '@tanstack/react-query';
-import { useRef } from 'react';
 import { utilizationQuery, type MetricWindow } from '../api/queries.js';
 import { seriesColour } from '../charts/bar-chart.js';
 import { Course } from '../charts/course.js';
@@ -18,8 +17,7 @@ interface GpuUseProps extends Holders {
  * It is read while it is in view.
  */
 export function GpuUse({ gpu, window, colourOf, nameOf }: GpuUseProps) {
-  const box = useRef<HTMLDivElement>(null);
-  const isInView = useInView(box);
+  const [box, isInView] = useInView();
   const holders = holdersShown(gpu);
   const courses = useQueries({
     queries: holders.map((holder) => ({ ...utilizationQuery(holder, window), enabled: isInView })),

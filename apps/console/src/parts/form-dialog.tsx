@@ -172,7 +172,7 @@ export function DialogForm<Values extends object, Result>(props: DialogFormProps
       {problem !== null && <ProblemNote problem={problem} isInForm />}
       {isRoleRefused && <ReadAtClose invalidates={['profile']} />}
       <div className="dialog-actions">
-        {isKept && <KeptOpen why="Wait for the answer: what it brings is shown only once." />}
+        {isKept && <KeptOpen why="Wait for the answer." />}
         <Button onPress={close} isDisabled={isKept}>
           Cancel
         </Button>

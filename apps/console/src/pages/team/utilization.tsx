@@ -1,5 +1,4 @@
 import { useQuery } from '@tanstack/react-query';
-import { useRef } from 'react';
 import { utilizationQuery, type MetricWindow } from '../../api/queries.js';
 import { Course } from '../../charts/course.js';
 import { useInView } from '../../charts/use-in-view.js';
@@ -10,8 +9,8 @@ import { percent } from '../../format/format.js';
  * row of a long list would use up the rate limit of the user. What cannot be read takes no room from the figures.
  */
 export function Utilization({ id, name, window }: { id: string; name: string; window: MetricWindow }) {
-  const box = useRef<HTMLSpanElement>(null);
-  const { data } = useQuery({ ...utilizationQuery(id, window), enabled: useInView(box) });
+  const [box, isInView] = useInView();
+  const { data } = useQuery({ ...utilizationQuery(id, window), enabled: isInView });
   const values = data?.points.map((point) => point.gpu_utilization) ?? [];
   const known = values.filter((value) => value !== null);
   const label = `GPU use of ${name}, from ${percent(Math.min(...known))} to ${percent(Math.max(...known))}`;
