@@ -10,7 +10,7 @@ beforeAll(async () => {
 afterAll(() => fixture.stop());
 
 const dayMs = 86_400_000;
-/** Three, and half a day more: the clock may go on, and be set back, in the course of a spec. */
+/** Three, and half a day more: what is stored is rounded to the millisecond, in which a spec may take all. */
 const rate = { refillMs: dayMs, capacityMs: 3.5 * dayMs };
 const buckets = () => fixture.get(TokenBuckets);
 async function takeAll(name: BucketName): Promise<number> {
