@@ -3,6 +3,16 @@ import { AppError } from '@atoll/errors';
 import { Logger } from '@nestjs/common';
 import { looksFor } from './world/looks-fixture.js';
 
+/** A page of a publisher that has the events of these positions: at most 200 of those after it. */
+function pageOf(positions: Iterable<number>, after: number, upTo = Infinity, name = '') {
+  const found = [...positions].filter((at) => at > after && at <= upTo).slice(0, 200);
+  const events = found.map((position) => ({ position, id: `${name}${position}` }) as never);
+  return { events, forgotten_up_to: 0, has_none: false };
+}
+const upTo = (last: number) => Array.from({ length: last }, (_, at) => at + 1);
+/** Behind one that waits, the rest of a gap may be further away than a look sees. */
+const nothingHad = { progress: async () => ({ position: 0, lost: 0 }), look: async () => ({ last: 0, gaps: [] }) };
+
 describe('a consumer that misses very many events of one name', () => {
   /** The consumer of `last` events of one name, and one event of another name, as the publisher has them. */
   const replay = (
@@ -11,8 +21,6 @@ describe('a consumer that misses very many events of one name', () => {
     { silent = [], checkEveryMs = 3_600_000 }: { silent?: string[]; checkEveryMs?: number } = {},
   ) => {
     const [taken, asked, counts]: [string[], string[], number[]] = [[], [], []];
-    // Behind one that waits, the rest of a gap may be further away than a look sees.
-    const received = { progress: async () => ({ position: 0, lost: 0 }), look: async () => ({ last: 0, gaps: [] }) };
     const source = {
       read: async (_publisher: string, { event_name, after }: { event_name: string; after: number }) => {
         asked.push(event_name);
@@ -21,17 +29,14 @@ describe('a consumer that misses very many events of one name', () => {
           throw new AppError('deadline_exceeded', 'No answer.');
         }
         if (event_name === 'orders.paid' && after === 0) counts.push(missing.count);
-        const until = Math.min(after + 200, event_name === 'orders.placed' ? last : 1);
-        const positions = Array.from({ length: Math.max(0, until - after) }, (_, at) => after + at + 1);
-        const events = positions.map((position) => ({ position, id: `${event_name} ${position}` }) as never);
-        return { events, forgotten_up_to: 0, has_none: false };
+        return pageOf(upTo(event_name === 'orders.placed' ? last : 1), after, Infinity, `${event_name} `);
       },
     };
     const take = async ({ id, name }: { id: string; name: string }) => {
       taken.push(id);
       return name === 'orders.placed' ? outcome : 'done';
     };
-    const missing = looksFor(received, source, { take, names: ['orders.placed', 'orders.paid'], checkEveryMs });
+    const missing = looksFor(nothingHad, source, { take, names: ['orders.placed', 'orders.paid'], checkEveryMs });
     return { taken, asked, counts, missing };
   };
   beforeEach(() => {
@@ -85,9 +90,7 @@ describe('a consumer that misses very many events of one name', () => {
     const source = {
       read: async (_publisher: string, { after, up_to = 1_300 }: { after: number; up_to?: number }) => {
         counts.push(missing.count);
-        const positions = [...missed].filter((at) => at > after && at <= up_to).slice(0, 200);
-        const events = positions.map((position) => ({ position, id: `${position}` }) as never);
-        return { events, forgotten_up_to: 0, has_none: false };
+        return pageOf(missed, after, up_to);
       },
     };
     const missing = looksFor(received, source, {
@@ -100,7 +103,8 @@ describe('a consumer that misses very many events of one name', () => {
     expect(missing.count).toBe(0);
     const line = 'letters: 400 missing orders.placed fetched from orders; all of them were handled.';
     expect(jest.mocked(Logger.prototype.warn).mock.calls).toEqual([[line], [line], [line]]);
-    expect(counts.indexOf(0, 2)).toBe(-1);
+    // Nothing is known before the end of the first look, of two pages.
+    expect(counts.slice(2)).not.toContain(0);
   });
 
   it.each([
@@ -121,17 +125,11 @@ describe('a consumer that misses very many events of one name', () => {
 
   it('goes on at once with one publisher of an event while another does not answer', async () => {
     const taken: string[] = [];
-    const received = {
-      publishersOf: async () => ['shop', 'orders'],
-      progress: async () => ({ position: 0, lost: 0 }),
-      look: async () => ({ last: 0, gaps: [] }),
-    };
+    const received = { ...nothingHad, publishersOf: async () => ['shop', 'orders'] };
     const source = {
       read: async (publisher: string, { after }: { after: number }) => {
         if (publisher === 'shop') throw new AppError('deadline_exceeded', 'No answer.');
-        const positions = Array.from({ length: Math.max(0, Math.min(200, 1_000 - after)) }, (_, at) => after + at + 1);
-        const events = positions.map((position) => ({ position, id: `${position}` }) as never);
-        return { events, forgotten_up_to: 0, has_none: false };
+        return pageOf(upTo(1_000), after);
       },
     };
     const take = async ({ id }: { id: string }) => taken.push(id) && 'done';
@@ -145,16 +143,10 @@ describe('a consumer that misses very many events of one name', () => {
   it('fetches once what is both left of a gap and, since a later one came, a gap of its own', async () => {
     const taken: string[] = [];
     const gaps = () => (taken.length > 0 ? [{ after: 500, upTo: 600 }] : []);
-    const received = {
-      progress: async () => ({ position: 0, lost: 0 }),
-      look: async () => ({ last: 0, gaps: gaps() }),
-    };
+    const received = { ...nothingHad, look: async () => ({ last: 0, gaps: gaps() }) };
     const source = {
-      read: async (_publisher: string, { after, up_to = 600 }: { after: number; up_to?: number }) => {
-        const positions = Array.from({ length: Math.max(0, Math.min(200, up_to - after)) }, (_, at) => after + at + 1);
-        const events = positions.map((position) => ({ position, id: `${position}` }) as never);
-        return { events, forgotten_up_to: 0, has_none: false };
-      },
+      read: async (_publisher: string, { after, up_to }: { after: number; up_to?: number }) =>
+        pageOf(upTo(600), after, up_to),
     };
     const take = async ({ id }: { id: string }) => taken.push(id) && 'done';
     const missing = looksFor(received, source, { take });
@@ -171,10 +163,7 @@ describe('a consumer that misses very many events of one name', () => {
       look: async () => ({ last: 100, gaps: [...missed].map((upTo) => ({ after: upTo - 1, upTo })) }),
     };
     const source = {
-      read: async (_publisher: string, { after }: { after: number }) => {
-        const events = missed.has(after + 1) ? [{ position: after + 1, id: `${after + 1}` } as never] : [];
-        return { events, forgotten_up_to: 0, has_none: false };
-      },
+      read: async (_publisher: string, { after }: { after: number }) => pageOf(missed, after, after + 1),
     };
     const missing = looksFor(received, source, {
       take: async ({ id }: { id: string }) => missed.delete(Number(id)) && 'done',

@@ -163,6 +163,25 @@ describeWhere(browserLack(), 'every page of the console', () => {
     }
   });
 
+  it('draws it too below a GPU that was empty when the page was opened', async () => {
+    const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
+    const { page } = tab;
+    let isEmpty = true;
+    await page.route(`**/api/gpuaas/node/${nodeId}`, async (route) => {
+      const response = await route.fetch();
+      const node = (await response.json()) as { gpus: object[] };
+      const gpus = node.gpus.map((gpu) => ({ ...gpu, slices: [], tenants: [] }));
+      await route.fulfill({ response, json: isEmpty ? { ...node, gpus } : node });
+    });
+    await logInWithKey(page, adminKey, `/operator/nodes/${nodeId}`);
+    await page.getByText('A100-80GB').first().waitFor();
+    isEmpty = false;
+    await scrollTo(tab, page.getByRole('img', { name: /^GPU use on GPU/ }));
+    await page.unrouteAll({ behavior: 'ignoreErrors' });
+    expect(tab.faults).toEqual([]);
+    await tab.close();
+  });
+
   it('takes a broken or outdated address as far as it can be read, and leads back to what there is', async () => {
     const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
     const { page } = tab;

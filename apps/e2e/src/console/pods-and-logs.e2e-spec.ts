@@ -147,6 +147,10 @@ describeWhere(browserLack(), 'pods and their logs in the console', () => {
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
     await page.getByRole('heading', { level: 1, name: 'Pods' }).waitFor();
     expect(new URL(page.url()).pathname).toBe(`/teams/${tenant.teamId}/pods`);
+    await page.getByText('Show what has ended').click();
+    const ended = page.getByRole('row').filter({ hasText: podName.replace(/-[^-]*$/, '') });
+    await ended.getByText('deleted', { exact: true }).waitFor();
+    expect(await ended.locator('a, button').count()).toBe(0);
   });
 
   it('a log of 10,000 lines is drawn by the rows in view alone, read back while it is scrolled, and stays where its reader is', async () => {

@@ -169,6 +169,11 @@ describeWhere(browserLack(), 'VMs in the console', () => {
     await head.getByText('running', { exact: true }).waitFor();
     await confirm('Delete');
     await page.getByText('There is no VM').waitFor();
+    await page.getByText('Show what has ended').click();
+    const ended = page.getByRole('row').filter({ hasText: 'head-node' });
+    await ended.getByText('deleted', { exact: true }).waitFor();
+    expect(await ended.locator('a, button').count()).toBe(0);
+    expect(await ended.getByRole('switch').isDisabled()).toBe(true);
     await page.goBack();
     await page.getByRole('alert').getByText('This was not found').waitFor();
     expect((await call('GET', `/vm/${instanceId}`, { key: stranger.key })).status).toBe(404);

@@ -259,6 +259,32 @@ describe('a team whose requests wait', () => {
   });
 });
 
+it('more of one team than may wait by now, whom a replica of another release let wait, are refused by no limit', async () => {
+  const many = await fixture.pool(
+    { ...terms, replicas: 20, temporal_replicas: 48, overcommit: 16 },
+    { nodeName: `node-${newId()}` },
+  );
+  const other = await fixture.team();
+  const asked = { pool_id: many.pool_id, vgpus: 100 };
+  const [ours, theirs] = [await fixture.subscribe(team, asked), await fixture.subscribe(other, asked)];
+  await fixture.settle();
+  await start(20, team, ours);
+  await fixture.settle();
+  await fixture.query(`UPDATE gpu SET state = 'to_spatial', turns_used = slots_used WHERE gpu_id = $1`, [
+    many.gpu_ids[0],
+  ]);
+  for (let count = 0; count < 10; count += 1) {
+    await start(1, team, ours);
+    await start(1, other, theirs);
+  }
+  await fixture.query('UPDATE waiting_request SET team_id = $1', [team.team_id]);
+  const [first] = await waiting();
+  await fixture.get(WaitingQueue).poll('workload', first?.workload_id ?? '');
+  expect(await fixture.query('SELECT count(*)::int, count(refusal)::int AS refused FROM waiting_request')).toEqual([
+    { count: 20, refused: 0 },
+  ]);
+});
+
 describe('a subscription that meets a GPU in transition', () => {
   it('is subscribing with a reason until it is its turn, and then active', async () => {
     const plain = await fixture.pool({ ...terms, overcommit: 1 }, { nodeName: (nodeName = `node-${newId()}`) });
