@@ -1,3 +1,4 @@
+import { instant } from '@atoll/database';
 import { Column, Entity, Index, PrimaryGeneratedColumn, type QueryRunner } from 'typeorm';
 
 /**
@@ -37,7 +38,7 @@ export class MachineHistory {
   @Column('text', { nullable: true })
   requestId!: string | null;
 
-  @Column({ type: 'timestamp with time zone', precision: 3 })
+  @Column(instant)
   at!: Date;
 }
 

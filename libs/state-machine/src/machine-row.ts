@@ -1,4 +1,5 @@
 import type { CallContext } from '@atoll/contracts';
+import { instant } from '@atoll/database';
 import { Column, Index } from 'typeorm';
 import { failedIndexOf, indexesOf, parkedRetriedIndexOf, restIndexesOf } from './machine-migrations.js';
 
@@ -16,19 +17,19 @@ export abstract class MachineRow {
   state!: string;
 
   /** When the row entered its state. All instants here are in milliseconds, by the database's clock. */
-  @Column({ type: 'timestamp with time zone', precision: 3, default: () => 'clock_timestamp()' })
+  @Column({ ...instant, default: () => 'clock_timestamp()' })
   enteredAt!: Date;
 
   /** Deadline of the current state; null in stable states. */
-  @Column({ type: 'timestamp with time zone', precision: 3, nullable: true })
+  @Column({ ...instant, nullable: true })
   deadlineAt!: Date | null;
 
   /** Since when the row waits in its lane for a worker; null if its step need not run now. */
-  @Column({ type: 'timestamp with time zone', precision: 3, nullable: true })
+  @Column({ ...instant, nullable: true })
   dueAt!: Date | null;
 
   /** When the row becomes due, if its step is postponed. Not set together with `dueAt`. */
-  @Column({ type: 'timestamp with time zone', precision: 3, nullable: true })
+  @Column({ ...instant, nullable: true })
   parkedUntil!: Date | null;
 
   /**
@@ -52,7 +53,7 @@ export abstract class MachineRow {
   @Column('uuid', { nullable: true })
   claimToken!: string | null;
 
-  @Column({ type: 'timestamp with time zone', precision: 3, nullable: true })
+  @Column({ ...instant, nullable: true })
   claimedUntil!: Date | null;
 
   /** Number of transitions so far. */

@@ -1,3 +1,4 @@
+import { instant } from '@atoll/database';
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 
 /** A team that was said to hold nothing, because it is to be deleted. */
@@ -6,7 +7,7 @@ export class TeamClosingEntity {
   @PrimaryColumn('uuid')
   teamId!: string;
 
-  @Column({ type: 'timestamp with time zone', precision: 3 })
+  @Column(instant)
   until!: Date;
 
   /** Which attempt to delete it: where that is called off, this ends. */
@@ -20,7 +21,7 @@ export class WorkspaceClosingEntity {
   @PrimaryColumn('uuid')
   workspaceId!: string;
 
-  @Column({ type: 'timestamp with time zone', precision: 3 })
+  @Column(instant)
   until!: Date;
 
   @Column('uuid', { nullable: true })

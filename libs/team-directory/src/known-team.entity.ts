@@ -1,3 +1,4 @@
+import { instant } from '@atoll/database';
 import { Column, Entity, Index, PrimaryColumn, PrimaryGeneratedColumn, Unique } from 'typeorm';
 
 export type TeamStanding = 'active' | 'deleting' | 'deleted';
@@ -64,6 +65,6 @@ export class WorkspaceEntity {
 /** One row, once all teams there were at the first start have been fetched from their owner. */
 @Entity('team_snapshot')
 export class TeamSnapshotEntity {
-  @PrimaryColumn({ type: 'timestamp with time zone', precision: 3 })
+  @PrimaryColumn(instant)
   completedAt!: Date;
 }

@@ -1,3 +1,4 @@
+import { instant } from '@atoll/database';
 import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 
 /** What all prices are in; one row, once there is a price. */
@@ -39,16 +40,16 @@ export class PriceEntity {
   @Column('uuid', { nullable: true })
   teamId!: string | null;
 
-  @Column({ type: 'timestamp with time zone', precision: 3 })
+  @Column(instant)
   validFrom!: Date;
 
   @Column('numeric', { precision: 19, scale: 9 })
   unitPrice!: string;
 
-  @Column({ type: 'timestamp with time zone', precision: 3 })
+  @Column(instant)
   createdAt!: Date;
 
-  @Column({ type: 'timestamp with time zone', precision: 3, nullable: true })
+  @Column({ ...instant, nullable: true })
   replacedAt!: Date | null;
 
   /** Of a price that was replaced by one of another unit: the unit that it had. */
@@ -72,7 +73,7 @@ export class PriceAuditEntity {
   @Column('uuid', { nullable: true })
   teamId!: string | null;
 
-  @Column({ type: 'timestamp with time zone', precision: 3 })
+  @Column(instant)
   validFrom!: Date;
 
   /** What held at `validFrom` before; null for none. */
@@ -89,6 +90,6 @@ export class PriceAuditEntity {
   @Column('text')
   requestId!: string;
 
-  @Column({ type: 'timestamp with time zone', precision: 3, default: () => 'now()' })
+  @Column({ ...instant, default: () => 'now()' })
   createdAt!: Date;
 }

@@ -1,3 +1,4 @@
+import { instant } from '@atoll/database';
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
 /** A bare-metal instance as gpuaas tells it: for the listing of all instances. */
@@ -28,6 +29,6 @@ export class BaremetalInstanceEntity {
   @Column('text')
   status!: string;
 
-  @Column({ type: 'timestamp with time zone', precision: 3 })
+  @Column(instant)
   createdAt!: Date;
 }

@@ -1,3 +1,4 @@
+import { instant } from '@atoll/database';
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 
 /** The self-signed certificate of a public host: the same for all replicas. */
@@ -13,7 +14,7 @@ export class CertificateEntity {
   @Column('text')
   sealedKey!: string;
 
-  @Column({ type: 'timestamp with time zone', precision: 3 })
+  @Column(instant)
   expiresAt!: Date;
 }
 

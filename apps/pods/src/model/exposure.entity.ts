@@ -1,5 +1,6 @@
 import type { ServiceProtocol } from '@atoll/contracts/pods';
 import { MachineIndexes, MachineRow, type MachineError } from '@atoll/state-machine';
+import { instant } from '@atoll/database';
 import { Column, Entity, ForeignKey, Index, PrimaryColumn, PrimaryGeneratedColumn } from 'typeorm';
 import { PodEntity } from './pod.entity.js';
 
@@ -44,7 +45,7 @@ export class ExposureEntity extends MachineRow {
   serviceName!: string;
 
   /** null: it has the name with which it was made. */
-  @Column({ type: 'timestamp with time zone', precision: 3, nullable: true })
+  @Column({ ...instant, nullable: true })
   renamedAt!: Date | null;
 
   @Column('integer')
@@ -85,7 +86,7 @@ export class ExposureEntity extends MachineRow {
   @Column('jsonb', { nullable: true })
   failure!: MachineError | null;
 
-  @Column({ type: 'timestamp with time zone', precision: 3, default: () => 'clock_timestamp()' })
+  @Column({ ...instant, default: () => 'clock_timestamp()' })
   createdAt!: Date;
 }
 
@@ -104,6 +105,6 @@ export class ReservedPortEntity {
   @Column('bigint', { nullable: true })
   serviceId!: string | null;
 
-  @Column({ type: 'timestamp with time zone', precision: 3, nullable: true })
+  @Column({ ...instant, nullable: true })
   until!: Date | null;
 }

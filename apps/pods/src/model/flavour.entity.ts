@@ -1,3 +1,4 @@
+import { instant } from '@atoll/database';
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 
 @Entity('flavour')
@@ -12,6 +13,6 @@ export class FlavourEntity {
   @Column('numeric', { precision: 9, scale: 2 })
   memoryGb!: string;
 
-  @Column({ type: 'timestamp with time zone', precision: 3, default: () => 'clock_timestamp()' })
+  @Column({ ...instant, default: () => 'clock_timestamp()' })
   createdAt!: Date;
 }

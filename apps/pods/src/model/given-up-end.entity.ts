@@ -1,3 +1,4 @@
+import { instant } from '@atoll/database';
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
 /** A run, with its workload, whose end was given up and is outstanding. */
@@ -27,6 +28,6 @@ export class GivenUpEndEntity {
   @Column('uuid', { default: 'ffffffff-ffff-ffff-ffff-ffffffffffff' })
   teamId!: string;
 
-  @Column({ type: 'timestamp with time zone', precision: 3, default: () => 'clock_timestamp()' })
+  @Column({ ...instant, default: () => 'clock_timestamp()' })
   tryAt!: Date;
 }

@@ -1,3 +1,4 @@
+import { instant } from '@atoll/database';
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 
 /** An object of this installation that a cluster has and no row needs. */
@@ -16,6 +17,6 @@ export class OrphanEntity {
   @PrimaryColumn('integer')
   run!: number;
 
-  @Column({ type: 'timestamp with time zone', precision: 3, default: () => 'clock_timestamp()' })
+  @Column({ ...instant, default: () => 'clock_timestamp()' })
   foundAt!: Date;
 }

@@ -1,3 +1,4 @@
+import { instant } from '@atoll/database';
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
 /**
@@ -17,11 +18,11 @@ export class PodRunEntity {
   @Column('bigint')
   gpuaasId!: string;
 
-  @Column({ type: 'timestamp with time zone', precision: 3, nullable: true })
+  @Column({ ...instant, nullable: true })
   endedAt!: Date | null;
 
   /** Not to be removed from its cluster before this: the last try failed. */
-  @Column({ type: 'timestamp with time zone', precision: 3, nullable: true })
+  @Column({ ...instant, nullable: true })
   retryAt!: Date | null;
 
   /**

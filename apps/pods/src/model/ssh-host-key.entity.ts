@@ -1,3 +1,4 @@
+import { instant } from '@atoll/database';
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 
 /** The host key of the SSH door: one row, for all replicas. */
@@ -11,7 +12,7 @@ export class SshHostKeyEntity {
   @Column('text')
   sealed!: string;
 
-  @Column({ type: 'timestamp with time zone', precision: 3, default: () => 'clock_timestamp()' })
+  @Column({ ...instant, default: () => 'clock_timestamp()' })
   createdAt!: Date;
 }
 

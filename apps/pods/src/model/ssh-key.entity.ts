@@ -1,3 +1,4 @@
+import { instant } from '@atoll/database';
 import { Column, Entity, Index, PrimaryColumn, Unique } from 'typeorm';
 
 /** A user who has or had keys, with the number of changes of them. */
@@ -13,7 +14,7 @@ export class SshKeyOwnerEntity {
   @Column('integer', { default: 0 })
   added!: number;
 
-  @Column({ type: 'timestamp with time zone', precision: 3, default: () => 'now()' })
+  @Column({ ...instant, default: () => 'now()' })
   addedSince!: Date;
 }
 
@@ -45,6 +46,6 @@ export class SshKeyEntity {
   @Column('boolean', { default: false })
   lacksSecondFactor!: boolean;
 
-  @Column({ type: 'timestamp with time zone', precision: 3, default: () => 'clock_timestamp()' })
+  @Column({ ...instant, default: () => 'clock_timestamp()' })
   createdAt!: Date;
 }

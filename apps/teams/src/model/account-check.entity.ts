@@ -1,3 +1,4 @@
+import { instant } from '@atoll/database';
 import { Column, Entity, Index, PrimaryColumn, type EntityManager } from 'typeorm';
 
 /** A user who has lost a membership: upkeep looks whether the account has anything left. No foreign key. */
@@ -7,7 +8,7 @@ export class AccountCheckEntity {
   userId!: string;
 
   @Index()
-  @Column({ type: 'timestamptz', precision: 3 })
+  @Column(instant)
   dueAt!: Date;
 }
 

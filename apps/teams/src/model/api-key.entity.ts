@@ -1,3 +1,4 @@
+import { instant } from '@atoll/database';
 import { Column, Entity, ForeignKey, Index, PrimaryColumn, Unique } from 'typeorm';
 import { MembershipEntity } from './membership.entity.js';
 import { UserEntity } from './user.entity.js';
@@ -31,7 +32,7 @@ export class ApiKeyEntity {
   mask!: string;
 
   /** null: never, for the operator's key. */
-  @Column({ type: 'timestamptz', precision: 3, nullable: true })
+  @Column({ ...instant, nullable: true })
   expiryDate!: Date | null;
 
   @Column('text', { default: '' })
@@ -51,15 +52,15 @@ export class ApiKeyEntity {
   @Column('boolean', { default: false })
   lacksSecondFactor!: boolean;
 
-  @Column({ type: 'timestamptz', precision: 3, nullable: true })
+  @Column({ ...instant, nullable: true })
   revokedAt!: Date | null;
 
   /** When another key replaced it: during its grace period it still works, but cannot issue keys. */
-  @Column({ type: 'timestamptz', precision: 3, nullable: true })
+  @Column({ ...instant, nullable: true })
   replacedAt!: Date | null;
 
   /** The expiry that a manager of the team set: no key that the holder issues in its place lives longer. */
-  @Column({ type: 'timestamptz', precision: 3, nullable: true })
+  @Column({ ...instant, nullable: true })
   boundUntil!: Date | null;
 
   /** By the clock and not by the transaction's beginning: the newest of a member's keys is the one that is shown. */

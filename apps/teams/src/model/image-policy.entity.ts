@@ -1,3 +1,4 @@
+import { instant } from '@atoll/database';
 import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 
 @Entity('image_policy')
@@ -17,7 +18,7 @@ export class ImagePolicyEntity {
   @Column('boolean', { default: false })
   isDefault!: boolean;
 
-  @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
+  @Column({ ...instant, default: () => 'now()' })
   createdAt!: Date;
 }
 

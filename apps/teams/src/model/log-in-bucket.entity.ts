@@ -1,3 +1,4 @@
+import { instant } from '@atoll/database';
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
 /** Failed log-ins to one account, as a token bucket kept as one instant (GCRA). */
@@ -8,6 +9,6 @@ export class LogInBucketEntity {
   @PrimaryColumn('bytea')
   id!: Buffer;
 
-  @Column({ type: 'timestamptz', precision: 3 })
+  @Column(instant)
   fullAt!: Date;
 }

@@ -1,3 +1,4 @@
+import { instant } from '@atoll/database';
 import { Column, Entity, ForeignKey, PrimaryColumn } from 'typeorm';
 import { UserEntity } from './user.entity.js';
 
@@ -14,6 +15,6 @@ export class LogInNetworkEntity {
   @PrimaryColumn('text')
   network!: string;
 
-  @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
+  @Column({ ...instant, default: () => 'now()' })
   lastUsedAt!: Date;
 }

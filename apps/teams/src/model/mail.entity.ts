@@ -1,4 +1,4 @@
-import { nilId } from '@atoll/database';
+import { instant, nilId } from '@atoll/database';
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
 export type MailKind = 'invitation' | 'reset' | 'notice';
@@ -44,9 +44,9 @@ export class MailEntity {
   @Column('integer', { default: 0 })
   tries!: number;
 
-  @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
+  @Column({ ...instant, default: () => 'now()' })
   dueAt!: Date;
 
-  @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
+  @Column({ ...instant, default: () => 'now()' })
   createdAt!: Date;
 }

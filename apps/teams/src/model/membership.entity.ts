@@ -1,5 +1,6 @@
 import type { TeamRole } from '@atoll/contracts';
 import type { MemberStatus } from '@atoll/contracts/teams';
+import { instant } from '@atoll/database';
 import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn, Unique } from 'typeorm';
 import { TeamEntity } from './team.entity.js';
 import { UserEntity } from './user.entity.js';
@@ -46,7 +47,7 @@ export class MembershipEntity {
    * When the person has accepted; null for those who were active from the beginning, and where an earlier release took
    * it in.
    */
-  @Column({ type: 'timestamptz', precision: 3, nullable: true })
+  @Column({ ...instant, nullable: true })
   acceptedAt!: Date | null;
 
   /**
@@ -60,6 +61,6 @@ export class MembershipEntity {
   @Column('text', { nullable: true })
   ssoProvider!: string | null;
 
-  @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
+  @Column({ ...instant, default: () => 'now()' })
   createdAt!: Date;
 }

@@ -1,3 +1,4 @@
+import { instant } from '@atoll/database';
 import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 import { TeamEntity } from './team.entity.js';
 import { UserEntity } from './user.entity.js';
@@ -46,13 +47,13 @@ export class OneTimeLinkEntity {
   @Column('boolean', { default: false })
   isByStart!: boolean;
 
-  @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
+  @Column({ ...instant, default: () => 'now()' })
   createdAt!: Date;
 
-  @Column({ type: 'timestamptz', precision: 3 })
+  @Column(instant)
   expiresAt!: Date;
 
   /** When it was used, or another one took its place. */
-  @Column({ type: 'timestamptz', precision: 3, nullable: true })
+  @Column({ ...instant, nullable: true })
   usedAt!: Date | null;
 }

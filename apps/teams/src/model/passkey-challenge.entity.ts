@@ -1,3 +1,4 @@
+import { instant } from '@atoll/database';
 import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 import { UserEntity } from './user.entity.js';
 
@@ -17,6 +18,6 @@ export class PasskeyChallengeEntity {
   @Column('text')
   challenge!: string;
 
-  @Column({ type: 'timestamptz', precision: 3 })
+  @Column(instant)
   expiresAt!: Date;
 }

@@ -1,3 +1,4 @@
+import { instant } from '@atoll/database';
 import { Column, Entity, ForeignKey, Index, PrimaryColumn, Unique } from 'typeorm';
 import { UserEntity } from './user.entity.js';
 
@@ -30,9 +31,9 @@ export class PasskeyEntity {
   @Column('text')
   name!: string;
 
-  @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
+  @Column({ ...instant, default: () => 'now()' })
   createdAt!: Date;
 
-  @Column({ type: 'timestamptz', precision: 3, nullable: true })
+  @Column({ ...instant, nullable: true })
   lastUsedAt!: Date | null;
 }

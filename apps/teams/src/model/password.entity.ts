@@ -1,3 +1,4 @@
+import { instant } from '@atoll/database';
 import { Column, Entity, ForeignKey, PrimaryColumn } from 'typeorm';
 import { UserEntity } from './user.entity.js';
 
@@ -11,6 +12,6 @@ export class PasswordEntity {
   @Column('text')
   hash!: string;
 
-  @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
+  @Column({ ...instant, default: () => 'now()' })
   changedAt!: Date;
 }

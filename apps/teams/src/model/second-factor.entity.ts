@@ -1,3 +1,4 @@
+import { instant } from '@atoll/database';
 import { Column, Entity, ForeignKey, PrimaryColumn } from 'typeorm';
 import { UserEntity } from './user.entity.js';
 
@@ -21,7 +22,7 @@ export class SecondFactorEntity {
   lastStep!: string;
 
   /** When the user has confirmed it; until then, when it was begun. */
-  @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
+  @Column({ ...instant, default: () => 'now()' })
   createdAt!: Date;
 }
 

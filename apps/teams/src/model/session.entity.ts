@@ -1,3 +1,4 @@
+import { instant } from '@atoll/database';
 import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 import { UserEntity } from './user.entity.js';
 
@@ -18,7 +19,7 @@ export class SessionEntity {
   @Column('integer', { default: 1 })
   generation!: number;
 
-  @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
+  @Column({ ...instant, default: () => 'now()' })
   rotatedAt!: Date;
 
   /** Of the attempt that rotated it, where the client named one: see `attemptDigest`. */
@@ -32,23 +33,23 @@ export class SessionEntity {
   @Column('text')
   device!: string;
 
-  @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
+  @Column({ ...instant, default: () => 'now()' })
   createdAt!: Date;
 
-  @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
+  @Column({ ...instant, default: () => 'now()' })
   lastUsedAt!: Date;
 
-  @Column({ type: 'timestamptz', precision: 3 })
+  @Column(instant)
   idleUntil!: Date;
 
-  @Column({ type: 'timestamptz', precision: 3 })
+  @Column(instant)
   expiresAt!: Date;
 
   /** Whether the log-in took a second factor, or a passkey, which is both. */
   @Column('boolean', { default: false })
   hasSecondFactor!: boolean;
 
-  @Column({ type: 'timestamptz', precision: 3, nullable: true })
+  @Column({ ...instant, nullable: true })
   endedAt!: Date | null;
 
   @Column('text', { nullable: true })

@@ -1,3 +1,4 @@
+import { instant } from '@atoll/database';
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 
 /** A key pair of Ed25519 by which access tokens are signed. */
@@ -14,7 +15,7 @@ export class SigningKeyEntity {
   @Column('text')
   x!: string;
 
-  @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
+  @Column({ ...instant, default: () => 'now()' })
   createdAt!: Date;
 }
 

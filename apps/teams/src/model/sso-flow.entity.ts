@@ -1,3 +1,4 @@
+import { instant } from '@atoll/database';
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
 /** A log-in that is under way at a provider. State, nonce and PKCE verifier follow from its id. */
@@ -10,6 +11,6 @@ export class SsoFlowEntity {
   @Column('text')
   provider!: string;
 
-  @Column({ type: 'timestamptz', precision: 3 })
+  @Column(instant)
   expiresAt!: Date;
 }

@@ -1,4 +1,5 @@
 import type { TeamStatus } from '@atoll/contracts/teams';
+import { instant } from '@atoll/database';
 import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 import { ImagePolicyEntity } from './image-policy.entity.js';
 
@@ -42,21 +43,21 @@ export class TeamEntity {
 
   /** When upkeep calls it off, where it is not forced. */
   @Index({ where: 'deletion_deadline IS NOT NULL' })
-  @Column({ type: 'timestamptz', precision: 3, nullable: true })
+  @Column({ ...instant, nullable: true })
   deletionDeadline!: Date | null;
 
   /** Set for a forced deletion, which continues until the team holds nothing and is never cancelled. */
-  @Column({ type: 'timestamptz', precision: 3, nullable: true })
+  @Column({ ...instant, nullable: true })
   forcedDeletionBeganAt!: Date | null;
 
   /** When upkeep asks the holders again. */
   @Index({ where: 'forced_deletion_due_at IS NOT NULL' })
-  @Column({ type: 'timestamptz', precision: 3, nullable: true })
+  @Column({ ...instant, nullable: true })
   forcedDeletionDueAt!: Date | null;
 
-  @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
+  @Column({ ...instant, default: () => 'now()' })
   createdAt!: Date;
 
-  @Column({ type: 'timestamptz', precision: 3, nullable: true })
+  @Column({ ...instant, nullable: true })
   deletedAt!: Date | null;
 }

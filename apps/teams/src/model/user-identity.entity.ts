@@ -1,3 +1,4 @@
+import { instant } from '@atoll/database';
 import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 import { UserEntity } from './user.entity.js';
 
@@ -15,6 +16,6 @@ export class UserIdentityEntity {
   @Column('uuid')
   userId!: string;
 
-  @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
+  @Column({ ...instant, default: () => 'now()' })
   createdAt!: Date;
 }

@@ -1,3 +1,4 @@
+import { instant } from '@atoll/database';
 import { Column, Entity, ForeignKey, PrimaryColumn, Unique } from 'typeorm';
 
 @Entity('user')
@@ -20,7 +21,7 @@ export class UserEntity {
   platformAdmin!: boolean;
 
   /** When the user has shown that the address is theirs: by a link that went there, or by the operator's word. */
-  @Column({ type: 'timestamptz', precision: 3, nullable: true })
+  @Column({ ...instant, nullable: true })
   verifiedAt!: Date | null;
 
   /**
@@ -35,6 +36,6 @@ export class UserEntity {
   @Column('boolean', { default: false })
   confinedByOwner!: boolean;
 
-  @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
+  @Column({ ...instant, default: () => 'now()' })
   createdAt!: Date;
 }

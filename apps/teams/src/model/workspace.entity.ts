@@ -1,3 +1,4 @@
+import { instant } from '@atoll/database';
 import { Column, Entity, ForeignKey, Index, PrimaryColumn, Unique } from 'typeorm';
 import { TeamEntity } from './team.entity.js';
 
@@ -24,9 +25,9 @@ export class WorkspaceEntity {
   deletionAttemptId!: string | null;
 
   /** When an unfinished deletion no longer blocks another one. */
-  @Column({ type: 'timestamptz', precision: 3, nullable: true })
+  @Column({ ...instant, nullable: true })
   deletionDeadline!: Date | null;
 
-  @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
+  @Column({ ...instant, default: () => 'now()' })
   createdAt!: Date;
 }
