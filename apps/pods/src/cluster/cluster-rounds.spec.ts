@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
+import type { DataSource } from 'typeorm';
 import type { PodsSettings } from '../pods-settings.js';
 import { ClusterRounds } from './cluster-rounds.js';
 
@@ -11,7 +12,7 @@ class SlowRounds extends ClusterRounds {
   readonly visits: { gpuaasId: string; end: () => void }[] = [];
 
   constructor() {
-    super('nothing', { workers: { isIdle: false } } as PodsSettings);
+    super('nothing', { workers: { isIdle: false } } as PodsSettings, {} as DataSource);
   }
 
   protected override get everyMs(): number {
@@ -79,7 +80,7 @@ class PagedRounds extends ClusterRounds {
     private readonly ids: readonly string[],
     private readonly failing: string,
   ) {
-    super('nothing', { workers: { isIdle: false } } as PodsSettings);
+    super('nothing', { workers: { isIdle: false } } as PodsSettings, {} as DataSource);
   }
 
   protected override readonly everyMs = everyMs;

@@ -1,6 +1,7 @@
 import { inBackground, OutageLog } from '@atoll/database';
 import { Rounds } from '@atoll/waiting';
 import { Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
+import type { DataSource } from 'typeorm';
 import type { PodsSettings } from '../pods-settings.js';
 
 /** Rows in one look at a cluster. */
@@ -25,11 +26,12 @@ export abstract class ClusterRounds implements OnApplicationBootstrap, BeforeApp
   protected constructor(
     private readonly what: string,
     protected readonly settings: PodsSettings,
+    protected readonly dataSource: DataSource,
   ) {}
 
   protected abstract readonly everyMs: number;
 
-  /** The GPU services whose clusters there is something to look at on. */
+  /** The GPU services whose clusters there is something to look at on, by `clustersBy`. */
   protected abstract due(): Promise<readonly string[]>;
 
   /** One look at one cluster. What it throws is logged, and the next round tries again. */
@@ -43,6 +45,17 @@ export abstract class ClusterRounds implements OnApplicationBootstrap, BeforeApp
     this.stopping.abort();
     await this.rounds.stop();
     await Promise.all(this.looking.values());
+  }
+
+  /** The GPU services that a statement finds, such as that of `clustersOf`. */
+  protected async clustersBy(statement: string): Promise<string[]> {
+    const rows = await this.dataSource.query<{ gpuaas_id: string }[]>(statement);
+    return rows.map(({ gpuaas_id }) => gpuaas_id);
+  }
+
+  /** Aborted after so long, and where the service stops. */
+  protected within(ms: number): AbortSignal {
+    return AbortSignal.any([this.stopping.signal, AbortSignal.timeout(ms)]);
   }
 
   private async go(): Promise<void> {
@@ -81,7 +94,7 @@ export abstract class ClusterRounds implements OnApplicationBootstrap, BeforeApp
       const last = rows.at(-1);
       if (last) {
         this.failedAt.set(gpuaasId, last.id);
-        await look(rows, AbortSignal.any([this.stopping.signal, AbortSignal.timeout(lookMs)]));
+        await look(rows, this.within(lookMs));
         this.failedAt.delete(gpuaasId);
         after = last.id;
       } else if (isFromFirst) {

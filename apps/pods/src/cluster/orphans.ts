@@ -23,30 +23,26 @@ type OrphanRow = Pick<ObjectRef, 'kind' | 'id' | 'run'>;
 @Injectable()
 export class Orphans extends ClusterRounds {
   constructor(
-    private readonly dataSource: DataSource,
+    dataSource: DataSource,
     private readonly clusters: Clusters,
     settings: PodsSettings,
   ) {
-    super('what no row needs', settings);
+    super('what no row needs', settings, dataSource);
   }
 
   protected override get everyMs(): number {
     return this.settings.orphanLookMs;
   }
 
-  protected override async due(): Promise<string[]> {
-    const rows = await this.dataSource.query<{ gpuaas_id: string }[]>(
-      'SELECT gpuaas_id FROM cluster WHERE NOT is_unreachable',
-    );
-    return rows.map(({ gpuaas_id }) => gpuaas_id);
+  protected override due(): Promise<string[]> {
+    return this.clustersBy('SELECT gpuaas_id FROM cluster WHERE NOT is_unreachable');
   }
 
   /** Looks at all that one cluster has, and returns how much was removed. */
   override async look(gpuaasId: string): Promise<number> {
     const driver = await this.clusters.driverOf(gpuaasId);
     const listed: FoundObject[] = [];
-    const signal = AbortSignal.any([this.stopping.signal, AbortSignal.timeout(listMs)]);
-    for await (const found of driver.list(signal)) listed.push(found);
+    for await (const found of driver.list(this.within(listMs))) listed.push(found);
     const orphans = await this.orphansAmong(listed.map(({ ref }) => ref));
     await this.keep(gpuaasId, orphans);
     const unstarted = listed.flatMap(({ ref, isUnstarted }) => (isUnstarted ? [ref] : []));
@@ -106,7 +102,7 @@ export class Orphans extends ClusterRounds {
   private async remove(gpuaasId: string, driver: ClusterDriver, ref: ObjectRef): Promise<void> {
     const name = `${ref.kind} ${ref.id}, run ${ref.run}, from the cluster of GPU service ${gpuaasId}`;
     try {
-      await driver.remove(ref, AbortSignal.any([this.stopping.signal, AbortSignal.timeout(removeMs)]));
+      await driver.remove(ref, this.within(removeMs));
       this.logger.log(`Removed ${name}: no row needs it`);
     } catch (error) {
       this.logger.warn(`Cannot remove ${name}, which belongs to no row; retrying: ${messageOf(error)}`);

@@ -84,18 +84,17 @@ export class GivenUpEnds extends ClusterRounds {
   private readonly lastTeams = new Map<string, string>();
 
   constructor(
-    private readonly dataSource: DataSource,
+    dataSource: DataSource,
     private readonly clusters: Clusters,
     private readonly starts: PodStarts,
     private readonly lateEnds: LateEnds,
     settings: PodsSettings,
   ) {
-    super('ends that were given up', settings);
+    super('ends that were given up', settings, dataSource);
   }
 
-  protected override async due(): Promise<string[]> {
-    const rows = await this.dataSource.query<{ gpuaas_id: string }[]>(dueClusters);
-    return rows.map(({ gpuaas_id }) => gpuaas_id);
+  protected override due(): Promise<string[]> {
+    return this.clustersBy(dueClusters);
   }
 
   /** Tries all that is due on one cluster, some at once and each by itself: one that does not end holds up no other. */
@@ -169,7 +168,7 @@ export class GivenUpEnds extends ClusterRounds {
     const { kind, id, run } = end;
     if (run > 0) {
       const driver = await this.clusters.driverOf(gpuaasId);
-      const signal = AbortSignal.any([this.stopping.signal, AbortSignal.timeout(graceMs + stopMs)]);
+      const signal = this.within(graceMs + stopMs);
       const over = await stopRun(driver, { kind, id, run }, graceMs, { signal });
       if (!over) return false;
       const row = over.exit && (await this.rowOf(end));

@@ -48,16 +48,15 @@ export class RunCollector extends ClusterRounds {
   protected override readonly everyMs = 2_000;
 
   constructor(
-    private readonly dataSource: DataSource,
+    dataSource: DataSource,
     private readonly clusters: Clusters,
     settings: PodsSettings,
   ) {
-    super('ended runs', settings);
+    super('ended runs', settings, dataSource);
   }
 
-  protected override async due(): Promise<string[]> {
-    const rows = await this.dataSource.query<{ gpuaas_id: string }[]>(dueClusters);
-    return rows.map(({ gpuaas_id }) => gpuaas_id);
+  protected override due(): Promise<string[]> {
+    return this.clustersBy(dueClusters);
   }
 
   /** Removes what is due on one cluster, each run by itself. */
@@ -117,7 +116,7 @@ export class RunCollector extends ClusterRounds {
   private async isRemoved(gpuaasId: string, { podId, run }: EndedRun): Promise<boolean> {
     const driver = await this.clusters.driverOf(gpuaasId);
     const ref = { kind: 'pod', id: podId, run } as const;
-    const signal = AbortSignal.any([this.stopping.signal, AbortSignal.timeout(removeMs)]);
+    const signal = this.within(removeMs);
     await driver.remove(ref, signal);
     const [sight] = await driver.observePods([ref], signal);
     return sight?.phase === 'absent';

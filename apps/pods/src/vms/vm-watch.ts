@@ -11,22 +11,21 @@ import { VmSteps } from './vm-steps.js';
 @Injectable()
 export class VmWatch extends ClusterRounds {
   constructor(
-    private readonly dataSource: DataSource,
+    dataSource: DataSource,
     private readonly transactions: Transactions,
     private readonly clusters: Clusters,
     private readonly steps: VmSteps,
     settings: PodsSettings,
   ) {
-    super('the VMs', settings);
+    super('the VMs', settings, dataSource);
   }
 
   protected override get everyMs(): number {
     return this.settings.sweepMs;
   }
 
-  protected override async due(): Promise<string[]> {
-    const rows = await this.dataSource.query<{ gpuaas_id: string }[]>(clustersOf('vm', `state = 'running'`));
-    return rows.map(({ gpuaas_id }) => gpuaas_id);
+  protected override due(): Promise<string[]> {
+    return this.clustersBy(clustersOf('vm', `state = 'running'`));
   }
 
   /** Looks at all VMs of a cluster that run. */

@@ -20,23 +20,22 @@ interface Seen {
 @Injectable()
 export class VolumeWatch extends ClusterRounds {
   constructor(
-    private readonly dataSource: DataSource,
+    dataSource: DataSource,
     private readonly transactions: Transactions,
     private readonly clusters: Clusters,
     private readonly steps: VolumeSteps,
     private readonly usage: UsageTeller,
     settings: PodsSettings,
   ) {
-    super('the volumes', settings);
+    super('the volumes', settings, dataSource);
   }
 
   protected override get everyMs(): number {
     return this.settings.volumeSweepMs;
   }
 
-  protected override async due(): Promise<string[]> {
-    const rows = await this.dataSource.query<{ gpuaas_id: string }[]>(clustersOf('shared_volume', `state = 'active'`));
-    return rows.map(({ gpuaas_id }) => gpuaas_id);
+  protected override due(): Promise<string[]> {
+    return this.clustersBy(clustersOf('shared_volume', `state = 'active'`));
   }
 
   /** Looks at all volumes of a cluster. */

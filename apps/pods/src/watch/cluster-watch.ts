@@ -21,23 +21,22 @@ export class ClusterWatch extends ClusterRounds {
   private readonly drivers = new Map<string, { driver: ClusterDriver; replaced: AbortController }>();
 
   constructor(
-    private readonly dataSource: DataSource,
+    dataSource: DataSource,
     private readonly transactions: Transactions,
     private readonly clusters: Clusters,
     private readonly pods: PodSteps,
     private readonly exposures: ExposureSteps,
     settings: PodsSettings,
   ) {
-    super('the cluster', settings);
+    super('the cluster', settings, dataSource);
   }
 
   protected override get everyMs(): number {
     return this.settings.sweepMs;
   }
 
-  protected override async due(): Promise<string[]> {
-    const rows = await this.dataSource.query<{ gpuaas_id: string }[]>(clustersOf('pod', livePod));
-    return rows.map(({ gpuaas_id }) => gpuaas_id);
+  protected override due(): Promise<string[]> {
+    return this.clustersBy(clustersOf('pod', livePod));
   }
 
   override look(gpuaasId: string): Promise<void> {
