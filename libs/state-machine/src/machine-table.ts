@@ -26,7 +26,10 @@ export class MachineTable<Row extends MachineRow> {
   readonly key: string;
   readonly keyType: string;
 
-  constructor(dataSource: DataSource, entity: new () => Row) {
+  constructor(
+    dataSource: DataSource,
+    readonly entity: new () => Row,
+  ) {
     this.metadata = dataSource.getMetadata(entity);
     const [primary] = this.metadata.primaryColumns;
     if (!primary) throw new Error(`${this.metadata.name} has no primary key.`);

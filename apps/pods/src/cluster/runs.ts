@@ -22,7 +22,8 @@ export async function observeRun(driver: ClusterDriver, ref: RunOf, signal: Abor
   return sight;
 }
 
-type OverRun = { exit: Exit | null } | undefined;
+/** Undefined: it is not over. */
+export type OverRun = { readonly exit: Exit | null } | undefined;
 
 /** Requests the end of a run. Its exit where it is over, null where the cluster does not know that. */
 export async function stopRun(

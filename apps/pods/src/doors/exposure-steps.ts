@@ -7,16 +7,15 @@ import {
   type RunRef,
 } from '@atoll/cluster';
 import { isAppError } from '@atoll/errors';
-import { DurableMachine, StepFailed, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
+import { StepFailed, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
 import { spreadMs } from '@atoll/waiting';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { Certificates } from '../certificates/certificates.js';
 import { Clusters } from '../cluster/clusters.js';
-import { stepError } from '../cluster/step-errors.js';
+import { self, StepsOnCluster } from '../cluster/steps-on-cluster.js';
 import { doorsBefore, type DoorTerms, type ExposureEntity } from '../model/exposure.entity.js';
 import { exposureMachine, type ExposureEvent, type ExposureState } from '../model/exposure.machine.js';
-import { shownError } from '../model/shown-error.js';
 import { ExternalPorts } from './ports.js';
 
 type Found = Outcome<ExposureEntity, ExposureEvent>;
@@ -27,12 +26,11 @@ const longestLookMs = 500;
 /** After so long in `updating`, closing the old door is left to reviews. */
 const oldDoorMs = 30_000;
 const reviewMs = 600_000;
-const self = { actor: 'system:pods' };
 
 /** Exposed services: opened, moved from door to door, and closed. */
 @Injectable()
-export class ExposureSteps extends DurableMachine<ExposureEntity, ExposureState, ExposureEvent> {
-  protected readonly lanes = `ARRAY[gpuaas_id::text]`;
+export class ExposureSteps extends StepsOnCluster<ExposureEntity, ExposureState, ExposureEvent> {
+  protected readonly what = 'exposed service';
   override readonly owner = 'coalesce(owner_id, (SELECT team_id FROM pod WHERE pod.pod_id = exposure.pod_id))';
 
   constructor(
@@ -44,27 +42,22 @@ export class ExposureSteps extends DurableMachine<ExposureEntity, ExposureState,
     super(dataSource, exposureMachine);
   }
 
-  async step(exposure: ExposureEntity, context: StepContext): Promise<Found> {
-    const isClosing = exposure.state === 'deleting' || exposure.state === 'failing';
-    try {
-      switch (exposure.state as ExposureState) {
-        case 'pending':
-          return { event: 'OPENS' };
-        case 'provisioning':
-        case 'reverting':
-          return await this.provision(exposure, context);
-        case 'updating':
-          return await this.update(exposure, context);
-        case 'active':
-          return await this.review(exposure, context);
-        case 'deleting':
-        case 'failing':
-          return await this.close(exposure, context);
-        default:
-          return 'rest';
-      }
-    } catch (error) {
-      throw stepError(error, isClosing);
+  protected async work(exposure: ExposureEntity, context: StepContext): Promise<Found> {
+    switch (exposure.state as ExposureState) {
+      case 'pending':
+        return { event: 'OPENS' };
+      case 'provisioning':
+      case 'reverting':
+        return this.provision(exposure, context);
+      case 'updating':
+        return this.update(exposure, context);
+      case 'active':
+        return this.review(exposure, context);
+      case 'deleting':
+      case 'failing':
+        return this.close(exposure, context);
+      default:
+        return 'rest';
     }
   }
 
@@ -85,14 +78,13 @@ export class ExposureSteps extends DurableMachine<ExposureEntity, ExposureState,
   protected override async entered(
     manager: EntityManager,
     exposure: ExposureEntity,
-    { from, event }: Passage<ExposureState, ExposureEvent>,
+    passage: Passage<ExposureState, ExposureEvent>,
   ): Promise<void> {
+    await super.entered(manager, exposure, passage);
     const { serviceId, state, next, lastError } = exposure;
-    if (event === 'FAILED' && from !== 'failing')
-      await manager.query('UPDATE exposure SET failure = last_error WHERE service_id = $1', [serviceId]);
     if (state === 'deleted' || state === 'failed') return this.ports.release(manager, serviceId);
     // All other doors are closed.
-    if (event === 'OPENED') return this.ports.releaseOthers(manager, exposure);
+    if (passage.event === 'OPENED') return this.ports.releaseOthers(manager, exposure);
     if (state !== 'reverting' || next === null) return;
     const problem = lastError && { code: lastError.code, message: lastError.message };
     await manager.query(
@@ -199,8 +191,7 @@ export class ExposureSteps extends DurableMachine<ExposureEntity, ExposureState,
   private async close(exposure: ExposureEntity, context: StepContext): Promise<Found> {
     const driver = await this.clusters.driverOf(exposure.gpuaasId);
     if (!(await this.closeRuns(driver, exposure, () => true, context))) return { againAfterMs: lookAfter(exposure) };
-    const why = exposure.state === 'failing' ? shownError(exposure) : null;
-    return { event: 'CLOSED', ...(why && { reason: why }) };
+    return this.gone(exposure, 'CLOSED');
   }
 
   private async open(

@@ -1,6 +1,6 @@
 import type { ExposedService, ExposedServiceStatus, ServiceProtocol } from '@atoll/contracts/pods';
 import type { ExposureEntity } from '../model/exposure.entity.js';
-import { shownError } from '../model/shown-error.js';
+import { shownError } from '../model/failing-row.js';
 
 function statusOf(state: string): ExposedServiceStatus {
   if (state === 'reverting') return 'updating';

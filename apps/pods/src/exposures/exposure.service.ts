@@ -24,7 +24,6 @@ import { TeamGate } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { Clusters } from '../cluster/clusters.js';
-import { requireLive } from '../model/live-row.js';
 import { livePod } from '../model/pod.machine.js';
 import { PodReader } from '../pods/pod-reader.js';
 import { PodSteps } from '../pods/pod-steps.js';
@@ -131,7 +130,7 @@ export class ExposuresService {
     await this.requireSupported(known.exposure.gpuaasId, terms.protocol, terms.isSsl);
     return this.transactions.run(async (manager) => {
       await this.gate.holdOpen(manager, context.caller, known.teamId, known.workspaceId);
-      const exposure = await this.lock(manager, known);
+      const exposure = await this.steps.lockLive(manager, known.exposure.serviceId);
       if (exposure.state !== 'active')
         throw new AppError(
           'conflict',
@@ -167,7 +166,7 @@ export class ExposuresService {
   async delete({ id }: ExposedServicePath, context: CallContext): Promise<ExposedService> {
     const known = await this.known({ service_id: id }, context.caller, 'useResources');
     return this.transactions.run(async (manager) => {
-      const exposure = await this.lock(manager, known);
+      const exposure = await this.steps.lockLive(manager, known.exposure.serviceId);
       if (exposure.state === 'deleting') throw notFound('exposed service');
       return exposureView(
         (await this.steps.move(manager, exposure, 'DELETE', causeOf(context))) ?? exposure,
@@ -195,13 +194,9 @@ export class ExposuresService {
     };
   }
 
-  private async lock(manager: EntityManager, { exposure: { serviceId } }: Known): Promise<ExposureEntity> {
-    return requireLive(await this.steps.lock(manager, serviceId), 'exposed service');
-  }
-
   /** Until the transaction ends, the pod does not end without this service. */
   private async lockExposable(manager: EntityManager, podId: string): Promise<void> {
-    const pod = requireLive(await this.podSteps.lock(manager, podId), 'pod');
+    const pod = await this.podSteps.lockLive(manager, podId);
     if (!exposable.has(pod.state))
       throw new AppError('conflict', 'The pod is not running; only services of a running pod can be exposed.');
   }

@@ -1,7 +1,8 @@
 import type { ServiceProtocol } from '@atoll/contracts/pods';
-import { MachineIndexes, MachineRow, type MachineError } from '@atoll/state-machine';
+import { MachineIndexes, type MachineError } from '@atoll/state-machine';
 import { instant } from '@atoll/database';
 import { Column, Entity, ForeignKey, Index, PrimaryColumn, PrimaryGeneratedColumn } from 'typeorm';
+import { FailingRow } from './failing-row.js';
 import { PodEntity } from './pod.entity.js';
 
 /**
@@ -22,7 +23,7 @@ export interface DoorTerms {
 @Index('exposure_name', { synchronize: false })
 @Index('exposure_deleted', { synchronize: false })
 @MachineIndexes('exposure')
-export class ExposureEntity extends MachineRow {
+export class ExposureEntity extends FailingRow {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS' })
   serviceId!: string;
 
@@ -78,13 +79,6 @@ export class ExposureEntity extends MachineRow {
   /** Why the last update or the last port came to nothing. */
   @Column('jsonb', { nullable: true })
   problem!: Omit<MachineError, 'at'> | null;
-
-  /**
-   * Why it failed; written when it begins to fail, and not by what goes wrong while it ends. Counts only while it is
-   * `failing` or `failed`.
-   */
-  @Column('jsonb', { nullable: true })
-  failure!: MachineError | null;
 
   @Column({ ...instant, default: () => 'clock_timestamp()' })
   createdAt!: Date;

@@ -1,9 +1,9 @@
 import { instant } from '@atoll/database';
-import { MachineRow, type MachineError } from '@atoll/state-machine';
 import { Column } from 'typeorm';
+import { FailingRow } from './failing-row.js';
 
 /** What the rows of pods and of VMs have in common: whose they are, where they run, and how their runs went. */
-export abstract class RunRow extends MachineRow {
+export abstract class RunRow extends FailingRow {
   @Column('uuid')
   teamId!: string;
 
@@ -36,13 +36,6 @@ export abstract class RunRow extends MachineRow {
   /** Why it stopped or failed, or runs anew, for its team. */
   @Column('text', { nullable: true })
   endReason!: string | null;
-
-  /**
-   * Why it failed; written when it begins to fail, and not by what goes wrong while it ends. Counts only while it is
-   * `failing` or `failed`.
-   */
-  @Column('jsonb', { nullable: true })
-  failure!: MachineError | null;
 
   /** When the present or last run began. */
   @Column({ ...instant, nullable: true })

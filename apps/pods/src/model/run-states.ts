@@ -75,6 +75,12 @@ export function isLastRun({ restart }: Pick<PodEntity, 'restart'>, exit: Exit | 
   return restart === 'never' || (restart === 'on_failure' && exit?.code === 0);
 }
 
+/** What follows when a run of a pod or a VM has ended by itself. */
+export interface RunEnd<Row extends RunRow> {
+  readonly event: 'ENDED' | 'COMPLETED' | 'FAILED';
+  readonly values: Partial<Row> & { readonly endReason: string };
+}
+
 /** When the next run of a pod or a VM may begin after one that ended by itself, and those before that did. */
 export function backOffAfter(
   { failures: before, startedAt }: RunRow,

@@ -1,13 +1,14 @@
 import { instant } from '@atoll/database';
-import { MachineIndexes, MachineRow, type MachineError } from '@atoll/state-machine';
+import { MachineIndexes } from '@atoll/state-machine';
 import { Column, Entity, Index, PrimaryGeneratedColumn } from 'typeorm';
+import { FailingRow } from './failing-row.js';
 
 @Entity('shared_volume')
 @Index(['teamId', 'createdAt', 'volumeId'])
 @Index('shared_volume_name', { synchronize: false })
 @Index('shared_volume_live_of_cluster', { synchronize: false })
 @MachineIndexes('shared_volume')
-export class VolumeEntity extends MachineRow {
+export class VolumeEntity extends FailingRow {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS' })
   volumeId!: string;
 
@@ -42,13 +43,6 @@ export class VolumeEntity extends MachineRow {
   /** As last observed; null while the cluster has no figure. */
   @Column('bigint', { nullable: true })
   usedBytes!: string | null;
-
-  /**
-   * Why it failed; written when it begins to fail, and not by what goes wrong while it ends. Counts only while it is
-   * `failing` or `failed`.
-   */
-  @Column('jsonb', { nullable: true })
-  failure!: MachineError | null;
 
   /** The size that billing was told last; 0: not billed. */
   @Column('integer', { default: 0 })

@@ -9,8 +9,7 @@ import type { EntityManager } from 'typeorm';
 import { AllowedImages } from '../images/allowed-images.js';
 import { boundedTerms } from '../limits/bounds.js';
 import { PodLimitsService } from '../limits/pod-limits.service.js';
-import { requireLive } from '../model/live-row.js';
-import { PodEntity } from '../model/pod.entity.js';
+import type { PodEntity } from '../model/pod.entity.js';
 import { atRest, endings } from '../model/run-states.js';
 import { MountableVolumes } from '../volumes/mountable-volumes.js';
 import { PodSteps } from './pod-steps.js';
@@ -61,7 +60,7 @@ export class PodActions {
       const isAtRest = atRest.has(pod.state);
       if (!isAtRest && action === 'start') return undefined;
       await this.volumes.hold(manager, pod, pod.volumes);
-      if (!isAtRest) return this.restart(manager, pod, context);
+      if (!isAtRest) return this.pods.restart(manager, pod, causeOf(context));
       if (!subscription) throw new AppError('conflict', 'The pod has just stopped: start it again.');
       await requireRoom(manager, subscription, pod.vgpus);
       return this.start(manager, pod, limits, context);
@@ -79,7 +78,7 @@ export class PodActions {
   private moving({ podId }: PodEntity, context: CallContext, move: Move, { hold, turn }: Growing = {}): Promise<Pod> {
     const work = async (manager: EntityManager): Promise<Pod> => {
       await hold?.(manager);
-      const pod = requireLive(await this.pods.lock(manager, podId), 'pod');
+      const pod = await this.pods.lockLive(manager, podId);
       return podView((await move(manager, pod)) ?? pod);
     };
     return turn === undefined ? this.transactions.once(context, work) : this.writers.once(turn, context, work);
@@ -104,14 +103,5 @@ export class PodActions {
       ...boundedTerms(pod, limits),
       nextRunAt: null,
     });
-  }
-
-  /** One that waits for its back-off waits no longer. */
-  private async restart(manager: EntityManager, pod: PodEntity, context: CallContext): Promise<PodEntity | undefined> {
-    const anew = { failures: 0, nextRunAt: null, endReason: null };
-    if (pod.state !== 'restarting') return this.pods.move(manager, pod, 'RESTART', causeOf(context), anew);
-    await manager.update(PodEntity, { podId: pod.podId }, anew);
-    await this.pods.touch(manager, [pod.podId]);
-    return Object.assign(pod, anew);
   }
 }

@@ -1,6 +1,6 @@
 import type { Exit } from '@atoll/cluster';
 import type { PodEntity } from '../model/pod.entity.js';
-import { backOffAfter, isLastRun } from '../model/run-states.js';
+import { backOffAfter, isLastRun, type RunEnd } from '../model/run-states.js';
 
 /** The reason of a pod whose workload was ended by somebody else than this service. */
 export const endOfSubscription = 'Its subscription ended.';
@@ -9,12 +9,7 @@ export const endOfSubscription = 'Its subscription ended.';
  * What follows when the run of a pod has ended by itself, at `nowMs` by the clock of the database; `exit` is null where
  * its container was removed from outside.
  */
-export function afterEnd(
-  pod: PodEntity,
-  exit: Exit | null,
-  firstBackOffMs: number,
-  nowMs: number,
-): { event: 'ENDED' | 'COMPLETED' | 'FAILED'; values: Partial<PodEntity> & { readonly endReason: string } } {
+export function afterEnd(pod: PodEntity, exit: Exit | null, firstBackOffMs: number, nowMs: number): RunEnd<PodEntity> {
   const endReason = reasonOf(exit);
   const exitCode = exit?.code ?? null;
   if (isLastRun(pod, exit)) return { event: exitCode === 0 ? 'COMPLETED' : 'FAILED', values: { exitCode, endReason } };

@@ -1,86 +1,76 @@
-import type { Exit } from '@atoll/cluster';
 import { podUsageTold } from '@atoll/contracts/billing';
-import { DurableMachine, StepFailed, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
+import { StepFailed, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
 import { UsageTeller } from '@atoll/team-directory';
 import { spreadMs } from '@atoll/waiting';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { DatabaseClock } from '../clock/database-clock.js';
 import { Clusters } from '../cluster/clusters.js';
-import { endRun, isSeenOver, observeRun, recordOutstandingEnd, type RunOf } from '../cluster/runs.js';
-import { stepError, troubleError } from '../cluster/step-errors.js';
+import { lookAgainMs, RunSteps } from '../cluster/run-steps.js';
+import { isSeenOver, type RunOf } from '../cluster/runs.js';
+import { self } from '../cluster/steps-on-cluster.js';
 import { ExposureSteps } from '../doors/exposure-steps.js';
 import { AllowedImages } from '../images/allowed-images.js';
 import { minutes } from '../limits/minutes.js';
 import { PodDeadlines } from '../limits/pod-deadlines.js';
 import { PodsSettings } from '../pods-settings.js';
-import { countsSince, endOfRun } from '../usage/end-of-run.js';
+import { countsSince } from '../usage/end-of-run.js';
 import { heldOfPod } from '../usage/held.js';
 import { LateEnds } from '../usage/late-ends.js';
 import { MountableVolumes } from '../volumes/mountable-volumes.js';
 import type { PodEntity } from '../model/pod.entity.js';
 import { podMachine, type PodEvent, type PodState } from '../model/pod.machine.js';
 import { atRest, endings } from '../model/run-states.js';
-import { shownError } from '../model/shown-error.js';
 import { afterEnd, endOfSubscription } from './pod-end.js';
 import { PodStarts } from './pod-start.js';
 
 type Found = Outcome<PodEntity, PodEvent>;
 
-const lookAgainMs = 500;
 /** Of what runs, by itself; hints and sweeps look sooner. */
 const reviewMs = 600_000;
-const graceMs = 10_000;
-const self = { actor: 'system:pods' };
 
 /** Pods: their workload first, then their run in the cluster; at the end the run first, then the workload. */
 @Injectable()
-export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
-  /** Those that wait for one cluster hold up nobody who waits for another. */
-  protected readonly lanes = `ARRAY[gpuaas_id::text]`;
-  override readonly owner = 'team_id';
+export class PodSteps extends RunSteps<PodEntity, PodState, PodEvent> {
+  protected readonly what = 'pod';
+  protected readonly graceMs = 10_000;
+  protected readonly afterEnd = afterEnd;
 
   constructor(
     dataSource: DataSource,
-    private readonly clusters: Clusters,
+    protected readonly clusters: Clusters,
     private readonly starts: PodStarts,
     private readonly images: AllowedImages,
     private readonly volumes: MountableVolumes,
     private readonly usage: UsageTeller,
-    private readonly lateEnds: LateEnds,
+    protected readonly lateEnds: LateEnds,
     private readonly exposures: ExposureSteps,
     private readonly deadlines: PodDeadlines,
-    private readonly settings: PodsSettings,
-    private readonly clock: DatabaseClock,
+    protected readonly settings: PodsSettings,
+    protected readonly clock: DatabaseClock,
   ) {
     super(dataSource, podMachine);
   }
 
-  async step(pod: PodEntity, context: StepContext): Promise<Found> {
-    const isEnding = endings.has(pod.state);
-    try {
-      if (isEnding) return await this.end(pod, context);
-      if (pod.state === 'pending') return await this.place(pod);
-      if (atRest.has(pod.state)) return 'rest';
-      const isTimeOver = (await this.deadlines.nextLookMs(pod)) === 0;
-      if (isTimeOver && !(await this.hasEnded(pod, context))) return this.stopAfterDuration(pod);
-      if (pod.state === 'pulling') return await this.begin(pod, context);
-      if (pod.state === 'restarting') return await this.again(pod, context);
-      return await this.review(pod, context);
-    } catch (error) {
-      throw stepError(error, isEnding);
-    }
+  protected async work(pod: PodEntity, context: StepContext): Promise<Found> {
+    if (endings.has(pod.state)) return this.end(pod, context);
+    if (pod.state === 'pending') return this.place(pod);
+    if (atRest.has(pod.state)) return 'rest';
+    const isTimeOver = (await this.deadlines.nextLookMs(pod)) === 0;
+    if (isTimeOver && !(await this.hasEnded(pod, context))) return this.stopAfterDuration(pod);
+    if (pod.state === 'pulling') return this.begin(pod, context);
+    if (pod.state === 'restarting') return this.again(pod, context);
+    return this.review(pod, context);
   }
 
   protected override async entered(
     manager: EntityManager,
     pod: PodEntity,
-    { from, event }: Passage<PodState, PodEvent>,
+    passage: Passage<PodState, PodEvent>,
   ): Promise<void> {
-    const { podId, run, start, gpuaasId } = pod;
-    if (event === 'FAILED' && endings.has(from)) await recordOutstandingEnd(manager, pod, { ...refOf(pod), start });
-    if (event === 'FAILED' && from !== 'failing')
-      await manager.query('UPDATE pod SET failure = last_error WHERE pod_id = $1', [podId]);
+    await super.entered(manager, pod, passage);
+    const { from } = passage;
+    const { podId, run, gpuaasId } = pod;
     switch (pod.state as PodState) {
       case 'pulling':
         await manager.query('INSERT INTO pod_run (pod_id, run, gpuaas_id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING', [
@@ -166,29 +156,17 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
     await this.volumes.require(pod, pod.mounted);
     const driver = await this.clusters.driverOf(pod.gpuaasId);
     await driver.startPod(this.starts.runOf(pod), () => this.isWanted(pod, context), context.signal);
-    const sight = await observeRun(driver, refOf(pod), context.signal);
-    if (sight.phase === 'running') return this.started(pod, sight.startedAt);
-    // It was quicker than this look: its end is that of a run like any other.
-    if (sight.phase === 'ended') return this.started(pod, sight.startedAt ?? sight.exit.at);
-    if (sight.phase !== 'preparing') return { againAfterMs: lookAgainMs };
-    const { trouble } = sight;
-    if (trouble) throw troubleError(trouble);
-    return { againAfterMs: lookAgainMs };
+    const startedAt = await this.startOf(driver, pod, context);
+    return startedAt ? this.started(pod, startedAt) : { againAfterMs: lookAgainMs };
   }
 
-  /**
-   * By the database: once false, it stays so, since no run comes twice. Throws where it is wanted and the claim may
-   * have run out, by the clock of this process, which may have been frozen until the answer came: another one may have
-   * started the run since, and it may have ended.
-   */
-  private async isWanted({ podId, run }: PodEntity, context: StepContext): Promise<boolean> {
-    const [pod] = await this.query<{ state: PodState }>(
-      `SELECT state FROM pod WHERE pod_id = $1 AND run = $2 AND state IN ('pulling', 'running')`,
-      [podId, run],
-    );
-    // What another process has brought to run is wanted, and is not to be removed for its sake.
-    if (pod?.state === 'pulling') context.signal.throwIfAborted();
-    return pod !== undefined;
+  protected refOf({ podId, run }: PodEntity): RunOf {
+    return { kind: 'pod', id: podId, run };
+  }
+
+  protected wantedStates({ podId, run }: PodEntity): Promise<{ state: string }[]> {
+    const query = `SELECT state FROM pod WHERE pod_id = $1 AND run = $2 AND state IN ('pulling', 'running')`;
+    return this.query<{ state: string }>(query, [podId, run]);
   }
 
   /** Its longest duration counts from when it was seen, where the clock of its cluster cannot be right. */
@@ -203,24 +181,14 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
     }));
   }
 
-  private async review(pod: PodEntity, context: StepContext): Promise<Found> {
-    const driver = await this.clusters.driverOf(pod.gpuaasId);
-    const sight = await observeRun(driver, refOf(pod), context.signal);
-    if (sight.phase === 'ended' || sight.phase === 'absent') {
-      const exit = sight.phase === 'ended' ? sight.exit : null;
-      const { event, values } = afterEnd(pod, exit, this.settings.restartMs, await this.clock.nowMs());
-      const error = event === 'FAILED' ? { code: 'ended', message: values.endReason } : null;
-      const cause = { ...self, reason: values.endReason };
-      return this.moving(event, cause, (row) => ({ ...values, endedAt: endOfRun(row, exit) }), error);
-    }
-    const nextLookMs = await this.deadlines.nextLookMs(pod);
-    return { againAfterMs: sight.phase === 'running' ? Math.min(nextLookMs, spreadMs(reviewMs)) : lookAgainMs };
+  protected async reviewRunning(pod: PodEntity): Promise<Found> {
+    return { againAfterMs: Math.min(await this.deadlines.nextLookMs(pod), spreadMs(reviewMs)) };
   }
 
   /** Whether its run has ended by itself: a pod whose longest duration is over is not stopped then. */
   private async hasEnded(pod: PodEntity, context: StepContext): Promise<boolean> {
     if (pod.state !== 'running') return false;
-    return isSeenOver(() => this.clusters.driverOf(pod.gpuaasId), refOf(pod), context.signal);
+    return isSeenOver(() => this.clusters.driverOf(pod.gpuaasId), this.refOf(pod), context.signal);
   }
 
   private stopAfterDuration({ maxDurationMinutes }: PodEntity): Found {
@@ -229,7 +197,7 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
   }
 
   private async again(pod: PodEntity, context: StepContext): Promise<Found> {
-    if (!(await this.goneRun(pod, context))) return { againAfterMs: lookAgainMs };
+    if (!(await this.overRun(pod, context))) return { againAfterMs: lookAgainMs };
     const leftMs = (pod.nextRunAt?.getTime() ?? 0) - (await this.clock.nowMs());
     if (leftMs > 0) return { againAfterMs: Math.min(leftMs, await this.deadlines.nextLookMs(pod)) };
     const reference = await this.images.require(pod.teamId, pod.image, pod.requestId);
@@ -244,24 +212,12 @@ export class PodSteps extends DurableMachine<PodEntity, PodState, PodEvent> {
 
   /** The run ends, then its workload: no slice is given on while something still uses it. */
   private async end(pod: PodEntity, context: StepContext): Promise<Found> {
-    const last = await this.goneRun(pod, context);
+    const last = await this.overRun(pod, context);
     if (!last) return { againAfterMs: lookAgainMs };
     await this.starts.endWorkload(pod);
-    const why = pod.state === 'failing' ? shownError(pod) : null;
-    return this.moving('GONE', self, (row) => ({ exitCode: last.exit?.code ?? row.exitCode }), why);
+    const exitOf = (row: PodEntity) => ({ exitCode: last.exit?.code ?? row.exitCode });
+    return this.moving('GONE', self, exitOf, this.whyFailing(pod));
   }
-
-  /** The run that is over, with its exit where the cluster knows it. Requests its end where it is not. */
-  private async goneRun(pod: PodEntity, context: StepContext): Promise<{ exit: Exit | null } | undefined> {
-    if (pod.run === 0) return { exit: null };
-    const over = await endRun(await this.clusters.driverOf(pod.gpuaasId), refOf(pod), graceMs, context);
-    if (over) await this.lateEnds.tell(pod, over.exit);
-    return over;
-  }
-}
-
-function refOf({ podId, run }: PodEntity): RunOf {
-  return { kind: 'pod', id: podId, run };
 }
 
 async function endRuns(manager: EntityManager, podId: string, upTo: number): Promise<void> {

@@ -2,7 +2,7 @@ import type { Pod } from '@atoll/contracts/pods';
 import type { PodEntity } from '../model/pod.entity.js';
 import type { PodState } from '../model/pod.machine.js';
 import { deletedAt, runStatus } from '../model/run-states.js';
-import { shownError } from '../model/shown-error.js';
+import { shownError } from '../model/failing-row.js';
 
 /** The states in which the longest duration of a start is still to end. */
 const endsLater: ReadonlySet<string> = new Set<PodState>(['pulling', 'running', 'restarting']);

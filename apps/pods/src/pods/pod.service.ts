@@ -12,7 +12,6 @@ import { AllowedImages } from '../images/allowed-images.js';
 import { termsFor } from '../limits/bounds.js';
 import { PodLimitsService } from '../limits/pod-limits.service.js';
 import { MountableVolumes, requireMountsApart } from '../volumes/mountable-volumes.js';
-import { requireLive } from '../model/live-row.js';
 import { envPurpose, PodEntity } from '../model/pod.entity.js';
 import { PodSteps } from './pod-steps.js';
 import { PodNames } from './pod-names.js';
@@ -112,7 +111,7 @@ export class PodsService {
   ): Promise<Pod> {
     return this.transactions.run(async (manager) => {
       await this.gate.holdOpen(manager, caller, teamId, workspaceId);
-      const pod = requireLive(await this.pods.lock(manager, podId), 'pod');
+      const pod = await this.pods.lockLive(manager, podId);
       if (pod.state === 'deleting') throw new AppError('conflict', 'The pod is being deleted.');
       const changed = await decide(manager, pod);
       await manager.update(PodEntity, { podId }, changed);

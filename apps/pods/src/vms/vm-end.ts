@@ -1,19 +1,19 @@
 import type { Exit } from '@atoll/cluster';
-import { backOffAfter } from '../model/run-states.js';
+import { backOffAfter, type RunEnd } from '../model/run-states.js';
 import type { VmEntity } from '../model/vm.entity.js';
 
 const shutDown = 'Its guest shut down by itself.';
-
-export interface VmEnd {
-  readonly event: 'ENDED' | 'COMPLETED' | 'FAILED';
-  readonly values: Partial<VmEntity> & { readonly endReason: string };
-}
 
 /**
  * What follows when the guest of a VM has stopped by itself, at `nowMs` by the clock of the database; `exit` is null
  * where the VM was removed from outside.
  */
-export function afterGuestEnd(vm: VmEntity, exit: Exit | null, firstBackOffMs: number, nowMs: number): VmEnd {
+export function afterGuestEnd(
+  vm: VmEntity,
+  exit: Exit | null,
+  firstBackOffMs: number,
+  nowMs: number,
+): RunEnd<VmEntity> {
   const endReason = reasonOf(exit);
   if (!vm.autoRestart) return { event: exit?.code === 0 ? 'COMPLETED' : 'FAILED', values: { endReason } };
   return { event: 'ENDED', values: { endReason, ...backOffAfter(vm, exit, firstBackOffMs, nowMs) } };

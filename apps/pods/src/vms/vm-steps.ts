@@ -3,71 +3,64 @@ import type { ClusterDriver, VmRun } from '@atoll/cluster';
 import { podUsageTold } from '@atoll/contracts/billing';
 import { vmChanged } from '@atoll/contracts/pods';
 import { Outbox } from '@atoll/events';
-import { DurableMachine, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
+import type { Outcome, Passage, StepContext } from '@atoll/state-machine';
 import { UsageTeller } from '@atoll/team-directory';
 import { spreadMs } from '@atoll/waiting';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { DatabaseClock } from '../clock/database-clock.js';
 import { Clusters } from '../cluster/clusters.js';
-import { endRun, observeRun, recordOutstandingEnd, type RunOf } from '../cluster/runs.js';
-import { stepError, troubleError } from '../cluster/step-errors.js';
+import { lookAgainMs, RunSteps } from '../cluster/run-steps.js';
+import { observeRun, type RunOf } from '../cluster/runs.js';
+import { self } from '../cluster/steps-on-cluster.js';
 import { AllowedImages } from '../images/allowed-images.js';
 import { PodsSettings } from '../pods-settings.js';
-import { countsSince, endOfRun } from '../usage/end-of-run.js';
+import { countsSince } from '../usage/end-of-run.js';
 import { heldOfVm } from '../usage/held.js';
 import { LateEnds } from '../usage/late-ends.js';
 import { afterEndWithoutRestart, afterGuestEnd } from './vm-end.js';
 import { VmKeys } from './vm-keys.js';
 import { MountableVolumes } from '../volumes/mountable-volumes.js';
 import { endings } from '../model/run-states.js';
-import { shownError } from '../model/shown-error.js';
 import type { VmEntity } from '../model/vm.entity.js';
 import { vmMachine, type VmEvent, type VmState } from '../model/vm.machine.js';
 
 type Found = Outcome<VmEntity, VmEvent>;
 
-const lookAgainMs = 500;
 /** Of what runs, by itself; sweeps look sooner. */
 const reviewMs = 600_000;
-const graceMs = 30_000;
 /** That are looked for on a cluster. There are more only after as many restarts during one start. */
 const mostEarlierRuns = 100;
 /** Of an integer: ids of facts that are equally late are in order as texts. */
 const digitsOfTold = 10;
-const self = { actor: 'system:pods' };
 
 /** VMs: started, started again where their guest stops by itself, and ended. */
 @Injectable()
-export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
-  protected readonly lanes = `ARRAY[gpuaas_id::text]`;
-  override readonly owner = 'team_id';
+export class VmSteps extends RunSteps<VmEntity, VmState, VmEvent> {
+  protected readonly what = 'VM';
+  protected readonly graceMs = 30_000;
+  protected readonly afterEnd = afterGuestEnd;
 
   constructor(
     dataSource: DataSource,
-    private readonly clusters: Clusters,
+    protected readonly clusters: Clusters,
     private readonly images: AllowedImages,
     private readonly volumes: MountableVolumes,
     private readonly keys: VmKeys,
     private readonly usage: UsageTeller,
-    private readonly lateEnds: LateEnds,
+    protected readonly lateEnds: LateEnds,
     private readonly outbox: Outbox,
-    private readonly settings: PodsSettings,
-    private readonly clock: DatabaseClock,
+    protected readonly settings: PodsSettings,
+    protected readonly clock: DatabaseClock,
   ) {
     super(dataSource, vmMachine);
   }
 
-  async step(vm: VmEntity, context: StepContext): Promise<Found> {
-    const isEnding = endings.has(vm.state);
-    try {
-      if (isEnding) return await this.end(vm, context);
-      if (vm.state === 'starting') return await this.begin(vm, context);
-      if (vm.state === 'restarting') return await this.again(vm, context);
-      return vm.state === 'running' ? await this.review(vm, context) : 'rest';
-    } catch (error) {
-      throw stepError(error, isEnding);
-    }
+  protected async work(vm: VmEntity, context: StepContext): Promise<Found> {
+    if (endings.has(vm.state)) return this.end(vm, context);
+    if (vm.state === 'starting') return this.begin(vm, context);
+    if (vm.state === 'restarting') return this.again(vm, context);
+    return vm.state === 'running' ? this.review(vm, context) : 'rest';
   }
 
   /**
@@ -90,13 +83,7 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
       [instanceId],
     );
     const revision = row?.told ?? 0;
-    const shown = {
-      instance_id: instanceId,
-      revision,
-      team_id: teamId,
-      name,
-      is_running: state === 'running',
-    };
+    const shown = { instance_id: instanceId, revision, team_id: teamId, name, is_running: state === 'running' };
     await this.outbox.add(manager, vmChanged, { ...shown, created_at: createdAt.toISOString() });
     return revision;
   }
@@ -104,11 +91,10 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
   protected override async entered(
     manager: EntityManager,
     vm: VmEntity,
-    { from, event }: Passage<VmState, VmEvent>,
+    passage: Passage<VmState, VmEvent>,
   ): Promise<void> {
-    if (event === 'FAILED' && endings.has(from)) await recordOutstandingEnd(manager, vm, { ...refOf(vm), start: 0 });
-    if (event === 'FAILED' && from !== 'failing')
-      await manager.query('UPDATE vm SET failure = last_error WHERE instance_id = $1', [vm.instanceId]);
+    await super.entered(manager, vm, passage);
+    const { from } = passage;
     const isRunning = vm.state === 'running';
     if (isRunning || from === 'running') await this.tell(manager, vm);
     if (vm.isBilled === isRunning) return;
@@ -121,61 +107,46 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
     await this.volumes.require(vm, vm.volumes);
     const driver = await this.clusters.driverOf(vm.gpuaasId);
     const keys = await this.keys.of(vm.teamId);
-    await driver.startVm(runOf(vm, keys), () => this.isWanted(vm, context), context.signal);
-    const sight = await observeRun(driver, refOf(vm), context.signal);
-    // What has ended already was quicker than this look: its end is that of a run like any other.
-    if (sight.phase === 'running' || sight.phase === 'ended') {
-      await this.removeEarlier(driver, vm, context);
-      const startedAt = sight.phase === 'running' ? sight.startedAt : (sight.startedAt ?? sight.exit.at);
-      return this.moving('STARTED', self, () => ({ startedAt, endedAt: null, placedKeys: placed(keys) }));
-    }
-    const trouble = sight.phase === 'preparing' ? sight.trouble : null;
-    if (trouble) throw troubleError(trouble);
-    return { againAfterMs: lookAgainMs };
+    await driver.startVm(this.runOf(vm, keys), () => this.isWanted(vm, context), context.signal);
+    const startedAt = await this.startOf(driver, vm, context);
+    if (!startedAt) return { againAfterMs: lookAgainMs };
+    await this.removeEarlier(driver, vm, context);
+    return this.moving('STARTED', self, () => ({ startedAt, endedAt: null, placedKeys: placed(keys) }));
   }
 
-  /**
-   * As of pods: false from the moment on at which its run is to end. Throws where it is not, and another process may be
-   * at it.
-   */
-  private async isWanted({ instanceId, run }: VmEntity, context: StepContext): Promise<boolean> {
-    const [vm] = await this.query<{ state: VmState }>(
-      `SELECT state FROM vm WHERE instance_id = $1 AND run = $2 AND state IN ('starting', 'running')`,
-      [instanceId, run],
-    );
-    if (vm?.state === 'starting') context.signal.throwIfAborted();
-    return vm !== undefined;
+  protected refOf({ instanceId, run }: VmEntity): RunOf {
+    return { kind: 'vm', id: instanceId, run };
   }
 
-  private async review(vm: VmEntity, context: StepContext): Promise<Found> {
-    const driver = await this.clusters.driverOf(vm.gpuaasId);
-    const sight = await observeRun(driver, refOf(vm), context.signal);
-    if (sight.phase === 'running') return this.tellKeys(driver, vm, context);
-    if (sight.phase !== 'ended' && sight.phase !== 'absent') return { againAfterMs: lookAgainMs };
-    const exit = sight.phase === 'ended' ? sight.exit : null;
-    const nowMs = await this.clock.nowMs();
+  protected wantedStates({ instanceId, run }: VmEntity): Promise<{ state: string }[]> {
+    const query = `SELECT state FROM vm WHERE instance_id = $1 AND run = $2 AND state IN ('starting', 'running')`;
+    return this.query<{ state: string }>(query, [instanceId, run]);
+  }
+
+  private runOf(vm: VmEntity, sshKeys: readonly string[]): VmRun {
     return {
-      decide: async (manager, row) => {
-        const { event, values } = afterGuestEnd(row, exit, this.settings.restartMs, nowMs);
-        const error = event === 'FAILED' ? { code: 'ended', message: values.endReason } : null;
-        const endedAt = endOfRun(row, exit);
-        await this.move(manager, row, event, { ...self, reason: values.endReason }, { ...values, endedAt }, error);
-        return true;
-      },
+      ref: this.refOf(vm),
+      owner: { teamId: vm.teamId, workspaceId: vm.workspaceId },
+      name: vm.name,
+      image: vm.reference,
+      vcpus: vm.vcpus,
+      memoryGb: Number(vm.memoryGb),
+      volumes: vm.volumes.map(({ volume_id, path }) => ({ volumeId: volume_id, path })),
+      sshKeys,
     };
   }
 
-  private async tellKeys(driver: ClusterDriver, vm: VmEntity, context: StepContext): Promise<Found> {
+  /** Its guest is told the keys that have changed. */
+  protected async reviewRunning(vm: VmEntity, driver: ClusterDriver, context: StepContext): Promise<Found> {
     const keys = await this.keys.of(vm.teamId);
     if (placed(keys) === vm.placedKeys) return { againAfterMs: spreadMs(reviewMs) };
     // A run that has gone since is not begun anew for it.
-    await driver.startVm(runOf(vm, keys), () => Promise.resolve(false), context.signal);
+    await driver.startVm(this.runOf(vm, keys), () => Promise.resolve(false), context.signal);
     return { againAfterMs: spreadMs(reviewMs), values: { placedKeys: placed(keys) } };
   }
 
   private async again(vm: VmEntity, context: StepContext): Promise<Found> {
-    const driver = await this.clusters.driverOf(vm.gpuaasId);
-    if (!(await this.hasGone(vm, driver, context))) return { againAfterMs: lookAgainMs };
+    if (!(await this.overRun(vm, context))) return { againAfterMs: lookAgainMs };
     // A user’s restart waits for no instant.
     if (!vm.autoRestart && vm.nextRunAt) return this.notAgain();
     const leftMs = (vm.nextRunAt?.getTime() ?? 0) - (await this.clock.nowMs());
@@ -189,20 +160,13 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
     }));
   }
 
-  /** Whether its run is over. Requests its end where it is not. */
-  private async hasGone(vm: VmEntity, driver: ClusterDriver, context: StepContext): Promise<boolean> {
-    const over = await endRun(driver, refOf(vm), graceMs, context);
-    if (over) await this.lateEnds.tell(vm, over.exit);
-    return over !== undefined;
-  }
-
   /**
    * Requests the removal of the runs before the present one, and says whether there were any. Several are left by a VM
    * that was restarted while it was starting: none is removed before a later run has its disk.
    */
   private async removeEarlier(driver: ClusterDriver, vm: VmEntity, context: StepContext): Promise<boolean> {
     const count = Math.min(vm.run - 1, mostEarlierRuns);
-    const refs = Array.from({ length: count }, (_, at) => refOf(vm, vm.run - count + at));
+    const refs = Array.from({ length: count }, (_, at) => ({ ...this.refOf(vm), run: vm.run - count + at }));
     const sights = count > 0 ? await driver.observeVms(refs, context.signal) : [];
     const left = refs.filter((_ref, at) => sights[at]?.phase !== 'absent');
     for (const ref of left) await driver.remove(ref, context.signal);
@@ -215,50 +179,26 @@ export class VmSteps extends DurableMachine<VmEntity, VmState, VmEvent> {
         // Its user has asked for the restart meanwhile.
         if (row.autoRestart) return this.park(manager, row, 0);
         const { event, message } = afterEndWithoutRestart(row);
-        await this.move(
-          manager,
-          row,
-          event,
-          { ...self, reason: message },
-          {},
-          event === 'FAILED' ? { code: 'ended', message } : null,
-        );
+        const error = event === 'FAILED' ? { code: 'ended', message } : null;
+        await this.move(manager, row, event, { ...self, reason: message }, {}, error);
       },
     };
   }
 
   /** A VM that is deleted is removed with its disk; one that has stopped keeps both. */
   private async end(vm: VmEntity, context: StepContext): Promise<Found> {
-    const driver = await this.clusters.driverOf(vm.gpuaasId);
-    if (!(await this.hasGone(vm, driver, context))) return { againAfterMs: lookAgainMs };
+    if (!(await this.overRun(vm, context))) return { againAfterMs: lookAgainMs };
     if (vm.state === 'deleting') {
+      const driver = await this.clusters.driverOf(vm.gpuaasId);
       if (await this.removeEarlier(driver, vm, context)) return { againAfterMs: lookAgainMs };
-      await driver.remove(refOf(vm), context.signal);
-      if ((await observeRun(driver, refOf(vm), context.signal)).phase !== 'absent')
+      await driver.remove(this.refOf(vm), context.signal);
+      if ((await observeRun(driver, this.refOf(vm), context.signal)).phase !== 'absent')
         return { againAfterMs: lookAgainMs };
     }
-    const why = vm.state === 'failing' ? shownError(vm) : null;
-    return { event: 'GONE', ...(why && { reason: why }) };
+    return this.gone(vm, 'GONE');
   }
-}
-
-function refOf({ instanceId, run }: Pick<VmEntity, 'instanceId' | 'run'>, ofRun = run): RunOf {
-  return { kind: 'vm', id: instanceId, run: ofRun };
 }
 
 /** A digest, which has one length: the row stays for ever, and each listing reads it. */
 const placed = (keys: readonly string[]): string =>
   keys.length === 0 ? '' : createHash('sha256').update(keys.join('\n')).digest('hex');
-
-function runOf(vm: VmEntity, sshKeys: readonly string[]): VmRun {
-  return {
-    ref: refOf(vm),
-    owner: { teamId: vm.teamId, workspaceId: vm.workspaceId },
-    name: vm.name,
-    image: vm.reference,
-    vcpus: vm.vcpus,
-    memoryGb: Number(vm.memoryGb),
-    volumes: vm.volumes.map(({ volume_id, path }) => ({ volumeId: volume_id, path })),
-    sshKeys,
-  };
-}

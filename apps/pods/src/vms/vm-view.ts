@@ -1,6 +1,6 @@
 import type { Vm, VmStatus } from '@atoll/contracts/pods';
 import { deletedAt, runStatus } from '../model/run-states.js';
-import { shownError } from '../model/shown-error.js';
+import { shownError } from '../model/failing-row.js';
 import type { VmEntity } from '../model/vm.entity.js';
 
 export function vmView(vm: VmEntity): Vm {

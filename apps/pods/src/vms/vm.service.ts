@@ -12,7 +12,7 @@ import { AllowedImages } from '../images/allowed-images.js';
 import { GpuServices } from '../placement/gpu-services.js';
 import { MountableVolumes, requireMountsApart } from '../volumes/mountable-volumes.js';
 import { FlavoursService } from './flavour.service.js';
-import { requireForCaller, requireLive } from '../model/live-row.js';
+import { requireForCaller } from '../model/live-row.js';
 import { atRest, endings } from '../model/run-states.js';
 import { VmEntity } from '../model/vm.entity.js';
 import { VmSteps } from './vm-steps.js';
@@ -79,7 +79,7 @@ export class VmsService {
     await this.gate.requireGrowth(context.caller, teamId, undefined, 'VM');
     return this.transactions.run(async (manager) => {
       await this.gate.holdOpen(manager, context.caller, teamId, workspaceId);
-      const vm = await this.lock(manager, instance_id);
+      const vm = await this.steps.lockLive(manager, instance_id);
       if (vm.state === 'deleting') throw new AppError('conflict', 'The VM is being deleted.');
       const changed = {
         ...(name !== undefined && { name }),
@@ -119,22 +119,13 @@ export class VmsService {
     const reference = await this.images.require(found.teamId, found.image, context.requestId);
     return this.transactions.once(context, async (manager) => {
       await this.gate.holdOpen(manager, context.caller, found.teamId, found.workspaceId);
-      const vm = await this.lock(manager, instance_id);
+      const vm = await this.steps.lockLive(manager, instance_id);
       if (vm.state === 'deleting') throw new AppError('conflict', 'The VM is being deleted.');
       if (endings.has(vm.state)) throw new AppError('conflict', 'The VM is stopping: start it when it has stopped.');
       const isAtRest = atRest.has(vm.state);
       if (!isAtRest && action === 'start') return vmView(vm);
       await this.mounts.hold(manager, vm, vm.volumes);
-      if (!isAtRest) {
-        const anew = { failures: 0, endReason: null, nextRunAt: null };
-        if (vm.state === 'restarting') {
-          // One that waits for its back-off waits no longer.
-          await manager.update(VmEntity, { instanceId: vm.instanceId }, anew);
-          await this.steps.touch(manager, [vm.instanceId]);
-          return vmView(Object.assign(vm, anew));
-        }
-        return vmView((await this.steps.move(manager, vm, 'RESTART', causeOf(context), anew)) ?? vm);
-      }
+      if (!isAtRest) return vmView(await this.steps.restart(manager, vm, causeOf(context)));
       const fresh = { run: vm.run + 1, restarts: 0, failures: 0, endReason: null, nextRunAt: null, reference };
       return vmView((await this.steps.move(manager, vm, 'START', causeOf(context), fresh)) ?? vm);
     });
@@ -145,7 +136,7 @@ export class VmsService {
     if (kept) return kept;
     await this.find(instance_id, context.caller, 'useResources');
     return this.transactions.once(context, async (manager) => {
-      const vm = await this.lock(manager, instance_id);
+      const vm = await this.steps.lockLive(manager, instance_id);
       const reason = event === 'STOP' ? { endReason: null } : {};
       return vmView((await this.steps.move(manager, vm, event, causeOf(context), reason)) ?? vm);
     });
@@ -155,10 +146,6 @@ export class VmsService {
     const query = `SELECT * FROM vm WHERE instance_id = $1 AND state <> 'deleted'`;
     const [raw] = await this.statements.query(query, [instanceId]);
     return requireForCaller(raw && this.steps.rowOf(raw), 'VM', caller, permission);
-  }
-
-  private async lock(manager: EntityManager, instanceId: string): Promise<VmEntity> {
-    return requireLive(await this.steps.lock(manager, instanceId), 'VM');
   }
 
   private async requireSupported(gpuaasId: string): Promise<void> {

@@ -1,12 +1,11 @@
 import type { ClusterDriver, VolumeRef, VolumeSight } from '@atoll/cluster';
 import { podUsageTold } from '@atoll/contracts/billing';
-import { DurableMachine, StepFailed, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
+import { StepFailed, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
 import { UsageTeller, type HeldUsage } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { Clusters } from '../cluster/clusters.js';
-import { stepError } from '../cluster/step-errors.js';
-import { shownError } from '../model/shown-error.js';
+import { self, StepsOnCluster } from '../cluster/steps-on-cluster.js';
 import type { VolumeEntity } from '../model/volume.entity.js';
 import { gigabytesOf } from '../model/volume-size.js';
 import { volumeMachine, type VolumeEvent, type VolumeState } from '../model/volume.machine.js';
@@ -16,14 +15,12 @@ type Found = Outcome<VolumeEntity, VolumeEvent>;
 /** A volume that is created, grown or removed is looked at after 50, 100, 200 … ms. */
 const firstLookMs = 50;
 const longestLookMs = 5_000;
-const self = { actor: 'system:pods' };
 const lost = { code: 'lost', message: 'The cluster no longer has the volume.' };
 
 /** Shared volumes: created, grown and removed in the cluster of their GPU service. */
 @Injectable()
-export class VolumeSteps extends DurableMachine<VolumeEntity, VolumeState, VolumeEvent> {
-  protected readonly lanes = `ARRAY[gpuaas_id::text]`;
-  override readonly owner = 'team_id';
+export class VolumeSteps extends StepsOnCluster<VolumeEntity, VolumeState, VolumeEvent> {
+  protected readonly what = 'shared volume';
 
   constructor(
     dataSource: DataSource,
@@ -33,38 +30,32 @@ export class VolumeSteps extends DurableMachine<VolumeEntity, VolumeState, Volum
     super(dataSource, volumeMachine);
   }
 
-  async step(volume: VolumeEntity, context: StepContext): Promise<Found> {
-    const isRemoving = volume.state === 'deleting' || volume.state === 'failing';
-    try {
-      if (volume.state === 'failed') return 'rest';
-      const driver = await this.clusters.driverOf(volume.gpuaasId);
-      switch (volume.state as VolumeState) {
-        case 'pending':
-          return await this.make(driver, volume, context);
-        case 'growing':
-          return await this.grow(driver, volume, context);
-        case 'active':
-          return await this.review(driver, volume, context);
-        case 'deleting':
-        case 'failing':
-          return await this.remove(driver, volume, context);
-        default:
-          return 'rest';
-      }
-    } catch (error) {
-      throw stepError(error, isRemoving);
+  protected async work(volume: VolumeEntity, context: StepContext): Promise<Found> {
+    if (volume.state === 'failed') return 'rest';
+    const driver = await this.clusters.driverOf(volume.gpuaasId);
+    switch (volume.state as VolumeState) {
+      case 'pending':
+        return this.make(driver, volume, context);
+      case 'growing':
+        return this.grow(driver, volume, context);
+      case 'active':
+        return this.review(driver, volume, context);
+      case 'deleting':
+      case 'failing':
+        return this.remove(driver, volume, context);
+      default:
+        return 'rest';
     }
   }
 
   protected override async entered(
     manager: EntityManager,
     volume: VolumeEntity,
-    { from, event }: Passage<VolumeState, VolumeEvent>,
+    passage: Passage<VolumeState, VolumeEvent>,
   ): Promise<void> {
-    if (event === 'KEPT')
+    await super.entered(manager, volume, passage);
+    if (passage.event === 'KEPT')
       await manager.query('UPDATE shared_volume SET next_size_gb = NULL WHERE volume_id = $1', [volume.volumeId]);
-    if (event === 'FAILED' && from !== 'failing')
-      await manager.query('UPDATE shared_volume SET failure = last_error WHERE volume_id = $1', [volume.volumeId]);
     const isHeld = volume.state === 'active' || volume.state === 'growing';
     const billedGb = isHeld ? volume.sizeGb : 0;
     if (billedGb === volume.billedGb) return;
@@ -94,8 +85,7 @@ export class VolumeSteps extends DurableMachine<VolumeEntity, VolumeState, Volum
   private async remove(driver: ClusterDriver, volume: VolumeEntity, context: StepContext): Promise<Found> {
     await driver.remove(refOf(volume), context.signal);
     if ((await observe(driver, volume, context)).phase !== 'absent') return { againAfterMs: lookAfter(volume) };
-    const why = volume.state === 'failing' ? shownError(volume) : null;
-    return { event: 'REMOVED', ...(why && { reason: why }) };
+    return this.gone(volume, 'REMOVED');
   }
 }
 

@@ -1,5 +1,5 @@
 import type { SharedVolume, VolumeStatus } from '@atoll/contracts/pods';
-import { shownError } from '../model/shown-error.js';
+import { shownError } from '../model/failing-row.js';
 import type { VolumeEntity } from '../model/volume.entity.js';
 import { gigabytesOf } from '../model/volume-size.js';
 

@@ -17,7 +17,7 @@ import type { EntityManager } from 'typeorm';
 import { Clusters } from '../cluster/clusters.js';
 import { GpuServices } from '../placement/gpu-services.js';
 import { MountableVolumes } from './mountable-volumes.js';
-import { requireForCaller, requireLive } from '../model/live-row.js';
+import { requireForCaller } from '../model/live-row.js';
 import type { VolumeEntity } from '../model/volume.entity.js';
 import { VolumeSteps } from './volume-steps.js';
 import { volumeView } from './volume-view.js';
@@ -77,7 +77,7 @@ export class VolumesService {
     await this.gate.requireGrowth(context.caller, teamId, undefined, 'shared volume');
     return this.transactions.run(async (manager) => {
       await this.gate.holdOpen(manager, context.caller, teamId, workspaceId);
-      const volume = await this.lock(manager, volume_id);
+      const volume = await this.steps.lockLive(manager, volume_id);
       requireNoShrinking(Math.max(volume.sizeGb, volume.nextSizeGb ?? 0), size_in_gb);
       if (size_in_gb === (volume.nextSizeGb ?? volume.sizeGb)) return volumeView(volume);
       if (volume.state !== 'active') {
@@ -95,7 +95,7 @@ export class VolumesService {
   async delete({ volume_id }: SharedVolumePath, context: CallContext): Promise<SharedVolume> {
     await this.find(volume_id, context.caller, 'useResources');
     return this.transactions.run(async (manager) => {
-      const volume = await this.lock(manager, volume_id);
+      const volume = await this.steps.lockLive(manager, volume_id);
       if (volume.state === 'deleting') return volumeView(volume);
       await this.mounts.requireUnmounted(manager, volume);
       return volumeView((await this.steps.move(manager, volume, 'DELETE', causeOf(context))) ?? volume);
@@ -106,10 +106,6 @@ export class VolumesService {
     const query = `SELECT * FROM shared_volume WHERE volume_id = $1 AND state <> 'deleted'`;
     const [raw] = await this.statements.query(query, [volumeId]);
     return requireForCaller(raw && this.steps.rowOf(raw), 'shared volume', caller, permission);
-  }
-
-  private async lock(manager: EntityManager, volumeId: string): Promise<VolumeEntity> {
-    return requireLive(await this.steps.lock(manager, volumeId), 'shared volume');
   }
 
   private async requireSupported(gpuaasId: string): Promise<void> {

@@ -8,6 +8,7 @@ import { Rounds } from '@atoll/waiting';
 import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { DatabaseClock } from '../clock/database-clock.js';
+import { self } from '../cluster/steps-on-cluster.js';
 import { PlatformLines } from '../logs/platform-lines.js';
 import type { KeptIdleness } from '../model/idleness.js';
 import type { PodEntity } from '../model/pod.entity.js';
@@ -21,7 +22,6 @@ const windowSeconds = 150;
 const readingMs = 15_000;
 /** What is missing for so long is not about to come: a source has its first figure of a slice by then. */
 const unknownMs = 2 * maxGapMs;
-const cause = { actor: 'system:pods' };
 
 interface Watched {
   readonly pod_id: string;
@@ -119,7 +119,7 @@ export class IdleWatch implements OnApplicationBootstrap, BeforeApplicationShutd
     const { verdict, ...next } = afterLook(before, { atMs, peakPercent: peak_percent }, rule);
     if (verdict === 'stop') {
       const endReason = `It was stopped after ${idle(rule)}.`;
-      await this.pods.move(manager, pod, 'STOP', { ...cause, reason: endReason }, { endReason });
+      await this.pods.move(manager, pod, 'STOP', { ...self, reason: endReason }, { endReason });
       return undefined;
     }
     if (verdict === 'warn') {
