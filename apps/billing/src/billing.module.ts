@@ -8,11 +8,11 @@ import { PricesController } from './prices/price.controller.js';
 import { PricesService } from './prices/price.service.js';
 import { ComparisonService } from './reports/comparison.service.js';
 import { InstanceReportsController } from './reports/instances.controller.js';
-import { InstanceReportsService } from './reports/instances.service.js';
 import { ReportMaker } from './reports/report-maker.js';
 import { ReportQueue } from './reports/report-queue.js';
 import { ReportsController } from './reports/report.controller.js';
 import { ReportsService } from './reports/report.service.js';
+import { ResourceReportsService } from './reports/resource-reports.service.js';
 import { FactStore } from './usage/fact-store.js';
 import { Numbering } from './usage/numbering.js';
 import { Tenancy } from './usage/tenancy.js';
@@ -35,13 +35,13 @@ import { UsageService } from './usage/usage.service.js';
   providers: [
     ComparisonService,
     FactStore,
-    InstanceReportsService,
     Numbering,
     PlatformCurrency,
     PricesService,
     ReportMaker,
     ReportQueue,
     ReportsService,
+    ResourceReportsService,
     Tenancy,
     Timelines,
     Turns,

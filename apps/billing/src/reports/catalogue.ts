@@ -62,32 +62,34 @@ const catalogueStatement = `
   UNION ALL
   SELECT 'unit', json_build_object('sku', sku, 'unit', unit) FROM sku WHERE sku IN (SELECT sku FROM held)`;
 
-/** Reads in one statement what a report needs to know before it reads usage. */
-export class Catalogues {
-  constructor(private readonly snapshot: Snapshot) {}
-
-  /** Throws `invalid_input` that names `as_of` where that is in the future. */
-  async read(teamId: string, pace: Pace, filter: CatalogueFilter = {}): Promise<Catalogue> {
-    const { workspaceId = null, kinds = null, regionId = null, asOf } = filter;
-    const values = [teamId, workspaceId, kinds, regionId];
-    const rows = await this.snapshot.query<CatalogueRow>(catalogueStatement, values);
-    const units = new Map<string, string>();
-    const catalogue = { asOfMs: 0, teamNo: null, isRegionKnown: false, series: [] as Series[], units };
-    const prices: PriceRow[] = [];
-    for (const row of rows) {
-      if (row.what === 'reading') Object.assign(catalogue, row.value);
-      else if (row.what === 'series') catalogue.series.push(row.value);
-      else if (row.what === 'price') prices.push(row.value);
-      else catalogue.units.set(row.value.sku, row.value.unit);
-      if (pace.isFull()) await pace.turn();
-    }
-    const asOfMs = asOf === undefined ? catalogue.asOfMs : Date.parse(asOf);
-    if (asOfMs > catalogue.asOfMs) throw invalidField('as_of', 'notInFuture', 'must not be in the future');
-    const bySku = await pace.groupBy(prices, ({ sku }) => sku);
-    const histories = new Map<string, PriceHistory>();
-    for (const sku of new Set(catalogue.series.map((series) => series.sku))) {
-      histories.set(sku, await PriceHistory.of(bySku.get(sku) ?? [], pace));
-    }
-    return { ...catalogue, asOfMs, prices: histories };
+/**
+ * Reads in one statement what a report needs to know before it reads usage. Throws `invalid_input` that names `as_of`
+ * where that is in the future.
+ */
+export async function readCatalogue(
+  snapshot: Snapshot,
+  teamId: string,
+  pace: Pace,
+  { workspaceId, kinds, regionId, asOf }: CatalogueFilter = {},
+): Promise<Catalogue> {
+  const values = [teamId, workspaceId ?? null, kinds ?? null, regionId ?? null];
+  const rows = await snapshot.query<CatalogueRow>(catalogueStatement, values);
+  const units = new Map<string, string>();
+  const catalogue = { asOfMs: 0, teamNo: null, isRegionKnown: false, series: [] as Series[], units };
+  const prices: PriceRow[] = [];
+  for (const row of rows) {
+    if (row.what === 'reading') Object.assign(catalogue, row.value);
+    else if (row.what === 'series') catalogue.series.push(row.value);
+    else if (row.what === 'price') prices.push(row.value);
+    else units.set(row.value.sku, row.value.unit);
+    if (pace.isFull()) await pace.turn();
   }
+  const asOfMs = asOf === undefined ? catalogue.asOfMs : Date.parse(asOf);
+  if (asOfMs > catalogue.asOfMs) throw invalidField('as_of', 'notInFuture', 'must not be in the future');
+  const bySku = await pace.groupBy(prices, ({ sku }) => sku);
+  const histories = new Map<string, PriceHistory>();
+  for (const sku of new Set(catalogue.series.map((series) => series.sku))) {
+    histories.set(sku, await PriceHistory.of(bySku.get(sku) ?? [], pace));
+  }
+  return { ...catalogue, asOfMs, prices: histories };
 }

@@ -4,7 +4,7 @@ import { Injectable } from '@nestjs/common';
 import { BillingSettings } from '../billing-settings.js';
 import { readMonths, type Month } from '../calendar/billing-range.js';
 import { billedMonth, changeBetween, monthOf } from './comparison.js';
-import { ReportMaker, zoneOf } from './report-maker.js';
+import { profileZone, ReportMaker } from './report-maker.js';
 import { UsageReader } from './report-usage.js';
 
 /** Two months of a team, side by side. */
@@ -16,7 +16,7 @@ export class ComparisonService {
   ) {}
 
   async compare(query: ComparisonQuery, context: CallContext): Promise<ComparisonReport> {
-    const months = readMonths(query, zoneOf(context.caller));
+    const months = readMonths(query, profileZone(context));
     return this.maker.ofTeam(query, context, {
       read: async (subject, snapshot, pace) => {
         const reader = new UsageReader(snapshot);

@@ -15,14 +15,15 @@ interface MonthItem extends Pick<ReportLine, 'kind' | 'sku' | 'unit'> {
   costNano: bigint;
 }
 
-interface Month {
+/** As shown. */
+interface RoundedMonth {
   totalNano: bigint;
   /** By kind and SKU, in that order. */
   items: ReadonlyMap<string, MonthItem>;
 }
 
 /** A month’s lines, each of one bucket, rounded from their total down. */
-export async function monthOf(unrated: UnratedLines, pace: Pace): Promise<Month> {
+export async function monthOf(unrated: UnratedLines, pace: Pace): Promise<RoundedMonth> {
   const lines = await unrated.rate(pace);
   const [shown] = await roundTree([{ lines }], pace);
   const items = lines.map(({ kind, sku, unit, heldNano, wholes, rests }, n): MonthItem => {
@@ -39,7 +40,7 @@ export async function monthOf(unrated: UnratedLines, pace: Pace): Promise<Month>
   return { totalNano: shown?.totalNano ?? 0n, items: new Map(items.map((item) => [`${item.kind} ${item.sku}`, item])) };
 }
 
-export function billedMonth(month: string, { totalNano, items }: Month): BilledMonth {
+export function billedMonth(month: string, { totalNano, items }: RoundedMonth): BilledMonth {
   return {
     month,
     total_cost: decimalOf(totalNano),
@@ -54,7 +55,7 @@ export function billedMonth(month: string, { totalNano, items }: Month): BilledM
 }
 
 /** What changed from one month to another, in all and by item: differences of what is shown of them. */
-export function changeBetween(start: Month, end: Month): Pick<ComparisonReport, 'change' | 'items'> {
+export function changeBetween(start: RoundedMonth, end: RoundedMonth): Pick<ComparisonReport, 'change' | 'items'> {
   const changeNano = end.totalNano - start.totalNano;
   const keys = [...new Set([...start.items.keys(), ...end.items.keys()])].sort();
   return {

@@ -3,7 +3,7 @@ import type { Snapshot } from '@atoll/database';
 import { Pace, Turns } from '@atoll/waiting';
 import { readPeriod } from '../calendar/billing-range.js';
 import { largestOf, largestRemainder } from '../money/rounding.js';
-import { Catalogues, type Catalogue } from './catalogue.js';
+import { readCatalogue, type Catalogue } from './catalogue.js';
 import { FactDetails } from './fact-details.js';
 import { gridOf, type Grid } from './grid.js';
 import { JsonWriter } from './json-writer.js';
@@ -11,11 +11,11 @@ import { readChanges } from './quantity-changes.js';
 import { rate, totalOf, unitHoursOf, type Rated } from './rated-usage.js';
 import { ReportSheet } from './report-sheet.js';
 import type { ReportSubject } from './report-maker.js';
-import { Resources } from './resources.js';
 import { mergeGroups, roundTree, type ShownGroup } from './rounding-tree.js';
 import { unpricedOf } from './unpriced.js';
 import { UnratedResources, type ResourceLine } from './unrated-usage.js';
 import { UsageQuery } from './usage-query.js';
+import { workspaceNames } from './workspace-names.js';
 
 const count = 200;
 const all = <T>(value: T): T[] => new Array<T>(count).fill(value);
@@ -87,12 +87,12 @@ const works: [string, number, (pace: Pace) => Promise<unknown>][] = [
   [
     'writing the costs of two items',
     2,
-    (pace) => sheetMade.writeCosts(new JsonWriter(), { ...shown, items: [shownItem, shownItem] }, pace),
+    (pace) => sheetMade['writeCosts'](new JsonWriter(), { ...shown, items: [shownItem, shownItem] }, pace),
   ],
   [
     'reading the catalogue',
     1,
-    (pace) => new Catalogues(answering(all({ what: 'unit', value: { sku: 'vm', unit: 'vm' } }))).read('', pace),
+    (pace) => readCatalogue(answering(all({ what: 'unit', value: { sku: 'vm', unit: 'vm' } })), '', pace),
   ],
   [
     'reading lines and resources',
@@ -116,7 +116,7 @@ const works: [string, number, (pace: Pace) => Promise<unknown>][] = [
       return new UnratedResources(by, all({ line: 0, resourceId: 'vm:1', changes: '' })).placed(pace);
     },
   ],
-  ['reading names', 1, (pace) => new Resources(answering(all({ id: 'a', name: 'b' }))).workspaceNames(['a'], pace)],
+  ['reading names', 1, (pace) => workspaceNames(answering(all({ id: 'a', name: 'b' })), ['a'], pace)],
   [
     'reading what is known of pools',
     1,
@@ -125,7 +125,7 @@ const works: [string, number, (pace: Pace) => Promise<unknown>][] = [
   [
     'reading what is known of volumes',
     1,
-    (pace) => new FactDetails(answering([])).volumes(1, all({ id: '1', resourceId: 'volume:1' }), pace),
+    (pace) => new FactDetails(answering([])).resources(1, all({ id: '1', resourceId: 'volume:1' }), pace),
   ],
 ];
 

@@ -15,7 +15,7 @@ export interface SubscriptionDetails {
   vRamGb: number | null;
 }
 
-export interface VolumeDetails {
+export interface ResourceDetails {
   name: string | null;
   regionId: string | null;
   usedSizeInGb: number | null;
@@ -59,7 +59,7 @@ const subscriptionStatement = `
   GROUP BY resource_no`;
 
 /** There is no index of the facts with a region, since nearly all have one; a team without any is skipped. */
-const volumeStatement = `
+const resourceStatement = `
   SELECT resource_no::integer - 1 AS "resourceNo", ${latestOf('name')} AS name, ${latestOf('region')} AS "regionId", ${latestOf('used')} AS "usedSizeInGb"
   FROM ${asked}
   ${withLatest('name', 'resource_name', 'resource_name IS NOT NULL')}
@@ -100,8 +100,12 @@ export class FactDetails {
     return this.find(subscriptionStatement, teamNo, resources, pace);
   }
 
-  async volumes(teamNo: number, resources: readonly AskedResource[], pace: Pace): Promise<Map<string, VolumeDetails>> {
-    return this.find(volumeStatement, teamNo, resources, pace);
+  async resources(
+    teamNo: number,
+    resources: readonly AskedResource[],
+    pace: Pace,
+  ): Promise<Map<string, ResourceDetails>> {
+    return this.find(resourceStatement, teamNo, resources, pace);
   }
 
   async pools(teamNo: number, poolIds: readonly string[], pace: Pace): Promise<Map<string, PoolDetails>> {

@@ -7,19 +7,19 @@ import {
 } from '@atoll/contracts/billing';
 import { Handle, type Handlers, type Json } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
-import { InstanceReportsService } from './instances.service.js';
+import { ResourceReportsService } from './resource-reports.service.js';
 
 @Controller()
 export class InstanceReportsController implements Handlers<typeof instanceReports> {
-  constructor(private readonly reports: InstanceReportsService) {}
+  constructor(private readonly reports: ResourceReportsService) {}
 
   @Handle(instanceReports.ofTeam)
   ofTeam(query: TeamReportQuery, context: CallContext): Promise<Json<InstancesReport>> {
-    return this.reports.ofTeam(query, context);
+    return this.reports.instancesOfTeam(query, context);
   }
 
   @Handle(instanceReports.ofWorkspace)
   ofWorkspace(query: WorkspaceReportQuery, context: CallContext): Promise<Json<InstancesReport>> {
-    return this.reports.ofWorkspace(query, context);
+    return this.reports.instancesOfWorkspace(query, context);
   }
 }

@@ -6,7 +6,7 @@ import type { Pace } from '@atoll/waiting';
 import type { PoolDetails, SubscriptionDetails } from './fact-details.js';
 import type { JsonWriter } from './json-writer.js';
 import { addCost, noCosts, totalOf, unitHourCostOf, unitHoursOf } from './rated-usage.js';
-import type { ReportSheet } from './report-sheet.js';
+import type { Head } from './report-sheet.js';
 import type { Group } from './report-usage.js';
 import type { ShownGroup } from './rounding-tree.js';
 import { placedId, type ResourceLine } from './unrated-usage.js';
@@ -46,29 +46,31 @@ interface PoolInside {
   isRated: boolean;
 }
 
-/**
- * A pool, and the share of each of its subscriptions in its cost: rounded as the tree is, from the pool’s total down.
- */
-export async function writePool(
-  writer: JsonWriter,
-  sheet: ReportSheet,
-  pool: Group & ShownGroup,
+export async function headOfPool(
+  { id, lines }: Group,
   { details, subscriptions, isRated }: PoolInside,
   pace: Pace,
-): Promise<void> {
-  const costsNano = await sharesOf(pool.totalNano, subscriptions, pace);
+): Promise<Omit<Head<BilledPool> & Partial<RatedPool>, 'subscriptions'>> {
   const sizes = new Set(subscriptions.flatMap((one) => one.vRamGb ?? []));
   const [size = null] = sizes;
-  const head: Omit<BilledPool & Partial<RatedPool>, 'total_cost' | 'intervals' | 'subscriptions'> = {
-    pool_id: pool.id,
+  return {
+    pool_id: id,
     pool_name: details?.name ?? null,
     region_id: details?.regionId ?? null,
     v_ram_gb: details?.sellsSeveral || sizes.size > 1 ? null : size,
-    vgpu_hours: await unitHoursOf(pool.lines, pace),
-    ...(isRated && { vgpu_hour_cost: await unitHourCostOf(pool.lines, pace) }),
+    vgpu_hours: await unitHoursOf(lines, pace),
+    ...(isRated && { vgpu_hour_cost: await unitHourCostOf(lines, pace) }),
   };
-  writer.startObject(head);
-  await sheet.writeCosts(writer, pool, pace);
+}
+
+/** The subscriptions of a pool, with their shares of its cost: rounded as the tree is, from the pool’s total down. */
+export async function writeSubscriptions(
+  writer: JsonWriter,
+  { totalNano }: ShownGroup,
+  subscriptions: readonly PoolSubscription[],
+  pace: Pace,
+): Promise<void> {
+  const costsNano = await sharesOf(totalNano, subscriptions, pace);
   writer.text(',"subscriptions":');
   await writer.list(subscriptions, pace, async ({ resourceId, lines, profile, vRamGb: memoryGb }, n) => {
     const subscription: BilledSubscription = {
@@ -80,7 +82,6 @@ export async function writePool(
     };
     writer.value(subscription);
   });
-  writer.text('}');
 }
 
 /** Of a pool’s total: what each of its subscriptions costs. */

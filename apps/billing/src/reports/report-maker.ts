@@ -4,7 +4,7 @@ import { Statements, type Snapshot } from '@atoll/database';
 import { TeamDirectory } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import type { Pace } from '@atoll/waiting';
-import { Catalogues, type Catalogue, type CatalogueFilter } from './catalogue.js';
+import { readCatalogue, type Catalogue, type CatalogueFilter } from './catalogue.js';
 import { ReportQueue } from './report-queue.js';
 
 /** Whose billing is asked for. */
@@ -18,7 +18,7 @@ export interface ReportSubject {
 export type ReadOf<Read> = (subject: ReportSubject, snapshot: Snapshot, pace: Pace) => Promise<Read>;
 
 /** How a report is made. */
-interface ReportPlan<Read, Report> {
+export interface ReportPlan<Read, Report> {
   /** All kinds of usage unless given. */
   readonly filter?: CatalogueFilter;
   readonly read: ReadOf<Read>;
@@ -74,11 +74,8 @@ export class ReportMaker {
     requirePermission(context.caller, teamId, 'readBilling', 'workspace');
     return this.queue.run(teamId, context, async (pace) => {
       const found = await this.statements.inSnapshot(async (snapshot) => {
-        const catalogue = await new Catalogues(snapshot).read(teamId, pace, {
-          ...filter,
-          asOf: as_of,
-          workspaceId: id,
-        });
+        const wanted = { ...filter, asOf: as_of, workspaceId: id };
+        const catalogue = await readCatalogue(snapshot, teamId, pace, wanted);
         return read({ scope: { team_id: teamId, workspace_id: id }, teamNo, catalogue }, snapshot, pace);
       });
       return write(found, pace);
@@ -109,7 +106,7 @@ export class ReportMaker {
   ): Promise<{ read: T } | undefined> {
     const inRegion = region_id === undefined || region_id === 'all' ? {} : { regionId: region_id };
     return this.statements.inSnapshot(async (snapshot) => {
-      const catalogue = await new Catalogues(snapshot).read(team_id, pace, { ...filter, ...inRegion, asOf: as_of });
+      const catalogue = await readCatalogue(snapshot, team_id, pace, { ...filter, ...inRegion, asOf: as_of });
       const { teamNo, isRegionKnown } = catalogue;
       if (teamNo === null) return undefined;
       if (!isRegionKnown) throw notFound('region');
@@ -125,6 +122,6 @@ function teamsInReach(caller: Caller): string[] | undefined {
 }
 
 /** What `local` means to a caller. */
-export function zoneOf(caller: Caller): string {
+export function profileZone({ caller }: CallContext): string {
   return caller.kind === 'user' ? caller.timezone : 'UTC';
 }

@@ -13,6 +13,17 @@ import { unpricedOf } from './unpriced.js';
 /** The fields that `writeCosts` writes. */
 type Costs = 'total_cost' | 'intervals';
 
+/** The fields of a group before its costs. */
+export type Head<Billed> = Omit<Billed, Costs>;
+
+/** What a report shows of each of its groups, beside its costs. */
+interface Listing<Group> {
+  readonly name: string;
+  readonly headOf: (group: Group) => object | Promise<object>;
+  /** Writes the fields after the costs. */
+  readonly writeRest?: (writer: JsonWriter, group: Group) => Promise<void>;
+}
+
 /**
  * What a report shows, but for its figures: made while the database adds those up. A report may have hundreds of
  * thousands of items, so their JSON is written straight from the figures.
@@ -29,17 +40,17 @@ export class ReportSheet {
     return new ReportSheet(currency, period, subject, await bucketStarts(period, subject.catalogue.asOfMs, pace));
   }
 
-  /** The report: the fields that every one has, of its groups together, and the list of what is written of each. */
+  /** The report: the fields that every one has, of its groups together, and the list of these. */
   async report<Report, Group extends ShownGroup>(
     groups: readonly Group[],
     resources: readonly ResourceLine[],
     pace: Pace,
-    list?: { name: string; write: (writer: JsonWriter, group: Group) => Promise<void> },
+    list?: Listing<Group>,
   ): Promise<Json<Report>> {
     const writer = new JsonWriter();
     const { zone, interval, startMs, endMs } = this.period;
     const { scope, catalogue } = this.subject;
-    const head: Omit<BillingReport, Costs | 'unpriced'> = {
+    const head: Omit<Head<BillingReport>, 'unpriced'> = {
       scope,
       currency: this.currency,
       timezone: zone.name,
@@ -54,14 +65,19 @@ export class ReportSheet {
     await writer.list(await unpricedOf(resources, pace), pace, (unpriced) => writer.value(unpriced));
     if (list) {
       writer.text(`,"${list.name}":`);
-      await writer.list(groups, pace, (group) => list.write(writer, group));
+      await writer.list(groups, pace, async (group) => {
+        writer.startObject(await list.headOf(group));
+        await this.writeCosts(writer, group, pace);
+        await list.writeRest?.(writer, group);
+        writer.text('}');
+      });
     }
     writer.text('}');
     return writer.end();
   }
 
   /** The fields `total_cost` and `intervals`, after others. */
-  async writeCosts(writer: JsonWriter, { totalNano, costsNano, items }: ShownGroup, pace: Pace): Promise<void> {
+  private async writeCosts(writer: JsonWriter, { totalNano, costsNano, items }: ShownGroup, pace: Pace): Promise<void> {
     writer.text(',"total_cost":"');
     writer.decimal(totalNano);
     writer.text('","intervals":[');

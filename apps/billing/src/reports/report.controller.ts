@@ -18,6 +18,7 @@ import { Controller } from '@nestjs/common';
 import { ComparisonService } from './comparison.service.js';
 import { ReportMaker } from './report-maker.js';
 import { ReportsService } from './report.service.js';
+import { ResourceReportsService } from './resource-reports.service.js';
 
 @Controller()
 export class ReportsController implements Handlers<typeof billingReports> {
@@ -25,6 +26,7 @@ export class ReportsController implements Handlers<typeof billingReports> {
     private readonly maker: ReportMaker,
     private readonly reports: ReportsService,
     private readonly comparisons: ComparisonService,
+    private readonly resources: ResourceReportsService,
   ) {}
 
   @Handle(billingReports.now)
@@ -59,7 +61,7 @@ export class ReportsController implements Handlers<typeof billingReports> {
 
   @Handle(billingReports.storage)
   storage(query: RegionalReportQuery, context: CallContext): Promise<Json<StorageReport>> {
-    return this.reports.storage(query, context);
+    return this.resources.storage(query, context);
   }
 
   @Handle(billingReports.comparison)

@@ -1,11 +1,11 @@
 import type { CallContext } from '@atoll/contracts';
 import type {
   BilledWorkspace,
+  BillingRange,
   BillingReport,
   PoolsReport,
   RatedPoolsReport,
   RegionalReportQuery,
-  StorageReport,
   TeamReportQuery,
   WorkspaceReportQuery,
   WorkspacesReport,
@@ -13,20 +13,18 @@ import type {
 import type { Json } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
 import { BillingSettings } from '../billing-settings.js';
-import { readPeriod, type BillingPeriod } from '../calendar/billing-range.js';
+import { readPeriod } from '../calendar/billing-range.js';
 import type { Pace } from '@atoll/waiting';
 import type { CatalogueFilter } from './catalogue.js';
 import { FactDetails } from './fact-details.js';
-import { subscriptionsOf, writePool } from './pools.js';
-import { ReportMaker, zoneOf, type ReadOf, type ReportSubject } from './report-maker.js';
-import { ReportSheet } from './report-sheet.js';
+import { headOfPool, subscriptionsOf, writeSubscriptions } from './pools.js';
+import { profileZone, ReportMaker, type ReadOf } from './report-maker.js';
+import { ReportSheet, type Head } from './report-sheet.js';
 import { groupsOf, UsageReader, type ReportUsage, type UsageQuestion } from './report-usage.js';
-import { Resources } from './resources.js';
 import { roundTree } from './rounding-tree.js';
-import { writeVolume } from './volumes.js';
+import { workspaceNames } from './workspace-names.js';
 
 const pools: CatalogueFilter = { kinds: ['gpuaas_pool'] };
-const volumes: CatalogueFilter = { kinds: ['shared_storage'] };
 
 /** Of a report: nothing more is read for it. */
 interface ReadReport {
@@ -43,22 +41,20 @@ export class ReportsService {
   ) {}
 
   async team(query: TeamReportQuery, context: CallContext): Promise<Json<BillingReport>> {
-    const read = this.reading(readPeriod(query, zoneOf(context.caller)));
-    return this.maker.ofTeam(query, context, { read, write: ungrouped });
+    return this.maker.ofTeam(query, context, { read: this.reading(query, context), write: ungrouped });
   }
 
   async workspace(query: WorkspaceReportQuery, context: CallContext): Promise<Json<BillingReport>> {
-    const read = this.reading(readPeriod(query, zoneOf(context.caller)));
-    return this.maker.ofWorkspace(query, context, { read, write: ungrouped });
+    return this.maker.ofWorkspace(query, context, { read: this.reading(query, context), write: ungrouped });
   }
 
   async byWorkspace(query: TeamReportQuery, context: CallContext): Promise<Json<WorkspacesReport>> {
-    const readUsage = this.reading(readPeriod(query, zoneOf(context.caller)), 'workspaceId');
+    const readUsage = this.reading(query, context, 'workspaceId');
     return this.maker.ofTeam(query, context, {
       read: async (subject, snapshot, pace) => {
         const read = await readUsage(subject, snapshot, pace);
         const ids = await read.usage.lines.groups(pace);
-        return { ...read, names: await new Resources(snapshot).workspaceNames(ids, pace) };
+        return { ...read, names: await workspaceNames(snapshot, ids, pace) };
       },
       write: async ({ usage, sheet, names }, pace) => {
         const lines = await usage.lines.rate(pace);
@@ -67,15 +63,7 @@ export class ReportsService {
         const groups = await roundTree(await groupsOf(lines, pace, { orderOf }), pace);
         return sheet.report(groups, await usage.resources.rate(pace), pace, {
           name: 'workspaces',
-          write: async (writer, group) => {
-            const head: Omit<BilledWorkspace, 'total_cost' | 'intervals'> = {
-              workspace_id: group.id,
-              workspace_name: names.get(group.id) ?? null,
-            };
-            writer.startObject(head);
-            await sheet.writeCosts(writer, group, pace);
-            writer.text('}');
-          },
+          headOf: ({ id }): Head<BilledWorkspace> => ({ workspace_id: id, workspace_name: names.get(id) ?? null }),
         });
       },
     });
@@ -89,35 +77,12 @@ export class ReportsService {
     return this.ofPools(query, context, { isRated: true });
   }
 
-  async storage(query: RegionalReportQuery, context: CallContext): Promise<Json<StorageReport>> {
-    const period = readPeriod(query, zoneOf(context.caller));
-    return this.maker.ofTeam(query, context, {
-      filter: volumes,
-      read: async (subject, snapshot, pace) => {
-        const [usage, sheet] = await Promise.all([
-          new UsageReader(snapshot).byResource({ ...subject, bounds: period.bounds }, pace),
-          this.sheet(period, subject, pace),
-        ]);
-        const asked = await pace.map(await usage.placed(pace), ({ resourceId }) => ({ id: resourceId, resourceId }));
-        return { usage, sheet, details: await new FactDetails(snapshot).volumes(subject.teamNo, asked, pace) };
-      },
-      write: async ({ usage, sheet, details }, pace) => {
-        const lines = await usage.rate(pace);
-        const groups = await roundTree(await groupsOf(lines, pace, { idOf: ({ resourceId }) => resourceId }), pace);
-        return sheet.report(groups, lines, pace, {
-          name: 'volumes',
-          write: (writer, group) => writeVolume(writer, sheet, group, details.get(group.id), pace),
-        });
-      },
-    });
-  }
-
   private async ofPools<Report>(
     query: RegionalReportQuery,
     context: CallContext,
     shown: { isRated: boolean },
   ): Promise<Json<Report>> {
-    const readUsage = this.reading(readPeriod(query, zoneOf(context.caller)), 'poolId');
+    const readUsage = this.reading(query, context, 'poolId');
     return this.maker.ofTeam(query, context, {
       filter: pools,
       read: async (subject, snapshot, pace) => {
@@ -144,28 +109,27 @@ export class ReportsService {
         const groups = await roundTree(await groupsOf(lines, pace, { orderOf }), pace);
         return sheet.report(groups, resources, pace, {
           name: 'pools',
-          write: (writer, group) => {
+          headOf: (group) => {
             const inside = { details: ofPools.get(group.id), subscriptions: byPool.get(group.id) ?? [], ...shown };
-            return writePool(writer, sheet, group, inside, pace);
+            return headOfPool(group, inside, pace);
           },
+          writeRest: (writer, group) => writeSubscriptions(writer, group, byPool.get(group.id) ?? [], pace),
         });
       },
     });
   }
 
-  /** Reads usage by line, and makes the sheet meanwhile. */
-  private reading(period: BillingPeriod, groupBy?: UsageQuestion['groupBy']): ReadOf<ReadReport> {
+  /** Reads usage by line, and makes the sheet meanwhile: it takes about as long. */
+  private reading(query: BillingRange, context: CallContext, groupBy?: UsageQuestion['groupBy']): ReadOf<ReadReport> {
+    const period = readPeriod(query, profileZone(context));
     return async (subject, snapshot, pace) => {
       const question = { ...subject, bounds: period.bounds, ...(groupBy && { groupBy }) };
-      const reading = new UsageReader(snapshot).byLine(question, pace);
-      const [usage, sheet] = await Promise.all([reading, this.sheet(period, subject, pace)]);
+      const [usage, sheet] = await Promise.all([
+        new UsageReader(snapshot).byLine(question, pace),
+        ReportSheet.of(this.settings.currency, period, subject, pace),
+      ]);
       return { usage, sheet };
     };
-  }
-
-  /** To be made while usage is read: it takes about as long. */
-  private sheet(period: BillingPeriod, subject: ReportSubject, pace: Pace): Promise<ReportSheet> {
-    return ReportSheet.of(this.settings.currency, period, subject, pace);
   }
 }
 
