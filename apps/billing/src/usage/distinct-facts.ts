@@ -2,11 +2,15 @@ import type { UsageEvent } from '@atoll/contracts/billing';
 import { AppError } from '@atoll/errors';
 import { nanoDigitsOf } from '../money/amounts.js';
 
-/** A fact as it is stored, and where in its batch it stands. */
-export interface Fact {
-  index: number;
+/** What names a fact, for ever. */
+export interface NamedFact {
   source: string;
   id: string;
+}
+
+/** A fact as it is stored, and where in its batch it stands. */
+export interface Fact extends NamedFact {
+  index: number;
   timeMs: number;
   sequence: number;
   /** Decimal digits of quantity × 10^9. */
@@ -28,12 +32,16 @@ export function distinctFacts(events: readonly UsageEvent[]): Fact[] {
   const facts = new Map<string, Fact>();
   for (const [index, event] of events.entries()) {
     const fact = factOf(event, index);
-    const name = `${fact.source}\0${fact.id}`;
+    const name = nameOf(fact);
     const known = facts.get(name);
     if (!known) facts.set(name, fact);
     else if (!isSame(known, fact)) throw conflictOf([fact]);
   }
   return [...facts.values()];
+}
+
+export function nameOf({ source, id }: NamedFact): string {
+  return `${source}\0${id}`;
 }
 
 /** One (source, id) is one fact for ever. */

@@ -1,7 +1,7 @@
 import { numberList } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import { conflictOf, type Fact } from './distinct-facts.js';
+import { conflictOf, nameOf, type Fact, type NamedFact } from './distinct-facts.js';
 import { Numbering } from './numbering.js';
 
 /** A fact that is new, by the timeline that it changes. */
@@ -23,11 +23,6 @@ const content = (row: string) =>
 const othersStatement = `
   SELECT source, id FROM usage_fact known JOIN ${told} USING (source, id) WHERE ${content('known')} IS DISTINCT FROM ${content('told')}`;
 
-interface Named {
-  source: string;
-  id: string;
-}
-
 /** Facts, each once and for ever. */
 @Injectable()
 export class FactStore {
@@ -42,7 +37,7 @@ export class FactStore {
     const rows = facts
       .map((fact, at): AddedFact => ({ ...fact, timelineNo: 0, seriesNo: 0, ...numbers[at] }))
       .sort((one, other) => compare(one.source, other.source) || compare(one.id, other.id));
-    const added = await manager.query<Named[]>(insertStatement, columnsOf(rows));
+    const added = await manager.query<NamedFact[]>(insertStatement, columnsOf(rows));
     if (added.length === rows.length) return rows;
     const names = new Set(added.map(nameOf));
     await this.requireSameContent(
@@ -53,15 +48,11 @@ export class FactStore {
   }
 
   private async requireSameContent(manager: EntityManager, known: readonly AddedFact[]): Promise<void> {
-    const others = await manager.query<Named[]>(othersStatement, columnsOf(known));
+    const others = await manager.query<NamedFact[]>(othersStatement, columnsOf(known));
     if (others.length === 0) return;
     const names = new Set(others.map(nameOf));
     throw conflictOf(known.filter((row) => names.has(nameOf(row))).sort((one, other) => one.index - other.index));
   }
-}
-
-function nameOf({ source, id }: Named): string {
-  return `${source}\0${id}`;
 }
 
 function columnsOf(rows: readonly AddedFact[]): unknown[] {
