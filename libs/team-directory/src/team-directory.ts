@@ -1,4 +1,4 @@
-import { notFound } from '@atoll/contracts';
+import { notFound, requirePermission, type Caller, type Permission } from '@atoll/contracts';
 import {
   teamChanged,
   teamDirectory,
@@ -69,6 +69,15 @@ export class TeamDirectory {
     const team = await this.teamEvenIfDeleted(teamId);
     if (team.status === 'deleted') throw notFound('team');
     return team;
+  }
+
+  /**
+   * As `team`, for a caller. Throws `forbidden` where their role lacks the permission, `not_found` where they have none
+   * in the team.
+   */
+  async teamFor(caller: Caller, teamId: string, permission: Permission): Promise<KnownTeam> {
+    requirePermission(caller, teamId, permission);
+    return this.team(teamId);
   }
 
   /** As `team`, but returns a deleted team too: for its billing history. */

@@ -1,4 +1,4 @@
-import { pageWindow, requirePermission, type CallContext } from '@atoll/contracts';
+import { pageWindow, type CallContext } from '@atoll/contracts';
 import { type Gpu, type ListPoolGpus, type PoolGpu, type PoolGpuPage } from '@atoll/contracts/gpuaas';
 import { boardNamed } from '@atoll/gpu';
 import { TeamDirectory } from '@atoll/team-directory';
@@ -21,8 +21,7 @@ export class PoolGpusService {
   ) {}
 
   async list({ pool_id, team_id, ...asked }: ListPoolGpus, { caller }: CallContext): Promise<PoolGpuPage> {
-    requirePermission(caller, team_id, 'readTeam');
-    await this.teams.team(team_id);
+    await this.teams.teamFor(caller, team_id, 'readTeam');
     const pool = await this.catalogue.pool(pool_id);
     const { page, limit, offset } = pageWindow(asked, 1);
     const { manager } = this.dataSource;

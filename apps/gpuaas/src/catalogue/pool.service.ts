@@ -1,4 +1,4 @@
-import { notFound, pageWindow, requirePermission, requirePlatformAdmin, type CallContext } from '@atoll/contracts';
+import { notFound, pageWindow, requirePlatformAdmin, type CallContext } from '@atoll/contracts';
 import {
   type AvailablePool,
   type AvailablePoolPage,
@@ -94,8 +94,7 @@ export class PoolsService {
     { team_id, gpuaas_id, pool_id, ...asked }: FindAvailablePools,
     { caller }: CallContext,
   ): Promise<AvailablePoolPage> {
-    requirePermission(caller, team_id, 'readTeam');
-    await this.teams.team(team_id);
+    await this.teams.teamFor(caller, team_id, 'readTeam');
     await this.catalogue.requireGpuaas(gpuaas_id);
     const { page, limit, offset } = pageWindow(asked, 1);
     const { ids, total } = await this.page({ gpuaas_id, pool_id }, limit, offset);
@@ -106,8 +105,7 @@ export class PoolsService {
     { team_id, ...asked }: AvailableRegionsQuery,
     { caller }: CallContext,
   ): Promise<AvailableRegionPage> {
-    requirePermission(caller, team_id, 'readTeam');
-    await this.teams.team(team_id);
+    await this.teams.teamFor(caller, team_id, 'readTeam');
     const { page, limit, offset } = pageWindow(asked, 1);
     const { total, rows } = await readPage<AvailableRegionPage['data'][number]>(this.statements, {
       from: `(

@@ -1,4 +1,4 @@
-import { allOrPage, notFound, requirePermission, windowIfLimited, type CallContext } from '@atoll/contracts';
+import { allOrPage, notFound, windowIfLimited, type CallContext } from '@atoll/contracts';
 import {
   type CompatibleInstance,
   type CompatibleInstances,
@@ -31,8 +31,7 @@ export class ConnectionsService {
 
   async read(query: ReadConnections, context: CallContext): Promise<ConnectionList | Json<ConnectionList>> {
     const { team_id, gpuaas_id, subscription_id, search } = query;
-    requirePermission(context.caller, team_id, 'useResources');
-    await this.teams.team(team_id);
+    await this.teams.teamFor(context.caller, team_id, 'useResources');
     await this.pools.requireGpuaas(gpuaas_id);
     const window = windowIfLimited(query);
     const asked = [team_id, gpuaas_id ?? null, search ?? '', subscription_id ?? null];
@@ -80,8 +79,7 @@ export class ConnectionsService {
     { team_id, ...asked }: ListCompatibleInstances,
     context: CallContext,
   ): Promise<CompatibleInstances | Json<CompatibleInstances>> {
-    requirePermission(context.caller, team_id, 'readTeam');
-    await this.teams.team(team_id);
+    await this.teams.teamFor(context.caller, team_id, 'readTeam');
     const window = windowIfLimited(asked);
     if (!window) {
       return this.whole.make<CompatibleInstances>(team_id, context, {

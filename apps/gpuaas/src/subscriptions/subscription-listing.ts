@@ -69,8 +69,7 @@ export class SubscriptionListing {
   /** All of them unless `limit` is sent. */
   async ofTeam(query: ListSubscriptions, context: CallContext): Promise<SubscriptionList | Json<SubscriptionList>> {
     const { team_id, gpuaas_id, subscription_id, metric_window, include_ended } = query;
-    requirePermission(context.caller, team_id, 'readTeam');
-    await this.teams.team(team_id);
+    await this.teams.teamFor(context.caller, team_id, 'readTeam');
     await this.pools.requireGpuaas(gpuaas_id);
     const window = windowIfLimited(query);
     // Asked for by its id a subscription is shown whatever became of it.

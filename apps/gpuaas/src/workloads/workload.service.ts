@@ -63,8 +63,7 @@ export class WorkloadsService {
 
   async list(asked: ListWorkloads, { caller }: CallContext): Promise<WorkloadPage> {
     const { team_id, subscription_id, include_ended } = asked;
-    requirePermission(caller, team_id, 'readTeam');
-    await this.teams.team(team_id);
+    await this.teams.teamFor(caller, team_id, 'readTeam');
     if (subscription_id !== undefined) await this.requireOfTeam(subscription_id, team_id);
     const { page, limit, offset } = pageWindow(asked, 1);
     const isWhole = include_ended === 'true';

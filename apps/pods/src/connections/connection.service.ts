@@ -1,4 +1,4 @@
-import { requirePermission, requireService, type CallContext } from '@atoll/contracts';
+import { requireService, type CallContext } from '@atoll/contracts';
 import type { ConnectionPod, HoldingTeam } from '@atoll/contracts/gpuaas';
 import type { FindConnections, PodConnections } from '@atoll/contracts/pods';
 import { Statements } from '@atoll/database';
@@ -11,7 +11,7 @@ import { runStatus } from '../model/run-states.js';
 import { PodsSettings } from '../pods-settings.js';
 import { SshServer } from '../ssh-door/ssh-server.js';
 
-interface Service extends DoorTerms {
+interface Service extends Omit<DoorTerms, 'port'> {
   serviceId: string;
   serviceName: string;
   publicHost: string;
@@ -44,8 +44,7 @@ export class ConnectionsService {
 
   /** As `read`, for a member. */
   async readAsMember({ team_id, subscription_id }: FindConnections, { caller }: CallContext): Promise<PodConnections> {
-    requirePermission(caller, team_id, 'useResources');
-    await this.teams.team(team_id);
+    await this.teams.teamFor(caller, team_id, 'useResources');
     return this.ofTeam(team_id, subscription_id);
   }
 
@@ -80,13 +79,11 @@ function connectionOf({ pod_name, state, services }: Row): Omit<ConnectionPod, '
   return {
     pod_name,
     status: runStatus(state),
-    services: (services ?? []).map(
-      ({ serviceId, serviceName, publicHost, protocol, isSsl, externalPort, state: of }) => ({
-        service_id: serviceId,
-        service_name: serviceName,
-        url: of === 'active' || of === 'updating' ? urlOf(protocol, isSsl, publicHost, externalPort) : null,
-      }),
-    ),
+    services: (services ?? []).map((service) => ({
+      service_id: service.serviceId,
+      service_name: service.serviceName,
+      url: service.state === 'active' || service.state === 'updating' ? urlOf(service) : null,
+    })),
   };
 }
 

@@ -1,5 +1,5 @@
-import type { ExposedService, ExposedServiceStatus, ServiceProtocol } from '@atoll/contracts/pods';
-import type { ExposureEntity } from '../model/exposure.entity.js';
+import type { ExposedService, ExposedServiceStatus } from '@atoll/contracts/pods';
+import type { DoorTerms, ExposureEntity } from '../model/exposure.entity.js';
 import { shownError } from '../model/failing-row.js';
 
 function statusOf(state: string): ExposedServiceStatus {
@@ -9,18 +9,17 @@ function statusOf(state: string): ExposedServiceStatus {
 }
 
 export function exposureView(exposure: ExposureEntity, podName: string): ExposedService {
-  const { protocol, isSsl, publicHost, externalPort, problem } = exposure;
-  const error = shownError(exposure) ?? problem;
+  const error = shownError(exposure) ?? exposure.problem;
   return {
     service_id: exposure.serviceId,
     pod_name: podName,
     service_name: exposure.serviceName,
     port: exposure.port,
-    protocol,
-    external_port: externalPort,
-    ssl_enabled: isSsl,
-    host: publicHost,
-    url: urlOf(protocol, isSsl, publicHost, externalPort),
+    protocol: exposure.protocol,
+    external_port: exposure.externalPort,
+    ssl_enabled: exposure.isSsl,
+    host: exposure.publicHost,
+    url: urlOf(exposure),
     status: statusOf(exposure.state),
     ...(error && { error: { code: error.code, message: error.message } }),
     created_at: exposure.createdAt.toISOString(),
@@ -28,8 +27,9 @@ export function exposureView(exposure: ExposureEntity, podName: string): Exposed
   };
 }
 
-export function urlOf(protocol: ServiceProtocol, isSsl: boolean, host: string, port: number): string {
-  const shown = host.includes(':') ? `[${host}]` : host;
+export function urlOf(exposed: Omit<DoorTerms, 'port'> & { readonly publicHost: string }): string {
+  const { protocol, isSsl, publicHost, externalPort } = exposed;
+  const host = publicHost.includes(':') ? `[${publicHost}]` : publicHost;
   const scheme = { HTTP: isSsl ? 'https' : 'http', HTTPS: 'https', TCP: isSsl ? 'tls' : 'tcp', UDP: 'udp' }[protocol];
-  return `${scheme}://${shown}:${port}`;
+  return `${scheme}://${host}:${externalPort}`;
 }

@@ -1,4 +1,4 @@
-import { requirePermission, teamsThatAllow, type CallContext } from '@atoll/contracts';
+import { teamsThatAllow, type CallContext } from '@atoll/contracts';
 import { type ExposedServiceList, type FindExposed } from '@atoll/contracts/pods';
 import { Statements } from '@atoll/database';
 import { TeamDirectory } from '@atoll/team-directory';
@@ -25,10 +25,7 @@ export class ExposuresOfTeam {
 
   async list({ team_id, subscription_id }: FindExposed, { caller }: CallContext): Promise<ExposedServiceList> {
     if (team_id === undefined && subscription_id === undefined) return { data: [] };
-    if (team_id !== undefined) {
-      requirePermission(caller, team_id, 'readTeam');
-      await this.teams.team(team_id);
-    }
+    if (team_id !== undefined) await this.teams.teamFor(caller, team_id, 'readTeam');
     const values = [team_id ?? null, subscription_id ?? null, teamsThatAllow(caller, 'readTeam')];
     const rows = await this.statements.query<{ pod_name: string }>(exposedQuery, values);
     return { data: rows.map((raw) => exposureView(this.steps.rowOf(raw), raw.pod_name)) };

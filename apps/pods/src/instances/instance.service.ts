@@ -1,7 +1,6 @@
 import {
   allOrPage,
   pageWindow,
-  requirePermission,
   teamsThatAllow,
   windowIfLimited,
   type CallContext,
@@ -69,8 +68,7 @@ export class InstancesService {
   /** null: all there are. */
   private async teamsOf(teamId: string | undefined, caller: Caller): Promise<string[] | null> {
     if (teamId === undefined) return teamsThatAllow(caller, 'readTeam');
-    requirePermission(caller, teamId, 'readTeam');
-    await this.teams.team(teamId);
+    await this.teams.teamFor(caller, teamId, 'readTeam');
     return [teamId];
   }
 }

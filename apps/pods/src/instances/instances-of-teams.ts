@@ -48,10 +48,8 @@ export class InstancesOfTeams {
   ) {}
 
   async find({ team_id, instance_id, page, limit }: FindInstances, { caller }: CallContext): Promise<FoundInstances> {
-    if (team_id !== undefined) {
-      requirePermission(caller, team_id, 'readTeam');
-      await this.teams.team(team_id);
-    } else if (instance_id === undefined) requirePlatformAdmin(caller);
+    if (team_id !== undefined) await this.teams.teamFor(caller, team_id, 'readTeam');
+    else if (instance_id === undefined) requirePlatformAdmin(caller);
     const wanted = [team_id ?? null, instance_id ?? null];
     const states = await this.statements.query<Pick<InstanceRow, 'kind' | 'state'> & { count: number }>(
       countsQuery,

@@ -26,19 +26,12 @@ type Asked = Pick<CreatePod, 'max_duration_minutes' | 'idle_stop'>;
 export function together(operator: PodLimits, team: PodLimits): PodLimits {
   const longestDuration = lower(operator.longest_duration_minutes, team.longest_duration_minutes);
   const longestIdle = lower(operator.longest_idle_minutes, team.longest_idle_minutes);
-  const idle = team.default_idle_stop ?? operator.default_idle_stop;
+  const unlessIdle = longestIdle === null ? null : { minutes: longestIdle, gpu_below_percent: idleBelowPercent };
+  const duration = team.default_duration_minutes ?? operator.default_duration_minutes;
   return {
-    default_duration_minutes: lower(
-      team.default_duration_minutes ?? operator.default_duration_minutes,
-      longestDuration,
-    ),
+    default_duration_minutes: lower(duration, longestDuration),
     longest_duration_minutes: longestDuration,
-    default_idle_stop:
-      idle === null
-        ? longestIdle === null
-          ? null
-          : { minutes: longestIdle, gpu_below_percent: idleBelowPercent }
-        : { ...idle, minutes: lower(idle.minutes, longestIdle) ?? idle.minutes },
+    default_idle_stop: bounded(team.default_idle_stop ?? operator.default_idle_stop, longestIdle) ?? unlessIdle,
     longest_idle_minutes: longestIdle,
   };
 }
@@ -58,41 +51,26 @@ export function termsFor(asked: Asked, limits: PodLimits): PodTerms {
 
 /** The terms of a pod that starts again, within what holds now. */
 export function boundedTerms({ maxDurationMinutes, idleStop }: PodTerms, limits: PodLimits): PodTerms {
-  const { longest_idle_minutes: longestIdle } = limits;
   return {
     maxDurationMinutes: lower(maxDurationMinutes ?? limits.default_duration_minutes, limits.longest_duration_minutes),
-    idleStop:
-      idleStop === null
-        ? limits.default_idle_stop
-        : { ...idleStop, minutes: lower(idleStop.minutes, longestIdle) ?? idleStop.minutes },
+    idleStop: bounded(idleStop, limits.longest_idle_minutes) ?? limits.default_idle_stop,
   };
 }
 
 /** Throws `invalid_input` for a default above its own bound, and for a bound above that of the operator. */
 export function requireConsistent(limits: PodLimits, operator: PodLimits = noLimits): void {
+  const ofOperator = ', the operator’s bound';
+  const { longest_duration_minutes: longestDuration, longest_idle_minutes: longestIdle } = together(operator, limits);
   const faults = [
     ...above(
       'longest_duration_minutes',
       limits.longest_duration_minutes,
       operator.longest_duration_minutes,
-      ', the operator’s bound',
+      ofOperator,
     ),
-    ...above(
-      'longest_idle_minutes',
-      limits.longest_idle_minutes,
-      operator.longest_idle_minutes,
-      ', the operator’s bound',
-    ),
-    ...above(
-      'default_duration_minutes',
-      limits.default_duration_minutes,
-      lower(limits.longest_duration_minutes, operator.longest_duration_minutes),
-    ),
-    ...above(
-      'default_idle_stop.minutes',
-      limits.default_idle_stop?.minutes,
-      lower(limits.longest_idle_minutes, operator.longest_idle_minutes),
-    ),
+    ...above('longest_idle_minutes', limits.longest_idle_minutes, operator.longest_idle_minutes, ofOperator),
+    ...above('default_duration_minutes', limits.default_duration_minutes, longestDuration),
+    ...above('default_idle_stop.minutes', limits.default_idle_stop?.minutes, longestIdle),
   ];
   if (faults.length > 0) throw invalidInput(faults);
 }
@@ -111,4 +89,8 @@ function above(
 function lower(one: number | null, other: number | null): number | null {
   if (one === null || other === null) return one ?? other;
   return Math.min(one, other);
+}
+
+function bounded(idle: IdleStop | null, longestMinutes: number | null): IdleStop | null {
+  return idle && { ...idle, minutes: lower(idle.minutes, longestMinutes) ?? idle.minutes };
 }

@@ -31,8 +31,7 @@ export class PodLimitsService {
   }
 
   async ofTeam({ team_id }: TeamPath, { caller }: CallContext): Promise<TeamPodLimits> {
-    requirePermission(caller, team_id, 'manageTeam');
-    await this.teams.team(team_id);
+    await this.teams.teamFor(caller, team_id, 'manageTeam');
     const { operator, team } = await this.read(team_id);
     return { ...team, team_id, effective: together(operator, team) };
   }

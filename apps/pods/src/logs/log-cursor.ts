@@ -1,4 +1,4 @@
-import { invalidInput } from '@atoll/errors';
+import { invalidField } from '@atoll/errors';
 import { comparePositions, type LogPosition } from './log-line.js';
 import type { LogOrder } from './log-store.js';
 
@@ -24,7 +24,6 @@ export function positionsOfCursor(order: LogOrder, cursor: string): LogPosition[
     const [, itsOrder, atNs = '', sourceNo = ''] = form.exec(Buffer.from(text, 'base64url').toString('latin1')) ?? [];
     const position = { atNs: BigInt(atNs), sourceNo: Number(sourceNo) };
     if (itsOrder === order && position.atNs < 2n ** 63n && position.sourceNo < 2 ** 31) return position;
-    const message = 'cursor must be the next_cursor of a page that was read in the same order';
-    throw invalidInput([{ path: 'cursor', code: 'cursor', message }]);
+    throw invalidField('cursor', 'cursor', 'must be the next_cursor of a page that was read in the same order');
   });
 }

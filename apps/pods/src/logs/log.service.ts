@@ -8,7 +8,7 @@ import {
 } from '@atoll/contracts';
 import { type PodLogPage, type ReadPodLogs } from '@atoll/contracts/pods';
 import { Statements } from '@atoll/database';
-import { AppError, invalidInput } from '@atoll/errors';
+import { AppError, invalidField, invalidInput } from '@atoll/errors';
 import { remainingMs } from '@atoll/rpc';
 import { TeamDirectory } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
@@ -132,8 +132,7 @@ export class LogsService {
 
   private async teamsOf(teamId: string | undefined, caller: Caller): Promise<string[]> {
     if (teamId !== undefined) {
-      requirePermission(caller, teamId, 'useResources');
-      await this.teams.team(teamId);
+      await this.teams.teamFor(caller, teamId, 'useResources');
       return [teamId];
     }
     const teamIds = teamsThatAllow(caller, 'useResources');
@@ -174,9 +173,8 @@ function rangeOf({ since, until }: ReadPodLogs): LogRange {
   // Instants after the year 2262 are more nanoseconds than the stores count.
   const latestNs = nsOfMs(Date.now() + 86_400_000);
   const untilNs = until === undefined ? latestNs : nsOfMs(Date.parse(until));
-  if (until !== undefined && since !== undefined && untilNs <= sinceNs) {
-    throw invalidInput([{ path: 'until', code: 'until', message: 'until must be later than since' }]);
-  }
+  if (until !== undefined && since !== undefined && untilNs <= sinceNs)
+    throw invalidField('until', 'until', 'must be later than since');
   const bounded = (ns: bigint): bigint => (ns < latestNs ? ns : latestNs);
   return { sinceNs: bounded(sinceNs), untilNs: bounded(untilNs) };
 }

@@ -175,14 +175,10 @@ function linesInOrder(key: 'source_no' | 'scope_no', beyond: '<' | '>', directio
 }
 
 function readStatement({ order, sources }: LogQuery): string {
-  if (order === 'desc') {
-    return sources
-      ? readIn(linesInOrder('source_no', '<', 'DESC'), 'DESC')
-      : readIn(linesInOrder('scope_no', '<', 'DESC'), 'DESC');
-  }
-  return sources
-    ? readIn(linesInOrder('source_no', '>', 'ASC'), 'ASC')
-    : readIn(linesInOrder('scope_no', '>', 'ASC'), 'ASC');
+  const key = sources ? 'source_no' : 'scope_no';
+  return order === 'desc'
+    ? readIn(linesInOrder(key, '<', 'DESC'), 'DESC')
+    : readIn(linesInOrder(key, '>', 'ASC'), 'ASC');
 }
 
 /** The lines with which a page is full, and one more where there is one. */
@@ -199,14 +195,10 @@ function withBytes(lines: string, direction: Direction, name = 'bytes'): string 
 }
 
 function searchStatement({ order, sources }: LogQuery): string {
-  if (order === 'desc') {
-    return sources
-      ? searchIn(linesInOrder('source_no', '<', 'DESC'), 'DESC', 'ASC')
-      : searchIn(linesInOrder('scope_no', '<', 'DESC'), 'DESC', 'ASC');
-  }
-  return sources
-    ? searchIn(linesInOrder('source_no', '>', 'ASC'), 'ASC', 'DESC')
-    : searchIn(linesInOrder('scope_no', '>', 'ASC'), 'ASC', 'DESC');
+  const key = sources ? 'source_no' : 'scope_no';
+  return order === 'desc'
+    ? searchIn(linesInOrder(key, '<', 'DESC'), 'DESC', 'ASC')
+    : searchIn(linesInOrder(key, '>', 'ASC'), 'ASC', 'DESC');
 }
 
 /**

@@ -1,4 +1,4 @@
-import { requirePermission, type CallContext, type Caller, type Permission } from '@atoll/contracts';
+import { type CallContext, type Caller, type Permission } from '@atoll/contracts';
 import { type ListPods, type Pod, type PodPage, type PodPath } from '@atoll/contracts/pods';
 import { Statements } from '@atoll/database';
 import { TeamDirectory } from '@atoll/team-directory';
@@ -23,8 +23,7 @@ export class PodReader {
   }
 
   async list(asked: ListPods, { caller }: CallContext): Promise<PodPage> {
-    requirePermission(caller, asked.team_id, 'readTeam');
-    await this.teams.team(asked.team_id);
+    await this.teams.teamFor(caller, asked.team_id, 'readTeam');
     const listing = { table: 'pod', key: 'pod_id', column: 'subscription_id', columns: shownColumns };
     const { rows, pagination } = await readTeamPage(this.statements, listing, asked, asked.subscription_id);
     return { data: rows.map((raw) => podView(this.pods.rowOf(raw))), pagination };

@@ -1,4 +1,4 @@
-import { requirePermission, type CallContext } from '@atoll/contracts';
+import type { CallContext } from '@atoll/contracts';
 import { podsAtOnce, type PodOnSubscription, type PodsAfter, type PodsOnSubscriptions } from '@atoll/contracts/pods';
 import { nilId, Statements } from '@atoll/database';
 import { TeamDirectory } from '@atoll/team-directory';
@@ -27,8 +27,7 @@ export class PodsOfSubscriptions {
     { team_id, subscription_ids, pod_id = nilId }: PodsAfter,
     { caller }: CallContext,
   ): Promise<PodsOnSubscriptions> {
-    requirePermission(caller, team_id, 'readTeam');
-    await this.teams.team(team_id);
+    await this.teams.teamFor(caller, team_id, 'readTeam');
     const rows = await this.statements.query<Row>(podsQuery, [team_id, subscription_ids, pod_id]);
     return { data: rows.map(({ state, ...pod }) => ({ ...pod, status: runStatus(state) })) };
   }

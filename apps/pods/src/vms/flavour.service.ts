@@ -1,7 +1,7 @@
 import { pageWindow, requirePlatformAdmin, type CallContext, type PageFromOne } from '@atoll/contracts';
 import { type CreateFlavour, type Flavour, type FlavourPage } from '@atoll/contracts/pods';
 import { readPage, Statements, Transactions } from '@atoll/database';
-import { AppError, invalidInput } from '@atoll/errors';
+import { AppError, invalidField } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
 
 interface Row {
@@ -46,8 +46,7 @@ export class FlavoursService {
   async find(name: string): Promise<{ vcpus: number; memoryGb: string }> {
     const query = 'SELECT vcpus, memory_gb AS "memoryGb" FROM flavour WHERE name = $1';
     const [found] = await this.statements.query<{ vcpus: number; memoryGb: string }>(query, [name]);
-    if (!found)
-      throw invalidInput([{ path: 'flavour', code: 'exists', message: 'flavour must be the name of a flavour' }]);
+    if (!found) throw invalidField('flavour', 'exists', 'must be the name of a flavour');
     return found;
   }
 }

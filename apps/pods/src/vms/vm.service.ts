@@ -1,4 +1,4 @@
-import { requirePermission, type CallContext, type Caller, type Permission } from '@atoll/contracts';
+import { type CallContext, type Caller, type Permission } from '@atoll/contracts';
 import type { CreateVm, ListVms, UpdateVm, Vm, VmPage, VmPath } from '@atoll/contracts/pods';
 import { newId, Statements, takeTurn, Transactions, unique, Writers } from '@atoll/database';
 import { AppError, requireSomeField } from '@atoll/errors';
@@ -20,6 +20,7 @@ import { vmView } from './vm-view.js';
 
 /** Nothing else bounds how many a team may create. */
 const mostOfTeam = 200;
+const noVms = 'The cluster of this GPU service does not support VMs.';
 
 /** VMs, each for the members of its team alone. */
 @Injectable()
@@ -46,7 +47,7 @@ export class VmsService {
     requireMountsApart(volumes);
     const size = await this.flavours.find(flavour);
     const place = await this.gpuServices.find(asked.region_id, asked.gpuaas_id, context.requestId);
-    await this.requireSupported(place.gpuaas_id);
+    await this.clusters.requireSupport(place.gpuaas_id, 'vms', noVms);
     const reference = await this.images.require(teamId, image, context.requestId);
     return this.writers.once(turnOf(teamId), context, async (manager) => {
       await this.gate.holdOpen(manager, context.caller, teamId, workspaceId);
@@ -61,8 +62,7 @@ export class VmsService {
   }
 
   async list(asked: ListVms, { caller }: CallContext): Promise<VmPage> {
-    requirePermission(caller, asked.team_id, 'readTeam');
-    await this.teams.team(asked.team_id);
+    await this.teams.teamFor(caller, asked.team_id, 'readTeam');
     const listing = { table: 'vm', key: 'instance_id', column: 'region_id' };
     const { rows, pagination } = await readTeamPage(this.statements, listing, asked, asked.region_id);
     return { data: rows.map((raw) => vmView(this.steps.rowOf(raw))), pagination };
@@ -146,12 +146,6 @@ export class VmsService {
     const query = `SELECT * FROM vm WHERE instance_id = $1 AND state <> 'deleted'`;
     const [raw] = await this.statements.query(query, [instanceId]);
     return requireForCaller(raw && this.steps.rowOf(raw), 'VM', caller, permission);
-  }
-
-  private async requireSupported(gpuaasId: string): Promise<void> {
-    await this.clusters.requireReachable(gpuaasId);
-    const capabilities = await this.clusters.capabilitiesOf(gpuaasId);
-    if (!capabilities.vms) throw new AppError('not_supported', 'The cluster of this GPU service does not support VMs.');
   }
 }
 

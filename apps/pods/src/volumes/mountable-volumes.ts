@@ -1,7 +1,7 @@
 import { notFound } from '@atoll/contracts';
 import { type PodMount } from '@atoll/contracts/pods';
 import { Statements } from '@atoll/database';
-import { AppError } from '@atoll/errors';
+import { AppError, invalidField } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import type { VolumeEntity } from '../model/volume.entity.js';
@@ -27,10 +27,8 @@ const shownNames = 5;
 /** Throws `invalid_input` where two mounts have one path. */
 export function requireMountsApart(mounts: readonly PodMount[] = []): void {
   const paths = mounts.map(({ path }) => path);
-  if (new Set(paths).size === paths.length) return;
-  throw new AppError('invalid_input', 'volumes must not mount two volumes at the same path.', {
-    errors: [{ path: 'volumes', code: 'isUniquePath', message: 'volumes must not mount two volumes at the same path' }],
-  });
+  if (new Set(paths).size < paths.length)
+    throw invalidField('volumes', 'isUniquePath', 'must not mount two volumes at the same path');
 }
 
 /** Which volumes may be mounted, and which are. */

@@ -1,4 +1,4 @@
-import { requirePermission, type CallContext, type Caller, type Permission } from '@atoll/contracts';
+import { type CallContext, type Caller, type Permission } from '@atoll/contracts';
 import {
   type CreateSharedVolume,
   type ListSharedVolumes,
@@ -24,6 +24,7 @@ import { volumeView } from './volume-view.js';
 
 /** Nothing else bounds how many a team may create. */
 const mostOfTeam = 1_000;
+const noVolumes = 'The cluster of this GPU service has no shared volumes.';
 
 /** Shared volumes, each for the members of its team alone. */
 @Injectable()
@@ -50,7 +51,7 @@ export class VolumesService {
       asked.gpuaas_id,
       context.requestId,
     );
-    await this.requireSupported(gpuaas_id);
+    await this.clusters.requireSupport(gpuaas_id, 'volumes', noVolumes);
     const place = { gpuaasId: gpuaas_id, regionId: region_id, regionName: region_name };
     return this.writers.once(turnOf(teamId), context, async (manager) => {
       await this.gate.holdOpen(manager, context.caller, teamId, workspaceId);
@@ -61,8 +62,7 @@ export class VolumesService {
   }
 
   async list(asked: ListSharedVolumes, { caller }: CallContext): Promise<SharedVolumePage> {
-    requirePermission(caller, asked.team_id, 'readTeam');
-    await this.teams.team(asked.team_id);
+    await this.teams.teamFor(caller, asked.team_id, 'readTeam');
     const listing = { table: 'shared_volume', key: 'volume_id', column: 'region_id' };
     const { rows, pagination } = await readTeamPage(this.statements, listing, asked, asked.region_id);
     return { data: rows.map((raw) => volumeView(this.steps.rowOf(raw))), pagination };
@@ -106,13 +106,6 @@ export class VolumesService {
     const query = `SELECT * FROM shared_volume WHERE volume_id = $1 AND state <> 'deleted'`;
     const [raw] = await this.statements.query(query, [volumeId]);
     return requireForCaller(raw && this.steps.rowOf(raw), 'shared volume', caller, permission);
-  }
-
-  private async requireSupported(gpuaasId: string): Promise<void> {
-    await this.clusters.requireReachable(gpuaasId);
-    const capabilities = await this.clusters.capabilitiesOf(gpuaasId);
-    if (!capabilities.volumes)
-      throw new AppError('not_supported', 'The cluster of this GPU service has no shared volumes.');
   }
 }
 

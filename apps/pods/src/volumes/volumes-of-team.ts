@@ -1,4 +1,4 @@
-import { requirePermission, type CallContext } from '@atoll/contracts';
+import type { CallContext } from '@atoll/contracts';
 import { type FindVolumes, type FoundVolumes } from '@atoll/contracts/pods';
 import { Statements } from '@atoll/database';
 import { TeamDirectory } from '@atoll/team-directory';
@@ -31,8 +31,7 @@ export class VolumesOfTeam {
   ) {}
 
   async find({ team_id, volume_ids }: FindVolumes, { caller }: CallContext): Promise<FoundVolumes> {
-    requirePermission(caller, team_id, 'readTeam');
-    await this.teams.team(team_id);
+    await this.teams.teamFor(caller, team_id, 'readTeam');
     const values = [team_id, volume_ids ?? null];
     const rows = await this.statements.query<{ mount_point: string | null }>(volumesQuery, values);
     return { data: rows.map((raw) => ({ ...volumeView(this.steps.rowOf(raw)), mount_point: raw.mount_point })) };

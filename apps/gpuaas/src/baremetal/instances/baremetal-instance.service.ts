@@ -85,8 +85,7 @@ export class BaremetalInstancesService {
   }
 
   async list({ team_id, include_ended, ...asked }: ListBaremetal, { caller }: CallContext): Promise<BaremetalPage> {
-    requirePermission(caller, team_id, 'readTeam');
-    await this.teams.team(team_id);
+    await this.teams.teamFor(caller, team_id, 'readTeam');
     const { page, limit, offset } = pageWindow(asked, 1);
     const where = `team_id = $1${include_ended === 'true' ? '' : ` AND ${liveBaremetal}`}`;
     const { total, rows } = await readPage(this.statements, {
