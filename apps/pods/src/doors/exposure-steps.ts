@@ -1,12 +1,4 @@
-import {
-  ClusterError,
-  type Certificate,
-  type ClusterDriver,
-  type Door,
-  type DoorSight,
-  type RunRef,
-} from '@atoll/cluster';
-import { isAppError } from '@atoll/errors';
+import { ClusterError, type ClusterDriver, type Door, type DoorSight, type RunRef } from '@atoll/cluster';
 import { StepFailed, type Outcome, type Passage, type StepContext } from '@atoll/state-machine';
 import { spreadMs } from '@atoll/waiting';
 import { Injectable } from '@nestjs/common';
@@ -101,7 +93,7 @@ export class ExposureSteps extends StepsOnCluster<ExposureEntity, ExposureState,
     const hasOthers = isReverting || exposure.run > 1;
     if (hasOthers && !(await this.closeRuns(driver, exposure, (run) => run !== exposure.run, context)))
       return { againAfterMs: firstLookMs };
-    const sight = await this.open(driver, exposure, exposure, exposure.run, context);
+    const sight = await this.open(driver, exposure, exposure, context);
     if (sight.phase === 'open') return { event: 'OPENED' };
     if (!isPortTaken(sight)) return { againAfterMs: lookAfter(exposure), ...reasonOf(sight) };
     if (exposure.isPicked && !isReverting) return this.pickAnother(exposure.run);
@@ -115,11 +107,8 @@ export class ExposureSteps extends StepsOnCluster<ExposureEntity, ExposureState,
       decide: async (manager, row) => {
         if (row.run !== run) return;
         await this.ports.markForeign(manager, row.serviceId, row.externalPort);
-        const picked = await this.ports.pick(manager, row.publicHost, row.serviceId).catch((error: unknown) => {
-          if (isAppError(error)) return null;
-          throw error;
-        });
-        if (picked === null) await this.move(manager, row, 'FAILED', self, {}, taken(row.externalPort));
+        const picked = await this.ports.pickAny(manager, row.publicHost, row.serviceId);
+        if (picked === undefined) await this.move(manager, row, 'FAILED', self, {}, taken(row.externalPort));
         else {
           await manager.query('UPDATE exposure SET external_port = $2, run = run + 1 WHERE service_id = $1', [
             row.serviceId,
@@ -139,7 +128,7 @@ export class ExposureSteps extends StepsOnCluster<ExposureEntity, ExposureState,
     const isSamePort = next.externalPort === exposure.externalPort;
     if (isSamePort && !(await this.closeRuns(driver, exposure, (of) => of === run, context)))
       return { againAfterMs: firstLookMs };
-    const sight = await this.open(driver, exposure, next, run + 1, context);
+    const sight = await this.open(driver, exposure, { ...next, run: run + 1 }, context);
     if (isPortTaken(sight)) return this.moving('REVERTED', self, () => ({ problem: taken(next.externalPort) }));
     if (sight.phase !== 'open') return { againAfterMs: lookAfter(exposure), ...reasonOf(sight) };
     const { port, protocol, externalPort, isSsl } = next;
@@ -165,7 +154,7 @@ export class ExposureSteps extends StepsOnCluster<ExposureEntity, ExposureState,
   private async review(exposure: ExposureEntity, context: StepContext): Promise<Found> {
     const driver = await this.clusters.driverOf(exposure.gpuaasId);
     const isClosed = await this.closeRuns(driver, exposure, (run) => run !== exposure.run, context);
-    const sight = await this.open(driver, exposure, exposure, exposure.run, context);
+    const sight = await this.open(driver, exposure, exposure, context);
     if (isClosed) await this.giveBackOldPort(exposure);
     if (sight.phase === 'open') return { againAfterMs: isClosed ? spreadMs(reviewMs) : longestLookMs };
     return isPortTaken(sight)
@@ -197,22 +186,15 @@ export class ExposureSteps extends StepsOnCluster<ExposureEntity, ExposureState,
   private async open(
     driver: ClusterDriver,
     { serviceId, podId, publicHost }: ExposureEntity,
-    { port, protocol, externalPort, isSsl }: DoorTerms,
-    run: number,
+    { port, protocol, externalPort, isSsl, run }: DoorTerms & { readonly run: number },
     context: StepContext,
   ): Promise<DoorSight> {
-    const tls: Certificate | null = isSsl ? await this.certificates.of(publicHost) : null;
+    const tls = isSsl ? await this.certificates.of(publicHost) : null;
     const ref = refOf(serviceId, run);
-    const door: Omit<Door, 'owner'> = {
-      ref,
-      podId,
-      transport: protocol === 'UDP' ? 'udp' : 'tcp',
-      port,
-      externalPort,
-      tls,
-    };
+    const transport = protocol === 'UDP' ? 'udp' : 'tcp';
     try {
-      await driver.openDoor({ ...door, owner: await this.ownerOf(podId) }, context.signal);
+      const owner = await this.ownerOf(podId);
+      await driver.openDoor({ ref, podId, owner, transport, port, externalPort, tls }, context.signal);
     } catch (error) {
       if (!(error instanceof ClusterError) || error.code !== 'port_in_use') throw error;
       return { phase: 'opening', trouble: { code: error.code, message: error.message } };

@@ -78,6 +78,13 @@ export class ExternalPorts {
 
   /** Reserves any free port. Throws `port_in_use` where there is none. */
   async pick(manager: EntityManager, publicHost: string, serviceId: string): Promise<number> {
+    const picked = await this.pickAny(manager, publicHost, serviceId);
+    if (picked !== undefined) return picked;
+    throw new AppError('port_in_use', `All external ports from ${this.first} to ${this.last} are in use.`);
+  }
+
+  /** As `pick`; undefined where there is none. */
+  async pickAny(manager: EntityManager, publicHost: string, serviceId: string): Promise<number | undefined> {
     for (;;) {
       const [free] = await manager.query<{ port: number }[]>(
         // What is reserved is read once. A look for each port of the range would probe the index as often.
@@ -87,7 +94,7 @@ export class ExternalPorts {
          ) free ORDER BY random() LIMIT 1`,
         [publicHost, this.first, this.last],
       );
-      if (!free) throw new AppError('port_in_use', `All external ports from ${this.first} to ${this.last} are in use.`);
+      if (!free) return undefined;
       const taken = await manager.query<object[]>(
         `INSERT INTO reserved_port (public_host, external_port, service_id) VALUES ($1, $2, $3)
          ON CONFLICT (public_host, external_port) DO UPDATE SET service_id = excluded.service_id, until = NULL

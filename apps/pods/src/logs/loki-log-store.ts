@@ -2,7 +2,7 @@ import type { Transactions } from '@atoll/database';
 import { isAppError } from '@atoll/errors';
 import { ThrottledLog } from '@atoll/waiting';
 import { Logger } from '@nestjs/common';
-import { LokiClient, type LokiStream, type PushedValue, type ReadValue } from './loki-client.js';
+import { LokiClient, type LokiRange, type LokiStream, type PushedValue, type ReadValue } from './loki-client.js';
 import {
   comparePositions,
   logStreams,
@@ -150,7 +150,7 @@ export class LokiLogStore extends LogStore {
     for (const [startNs, endNs] of windowsOf(sinceNs, query)) {
       let [from, before] = [startNs, endNs];
       while (from < before) {
-        const { lines, isAll } = await this.#ask(query, from, before, signal);
+        const { lines, isAll } = await this.#ask(query, { startNs: from, endNs: before }, signal);
         const last = isAll ? undefined : lines.at(-1);
         if (isDescending) before = last ? last.atNs : from;
         else from = last ? last.atNs + 1n : before;
@@ -167,30 +167,25 @@ export class LokiLogStore extends LogStore {
    */
   async #ask(
     query: LogQuery,
-    startNs: bigint,
-    endNs: bigint,
+    range: Pick<LokiRange, 'startNs' | 'endNs'>,
     signal: AbortSignal,
   ): Promise<{ lines: StoredLine[]; isAll: boolean }> {
-    const lines = await this.#range(query, startNs, endNs, this.#step, signal);
+    const lines = await this.#range(query, { ...range, limit: this.#step }, signal);
     if (lines.length < this.#step) return { lines, isAll: true };
-    const lastNs = lines.at(-1)?.atNs ?? startNs;
-    const ofLast = await this.#range(query, lastNs, lastNs + 1n, mostOfOneInstant, signal);
+    const lastNs = lines.at(-1)?.atNs ?? range.startNs;
+    const instant = { startNs: lastNs, endNs: lastNs + 1n, limit: mostOfOneInstant };
+    const ofLast = await this.#range(query, instant, signal);
     return { lines: [...lines.filter(({ atNs }) => atNs !== lastNs), ...ofLast], isAll: false };
   }
 
   async #range(
     query: LogQuery,
-    startNs: bigint,
-    endNs: bigint,
-    limit: number,
+    range: Omit<LokiRange, 'query' | 'direction'>,
     signal: AbortSignal,
   ): Promise<StoredLine[]> {
     const direction = query.order === 'desc' ? 'backward' : 'forward';
-    const streams = await this.#client.range(
-      query.teamId,
-      { query: queryOf(query), startNs, endNs, limit, direction },
-      signal,
-    );
+    const asked = { ...range, query: queryOf(query), direction } as const;
+    const streams = await this.#client.range(query.teamId, asked, signal);
     return streams
       .flatMap(({ labels, values }) => values.map((value) => lineOf(labels, value)))
       .sort((one, other) => inOrder(query, one, other));
