@@ -64,6 +64,7 @@ export interface ToldTeam {
  */
 export class PodsFixture extends ServiceUnderTest {
   private volumes = 0;
+  private vms = 0;
 
   private constructor(
     started: StartedService,
@@ -122,16 +123,12 @@ export class PodsFixture extends ServiceUnderTest {
     return this.untilIs(pod, (found) => found.status === status);
   }
 
-  async untilIs(pod: { pod_name: string }, isAsItShould: (pod: Pod) => boolean): Promise<Pod> {
-    for (const end = Date.now() + patienceMs; ;) {
-      await this.work();
-      const found = await this.pod(pod);
-      if (isAsItShould(found)) return found;
-      if (Date.now() > end) throw new Error(`Still ${JSON.stringify(found)}.`);
-      await this.hurry();
-      await this.get(ClusterWatch).sweep('1');
-      await delay(pauseMs);
-    }
+  untilIs(pod: { pod_name: string }, isAsItShould: (pod: Pod) => boolean): Promise<Pod> {
+    return this.workUntil(
+      () => this.pod(pod),
+      isAsItShould,
+      () => this.get(ClusterWatch).sweep('1'),
+    );
   }
 
   createVolume({ team_id, member }: ToldTeam, more: Partial<CreateSharedVolume> = {}): Promise<SharedVolume> {
@@ -149,23 +146,15 @@ export class PodsFixture extends ServiceUnderTest {
   }
 
   /** Works until a volume is as it should be. */
-  async untilVolume(
+  untilVolume(
     { volume_id }: { volume_id: string },
     isAsItShould: (found: SharedVolume) => boolean,
   ): Promise<SharedVolume> {
-    for (const end = Date.now() + patienceMs; ;) {
-      await this.work();
-      const found = await this.call(sharedVolumes.get, { volume_id });
-      if (isAsItShould(found)) return found;
-      if (Date.now() > end) throw new Error(`Still ${JSON.stringify(found)}.`);
-      await this.hurry();
-      await delay(pauseMs);
-    }
+    return this.workUntil(() => this.call(sharedVolumes.get, { volume_id }), isAsItShould);
   }
 
   async untilVolumeDeleted({ volume_id }: { volume_id: string }): Promise<void> {
-    const deleted = `SELECT FROM shared_volume WHERE volume_id = $1 AND state = 'deleted'`;
-    await this.untilFound(deleted, volume_id, 'The volume is not deleted.');
+    await this.untilDeletedBy('SELECT state FROM shared_volume WHERE volume_id = $1', volume_id);
   }
 
   createVm({ team_id, member }: ToldTeam, more: Partial<CreateVm> = {}): Promise<Vm> {
@@ -177,56 +166,62 @@ export class PodsFixture extends ServiceUnderTest {
     return this.call(vms.get, { instance_id });
   }
 
+  /** A VM that runs. */
+  async runningVm(team: ToldTeam, more: Partial<CreateVm> = {}): Promise<Vm> {
+    const vm = await this.createVm(team, { name: `vm-${(this.vms += 1)}`, ...more });
+    return this.untilVm(vm, ({ status }) => status === 'running');
+  }
+
   /** Works until a VM is as it should be. */
-  async untilVm(vm: { instance_id: string }, isAsItShould: (found: Vm) => boolean): Promise<Vm> {
-    for (const end = Date.now() + patienceMs; ;) {
-      await this.work();
-      const found = await this.vm(vm);
-      if (isAsItShould(found)) return found;
-      if (Date.now() > end) throw new Error(`Still ${JSON.stringify(found)}.`);
-      await this.hurry();
-      await this.get(VmWatch).look('1');
-      await delay(pauseMs);
-    }
+  untilVm(vm: { instance_id: string }, isAsItShould: (found: Vm) => boolean): Promise<Vm> {
+    return this.workUntil(
+      () => this.vm(vm),
+      isAsItShould,
+      () => this.get(VmWatch).look('1'),
+    );
   }
 
   async untilVmDeleted({ instance_id }: { instance_id: string }): Promise<void> {
-    const deleted = `SELECT FROM vm WHERE instance_id = $1 AND state = 'deleted'`;
-    await this.untilFound(deleted, instance_id, 'The VM is not deleted.');
+    await this.untilDeletedBy('SELECT state FROM vm WHERE instance_id = $1', instance_id);
   }
 
   /** Works until an exposed service is as it should be. */
-  async untilExposed(
-    service: { service_id: string },
+  untilExposed(
+    { service_id }: { service_id: string },
     isAsItShould: (found: ExposedService) => boolean,
   ): Promise<ExposedService> {
-    for (const end = Date.now() + patienceMs; ;) {
-      await this.work();
-      const found = await this.call(exposedServices.find, { service_id: service.service_id });
-      if (isAsItShould(found)) return found;
-      if (Date.now() > end) throw new Error(`Still ${JSON.stringify(found)}.`);
-      await this.hurry();
-      await delay(pauseMs);
-    }
+    return this.workUntil(() => this.call(exposedServices.find, { service_id }), isAsItShould);
   }
 
   /** Works until an exposed service is no more. */
   async untilUnexposed({ service_id }: { service_id: string }): Promise<void> {
-    const deleted = `SELECT FROM exposure WHERE service_id = $1 AND state = 'deleted'`;
-    await this.untilFound(deleted, service_id, 'It is still exposed.');
+    await this.untilDeletedBy('SELECT state FROM exposure WHERE service_id = $1', service_id);
   }
 
   async untilDeleted({ pod_id }: { pod_id: string }): Promise<void> {
-    const deleted = `SELECT FROM pod WHERE pod_id = $1 AND state = 'deleted'`;
-    await this.untilFound(deleted, pod_id, 'The pod is not deleted.');
+    await this.untilDeletedBy('SELECT state FROM pod WHERE pod_id = $1', pod_id);
   }
 
-  private async untilFound(rows: string, id: string, otherwise: string): Promise<void> {
+  private async untilDeletedBy(query: string, id: string): Promise<void> {
+    await this.workUntil(
+      () => this.query<{ state: string }>(query, [id]),
+      ([row]) => row?.state === 'deleted',
+    );
+  }
+
+  /** Throws where it takes too long. `look`: what besides the workers finds what has changed. */
+  private async workUntil<Found>(
+    read: () => Promise<Found>,
+    isAsItShould: (found: Found) => boolean,
+    look = () => Promise.resolve(),
+  ): Promise<Found> {
     for (const end = Date.now() + patienceMs; ;) {
       await this.work();
-      if ((await this.query(rows, [id])).length > 0) return;
-      if (Date.now() > end) throw new Error(otherwise);
+      const found = await read();
+      if (isAsItShould(found)) return found;
+      if (Date.now() > end) throw new Error(`Still ${JSON.stringify(found)}.`);
       await this.hurry();
+      await look();
       await delay(pauseMs);
     }
   }
