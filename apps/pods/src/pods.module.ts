@@ -39,7 +39,7 @@ import { OldLogSources } from './logs/old-log-sources.js';
 import { PlatformLines } from './logs/platform-lines.js';
 import { SearchBounds } from './logs/search-bounds.js';
 import { logStore } from './logs/store-in-use.js';
-import { GpuServices } from './placement/gpu-services.js';
+import { GpuServices } from './cluster/gpu-services.js';
 import { GivenUpEnds } from './pods/given-up-ends.js';
 import { PodsController } from './pods/pod.controller.js';
 import { PodActions } from './pods/pod-actions.js';

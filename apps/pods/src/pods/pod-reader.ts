@@ -3,7 +3,7 @@ import { type ListPods, type Pod, type PodPage, type PodPath } from '@atoll/cont
 import { Statements } from '@atoll/database';
 import { TeamDirectory } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
-import { readTeamPage } from '../placement/team-page.js';
+import { readTeamPage } from '../model/team-page.js';
 import { requireForCaller } from '../model/live-row.js';
 import type { PodEntity } from '../model/pod.entity.js';
 import { PodSteps } from './pod-steps.js';
