@@ -32,10 +32,10 @@ afterAll(() => fixture.stop());
 const caller = (user: Parameters<typeof contextOf>[0]) => contextOf(user).caller;
 const member = () => caller(memberOf(team.team_id, 'member'));
 const codeOf = async (call: Promise<unknown>) => (await errorOf(call)).code;
-const grow = (by = member(), workspace?: string) => gate.requireGrowth(by, team.team_id, workspace);
+const grow = (by = member(), workspace?: string) => gate.requireGrowth(by, team.team_id, 'team', workspace);
 const change = (changes: Partial<TeamChanged>) => fixture.tell(teamChanged, { ...team, revision: 2, ...changes });
 const take = (workspaceId = first, teamId = team.team_id, by = member()) =>
-  transactions.run((manager) => gate.holdOpen(manager, by, teamId, workspaceId));
+  transactions.run((manager) => gate.holdOpen(manager, by, { teamId, workspaceId }));
 const hold = (workspaceId = first) => fixture.query('INSERT INTO thing VALUES ($1, $2)', [team.team_id, workspaceId]);
 const requested = (more: { force?: boolean } = {}) => {
   const attempt_id = newId();
@@ -75,7 +75,7 @@ async function begin(start: Part, rest: Part = () => Promise.resolve()): Promise
 }
 const beginToTake = () =>
   begin(
-    (manager) => gate.holdOpen(manager, member(), team.team_id, first),
+    (manager) => gate.holdOpen(manager, member(), { teamId: team.team_id, workspaceId: first }),
     (manager) => manager.query('INSERT INTO thing VALUES ($1, $2)', [team.team_id, first]),
   );
 const answered = (holds: string | null, remaining: object[]) => [

@@ -4,6 +4,12 @@ import { TeamDirectory } from './team-directory.js';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 
+/** What something falls to; also a row that does. */
+interface Place {
+  readonly teamId: string;
+  readonly workspaceId: string;
+}
+
 /** Which team may have more, and which may not. */
 @Injectable()
 export class TeamGate {
@@ -11,10 +17,10 @@ export class TeamGate {
 
   /**
    * For what gives to a team, before its transaction. Throws `not_found` for another's or an unknown team, `forbidden`,
-   * `team_suspended`, and `conflict` for one that is being deleted. Returns the workspace that it falls to: the one
-   * asked for, or the default one.
+   * `team_suspended`, and `conflict` for one that is being deleted. `what`: the team, or what of it gets more. Returns
+   * the workspace that it falls to: the one asked for, or the default one.
    */
-  async requireGrowth(caller: Caller, teamId: string, workspaceId?: string, what = 'team'): Promise<string> {
+  async requireGrowth(caller: Caller, teamId: string, what = 'team', workspaceId?: string): Promise<string> {
     requirePermission(caller, teamId, 'useResources', what);
     const team = await this.teams.team(teamId);
     const beingDeleted = team.status === 'deleting' ? 'team' : undefined;
@@ -35,7 +41,7 @@ export class TeamGate {
    */
   async growthRefusal(caller: Caller, teamId: string, what: string): Promise<AppError | undefined> {
     try {
-      await this.requireGrowth(caller, teamId, undefined, what);
+      await this.requireGrowth(caller, teamId, what);
       return undefined;
     } catch (error) {
       if (isAppError(error)) return error;
@@ -48,7 +54,7 @@ export class TeamGate {
    * that the team, or the workspace, holds nothing. Throws `conflict` if it has already answered so, and
    * `team_suspended` if the team was suspended while the call waited.
    */
-  async holdOpen(manager: EntityManager, caller: Caller, teamId: string, workspaceId: string): Promise<void> {
+  async holdOpen(manager: EntityManager, caller: Caller, { teamId, workspaceId }: Place): Promise<void> {
     const [refusal] = await this.holdAllOpen(manager, [{ caller, teamId, workspaceId }]);
     if (refusal) throw refusal;
   }
@@ -56,7 +62,7 @@ export class TeamGate {
   /** As `holdOpen`, for any number of them: two statements. Returns for each, in their order, what that would throw. */
   async holdAllOpen(
     manager: EntityManager,
-    all: readonly { readonly caller: Caller; readonly teamId: string; readonly workspaceId: string }[],
+    all: readonly (Place & { readonly caller: Caller })[],
   ): Promise<(AppError | undefined)[]> {
     // Shared, the lock that `lockForAnswer` takes alone.
     const [teamIds, workspaceIds] = [

@@ -59,7 +59,7 @@ export class SubscriptionAccepting {
   ): Promise<Subscription> {
     const kept = await this.transactions.kept<Subscription>(context);
     if (kept) return kept;
-    const workspaceId = await this.gate.requireGrowth(context.caller, team_id, workspace_id);
+    const workspaceId = await this.gate.requireGrowth(context.caller, team_id, 'team', workspace_id);
     const pool = await this.pools.pool(pool_id);
     const sold = requireSold(pool, profile);
     const values = {

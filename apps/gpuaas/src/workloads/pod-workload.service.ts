@@ -77,7 +77,7 @@ export class PodWorkloadsService {
     const known = await this.find(pod_id, start);
     if (known) return this.viewOf(asked, workloadView(known));
     const { teamId, workspaceId, poolId } = await this.subscriptionOf(subscription_id);
-    await this.gate.requireGrowth(context.caller, teamId, undefined, 'subscription');
+    await this.gate.requireGrowth(context.caller, teamId, 'subscription');
     const pool = await this.pools.pool(poolId);
     const request = {
       pool,

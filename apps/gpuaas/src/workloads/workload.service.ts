@@ -39,7 +39,7 @@ export class WorkloadsService {
     const kept = await this.transactions.kept<Workload>(context);
     if (kept) return kept;
     const { teamId, workspaceId, poolId } = await this.find(subscription_id, context);
-    await this.gate.requireGrowth(context.caller, teamId, undefined, 'subscription');
+    await this.gate.requireGrowth(context.caller, teamId, 'subscription');
     const pool = await this.pools.pool(poolId);
     return this.starting.start({ pool, subscriptionId: subscription_id, teamId, workspaceId, name, vgpus, context });
   }

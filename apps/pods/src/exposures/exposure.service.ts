@@ -64,12 +64,12 @@ export class ExposuresService {
     requireFitting(protocol, ssl_enabled);
     if (external_port !== undefined) this.ports.requireOffered(external_port);
     const pod = await this.pods.find(asked.pod_name, context.caller, 'useResources');
-    await this.gate.requireGrowth(context.caller, pod.teamId, undefined, 'pod');
+    await this.gate.requireGrowth(context.caller, pod.teamId, 'pod');
     await this.requireSupported(pod.gpuaasId, protocol, ssl_enabled);
     await this.clusters.requireReachable(pod.gpuaasId);
     const publicHost = await this.clusters.publicHostOf(pod.gpuaasId);
     return this.writers.once(turnOf(pod.teamId), context, async (manager) => {
-      await this.gate.holdOpen(manager, context.caller, pod.teamId, pod.workspaceId);
+      await this.gate.holdOpen(manager, context.caller, pod);
       await requireRoom(manager, pod.teamId);
       await this.ports.requireShare(manager, publicHost, pod.teamId);
       await this.lockExposable(manager, pod.podId);
@@ -124,12 +124,12 @@ export class ExposuresService {
     const { service_name, external_port } = asked;
     if (external_port !== undefined) this.ports.requireOffered(external_port);
     const known = await this.known(asked, context.caller, 'useResources');
-    await this.gate.requireGrowth(context.caller, known.teamId, undefined, 'exposed service');
+    await this.gate.requireGrowth(context.caller, known.teamId, 'exposed service');
     const terms = termsOf(asked, known.exposure);
     requireFitting(terms.protocol, terms.isSsl);
     await this.requireSupported(known.exposure.gpuaasId, terms.protocol, terms.isSsl);
     return this.transactions.run(async (manager) => {
-      await this.gate.holdOpen(manager, context.caller, known.teamId, known.workspaceId);
+      await this.gate.holdOpen(manager, context.caller, known);
       const exposure = await this.steps.lockLive(manager, known.exposure.serviceId);
       if (exposure.state !== 'active')
         throw new AppError(

@@ -49,7 +49,7 @@ export class PodActions {
       return this.moving(found, context, (manager, pod) =>
         this.pods.move(manager, pod, 'STOP', causeOf(context), { endReason: null }),
       );
-    await this.gate.requireGrowth(context.caller, found.teamId, undefined, 'pod');
+    await this.gate.requireGrowth(context.caller, found.teamId, 'pod');
     if (!endings.has(found.state)) await this.images.require(found.teamId, found.image, context.requestId);
     const subscription = atRest.has(found.state)
       ? await this.starts.subscription(found.subscriptionId, found.vgpus, context.requestId)
@@ -65,8 +65,7 @@ export class PodActions {
       await requireRoom(manager, subscription, pod.vgpus);
       return this.start(manager, pod, limits, context);
     };
-    const hold = (manager: EntityManager) =>
-      this.gate.holdOpen(manager, context.caller, found.teamId, found.workspaceId);
+    const hold = (manager: EntityManager) => this.gate.holdOpen(manager, context.caller, found);
     return this.moving(found, context, move, { hold, ...(subscription && { turn: turnAtRoom(found.subscriptionId) }) });
   }
 

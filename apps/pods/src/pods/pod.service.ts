@@ -48,7 +48,7 @@ export class PodsService {
     const { team_id, workspace_id, image, vgpus = 1 } = asked;
     const kept = await this.transactions.kept<Pod>(context);
     if (kept) return kept;
-    await this.gate.requireGrowth(context.caller, team_id, workspace_id);
+    await this.gate.requireGrowth(context.caller, team_id, 'team', workspace_id);
     requireMountsApart(asked.volumes);
     const terms = termsFor(asked, await this.limits.effective(team_id));
     const subscription = await this.requireSubscription(asked.subscription_id, vgpus, team_id, context);
@@ -58,7 +58,7 @@ export class PodsService {
     if (refusal && !context.idempotency) throw new AppError(refusal.code, refusal.message);
     return this.writers.once(turnAtRoom(subscription.subscription_id), context, async (manager) => {
       const workspaceId = workspace_id ?? subscription.workspace_id;
-      await this.gate.holdOpen(manager, context.caller, team_id, workspaceId);
+      await this.gate.holdOpen(manager, context.caller, { teamId: team_id, workspaceId });
       await requireFewAtRest(manager, team_id);
       await requireRoom(manager, subscription, vgpus);
       await this.volumes.hold(manager, { teamId: team_id, gpuaasId: subscription.gpuaas_id }, asked.volumes ?? []);
@@ -99,22 +99,22 @@ export class PodsService {
 
   private async findToChange(podName: string, { caller }: CallContext): Promise<PodEntity> {
     const found = await this.reader.find(podName, caller, 'useResources');
-    await this.gate.requireGrowth(caller, found.teamId, undefined, 'pod');
+    await this.gate.requireGrowth(caller, found.teamId, 'pod');
     return found;
   }
 
   /** Writes what `decide` returns, which sees the pod under its lock. */
   private change(
-    { podId, teamId, workspaceId }: PodEntity,
+    found: PodEntity,
     { caller }: CallContext,
     decide: (manager: EntityManager, pod: PodEntity) => Promise<Partial<Pick<PodEntity, 'name' | 'image' | 'volumes'>>>,
   ): Promise<Pod> {
     return this.transactions.run(async (manager) => {
-      await this.gate.holdOpen(manager, caller, teamId, workspaceId);
-      const pod = await this.pods.lockLive(manager, podId);
+      await this.gate.holdOpen(manager, caller, found);
+      const pod = await this.pods.lockLive(manager, found.podId);
       if (pod.state === 'deleting') throw new AppError('conflict', 'The pod is being deleted.');
       const changed = await decide(manager, pod);
-      await manager.update(PodEntity, { podId }, changed);
+      await manager.update(PodEntity, { podId: pod.podId }, changed);
       return podView(Object.assign(pod, changed));
     });
   }

@@ -47,7 +47,7 @@ export class TerminalsService implements OnApplicationBootstrap, OnModuleDestroy
 
   async open({ pod_name, columns, rows }: OpenTerminal, { caller }: CallContext): Promise<TerminalTicket> {
     const { teamId } = await this.pods.find(pod_name, caller, 'useResources');
-    await this.gate.requireGrowth(caller, teamId, undefined, 'pod');
+    await this.gate.requireGrowth(caller, teamId, 'pod');
     // The role is asked for anew: what it was a moment ago opens nothing. An operator has none here.
     const admission =
       caller.kind === 'user' ? await this.admissionControl.admitUser(pod_name, caller.userId, caller.credential) : null;

@@ -43,14 +43,14 @@ export class VmsService {
     const kept = await this.transactions.kept<Vm>(context);
     if (kept) return kept;
     const { team_id: teamId, name, image, flavour, volumes = [], auto_restart: autoRestart = false } = asked;
-    const workspaceId = await this.gate.requireGrowth(context.caller, teamId, asked.workspace_id);
+    const workspaceId = await this.gate.requireGrowth(context.caller, teamId, 'team', asked.workspace_id);
     requireMountsApart(volumes);
     const size = await this.flavours.find(flavour);
     const place = await this.gpuServices.find(asked.region_id, asked.gpuaas_id, context.requestId);
     await this.clusters.requireSupport(place.gpuaas_id, 'vms', noVms);
     const reference = await this.images.require(teamId, image, context.requestId);
     return this.writers.once(turnOf(teamId), context, async (manager) => {
-      await this.gate.holdOpen(manager, context.caller, teamId, workspaceId);
+      await this.gate.holdOpen(manager, context.caller, { teamId, workspaceId });
       await requireRoom(manager, teamId);
       await this.mounts.hold(manager, { teamId, gpuaasId: place.gpuaas_id }, volumes);
       const placed = { gpuaasId: place.gpuaas_id, regionId: place.region_id, regionName: place.region_name };
@@ -75,10 +75,10 @@ export class VmsService {
   /** `auto_restart` holds from now on, also for the run that is under way. */
   async update({ instance_id, name, auto_restart }: UpdateVm, context: CallContext): Promise<Vm> {
     requireSomeField({ name, auto_restart }, 'name', 'auto_restart');
-    const { teamId, workspaceId } = await this.find(instance_id, context.caller, 'useResources');
-    await this.gate.requireGrowth(context.caller, teamId, undefined, 'VM');
+    const found = await this.find(instance_id, context.caller, 'useResources');
+    await this.gate.requireGrowth(context.caller, found.teamId, 'VM');
     return this.transactions.run(async (manager) => {
-      await this.gate.holdOpen(manager, context.caller, teamId, workspaceId);
+      await this.gate.holdOpen(manager, context.caller, found);
       const vm = await this.steps.lockLive(manager, instance_id);
       if (vm.state === 'deleting') throw new AppError('conflict', 'The VM is being deleted.');
       const changed = {
@@ -115,10 +115,10 @@ export class VmsService {
     const kept = await this.transactions.kept<Vm>(context);
     if (kept) return kept;
     const found = await this.find(instance_id, context.caller, 'useResources');
-    await this.gate.requireGrowth(context.caller, found.teamId, undefined, 'VM');
+    await this.gate.requireGrowth(context.caller, found.teamId, 'VM');
     const reference = await this.images.require(found.teamId, found.image, context.requestId);
     return this.transactions.once(context, async (manager) => {
-      await this.gate.holdOpen(manager, context.caller, found.teamId, found.workspaceId);
+      await this.gate.holdOpen(manager, context.caller, found);
       const vm = await this.steps.lockLive(manager, instance_id);
       if (vm.state === 'deleting') throw new AppError('conflict', 'The VM is being deleted.');
       if (endings.has(vm.state)) throw new AppError('conflict', 'The VM is stopping: start it when it has stopped.');

@@ -45,7 +45,7 @@ export class VolumesService {
     const kept = await this.transactions.kept<SharedVolume>(context);
     if (kept) return kept;
     const { team_id: teamId, name, size_in_gb: sizeGb } = asked;
-    const workspaceId = await this.gate.requireGrowth(context.caller, teamId, asked.workspace_id);
+    const workspaceId = await this.gate.requireGrowth(context.caller, teamId, 'team', asked.workspace_id);
     const { gpuaas_id, region_id, region_name } = await this.gpuServices.find(
       asked.region_id,
       asked.gpuaas_id,
@@ -54,7 +54,7 @@ export class VolumesService {
     await this.clusters.requireSupport(gpuaas_id, 'volumes', noVolumes);
     const place = { gpuaasId: gpuaas_id, regionId: region_id, regionName: region_name };
     return this.writers.once(turnOf(teamId), context, async (manager) => {
-      await this.gate.holdOpen(manager, context.caller, teamId, workspaceId);
+      await this.gate.holdOpen(manager, context.caller, { teamId, workspaceId });
       await requireRoom(manager, teamId, name);
       const values = { teamId, workspaceId, ...place, name, sizeGb, createdAt: new Date() };
       return volumeView(await unique(this.steps.insert(manager, values, causeOf(context)), nameTaken(name)));
@@ -73,10 +73,10 @@ export class VolumesService {
   }
 
   async resize({ volume_id, size_in_gb }: ResizeSharedVolume, context: CallContext): Promise<SharedVolume> {
-    const { teamId, workspaceId } = await this.find(volume_id, context.caller, 'useResources');
-    await this.gate.requireGrowth(context.caller, teamId, undefined, 'shared volume');
+    const found = await this.find(volume_id, context.caller, 'useResources');
+    await this.gate.requireGrowth(context.caller, found.teamId, 'shared volume');
     return this.transactions.run(async (manager) => {
-      await this.gate.holdOpen(manager, context.caller, teamId, workspaceId);
+      await this.gate.holdOpen(manager, context.caller, found);
       const volume = await this.steps.lockLive(manager, volume_id);
       requireNoShrinking(Math.max(volume.sizeGb, volume.nextSizeGb ?? 0), size_in_gb);
       if (size_in_gb === (volume.nextSizeGb ?? volume.sizeGb)) return volumeView(volume);

@@ -56,7 +56,7 @@ export class BaremetalInstancesService {
         'must name at least one of gpu_model, gpu_count, cpu_cores and memory_gb.',
       );
     }
-    const workspaceId = await this.gate.requireGrowth(context.caller, team_id, workspace_id);
+    const workspaceId = await this.gate.requireGrowth(context.caller, team_id, 'team', workspace_id);
     const instanceId = newId();
     const values = {
       instanceId,
@@ -72,7 +72,7 @@ export class BaremetalInstancesService {
       ...this.secrets.createFor(instanceId),
     };
     return this.writers.once(turnOf(team_id), context, async (manager) => {
-      await this.gate.holdOpen(manager, context.caller, team_id, workspaceId);
+      await this.gate.holdOpen(manager, context.caller, { teamId: team_id, workspaceId });
       if (region_id !== undefined && !(await manager.existsBy(RegionEntity, { regionId: region_id })))
         throw notFound('region');
       await requireMatch(manager, specs, region_id);
