@@ -36,7 +36,6 @@ import { LogsService } from './logs/log.service.js';
 import { LogVolume } from './logs/log-volume.js';
 import { LogWriter } from './logs/log-writer.js';
 import { OldLogSources } from './logs/old-log-sources.js';
-import { PlatformLines } from './logs/platform-lines.js';
 import { SearchBounds } from './logs/search-bounds.js';
 import { logStore } from './logs/store-in-use.js';
 import { GpuServices } from './cluster/gpu-services.js';
@@ -150,7 +149,6 @@ const workers: Provider = {
     OldLogIns,
     OldLogSources,
     Orphans,
-    PlatformLines,
     IdleWatch,
     LateEnds,
     PodActions,

@@ -1,7 +1,7 @@
 import { Transactions } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
 import { DatabaseClock } from '../clock/database-clock.js';
-import { PlatformLines } from '../logs/platform-lines.js';
+import { writePlatformLine } from '../logs/platform-lines.js';
 import { PodEntity } from '../model/pod.entity.js';
 import { warnMs } from './idle-looks.js';
 import { minutes } from './minutes.js';
@@ -11,7 +11,6 @@ import { minutes } from './minutes.js';
 export class PodDeadlines {
   constructor(
     private readonly transactions: Transactions,
-    private readonly lines: PlatformLines,
     private readonly clock: DatabaseClock,
   ) {}
 
@@ -37,7 +36,7 @@ export class PodDeadlines {
       );
       if (affected === 0) return;
       const message = `The pod will be stopped at ${stopsAt.toISOString()}, at the end of its maximum duration of ${minutes(maxDurationMinutes ?? 0)}.`;
-      await this.lines.write(manager, podId, message);
+      await writePlatformLine(manager, podId, message);
     });
   }
 }

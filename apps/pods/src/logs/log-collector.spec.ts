@@ -4,7 +4,7 @@ import { aDayThatLasts, memberOf, onOtherClock } from '@atoll/testing';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { array, assert, asyncProperty, boolean, integer, record } from 'fast-check';
 import { LogClaims } from './log-claims.js';
-import { PlatformLines } from './platform-lines.js';
+import { writePlatformLine } from './platform-lines.js';
 import { LogStore } from './log-store.js';
 import { LogVolume } from './log-volume.js';
 import { LogsFixture, type WrittenPod } from './logs-fixture.js';
@@ -237,10 +237,9 @@ describe('the collector of logs', () => {
 
   it('stores what the platform writes about a pod, once, as lines of stream platform', async () => {
     const pod = await fixture.pod(fixture.team());
-    const lines = fixture.get(PlatformLines);
     await fixture.get(Transactions).run(async (manager) => {
-      await lines.write(manager, pod.podId, 'The pod stops in 10 minutes.');
-      await lines.write(manager, pod.podId, 'The pod stops in 10 minutes.');
+      await writePlatformLine(manager, pod.podId, 'The pod stops in 10 minutes.');
+      await writePlatformLine(manager, pod.podId, 'The pod stops in 10 minutes.');
     });
     await Promise.all([fixture.collector.collect(), fixture.replica().collect()]);
     await until(async () => (await fixture.messages(pod)).length === 2);
@@ -275,9 +274,7 @@ describe('the collector of logs', () => {
       return new Map(failing.map(({ source }) => [source.no, new Error('It is over its limit.')]));
     });
     const say = (pod: WrittenPod) =>
-      fixture
-        .get(Transactions)
-        .run((manager) => fixture.get(PlatformLines).write(manager, pod.podId, 'The pod stops.'));
+      fixture.get(Transactions).run((manager) => writePlatformLine(manager, pod.podId, 'The pod stops.'));
     for (const pod of [refused, other]) {
       await say(pod);
       fixture.write(pod.podId, ['x']);

@@ -2,7 +2,7 @@ import { Transactions } from '@atoll/database';
 import { afterAll, afterEach, beforeAll, expect, it, jest } from '@jest/globals';
 import { LogStore } from './log-store.js';
 import { LogsFixture } from './logs-fixture.js';
-import { PlatformLines } from './platform-lines.js';
+import { writePlatformLine } from './platform-lines.js';
 
 let fixture: LogsFixture;
 beforeAll(async () => {
@@ -14,18 +14,18 @@ afterAll(() => fixture.stop());
 it('a line of the platform whose transaction commits after that of a later line, while that one is stored, is stored too', async () => {
   const pod = await fixture.pod(fixture.team());
   await fixture.endRun(pod.podId, 1);
-  const [transactions, lines] = [fixture.get(Transactions), fixture.get(PlatformLines)];
+  const transactions = fixture.get(Transactions);
   let commit: () => void = () => undefined;
   const mayCommit = new Promise<void>((resolve) => (commit = resolve));
   let hasWritten: () => void = () => undefined;
   const written = new Promise<void>((resolve) => (hasWritten = resolve));
   const slow = transactions.run(async (manager) => {
-    await lines.write(manager, pod.podId, 'written first');
+    await writePlatformLine(manager, pod.podId, 'written first');
     hasWritten();
     await mayCommit;
   });
   await written;
-  await transactions.run((manager) => lines.write(manager, pod.podId, 'committed first'));
+  await transactions.run((manager) => writePlatformLine(manager, pod.podId, 'committed first'));
   const store = fixture.get(LogStore);
   const append = store.append.bind(store);
   jest.spyOn(store, 'append').mockImplementation(async (groups, save) => {

@@ -9,7 +9,7 @@ import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationB
 import { DataSource, type EntityManager } from 'typeorm';
 import { DatabaseClock } from '../clock/database-clock.js';
 import { self } from '../cluster/steps-on-cluster.js';
-import { PlatformLines } from '../logs/platform-lines.js';
+import { writePlatformLine } from '../logs/platform-lines.js';
 import type { KeptIdleness } from '../model/idleness.js';
 import type { PodEntity } from '../model/pod.entity.js';
 import { PodSteps } from '../pods/pod-steps.js';
@@ -43,7 +43,6 @@ export class IdleWatch implements OnApplicationBootstrap, BeforeApplicationShutd
     private readonly transactions: Transactions,
     private readonly rpc: Rpc,
     private readonly pods: PodSteps,
-    private readonly lines: PlatformLines,
     private readonly clock: DatabaseClock,
     private readonly settings: PodsSettings,
   ) {}
@@ -96,8 +95,8 @@ export class IdleWatch implements OnApplicationBootstrap, BeforeApplicationShutd
     const kept: { podId: string; idleness: KeptIdleness }[] = [];
     for (const pod of raw.map((row) => this.pods.rowOf(row))) {
       const usage = byId.get(pod.podId);
-      if (usage?.start !== pod.start || !pod.idleStop) continue;
-      const idleness = await this.judge(manager, pod, pod.idleStop, usage, atMs);
+      if (usage?.start !== pod.start) continue;
+      const idleness = await this.judge(manager, pod, usage, atMs);
       if (idleness) kept.push({ podId: pod.podId, idleness });
     }
     await manager.query(
@@ -110,12 +109,11 @@ export class IdleWatch implements OnApplicationBootstrap, BeforeApplicationShutd
   private async judge(
     manager: EntityManager,
     pod: PodEntity,
-    rule: IdleStop,
     { kind, peak_percent }: PodUsage,
     atMs: number,
   ): Promise<KeptIdleness | undefined> {
-    const before = pod.idleness;
-    if (before && before.lookedAtMs >= atMs) return undefined;
+    const { idleness: before, idleStop: rule } = pod;
+    if (!rule || (before && before.lookedAtMs >= atMs)) return undefined;
     const { verdict, ...next } = afterLook(before, { atMs, peakPercent: peak_percent }, rule);
     if (verdict === 'stop') {
       const endReason = `It was stopped after ${idle(rule)}.`;
@@ -125,17 +123,14 @@ export class IdleWatch implements OnApplicationBootstrap, BeforeApplicationShutd
     if (verdict === 'warn') {
       const left = Math.ceil((rule.minutes * 60_000 - (atMs - (next.sinceMs ?? atMs))) / 60_000);
       const allowed = `${idle(rule)} ${rule.minutes === 1 ? 'is' : 'are'} allowed`;
-      await this.lines.write(
-        manager,
-        pod.podId,
-        `The pod will be stopped in ${left} min unless it uses its GPU: ${allowed}.`,
-      );
+      const message = `The pod will be stopped in ${left} min unless it uses its GPU: ${allowed}.`;
+      await writePlatformLine(manager, pod.podId, message);
     }
     const unknownSinceMs = kind === 'no_data' ? (before?.unknownSinceMs ?? atMs) : null;
     const isUnknown = unknownSinceMs !== null && atMs - unknownSinceMs >= unknownMs;
     const isBlind = kind === 'shared' || isUnknown;
     if (isBlind && !before?.isBlind)
-      await this.lines.write(manager, pod.podId, isUnknown ? unknownMessage : sharedMessage);
+      await writePlatformLine(manager, pod.podId, isUnknown ? unknownMessage : sharedMessage);
     return { ...next, isBlind, unknownSinceMs };
   }
 }
