@@ -57,7 +57,7 @@ describeAccess<Place>({
     const { service_id } = await fixture.call(exposedServices.expose, exposed, team.member);
     await fixture.untilExposed({ service_id }, ({ status }) => status === 'active');
     const { volume_id } = await fixture.volume(team);
-    const { instance_id } = await fixture.untilVm(await fixture.createVm(team), ({ status }) => status === 'running');
+    const { instance_id } = await fixture.runningVm(team);
     return {
       team_id: team.team_id,
       subscription_id: team.subscription_id,

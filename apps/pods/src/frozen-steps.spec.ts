@@ -84,8 +84,7 @@ const exposed = async (): Promise<ExposedService> => {
 };
 const podId = async () => (await fixture.running(team)).pod_id;
 const vmId = async () => {
-  const vm = await fixture.createVm(team, { name: `vm-${newId()}` });
-  return (await fixture.untilVm(vm, ({ status }) => status === 'running')).instance_id;
+  return (await fixture.runningVm(team)).instance_id;
 };
 const volumeId = async () => (await fixture.volume(team)).volume_id;
 const otherDoor = async () => ({ port: 81, protocol: 'HTTP', externalPort: await freePort(), isSsl: false }) as const;

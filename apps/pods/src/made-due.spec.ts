@@ -33,8 +33,7 @@ const machines: Record<string, { definition: MachineDefinition; make: () => Prom
   vm: {
     definition: vmMachine.definition,
     make: async () => {
-      const vm = await fixture.createVm(team, { name: `vm-${newId()}` });
-      return (await fixture.untilVm(vm, ({ status }) => status === 'running')).instance_id;
+      return (await fixture.runningVm(team)).instance_id;
     },
   },
   shared_volume: { definition: volumeMachine.definition, make: async () => (await fixture.volume(team)).volume_id },

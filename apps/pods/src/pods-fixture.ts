@@ -168,7 +168,7 @@ export class PodsFixture extends ServiceUnderTest {
 
   /** A VM that runs. */
   async runningVm(team: ToldTeam, more: Partial<CreateVm> = {}): Promise<Vm> {
-    const vm = await this.createVm(team, { name: `vm-${(this.vms += 1)}`, ...more });
+    const vm = await this.createVm(team, { name: `running-${(this.vms += 1)}`, ...more });
     return this.untilVm(vm, ({ status }) => status === 'running');
   }
 

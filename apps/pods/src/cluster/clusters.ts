@@ -92,7 +92,7 @@ export class Clusters implements OnApplicationBootstrap, BeforeApplicationShutdo
       throw new AppError('unavailable', 'The cluster of this GPU service is unreachable; nothing new can start there.');
   }
 
-  /** Throws `not_supported`, and `unavailable` as `requireReachable`, where something of this kind is to be new there. */
+  /** As `requireReachable`; throws `not_supported` where the cluster has nothing of this kind. */
   async requireSupport(gpuaasId: string, kind: 'vms' | 'volumes', refusal: string): Promise<void> {
     await this.requireReachable(gpuaasId);
     if (!(await this.capabilitiesOf(gpuaasId))[kind]) throw new AppError('not_supported', refusal);

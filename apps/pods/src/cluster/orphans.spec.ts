@@ -171,8 +171,7 @@ describe('what a simulated cluster has and no row needs', () => {
 
   it('is a VM only where its row says that it is deleted', async () => {
     await fixture.call(vms.createFlavour, { name: 'small', vcpus: 1, memory_gb: 1 });
-    const vm = await fixture.createVm(team);
-    await fixture.untilVm(vm, ({ status }) => status === 'running');
+    const vm = await fixture.runningVm(team);
     settings.orphanGraceMs = 0;
     expect(await look()).toBe(0);
     await fixture.query(`UPDATE vm SET state = 'deleted' WHERE instance_id = $1`, [vm.instance_id]);

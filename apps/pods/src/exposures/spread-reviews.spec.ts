@@ -21,8 +21,7 @@ it('what is reviewed together is reviewed again apart: up to a tenth of 10 minut
     ({ status }) => status === 'active',
   );
   await fixture.call(vms.createFlavour, { name: 'small', vcpus: 4, memory_gb: 16.5 });
-  const vm = await fixture.createVm(team, { name: 'vm' });
-  await fixture.untilVm(vm, ({ status }) => status === 'running');
+  const vm = await fixture.runningVm(team, { name: 'vm' });
   const review = async <Row extends MachineRow>(
     steps: Pick<ExposureSteps | PodSteps | VmSteps, 'table' | 'key'> & {
       rowOf(raw: object): Row;

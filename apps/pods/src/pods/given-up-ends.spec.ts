@@ -54,11 +54,6 @@ async function phaseOf(kind: 'pod' | 'vm', id: string): Promise<string | undefin
     : cluster.observeVms([{ kind, id, run: 1 }], signal));
   return sight?.phase;
 }
-let made = 0;
-const runningVm = async () => {
-  const vm = await fixture.createVm(team, { name: `vm-${(made += 1)}` });
-  return fixture.untilVm(vm, ({ status }) => status === 'running');
-};
 const workloadOf = ({ pod_id }: Pod, start = 1) => fixture.neighbours.workload(pod_id, start)?.status;
 
 describe('an end that is given up', () => {
@@ -140,7 +135,7 @@ describe('an end that is given up', () => {
   });
 
   it('of a VM whose guest had ended by itself bills the VM until then', async () => {
-    const vm = await runningVm();
+    const vm = await fixture.runningVm(team);
     const endedAt = await endUnseen(fixture, { kind: 'vm', id: vm.instance_id, run: 1 });
     clusterIsAway();
     await fixture.call(vms.delete, { instance_id: vm.instance_id }, team.member);
@@ -169,7 +164,7 @@ describe('an end that is given up', () => {
   });
 
   it('of a VM ends its run, too', async () => {
-    const vm = await runningVm();
+    const vm = await fixture.runningVm(team);
     await fixture.call(vms.stop, { instance_id: vm.instance_id }, team.member);
     clusterIsAway();
     await giveUp('vm', 'instance_id', vm.instance_id, 'failed');

@@ -25,8 +25,7 @@ it('nothing is given to a team whose suspension is heard of while the call waits
     member,
   );
   await fixture.untilExposed({ service_id }, ({ status }) => status === 'active');
-  const { instance_id } = await fixture.createVm(team);
-  await fixture.untilVm({ instance_id }, ({ status }) => status === 'running');
+  const { instance_id } = await fixture.runningVm(team);
   const calls: Record<string, () => Promise<unknown>> = {
     'a pod': () => fixture.create(team),
     'another name of a pod': () => fixture.call(pods.update, { pod_name, name: 'other' }, member),

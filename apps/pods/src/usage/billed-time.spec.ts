@@ -25,7 +25,6 @@ interface Passage {
 
 const keys = { pod: 'pod_id', vm: 'instance_id' } as const;
 const begins = ['pulling', 'starting'];
-let made = 0;
 
 /** Does so, or is refused. */
 async function request(kind: Kind, id: string, name: string, deed: 'start' | 'stop' | 'restart' | 'delete') {
@@ -117,7 +116,6 @@ async function beginning(kind: Kind): Promise<{ id: string; name: string }> {
     const { pod_id, pod_name } = await fixture.running(team, { restart: 'never' });
     return { id: pod_id, name: pod_name };
   }
-  const vm = await fixture.createVm(team, { name: `vm-${(made += 1)}` });
-  await fixture.untilVm(vm, ({ status }) => status === 'running');
+  const vm = await fixture.runningVm(team);
   return { id: vm.instance_id, name: vm.name };
 }

@@ -48,7 +48,7 @@ describe('a run whose end is seen late', () => {
   it('is billed until it ended, a pod as a VM', async () => {
     await fixture.call(vms.createFlavour, { name: 'small', vcpus: 1, memory_gb: 1 });
     const pod = await fixture.running(team, { restart: 'never' });
-    const vm = await fixture.untilVm(await fixture.createVm(team), ({ status }) => status === 'running');
+    const vm = await fixture.runningVm(team);
     const refs = [
       { kind: 'pod', id: pod.pod_id, run: 1 } as const,
       { kind: 'vm', id: vm.instance_id, run: 1 } as const,

@@ -20,13 +20,8 @@ afterEach(() => {
 });
 afterAll(() => fixture.stop());
 
-let made = 0;
 const runningPod = (more: Parameters<PodsFixture['running']>[1] = {}) =>
   fixture.running(team, { restart: 'never', ...more });
-const runningVm = async (name = `vm-${(made += 1)}`) => {
-  const vm = await fixture.createVm(team, { name });
-  return fixture.untilVm(vm, ({ status }) => status === 'running');
-};
 const vmCall = (operation: 'stop' | 'delete' | 'restart', { instance_id }: Vm) =>
   fixture.call(vms[operation], { instance_id }, team.member);
 const deletePod = ({ pod_name }: Pod) => fixture.call(pods.delete, { pod_name }, team.member);
@@ -240,7 +235,7 @@ describe('a VM whose guest had ended, which nobody had seen', () => {
     ['stop', (vm) => fixture.untilVm(vm, ({ status }) => status === 'stopped')],
     ['delete', (vm) => fixture.untilVmDeleted(vm)],
   ])('is billed until then after %s', async (end, untilOver) => {
-    const vm = await runningVm();
+    const vm = await fixture.runningVm(team);
     const endedAt = await endVm(vm);
     await vmCall(end, vm);
     await untilOver(vm);
@@ -249,7 +244,7 @@ describe('a VM whose guest had ended, which nobody had seen', () => {
   });
 
   it('is billed until then after a restart, and again from when its next run is seen', async () => {
-    const vm = await runningVm();
+    const vm = await fixture.runningVm(team);
     const endedAt = await endVm(vm);
     await vmCall('restart', vm);
     await fixture.untilVm(vm, ({ status, restarts }) => status === 'running' && restarts === 1);
@@ -283,7 +278,7 @@ describe('a run that ends after its end was requested', () => {
   });
 
   it('of a VM, changes nothing, whatever is requested meanwhile', async () => {
-    const vm = await runningVm('vm-hang');
+    const vm = await fixture.runningVm(team, { name: 'vm-hang' });
     await vmCall('restart', vm);
     await fixture.work();
     await endNow(vm.instance_id);

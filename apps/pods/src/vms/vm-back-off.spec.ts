@@ -12,7 +12,7 @@ afterAll(() => fixture.stop());
 
 it('a VM that waits for its back-off waits no longer when it is restarted', async () => {
   const team = await fixture.team();
-  const { instance_id } = await fixture.untilVm(await fixture.createVm(team), ({ status }) => status === 'running');
+  const { instance_id } = await fixture.runningVm(team);
   const restart = () => fixture.call(vms.restart, { instance_id }, team.member);
   await restart();
   await fixture.query(`UPDATE vm SET failures = 8, next_run_at = now() + interval '5 min' WHERE instance_id = $1`, [
@@ -25,7 +25,7 @@ it('a VM that waits for its back-off waits no longer when it is restarted', asyn
 
 it('a VM starts again where auto_restart is switched on while its step still finds it off', async () => {
   const team = await fixture.team();
-  const { instance_id } = await fixture.untilVm(await fixture.createVm(team), ({ status }) => status === 'running');
+  const { instance_id } = await fixture.runningVm(team);
   await fixture.query(
     `UPDATE vm SET state = 'restarting', auto_restart = false, next_run_at = now(), end_reason = 'Its guest crashed.',
        due_at = clock_timestamp(), parked_until = NULL, deadline_at = now() + interval '1 hour' WHERE instance_id = $1`,

@@ -38,7 +38,7 @@ it('a VM lets in the members whose role may use it, and is told when a key or a 
   await join(stranger, 'member', false, await fixture.team());
   await hold(stranger);
   const [first, second, unknown] = [await hold(ada), await hold(grace), await hold(lin)];
-  const vm = await fixture.untilVm(await fixture.createVm(own), isRunning);
+  const vm = await fixture.runningVm(own);
   const { instance_id } = vm;
   const lets = async (run: number) =>
     (await fixture.simulated.world.cluster('gpuaas-1').vms.keysOf({ kind: 'vm', id: instance_id, run })).toSorted();
@@ -137,7 +137,7 @@ it('a VM takes 1 MiB of keys, in which each member has some, and its row does no
   await hold(member, few);
   for (const user_id of [flood, member])
     await fixture.tell(membershipChanged, { team_id: own.team_id, user_id, role: 'member', revision: 201 });
-  const { instance_id } = await fixture.untilVm(await fixture.createVm(own), isRunning);
+  const { instance_id } = await fixture.runningVm(own);
   const placed = await fixture.simulated.world.cluster('gpuaas-1').vms.keysOf({ kind: 'vm', id: instance_id, run: 1 });
   const fitting = Math.floor(1_048_576 / 15_001);
   const idsOf = (keys: readonly string[]) => keys.map((line) => line.slice(8, 44)).toSorted();

@@ -26,10 +26,7 @@ beforeAll(async () => {
 afterAll(() => fixture.stop());
 
 const isRunning = ({ status }: Vm) => status === 'running';
-const running = async (more: Partial<CreateVm> = {}, by = team) => {
-  const made = await fixture.createVm(by, { name: `vm-${newId()}`, ...more });
-  return fixture.untilVm(made, isRunning);
-};
+const running = (more: Partial<CreateVm> = {}, by = team) => fixture.runningVm(by, more);
 const stop = ({ instance_id }: Vm, { member } = team) => fixture.call(vms.stop, { instance_id }, member);
 const restart = ({ instance_id }: Vm, { member } = team) => fixture.call(vms.restart, { instance_id }, member);
 const start = ({ instance_id }: Vm, { member } = team) => fixture.call(vms.start, { instance_id }, member);

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { vms, type SharedVolume, type Vm } from '@atoll/contracts/pods';
-import { newId } from '@atoll/database';
 import { errorOf, PodsFixture, type ToldTeam } from '../pods-fixture.js';
 import { VolumeWatch } from './volume-watch.js';
 
@@ -15,9 +14,6 @@ afterAll(() => fixture.stop());
 
 const mountOf = ({ volume_id }: SharedVolume) => ({ volumes: [{ volume_id, path: '/data' }] });
 const refusalOf = ({ volume_id, name }: SharedVolume) => `The volume ${volume_id} (${name}) is failed.`;
-const isRunning = ({ status }: { status: string }) => status === 'running';
-const runningVm = async (volume: SharedVolume) =>
-  fixture.untilVm(await fixture.createVm(team, { name: `vm-${newId()}`, ...mountOf(volume) }), isRunning);
 const actOnVm = ({ instance_id }: Vm, action: 'start' | 'stop' | 'restart') =>
   fixture.call(vms[action], { instance_id }, team.member);
 
@@ -37,7 +33,7 @@ async function lose(volume: SharedVolume): Promise<void> {
 
 it('a pod and a VM that run go on, where a volume of theirs has failed and they are to be restarted', async () => {
   const volume = await fixture.volume(team);
-  const [pod, vm] = [await fixture.running(team, mountOf(volume)), await runningVm(volume)];
+  const [pod, vm] = [await fixture.running(team, mountOf(volume)), await fixture.runningVm(team, mountOf(volume))];
   await lose(volume);
   const refusal = { code: 'conflict', message: refusalOf(volume) };
   expect(await errorOf(fixture.create(team, mountOf(volume)))).toMatchObject(refusal);
@@ -55,7 +51,7 @@ it('a pod and a VM that run go on, where a volume of theirs has failed and they 
 
 it('a pod and a VM at rest are not started with a volume that has failed', async () => {
   const volume = await fixture.volume(team);
-  const [pod, vm] = [await fixture.running(team, mountOf(volume)), await runningVm(volume)];
+  const [pod, vm] = [await fixture.running(team, mountOf(volume)), await fixture.runningVm(team, mountOf(volume))];
   await fixture.act(pod, 'stop', team);
   await actOnVm(vm, 'stop');
   await fixture.until(pod, 'stopped');
@@ -81,7 +77,7 @@ it('a pod that waits for its GPU fails where a volume of it has failed meanwhile
 
 it('a pod and a VM that are between two runs fail where a volume of theirs has failed meanwhile', async () => {
   const volume = await fixture.volume(team);
-  const [pod, vm] = [await fixture.running(team, mountOf(volume)), await runningVm(volume)];
+  const [pod, vm] = [await fixture.running(team, mountOf(volume)), await fixture.runningVm(team, mountOf(volume))];
   await takeAway(volume);
   await fixture.act(pod, 'restart', team);
   await actOnVm(vm, 'restart');
