@@ -11,20 +11,7 @@ import { readPage, Statements } from '@atoll/database';
 import { WholeListings, type Json } from '@atoll/rpc';
 import { TeamDirectory } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
-import { instanceStatus } from './instance-status.js';
-
-interface Row {
-  id: string;
-  name: string;
-  kind: Instance['kind'];
-  state: string;
-  team_id: string;
-  workspace_id: string;
-  region_id: string | null;
-  auto_restart: boolean | null;
-  created_at: Date;
-  deleted_at: Date | null;
-}
+import { instancesWhere, instanceStatus, type InstanceRow } from './instance-rows.js';
 
 /** Everything that runs as an instance, of a team or of all teams of the caller: the legacy listing. */
 @Injectable()
@@ -51,11 +38,11 @@ export class InstancesService {
           const [found] = await this.statements.query<{ ids: string | null }>(query, [teamIds]);
           return found?.ids?.split(',') ?? [];
         },
-        entries: async (ids) => (await this.statements.query<Row>(byIds, [ids])).map(viewOf),
+        entries: async (ids) => (await this.statements.query<InstanceRow>(byIds, [ids])).map(viewOf),
       });
     }
     const ofTeams = conditionOf(teamIds);
-    const { total, rows } = await readPage<Row>(this.statements, {
+    const { total, rows } = await readPage<InstanceRow>(this.statements, {
       from: `(${instancesWhere(ofTeams, isWhole)}) instance`,
       pageFrom: `(${instancesWhere(ofTeams, isWhole, 'ORDER BY created_at, id LIMIT $2::bigint + $3::bigint')}) instance`,
       order: 'created_at, id',
@@ -73,7 +60,17 @@ export class InstancesService {
   }
 }
 
-function viewOf({ id, name, kind, state, team_id, workspace_id, region_id, auto_restart, ...at }: Row): Instance {
+function viewOf({
+  id,
+  name,
+  kind,
+  state,
+  team_id,
+  workspace_id,
+  region_id,
+  auto_restart,
+  ...at
+}: InstanceRow): Instance {
   return {
     id,
     name,
@@ -97,20 +94,6 @@ function ownerOf(caller: Caller): string {
 function conditionOf(teamIds: readonly string[] | null): string {
   if (teamIds === null) return '$1::uuid[] IS NULL';
   return teamIds.length === 1 ? 'team_id = ($1::uuid[])[1]' : 'team_id = ANY ($1::uuid[])';
-}
-
-const deletedAt = `CASE state WHEN 'deleted' THEN entered_at END AS deleted_at`;
-
-/** Those of which this holds, with what has ended where all are wanted; of each kind the `first`: ORDER and LIMIT. */
-function instancesWhere(condition: string, isWhole: boolean, first = ''): string {
-  const kept = isWhole ? '' : ` AND state <> 'deleted'`;
-  const hosts = isWhole ? '' : ` AND status NOT IN ('Failed', 'Released', 'Cancelled')`;
-  return `(SELECT pod_id AS id, pod_name AS name, 'pod' AS kind, state, team_id, workspace_id, region_id, NULL::boolean AS auto_restart, created_at, ${deletedAt} FROM pod
-    WHERE ${condition}${kept} ${first})
-  UNION ALL (SELECT instance_id AS id, name, 'vm', state, team_id, workspace_id, region_id, auto_restart, created_at, ${deletedAt} FROM vm
-    WHERE ${condition}${kept} ${first})
-  UNION ALL (SELECT instance_id AS id, name, 'baremetal', status, team_id, workspace_id, region_id, NULL, created_at, NULL FROM baremetal_instance
-    WHERE ${condition}${hosts} ${first})`;
 }
 
 /**

@@ -7,35 +7,16 @@ import { PodSteps } from '../pods/pod-steps.js';
 import { podView, shownColumns } from '../pods/pod-view.js';
 import { VmSteps } from '../vms/vm-steps.js';
 import { vmView } from '../vms/vm-view.js';
-import { instanceStatus } from './instance-status.js';
+import { instancesWhere, instanceStatus, type InstanceRow } from './instance-rows.js';
 
-/**
- * Pods, VMs and bare-metal instances that have not ended: of the team `$1` and with the id `$2`, where those are not
- * null.
- */
-const live = `SELECT pod_id AS id, pod_name AS name, 'pod' AS kind, state, team_id, workspace_id, region_id, created_at FROM pod
-    WHERE state <> 'deleted' AND ($1::uuid IS NULL OR team_id = $1) AND ($2::uuid IS NULL OR pod_id = $2)
-  UNION ALL SELECT instance_id, name, 'vm', state, team_id, workspace_id, region_id, created_at FROM vm
-    WHERE state <> 'deleted' AND ($1::uuid IS NULL OR team_id = $1) AND ($2::uuid IS NULL OR instance_id = $2)
-  UNION ALL SELECT instance_id, name, 'baremetal', status, team_id, workspace_id, region_id, created_at FROM baremetal_instance
-    WHERE status NOT IN ('Failed', 'Released', 'Cancelled') AND ($1::uuid IS NULL OR team_id = $1) AND ($2::uuid IS NULL OR instance_id = $2)`;
+/** Those that have not ended: of the team `$1` and with the id `$2`, where those are not null. */
+const live = `SELECT * FROM (${instancesWhere('($1::uuid IS NULL OR team_id = $1)', false)}) AS instance WHERE $2::uuid IS NULL OR id = $2`;
 
 const countsQuery = `SELECT kind, state, count(*)::int AS count FROM (${live}) AS live GROUP BY kind, state ORDER BY kind, state`;
 
 const pageQuery = `SELECT * FROM (${live}) AS live ORDER BY created_at, id LIMIT $3 OFFSET $4`;
 
 const exposedQuery = `SELECT pod_id, count(*)::int AS count FROM exposure WHERE pod_id = ANY ($1::uuid[]) AND state <> 'deleted' GROUP BY pod_id`;
-
-interface InstanceRow {
-  id: string;
-  name: string;
-  kind: FoundInstance['kind'];
-  state: string;
-  team_id: string;
-  workspace_id: string;
-  region_id: string | null;
-  created_at: Date;
-}
 
 /** The instances of one team or of all, a page in five statements. */
 @Injectable()
