@@ -7,17 +7,17 @@ import { PriceDirectoryController } from './prices/price-directory.controller.js
 import { PricesController } from './prices/price.controller.js';
 import { PricesService } from './prices/price.service.js';
 import { ComparisonService } from './reports/comparison.service.js';
-import { InstanceReportsController } from './reports/instances.controller.js';
+import { InstanceReportsController } from './reports/instance-report.controller.js';
 import { ReportMaker } from './reports/report-maker.js';
 import { ReportQueue } from './reports/report-queue.js';
 import { ReportsController } from './reports/report.controller.js';
 import { ReportsService } from './reports/report.service.js';
-import { ResourceReportsService } from './reports/resource-reports.service.js';
+import { ResourceReportsService } from './reports/resource-report.service.js';
 import { FactStore } from './usage/fact-store.js';
 import { Numbering } from './usage/numbering.js';
 import { Tenancy } from './usage/tenancy.js';
 import { Timelines } from './usage/timelines.js';
-import { UsageOfServices } from './usage/usage-told.js';
+import { UsageOfServices } from './usage/usage-of-services.js';
 import { UsageController } from './usage/usage.controller.js';
 import { UsageService } from './usage/usage.service.js';
 

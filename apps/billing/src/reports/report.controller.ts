@@ -18,7 +18,7 @@ import { Controller } from '@nestjs/common';
 import { ComparisonService } from './comparison.service.js';
 import { ReportMaker } from './report-maker.js';
 import { ReportsService } from './report.service.js';
-import { ResourceReportsService } from './resource-reports.service.js';
+import { ResourceReportsService } from './resource-report.service.js';
 
 @Controller()
 export class ReportsController implements Handlers<typeof billingReports> {

@@ -8,7 +8,7 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { AllowedImages } from '../images/allowed-images.js';
 import { boundedTerms } from '../limits/bounds.js';
-import { PodLimitsService } from '../limits/pod-limits.service.js';
+import { PodLimitsService } from '../limits/pod-limit.service.js';
 import type { PodEntity } from '../model/pod.entity.js';
 import { atRest, endings } from '../model/run-states.js';
 import { MountableVolumes } from '../volumes/mountable-volumes.js';

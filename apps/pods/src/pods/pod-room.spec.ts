@@ -4,7 +4,7 @@ import type { AppError } from '@atoll/errors';
 import { untilLockWaits } from '@atoll/testing';
 import { DataSource } from 'typeorm';
 import { errorOf, PodsFixture, type ToldTeam } from '../pods-fixture.js';
-import { PodLimitsService } from '../limits/pod-limits.service.js';
+import { PodLimitsService } from '../limits/pod-limit.service.js';
 import { requireRoom } from './pod-room.js';
 
 let fixture: PodsFixture;

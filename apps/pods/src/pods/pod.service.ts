@@ -10,7 +10,7 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { AllowedImages } from '../images/allowed-images.js';
 import { termsFor } from '../limits/bounds.js';
-import { PodLimitsService } from '../limits/pod-limits.service.js';
+import { PodLimitsService } from '../limits/pod-limit.service.js';
 import { MountableVolumes, requireMountsApart } from '../volumes/mountable-volumes.js';
 import { envPurpose, PodEntity } from '../model/pod.entity.js';
 import { PodSteps } from './pod-steps.js';

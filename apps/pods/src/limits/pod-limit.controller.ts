@@ -2,7 +2,7 @@ import { type CallContext, type Nothing, type TeamPath } from '@atoll/contracts'
 import { podLimits, type PodLimits, type SetTeamPodLimits, type TeamPodLimits } from '@atoll/contracts/pods';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
-import { PodLimitsService } from './pod-limits.service.js';
+import { PodLimitsService } from './pod-limit.service.js';
 
 @Controller()
 export class PodLimitsController implements Handlers<typeof podLimits> {

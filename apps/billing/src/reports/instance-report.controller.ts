@@ -7,7 +7,7 @@ import {
 } from '@atoll/contracts/billing';
 import { Handle, type Handlers, type Json } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
-import { ResourceReportsService } from './resource-reports.service.js';
+import { ResourceReportsService } from './resource-report.service.js';
 
 @Controller()
 export class InstanceReportsController implements Handlers<typeof instanceReports> {

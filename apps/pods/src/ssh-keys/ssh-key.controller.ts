@@ -9,7 +9,7 @@ import {
 } from '@atoll/contracts/pods';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller } from '@nestjs/common';
-import { SshKeysService } from './ssh-keys.service.js';
+import { SshKeysService } from './ssh-key.service.js';
 
 @Controller()
 export class SshKeysController implements Handlers<typeof sshKeys> {
