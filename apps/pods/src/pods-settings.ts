@@ -12,7 +12,8 @@ import {
 } from '@atoll/service';
 import type { WorkerOptions } from '@atoll/state-machine';
 import { IsOptional, IsString, Matches } from 'class-validator';
-import { usualConnectionLimits, usualLimits } from './ssh-door/limits.js';
+import { usualConnectionLimits } from './log-ins/connection-limits.js';
+import { usualDoorLimits } from './ssh-door/door-limits.js';
 
 /** What a deployment decides about the pods service. */
 export class PodsSettings {
@@ -109,7 +110,7 @@ export class PodsSettings {
    */
   @Variable('ATOLL_SSH_FAILED_LOG_INS')
   @WholeNumber({ min: 1, max: 100_000 })
-  sshFailedLogIns: number = usualLimits.failuresOfNetwork;
+  sshFailedLogIns: number = usualDoorLimits.failuresOfNetwork;
 
   /** Where logs of pods are kept, `http://user:password@host:3100`; in the service's own database without. */
   @Variable('LOKI_URL')

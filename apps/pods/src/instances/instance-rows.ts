@@ -22,7 +22,9 @@ export function instanceStatus({ kind, state }: Pick<InstanceRow, 'kind' | 'stat
 
 const deletedAt = `CASE state WHEN 'deleted' THEN entered_at END AS deleted_at`;
 
-/** SQL: those of which this holds, with what has ended where all are wanted; of each kind the `first`: ORDER and LIMIT. */
+/**
+ * SQL: those of which this holds, with what has ended where all are wanted; of each kind the `first`: ORDER and LIMIT.
+ */
 export function instancesWhere(condition: string, isWhole: boolean, first = ''): string {
   const kept = isWhole ? '' : ` AND state <> 'deleted'`;
   const hosts = isWhole ? '' : ` AND status NOT IN ('Failed', 'Released', 'Cancelled')`;

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { generateKeyPair } from '@atoll/ssh';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import type { AdmissionControl } from './admission-control.js';
-import type { ConnectionRegistry } from './connection-registry.js';
+import type { AdmissionControl } from '../log-ins/admission-control.js';
+import type { ConnectionRegistry } from '../log-ins/connection-registry.js';
 import { SshDoor } from './ssh-door.js';
 
 let door: SshDoor;

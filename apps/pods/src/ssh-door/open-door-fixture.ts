@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { newId } from '@atoll/database';
 import { fingerprintOf, generateKeyPair } from '@atoll/ssh';
 import ssh2, { type Client } from 'ssh2';
-import { AdmissionControl, LogInTrail, type Admission } from './admission-control.js';
-import { ConnectionRegistry } from './connection-registry.js';
-import type { ConnectionLimits } from './limits.js';
+import { AdmissionControl, LogInTrail, type Admission } from '../log-ins/admission-control.js';
+import { ConnectionRegistry } from '../log-ins/connection-registry.js';
+import type { ConnectionLimits } from '../log-ins/connection-limits.js';
 import { SshDoor, type SshDoorOptions } from './ssh-door.js';
 
 /** Lets in the keys of the spec, into pods that do not run. */

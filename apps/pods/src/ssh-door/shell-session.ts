@@ -3,11 +3,11 @@ import { ClusterError, commandOfLine, type Shell, type TerminalSize } from '@ato
 import type { Turns } from '@atoll/waiting';
 import { Logger } from '@nestjs/common';
 import type { ServerChannel, Session } from 'ssh2';
-import type { Admission } from './admission-control.js';
+import type { Admission } from '../log-ins/admission-control.js';
 import { PacedStream } from './paced-streams.js';
 import { isAccepted, sftpCommand } from './session-command.js';
 import { SessionOutput } from './session-output.js';
-import { podEndBehind } from './shell-end.js';
+import { podEndBehind } from '../log-ins/shell-end.js';
 
 const openMs = 30_000;
 const lostCode = 255;

@@ -3,14 +3,14 @@ import type { Socket } from 'node:net';
 import { expect, it } from '@jest/globals';
 import { Turns } from '@atoll/waiting';
 import type { Connection } from 'ssh2';
-import type { Admission, AdmissionControl } from './admission-control.js';
-import { usualLimits } from './limits.js';
+import type { Admission, AdmissionControl } from '../log-ins/admission-control.js';
+import { usualDoorLimits } from './door-limits.js';
 import { SshConnection, type SshConnectionOptions } from './ssh-connection.js';
 
 const connectionOf = (client: EventEmitter, more: Partial<SshConnectionOptions>) =>
   new SshConnection(client as unknown as Connection, {
     admissionControl: {} as AdmissionControl,
-    limits: usualLimits,
+    limits: usualDoorLimits,
     socket: {} as Socket,
     turns: new Turns(),
     refusalOf: () => null,

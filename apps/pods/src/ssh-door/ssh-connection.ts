@@ -12,8 +12,8 @@ import ssh2, {
   type TcpipRequestInfo,
 } from 'ssh2';
 import { disconnect, disconnection } from './disconnection.js';
-import type { Admission, AdmissionControl } from './admission-control.js';
-import type { DoorLimits } from './limits.js';
+import type { Admission, AdmissionControl } from '../log-ins/admission-control.js';
+import type { DoorLimits } from './door-limits.js';
 import { PacedStream } from './paced-streams.js';
 import { ShellSession } from './shell-session.js';
 

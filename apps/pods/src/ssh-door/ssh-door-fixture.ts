@@ -8,8 +8,8 @@ import { promisify } from 'node:util';
 import { DockerDriver, type ClusterDriver, type PodRun } from '@atoll/cluster';
 import { fingerprintOf, generateKeyPair, parsePublicKey } from '@atoll/ssh';
 import { podmanImage, startPodman, timeoutFactor, type Podman } from '@atoll/testing';
-import { AdmissionControl, LogInTrail, type Admission } from './admission-control.js';
-import { ConnectionRegistry } from './connection-registry.js';
+import { AdmissionControl, LogInTrail, type Admission } from '../log-ins/admission-control.js';
+import { ConnectionRegistry } from '../log-ins/connection-registry.js';
 import { SshDoor, type SshDoorOptions } from './ssh-door.js';
 
 const run = promisify(execFile);

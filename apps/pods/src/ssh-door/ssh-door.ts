@@ -7,10 +7,10 @@ import { Turns } from '@atoll/waiting';
 import { Logger } from '@nestjs/common';
 import ssh2, { type ClientInfo, type Connection, type ServerConfig } from 'ssh2';
 import { disconnection, refuse } from './disconnection.js';
-import type { AdmissionControl } from './admission-control.js';
-import type { ConnectionRegistry } from './connection-registry.js';
-import { usualLimits, type DoorLimits } from './limits.js';
-import { MinuteCounts } from './minute-counts.js';
+import type { AdmissionControl } from '../log-ins/admission-control.js';
+import type { ConnectionRegistry } from '../log-ins/connection-registry.js';
+import { usualDoorLimits, type DoorLimits } from './door-limits.js';
+import { MinuteCounts } from '../log-ins/minute-counts.js';
 import { PacedSocket } from './paced-streams.js';
 import { SshConnection } from './ssh-connection.js';
 
@@ -65,7 +65,7 @@ export class SshDoor {
   readonly #turns = new Turns(budgetMs);
 
   constructor(private readonly options: SshDoorOptions) {
-    this.#limits = { ...usualLimits, ...options.limits };
+    this.#limits = { ...usualDoorLimits, ...options.limits };
     this.#failures = new MinuteCounts(this.#limits.failuresOfNetwork);
     this.#unfinished = new MinuteCounts(this.#limits.failuresOfNetwork * unfinishedPerFailure);
     this.#server = createServer({ noDelay: true }, (socket) => this.#receive(socket));

@@ -1,8 +1,8 @@
 import { onceAvailable } from '@atoll/database';
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { PodsSettings } from '../pods-settings.js';
-import { AdmissionControl } from './admission-control.js';
-import { OpenConnections } from './open-connections.js';
+import { AdmissionControl } from '../log-ins/admission-control.js';
+import { OpenConnections } from '../log-ins/open-connections.js';
 import { SshDoor } from './ssh-door.js';
 import { SshHostKey } from './ssh-host-key.js';
 

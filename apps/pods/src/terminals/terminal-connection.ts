@@ -3,9 +3,9 @@ import { ClusterError, type Shell, type TerminalSize } from '@atoll/cluster';
 import { terminalSizeLimit } from '@atoll/contracts/pods';
 import { Logger } from '@nestjs/common';
 import type { RawData, WebSocket } from 'ws';
-import type { Admission } from '../ssh-door/admission-control.js';
-import type { AuthenticatedConnection } from '../ssh-door/connection-registry.js';
-import { podEndBehind } from '../ssh-door/shell-end.js';
+import type { Admission } from '../log-ins/admission-control.js';
+import type { AuthenticatedConnection } from '../log-ins/connection-registry.js';
+import { podEndBehind } from '../log-ins/shell-end.js';
 import type { TerminalRequest } from './terminal-tickets.js';
 
 const openMs = 30_000;

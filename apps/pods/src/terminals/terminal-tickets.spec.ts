@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { Sealer } from '@atoll/seal';
-import type { Admission } from '../ssh-door/admission-control.js';
+import type { Admission } from '../log-ins/admission-control.js';
 import { TerminalTickets } from './terminal-tickets.js';
 
 const size = { columns: 120, rows: 40 };

@@ -3,7 +3,7 @@ import type { TerminalSize } from '@atoll/cluster';
 import { tooManyRequests } from '@atoll/errors';
 import type { Sealer } from '@atoll/seal';
 import { SealBroken, UnknownSealKey } from '@atoll/seal';
-import type { Admission } from '../ssh-door/admission-control.js';
+import type { Admission } from '../log-ins/admission-control.js';
 
 export interface TerminalRequest {
   readonly admission: Admission;

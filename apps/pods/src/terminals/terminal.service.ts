@@ -6,8 +6,8 @@ import { TeamGate } from '@atoll/team-directory';
 import { Injectable, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { PodReader } from '../pods/pod-reader.js';
 import { PodsSettings } from '../pods-settings.js';
-import { AdmissionControl } from '../ssh-door/admission-control.js';
-import { OpenConnections } from '../ssh-door/open-connections.js';
+import { AdmissionControl } from '../log-ins/admission-control.js';
+import { OpenConnections } from '../log-ins/open-connections.js';
 import { TerminalDoor } from './terminal-door.js';
 import { TerminalTickets } from './terminal-tickets.js';
 

@@ -11,7 +11,7 @@ import { Sealer } from '@atoll/seal';
 import { WebSocket } from 'ws';
 import { Clusters } from '../cluster/clusters.js';
 import { errorOf, PodsFixture, type ToldTeam } from '../pods-fixture.js';
-import { OpenConnections } from '../ssh-door/open-connections.js';
+import { OpenConnections } from '../log-ins/open-connections.js';
 import { Browser } from './browser-fixture.js';
 import { openShellsUnderTest, type ShellUnderTest } from './shell-fixture.js';
 import { TerminalsService } from './terminal.service.js';

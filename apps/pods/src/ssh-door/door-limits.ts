@@ -1,23 +1,3 @@
-/** Authenticated connections of this process: SSH and terminals together. */
-export interface ConnectionLimits {
-  readonly connections: number;
-  /** A team may also have no more than are free, so that those that have many leave room for those that have few. */
-  readonly connectionsOfTeam: number;
-  readonly connectionsOfUser: number;
-  /** Log-ins in a minute. Each costs a key exchange and a row of the audit trail. */
-  readonly logInsOfUser: number;
-}
-
-/** Log-ins of a team in a minute, for each that a user may have. */
-export const logInsOfTeamPerUser = 5;
-
-export const usualConnectionLimits: ConnectionLimits = {
-  connections: 1_000,
-  connectionsOfTeam: 200,
-  connectionsOfUser: 50,
-  logInsOfUser: 120,
-};
-
 /** What one client, one network (`networkOf`) and all together may take of the SSH door; beside the setting of sshd. */
 export interface DoorLimits {
   /** Unauthenticated connections of one network. One that comes then takes the place of another of them. */
@@ -49,7 +29,7 @@ export interface DoorLimits {
   readonly takeMs: number;
 }
 
-export const usualLimits: DoorLimits = {
+export const usualDoorLimits: DoorLimits = {
   startupsOfNetwork: 20,
   startups: 100,
   authTries: 10,

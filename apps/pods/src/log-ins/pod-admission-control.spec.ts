@@ -9,8 +9,8 @@ import { fingerprintOf, generateKeyPair, type KeyPair } from '@atoll/ssh';
 import ssh2 from 'ssh2';
 import { PodsFixture, type ToldTeam } from '../pods-fixture.js';
 import { AdmissionControl, type Admission } from './admission-control.js';
-import { SshHostKey } from './ssh-host-key.js';
-import { SshServer } from './ssh-server.js';
+import { SshHostKey } from '../ssh-door/ssh-host-key.js';
+import { SshServer } from '../ssh-door/ssh-server.js';
 
 let fixture: PodsFixture;
 let team: ToldTeam;

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { newId } from '@atoll/database';
 import { AdmissionControl, type Admission } from './admission-control.js';
 import { ConnectionRegistry, type AuthenticatedConnection } from './connection-registry.js';
-import { Trail } from './open-door-fixture.js';
+import { Trail } from '../ssh-door/open-door-fixture.js';
 
 /** Lets everybody in and says afterwards that they may not stay. */
 class ForgetfulAdmissionControl extends AdmissionControl {

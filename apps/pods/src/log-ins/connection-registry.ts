@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import type { Admission, AdmissionControl, LogInTrail } from './admission-control.js';
-import { logInsOfTeamPerUser, usualConnectionLimits, type ConnectionLimits } from './limits.js';
+import { logInsOfTeamPerUser, usualConnectionLimits, type ConnectionLimits } from './connection-limits.js';
 import { MinuteCounts } from './minute-counts.js';
 
 /** A connection whose user was admitted to a pod, by SSH or of a terminal. */
