@@ -37,6 +37,7 @@ export abstract class StepsOnCluster<
     return requireLive(await this.lock(manager, key), this.what);
   }
 
+  /** Keeps why a row fails: what goes wrong while it ends would take the place of its last error. */
   protected override async entered(
     manager: EntityManager,
     row: Row,
