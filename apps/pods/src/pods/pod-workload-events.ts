@@ -16,8 +16,10 @@ export class PodWorkloadEvents {
   ): Promise<void> {
     const pod = await this.pods.lock(manager, pod_id);
     if (pod?.start !== start) return;
-    // What waits for it finds by itself that it runs, or why it does not.
-    if (pod.state === 'pending' || status === 'running') return this.pods.touch(manager, [pod_id]);
+    // What waits for it finds by itself that it runs, or why it never did. Its end is not left to that: a step under way
+    // may have been answered before that it runs.
+    if (status === 'running' || (status === 'failed' && pod.state === 'pending'))
+      return this.pods.touch(manager, [pod_id]);
     const endReason = status === 'failed' ? `Its workload failed. ${reason ?? ''}`.trim() : endOfSubscription;
     await this.pods.move(
       manager,

@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { podWorkloadChanged } from '@atoll/contracts/gpuaas';
 import { pods, type CreatePod } from '@atoll/contracts/pods';
 import { teamChanged } from '@atoll/contracts/teams';
 import { newId } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { errorOf, PodsFixture, type ToldTeam } from '../pods-fixture.js';
+import { PodStarts } from './pod-start.js';
 
 let fixture: PodsFixture;
 let team: ToldTeam;
@@ -114,6 +115,21 @@ describe('a pod', () => {
       expect(neighbours.workload(pod.pod_id)?.status).toBe('stopped');
     },
   );
+
+  it('stops too where gpuaas ends its workload after it has answered that it runs', async () => {
+    const starts = fixture.get(PodStarts);
+    const pod = await fixture.create(team);
+    const answers = starts.workload.bind(starts);
+    const spy = jest.spyOn(starts, 'workload').mockImplementationOnce(async (row) => {
+      const answer = await answers(row);
+      await fixture.tell(podWorkloadChanged, { pod_id: pod.pod_id, start: 1, status: 'stopping', reason: null });
+      return answer;
+    });
+    await fixture.work();
+    spy.mockRestore();
+    expect(await fixture.until(pod, 'stopped')).toMatchObject({ reason: 'Its subscription ended.', started_at: null });
+    expect(fixture.neighbours.workload(pod.pod_id)?.status).toBe('stopped');
+  });
 
   it('stops after its longest duration, counted from its start', async () => {
     const pod = await fixture.running(team, { max_duration_minutes: 2 });
