@@ -11,6 +11,31 @@ it.each([
   });
 });
 
+const mount =
+  'error mounting "/srv/volumes/1/_data" to rootfs at "/usr/bin/env": mount /srv/volumes/1/_data:/usr/bin/env';
+it.each([
+  [
+    'unable to find user trainer: no matching entries in passwd file',
+    'The image does not have the user as which it runs.',
+  ],
+  ['unable to find group gpu: no matching entries in group file', 'The image does not have the user as which it runs.'],
+  ['uids and gids must be in range 0-2147483647', 'The image does not have the user as which it runs.'],
+  [
+    'workdir "/etc/passwd" exists on container 8f7e2b6691e4, but is not a directory',
+    'The working directory of the image is a file.',
+  ],
+  [
+    `runc: runc create failed: unable to start container process: error during container init: ${mount} (via /proc/self/fd/6), flags: 0x5006: not a directory`,
+    'The image has a file where a volume is mounted.',
+  ],
+  [
+    'identifying source directory for copy up into volume v1: lstat /srv/merged/usr/bin/env/x: not a directory',
+    'The image has a file where a volume is mounted.',
+  ],
+])('a pod whose image cannot run so is told why, and is not tried again: %s', (text, message) => {
+  expect(clusterErrorOf(new EngineRefusal(500, text))).toMatchObject({ code: 'invalid', message, isPermanent: true });
+});
+
 it('says that an engine without CDI, as Docker before 25, gives no slices of real GPUs', () => {
   const refusal = new EngineRefusal(500, 'could not select device driver "cdi" with capabilities: []');
   expect(clusterErrorOf(refusal)).toMatchObject({

@@ -72,6 +72,21 @@ const meanings: readonly Meaning[] = [
     message: 'The memory limit is too small for a container.',
   },
   {
+    pattern: /unable to find (user|group) |no matching entries in (passwd|group) file|uids and gids must be in range/i,
+    code: 'invalid',
+    message: 'The image does not have the user as which it runs.',
+  },
+  {
+    pattern: /workdir .* is not a directory/i,
+    code: 'invalid',
+    message: 'The working directory of the image is a file.',
+  },
+  {
+    pattern: /(error mounting|copy up into volume).*: not a directory/i,
+    code: 'invalid',
+    message: 'The image has a file where a volume is mounted.',
+  },
+  {
     pattern: /no command (specified|or entrypoint provided)/i,
     code: 'invalid',
     message: 'The image names no command: set one.',
