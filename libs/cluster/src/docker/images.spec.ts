@@ -127,6 +127,22 @@ it('a pull ends when the last that wants it does not any more, whichever team ha
   await until(() => pull?.response.closed === true);
 });
 
+it.each([
+  ['dial tcp 127.0.0.1:443: connect: connection refused', 'cannot be reached'],
+  ['dial tcp: lookup registry.example.com on 127.0.0.53:53: no such host', 'cannot be reached'],
+  ['received unexpected HTTP status: 500 Internal Server Error', 'sent an unexpected response'],
+])('a registry that is not there is told from one that answers something else: %s', async (said, told) => {
+  await want('one', 'a');
+  await until(() => pulls.length >= 1);
+  const error = `initializing source docker://a: pinging container registry: ${said}`;
+  pulls[0]?.response.end(`${JSON.stringify({ error })}\n`);
+  const trouble = await eventually(async () => {
+    const [sight] = await engine.driver.observePods([refOf('one-a')], soon());
+    return sight?.phase === 'preparing' && sight.trouble ? sight.trouble : undefined;
+  });
+  expect(trouble).toEqual({ code: 'unreachable', message: `The image a could not be pulled: its registry ${told}.` });
+});
+
 it('an image whose pull has failed is pulled again ten seconds later, although the clock was set back meanwhile', async () => {
   const { promise: failed, resolve: onEnd } = Promise.withResolvers<unknown>();
   const images = new Images(

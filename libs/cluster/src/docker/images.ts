@@ -281,6 +281,9 @@ const reasons = [
   [/invalid reference format|invalid reference|could not parse/i, 'invalid'],
 ] as const;
 
+/** No connection to a registry came about. */
+const isAway = /dial tcp|no such host|while waiting for connection/i;
+
 const sentences = {
   image_not_found: (image: string) => `The registry has no image ${image}, or needs a log-in for it.`,
   image_needs_login: (image: string) => `The registry needs a log-in for the image ${image}.`,
@@ -294,11 +297,8 @@ function pullErrorOf(error: unknown, image: string): ClusterError {
   if (!(error instanceof EngineRefusal) || known.code === 'no_space') return known;
   const reason = reasons.find(([pattern]) => pattern.test(error.text))?.[1];
   if (reason) return new ClusterError(reason, sentences[reason](image), { cause: error });
-  return new ClusterError(
-    'unreachable',
-    `The image ${image} could not be pulled: its registry sent an unexpected response.`,
-    {
-      cause: error,
-    },
-  );
+  const what = isAway.test(error.text) ? 'cannot be reached' : 'sent an unexpected response';
+  return new ClusterError('unreachable', `The image ${image} could not be pulled: its registry ${what}.`, {
+    cause: error,
+  });
 }
