@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import type { ClusterDriver, Shell } from '@atoll/cluster';
+import type { ClusterDriver, Shell, ShellRequest, TerminalSize } from '@atoll/cluster';
 import type { Client, ClientChannel } from 'ssh2';
 import { OpenDoorFixture } from './open-door-fixture.js';
 
@@ -18,14 +18,22 @@ type Kind = 'shell' | 'exec' | 'subsystem' | 'pty' | 'env' | 'openssh_agentForwa
 let fixture: OpenDoorFixture;
 let client: Client;
 let opened: number;
+/** Of terminals, in the order in which the pod was told of them. */
+let sizes: (readonly [columns: number, rows: number])[];
 beforeEach(async () => {
   fixture = await OpenDoorFixture.start();
-  opened = 0;
-  const driver = { openShell: () => Promise.resolve(echo()) } as unknown as ClusterDriver;
+  [opened, sizes] = [0, []];
+  const openShell = (_ref: unknown, { terminal }: ShellRequest) => {
+    if (terminal) note(terminal);
+    return Promise.resolve(echo());
+  };
+  const driver = { openShell } as unknown as ClusterDriver;
   const run = { driver, ref: { kind: 'pod', id: 'p1', run: 1 } as const };
   ({ client } = await fixture.logIn([fixture.key({ run })]));
 });
 afterEach(() => fixture.stop());
+
+const note = ({ columns, rows }: TerminalSize): void => void sizes.push([columns, rows]);
 
 /** A process that writes what it reads, and ends with its input. */
 function echo(): Shell {
@@ -33,8 +41,9 @@ function echo(): Shell {
   const [through, stderr] = [new PassThrough(), new PassThrough()];
   stderr.end();
   const gesture = () => Promise.resolve();
+  const resize = (size: TerminalSize) => Promise.resolve(note(size));
   const exit = once(through, 'end').then(() => ({ code: 0 }));
-  return { stdin: through, stdout: through, stderr, exit, resize: gesture, signal: gesture, close: gesture };
+  return { stdin: through, stdout: through, stderr, exit, resize, signal: gesture, close: gesture };
 }
 
 const exec = () =>
@@ -65,4 +74,19 @@ it.each([
   for (const session of sessions) session.end('still here');
   expect(await Promise.all(sessions.map(text))).toEqual(['still here', 'still here']);
   expect(opened).toBe(2);
+});
+
+it('a length of 0, as from a client without a terminal of its own, changes nothing: a terminal has 80 columns and 24 rows', async () => {
+  const channel = await new Promise<ClientChannel>((resolve, reject) =>
+    client.exec('cat', { pty: { cols: 0, rows: 0 } }, (error, opened) => (error ? reject(error) : resolve(opened))),
+  );
+  channel.setWindow(40, 0, 0, 0);
+  channel.setWindow(0, 132, 0, 0);
+  channel.end('over');
+  expect(await text(channel)).toBe('over');
+  // Changes that come while the shell is opened are told as one.
+  expect([sizes.at(0), sizes.at(-1)]).toEqual([
+    [80, 24],
+    [132, 40],
+  ]);
 });

@@ -34,12 +34,12 @@ export class ShellSession {
       .on('pty', (accept, reject, { cols, rows, term }) => {
         if (this.#channel) return this.#refuse(reject);
         // An empty type is what a client without a terminal of its own sends.
-        this.#terminal = { ...sizeOf(cols, rows), type: /^[\w.+-]{1,64}$/.test(term) ? term : 'dumb' };
+        this.#terminal = { ...sizeOf(cols, rows, usualSize), type: /^[\w.+-]{1,64}$/.test(term) ? term : 'dumb' };
         answer(accept);
       })
       .on('window-change', (accept, _reject, { cols, rows }) => {
         answer(accept);
-        this.#resize(sizeOf(cols, rows));
+        this.#resize(sizeOf(cols, rows, this.#terminal ?? usualSize));
       })
       .on('env', (accept, reject, { key, val }) => {
         if (this.#channel || !isAccepted(this.#env, key, val)) return this.#refuse(reject);
@@ -179,7 +179,10 @@ function refuseBeside(channel: ServerChannel): void {
   if (outgoing.state === 'open') client._protocol.channelFailure(outgoing.id);
 }
 
-const sizeOf = (columns: number, rows: number): TerminalSize => ({
-  columns: Math.min(Math.max(columns, 1), 10_000),
-  rows: Math.min(Math.max(rows, 1), 10_000),
+const usualSize: TerminalSize = { columns: 80, rows: 24 };
+
+/** A length of 0 says nothing (RFC 4254, 6.2): a client without a terminal of its own sends it. */
+const sizeOf = (columns: number, rows: number, known: TerminalSize): TerminalSize => ({
+  columns: Math.min(columns, 10_000) || known.columns,
+  rows: Math.min(rows, 10_000) || known.rows,
 });
