@@ -50,11 +50,27 @@ export class Containers {
     return found.filter(({ Labels }) => this.names.isOurs(Labels));
   }
 
-  /** Podman's own API lists them, too, as `removing`. To remove one that another process is removing does no harm. */
+  /**
+   * Podman's own API lists them, too: as `removing`, or as `created` where a removal by name met the creation. To remove
+   * one that another process is removing does no harm.
+   */
   async #finishRemovals(call: EngineCall): Promise<void> {
     const listed = await this.engine.json<PodmanListedContainer[]>({ ...call, api: 'libpod' });
-    const left = listed.filter(({ Labels, State }) => State === 'removing' && this.names.isOurs(Labels));
-    for (const { Id } of left) await this.remove(Id, call.signal);
+    for (const { Id, Labels, State } of listed) {
+      if (!this.names.isOurs(Labels)) continue;
+      const isLeft = State === 'removing' || (State === 'created' && (await this.#isHalfRemoved(Id, call.signal)));
+      if (isLeft) await this.remove(Id, call.signal);
+    }
+  }
+
+  async #isHalfRemoved(id: string, signal: AbortSignal): Promise<boolean> {
+    try {
+      await this.engine.json({ method: 'GET', path: `/containers/${id}/json`, signal });
+      return false;
+    } catch (error) {
+      if (isMissing(error)) return isHalfRemoved(error);
+      throw error;
+    }
   }
 
   /** Returns the container's id; the one that is there already where another process was first. */

@@ -1,10 +1,21 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Podman } from '@atoll/testing';
 import { codeOf } from '../contract/cluster-under-test-fixture.js';
 
 const files = 20_000;
+
+const storageList = ({ root }: Podman) => join(root, 'overlay-containers', 'containers.json');
+
+/**
+ * What Podman is left with where a container is removed by its name while it is created: it knows the container and has
+ * no storage of it.
+ */
+export async function loseStorage(podman: Podman, id: string): Promise<void> {
+  const list = JSON.parse(await readFile(storageList(podman), 'utf8')) as { id: string }[];
+  await writeFile(storageList(podman), JSON.stringify(list.filter((container) => container.id !== id)));
+}
 
 /**
  * Kills the engine while it removes a container, when half of its storage is gone, and starts it again: Podman knows
@@ -15,7 +26,7 @@ export async function leaveHalfRemoved(podman: Podman, name: string, remove: () 
   // Files take time to be removed, after the entry in the list of the storage.
   await podman.cli('exec', name, 'sh', '-c', `mkdir /files && cd /files && seq 1 ${files} | xargs touch`);
   const id = (await podman.cli('inspect', '--format', '{{.Id}}', name)).trim();
-  const list = join(podman.root, 'overlay-containers', 'containers.json');
+  const list = storageList(podman);
   const removal = codeOf(remove());
   while ((await readFile(list, 'utf8')).includes(id)) await delay(1);
   await podman.kill();

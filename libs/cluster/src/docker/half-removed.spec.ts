@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { describeWhere, podmanLacks } from '@atoll/testing';
+import { describeWhere, podmanImage, podmanLacks } from '@atoll/testing';
 import { Installation, soon } from '../contract/cluster-under-test-fixture.js';
 import type { PodRun } from '../objects.js';
-import { leaveHalfRemoved } from './half-removed-fixture.js';
+import { leaveHalfRemoved, loseStorage } from './half-removed-fixture.js';
 import { Names } from './names.js';
 import { startPodmanCluster, type PodmanCluster } from './podman-cluster-fixture.js';
 
@@ -33,6 +33,18 @@ describeWhere(podmanLacks(), 'what a Podman has left that was killed while it re
     const left = await halfRemoved();
     expect(await here.listed()).toEqual([other.ref]);
     expect(await stateOf(left)).toBe('');
+    await here.remove(other);
+  });
+
+  it('is removed where a removal by name met its creation, which leaves it as created', async () => {
+    const other = await here.startRunning(here.programs.idle);
+    const pod = here.pod(here.programs.idle);
+    const labels = Object.entries(new Names(here.id).podLabels(pod)).flatMap((pair) => ['--label', pair.join('=')]);
+    const created = await cluster.podman.cli('create', '--name', nameOf(pod), ...labels, podmanImage, 'true');
+    await loseStorage(cluster.podman, created.trim());
+    expect(await stateOf(pod)).toBe('Created');
+    expect(await here.listed()).toEqual([other.ref]);
+    expect(await stateOf(pod)).toBe('');
     await here.remove(other);
   });
 
