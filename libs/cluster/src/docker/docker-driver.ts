@@ -246,6 +246,7 @@ export class DockerDriver extends ClusterDriver {
 
   close(): Promise<void> {
     this.#pods.close();
+    this.#doors.close();
     this.#images.close();
     this.#shells.close();
     this.#links.close();

@@ -1,6 +1,6 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
-import { FairSemaphore } from '@atoll/waiting';
+import { FairSemaphore, untilAborted } from '@atoll/waiting';
 import { ClusterError } from '../cluster-error.js';
 import type { Certificate, Door, ObjectRef } from '../objects.js';
 import type { DoorSight } from '../observations.js';
@@ -45,6 +45,7 @@ const logBytes = 1024 * 1024;
 export class Doors {
   /** By container: what is done to one, one thing after the other. */
   readonly #turns = new FairSemaphore({ permitsPerKey: 1 });
+  readonly #closing = new AbortController();
 
   constructor(
     private readonly parts: {
@@ -70,7 +71,13 @@ export class Doors {
         this.#start(door, network, existing, signal),
       );
     };
-    await this.#turns.run(open, { key: name, signal });
+    // Its creation goes on when the caller has given up, and a removal waits for it.
+    await untilAborted(signal, this.#turns.run(open, { key: name, signal }));
+  }
+
+  /** Ends what is waited for although its caller has given up. */
+  close(): void {
+    this.#closing.abort();
   }
 
   /**
@@ -89,7 +96,8 @@ export class Doors {
     const { containers, engine, names, networks } = this.parts;
     const files = await doorArchive(door, await networks.resolver(network, signal));
     const body = this.#body(door, network, await engine.kind(signal));
-    const id = existing?.Id ?? (await containers.create(names.of(door.ref), body, signal));
+    const id = existing?.Id ?? (await containers.create(names.of(door.ref), body, this.#closing.signal));
+    signal.throwIfAborted();
     await containers.upload(id, doorFolder, files, signal);
     await containers.start(id, signal);
   }

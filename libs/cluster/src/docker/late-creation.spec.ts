@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { describeWhere, podmanLacks } from '@atoll/testing';
 import { codeOf, eventually, Installation, ownerOf, soon, wanted } from '../contract/cluster-under-test-fixture.js';
-import type { PodRun } from '../objects.js';
+import type { ObjectRef, PodRun } from '../objects.js';
 import type { DockerDriver } from './docker-driver.js';
 import { HeldEngine } from './held-engine-fixture.js';
 import { Names } from './names.js';
@@ -22,7 +22,7 @@ describeWhere(podmanLacks(), 'a run that is stopped while another process create
   beforeEach(async () => {
     isStopped = false;
     here = new Installation(cluster);
-    held = await HeldEngine.start(cluster.podman.socketPath, /^POST .*\/containers\/create\?name=[^&]*-pod-/);
+    held = await HeldEngine.start(cluster.podman.socketPath, /^POST .*\/containers\/create\?name=[^&]*-(pod|door)-/);
     slow = cluster.open(here.id, { address: { socketPath: held.socketPath } });
   });
   afterEach(async () => {
@@ -32,8 +32,8 @@ describeWhere(podmanLacks(), 'a run that is stopped while another process create
   });
 
   const isWanted = () => Promise.resolve(!isStopped);
-  const containers = async (pod: PodRun) => {
-    const name = new Names(here.id).of(pod.ref);
+  const containers = async ({ ref }: { ref: ObjectRef }) => {
+    const name = new Names(here.id).of(ref);
     return (await cluster.podman.cli('ps', '--all', '--filter', `name=${name}`, '--format', '{{.State}}'))
       .trim()
       .toLowerCase();
@@ -109,5 +109,18 @@ describeWhere(podmanLacks(), 'a run that is stopped while another process create
     expect(await containers(pod)).toBe('created');
     await here.driver.startPod(pod, wanted, soon());
     expect((await here.observePod(pod)).phase).toBe('running');
+  });
+
+  it('is a door likewise: its removal waits for its creation, which Podman would leave half done', async () => {
+    const door = here.door(here.pod(here.programs.idle), 20_000);
+    const givingUp = new AbortController();
+    const opening = codeOf(slow.openDoor(door, givingUp.signal));
+    const creation = await held.next();
+    givingUp.abort();
+    expect(await opening).toBe('timeout');
+    const removing = slow.remove(door.ref, soon());
+    expect(await creation.letThrough()).toBe(201);
+    await removing;
+    expect(await containers(door)).toBe('');
   });
 });
