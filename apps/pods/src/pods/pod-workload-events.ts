@@ -16,8 +16,8 @@ export class PodWorkloadEvents {
   ): Promise<void> {
     const pod = await this.pods.lock(manager, pod_id);
     if (pod?.start !== start) return;
-    // What waits for it finds by itself that it runs, or why it never did. Its end is not left to that: a step under way
-    // may have been answered before that it runs.
+    // What waits for it finds by itself that it runs, or why it never did. Its end is not left to that: a step that is
+    // under way may have been answered before.
     if (status === 'running' || (status === 'failed' && pod.state === 'pending'))
       return this.pods.touch(manager, [pod_id]);
     const endReason = status === 'failed' ? `Its workload failed. ${reason ?? ''}`.trim() : endOfSubscription;

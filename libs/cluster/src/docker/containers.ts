@@ -51,8 +51,8 @@ export class Containers {
   }
 
   /**
-   * Podman's own API lists them, too: as `removing`, or as `created` where a removal by name met the creation. To remove
-   * one that another process is removing does no harm.
+   * Podman's own API lists them, too: as `removing`, or as `created` where a removal by name met the creation. To
+   * remove one that another process is removing does no harm.
    */
   async #finishRemovals(call: EngineCall): Promise<void> {
     const listed = await this.engine.json<PodmanListedContainer[]>({ ...call, api: 'libpod' });
