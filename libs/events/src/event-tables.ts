@@ -53,6 +53,7 @@ export async function createEventTables(queryRunner: QueryRunner, schema: string
   await addPositions(queryRunner, `"${schema}"`);
   await createGaps(queryRunner, `"${schema}"`);
   await addTimeouts(queryRunner, `"${schema}"`);
+  await queryRunner.query(`ALTER TABLE "${schema}".inbox ADD COLUMN fetch_at timestamptz`);
   await addLetterIndexes(queryRunner, `"${schema}"`);
 }
 
@@ -274,6 +275,20 @@ export class InboxTimeouts1812000000000 implements MigrationInterface {
 
   async down(runner: QueryRunner): Promise<void> {
     await runner.query(`ALTER TABLE IF EXISTS ${await ownSchema(runner)}.inbox ${dropColumns('timed_out_at')}`);
+  }
+}
+
+/** When an event that was fetched is fetched again. */
+export class InboxFetches1814000000000 implements MigrationInterface {
+  readonly name = 'InboxFetches1814000000000';
+
+  async up(runner: QueryRunner): Promise<void> {
+    const inbox = `${await ownSchema(runner)}.inbox`;
+    await runner.query(`ALTER TABLE IF EXISTS ${inbox} ADD COLUMN IF NOT EXISTS fetch_at timestamptz`);
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    await runner.query(`ALTER TABLE IF EXISTS ${await ownSchema(runner)}.inbox ${dropColumns('fetch_at')}`);
   }
 }
 

@@ -8,7 +8,8 @@ import type { Effect, EventConsumers } from './event-consumers.js';
 import type { EventSource } from './event-source.js';
 import { FirstUnsignedCut } from './first-unsigned-cut.js';
 import type { Inbox } from './inbox.js';
-import { MissingEvents, type Awaiting, type RecoveryRules } from './missing-events.js';
+import { MissingEvents, type Awaiting } from './missing-events.js';
+import type { RecoveryRules } from './missing-of-sequence.js';
 import { ReceivedEvents } from './received-events.js';
 import { Relay } from './relay.js';
 

@@ -3,6 +3,7 @@ import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 import {
   EventGaps1811000000000,
   EventPositions1808000000000,
+  InboxFetches1814000000000,
   InboxProcesses1806000000000,
   InboxTimeouts1812000000000,
   UnsignedEventCut1807000000000,
@@ -15,6 +16,7 @@ import {
   EventPositions1808000000000,
   EventGaps1811000000000,
   InboxTimeouts1812000000000,
+  InboxFetches1814000000000,
 )
 @Entity('inbox')
 @Index(['consumer', 'publisher', 'eventName', 'position'], { where: 'position IS NOT NULL' })
@@ -49,6 +51,13 @@ export class InboxRow {
   /** When a statement of its effect last took longer than the database allows. */
   @Column('timestamptz', { nullable: true })
   timedOutAt!: Date | null;
+
+  /**
+   * When its publisher is asked for it again unless it has had its effect by then; null for an event that was never
+   * asked for.
+   */
+  @Column('timestamptz', { nullable: true })
+  fetchAt!: Date | null;
 
   /** Publisher and position of the event; null for an event of a release without positions. */
   @Column('text', { nullable: true })

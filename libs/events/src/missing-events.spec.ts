@@ -3,6 +3,7 @@ import { AppError } from '@atoll/errors';
 import { expectErrors, runs, startNats, timeoutFactor, type NatsServer, type TestDatabase } from '@atoll/testing';
 import { Logger } from '@nestjs/common';
 import fc from 'fast-check';
+import { DeadLetters } from './dead-letters.js';
 import { Events } from './events.js';
 import { eventually } from './world/eventually-fixture.js';
 import { looksFor } from './world/looks-fixture.js';
@@ -118,6 +119,23 @@ describe('an event that the broker has lost and whose effect failed', () => {
     await eventually(() => expect(world.app('mail').get(Events).missing()).toBe(2));
     failing(0);
     await expectEachOnce(world);
+    await eventually(() => expect(world.app('mail').get(Events).missing()).toBe(0));
+  });
+
+  it('is a dead letter after as many tries as one that the broker brings, and holds up no other', async () => {
+    expectErrors(/orders\.placed .* is a dead letter after 3 tries/);
+    world.recovery = { ...specRecovery, untakenMs: 3_600_000 };
+    world.script = ({ number }) => {
+      if (number === 2) throw new Error('It fails always.');
+    };
+    await world.start();
+    const numbers = Array.from({ length: 30 }, (_, at) => at + 1);
+    await world.orders.place(numbers);
+    await eventually(async () => {
+      const letters = await world.app('mail').get(DeadLetters).list();
+      expect(letters.map(({ tries }) => tries)).toEqual([3, 3]);
+      expect(await world.noted('letters')).toEqual(numbers.filter((number) => number !== 2));
+    });
     await eventually(() => expect(world.app('mail').get(Events).missing()).toBe(0));
   });
 

@@ -1,13 +1,17 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, expect, it, jest } from '@jest/globals';
+import type { EventsAfter } from '@atoll/contracts';
 import { DatabaseModule, newId } from '@atoll/database';
 import { createDatabase, runs, type TestDatabase } from '@atoll/testing';
-import type { INestApplicationContext } from '@nestjs/common';
+import { Logger, type INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import fc from 'fast-check';
 import { DataSource, type MigrationInterface, type QueryRunner } from 'typeorm';
+import type { DomainEvent, Outcome } from './courier.js';
 import { eventEntities } from './event-entities.js';
 import { createEventTables } from './event-tables.js';
+import { MissingEvents } from './missing-events.js';
 import { ReceivedEvents } from './received-events.js';
+import { eventually } from './world/eventually-fixture.js';
 
 class Tables1700000000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
@@ -22,6 +26,9 @@ beforeAll(async () => {
   database = await createDatabase();
   const options = { schema: 'received', url: database.url, entities: eventEntities, migrations: [Tables1700000000000] };
   app = await NestFactory.createApplicationContext(DatabaseModule.forRoot(options));
+});
+afterEach(() => {
+  jest.restoreAllMocks();
 });
 afterAll(async () => {
   await app.close();
@@ -78,11 +85,16 @@ it('what a consumer has without a gap never goes back, whoever looks late', asyn
       `INSERT INTO inbox (consumer, event_id, publisher, event_name, position, previous, taken_at) VALUES ($1, $2, $3, $4, $5, $6, now())`,
       [sequence.consumer, newId(), sequence.publisher, sequence.eventName, position, position - 1],
     );
-  expect(await events.look(sequence, 0, { graceMs: 0, untakenMs: 0 })).toEqual({ last: 5, gaps: [] });
+  expect(await events.look(sequence, 0, { graceMs: 0, untakenMs: 0 })).toEqual({
+    last: 5,
+    gaps: [],
+    due: [],
+    untaken: 0,
+  });
   expect(await events.progress(sequence)).toEqual({ position: 9, lost: 0 });
 });
 
-it('what came and has had no effect for long is a gap, but where it times out; and the last is the last, however much lies behind', async () => {
+it('what came and has had no effect for long is due, but where it times out; and the last is the last, however much lies behind', async () => {
   const [source, events] = [app.get(DataSource), new ReceivedEvents(app.get(DataSource))];
   const sequence = aSequence();
   await events.begin(sequence, 0);
@@ -105,11 +117,13 @@ it('what came and has had no effect for long is a gap, but where it times out; a
   );
   expect(await events.look(sequence, 0, { graceMs: 5_000, untakenMs: 90_000 })).toEqual({
     last: 20_100,
-    gaps: [
+    gaps: [],
+    due: [
+      { after: 8, upTo: 9 },
       { after: 3, upTo: 5 },
       { after: 6, upTo: 7 },
-      { after: 8, upTo: 9 },
     ],
+    untaken: 3,
   });
   expect(await events.progress(sequence)).toEqual({ position: 3, lost: 0 });
 });
@@ -125,4 +139,147 @@ it('a gap is given up once, and where it is next', async () => {
   expect(await events.giveUp(sequence, 5, 7)).toBe(false);
   expect(await events.progress(sequence)).toEqual({ position: 7, lost: 1 });
   expect(await events.progress(other)).toEqual({ position: 5, lost: 0 });
+});
+
+const eventAt = (position: number, name = 'orders.placed'): DomainEvent => ({
+  ...{ id: newId(), name, payload: {}, occurredAt: new Date().toISOString() },
+  ...{ publisher: 'orders', position, previous: position - 1 },
+});
+
+it('law: of events that are claimed at the same time each goes to one, and none that has come or is known to be handled', async () => {
+  const [source, events] = [app.get(DataSource), new ReceivedEvents(app.get(DataSource))];
+  const positions = fc.uniqueArray(fc.integer({ min: 1, max: 20 }), { maxLength: 20 });
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(positions, { minLength: 2, maxLength: 3 }),
+      positions,
+      fc.nat({ max: 10 }),
+      async (asked, come, progress) => {
+        const sequence = aSequence();
+        await events.begin(sequence, progress);
+        const all = Array.from({ length: 20 }, (_, at) => eventAt(at + 1));
+        const at = (these: number[]) => these.map((position) => all[position - 1]!);
+        await source.query(`INSERT INTO inbox (consumer, event_id) SELECT $1, unnest($2::uuid[])`, [
+          sequence.consumer,
+          at(come).map(({ id }) => id),
+        ]);
+        const claims = await Promise.all(asked.map((each) => events.claim(sequence, at(each), 90_000)));
+        const claimed = claims.flatMap((ids) => [...ids]);
+        const free = [...new Set(asked.flat())].filter((each) => each > progress && !come.includes(each));
+        expect(claimed.toSorted()).toEqual(
+          at(free)
+            .map(({ id }) => id)
+            .toSorted(),
+        );
+      },
+    ),
+    runs(40),
+  );
+});
+
+it('what was claimed is due when its time is over, or to which it was postponed, the longest due first; and goes to one that claims it then, unless it is handled or in hand', async () => {
+  const [source, events] = [app.get(DataSource), new ReceivedEvents(app.get(DataSource))];
+  const sequence = aSequence();
+  await events.begin(sequence, 0);
+  const all = Array.from({ length: 102 }, (_, at) => eventAt(at + 1));
+  const [first, second, third] = all.map(({ id }) => id) as [string, string, string];
+  const { consumer } = sequence;
+  await events.claim(sequence, all, 90_000);
+  const rules = { graceMs: 0, untakenMs: 0 };
+  expect(await events.look(sequence, 0, rules)).toEqual({ last: 102, gaps: [], due: [], untaken: 102 });
+  await events.postpone(consumer, [all[100]!.id], -2_000);
+  await events.postpone(consumer, [second], -1_000);
+  const others = all.map(({ id }) => id).filter((id) => ![first, second, all[100]!.id].includes(id));
+  await events.postpone(consumer, others, 0);
+  const { due } = await events.look(sequence, 0, rules);
+  expect(due.map(({ upTo }) => upTo)).toEqual([101, 2, ...Array.from({ length: 98 }, (_, at) => at + 3)]);
+  const claims = await Promise.all([1, 2, 3].map(() => events.claimDue(consumer, second, 90_000)));
+  expect(claims.filter(Boolean)).toEqual([true]);
+  expect(await events.claimDue(consumer, first, 90_000)).toBe(false);
+  await source.transaction(async (manager) => {
+    await manager.query('SELECT FROM inbox WHERE consumer = $1 AND event_id = $2 FOR UPDATE', [consumer, third]);
+    expect(await events.claimDue(consumer, third, 90_000)).toBe(false);
+    await manager.query('UPDATE inbox SET taken_at = now() WHERE consumer = $1 AND event_id = $2', [consumer, third]);
+  });
+  expect(await events.claimDue(consumer, third, 90_000)).toBe(false);
+});
+
+it('law: replicas that fetch the same events handle each once, and the others have what one leaves that dies or stops', async () => {
+  jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
+  const [source, received] = [app.get(DataSource), new ReceivedEvents(app.get(DataSource))];
+  const rules = { checkEveryMs: 3_600_000, graceMs: 0, untakenMs: 3_600_000 };
+  const name = 'orders.placed';
+  await fc.assert(
+    fc.asyncProperty(
+      fc.integer({ min: 1, max: 90 }),
+      fc.integer({ min: 1, max: 60 }),
+      fc.array(fc.constantFrom('dies', 'stops', 'stays'), { minLength: 2, maxLength: 3 }),
+      fc.nat({ max: 30 }),
+      async (count, pageOf, fates, after) => {
+        const sequence = aSequence();
+        await received.begin(sequence, 0);
+        const all = Array.from({ length: count }, (_, at) => eventAt(at + 1));
+        const read = async (_: string, question: EventsAfter) => ({
+          events: all
+            .slice(question.after, question.up_to)
+            .slice(0, pageOf)
+            .map(({ occurredAt, ...event }) => ({ ...event, occurred_at: occurredAt }) as never),
+          forgotten_up_to: 0,
+          has_none: false,
+        });
+        const tries: [string, number][] = [];
+        const [inHand, leftByDead]: [string[], Set<string>] = [[], new Set()];
+        const replica = (fate: string) => {
+          let claimed: ReadonlySet<string> = new Set();
+          const claim: ReceivedEvents['claim'] = async (...given) => (claimed = await received.claim(...given));
+          let taken = 0;
+          const take = async ({ id }: DomainEvent, attempt: number): Promise<Outcome> => {
+            tries.push([id, attempt]);
+            if (taken === after && fate === 'stops') void missing.stop();
+            if (taken === after && fate === 'dies') {
+              for (const each of claimed) if (!tries.some(([one]) => one === each)) leftByDead.add(each);
+              leftByDead.add(id);
+              await new Promise(() => inHand.push(id));
+            }
+            taken += 1;
+            await source.query('UPDATE inbox SET taken_at = now() WHERE consumer = $1 AND event_id = $2', [
+              sequence.consumer,
+              id,
+            ]);
+            return 'done';
+          };
+          const consumer = { name: sequence.consumer, eventNames: [name], take };
+          const awaiting = [{ consumer, events: [{ name, publisher: 'orders' }] }];
+          const ofReplica = Object.assign(Object.create(received) as ReceivedEvents, { claim });
+          const missing = new MissingEvents(ofReplica, { read }, awaiting, rules);
+          missing.start();
+          return missing;
+        };
+        const replicas = ['stays', ...fates].map((fate) => ({ fate, missing: replica(fate) }));
+        const living = replicas.filter(({ fate }) => fate === 'stays').map(({ missing }) => missing);
+        const allHadBut = (left: ReadonlySet<string>) =>
+          eventually(async () => {
+            for (const missing of living) missing.lookNow();
+            const rows = await source.query<{ id: string; is_taken: boolean }[]>(
+              'SELECT event_id AS id, taken_at IS NOT NULL AS is_taken FROM inbox WHERE consumer = $1',
+              [sequence.consumer],
+            );
+            expect(rows).toHaveLength(count);
+            expect(new Set(rows.flatMap(({ id, is_taken }) => (is_taken ? [] : [id])))).toEqual(left);
+          });
+        try {
+          await allHadBut(leftByDead);
+          for (const { fate, missing } of replicas) if (fate === 'dies') void missing.stop();
+          // As when the time of its claims is over.
+          await source.query('UPDATE inbox SET fetch_at = now() WHERE consumer = $1', [sequence.consumer]);
+          await allHadBut(new Set());
+        } finally {
+          await Promise.all(living.map((missing) => missing.stop()));
+        }
+        const again = tries.filter(([id], at) => tries.findIndex(([other]) => other === id) < at);
+        expect(again.toSorted()).toEqual(inHand.map((id) => [id, 2]).toSorted());
+      },
+    ),
+    { ...runs(20), endOnFailure: true },
+  );
 });

@@ -1,4 +1,5 @@
 import type { DataSource } from 'typeorm';
+import type { DomainEvent } from './courier.js';
 import { timingOutMinutes } from './tries.js';
 
 /** The events of one publisher and one name, as one consumer takes them. */
@@ -19,6 +20,10 @@ export interface Received {
   readonly last: number;
   /** Where events before a later one never came. */
   readonly gaps: readonly Gap[];
+  /** One event each that came, has not had its effect, and is to be fetched again now: the longest due. */
+  readonly due: readonly Gap[];
+  /** Events that were fetched and have not had their effect, and those that are due. */
+  readonly untaken: number;
 }
 
 /** How far a consumer has everything that was published. */
@@ -31,8 +36,17 @@ interface Progress {
 const longestLook = 20_000;
 /** Of which neighbours are asked for together. */
 const mostGaps = 1_000;
+/** Events that are fetched again in one look. */
+const mostDue = 100;
 
 const ofSequence = 'consumer = $1 AND publisher = $2 AND event_name = $3';
+
+/**
+ * SQL, for a row without its effect: when it is fetched again. One that the broker brought it may have lost between two
+ * tries, between which it waits longer after a timeout.
+ */
+const dueAt = (untakenMs: string) =>
+  `COALESCE(fetch_at, GREATEST(received_at + ${untakenMs} * interval '1 millisecond', timed_out_at + interval '${timingOutMinutes} minutes'))`;
 
 /** Tracks in a service's inbox up to where each sequence of events is complete, and which events are missing. */
 export class ReceivedEvents {
@@ -56,9 +70,8 @@ export class ReceivedEvents {
 
   /**
    * Scans the events after `from`, records up to where they are complete, and returns the gaps. A gap counts once the
-   * event after it is `graceMs` old. An event that came `untakenMs` ago and has not had its effect is a gap too: the
-   * broker may have lost it between two tries. Except one that timed out lately: the broker waits longer between its
-   * tries.
+   * event after it is `graceMs` old. An event that came and has not had its effect is due after `untakenMs`, or when it
+   * was postponed to.
    */
   async look(
     sequence: Sequence,
@@ -66,34 +79,77 @@ export class ReceivedEvents {
     { graceMs, untakenMs }: { graceMs: number; untakenMs: number },
   ): Promise<Received> {
     // What comes before the first obstacle is worked out once, by a query in a query, and not for each row.
-    const rows = await this.dataSource.query<{ reached: number; last: number; gaps: Gap[] | null }[]>(
+    const rows = await this.dataSource.query<(Received & { reached: number })[]>(
       `WITH known AS (
-         SELECT position, previous, taken_at IS NOT NULL AS is_taken, received_at,
-                taken_at IS NULL AND received_at <= now() - $6 * interval '1 millisecond'
-                  AND COALESCE(timed_out_at <= now() - interval '${timingOutMinutes} minutes', true) AS is_left,
-                lag(position, 1, $4::bigint) OVER (ORDER BY position) AS before
+         SELECT position, previous, taken_at IS NOT NULL AS is_taken, received_at, fetch_at IS NOT NULL AS is_fetched,
+                ${dueAt('$6')} AS due_at, lag(position, 1, $4::bigint) OVER (ORDER BY position) AS before
          FROM inbox WHERE ${ofSequence} AND position > $4::bigint ORDER BY position LIMIT ${longestLook}
        ), gap AS (
          SELECT before AS after, previous AS "upTo" FROM known
-         WHERE previous > before AND received_at <= now() - $5 * interval '1 millisecond'
-         UNION ALL SELECT previous, position FROM known WHERE is_left
-         ORDER BY 2 LIMIT ${mostGaps}
+         WHERE previous > before AND received_at <= now() - $5 * interval '1 millisecond' ORDER BY 2 LIMIT ${mostGaps}
+       ), due AS (
+         SELECT previous AS after, position AS "upTo", due_at FROM known WHERE NOT is_taken AND due_at <= now()
+         ORDER BY due_at, position LIMIT ${mostDue}
        )
        SELECT COALESCE((SELECT max(position) FROM known WHERE position < COALESCE(
                          (SELECT min(position) FROM known WHERE NOT is_taken OR previous > before), 'Infinity'::float8)),
                        $4)::float8 AS reached,
               GREATEST((SELECT max(position) FROM inbox WHERE ${ofSequence}), $4)::float8 AS last,
-              (SELECT json_agg(gap) FROM gap) AS gaps`,
+              (SELECT COALESCE(json_agg(gap), '[]') FROM gap) AS gaps,
+              (SELECT COALESCE(json_agg(json_build_object('after', after, 'upTo', "upTo") ORDER BY due_at, "upTo"), '[]') FROM due) AS due,
+              (SELECT count(*) FROM known WHERE NOT is_taken AND (is_fetched OR due_at <= now()))::int AS untaken`,
       [...keyOf(sequence), from, graceMs, untakenMs],
     );
-    const { reached, last, gaps } = rows[0] ?? { reached: from, last: from, gaps: null };
+    const { reached, ...received } = rows[0] ?? { reached: from, last: from, gaps: [], due: [], untaken: 0 };
     if (reached > from) {
       await this.dataSource.query(`UPDATE event_progress SET position = $4 WHERE ${ofSequence} AND position < $4`, [
         ...keyOf(sequence),
         reached,
       ]);
     }
-    return { last, gaps: gaps ?? [] };
+    return received;
+  }
+
+  /**
+   * Claims events that never came, for `forMs`: of processes that fetch the same events, each has its own. Returns the
+   * ids of those that nobody else has or had.
+   */
+  async claim(sequence: Sequence, events: readonly DomainEvent[], forMs: number): Promise<ReadonlySet<string>> {
+    const rows = await this.dataSource.query<{ event_id: string }[]>(
+      `INSERT INTO inbox (consumer, publisher, event_name, event_id, position, previous, fetch_at)
+       SELECT $1, $2, $3, given.*, now() + $7 * interval '1 millisecond'
+       FROM unnest($4::uuid[], $5::bigint[], $6::bigint[]) AS given (id, position, previous)
+       WHERE given.position > (SELECT position FROM event_progress WHERE ${ofSequence})
+       ORDER BY given.position ON CONFLICT DO NOTHING RETURNING event_id`,
+      [
+        ...keyOf(sequence),
+        events.map(({ id }) => id),
+        events.map(({ position }) => position),
+        events.map(({ previous }) => previous),
+        forMs,
+      ],
+    );
+    return new Set(rows.map(({ event_id }) => event_id));
+  }
+
+  /** Claims an event that is due, for `untakenMs`, unless another process has it. */
+  async claimDue(consumer: string, eventId: string, untakenMs: number): Promise<boolean> {
+    const [, count] = await this.dataSource.query<[unknown, number]>(
+      `UPDATE inbox SET fetch_at = now() + $3 * interval '1 millisecond' WHERE ctid = (
+         SELECT ctid FROM inbox WHERE consumer = $1 AND event_id = $2 AND taken_at IS NULL AND ${dueAt('$3')} <= now()
+         FOR UPDATE SKIP LOCKED)`,
+      [consumer, eventId, untakenMs],
+    );
+    return count > 0;
+  }
+
+  /** Events that were claimed have not had their effect: they are fetched again after `ms`. */
+  async postpone(consumer: string, eventIds: readonly string[], ms: number): Promise<void> {
+    await this.dataSource.query(
+      `UPDATE inbox SET fetch_at = now() + $3 * interval '1 millisecond'
+       WHERE consumer = $1 AND event_id = ANY($2::uuid[]) AND taken_at IS NULL`,
+      [consumer, eventIds, ms],
+    );
   }
 
   /**

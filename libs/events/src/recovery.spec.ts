@@ -3,6 +3,7 @@ import type { EventsAfter, EventsPage, PublishedEvent } from '@atoll/contracts';
 import { newId } from '@atoll/database';
 import { expectErrors, runs } from '@atoll/testing';
 import fc from 'fast-check';
+import type { DomainEvent } from './courier.js';
 import { MissingEvents } from './missing-events.js';
 import type { Gap, Received, ReceivedEvents } from './received-events.js';
 import { eventually } from './world/eventually-fixture.js';
@@ -19,13 +20,17 @@ interface Publisher {
 }
 
 /** One look of one consumer that has received so much, at a publisher; returns what was asked, taken and given up. */
-async function look({ last, gaps }: Received, { kept, forgottenUpTo = 0, pageOf = 200 }: Publisher) {
+async function look(
+  { last, gaps }: Pick<Received, 'last' | 'gaps'>,
+  { kept, forgottenUpTo = 0, pageOf = 200 }: Publisher,
+) {
   const asked: EventsAfter[] = [];
   const taken: number[] = [];
   const givenUp: [number, number][] = [];
   const received = {
     progress: () => Promise.resolve({ position: 0, lost: 0 }),
-    look: () => Promise.resolve({ last, gaps }),
+    look: () => Promise.resolve({ last, gaps, due: [], untaken: 0 }),
+    claim: (_: unknown, events: readonly DomainEvent[]) => Promise.resolve(new Set(events.map(({ id }) => id))),
     giveUp: (_: unknown, after: number, upTo: number) => Promise.resolve(Boolean(givenUp.push([after, upTo]))),
   } as unknown as ReceivedEvents;
   const read = (_: string, question: EventsAfter): Promise<EventsPage> => {

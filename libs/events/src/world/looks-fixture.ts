@@ -1,15 +1,54 @@
-import type { EventConsumer } from '../courier.js';
+import type { DomainEvent, EventConsumer, Outcome } from '../courier.js';
 import { MissingEvents } from '../missing-events.js';
-import type { ReceivedEvents } from '../received-events.js';
+import type { Gap, ReceivedEvents, Sequence } from '../received-events.js';
 
 type Source = ConstructorParameters<typeof MissingEvents>[1];
 
+/** The inbox of a consumer in memory, of which nothing has come and everything is awaited. */
+class InboxInMemory {
+  /** By id. */
+  readonly #rows = new Map<string, { name: string; position: number; isTaken: boolean; dueAtMs: number }>();
+
+  readonly progress = async () => ({ position: 0, lost: 0 });
+
+  readonly look = async ({ eventName }: Sequence) => {
+    const rows = [...this.#rows.values()].filter(({ name }) => name === eventName);
+    const untaken = rows.filter(({ isTaken }) => !isTaken);
+    const due = untaken
+      .filter(({ dueAtMs }) => dueAtMs <= performance.now())
+      .toSorted((one, other) => one.dueAtMs - other.dueAtMs || one.position - other.position);
+    return {
+      last: Math.max(0, ...rows.map(({ position }) => position)),
+      gaps: [],
+      due: due.map(({ position }): Gap => ({ after: position - 1, upTo: position })),
+      untaken: untaken.length,
+    };
+  };
+
+  readonly claim = async ({ eventName: name }: Sequence, events: readonly DomainEvent[], forMs: number) => {
+    const own = events.filter(({ id }) => !this.#rows.has(id));
+    const dueAtMs = performance.now() + forMs;
+    for (const { id, position = 0 } of own) this.#rows.set(id, { name, position, isTaken: false, dueAtMs });
+    return new Set(own.map(({ id }) => id));
+  };
+
+  readonly claimDue = async () => true;
+
+  readonly postpone = async (_consumer: string, ids: readonly string[], ms: number) => {
+    for (const id of ids) this.#rows.get(id)!.dueAtMs = performance.now() + ms;
+  };
+
+  taken(id: string): void {
+    this.#rows.get(id)!.isTaken = true;
+  }
+}
+
 /**
- * Looks for what the consumer of letters misses, of which `received` says what it has. `publisher`: null if any service
- * may publish it.
+ * Looks for what the consumer of letters misses, of which `received` says what differs from an empty inbox.
+ * `publisher`: null if any service may publish it.
  */
 export function looksFor(
-  received: object,
+  received: { look?: () => Promise<object>; [name: string]: unknown },
   source: Source,
   {
     checkEveryMs = 3_600_000,
@@ -18,8 +57,18 @@ export function looksFor(
     publisher = 'orders',
   }: { checkEveryMs?: number; take?: unknown; names?: string[]; publisher?: string | null } = {},
 ): MissingEvents {
-  const consumer = { name: 'letters', take } as unknown as EventConsumer;
+  const inbox = new InboxInMemory();
+  const consumer: EventConsumer = {
+    name: 'letters',
+    eventNames: names,
+    take: async (event, attempt) => {
+      const outcome = await (take as (event: DomainEvent, attempt: number) => Promise<Outcome>)(event, attempt);
+      if (outcome === 'done') inbox.taken(event.id);
+      return outcome;
+    },
+  };
+  const look = async (sequence: Sequence) => ({ ...(await inbox.look(sequence)), ...(await received.look?.()) });
   const awaiting = [{ consumer, events: names.map((name) => ({ name, publisher: publisher ?? undefined })) }];
-  const rules = { checkEveryMs, graceMs: 0, untakenMs: 0 };
-  return new MissingEvents(received as ReceivedEvents, source, awaiting, rules);
+  const rules = { checkEveryMs, graceMs: 0, untakenMs: 90_000 };
+  return new MissingEvents({ ...inbox, ...received, look } as unknown as ReceivedEvents, source, awaiting, rules);
 }

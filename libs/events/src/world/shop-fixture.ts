@@ -10,7 +10,7 @@ import { eventEntities } from '../event-entities.js';
 import { createEventTables, dropEventTables } from '../event-tables.js';
 import { EventsModule } from '../events.module.js';
 import type { RetryRules } from '../inbox.js';
-import type { RecoveryRules } from '../missing-events.js';
+import type { RecoveryRules } from '../missing-of-sequence.js';
 import { OnEvent, type EventDelivery } from '../on-event.js';
 import { Outbox } from '../outbox.js';
 

@@ -8,7 +8,7 @@ import { DataSource } from 'typeorm';
 import type { DomainEvent } from '../courier.js';
 import { eventually } from './eventually-fixture.js';
 import type { RetryRules } from '../inbox.js';
-import type { RecoveryRules } from '../missing-events.js';
+import type { RecoveryRules } from '../missing-of-sequence.js';
 import { PublishedEvents } from '../published-events.js';
 import { defaultMaxSilenceMs } from '../relay.js';
 import {
