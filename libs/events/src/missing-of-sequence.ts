@@ -31,12 +31,14 @@ const silentMs = 60_000;
 
 /** Gaps that are asked for in one look; where they could be filled, the next look, for others, is at once. */
 const mostGaps = 20;
-/** Events after which a look ends. The next one, for the rest, is at once. */
+/** Events after which a look ends, if its time is not over before. The next one, for the rest, is at once. */
 const mostFetched = 400;
-/** Events that a process claims at a time, and handles before it claims others. */
-const claimed = 20;
-/** A look begins no further retry after this time. */
-const retryForMs = 5_000;
+/** How many events a process claims at a time, and handles before it claims others, and which try of each that is. */
+const ofNew = { claim: 'claim', atATime: 20, attempt: 1 } as const;
+/** Each by itself, since what ends its process must not keep others back. */
+const ofDue = { claim: 'claimDue', atATime: 1, attempt: 2 } as const;
+/** A look claims nothing further after this time; retries have as long again. */
+const lookForMs = 5_000;
 
 /** What a look did: events found in the pages of their publisher, and handled or failed here; and gaps given up. */
 interface Tally {
@@ -44,7 +46,11 @@ interface Tally {
   taken: number;
   failed: number;
   lost: number;
+  /** Of `performance.now()`. */
+  readonly untilMs: number;
 }
+
+const tallyFromNow = (): Tally => ({ found: 0, taken: 0, failed: 0, lost: 0, untilMs: performance.now() + lookForMs });
 
 /**
  * Finds the events of one sequence that were published and never came, and asks their publisher for them. The broker
@@ -138,12 +144,13 @@ export class MissingOfSequence {
     const isQuiet = this.#lastSeen === last || this.#lastSeen === undefined;
     this.#lastSeen = last;
     const asked = merged(gaps);
-    const fresh = { found: 0, taken: 0, failed: 0, lost: 0 };
-    const again = { ...fresh };
+    const fresh = tallyFromNow();
+    let again = tallyFromNow();
     let isAll: boolean;
     try {
-      isAll = await this.fillAll([...asked.slice(0, mostGaps), ...(isQuiet ? [{ after: last }] : [])], fresh);
-      await this.tryAgain(merged(due), again);
+      isAll = await this.fillAll([...asked.slice(0, mostGaps), ...(isQuiet ? [{ after: last }] : [])], fresh, ofNew);
+      again = tallyFromNow();
+      await this.fillAll(merged(due), again, ofDue);
     } finally {
       this.#tellFetched(fresh.taken + again.taken, fresh.failed);
     }
@@ -161,55 +168,40 @@ export class MissingOfSequence {
     await this.received.begin(this.sequence, forgotten_up_to);
   }
 
-  /** Fetches `mostFetched` events of the gaps, or a page more. Returns whether those are all. */
-  private async fillAll(gaps: readonly Gap[], tally: Tally): Promise<boolean> {
+  /** Fetches events of the gaps until the look is over. Returns whether those are all. */
+  private async fillAll(gaps: readonly Gap[], tally: Tally, kind: typeof ofNew | typeof ofDue): Promise<boolean> {
     for (const gap of gaps) {
-      await this.fill(gap, tally, async (events) => {
-        for (let at = 0; at < events.length && !this.#stopping; at += claimed) {
-          const some = events.slice(at, at + claimed);
-          const own = await this.received.claim(this.sequence, some, this.rules.untakenMs);
-          await this.handle(
-            some.filter(({ id }) => own.has(id)),
-            1,
-            tally,
-          );
-        }
-      });
-      if (tally.found >= mostFetched) return false;
+      await this.fill(gap, tally, kind);
+      if (this.isOver(tally)) return false;
     }
     return true;
   }
 
-  /** Each is claimed by itself, since what ends its process must not keep others back. */
-  private async tryAgain(gaps: readonly Gap[], tally: Tally): Promise<void> {
-    const untilMs = performance.now() + retryForMs;
-    for (const gap of gaps) {
-      await this.fill(gap, tally, async (events) => {
-        for (const event of events) {
-          if (this.#stopping || performance.now() >= untilMs) return;
-          if (await this.received.claimDue(this.consumer.name, event.id, this.rules.untakenMs))
-            await this.handle([event], 2, tally);
-        }
-      });
-      if (performance.now() >= untilMs) return;
-    }
-  }
-
-  /** Fetches the events of a gap, page by page, while there is room. */
-  private async fill(gap: Gap, tally: Tally, handle: (events: DomainEvent[]) => Promise<void>): Promise<void> {
+  /** Fetches the events of a gap, page by page. */
+  private async fill(gap: Gap, tally: Tally, { claim, atATime, attempt }: typeof ofNew | typeof ofDue): Promise<void> {
     const { after, upTo = Infinity } = gap;
-    for (let end = after; tally.found < mostFetched && !this.#stopping;) {
+    for (let end = after; !this.isOver(tally);) {
       const { events, forgotten_up_to, has_none } = await this.ask({ ...gap, after: end });
       if (end === after) {
         const gone = has_none && upTo !== Infinity ? upTo : Math.min(forgotten_up_to, upTo);
         if (gone > after) tally.lost += await this.giveUp(after, gone);
       }
-      await handle(events.map((event) => delivered(this.sequence, event)));
+      const page = events.map((event) => delivered(this.sequence, event));
+      for (let at = 0; at < page.length && !this.isOver(tally); at += atATime) {
+        const some = page.slice(at, at + atATime);
+        const own = await this.received[claim](this.sequence, some, this.rules.untakenMs);
+        const mine = some.filter(({ id }) => own.has(id));
+        await this.handle(mine, attempt, tally);
+      }
       const lastOfPage = events.at(-1);
       if (!lastOfPage) return;
       tally.found += events.length;
       end = lastOfPage.position;
     }
+  }
+
+  private isOver({ found, untilMs }: Tally): boolean {
+    return this.#stopping || found >= mostFetched || performance.now() >= untilMs;
   }
 
   /** One after the other. Those that fail, and those that a stop leaves, are fetched again. */

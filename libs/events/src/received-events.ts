@@ -132,15 +132,15 @@ export class ReceivedEvents {
     return new Set(rows.map(({ event_id }) => event_id));
   }
 
-  /** Claims an event that is due, for `untakenMs`, unless another process has it. */
-  async claimDue(consumer: string, eventId: string, untakenMs: number): Promise<boolean> {
-    const [, count] = await this.dataSource.query<[unknown, number]>(
-      `UPDATE inbox SET fetch_at = now() + $3 * interval '1 millisecond' WHERE ctid = (
-         SELECT ctid FROM inbox WHERE consumer = $1 AND event_id = $2 AND taken_at IS NULL AND ${dueAt('$3')} <= now()
-         FOR UPDATE SKIP LOCKED)`,
-      [consumer, eventId, untakenMs],
+  /** The same of events that came and are due, but for those that a process has in hand. */
+  async claimDue(sequence: Sequence, events: readonly DomainEvent[], forMs: number): Promise<ReadonlySet<string>> {
+    const [rows] = await this.dataSource.query<[{ event_id: string }[], number]>(
+      `UPDATE inbox SET fetch_at = now() + $3 * interval '1 millisecond' WHERE ctid = ANY(ARRAY(
+         SELECT ctid FROM inbox WHERE consumer = $1 AND event_id = ANY($2::uuid[]) AND taken_at IS NULL AND ${dueAt('$3')} <= now()
+         FOR UPDATE SKIP LOCKED)) RETURNING event_id`,
+      [sequence.consumer, events.map(({ id }) => id), forMs],
     );
-    return count > 0;
+    return new Set(rows.map(({ event_id }) => event_id));
   }
 
   /** Events that were claimed have not had their effect: they are fetched again after `ms`. */

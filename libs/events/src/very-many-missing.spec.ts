@@ -119,6 +119,25 @@ describe('a consumer that misses very many events of one name', () => {
     expect(taken).toHaveLength(1_000);
   });
 
+  it('ends a look of more than 5 s after the 20 that it has claimed, says that some are missing, and goes on with the next', async () => {
+    const taken: string[] = [];
+    const take = async ({ id }: { id: string }) => {
+      taken.push(id);
+      return new Promise((resolve) => setTimeout(() => resolve('done'), 1_000));
+    };
+    const source = {
+      read: async (_publisher: string, { after }: { after: number }) => pageOf(upTo(1_000), after),
+    };
+    const missing = looksFor({}, source, { take });
+    missing.start();
+    await pass(22_500);
+    expect(missing.count).toBe(1);
+    expect(taken).toEqual(upTo(23).map(String));
+    const stopped = missing.stop();
+    await pass(1_000);
+    await stopped;
+  });
+
   it('retries what failed after it has handled what never came, and begins no retry after 5 s of a look', async () => {
     const taken: [string, number][] = [];
     let last = 50;

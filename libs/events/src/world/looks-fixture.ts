@@ -32,7 +32,7 @@ class InboxInMemory {
     return new Set(own.map(({ id }) => id));
   };
 
-  readonly claimDue = async () => true;
+  readonly claimDue = async (_: Sequence, events: readonly DomainEvent[]) => new Set(events.map(({ id }) => id));
 
   readonly postpone = async (_consumer: string, ids: readonly string[], ms: number) => {
     for (const id of ids) this.#rows.get(id)!.dueAtMs = performance.now() + ms;
