@@ -67,6 +67,7 @@ export class MissingOfSequence {
   readonly #rounds = new Rounds(() => this.lookSafely());
   /** The last event that had come when it was last looked; undefined: what comes after it is asked for anyway. */
   #lastSeen: number | undefined;
+  #filledTo = 0;
   /** Since when the publisher has not answered, in ms of `performance.now()`. */
   #silentSince: number | undefined;
   #isBegun = false;
@@ -139,7 +140,9 @@ export class MissingOfSequence {
       await this.begin();
       return false;
     }
-    const { last, gaps, due, untaken } = await this.received.look(this.sequence, progress.position, this.rules);
+    const received = await this.received.look(this.sequence, progress.position, this.rules, this.#filledTo);
+    const { last, gaps, due, untaken } = received;
+    this.#filledTo = received.filledTo;
     // Where events still come in, the next one will tell whether there was one before it.
     const isQuiet = this.#lastSeen === last || this.#lastSeen === undefined;
     this.#lastSeen = last;

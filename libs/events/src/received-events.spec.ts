@@ -85,7 +85,7 @@ it('what a consumer has without a gap never goes back, whoever looks late', asyn
       `INSERT INTO inbox (consumer, event_id, publisher, event_name, position, previous, taken_at) VALUES ($1, $2, $3, $4, $5, $6, now())`,
       [sequence.consumer, newId(), sequence.publisher, sequence.eventName, position, position - 1],
     );
-  expect(await events.look(sequence, 0, { graceMs: 0, untakenMs: 0 })).toEqual({
+  expect(await events.look(sequence, 0, { graceMs: 0, untakenMs: 0 })).toMatchObject({
     last: 5,
     gaps: [],
     due: [],
@@ -115,7 +115,7 @@ it('what came and has had no effect for long is due, but where it times out; and
      SELECT $1, gen_random_uuid(), $2, $3, position, position - 1, now() FROM generate_series(10, 20100) position`,
     [sequence.consumer, sequence.publisher, sequence.eventName],
   );
-  expect(await events.look(sequence, 0, { graceMs: 5_000, untakenMs: 90_000 })).toEqual({
+  expect(await events.look(sequence, 0, { graceMs: 5_000, untakenMs: 90_000 })).toMatchObject({
     last: 20_100,
     gaps: [],
     due: [
@@ -126,6 +126,31 @@ it('what came and has had no effect for long is due, but where it times out; and
     untaken: 3,
   });
   expect(await events.progress(sequence)).toEqual({ position: 3, lost: 0 });
+});
+
+it('behind an event that fails for long a gap is found however far away it is, once its time of grace is over', async () => {
+  const [source, events] = [app.get(DataSource), new ReceivedEvents(app.get(DataSource))];
+  const sequence = aSequence();
+  await events.begin(sequence, 0);
+  await source.query(
+    `INSERT INTO inbox (consumer, event_id, publisher, event_name, position, previous, taken_at, received_at)
+     SELECT $1, gen_random_uuid(), $2, $3, position, CASE position WHEN 20500 THEN 20400 ELSE position - 1 END,
+            CASE WHEN position > 1 THEN now() END, now() - CASE position WHEN 20500 THEN interval '1 s' ELSE '9 s' END
+     FROM generate_series(1, 20500) position WHERE position <= 20300 OR position = 20500`,
+    [sequence.consumer, sequence.publisher, sequence.eventName],
+  );
+  const looks: unknown[] = [];
+  let filledTo = 0;
+  for (const graceMs of [500, 5_000, 500]) {
+    const found = await events.look(sequence, 0, { graceMs, untakenMs: 90_000 }, filledTo);
+    ({ filledTo } = found);
+    looks.push([found.gaps, filledTo]);
+  }
+  expect(looks).toEqual([
+    [[], 20_000],
+    [[], 20_300],
+    [[{ after: 20_300, upTo: 20_400 }], 20_300],
+  ]);
 });
 
 it('a gap is given up once, and where it is next', async () => {
@@ -187,7 +212,7 @@ it('what was claimed is due when its time is over, or to which it was postponed,
   const { consumer } = sequence;
   await events.claim(sequence, all, 90_000);
   const rules = { graceMs: 0, untakenMs: 0 };
-  expect(await events.look(sequence, 0, rules)).toEqual({ last: 102, gaps: [], due: [], untaken: 102 });
+  expect(await events.look(sequence, 0, rules)).toMatchObject({ last: 102, gaps: [], due: [], untaken: 102 });
   await events.postpone(consumer, [all[100]!.id], -2_000);
   await events.postpone(consumer, [second.id], -1_000);
   const others = all.map(({ id }) => id).filter((id) => ![first.id, second.id, all[100]!.id].includes(id));

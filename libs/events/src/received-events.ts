@@ -20,6 +20,8 @@ export interface Received {
   readonly last: number;
   /** Where events before a later one never came. */
   readonly gaps: readonly Gap[];
+  /** Up to where there are no gaps, whether or not all have had their effect: from there the next look goes on. */
+  readonly filledTo: number;
   /** One event each that came, has not had its effect, and is to be fetched again now: the longest due. */
   readonly due: readonly Gap[];
   /** Events that were fetched and have not had their effect, and those that are due. */
@@ -69,23 +71,28 @@ export class ReceivedEvents {
   }
 
   /**
-   * Scans the events after `from`, records up to where they are complete, and returns the gaps. A gap counts once the
-   * event after it is `graceMs` old. An event that came and has not had its effect is due after `untakenMs`, or when it
-   * was postponed to.
+   * Scans the events after `from`, records up to where they are complete, and returns what is due of them, and the gaps
+   * after `filledTo`: behind an event that fails for long they may be further away than a look sees. A gap counts once
+   * the event after it is `graceMs` old. An event that came and has not had its effect is due after `untakenMs`, or
+   * when it was postponed to.
    */
   async look(
     sequence: Sequence,
     from: number,
     { graceMs, untakenMs }: { graceMs: number; untakenMs: number },
+    filledTo = 0,
   ): Promise<Received> {
     // What comes before the first obstacle is worked out once, by a query in a query, and not for each row.
     const rows = await this.dataSource.query<(Received & { reached: number })[]>(
       `WITH known AS (
-         SELECT position, previous, taken_at IS NOT NULL AS is_taken, received_at, fetch_at IS NOT NULL AS is_fetched,
+         SELECT position, previous, taken_at IS NOT NULL AS is_taken, fetch_at IS NOT NULL AS is_fetched,
                 ${dueAt('$6')} AS due_at, lag(position, 1, $4::bigint) OVER (ORDER BY position) AS before
          FROM inbox WHERE ${ofSequence} AND position > $4::bigint ORDER BY position LIMIT ${longestLook}
+       ), ahead AS (
+         SELECT position, previous, received_at, lag(position, 1, $7::bigint) OVER (ORDER BY position) AS before
+         FROM inbox WHERE ${ofSequence} AND position > $7::bigint ORDER BY position LIMIT ${longestLook}
        ), gap AS (
-         SELECT before AS after, previous AS "upTo" FROM known
+         SELECT before AS after, previous AS "upTo" FROM ahead
          WHERE previous > before AND received_at <= now() - $5 * interval '1 millisecond' ORDER BY 2 LIMIT ${mostGaps}
        ), due AS (
          SELECT previous AS after, position AS "upTo", due_at FROM known WHERE NOT is_taken AND due_at <= now()
@@ -96,11 +103,13 @@ export class ReceivedEvents {
                        $4)::float8 AS reached,
               GREATEST((SELECT max(position) FROM inbox WHERE ${ofSequence}), $4)::float8 AS last,
               (SELECT COALESCE(json_agg(gap), '[]') FROM gap) AS gaps,
+              COALESCE((SELECT min(before) FROM ahead WHERE previous > before), (SELECT max(position) FROM ahead), $7)::float8 AS "filledTo",
               (SELECT COALESCE(json_agg(json_build_object('after', after, 'upTo', "upTo") ORDER BY due_at, "upTo"), '[]') FROM due) AS due,
               (SELECT count(*) FROM known WHERE NOT is_taken AND (is_fetched OR due_at <= now()))::int AS untaken`,
-      [...keyOf(sequence), from, graceMs, untakenMs],
+      [...keyOf(sequence), from, graceMs, untakenMs, Math.max(from, filledTo)],
     );
-    const { reached, ...received } = rows[0] ?? { reached: from, last: from, gaps: [], due: [], untaken: 0 };
+    const nothing = { reached: from, last: from, gaps: [], filledTo, due: [], untaken: 0 };
+    const { reached, ...received } = rows[0] ?? nothing;
     if (reached > from) {
       await this.dataSource.query(`UPDATE event_progress SET position = $4 WHERE ${ofSequence} AND position < $4`, [
         ...keyOf(sequence),

@@ -29,7 +29,7 @@ async function look(
   const givenUp: [number, number][] = [];
   const received = {
     progress: () => Promise.resolve({ position: 0, lost: 0 }),
-    look: () => Promise.resolve({ last, gaps, due: [], untaken: 0 }),
+    look: () => Promise.resolve({ last, gaps, filledTo: 0, due: [], untaken: 0 }),
     claim: (_: unknown, events: readonly DomainEvent[]) => Promise.resolve(new Set(events.map(({ id }) => id))),
     giveUp: (_: unknown, after: number, upTo: number) => Promise.resolve(Boolean(givenUp.push([after, upTo]))),
   } as unknown as ReceivedEvents;

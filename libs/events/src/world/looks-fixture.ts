@@ -20,6 +20,7 @@ class InboxInMemory {
     return {
       last: Math.max(0, ...rows.map(({ position }) => position)),
       gaps: [],
+      filledTo: 0,
       due: due.map(({ position }): Gap => ({ after: position - 1, upTo: position })),
       untaken: untaken.length,
     };
