@@ -33,16 +33,16 @@ async function expectEachOnce(world: World): Promise<void> {
   });
 }
 
-type Step = { place: number } | 'release' | 'wipe' | 'restart';
+type Step = { place: number } | 'release' | 'wipe' | 'restart' | 'replica';
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ place: fc.integer({ min: 1, max: 6 }) }) },
-  { weight: 1, arbitrary: fc.constantFrom<Step>('release', 'wipe', 'restart') },
+  { weight: 1, arbitrary: fc.constantFrom<Step>('release', 'wipe', 'restart', 'replica') },
 );
 const fate = fc.constantFrom<Fate>('delivered', 'dropped', 'doubled', 'held');
 
 describe('a consumer', () => {
   it(
-    'has the effect of every committed event once, whatever is dropped, doubled, reordered or wiped between outbox and inbox, and whatever fails',
+    'has the effect of every committed event once, in one process or two, whatever is dropped, doubled, reordered or wiped between outbox and inbox, and whatever fails',
     async () => {
       let fates: Iterator<Fate> = [][Symbol.iterator]();
       const courier = new LossyCourier(() => (fates.next().value as Fate | undefined) ?? 'dropped');
@@ -63,13 +63,17 @@ describe('a consumer', () => {
                 if (fails.next().value === true) throw new AppError('unavailable', 'Another service is away.');
               };
               await world.start();
-              let number = 0;
+              let [number, isAlone] = [0, true];
               for (const each of steps) {
-                if (each === 'release') courier.release();
+                if (each === 'replica') {
+                  if (isAlone) await world.startReplica('mail');
+                  isAlone = false;
+                } else if (each === 'release') courier.release();
                 else if (each === 'wipe') courier.wipe();
                 else if (each === 'restart') {
                   await world.stop();
                   await world.start();
+                  isAlone = true;
                 } else await world.orders.place(Array.from({ length: each.place }, () => (number += 1)));
               }
               await expectEachOnce(world);
