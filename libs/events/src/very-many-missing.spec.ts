@@ -169,6 +169,21 @@ describe('a consumer that misses very many events of one name', () => {
     await stopped;
   });
 
+  it('looks for gaps from where there were none before', async () => {
+    const from: unknown[] = [];
+    const look = async (...[, , , filledTo]: unknown[]) => {
+      from.push(filledTo);
+      return { filledTo: 7 };
+    };
+    const missing = looksFor({ look }, { read: async () => pageOf([], 0) });
+    missing.start();
+    await pass(0);
+    missing.lookNow();
+    await pass(0);
+    await missing.stop();
+    expect(from).toEqual([0, 7]);
+  });
+
   it('goes on at once where they are in very many places', async () => {
     const missed = new Set(Array.from({ length: 50 }, (_, at) => 2 * at + 1));
     const received = {

@@ -49,7 +49,7 @@ class InboxInMemory {
  * `publisher`: null if any service may publish it.
  */
 export function looksFor(
-  received: { look?: () => Promise<object>; [name: string]: unknown },
+  received: { look?: (...given: unknown[]) => Promise<object>; [name: string]: unknown },
   source: Source,
   {
     checkEveryMs = 3_600_000,
@@ -68,7 +68,10 @@ export function looksFor(
       return outcome;
     },
   };
-  const look = async (sequence: Sequence) => ({ ...(await inbox.look(sequence)), ...(await received.look?.()) });
+  const look = async (sequence: Sequence, ...given: unknown[]) => ({
+    ...(await inbox.look(sequence)),
+    ...(await received.look?.(sequence, ...given)),
+  });
   const awaiting = [{ consumer, events: names.map((name) => ({ name, publisher: publisher ?? undefined })) }];
   const rules = { checkEveryMs, graceMs: 0, untakenMs: 90_000 };
   return new MissingEvents({ ...inbox, ...received, look } as unknown as ReceivedEvents, source, awaiting, rules);
