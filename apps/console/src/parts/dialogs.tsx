@@ -6,7 +6,7 @@ import { Heading } from 'react-aria-components/Heading';
 import { Modal, ModalOverlay } from 'react-aria-components/Modal';
 import { asProblem, isOfRole, type Problem } from '../api/problem.js';
 import { queryClient } from '../api/query-client.js';
-import { Button } from './button.js';
+import { Button, RowHead } from './button.js';
 import { Empty, Loaded, ProblemNote, type LoadedProps } from './states.js';
 import { say } from './toasts.js';
 
@@ -54,7 +54,9 @@ export function ModalBox({ title, trigger, children, isOpen, ...changes }: Modal
           <Heading slot="title" level={2} className="given">
             {title}
           </Heading>
-          <KeepOpen value={keep}>{children}</KeepOpen>
+          <RowHead value={undefined}>
+            <KeepOpen value={keep}>{children}</KeepOpen>
+          </RowHead>
         </Dialog>
       </Modal>
     </ModalOverlay>

@@ -1,4 +1,5 @@
-import { useEffect, type ReactNode } from 'react';
+import { useEffect, useId, type ReactNode } from 'react';
+import { RowHead } from './button.js';
 
 interface PageProps {
   title: string;
@@ -28,19 +29,37 @@ export function Page({ title, lead, actions, children }: PageProps) {
 
 interface CardProps {
   title: string;
+  /** It is one of several alike: its buttons are named with its title. */
+  isRow?: boolean;
   actions?: ReactNode;
   children: ReactNode;
 }
 
-export function Card({ title, actions, children }: CardProps) {
+export function Card({ title, isRow = false, actions, children }: CardProps) {
+  const id = useId();
   return (
     <section className="card" aria-label={title}>
       <header>
-        <h2>{title}</h2>
-        {actions !== undefined && <div className="actions">{actions}</div>}
+        <h2 id={id}>{title}</h2>
+        <RowHead value={isRow ? id : undefined}>
+          {actions !== undefined && <div className="actions">{actions}</div>}
+        </RowHead>
       </header>
       {children}
     </section>
+  );
+}
+
+/** An entry of a list: its buttons are named with its head. */
+export function ListRow({ head, children }: { head: ReactNode; children: ReactNode }) {
+  const id = useId();
+  return (
+    <li>
+      <span className="given" id={id}>
+        {head}
+      </span>
+      <RowHead value={id}>{children}</RowHead>
+    </li>
   );
 }
 

@@ -1,5 +1,5 @@
-import type { ReactNode } from 'react';
-import { Button } from './button.js';
+import { useId, type ReactNode } from 'react';
+import { Button, RowHead } from './button.js';
 
 export interface Column<Row> {
   title: string;
@@ -21,6 +21,7 @@ interface TableProps<Row> {
 
 /** A real table; on a narrow screen it scrolls in its own box, by keyboard too. */
 export function Table<Row>({ label, columns, rows, keyOf, foot }: TableProps<Row>) {
+  const id = useId();
   return (
     // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- it scrolls
     <div className="table-box" role="region" aria-label={label} tabIndex={0}>
@@ -35,23 +36,25 @@ export function Table<Row>({ label, columns, rows, keyOf, foot }: TableProps<Row
           </tr>
         </thead>
         <tbody>
-          {rows.map((row) => (
-            <tr key={keyOf(row)}>
-              {columns.map(({ title, cell, isNumber, isWhole, isHead }) => {
-                const className = isNumber ? 'number' : isWhole ? 'whole' : undefined;
-                if (isHead)
+          {rows.map((row, at) => (
+            <RowHead key={keyOf(row)} value={`${id}${at}`}>
+              <tr>
+                {columns.map(({ title, cell, isNumber, isWhole, isHead }) => {
+                  const className = isNumber ? 'number' : isWhole ? 'whole' : undefined;
+                  if (isHead)
+                    return (
+                      <th key={title} scope="row" className={className} id={`${id}${at}`}>
+                        {cell(row)}
+                      </th>
+                    );
                   return (
-                    <th key={title} scope="row" className={className}>
+                    <td key={title} className={className}>
                       {cell(row)}
-                    </th>
+                    </td>
                   );
-                return (
-                  <td key={title} className={className}>
-                    {cell(row)}
-                  </td>
-                );
-              })}
-            </tr>
+                })}
+              </tr>
+            </RowHead>
           ))}
         </tbody>
         {foot !== undefined && <tfoot>{foot}</tfoot>}

@@ -5,7 +5,7 @@ import { instant } from '../../format/format.js';
 import { Button } from '../../parts/button.js';
 import { Field } from '../../parts/fields.js';
 import { Ask, FormDialog } from '../../parts/form-dialog.js';
-import { Card } from '../../parts/page.js';
+import { Card, ListRow } from '../../parts/page.js';
 import { Loaded } from '../../parts/states.js';
 import { addPasskey } from '../../session/session.js';
 import { useUser } from '../../api/user-context.js';
@@ -24,15 +24,19 @@ export function PasskeysCard() {
           ) : (
             <ul className="list">
               {data.map(({ id, name, created_at, last_used_at }) => (
-                <li key={id}>
-                  <span className="given">
-                    {name}
-                    <br />
-                    <span className="hint">
-                      added {instant(created_at, timezone)},{' '}
-                      {last_used_at ? `last used ${instant(last_used_at, timezone)}` : 'never used'}
-                    </span>
-                  </span>
+                <ListRow
+                  key={id}
+                  head={
+                    <>
+                      {name}
+                      <br />
+                      <span className="hint">
+                        added {instant(created_at, timezone)},{' '}
+                        {last_used_at ? `last used ${instant(last_used_at, timezone)}` : 'never used'}
+                      </span>
+                    </>
+                  }
+                >
                   <Ask
                     title={`Remove ${name}`}
                     question={<p>You can no longer log in with it.</p>}
@@ -41,7 +45,7 @@ export function PasskeysCard() {
                     invalidates={['passkeys', 'profile']}
                     done="The passkey was removed."
                   />
-                </li>
+                </ListRow>
               ))}
             </ul>
           )

@@ -4,7 +4,7 @@ import { instant } from '../../format/format.js';
 import { Button } from '../../parts/button.js';
 import { Act } from '../../parts/dialogs.js';
 import { FormDialog } from '../../parts/form-dialog.js';
-import { Card } from '../../parts/page.js';
+import { Card, ListRow } from '../../parts/page.js';
 import { PasswordField } from '../../parts/password-field.js';
 import { Loaded } from '../../parts/states.js';
 import { useUser } from '../../api/user-context.js';
@@ -24,15 +24,19 @@ export function SessionsCard() {
           ) : (
             <ul className="list">
               {data.map(({ id, device, address, last_used_at, current }) => (
-                <li key={id}>
-                  <span className="given">
-                    {device || 'Unknown device'}
-                    <br />
-                    <span className="hint">
-                      {address}, last used {instant(last_used_at, timezone)}
-                      {current && ' (this one)'}
-                    </span>
-                  </span>
+                <ListRow
+                  key={id}
+                  head={
+                    <>
+                      {device || 'Unknown device'}
+                      <br />
+                      <span className="hint">
+                        {address}, last used {instant(last_used_at, timezone)}
+                        {current && ' (this one)'}
+                      </span>
+                    </>
+                  }
+                >
                   {!current && (
                     <Act
                       label="End"
@@ -41,7 +45,7 @@ export function SessionsCard() {
                       done="The session was ended."
                     />
                   )}
-                </li>
+                </ListRow>
               ))}
             </ul>
           )

@@ -6,7 +6,7 @@ import { Button } from '../../parts/button.js';
 import { sendChanges } from '../../parts/changes.js';
 import { Field, Toggle } from '../../parts/fields.js';
 import { Ask, FormDialog } from '../../parts/form-dialog.js';
-import { Card, Figure, Page } from '../../parts/page.js';
+import { Card, Figure, ListRow, Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { instant } from '../../format/format.js';
 import { may, roleIn } from '../../api/access.js';
@@ -90,8 +90,7 @@ function Workspaces({ team, mayManage }: { team: Team; mayManage: boolean }) {
     <Card title="Workspaces" actions={mayManage && <NameWorkspace team={team} />}>
       <ul className="list">
         {team.workspaces.map((workspace) => (
-          <li key={workspace.id}>
-            <span className="given">{workspace.name}</span>
+          <ListRow key={workspace.id} head={workspace.name}>
             {mayManage && (
               <span className="actions">
                 <NameWorkspace team={team} workspace={workspace} />
@@ -109,7 +108,7 @@ function Workspaces({ team, mayManage }: { team: Team; mayManage: boolean }) {
                 />
               </span>
             )}
-          </li>
+          </ListRow>
         ))}
       </ul>
     </Card>
