@@ -50,13 +50,15 @@ interface PlacesProps extends Pick<CommandPaletteProps, 'destinations' | 'teams'
 
 function Places({ destinations, teams, onChoose }: PlacesProps) {
   const [typed, setTyped] = useState('');
-  const items = [
-    ...destinations.map(({ name, to, group }) => ({ value: to, label: name, detail: group })),
+  const places = new Set(destinations.map(({ to }) => to));
+  const entries = [
+    ...destinations.map(({ name, to, group, detail = group }) => ({ value: to, label: name, detail })),
     { value: '/profile', label: 'Your profile', detail: 'You' },
-    ...teams.map(({ id, name }) => ({ value: `/teams/${id}`, label: `Team ${name}`, detail: 'Teams' })),
+    ...teams
+      .map(({ id, name }) => ({ value: `/teams/${id}`, label: `Team ${name}`, detail: 'Teams' }))
+      .filter(({ value }) => !places.has(value)),
   ];
-  const known = [...new Map(items.toReversed().map((item) => [item.value, item])).values()].toReversed();
-  const { shown, more } = bestMatches(known, typed);
+  const { shown, more } = bestMatches(entries, typed);
   return (
     <SearchList label="Page or team" placeholder="Where to?" typed={typed} onType={setTyped} more={more}>
       <Options label="Pages and teams" choices={shown} onAction={onChoose} />

@@ -4,6 +4,8 @@ export interface Destination {
   name: string;
   to: string;
   group: string;
+  /** What the command palette says of it; the group if left out. */
+  detail?: string;
 }
 
 /** Where this user can go, in the order of the sidebar; the command palette has the same list. */
@@ -17,8 +19,9 @@ export function destinations(user: User, teamId: string | undefined): Destinatio
 function teamDestinations(user: User, teamId: string): Destination[] {
   const at = `/teams/${teamId}`;
   const group = 'Team';
+  const name = user.teams.find(({ id }) => id === teamId)?.name;
   return [
-    { group, name: 'Overview', to: at },
+    { group, name: 'Overview', to: at, ...(name !== undefined && { detail: `Team ${name}` }) },
     ...(may(user, teamId, 'readBilling')
       ? [
           { group, name: 'Billing', to: `${at}/billing` },
