@@ -1,5 +1,5 @@
 import { queryOptions } from '@tanstack/react-query';
-import { answerOf, api, everyRow, type Schemas } from './client.js';
+import { answerOf, api, everyRow, recentRows, type Schemas } from './client.js';
 import { pollMs, restAfterFailure, restOfAll } from './query-client.js';
 
 /**
@@ -68,6 +68,19 @@ export const subscriptionsQuery = (team_id: string, metric_window: MetricWindow,
         api.GET('/api/gpuaas/pool-subscription', {
           params: { query: { team_id, metric_window, ...(include_ended && { include_ended: true }) } },
         }),
+      ),
+    refetchInterval: ({ state }) => restOfAll(pace(state.data?.data), state.data),
+  });
+
+/** Of recent ones those too that have ended, and maybe some older ones. */
+export const recentSubscriptionsQuery = (team_id: string) =>
+  queryOptions({
+    queryKey: ['subscriptions', team_id, 'recent'],
+    queryFn: () =>
+      recentRows((page) =>
+        answerOf(
+          api.GET('/api/gpuaas/pool-subscription', { params: { query: { team_id, include_ended: true, ...page } } }),
+        ),
       ),
     refetchInterval: ({ state }) => restOfAll(pace(state.data?.data), state.data),
   });

@@ -7,12 +7,13 @@ jest.unstable_mockModule('../api/client.js', () => ({
   api: undefined,
   everyRow: undefined,
   ofTeam: undefined,
+  recentRows: undefined,
 }));
 const { allPodsQuery } = await import('./pods/pod-queries.js');
 const { allVmsQuery } = await import('./vms/vm-queries.js');
 const { allVolumesQuery } = await import('./volumes/volume-queries.js');
-const { baremetalQuery } = await import('./baremetal/baremetal-queries.js');
-const { subscriptionsQuery } = await import('../api/queries.js');
+const { baremetalQuery, recentBaremetalQuery } = await import('./baremetal/baremetal-queries.js');
+const { recentSubscriptionsQuery, subscriptionsQuery } = await import('../api/queries.js');
 
 /** How long each of these listings rests, in milliseconds, after so many rows of that status were read. */
 function restsOf(queries: readonly { refetchInterval?: unknown }[], rows: number, status: string): unknown[] {
@@ -36,7 +37,7 @@ it.each([
   [mostOfPage + 1, 'Provisioning', 3_000],
   [mostOfPage + 1, 'Released', 20_000],
 ])('%i hosts that are %s rest for each page of them', (rows, status, restMs) => {
-  expect(restsOf([baremetalQuery('1', true)], rows, status)).toEqual([restMs]);
+  expect(restsOf([baremetalQuery('1', true), recentBaremetalQuery('1')], rows, status)).toEqual([restMs, restMs]);
 });
 
 it.each([
@@ -44,5 +45,6 @@ it.each([
   [mostOfPage + 1, 'subscribing', 3_000],
   [10 * mostOfPage, 'unsubscribed', 100_000],
 ])('%i subscriptions that are %s, the ended ones too, rest for each hundred of them', (rows, status, restMs) => {
-  expect(restsOf([subscriptionsQuery('1', 'last_24h', true)], rows, status)).toEqual([restMs]);
+  const queries = [subscriptionsQuery('1', 'last_24h', true), recentSubscriptionsQuery('1')];
+  expect(restsOf(queries, rows, status)).toEqual([restMs, restMs]);
 });

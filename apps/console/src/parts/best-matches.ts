@@ -8,7 +8,7 @@ export interface Choice<Value extends string = string> {
 export const mostShown = 100;
 
 /** Without accents and case. */
-function folded(text: string): string {
+export function folded(text: string): string {
   return text.normalize('NFKD').replaceAll(/\p{M}/gu, '').toLowerCase();
 }
 

@@ -36,9 +36,9 @@ export function Shell() {
 }
 
 function Frame({ user }: { user: User }) {
-  const [isPaletteOpen, setPaletteOpen] = useState(false);
   const teamId = useCurrentTeam(user);
   const { pathname } = useLocation();
+  const [isPaletteOpen, setPaletteOpen] = useOpenHere(pathname);
   const menuButton = useRef<HTMLButtonElement>(null);
   const menu = useMenu(pathname, menuButton);
   const main = useFocusOnNewPage(pathname);
@@ -92,13 +92,17 @@ function Frame({ user }: { user: User }) {
   );
 }
 
+/** Whether something is open on the page on which it was opened: whoever goes on, or back, has closed it. */
+function useOpenHere(pathname: string) {
+  const [openAt, setOpenAt] = useState<string | null>(null);
+  return [openAt === pathname, (isOpen: boolean) => setOpenAt(isOpen ? pathname : null)] as const;
+}
+
 /** The sidebar of a narrow screen. Whoever closes it, by Escape too, is back at its button. */
 function useMenu(pathname: string, button: RefObject<HTMLButtonElement | null>) {
-  // Open on the page on which it was opened: whoever goes on has closed it.
-  const [openAt, setOpenAt] = useState<string | null>(null);
-  const isOpen = openAt === pathname;
+  const [isOpen, setOpen] = useOpenHere(pathname);
   const close = () => {
-    setOpenAt(null);
+    setOpen(false);
     button.current?.focus();
   };
   useEffect(() => {
@@ -109,7 +113,7 @@ function useMenu(pathname: string, button: RefObject<HTMLButtonElement | null>) 
     addEventListener('keydown', closeByKey);
     return () => removeEventListener('keydown', closeByKey);
   });
-  return { isOpen, open: () => setOpenAt(pathname), close };
+  return { isOpen, open: () => setOpen(true), close };
 }
 
 /** After a page change the focus is at its start, as it would be after a load. */

@@ -1,11 +1,13 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { describeWhere } from '@atoll/testing';
-import type { Page } from 'playwright-core';
+import type { Page, Route } from 'playwright-core';
 import { adminKey, createTeam, platformUrl } from '../client.js';
 import { browserLack, closeBrowser, goTo, logInWithKey, openBrowser, openTab, violations } from './browser.js';
 
 const live = 127;
 const withEnded = 327;
+/** Of a listing that is read whole. */
+const rowsOfPage = 50;
 
 /** Answers a listing with so many rows, page by page. */
 async function list(
@@ -33,13 +35,43 @@ describeWhere(browserLack(), 'where a listing has several pages, the console', (
     const { page } = tab;
     const state = (no: number) => ({ status: no === live ? 'failed' : 'running', reason: null });
     await list(page, 'pods', (no) => ({ ...state(no), pod_name: `p-${no}`, name: `pod ${no}`, exit_code: null }));
+    const refusal = { code: 'too_many_requests', detail: 'Too many requests. Please try again later.' };
+    const refuse = (route: Route) => route.fulfill({ status: 429, headers: { 'retry-after': '1' }, json: refusal });
+    await page.route(/\/api\/pods\?.*page=2/, refuse, { times: 1 });
     await list(page, 'vm', (no) => ({ ...state(no), instance_id: `v-${no}`, name: `vm ${no}` }));
+    const lately = new Date(Date.now() - 86_400_000).toISOString();
+    const hasEnded = (no: number) => ({ reason: null, created_at: no > 220 ? lately : '2020-01-01T00:00:00.000Z' });
+    const read: string[] = [];
+    page.on('request', (request) => {
+      const { pathname, searchParams } = new URL(request.url());
+      if (searchParams.has('include_ended') || pathname === '/api/pods')
+        read.push(`${pathname} ${searchParams.get('page')}`);
+    });
+    const endedOnly = { live: 0, withEnded };
+    const subscription = (no: number) => ({ status: no === 230 ? 'failed' : 'unsubscribed', ...hasEnded(no) });
+    const named = (no: number) => ({ ...subscription(no), subscription_id: `${no}`, name: `subscription ${no}` });
+    await list(page, 'gpuaas/pool-subscription', named, endedOnly);
+    const host = (no: number) => ({ status: no === 230 ? 'Failed' : 'Released', error: null, ...hasEnded(no) });
+    await list(page, 'baremetal', (no) => ({ ...host(no), instance_id: `b-${no}`, name: `host ${no}` }), endedOnly);
     const size = { used_size_in_gb: null, size_in_gb: 10 };
     await list(page, 'shared-volumes', (no) => ({ ...state(no), ...size, volume_id: `s-${no}`, name: `volume ${no}` }));
     await logInWithKey(page, keys.team_owner ?? '', `/teams/${team.id}`);
     const attention = page.getByRole('region', { name: 'Needs attention' });
     for (const kind of ['pod', 'vm', 'volume'])
       await attention.getByRole('link', { name: `${kind} ${live}`, exact: true }).waitFor();
+    // The page that was refused is read again, and not those before it.
+    const ofPods = read.filter((one) => one.startsWith('/api/pods '));
+    expect(ofPods.slice(0, 3)).toEqual(['/api/pods 1', '/api/pods 2', '/api/pods 2']);
+    // Of what has ended, the pages that a week fills and the one that says how many there are.
+    for (const [kind, path] of [
+      ['subscription', '/api/gpuaas/pool-subscription'],
+      ['host', '/api/baremetal'],
+    ] as const) {
+      await attention.getByRole('link', { name: `${kind} 230`, exact: true }).waitFor();
+      expect(new Set(read.filter((one) => one.startsWith(`${path} `)))).toEqual(
+        new Set([1, 3, 4].map((no) => `${path} ${no}`)),
+      );
+    }
     await goTo(page, `/teams/${team.id}/logs`);
     const chooser = page.getByRole('group', { name: 'Filters' }).getByRole('button', { name: 'Pod' });
     await chooser.click();
@@ -57,6 +89,13 @@ describeWhere(browserLack(), 'where a listing has several pages, the console', (
     const { page } = tab;
     await list(page, 'pods', (no) => ({ status: 'running', pod_name: `p-${no}` }), { live: 2_000, withEnded: 2_000 });
     await logInWithKey(page, keys.team_owner ?? '', `/teams/${team.id}`);
+    await page.keyboard.press('Control+k');
+    // In the order of the sidebar; the team's own name leads to its overview.
+    await page.getByRole('option').first().getByText('Overview').waitFor();
+    await page.keyboard.type(team.name);
+    await page.getByRole('option', { name: 'Overview' }).and(page.locator(':only-child')).waitFor();
+    await page.keyboard.press('Enter');
+    await page.getByRole('option').waitFor({ state: 'detached' });
     await goTo(page, `/teams/${team.id}/logs`);
     const chooser = page.getByRole('group', { name: 'Filters' }).getByRole('button', { name: 'Pod' });
     await chooser.click();
@@ -74,6 +113,60 @@ describeWhere(browserLack(), 'where a listing has several pages, the console', (
     await page.getByRole('option', { name: 'p-1999', selected: true }).waitFor();
     await page.getByRole('option', { name: 'Every pod' }).click();
     await chooser.getByText('Every pod').waitFor();
+    expect(tab.faults).toEqual([]);
+    await tab.close();
+  });
+
+  it('renders a page of what it has read, finds in all of it, and has all of it on paper', async () => {
+    const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
+    const { page } = tab;
+    const counts = { live: 1_010, withEnded: 1_010 };
+    const text = { gpuaas_id: '1', board: 'A100-80GB', sharing_mode: 'Spatial', mechanism: 'mig' };
+    const pool = { ...text, gpu_ids: ['1'], profiles: ['1g.10gb'], overcommit: 1, allow_fallback: false };
+    await list(page, 'gpuaas/all-pools', (no) => ({ ...pool, pool_id: `${no}`, pool_name: `pool ${no}` }), counts);
+    const policy = { description: '', is_default: false, objects: [] };
+    await list(page, 'policy/image', (no) => ({ ...policy, id: `${no}`, name: `Policy ${no}` }), counts);
+    await logInWithKey(page, adminKey, '/operator/pools');
+    const rows = page.locator('tbody tr');
+    const place = page.getByRole('status');
+    const pages = page.getByRole('navigation', { name: 'Pages' });
+    await place.getByText('1 to 50 of 1,010').waitFor();
+    expect(await rows.count()).toBe(rowsOfPage);
+    await pages.getByRole('button', { name: 'Next' }).press('Enter');
+    await place.getByText('51 to 100 of 1,010').waitFor();
+    expect(await page.getByRole('table').getAttribute('aria-rowcount')).toBe('1011');
+    expect(await rows.first().getAttribute('aria-rowindex')).toBe('52');
+    await pages.getByRole('button', { name: 'Next' }).and(page.locator(':focus')).waitFor();
+    await page.emulateMedia({ media: 'print' });
+    await page.evaluate(`dispatchEvent(new Event('beforeprint'))`);
+    await rows.nth(counts.live - 1).waitFor();
+    await page.evaluate(`dispatchEvent(new Event('afterprint'))`);
+    await page.emulateMedia({ media: 'screen' });
+    await place.getByText('51 to 100 of 1,010').waitFor();
+    await page.getByLabel('Find in Pools').fill('POOL 10');
+    await place.getByText('22 of 1,010 match').waitFor();
+    expect(await violations(page)).toEqual([]);
+    await page.getByLabel('Find in Pools').fill('pool 9');
+    await place.getByText('111 of 1,010 match').waitFor();
+    for (const at of ['2 of 3', '3 of 3']) {
+      await pages.getByRole('button', { name: 'Next' }).press('Enter');
+      await pages.getByText(`Page ${at}`).waitFor();
+    }
+    // There is no next page, so the focus is above the rows, and not lost.
+    await page.locator(':focus').getByLabel('Find in Pools').waitFor();
+    await page.getByLabel('Find in Pools').fill('none such');
+    await page.getByRole('heading', { name: 'Nothing matches' }).waitFor();
+
+    await page.getByRole('link', { name: 'Image policies' }).click();
+    await page.getByLabel('Find in Image policies').fill('policy 1010');
+    await page.getByRole('button', { name: 'Delete Policy 1010', exact: true }).waitFor();
+    expect(await page.getByRole('button', { name: /^Delete Policy/ }).count()).toBe(1);
+    // The way back closes the palette.
+    await page.keyboard.press('Control+k');
+    await page.getByRole('combobox', { name: 'Page or team' }).waitFor();
+    await page.goBack();
+    await page.getByLabel('Find in Pools').waitFor();
+    await page.getByRole('combobox', { name: 'Page or team' }).waitFor({ state: 'detached' });
     expect(tab.faults).toEqual([]);
     await tab.close();
   });
@@ -103,7 +196,7 @@ describeWhere(browserLack(), 'where a listing has several pages, the console', (
       ...{
         pool_name: 'a100',
         profile: '1g.10gb',
-        status: 'unsubscribed',
+        status: 'active',
         reason: null,
         vgpus_allocated: 1,
         v_ram_gb: 10,
@@ -125,15 +218,12 @@ describeWhere(browserLack(), 'where a listing has several pages, the console', (
     await page.getByRole('img', { name: 'GPU use of s 1, from 40% to 60%' }).waitFor();
     await page
       .getByRole('row')
-      .filter({ hasText: `#${withEnded} in` })
+      .filter({ hasText: `#${rowsOfPage} in` })
       .waitFor({ state: 'attached' });
-    expect(read).not.toContain(`${withEnded}`);
-    await page
-      .getByRole('row')
-      .filter({ hasText: `#${withEnded} in` })
-      .scrollIntoViewIfNeeded();
-    await page.getByRole('img', { name: `GPU use of s ${withEnded}, from 40% to 60%` }).waitFor();
-    expect(read.length).toBeLessThan(withEnded / 2);
+    expect(read).not.toContain(`${rowsOfPage}`);
+    // A button is named with its row, and those of its dialog are not.
+    await page.getByRole('button', { name: 'Unsubscribe s 1 #1 in a100', exact: true }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel', exact: true }).click();
     const look = async (no: number) => {
       await page
         .getByRole('row')
@@ -141,7 +231,7 @@ describeWhere(browserLack(), 'where a listing has several pages, the console', (
         .scrollIntoViewIfNeeded();
       await page.getByRole('img', { name: `GPU use of s ${no}, from 40% to 60%` }).waitFor();
     };
-    for (let no = 1; no < withEnded; no += 12) await look(no);
+    for (let no = 1; no <= rowsOfPage; no += 7) await look(no);
     // Another window is another course of the same rows, and read of those in view alone.
     const before = read.length;
     await page.getByRole('button', { name: 'Use over' }).click();
@@ -149,7 +239,9 @@ describeWhere(browserLack(), 'where a listing has several pages, the console', (
     await page.getByRole('option', { name: 'Last hour' }).click();
     await next;
     await look(1);
-    expect(read.length - before).toBeLessThan(withEnded / 2);
+    expect(read.length - before).toBeLessThan(rowsOfPage / 2);
+    await page.getByLabel('Find in Subscriptions').fill(`S ${withEnded}`);
+    await look(withEnded);
     expect(tab.faults).toEqual([]);
     await tab.close();
   });

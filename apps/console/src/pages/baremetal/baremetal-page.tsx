@@ -6,6 +6,7 @@ import { Button } from '../../parts/button.js';
 import { Chip } from '../../parts/chip.js';
 import { Ask } from '../../parts/form-dialog.js';
 import { Toggle } from '../../parts/fields.js';
+import { Listing } from '../../parts/listing.js';
 import { Card, Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { Table } from '../../parts/table.js';
@@ -43,11 +44,19 @@ export function BaremetalPage() {
               Request one by what it must have; the platform finds a host that does.
             </Empty>
           ) : (
-            <div className="stack">
-              {data.toReversed().map((instance) => (
-                <InstanceCard key={instance.instance_id} instance={instance} mayUse={mayUse} />
-              ))}
-            </div>
+            <Listing
+              label="Hosts"
+              rows={data.toReversed()}
+              findBy={({ name, status, specs, reason }) => [name, status, specsText(specs), reason]}
+            >
+              {({ rows }) => (
+                <div className="stack">
+                  {rows.map((instance) => (
+                    <InstanceCard key={instance.instance_id} instance={instance} mayUse={mayUse} />
+                  ))}
+                </div>
+              )}
+            </Listing>
           )
         }
       </Loaded>
@@ -71,6 +80,7 @@ function InstanceCard({ instance, mayUse }: { instance: Instance; mayUse: boolea
   return (
     <Card
       title={name}
+      isRow
       actions={
         mayUse && (
           <>

@@ -1,5 +1,5 @@
 import { queryOptions } from '@tanstack/react-query';
-import { answerOf, api, everyRow } from '../../api/client.js';
+import { answerOf, api, everyRow, recentRows } from '../../api/client.js';
 import { pollMs, restOfAll } from '../../api/query-client.js';
 
 const underWay: ReadonlySet<string> = new Set(['Requested', 'Provisioning', 'Releasing', 'Checking']);
@@ -14,6 +14,17 @@ export const baremetalQuery = (team_id: string, include_ended: boolean) =>
       const filter = { team_id, ...(include_ended && { include_ended }) };
       return everyRow((page) => answerOf(api.GET('/api/baremetal', { params: { query: { ...filter, ...page } } })));
     },
+    refetchInterval: ({ state }) => restOfAll(pace(state.data?.data.map(({ status }) => status) ?? []), state.data),
+  });
+
+/** Of recent ones those too that have ended, and maybe some older ones. */
+export const recentBaremetalQuery = (team_id: string) =>
+  queryOptions({
+    queryKey: ['baremetal', team_id, 'recent'],
+    queryFn: () =>
+      recentRows((page) =>
+        answerOf(api.GET('/api/baremetal', { params: { query: { team_id, include_ended: true, ...page } } })),
+      ),
     refetchInterval: ({ state }) => restOfAll(pace(state.data?.data.map(({ status }) => status) ?? []), state.data),
   });
 

@@ -131,6 +131,7 @@ function GroupTable({ bill, total }: { bill: Bill; total: string }) {
         label="Cost by what it was for"
         rows={rows}
         keyOf={({ id }) => id}
+        findBy={({ name }) => [name]}
         columns={[
           { title: 'Name', isHead: true, cell: ({ name }) => <span className="given">{name}</span> },
           {
@@ -162,6 +163,7 @@ function Unpriced({ bill }: { bill: Bill }) {
         label="Usage without a price"
         rows={bill.unpriced}
         keyOf={({ resource_id, sku }) => `${resource_id} ${sku}`}
+        findBy={({ resource_id, sku }) => [resource_id, sku]}
         columns={[
           { title: 'Resource', isHead: true, cell: ({ resource_id }) => <span className="given">{resource_id}</span> },
           { title: 'Kind', cell: ({ kind }) => kindName(kind) },

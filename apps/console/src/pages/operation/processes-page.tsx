@@ -5,9 +5,10 @@ import { useUser } from '../../api/user-context.js';
 import { instant } from '../../format/format.js';
 import { Chip } from '../../parts/chip.js';
 import { Segments } from '../../parts/fields.js';
+import { Pager } from '../../parts/listing.js';
 import { Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
-import { Pager, Table, type Column } from '../../parts/table.js';
+import { Table, type Column } from '../../parts/table.js';
 import { machineName } from './machine-names.js';
 import { processesQuery, type Machine } from './operation-queries.js';
 

@@ -13,7 +13,8 @@ import { Table } from '../../parts/table.js';
 export function AllPoolsPage() {
   const pools = useQuery(poolsQuery);
   const services = useQuery(gpuaasQuery);
-  const serviceName = (id: string) => services.data?.data.find(({ gpuaas_id }) => gpuaas_id === id)?.name ?? id;
+  const serviceNames = new Map(services.data?.data.map(({ gpuaas_id, name }) => [gpuaas_id, name]));
+  const serviceName = (id: string) => serviceNames.get(id) ?? id;
   return (
     <Page
       title="Pools"
@@ -31,9 +32,13 @@ export function AllPoolsPage() {
               <Empty title="There is no pool yet">A pool takes GPUs of a node that is ready.</Empty>
             ) : (
               <Table
-                label="All pools"
+                label="Pools"
                 rows={data}
                 keyOf={({ pool_id }) => pool_id}
+                findBy={({ pool_name, gpuaas_id, board, mechanism, profiles }) => [
+                  ...[pool_name, serviceName(gpuaas_id), board, mechanism.replace('_', ' ')],
+                  ...profiles,
+                ]}
                 columns={[
                   {
                     title: 'Pool',

@@ -3,7 +3,7 @@ import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { allSubscriptionsQuery, teamQuery } from '../../api/queries.js';
 import { Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
-import { Pager } from '../../parts/table.js';
+import { Pager } from '../../parts/listing.js';
 import { WindowChooser } from '../window-chooser.js';
 import { SubscriptionTable } from '../team/subscription-table.js';
 

@@ -3,9 +3,10 @@ import { useNavigate, useSearch } from '@tanstack/react-router';
 import { answerOf, api, type Schemas } from '../../api/client.js';
 import { Chip } from '../../parts/chip.js';
 import { Act } from '../../parts/dialogs.js';
+import { Pager } from '../../parts/listing.js';
 import { Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
-import { Pager, Table } from '../../parts/table.js';
+import { Table } from '../../parts/table.js';
 import { baremetalNodesQuery } from '../baremetal/baremetal-queries.js';
 
 type Node = Schemas['BaremetalNode'];

@@ -6,6 +6,7 @@ import { useUser } from '../../api/user-context.js';
 import { instant } from '../../format/format.js';
 import { Chip } from '../../parts/chip.js';
 import { Act } from '../../parts/dialogs.js';
+import { Listing } from '../../parts/listing.js';
 import { Card, Figure, Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { SetCluster } from './set-cluster.js';
@@ -28,11 +29,15 @@ export function ClustersPage() {
           data.length === 0 ? (
             <Empty title="No GPU service yet">Create one in a region; its cluster stands here then.</Empty>
           ) : (
-            <div className="stack">
-              {data.map(({ gpuaas_id, name }) => (
-                <ClusterCard key={gpuaas_id} gpuaasId={gpuaas_id} name={name} />
-              ))}
-            </div>
+            <Listing label="Clusters" rows={data} findBy={({ name }) => [name]}>
+              {({ rows }) => (
+                <div className="stack">
+                  {rows.map(({ gpuaas_id, name }) => (
+                    <ClusterCard key={gpuaas_id} gpuaasId={gpuaas_id} name={name} />
+                  ))}
+                </div>
+              )}
+            </Listing>
           )
         }
       </Loaded>
@@ -45,6 +50,7 @@ function ClusterCard({ gpuaasId, name }: { gpuaasId: string; name: string }) {
   return (
     <Card
       title={name}
+      isRow
       actions={
         cluster.data && (
           <>

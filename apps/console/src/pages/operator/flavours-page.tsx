@@ -24,6 +24,7 @@ export function FlavoursPage() {
               label="VM flavours"
               rows={data}
               keyOf={({ name }) => name}
+              findBy={({ name }) => [name]}
               columns={[
                 { title: 'Flavour', isHead: true, cell: ({ name }) => <span className="given">{name}</span> },
                 { title: 'vCPUs', isNumber: true, cell: ({ vcpus }) => vcpus },

@@ -12,7 +12,7 @@ import { Chooser, Field } from '../../parts/fields.js';
 import { FormDialog } from '../../parts/form-dialog.js';
 import { Card, Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
-import { Pager } from '../../parts/table.js';
+import { Pager } from '../../parts/listing.js';
 import { WindowChooser } from '../window-chooser.js';
 import { NodeActions } from './node-actions.js';
 
@@ -66,10 +66,14 @@ function NodeCard({ node, window }: { node: Schemas['GpuNode']; window: MetricWi
   const pools = useQuery(poolsQuery);
   const holders = holdersOf(node.gpus);
   return (
-    <Card title={node.node_name} actions={<NodeActions node={node} />}>
+    <Card title={node.node_name} isRow actions={<NodeActions node={node} />}>
       <p>
         <Chip state={node.status} />{' '}
-        <Link to="/operator/nodes/$nodeId" params={{ nodeId: node.node_id }}>
+        <Link
+          to="/operator/nodes/$nodeId"
+          params={{ nodeId: node.node_id }}
+          aria-label={`Who holds what on ${node.node_name}`}
+        >
           Who holds what
         </Link>
         {node.reason !== null && <span className="hint given"> {node.reason}</span>}

@@ -5,6 +5,7 @@ import { Button } from '../../parts/button.js';
 import { sendChanges } from '../../parts/changes.js';
 import { Field } from '../../parts/fields.js';
 import { Ask, FormDialog } from '../../parts/form-dialog.js';
+import { Listing } from '../../parts/listing.js';
 import { Card, Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { imagesOf } from './policy-images.js';
@@ -21,11 +22,23 @@ export function PoliciesPage() {
     >
       <Loaded query={policies}>
         {({ data }) => (
-          <div className="stack">
-            {data.map((policy) => (
-              <PolicyCard key={policy.id} policy={policy} />
-            ))}
-          </div>
+          <Listing
+            label="Image policies"
+            rows={data}
+            findBy={({ name, description, objects }) => [
+              name,
+              description,
+              ...objects.map(({ reference }) => reference),
+            ]}
+          >
+            {({ rows }) => (
+              <div className="stack">
+                {rows.map((policy) => (
+                  <PolicyCard key={policy.id} policy={policy} />
+                ))}
+              </div>
+            )}
+          </Listing>
         )}
       </Loaded>
     </Page>
@@ -36,6 +49,7 @@ function PolicyCard({ policy }: { policy: Policy }) {
   return (
     <Card
       title={policy.name}
+      isRow
       actions={
         !policy.is_default && (
           <>

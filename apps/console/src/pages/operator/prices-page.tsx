@@ -7,6 +7,7 @@ import { Button } from '../../parts/button.js';
 import { ModalBox } from '../../parts/dialogs.js';
 import { Field, Toggle } from '../../parts/fields.js';
 import { DialogForm } from '../../parts/form-dialog.js';
+import { Listing } from '../../parts/listing.js';
 import { useNow } from '../../parts/now.js';
 import { Card, Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
@@ -28,11 +29,19 @@ export function PricesPage() {
           data.length === 0 ? (
             <Empty title="Nothing has a price yet">Usage without a price costs nothing, and every bill lists it.</Empty>
           ) : (
-            <div className="stack">
-              {[...timelines(data)].map(([key, own]) => (
-                <Timeline key={key} prices={own} />
-              ))}
-            </div>
+            <Listing
+              label="Prices"
+              rows={[...timelines(data)]}
+              findBy={([, [first]]) => [first?.sku, first?.unit, first?.team_id]}
+            >
+              {({ rows }) => (
+                <div className="stack">
+                  {rows.map(([key, own]) => (
+                    <Timeline key={key} prices={own} />
+                  ))}
+                </div>
+              )}
+            </Listing>
           )
         }
       </Loaded>

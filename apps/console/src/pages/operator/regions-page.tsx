@@ -12,6 +12,8 @@ export function RegionsPage() {
   const regions = useQuery(regionsQuery);
   const services = useQuery(gpuaasQuery);
   const named = regions.data?.data ?? [];
+  const servicesOf = Map.groupBy(services.data?.data ?? [], ({ region_id }) => region_id);
+  const serviceNames = (regionId: string) => servicesOf.get(regionId)?.map(({ name }) => name) ?? [];
   return (
     <Page
       title="Regions"
@@ -35,6 +37,10 @@ export function RegionsPage() {
                 label="Regions"
                 rows={data}
                 keyOf={({ region_id }) => region_id}
+                findBy={({ region_id, region_name, city, country }) => [
+                  ...[region_name, city, country],
+                  ...serviceNames(region_id),
+                ]}
                 columns={[
                   {
                     title: 'Region',
@@ -49,14 +55,7 @@ export function RegionsPage() {
                   },
                   {
                     title: 'GPU services',
-                    cell: ({ region_id }) => (
-                      <span className="given">
-                        {services.data?.data
-                          .filter((service) => service.region_id === region_id)
-                          .map(({ name }) => name)
-                          .join(', ') || '–'}
-                      </span>
-                    ),
+                    cell: ({ region_id }) => <span className="given">{serviceNames(region_id).join(', ') || '–'}</span>,
                   },
                 ]}
               />

@@ -8,10 +8,11 @@ import { Chip } from '../../parts/chip.js';
 import { Act } from '../../parts/dialogs.js';
 import { Field, Toggle } from '../../parts/fields.js';
 import { Ask, Found, FormDialog, Made } from '../../parts/form-dialog.js';
+import { Pager } from '../../parts/listing.js';
 import { Page } from '../../parts/page.js';
 import { Secret } from '../../parts/secret.js';
 import { Empty, Loaded } from '../../parts/states.js';
-import { Pager, Table } from '../../parts/table.js';
+import { Table } from '../../parts/table.js';
 import { useUser } from '../../api/user-context.js';
 import { KeyShown } from '../team/member-dialogs.js';
 

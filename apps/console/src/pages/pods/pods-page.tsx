@@ -3,9 +3,10 @@ import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { instant } from '../../format/format.js';
 import { Chip } from '../../parts/chip.js';
 import { Toggle } from '../../parts/fields.js';
+import { Pager } from '../../parts/listing.js';
 import { Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
-import { Pager, Table } from '../../parts/table.js';
+import { Table } from '../../parts/table.js';
 import { may } from '../../api/access.js';
 import { useUser } from '../../api/user-context.js';
 import { CreatePod } from './create-pod.js';

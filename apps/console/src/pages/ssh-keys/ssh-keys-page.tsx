@@ -5,9 +5,10 @@ import { instant } from '../../format/format.js';
 import { Button } from '../../parts/button.js';
 import { Field, TextArea } from '../../parts/fields.js';
 import { Ask, FormDialog } from '../../parts/form-dialog.js';
+import { Pager } from '../../parts/listing.js';
 import { Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
-import { Pager, Table } from '../../parts/table.js';
+import { Table } from '../../parts/table.js';
 import { useUser } from '../../api/user-context.js';
 
 type SshKey = Schemas['SshKey'];

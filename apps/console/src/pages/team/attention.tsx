@@ -4,15 +4,15 @@ import type { ReactNode } from 'react';
 import type { Range } from '../../api/bill.js';
 import { may } from '../../api/access.js';
 import { reportQuery } from '../../api/billing-queries.js';
-import type { Schemas } from '../../api/client.js';
-import { subscriptionsQuery } from '../../api/queries.js';
+import { recentMs, type Schemas } from '../../api/client.js';
+import { recentSubscriptionsQuery, subscriptionsQuery } from '../../api/queries.js';
 import { useUser } from '../../api/user-context.js';
 import { addDays, dayIn } from '../../format/zone.js';
 import { Chip } from '../../parts/chip.js';
 import { useNow } from '../../parts/now.js';
 import { Card } from '../../parts/page.js';
 import { Empty, Skeleton } from '../../parts/states.js';
-import { baremetalQuery } from '../baremetal/baremetal-queries.js';
+import { recentBaremetalQuery } from '../baremetal/baremetal-queries.js';
 import { allPodsQuery } from '../pods/pod-queries.js';
 import { allVmsQuery } from '../vms/vm-queries.js';
 import { allVolumesQuery } from '../volumes/volume-queries.js';
@@ -25,7 +25,6 @@ interface Matter {
 }
 
 const shownAtMost = 8;
-const weekMs = 7 * 86_400_000;
 /** A volume as full as this is worth a word. */
 const fullShare = 0.9;
 
@@ -35,21 +34,23 @@ export function Attention({ teamId }: { teamId: string }) {
   const nowMs = useNow();
   const today = dayIn(nowMs, user.timezone);
   const range: Range = { from: addDays(today, -1), to: today, interval: 'daily', timezone: 'local' };
-  const [subscriptions, pods, vms, volumes, hosts, bill] = useQueries({
+  const [subscriptions, recent, pods, vms, volumes, hosts, bill] = useQueries({
     queries: [
-      subscriptionsQuery(teamId, 'last_24h', true),
+      subscriptionsQuery(teamId, 'last_24h'),
+      recentSubscriptionsQuery(teamId),
       allPodsQuery(teamId),
       allVmsQuery(teamId),
       allVolumesQuery(teamId),
-      baremetalQuery(teamId, true),
+      recentBaremetalQuery(teamId),
       { ...reportQuery(teamId, range), enabled: may(user, teamId, 'readBilling') },
     ],
   });
-  const all = [subscriptions, pods, vms, volumes, hosts, bill];
+  const all = [subscriptions, recent, pods, vms, volumes, hosts, bill];
+  const held = new Map(
+    [subscriptions, recent].flatMap(({ data }) => (data?.data ?? []).map((one) => [one.subscription_id, one] as const)),
+  );
   const matters = [
-    ...(subscriptions.data?.data ?? [])
-      .filter((one) => wantsLook(one, nowMs))
-      .map((one) => ofSubscription(teamId, one)),
+    ...[...held.values()].filter((one) => wantsLook(one, nowMs)).map((one) => ofSubscription(teamId, one)),
     ...(pods.data?.data ?? []).filter(({ status }) => status === 'failed').map((one) => ofPod(teamId, one)),
     ...(vms.data?.data ?? []).filter(({ status }) => status === 'failed').map((one) => ofVm(teamId, one)),
     ...(hosts.data?.data ?? []).filter((one) => hasFailed(one, nowMs)).map((one) => ofHost(teamId, one)),
@@ -95,12 +96,12 @@ function Matters({ matters }: { matters: readonly Matter[] }) {
 }
 
 function wantsLook({ status, reason, created_at }: Schemas['MeteredSubscription'], nowMs: number): boolean {
-  if (status === 'failed') return Date.parse(created_at) > nowMs - weekMs;
+  if (status === 'failed') return Date.parse(created_at) > nowMs - recentMs;
   return status !== 'unsubscribed' && reason !== null;
 }
 
 function hasFailed({ status, created_at }: Schemas['BaremetalInstance'], nowMs: number): boolean {
-  return status === 'Failed' && Date.parse(created_at) > nowMs - weekMs;
+  return status === 'Failed' && Date.parse(created_at) > nowMs - recentMs;
 }
 
 function isFull({ status, used_size_in_gb: used, size_in_gb: size }: Schemas['SharedVolume']): boolean {

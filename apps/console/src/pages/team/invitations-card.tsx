@@ -31,6 +31,7 @@ export function InvitationsCard({ teamId }: { teamId: string }) {
             label="Invitations"
             rows={data}
             keyOf={({ id }) => id}
+            findBy={({ name, email }) => [name, email]}
             columns={[
               {
                 title: 'Person',

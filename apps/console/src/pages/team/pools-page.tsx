@@ -6,6 +6,7 @@ import { decimal, gigabytes, quantity, unitPrice } from '../../format/format.js'
 import { GpuDrawing, GpuLegend } from '../../gpu/gpu-drawing.js';
 import { shapeOf } from '../../gpu/gpu-shape.js';
 import { holdersOf } from '../../gpu/holders.js';
+import { Listing } from '../../parts/listing.js';
 import { Card, Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { Table } from '../../parts/table.js';
@@ -27,8 +28,8 @@ export function PoolsPage() {
   const user = useUser();
   const pools = useQuery(availablePoolsQuery(teamId));
   const regions = useQuery(availableRegionsQuery(teamId));
-  const regionName = (id: string) =>
-    regions.data?.data.find(({ region_id }) => region_id === id)?.region_name ?? `region ${id}`;
+  const regionNames = new Map(regions.data?.data.map(({ region_id, region_name }) => [region_id, region_name]));
+  const regionName = (id: string) => regionNames.get(id) ?? `region ${id}`;
   return (
     <Page title="GPU pools" lead="Free capacity by pool and slice. A slice is yours once the subscription is active.">
       <Loaded query={pools} height={320}>
@@ -44,16 +45,24 @@ export function PoolsPage() {
                   onChange={(next) => void navigate({ search: { window: next }, replace: true })}
                 />
               </div>
-              {data.map((pool) => (
-                <PoolCard
-                  key={pool.pool_id}
-                  pool={pool}
-                  region={regionName(pool.region_id)}
-                  teamId={teamId}
-                  window={window}
-                  maySubscribe={may(user, teamId, 'useResources')}
-                />
-              ))}
+              <Listing
+                label="GPU pools"
+                rows={data}
+                findBy={({ pool_name, board, region_id }) => [pool_name, board, regionName(region_id)]}
+              >
+                {({ rows }) =>
+                  rows.map((pool) => (
+                    <PoolCard
+                      key={pool.pool_id}
+                      pool={pool}
+                      region={regionName(pool.region_id)}
+                      teamId={teamId}
+                      window={window}
+                      maySubscribe={may(user, teamId, 'useResources')}
+                    />
+                  ))
+                }
+              </Listing>
             </>
           )
         }
@@ -72,7 +81,7 @@ interface PoolCardProps {
 
 function PoolCard({ pool, region, teamId, window, maySubscribe }: PoolCardProps) {
   return (
-    <Card title={pool.pool_name} actions={maySubscribe && <SubscribeDialog pool={pool} teamId={teamId} />}>
+    <Card title={pool.pool_name} isRow actions={maySubscribe && <SubscribeDialog pool={pool} teamId={teamId} />}>
       <p className="hint">
         {pool.board} in {region} · {pool.sharing_mode} · {isolations[pool.isolation]}
       </p>

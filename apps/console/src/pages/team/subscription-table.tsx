@@ -73,6 +73,9 @@ export function SubscriptionTable({ subscriptions, mayChange, window, before = [
       label="Subscriptions"
       rows={subscriptions}
       keyOf={({ subscription_id }) => subscription_id}
+      findBy={({ subscription_id, name, pool_name, profile, status, reason }) => [
+        ...[`#${subscription_id}`, name, pool_name, profile, status, reason],
+      ]}
       columns={columns}
     />
   );

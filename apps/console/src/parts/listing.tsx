@@ -1,0 +1,114 @@
+import { useDeferredValue, useRef, useState, type ReactNode } from 'react';
+import { Input } from 'react-aria-components/Input';
+import { Label } from 'react-aria-components/Label';
+import { SearchField } from 'react-aria-components/SearchField';
+import { quantity } from '../format/format.js';
+import { folded } from './best-matches.js';
+import { Button } from './button.js';
+import { useOnPaper } from './on-paper.js';
+import { Empty } from './states.js';
+
+/** The rows of a page: each key pressed in the field above them renders as many. */
+const rowsOfPage = 50;
+
+/** The texts by which a row is found. */
+export type FindBy<Row> = (row: Row) => readonly (string | null | undefined)[];
+
+/** Rows that are rendered, of all that were found. */
+interface Shown<Row> {
+  rows: readonly Row[];
+  /** How many rows come before them. */
+  before: number;
+  total: number;
+}
+
+interface ListingProps<Row> {
+  label: string;
+  rows: readonly Row[];
+  findBy?: FindBy<Row> | undefined;
+  children: (shown: Shown<Row>) => ReactNode;
+}
+
+/**
+ * A listing that was read whole. A long one is rendered in pages, above them a field that finds rows in all of them; on
+ * paper it is whole again.
+ */
+export function Listing<Row>({ label, rows, findBy, children }: ListingProps<Row>) {
+  const [typed, setTyped] = useState('');
+  const [wanted, setWanted] = useState(1);
+  const top = useRef<HTMLDivElement>(null);
+  const isOnPaper = useOnPaper();
+  const sought = folded(useDeferredValue(typed).trim());
+  const found = findBy && sought !== '' ? rows.filter((row) => folded(findBy(row).join('\n')).includes(sought)) : rows;
+  const limit = isOnPaper ? Math.max(rows.length, rowsOfPage) : rowsOfPage;
+  const pages = Math.max(1, Math.ceil(found.length / limit));
+  const page = Math.min(wanted, pages);
+  const before = (page - 1) * limit;
+  const shown = found.slice(before, before + limit);
+  const turn = (next: number) => {
+    setWanted(next);
+    top.current?.scrollIntoView();
+    // The button that was pressed cannot be pressed any more, and would lose the focus.
+    if (next === 1 || next === pages) top.current?.focus({ preventScroll: true });
+  };
+  const range = `${quantity(before + 1)} to ${quantity(before + shown.length)} of ${quantity(rows.length)}`;
+  return (
+    <>
+      {(rows.length > rowsOfPage || typed !== '') && (
+        <div className="toolbar finder" ref={top} tabIndex={-1}>
+          {findBy && (
+            <SearchField
+              className="field"
+              value={typed}
+              onChange={(text) => {
+                setTyped(text);
+                setWanted(1);
+              }}
+            >
+              <Label>Find in {label}</Label>
+              <Input className="input" />
+            </SearchField>
+          )}
+          <p className="hint" role="status">
+            {sought === '' ? range : `${quantity(found.length)} of ${quantity(rows.length)} match`}
+          </p>
+        </div>
+      )}
+      {found.length === 0 && rows.length > 0 ? (
+        <Empty title="Nothing matches" />
+      ) : (
+        children({ rows: shown, before, total: found.length })
+      )}
+      <Pager page={page} first={1} limit={limit} total={found.length} onChange={turn} />
+    </>
+  );
+}
+
+interface PagerProps {
+  /** As the API counts, from `first`. */
+  page: number;
+  first: 0 | 1;
+  limit: number;
+  total: number;
+  onChange: (page: number) => void;
+}
+
+export function Pager({ page, first, limit, total, onChange }: PagerProps) {
+  const pages = Math.max(1, Math.ceil(total / limit));
+  const at = page - first;
+  const isBeyond = at >= pages;
+  if (pages === 1 && at === 0) return null;
+  return (
+    <nav className="pager" aria-label="Pages">
+      <Button isSmall isDisabled={at <= 0} onPress={() => onChange(Math.min(page - 1, pages - 1 + first))}>
+        {isBeyond ? 'Last page' : 'Previous'}
+      </Button>
+      <span className="hint">
+        {isBeyond ? `There is no page ${at + 1}` : `Page ${at + 1} of ${quantity(pages)}`}, {quantity(total)} in all
+      </span>
+      <Button isSmall isDisabled={at + 1 >= pages} onPress={() => onChange(page + 1)}>
+        Next
+      </Button>
+    </nav>
+  );
+}
