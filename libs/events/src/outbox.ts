@@ -25,15 +25,27 @@ export class Outbox {
     payload: Payload,
     context?: CallContext,
   ): Promise<void> {
+    await this.addAll(manager, type, [payload], context);
+  }
+
+  /** As `add`, of several events in their order, in one statement. */
+  async addAll<Payload extends object>(
+    manager: EntityManager,
+    type: EventType<Payload>,
+    payloads: readonly Payload[],
+    context?: CallContext,
+  ): Promise<void> {
     if (!manager.queryRunner?.isTransactionActive) throw new Error('Outbox.add must run inside a transaction.');
+    if (payloads.length === 0) return;
     await manager.query(
-      'INSERT INTO outbox (id, event_name, payload, request_id, traceparent) VALUES ($1, $2, $3, $4, $5)',
+      `INSERT INTO outbox (id, event_name, payload, request_id, traceparent)
+       SELECT id, $1, payload, $2, $3 FROM unnest($4::uuid[], $5::jsonb[]) WITH ORDINALITY event (id, payload, place) ORDER BY place`,
       [
-        newId(),
         type.name,
-        writePayload(type.payload, payload),
         context?.requestId ?? null,
         context?.traceparent ?? null,
+        payloads.map(() => newId()),
+        payloads.map((payload) => writePayload(type.payload, payload)),
       ],
     );
     // Not NOTIFY: PostgreSQL serialises the commits of all transactions that notify, in all databases of the server.

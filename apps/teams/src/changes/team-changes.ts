@@ -8,7 +8,7 @@ import {
 } from '@atoll/contracts/teams';
 import { Outbox } from '@atoll/events';
 import { Injectable } from '@nestjs/common';
-import { IsNull, type EntityManager } from 'typeorm';
+import { In, IsNull, type EntityManager } from 'typeorm';
 import { MembershipEntity } from '../model/membership.entity.js';
 import { WorkspaceEntity } from '../model/workspace.entity.js';
 import { TeamEntity } from '../model/team.entity.js';
@@ -84,8 +84,18 @@ export class TeamChanges {
 
   /** Makes a change (or the removal) of one member the team's next revision, and publishes it. */
   async saveMember(manager: EntityManager, team: TeamEntity, userId: string, context: CallContext): Promise<void> {
+    await this.saveMembers(manager, team, [userId], context);
+  }
+
+  /** As `saveMember`, of several members at one revision. */
+  async saveMembers(
+    manager: EntityManager,
+    team: TeamEntity,
+    userIds: readonly string[],
+    context: CallContext,
+  ): Promise<void> {
     await this.writeNextRevision(manager, team);
-    await this.publishMember(manager, team, userId, context);
+    await this.publishMembers(manager, team, userIds, context);
   }
 
   /**
@@ -111,24 +121,29 @@ export class TeamChanges {
     return true;
   }
 
-  async publishMember(
+  /** Publishes these members of a team as they are now, or that they are none. */
+  async publishMembers(
     manager: EntityManager,
     { id, revision }: TeamEntity,
-    userId: string,
+    userIds: readonly string[],
     context: CallContext,
   ): Promise<void> {
-    const member = await manager.findOneBy(MembershipEntity, { teamId: id, userId });
-    const is_invited = member?.status === 'invited';
-    const required_factor_at_join = member?.status === 'active' && member.requiredFactorAtJoin !== false;
-    const payload = {
-      team_id: id,
-      revision,
-      user_id: userId,
-      role: member?.role ?? null,
-      ...(is_invited && { is_invited }),
-      ...(required_factor_at_join && { required_factor_at_join }),
-    };
-    await this.outbox.add(manager, membershipChanged, payload, context);
+    const members = await manager.findBy(MembershipEntity, { teamId: id, userId: In(userIds) });
+    const memberOf = new Map(members.map((member) => [member.userId, member]));
+    const payloads = userIds.map((userId) => {
+      const member = memberOf.get(userId);
+      const is_invited = member?.status === 'invited';
+      const required_factor_at_join = member?.status === 'active' && member.requiredFactorAtJoin !== false;
+      return {
+        team_id: id,
+        revision,
+        user_id: userId,
+        role: member?.role ?? null,
+        ...(is_invited && { is_invited }),
+        ...(required_factor_at_join && { required_factor_at_join }),
+      };
+    });
+    await this.outbox.addAll(manager, membershipChanged, payloads, context);
   }
 
   private async publish(

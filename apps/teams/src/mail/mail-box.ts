@@ -2,7 +2,7 @@ import { newId } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { TeamsSettings } from '../teams-settings.js';
-import { MailEntity, type MailData, type MailKind } from '../model/mail.entity.js';
+import { MailEntity, noTeam, type MailData, type MailKind } from '../model/mail.entity.js';
 
 interface NewMail {
   kind: MailKind;
@@ -35,10 +35,22 @@ export class MailBox {
     this.isOpen = smtpUrl !== undefined;
   }
 
-  async add(manager: EntityManager, { linkId, teamId, data = {}, ...mail }: NewMail): Promise<void> {
-    if (!this.isOpen) return;
-    const given = { ...(linkId !== undefined && { linkId }), ...(teamId !== undefined && { teamId }) };
-    await manager.insert(MailEntity, { id: newId(), ...mail, data, ...given });
+  async add(manager: EntityManager, mail: NewMail): Promise<void> {
+    await this.addAll(manager, [mail]);
+  }
+
+  async addAll(manager: EntityManager, mails: readonly NewMail[]): Promise<void> {
+    if (!this.isOpen || mails.length === 0) return;
+    await manager.insert(
+      MailEntity,
+      mails.map(({ linkId = null, teamId = noTeam, data = {}, ...mail }) => ({
+        id: newId(),
+        ...mail,
+        linkId,
+        teamId,
+        data,
+      })),
+    );
   }
 
   /**

@@ -142,9 +142,9 @@ export class MembersService {
     }));
     const issuedByOwner = hasPowerOfOwner(caller, team_id);
     const keys = await this.enrolment.enrol(manager, team, people, { issuedByOwner });
+    await this.changes.saveMembers(manager, team, userIds, context);
     const added: TeamMember[] = [];
-    for (const { userId } of people) {
-      await this.changes.saveMember(manager, team, userId, context);
+    for (const userId of userIds) {
       added.push({ ...(await this.view(manager, { teamId: team_id, userId })), api_key: keys.get(userId) ?? null });
     }
     return { team, members: added, issuedByOwner };

@@ -69,7 +69,8 @@ export class TeamCreationService {
     await manager.insert(WorkspaceEntity, { ...workspace, teamId: team.id, isDefault: true });
     const keys = await this.enrolment.enrol(manager, team, people, { issuedByOwner: true });
     await this.changes.publishCreated(manager, team, [{ ...workspace, is_deleted: false }], context);
-    for (const { userId } of people) await this.changes.publishMember(manager, team, userId, context);
+    const userIds = people.map(({ userId }) => userId);
+    await this.changes.publishMembers(manager, team, userIds, context);
     const created = await readTeam(manager, team.id);
     const shown = created.members.map((member) => ({ ...member, api_key: keys.get(member.user_id) ?? null }));
     return { ...created, members: await this.invitationLinks.sendAll(manager, team, shown, { issuedByOwner: true }) };

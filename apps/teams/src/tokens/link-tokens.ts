@@ -13,8 +13,6 @@ export interface NewLink {
   teamId?: string;
   /** Whether whoever uses it has shown that the address is theirs: it went there by mail, or the operator says so. */
   isProof: boolean;
-  /** Of an invitation: whether a team_owner or the operator issued it. */
-  issuedByOwner?: boolean;
   /** Whether its use removes the second factors of the user, who has lost them. */
   removesFactors?: boolean;
   /** Whether the start of a process makes it, and prints it. */
@@ -55,27 +53,41 @@ export class LinkTokens {
   /** Within a transaction: a new link, in place of those that it replaces. */
   async issue(
     manager: EntityManager,
-    {
-      userId,
-      email,
-      teamId,
-      isProof,
-      issuedByOwner = false,
-      removesFactors = false,
-      isByStart = false,
-      replaces = 'all',
-    }: NewLink,
+    { userId, email, teamId, isProof, removesFactors = false, isByStart = false, replaces = 'all' }: NewLink,
   ): Promise<IssuedLink> {
     if (replaces !== 'none')
       await this.retire(manager, userId, teamId ?? null, { leavesRemovals: replaces === 'all but removals' });
     const id = newId();
     const [row] = await manager.query<{ expires_at: Date }[]>(
-      `INSERT INTO one_time_link (id, user_id, email, team_id, is_proof, issued_by_owner, removes_factors, is_by_start, expires_at)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, now() + interval '${linkHours} hours') RETURNING expires_at`,
-      [id, userId, email, teamId ?? null, isProof, issuedByOwner, removesFactors, isByStart],
+      `INSERT INTO one_time_link (id, user_id, email, team_id, is_proof, removes_factors, is_by_start, expires_at)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, now() + interval '${linkHours} hours') RETURNING expires_at`,
+      [id, userId, email, teamId ?? null, isProof, removesFactors, isByStart],
     );
     if (!row) throw new Error('The link was not stored.');
     return { id, url: this.urlOf(id), expires_at: row.expires_at.toISOString() };
+  }
+
+  /** Within a transaction: links of invitations to one team, in place of those of before, in two statements. */
+  async invite<Person extends { userId: string; email: string }>(
+    manager: EntityManager,
+    people: readonly Person[],
+    { teamId, isProof, issuedByOwner }: { teamId: string; isProof: boolean; issuedByOwner: boolean },
+  ): Promise<(Person & IssuedLink)[]> {
+    const userIds = people.map(({ userId }) => userId);
+    await manager.query(
+      'UPDATE one_time_link SET used_at = now() WHERE user_id = ANY ($1::uuid[]) AND team_id = $2 AND used_at IS NULL',
+      [userIds, teamId],
+    );
+    const ids = people.map(() => newId());
+    const [row] = await manager.query<{ expires_at: Date }[]>(
+      `INSERT INTO one_time_link (id, user_id, email, team_id, is_proof, issued_by_owner, expires_at)
+       SELECT id, user_id, email, $4, $5, $6, now() + interval '${linkHours} hours' FROM unnest($1::uuid[], $2::uuid[], $3::text[]) link (id, user_id, email)
+       RETURNING expires_at`,
+      [ids, userIds, people.map(({ email }) => email), teamId, isProof, issuedByOwner],
+    );
+    if (!row) throw new Error('The links were not stored.');
+    const expires_at = row.expires_at.toISOString();
+    return people.map((person, at) => ({ ...person, id: ids[at] ?? '', url: this.urlOf(ids[at] ?? ''), expires_at }));
   }
 
   /**
