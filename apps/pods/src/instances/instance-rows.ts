@@ -22,16 +22,14 @@ export function instanceStatus({ kind, state }: Pick<InstanceRow, 'kind' | 'stat
 
 const deletedAt = `CASE state WHEN 'deleted' THEN entered_at END AS deleted_at`;
 
-/**
- * SQL: those of which this holds, with what has ended where all are wanted; of each kind the `first`: ORDER and LIMIT.
- */
-export function instancesWhere(condition: string, isWhole: boolean, first = ''): string {
+/** SQL: those of which this holds, with what has ended where all are wanted. */
+export function instancesWhere(condition: string, isWhole: boolean): string {
   const kept = isWhole ? '' : ` AND state <> 'deleted'`;
   const hosts = isWhole ? '' : ` AND status NOT IN ('Failed', 'Released', 'Cancelled')`;
-  return `(SELECT pod_id AS id, pod_name AS name, 'pod' AS kind, state, team_id, workspace_id, region_id, NULL::boolean AS auto_restart, created_at, ${deletedAt} FROM pod
-    WHERE ${condition}${kept} ${first})
-  UNION ALL (SELECT instance_id AS id, name, 'vm', state, team_id, workspace_id, region_id, auto_restart, created_at, ${deletedAt} FROM vm
-    WHERE ${condition}${kept} ${first})
-  UNION ALL (SELECT instance_id AS id, name, 'baremetal', status, team_id, workspace_id, region_id, NULL, created_at, NULL FROM baremetal_instance
-    WHERE ${condition}${hosts} ${first})`;
+  return `SELECT pod_id AS id, pod_name AS name, 'pod' AS kind, state, team_id, workspace_id, region_id, NULL::boolean AS auto_restart, created_at, ${deletedAt} FROM pod
+    WHERE ${condition}${kept}
+  UNION ALL SELECT instance_id AS id, name, 'vm', state, team_id, workspace_id, region_id, auto_restart, created_at, ${deletedAt} FROM vm
+    WHERE ${condition}${kept}
+  UNION ALL SELECT instance_id AS id, name, 'baremetal', status, team_id, workspace_id, region_id, NULL, created_at, NULL FROM baremetal_instance
+    WHERE ${condition}${hosts}`;
 }

@@ -33,7 +33,7 @@ export class InstancesService {
     if (!window) {
       return this.whole.make<InstanceList>(team_id ?? ownerOf(context.caller), context, {
         ids: async () => {
-          const from = instancesWhere('team_id = ANY ($1::uuid[])', isWhole);
+          const from = idsWhere('team_id = ANY ($1::uuid[])', isWhole);
           const query = `SELECT string_agg(id::text, ',' ORDER BY created_at, id) AS ids FROM (${from}) instance`;
           const [found] = await this.statements.query<{ ids: string | null }>(query, [teamIds]);
           return found?.ids?.split(',') ?? [];
@@ -42,14 +42,17 @@ export class InstancesService {
       });
     }
     const ofTeams = conditionOf(teamIds);
-    const { total, rows } = await readPage<InstanceRow>(this.statements, {
-      from: `(${instancesWhere(ofTeams, isWhole)}) instance`,
-      pageFrom: `(${instancesWhere(ofTeams, isWhole, 'ORDER BY created_at, id LIMIT $2::bigint + $3::bigint')}) instance`,
+    const { total, rows } = await readPage<{ id: string }>(this.statements, {
+      from: `(${idsWhere(ofTeams, isWhole)}) instance`,
+      pageFrom: `(${idsWhere(ofTeams, isWhole, 'ORDER BY created_at, id LIMIT $2::bigint + $3::bigint')}) instance`,
       order: 'created_at, id',
       window: 'LIMIT $2 OFFSET $3',
+      columns: 'row.id',
       values: [teamIds, window.limit, window.offset],
     });
-    return allOrPage(rows.map(viewOf), window, total);
+    const ids = rows.map(({ id }) => id);
+    const found = ids.length === 0 ? [] : await this.statements.query<InstanceRow>(byIds, [ids]);
+    return allOrPage(found.map(viewOf), window, total);
   }
 
   /** null: all there are. */
@@ -94,6 +97,18 @@ function ownerOf(caller: Caller): string {
 function conditionOf(teamIds: readonly string[] | null): string {
   if (teamIds === null) return '$1::uuid[] IS NULL';
   return teamIds.length === 1 ? 'team_id = ($1::uuid[])[1]' : 'team_id = ANY ($1::uuid[])';
+}
+
+/**
+ * The ids of those of which this holds, with what has ended where all are wanted; of each kind the `first`: ORDER and
+ * LIMIT. Nothing but what an index has: however far a page is, no rows are read for what comes before it.
+ */
+function idsWhere(condition: string, isWhole: boolean, first = ''): string {
+  const kept = isWhole ? '' : ` AND state <> 'deleted'`;
+  const hosts = isWhole ? '' : ` AND status NOT IN ('Failed', 'Released', 'Cancelled')`;
+  return `(SELECT pod_id AS id, created_at FROM pod WHERE ${condition}${kept} ${first})
+  UNION ALL (SELECT instance_id AS id, created_at FROM vm WHERE ${condition}${kept} ${first})
+  UNION ALL (SELECT instance_id AS id, created_at FROM baremetal_instance WHERE ${condition}${hosts} ${first})`;
 }
 
 /**

@@ -6,28 +6,35 @@ interface Listing {
   readonly table: string;
   readonly key: string;
   readonly column: string;
-  /** SQL: the columns that are read; all unless given. */
+  /** SQL: the columns of `row` that are read; all unless given. */
   readonly columns?: string;
 }
 
 type Asked = PageFromOne & IncludeEnded & { readonly team_id: string };
 
-/** What a team has, the oldest first; `only` narrows it to one value of the column. What is deleted has ended. */
+/**
+ * What a team has, the oldest first; `only` narrows it to one value of the column. What is deleted has ended. The page
+ * is found by keys, which an index has: however far it is, no rows are read for what comes before it.
+ */
 export async function readTeamPage(
   statements: Statements,
-  { table, key, column, columns }: Listing,
+  { table, key, column, columns = 'row.*' }: Listing,
   asked: Asked,
   only: string | undefined,
 ): Promise<{ rows: object[]; pagination: Pagination }> {
   const { page, limit, offset } = pageWindow(asked, 1);
-  const isWhole = asked.include_ended === 'true';
-  const where = `team_id = $1 AND ($2::bigint IS NULL OR ${column} = $2)${isWhole ? '' : ` AND state <> 'deleted'`}`;
-  const { total, rows } = await readPage(statements, {
-    from: `${table} WHERE ${where}`,
-    order: `created_at, ${key}`,
-    window: 'LIMIT $3 OFFSET $4',
-    ...(columns !== undefined && { columns }),
-    values: [asked.team_id, only ?? null, limit, offset],
+  const kept = asked.include_ended === 'true' ? '' : ` AND state <> 'deleted'`;
+  const ofColumn = only === undefined ? '' : ` AND ${column} = $4::bigint`;
+  const order = `created_at, ${key}`;
+  const { total, rows } = await readPage<{ key: string }>(statements, {
+    from: `(SELECT ${order} FROM ${table} WHERE team_id = $1${kept}${ofColumn}) AS found`,
+    order,
+    window: 'LIMIT $2 OFFSET $3',
+    columns: `row.${key} AS key`,
+    values: [asked.team_id, limit, offset, ...(only === undefined ? [] : [only])],
   });
-  return { rows, pagination: { page, limit, total } };
+  const keys = rows.map((row) => row.key);
+  const whole = `SELECT ${columns} FROM ${table} row WHERE ${key} = ANY ($1) ORDER BY ${order}`;
+  const found = keys.length === 0 ? [] : await statements.query<object>(whole, [keys]);
+  return { rows: found, pagination: { page, limit, total } };
 }
