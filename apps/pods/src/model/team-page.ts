@@ -6,8 +6,8 @@ interface Listing {
   readonly table: string;
   readonly key: string;
   readonly column: string;
-  /** SQL: the columns of `row` that are read; all unless given. */
-  readonly columns?: string;
+  /** SQL: the columns of `row` that are read. */
+  readonly columns: string;
 }
 
 type Asked = PageFromOne & IncludeEnded & { readonly team_id: string };
@@ -18,7 +18,7 @@ type Asked = PageFromOne & IncludeEnded & { readonly team_id: string };
  */
 export async function readTeamPage(
   statements: Statements,
-  { table, key, column, columns = 'row.*' }: Listing,
+  { table, key, column, columns }: Listing,
   asked: Asked,
   only: string | undefined,
 ): Promise<{ rows: object[]; pagination: Pagination }> {
@@ -34,7 +34,10 @@ export async function readTeamPage(
     values: [asked.team_id, limit, offset, ...(only === undefined ? [] : [only])],
   });
   const keys = rows.map((row) => row.key);
-  const whole = `SELECT ${columns} FROM ${table} row WHERE ${key} = ANY ($1) ORDER BY ${order}`;
-  const found = keys.length === 0 ? [] : await statements.query<object>(whole, [keys]);
-  return { rows: found, pagination: { page, limit, total } };
+  if (keys.length === 0) return { rows: [], pagination: { page, limit, total } };
+  const whole = await statements.query<object>(
+    `SELECT ${columns} FROM ${table} row WHERE ${key} = ANY ($1) ORDER BY created_at, ${key}`,
+    [keys],
+  );
+  return { rows: whole, pagination: { page, limit, total } };
 }

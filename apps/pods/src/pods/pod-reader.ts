@@ -24,8 +24,12 @@ export class PodReader {
 
   async list(asked: ListPods, { caller }: CallContext): Promise<PodPage> {
     await this.teams.teamFor(caller, asked.team_id, 'readTeam');
-    const listing = { table: 'pod', key: 'pod_id', column: 'subscription_id', columns: shownColumns };
-    const { rows, pagination } = await readTeamPage(this.statements, listing, asked, asked.subscription_id);
+    const { rows, pagination } = await readTeamPage(
+      this.statements,
+      { table: 'pod', key: 'pod_id', column: 'subscription_id', columns: shownColumns },
+      asked,
+      asked.subscription_id,
+    );
     return { data: rows.map((raw) => podView(this.pods.rowOf(raw))), pagination };
   }
 

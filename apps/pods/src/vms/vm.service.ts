@@ -63,8 +63,12 @@ export class VmsService {
 
   async list(asked: ListVms, { caller }: CallContext): Promise<VmPage> {
     await this.teams.teamFor(caller, asked.team_id, 'readTeam');
-    const listing = { table: 'vm', key: 'instance_id', column: 'region_id' };
-    const { rows, pagination } = await readTeamPage(this.statements, listing, asked, asked.region_id);
+    const { rows, pagination } = await readTeamPage(
+      this.statements,
+      { table: 'vm', key: 'instance_id', column: 'region_id', columns: 'row.*' },
+      asked,
+      asked.region_id,
+    );
     return { data: rows.map((raw) => vmView(this.steps.rowOf(raw))), pagination };
   }
 

@@ -63,8 +63,12 @@ export class VolumesService {
 
   async list(asked: ListSharedVolumes, { caller }: CallContext): Promise<SharedVolumePage> {
     await this.teams.teamFor(caller, asked.team_id, 'readTeam');
-    const listing = { table: 'shared_volume', key: 'volume_id', column: 'region_id' };
-    const { rows, pagination } = await readTeamPage(this.statements, listing, asked, asked.region_id);
+    const { rows, pagination } = await readTeamPage(
+      this.statements,
+      { table: 'shared_volume', key: 'volume_id', column: 'region_id', columns: 'row.*' },
+      asked,
+      asked.region_id,
+    );
     return { data: rows.map((raw) => volumeView(this.steps.rowOf(raw))), pagination };
   }
 
