@@ -15,8 +15,10 @@ from urllib.parse import unquote
 
 import schemathesis
 from hypothesis import strategies
+from hypothesis.errors import Unsatisfiable
 from schemathesis.generation import GenerationMode
 from schemathesis.specs.openapi import converter
+from schemathesis.specs.openapi.coverage._schema import CoverageContext
 
 # Ids of objects that exist: see main.ts.
 WORLD = json.loads(os.environ["ATOLL_WORLD"])
@@ -52,6 +54,24 @@ def fold_short_lengths(schema):
 
 
 converter.update_pattern_in_schema = fold_short_lengths
+draw_match = CoverageContext._try_pattern
+
+
+def repeat_or_draw_match(self, schema):
+    """A long text for a pattern: one character repeated where that matches, as the simplest draw is.
+
+    A draw takes each character by itself, and again and again where the first is discarded.
+    """
+    length = schema.get("minLength") or 0
+    if "pattern" in schema and length > 100:
+        try:
+            return self._long_string_matching(schema, length)
+        except Unsatisfiable:
+            pass
+    return draw_match(self, schema)
+
+
+CoverageContext._try_pattern = repeat_or_draw_match
 
 
 def instant(**ahead):
