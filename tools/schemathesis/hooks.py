@@ -18,7 +18,7 @@ from hypothesis import strategies
 from hypothesis.errors import Unsatisfiable
 from schemathesis.generation import GenerationMode
 from schemathesis.specs.openapi import converter
-from schemathesis.specs.openapi.coverage._schema import CoverageContext
+from schemathesis.specs.openapi.coverage import _schema as coverage
 
 # Ids of objects that exist: see main.ts.
 WORLD = json.loads(os.environ["ATOLL_WORLD"])
@@ -40,21 +40,24 @@ def public_key(key):
 schemathesis.openapi.format("ssh-public-key", strategies.binary(min_size=32, max_size=32).map(public_key))
 schemathesis.openapi.format("ssh-private-key", strategies.just(WORLD["private_key"]))
 
-fold_lengths = converter.update_pattern_in_schema
 
-
-def fold_short_lengths(schema):
+def unless_long(fold):
     """Folds the lengths of a text into its pattern, unless they are long.
 
     With quantifiers in the ten thousands the validator takes half a second to compile one pattern, in each schema that
     has it. Unfolded, generated texts are filtered by their length instead.
     """
-    if (schema.get("maxLength") or 0) < 4096:
-        fold_lengths(schema)
+
+    def fold_short(schema, *more):
+        if (schema.get("maxLength") or 0) < 4096:
+            fold(schema, *more)
+
+    return fold_short
 
 
-converter.update_pattern_in_schema = fold_short_lengths
-draw_match = CoverageContext._try_pattern
+converter.update_pattern_in_schema = unless_long(converter.update_pattern_in_schema)
+coverage._update_schema_pattern = unless_long(coverage._update_schema_pattern)
+draw_match = coverage.CoverageContext._try_pattern
 
 
 def repeat_or_draw_match(self, schema):
@@ -71,7 +74,7 @@ def repeat_or_draw_match(self, schema):
     return draw_match(self, schema)
 
 
-CoverageContext._try_pattern = repeat_or_draw_match
+coverage.CoverageContext._try_pattern = repeat_or_draw_match
 
 
 def instant(**ahead):
