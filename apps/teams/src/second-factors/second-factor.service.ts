@@ -245,7 +245,9 @@ export class SecondFactorsService {
     if (!factor) return false;
     const totp = totpOf(this.sealer.open(factor.sealed, secondFactorPurpose(userId)).toString(), '');
     const timestamp = Date.now();
-    const delta = totp.validate({ token: code.replaceAll(' ', ''), timestamp, window });
+    const token = code.replaceAll(' ', '');
+    // Of other characters the library throws where they take more bytes than digits do.
+    const delta = /^\d{6}$/.test(token) ? totp.validate({ token, timestamp, window }) : null;
     if (delta === null) return false;
     const step = Math.floor(timestamp / 1000 / stepSeconds) + delta;
     if (step <= Number(factor.last_step)) return false;

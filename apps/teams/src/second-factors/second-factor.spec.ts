@@ -105,6 +105,14 @@ describe('a second factor', () => {
     expect(digests.map(({ digest }) => digest.toString('utf8')).join()).not.toContain(codes[0]);
   });
 
+  it('refuses six characters that are no digits, to the log-in and to the confirmation', async () => {
+    const { person } = await withFactor();
+    expect(await codeOf(second(await ticketOf(person), '00\uea0bĸ«ė'))).toBe('unauthenticated');
+    const other = await contextOf(fixture, await logIn(fixture, await somebody(fixture)));
+    await fixture.ask(secondFactors.begin, {}, other);
+    expect(await codeOf(fixture.ask(secondFactors.confirm, { code: '１２３４５６' }, other))).toBe('forbidden');
+  });
+
   it('is not guessed: wrong codes are few', async () => {
     const { person, secret } = await withFactor();
     const ticket = await ticketOf(person);
