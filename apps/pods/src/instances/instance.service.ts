@@ -101,7 +101,8 @@ function conditionOf(teamIds: readonly string[] | null): string {
 
 /**
  * The ids of those of which this holds, with what has ended where all are wanted; of each kind the `first`: ORDER and
- * LIMIT. Nothing but what an index has: however far a page is, no rows are read for what comes before it.
+ * LIMIT. Where an index has all that is asked for, as of pods and with what has ended, no rows are read for what comes
+ * before a page.
  */
 function idsWhere(condition: string, isWhole: boolean, first = ''): string {
   const kept = isWhole ? '' : ` AND state <> 'deleted'`;

@@ -14,7 +14,8 @@ type Asked = PageFromOne & IncludeEnded & { readonly team_id: string };
 
 /**
  * What a team has, the oldest first; `only` narrows it to one value of the column. What is deleted has ended. The page
- * is found by keys, which an index has: however far it is, no rows are read for what comes before it.
+ * is found by keys: where an index has all that is asked for, as of pods and with what has ended, no rows are read for
+ * what comes before it.
  */
 export async function readTeamPage(
   statements: Statements,

@@ -73,6 +73,7 @@ export class LinkTokens {
     people: readonly Person[],
     { teamId, isProof, issuedByOwner }: { teamId: string; isProof: boolean; issuedByOwner: boolean },
   ): Promise<(Person & IssuedLink)[]> {
+    if (people.length === 0) return [];
     const userIds = people.map(({ userId }) => userId);
     await manager.query(
       'UPDATE one_time_link SET used_at = now() WHERE user_id = ANY ($1::uuid[]) AND team_id = $2 AND used_at IS NULL',

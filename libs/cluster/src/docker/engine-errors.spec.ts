@@ -24,6 +24,11 @@ it.each([
     'workdir "/etc/passwd" exists on container 8f7e2b6691e4, but is not a directory',
     'The working directory of the image is a file.',
   ],
+  ['Cannot mkdir: /etc/passwd is not a directory', 'The working directory of the image is a file.'],
+  [
+    'failed to copy: source /var/lib/docker/overlay2/8f7e2b/merged/usr/bin/env is not directory',
+    'The image has a file where a volume is mounted.',
+  ],
   [
     `runc: runc create failed: unable to start container process: error during container init: ${mount} (via /proc/self/fd/6), flags: 0x5006: not a directory`,
     'The image has a file where a volume is mounted.',

@@ -77,12 +77,12 @@ const meanings: readonly Meaning[] = [
     message: 'The image does not have the user as which it runs.',
   },
   {
-    pattern: /workdir .* is not a directory/i,
+    pattern: /(workdir|cannot mkdir:) .* is not a directory/i,
     code: 'invalid',
     message: 'The working directory of the image is a file.',
   },
   {
-    pattern: /(error mounting|copy up into volume).*: not a directory/i,
+    pattern: /(error mounting|copy up into volume).*: not a directory|source \S+ is not directory/i,
     code: 'invalid',
     message: 'The image has a file where a volume is mounted.',
   },

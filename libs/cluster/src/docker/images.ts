@@ -281,7 +281,7 @@ const reasons = [
   [/invalid reference format|invalid reference|could not parse/i, 'invalid'],
 ] as const;
 
-/** No connection to a registry came about. */
+/** The engine could not connect to the registry. */
 const isAway = /dial tcp|no such host|while waiting for connection/i;
 
 const sentences = {
