@@ -53,7 +53,7 @@ export async function createEventTables(queryRunner: QueryRunner, schema: string
   await addPositions(queryRunner, `"${schema}"`);
   await createGaps(queryRunner, `"${schema}"`);
   await addTimeouts(queryRunner, `"${schema}"`);
-  await queryRunner.query(`ALTER TABLE "${schema}".inbox ADD COLUMN fetch_at timestamptz`);
+  await addFetches(queryRunner, `"${schema}"`);
   await addLetterIndexes(queryRunner, `"${schema}"`);
 }
 
@@ -134,6 +134,15 @@ async function addTimeouts(queryRunner: QueryRunner, schema: string): Promise<vo
   await createIndex(
     queryRunner,
     `CREATE INDEX inbox_timed_out ON ${schema}.inbox (consumer, timed_out_at) WHERE timed_out_at IS NOT NULL AND taken_at IS NULL`,
+  );
+}
+
+/** By the index, what was fetched and has had no effect is found among any number of events. */
+async function addFetches(queryRunner: QueryRunner, schema: string): Promise<void> {
+  await queryRunner.query(`ALTER TABLE ${schema}.inbox ADD COLUMN IF NOT EXISTS fetch_at timestamptz`);
+  await createIndex(
+    queryRunner,
+    `CREATE INDEX inbox_fetch ON ${schema}.inbox (consumer, publisher, event_name, fetch_at) WHERE fetch_at IS NOT NULL AND taken_at IS NULL`,
   );
 }
 
@@ -220,12 +229,7 @@ export class DeadLetterIndexes1813000000000 implements MigrationInterface {
 
   async up(runner: QueryRunner): Promise<void> {
     const schema = await ownSchema(runner);
-    const [letters] = (await runner.query('SELECT to_regclass($1) IS NOT NULL AS "exists"', [
-      `${schema}.dead_letter`,
-    ])) as {
-      exists: boolean;
-    }[];
-    if (letters?.exists) await addLetterIndexes(runner, schema);
+    if (await hasTable(runner, `${schema}.dead_letter`)) await addLetterIndexes(runner, schema);
   }
 
   async down(runner: QueryRunner): Promise<void> {
@@ -267,10 +271,7 @@ export class InboxTimeouts1812000000000 implements MigrationInterface {
 
   async up(runner: QueryRunner): Promise<void> {
     const schema = await ownSchema(runner);
-    const [inbox] = (await runner.query('SELECT to_regclass($1) IS NOT NULL AS "exists"', [`${schema}.inbox`])) as {
-      exists: boolean;
-    }[];
-    if (inbox?.exists) await addTimeouts(runner, schema);
+    if (await hasTable(runner, `${schema}.inbox`)) await addTimeouts(runner, schema);
   }
 
   async down(runner: QueryRunner): Promise<void> {
@@ -281,10 +282,11 @@ export class InboxTimeouts1812000000000 implements MigrationInterface {
 /** When an event that was fetched is fetched again. */
 export class InboxFetches1814000000000 implements MigrationInterface {
   readonly name = 'InboxFetches1814000000000';
+  readonly transaction = false;
 
   async up(runner: QueryRunner): Promise<void> {
-    const inbox = `${await ownSchema(runner)}.inbox`;
-    await runner.query(`ALTER TABLE IF EXISTS ${inbox} ADD COLUMN IF NOT EXISTS fetch_at timestamptz`);
+    const schema = await ownSchema(runner);
+    if (await hasTable(runner, `${schema}.inbox`)) await addFetches(runner, schema);
   }
 
   async down(runner: QueryRunner): Promise<void> {
@@ -307,6 +309,11 @@ export class UnsignedEventCut1807000000000 implements MigrationInterface {
   async down(runner: QueryRunner): Promise<void> {
     await runner.query(`DROP TABLE IF EXISTS ${await ownSchema(runner)}.unsigned_event_cut`);
   }
+}
+
+async function hasTable(runner: QueryRunner, table: string): Promise<boolean> {
+  const rows = (await runner.query('SELECT to_regclass($1) IS NOT NULL AS "exists"', [table])) as { exists: boolean }[];
+  return rows[0]?.exists === true;
 }
 
 /** The schema that is migrated, ready to be put into SQL; the search path goes on to `public`. */

@@ -21,6 +21,9 @@ import {
 @Entity('inbox')
 @Index(['consumer', 'publisher', 'eventName', 'position'], { where: 'position IS NOT NULL' })
 @Index('inbox_timed_out', ['consumer', 'timedOutAt'], { where: 'timed_out_at IS NOT NULL AND taken_at IS NULL' })
+@Index('inbox_fetch', ['consumer', 'publisher', 'eventName', 'fetchAt'], {
+  where: 'fetch_at IS NOT NULL AND taken_at IS NULL',
+})
 export class InboxRow {
   @PrimaryColumn('text')
   consumer!: string;

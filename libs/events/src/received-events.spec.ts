@@ -153,6 +153,23 @@ it('behind an event that fails for long a gap is found however far away it is, o
   ]);
 });
 
+it('behind an event that fails for long what was fetched and failed is due however far away it is, and counts as missing', async () => {
+  const [source, events] = [app.get(DataSource), new ReceivedEvents(app.get(DataSource))];
+  const sequence = aSequence();
+  await events.begin(sequence, 0);
+  await source.query(
+    `INSERT INTO inbox (consumer, event_id, publisher, event_name, position, previous, taken_at, fetch_at)
+     SELECT $1, gen_random_uuid(), $2, $3, position, position - 1, CASE WHEN position NOT IN (1, 20400, 20450) THEN now() END,
+            CASE position WHEN 20400 THEN now() WHEN 20450 THEN now() + interval '1 hour' END
+     FROM generate_series(1, 20500) position`,
+    [sequence.consumer, sequence.publisher, sequence.eventName],
+  );
+  expect(await events.look(sequence, 0, { graceMs: 5_000, untakenMs: 90_000 })).toMatchObject({
+    due: [{ after: 20_399, upTo: 20_400 }],
+    untaken: 2,
+  });
+});
+
 it('a gap is given up once, and where it is next', async () => {
   const events = new ReceivedEvents(app.get(DataSource));
   const [sequence, other] = [aSequence(), aSequence()];

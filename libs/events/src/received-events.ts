@@ -24,7 +24,7 @@ export interface Received {
   readonly filledTo: number;
   /** One event each that came, has not had its effect, and is to be fetched again now: the longest due. */
   readonly due: readonly Gap[];
-  /** Events that were fetched and have not had their effect, and those that are due. */
+  /** Events that were fetched and have not had their effect, at most 20,000 of them, and those that are due. */
   readonly untaken: number;
 }
 
@@ -35,6 +35,7 @@ interface Progress {
   readonly lost: number;
 }
 
+/** Rows that one look reads of each kind. */
 const longestLook = 20_000;
 /** Of which neighbours are asked for together. */
 const mostGaps = 1_000;
@@ -73,8 +74,8 @@ export class ReceivedEvents {
   /**
    * Scans the events after `from`, records up to where they are complete, and returns what is due of them, and the gaps
    * after `filledTo`: behind an event that fails for long they may be further away than a look sees. A gap counts once
-   * the event after it is `graceMs` old. An event that came and has not had its effect is due after `untakenMs`, or
-   * when it was postponed to.
+   * the event after it is `graceMs` old. An event that came and has not had its effect is due after `untakenMs`, or,
+   * however far away it is, when it was postponed to.
    */
   async look(
     sequence: Sequence,
@@ -85,8 +86,8 @@ export class ReceivedEvents {
     // What comes before the first obstacle is worked out once, by a query in a query, and not for each row.
     const rows = await this.dataSource.query<(Received & { reached: number })[]>(
       `WITH known AS (
-         SELECT position, previous, taken_at IS NOT NULL AS is_taken, fetch_at IS NOT NULL AS is_fetched,
-                ${dueAt('$6')} AS due_at, lag(position, 1, $4::bigint) OVER (ORDER BY position) AS before
+         SELECT position, previous, taken_at IS NOT NULL AS is_taken, fetch_at, ${dueAt('$6')} AS due_at,
+                lag(position, 1, $4::bigint) OVER (ORDER BY position) AS before
          FROM inbox WHERE ${ofSequence} AND position > $4::bigint ORDER BY position LIMIT ${longestLook}
        ), ahead AS (
          SELECT position, previous, received_at, lag(position, 1, $7::bigint) OVER (ORDER BY position) AS before
@@ -94,8 +95,15 @@ export class ReceivedEvents {
        ), gap AS (
          SELECT before AS after, previous AS "upTo" FROM ahead
          WHERE previous > before AND received_at <= now() - $5 * interval '1 millisecond' ORDER BY 2 LIMIT ${mostGaps}
+       ), fetched AS (
+         SELECT position, previous, fetch_at AS due_at FROM inbox
+         WHERE ${ofSequence} AND fetch_at IS NOT NULL AND taken_at IS NULL AND position > $4::bigint
+         ORDER BY fetch_at LIMIT ${longestLook}
+       ), untaken AS (
+         SELECT * FROM fetched
+         UNION ALL SELECT position, previous, due_at FROM known WHERE NOT is_taken AND fetch_at IS NULL AND due_at <= now()
        ), due AS (
-         SELECT previous AS after, position AS "upTo", due_at FROM known WHERE NOT is_taken AND due_at <= now()
+         SELECT previous AS after, position AS "upTo", due_at FROM untaken WHERE due_at <= now()
          ORDER BY due_at, position LIMIT ${mostDue}
        )
        SELECT COALESCE((SELECT max(position) FROM known WHERE position < COALESCE(
@@ -105,7 +113,7 @@ export class ReceivedEvents {
               (SELECT COALESCE(json_agg(gap), '[]') FROM gap) AS gaps,
               COALESCE((SELECT min(before) FROM ahead WHERE previous > before), (SELECT max(position) FROM ahead), $7)::float8 AS "filledTo",
               (SELECT COALESCE(json_agg(json_build_object('after', after, 'upTo', "upTo") ORDER BY due_at, "upTo"), '[]') FROM due) AS due,
-              (SELECT count(*) FROM known WHERE NOT is_taken AND (is_fetched OR due_at <= now()))::int AS untaken`,
+              (SELECT count(*) FROM untaken)::int AS untaken`,
       [...keyOf(sequence), from, graceMs, untakenMs, Math.max(from, filledTo)],
     );
     const nothing = { reached: from, last: from, gaps: [], filledTo, due: [], untaken: 0 };
