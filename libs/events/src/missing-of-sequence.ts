@@ -14,7 +14,7 @@ export interface RecoveryRules {
   readonly graceMs: number;
   /**
    * How long after it came an event that has not had its effect is asked for again: longer than the broker's last try
-   * of a failing event can take, and than a process takes for the events that it fetches at a time.
+   * of a failing event can take. A process that handles fetched events renews its claim after half of it.
    */
   readonly untakenMs: number;
 }
@@ -192,9 +192,10 @@ export class MissingOfSequence {
       const page = events.map((event) => delivered(this.sequence, event));
       for (let at = 0; at < page.length && !this.isOver(tally); at += atATime) {
         const some = page.slice(at, at + atATime);
+        const claimedAtMs = performance.now();
         const own = await this.received[claim](this.sequence, some, this.rules.untakenMs);
         const mine = some.filter(({ id }) => own.has(id));
-        await this.handle(mine, attempt, tally);
+        await this.handle(mine, { attempt, claimedAtMs }, tally);
       }
       const lastOfPage = events.at(-1);
       if (!lastOfPage) return;
@@ -207,12 +208,28 @@ export class MissingOfSequence {
     return this.#stopping || found >= mostFetched || performance.now() >= untilMs;
   }
 
-  /** One after the other. Those that fail, and those that a stop leaves, are fetched again. */
-  private async handle(events: readonly DomainEvent[], attempt: number, tally: Tally): Promise<void> {
+  /**
+   * One after the other. Those that fail, and those that a stop leaves, are fetched again. The claim of those that are
+   * left is renewed in good time, which a process that hangs does not do.
+   */
+  private async handle(
+    events: readonly DomainEvent[],
+    { attempt, claimedAtMs }: { attempt: number; claimedAtMs: number },
+    tally: Tally,
+  ): Promise<void> {
+    const { untakenMs } = this.rules;
+    const claimLeft = (at: number, ms: number) =>
+      this.received.postpone(
+        this.consumer.name,
+        events.slice(at).map(({ id }) => id),
+        ms,
+      );
+    let renewAtMs = claimedAtMs + untakenMs / 2;
     for (const [at, event] of events.entries()) {
-      if (this.#stopping) {
-        const left = events.slice(at).map(({ id }) => id);
-        return this.received.postpone(this.consumer.name, left, 0);
+      if (this.#stopping) return claimLeft(at, 0);
+      if (performance.now() >= renewAtMs) {
+        renewAtMs = performance.now() + untakenMs / 2;
+        await claimLeft(at, untakenMs);
       }
       const outcome = await this.consumer.take(event, attempt);
       tally[outcome === 'done' ? 'taken' : 'failed'] += 1;

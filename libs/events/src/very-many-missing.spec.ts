@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { AppError } from '@atoll/errors';
 import { Logger } from '@nestjs/common';
-import { looksFor } from './world/looks-fixture.js';
+import { InboxInMemory, looksFor } from './world/looks-fixture.js';
 
 /** A page of a publisher that has the events of these positions: at most 200 of those after it. */
 function pageOf(positions: Iterable<number>, after: number, upTo = Infinity, name = '') {
@@ -167,6 +167,28 @@ describe('a consumer that misses very many events of one name', () => {
     const stopped = missing.stop();
     await pass(1_000);
     await stopped;
+  });
+
+  it('keeps what it has claimed from other replicas, however slowly it handles that', async () => {
+    const inbox = new InboxInMemory();
+    const tries: string[] = [];
+    const source = {
+      read: async (_publisher: string, { after, up_to }: { after: number; up_to?: number }) =>
+        pageOf(upTo(20), after, up_to),
+    };
+    const take = async ({ id }: { id: string }) => {
+      tries.push(id);
+      return new Promise((resolve) => setTimeout(() => resolve('done'), 10_000));
+    };
+    const replicas = [1, 2].map(() => looksFor({}, source, { take, inbox }));
+    for (const each of replicas) each.start();
+    for (let looks = 0; looks < 20; looks += 1) {
+      await pass(10_000);
+      for (const each of replicas) each.lookNow();
+    }
+    await pass(0);
+    await Promise.all(replicas.map((each) => each.stop()));
+    expect(tries).toEqual(upTo(20).map(String));
   });
 
   it('looks for gaps from where there were none before', async () => {

@@ -5,7 +5,7 @@ import type { Gap, ReceivedEvents, Sequence } from '../received-events.js';
 type Source = ConstructorParameters<typeof MissingEvents>[1];
 
 /** The inbox of a consumer in memory, of which nothing has come and everything is awaited. */
-class InboxInMemory {
+export class InboxInMemory {
   /** By id. */
   readonly #rows = new Map<string, { name: string; position: number; isTaken: boolean; dueAtMs: number }>();
 
@@ -33,7 +33,12 @@ class InboxInMemory {
     return new Set(own.map(({ id }) => id));
   };
 
-  readonly claimDue = async (_: Sequence, events: readonly DomainEvent[]) => new Set(events.map(({ id }) => id));
+  readonly claimDue = async (_: Sequence, events: readonly DomainEvent[], forMs: number) => {
+    const rows = events.map(({ id }) => ({ id, row: this.#rows.get(id)! }));
+    const own = rows.filter(({ row }) => !row.isTaken && row.dueAtMs <= performance.now());
+    for (const { row } of own) row.dueAtMs = performance.now() + forMs;
+    return new Set(own.map(({ id }) => id));
+  };
 
   readonly postpone = async (_consumer: string, ids: readonly string[], ms: number) => {
     for (const id of ids) this.#rows.get(id)!.dueAtMs = performance.now() + ms;
@@ -46,7 +51,7 @@ class InboxInMemory {
 
 /**
  * Looks for what the consumer of letters misses, of which `received` says what differs from an empty inbox.
- * `publisher`: null if any service may publish it.
+ * `publisher`: null if any service may publish it. `inbox`: for replicas of one service.
  */
 export function looksFor(
   received: { look?: (...given: unknown[]) => Promise<object>; [name: string]: unknown },
@@ -56,9 +61,9 @@ export function looksFor(
     take = async (): Promise<unknown> => 'done',
     names = ['orders.placed'],
     publisher = 'orders',
-  }: { checkEveryMs?: number; take?: unknown; names?: string[]; publisher?: string | null } = {},
+    inbox = new InboxInMemory(),
+  }: { checkEveryMs?: number; take?: unknown; names?: string[]; publisher?: string | null; inbox?: InboxInMemory } = {},
 ): MissingEvents {
-  const inbox = new InboxInMemory();
   const consumer: EventConsumer = {
     name: 'letters',
     eventNames: names,
