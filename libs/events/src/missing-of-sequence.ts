@@ -1,4 +1,5 @@
 import type { PublishedEvent } from '@atoll/contracts';
+import { isStatementTimeout } from '@atoll/database';
 import { isAppError } from '@atoll/errors';
 import { backOffMs, Rounds, ThrottledLog, type BackOff } from '@atoll/waiting';
 import { Logger } from '@nestjs/common';
@@ -40,17 +41,24 @@ const ofDue = { claim: 'claimDue', atATime: 1, attempt: 2 } as const;
 /** A look claims nothing further after this time; retries have as long again. */
 const lookForMs = 5_000;
 
-/** What a look did: events found in the pages of their publisher, and handled or failed here; and gaps given up. */
+/**
+ * What a look did: events found in the pages of their publisher, handled or failed here, and left out, since the claim
+ * of them and their neighbours timed out; and gaps given up.
+ */
 interface Tally {
   found: number;
   taken: number;
   failed: number;
+  leftOut: number;
   lost: number;
   /** Of `performance.now()`. */
-  readonly untilMs: number;
+  untilMs: number;
 }
 
-const tallyFromNow = (): Tally => ({ found: 0, taken: 0, failed: 0, lost: 0, untilMs: performance.now() + lookForMs });
+const tallyFromNow = (): Tally => {
+  const untilMs = performance.now() + lookForMs;
+  return { found: 0, taken: 0, failed: 0, leftOut: 0, lost: 0, untilMs };
+};
 
 /**
  * Finds the events of one sequence that were published and never came, and asks their publisher for them. The broker
@@ -148,20 +156,22 @@ export class MissingOfSequence {
     this.#lastSeen = last;
     const asked = merged(gaps);
     const fresh = tallyFromNow();
-    let again = tallyFromNow();
+    let again: Tally;
     let isAll: boolean;
     try {
       isAll = await this.fillAll([...asked.slice(0, mostGaps), ...(isQuiet ? [{ after: last }] : [])], fresh, ofNew);
-      again = tallyFromNow();
-      await this.fillAll(merged(due), again, ofDue);
     } finally {
-      this.#tellFetched(fresh.taken + again.taken, fresh.failed);
+      again = tallyFromNow();
+      await this.fillAll(merged(due), again, ofDue).finally(() => {
+        this.#tellFetched(fresh.taken + again.taken, fresh.failed);
+      });
     }
     const hasMore = !isAll || asked.length > mostGaps;
     // What came since was fetched here.
     if (hasMore) this.#lastSeen = undefined;
     // What is left counts as one: how many there are, only their publisher knows.
-    this.#count = progress.lost + untaken - again.taken + fresh.failed + fresh.lost + again.lost + Number(hasMore);
+    const ofFresh = fresh.failed + fresh.leftOut + fresh.lost + Number(hasMore);
+    this.#count = progress.lost + untaken - again.taken + again.lost + ofFresh;
     return again.taken > 0 || (hasMore && fresh.taken > 0);
   }
 
@@ -181,7 +191,7 @@ export class MissingOfSequence {
   }
 
   /** Fetches the events of a gap, page by page. */
-  private async fill(gap: Gap, tally: Tally, { claim, atATime, attempt }: typeof ofNew | typeof ofDue): Promise<void> {
+  private async fill(gap: Gap, tally: Tally, kind: typeof ofNew | typeof ofDue): Promise<void> {
     const { after, upTo = Infinity } = gap;
     for (let end = after; !this.isOver(tally);) {
       const { events, forgotten_up_to, has_none } = await this.ask({ ...gap, after: end });
@@ -190,18 +200,34 @@ export class MissingOfSequence {
         if (gone > after) tally.lost += await this.giveUp(after, gone);
       }
       const page = events.map((event) => delivered(this.sequence, event));
-      for (let at = 0; at < page.length && !this.isOver(tally); at += atATime) {
-        const some = page.slice(at, at + atATime);
-        const claimedAtMs = performance.now();
-        const own = await this.received[claim](this.sequence, some, this.rules.untakenMs);
-        const mine = some.filter(({ id }) => own.has(id));
-        await this.handle(mine, { attempt, claimedAtMs }, tally);
-      }
+      for (let at = 0; at < page.length && !this.isOver(tally); at += kind.atATime)
+        await this.takeSome(page.slice(at, at + kind.atATime), tally, kind);
       const lastOfPage = events.at(-1);
       if (!lastOfPage) return;
       tally.found += events.length;
       end = lastOfPage.position;
     }
+  }
+
+  /** Claims and handles events, those that nobody else has. */
+  private async takeSome(
+    events: readonly DomainEvent[],
+    tally: Tally,
+    { claim, attempt }: typeof ofNew | typeof ofDue,
+  ): Promise<void> {
+    const claimedAtMs = performance.now();
+    let own: ReadonlySet<string>;
+    try {
+      own = await this.received[claim](this.sequence, events, this.rules.untakenMs);
+    } catch (error) {
+      // One of them is in a delivery that has not ended. The wait for it takes no time from the others.
+      if (!isStatementTimeout(error)) throw error;
+      tally.leftOut += events.length;
+      tally.untilMs += performance.now() - claimedAtMs;
+      return;
+    }
+    const mine = events.filter(({ id }) => own.has(id));
+    await this.handle(mine, { attempt, claimedAtMs }, tally);
   }
 
   private isOver({ found, untilMs }: Tally): boolean {

@@ -191,6 +191,61 @@ describe('a consumer that misses very many events of one name', () => {
     expect(tries).toEqual(upTo(20).map(String));
   });
 
+  it('leaves out, until the next look, those whose claim takes longer than the database allows, as behind a delivery that is frozen', async () => {
+    const [inbox, taken]: [InboxInMemory, string[]] = [new InboxInMemory(), []];
+    const frozen = new Set(['1', '3']);
+    const claim: InboxInMemory['claim'] = async (sequence, events, forMs) => {
+      if (!events.some(({ id }) => frozen.has(id))) return inbox.claim(sequence, events, forMs);
+      await new Promise((resolve) => setTimeout(resolve, 2_800));
+      throw Object.assign(new Error('canceling statement due to statement timeout'), { code: '57014' });
+    };
+    const gaps = [1, 3, 6].map((at) => ({ after: at - 1, upTo: at }));
+    const source = {
+      read: async (_publisher: string, { after, up_to }: { after: number; up_to?: number }) =>
+        pageOf([1, 3, 6, 10], after, up_to),
+    };
+    const take = async ({ id }: { id: string }) => taken.push(id) && 'done';
+    const missing = looksFor({ look: async () => ({ last: 9, gaps }), claim }, source, { take, inbox });
+    missing.start();
+    await pass(5_600);
+    expect(taken).toEqual(['6', '10']);
+    expect(missing.count).toBe(2);
+    frozen.clear();
+    missing.lookNow();
+    await pass(0);
+    await missing.stop();
+    expect(taken).toEqual(['6', '10', '1', '3']);
+    const line = 'letters: 2 missing orders.placed fetched from orders; all of them were handled.';
+    expect(jest.mocked(Logger.prototype.warn).mock.calls).toEqual([[line], [line]]);
+  });
+
+  it('retries what failed also where it cannot ask for what never came', async () => {
+    const tries: [string, number][] = [];
+    let isBroken = false;
+    const source = {
+      read: async (_publisher: string, { after, up_to }: { after: number; up_to?: number }) => {
+        if (isBroken && up_to === undefined) throw new Error('It is broken.');
+        return pageOf([1], after, up_to);
+      },
+    };
+    const take = async ({ id }: { id: string }, attempt: number) => {
+      tries.push([id, attempt]);
+      return attempt === 1 ? { retryAfterMs: 1 } : 'done';
+    };
+    const missing = looksFor({}, source, { take, checkEveryMs: 1_000 });
+    missing.start();
+    await pass(0);
+    isBroken = true;
+    await pass(500);
+    missing.lookNow();
+    await pass(0);
+    await missing.stop();
+    expect(tries).toEqual([
+      ['1', 1],
+      ['1', 2],
+    ]);
+  });
+
   it('looks for gaps from where there were none before', async () => {
     const from: unknown[] = [];
     const look = async (...[, , , filledTo]: unknown[]) => {
