@@ -75,7 +75,9 @@ export class MissingOfSequence {
   readonly #rounds = new Rounds(() => this.lookSafely());
   /** The last event that had come when it was last looked; undefined: what comes after it is asked for anyway. */
   #lastSeen: number | undefined;
+  /** Begins anew where the database may have lost what came last, as in a failover. */
   #filledTo = 0;
+  #lastPosition = 0;
   /** Since when the publisher has not answered, in ms of `performance.now()`. */
   #silentSince: number | undefined;
   #isBegun = false;
@@ -118,6 +120,7 @@ export class MissingOfSequence {
       this.#silentSince = undefined;
       if (goesOnAtOnce) return 0;
     } catch (error) {
+      this.#filledTo = 0;
       if (this.#isBegun) this.#noteSilence();
       this.#tellUnchecked(error);
     }
@@ -150,7 +153,8 @@ export class MissingOfSequence {
     }
     const received = await this.received.look(this.sequence, progress.position, this.rules, this.#filledTo);
     const { last, gaps, due, untaken } = received;
-    this.#filledTo = received.filledTo;
+    this.#filledTo = last < this.#lastPosition ? 0 : received.filledTo;
+    this.#lastPosition = last;
     // Where events still come in, the next one will tell whether there was one before it.
     const isQuiet = this.#lastSeen === last || this.#lastSeen === undefined;
     this.#lastSeen = last;

@@ -170,6 +170,22 @@ it('behind an event that fails for long what was fetched and failed is due howev
   });
 });
 
+it('a gap is found also before where there was none, as after a failover to a database that has lost what came last', async () => {
+  const [source, events] = [app.get(DataSource), new ReceivedEvents(app.get(DataSource))];
+  const sequence = aSequence();
+  await events.begin(sequence, 0);
+  await source.query(
+    `INSERT INTO inbox (consumer, event_id, publisher, event_name, position, previous)
+     SELECT $1, gen_random_uuid(), $2, $3, position, position - 1 FROM unnest(ARRAY[1, 2, 5, 9]) position`,
+    [sequence.consumer, sequence.publisher, sequence.eventName],
+  );
+  const { gaps } = await events.look(sequence, 0, { graceMs: 0, untakenMs: 90_000 }, 7);
+  expect(gaps).toEqual([
+    { after: 2, upTo: 4 },
+    { after: 5, upTo: 8 },
+  ]);
+});
+
 it('a gap is given up once, and where it is next', async () => {
   const events = new ReceivedEvents(app.get(DataSource));
   const [sequence, other] = [aSequence(), aSequence()];

@@ -73,9 +73,9 @@ export class ReceivedEvents {
 
   /**
    * Scans the events after `from`, records up to where they are complete, and returns what is due of them, and the gaps
-   * after `filledTo`: behind an event that fails for long they may be further away than a look sees. A gap counts once
-   * the event after it is `graceMs` old. An event that came and has not had its effect is due after `untakenMs`, or,
-   * however far away it is, when it was postponed to.
+   * between them and after `filledTo`: behind an event that fails for long they may be further away than a look sees.
+   * A gap counts once the event after it is `graceMs` old. An event that came and has not had its effect is due after
+   * `untakenMs`, or, however far away it is, when it was postponed to.
    */
   async look(
     sequence: Sequence,
@@ -86,15 +86,17 @@ export class ReceivedEvents {
     // What comes before the first obstacle is worked out once, by a query in a query, and not for each row.
     const rows = await this.dataSource.query<(Received & { reached: number })[]>(
       `WITH known AS (
-         SELECT position, previous, taken_at IS NOT NULL AS is_taken, fetch_at, ${dueAt('$6')} AS due_at,
+         SELECT position, previous, received_at, taken_at IS NOT NULL AS is_taken, fetch_at, ${dueAt('$6')} AS due_at,
                 lag(position, 1, $4::bigint) OVER (ORDER BY position) AS before
          FROM inbox WHERE ${ofSequence} AND position > $4::bigint ORDER BY position LIMIT ${longestLook}
        ), ahead AS (
          SELECT position, previous, received_at, lag(position, 1, $7::bigint) OVER (ORDER BY position) AS before
          FROM inbox WHERE ${ofSequence} AND position > $7::bigint ORDER BY position LIMIT ${longestLook}
        ), gap AS (
-         SELECT before AS after, previous AS "upTo" FROM ahead
-         WHERE previous > before AND received_at <= now() - $5 * interval '1 millisecond' ORDER BY 2 LIMIT ${mostGaps}
+         SELECT min(before) AS after, previous AS "upTo"
+         FROM (SELECT before, previous, received_at FROM known UNION ALL SELECT before, previous, received_at FROM ahead) one
+         WHERE previous > before AND received_at <= now() - $5 * interval '1 millisecond'
+         GROUP BY previous ORDER BY previous LIMIT ${mostGaps}
        ), fetched AS (
          SELECT position, previous, fetch_at AS due_at FROM inbox
          WHERE ${ofSequence} AND fetch_at IS NOT NULL AND taken_at IS NULL AND position > $4::bigint

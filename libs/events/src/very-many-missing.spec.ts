@@ -246,19 +246,37 @@ describe('a consumer that misses very many events of one name', () => {
     ]);
   });
 
-  it('looks for gaps from where there were none before', async () => {
+  it('looks for gaps from where there were none before, and from the beginning where the database may have lost what came last', async () => {
     const from: unknown[] = [];
+    let last = 7;
     const look = async (...[, , , filledTo]: unknown[]) => {
       from.push(filledTo);
-      return { filledTo: 7 };
+      return { last, filledTo: last };
     };
-    const missing = looksFor({ look }, { read: async () => pageOf([], 0) });
+    let isBroken = false;
+    const source = {
+      read: async () => {
+        if (isBroken) throw new Error('It is broken.');
+        return pageOf([], 0);
+      },
+    };
+    const missing = looksFor({ look }, source);
+    const lookAgain = async () => {
+      missing.lookNow();
+      await pass(0);
+    };
     missing.start();
     await pass(0);
-    missing.lookNow();
-    await pass(0);
+    isBroken = true;
+    await lookAgain();
+    isBroken = false;
+    await lookAgain();
+    last = 6;
+    await lookAgain();
+    await lookAgain();
+    await lookAgain();
     await missing.stop();
-    expect(from).toEqual([0, 7]);
+    expect(from).toEqual([0, 7, 0, 7, 0, 6]);
   });
 
   it('goes on at once where they are in very many places', async () => {
