@@ -1,4 +1,4 @@
-import { backOffMs, Rounds, ThrottledLog } from '@atoll/waiting';
+import { backOffMs, FairSemaphore, Rounds, ThrottledLog } from '@atoll/waiting';
 import { Logger } from '@nestjs/common';
 import type { EventConsumer } from './courier.js';
 import { describeError } from './error-description.js';
@@ -20,6 +20,11 @@ export class MissingEvents {
   readonly #failed = new ThrottledLog(({ message }) => this.#logger.warn(message));
   readonly #rounds = new Rounds(() => this.findSequences());
   readonly #sequences = new Map<string, MissingOfSequence>();
+  /**
+   * Consumers that fetch at a time, each for one sequence, since it handles one event at a time anyway. Most
+   * connections of the service are left to its requests.
+   */
+  readonly #turns = new FairSemaphore({ permits: 4, permitsPerKey: 1 });
   #stopping = false;
   #looks = 0;
 
@@ -76,7 +81,7 @@ export class MissingEvents {
     const key = `${consumer.name} ${publisher} ${eventName}`;
     if (this.#stopping || this.#sequences.has(key)) return;
     const sequence = { consumer: consumer.name, publisher, eventName };
-    const missing = new MissingOfSequence(this.received, this.source, consumer, sequence, this.rules);
+    const missing = new MissingOfSequence(this.received, this.source, consumer, sequence, this.rules, this.#turns);
     this.#sequences.set(key, missing);
     missing.start();
   }

@@ -1,7 +1,7 @@
 import type { PublishedEvent } from '@atoll/contracts';
 import { isStatementTimeout } from '@atoll/database';
 import { isAppError } from '@atoll/errors';
-import { backOffMs, Rounds, ThrottledLog, type BackOff } from '@atoll/waiting';
+import { backOffMs, Rounds, ThrottledLog, type BackOff, type FairSemaphore } from '@atoll/waiting';
 import { Logger } from '@nestjs/common';
 import type { DomainEvent, EventConsumer } from './courier.js';
 import { describeError } from './error-description.js';
@@ -91,6 +91,7 @@ export class MissingOfSequence {
     private readonly consumer: EventConsumer,
     private readonly sequence: Sequence,
     private readonly rules: RecoveryRules,
+    private readonly turns: FairSemaphore,
   ) {}
 
   start(): void {
@@ -213,8 +214,18 @@ export class MissingOfSequence {
     }
   }
 
-  /** Claims and handles events, those that nobody else has. */
-  private async takeSome(
+  /** Claims and handles events when it is the consumer's turn. The wait takes nothing from the time of the look. */
+  private takeSome(events: readonly DomainEvent[], tally: Tally, kind: typeof ofNew | typeof ofDue): Promise<void> {
+    const waitingSinceMs = performance.now();
+    const work = async () => {
+      tally.untilMs += performance.now() - waitingSinceMs;
+      if (!this.#stopping) await this.claimAndHandle(events, tally, kind);
+    };
+    return this.turns.run(work, { key: this.consumer.name });
+  }
+
+  /** Handles those that nobody else has. */
+  private async claimAndHandle(
     events: readonly DomainEvent[],
     tally: Tally,
     { claim, attempt }: typeof ofNew | typeof ofDue,

@@ -246,6 +246,41 @@ describe('a consumer that misses very many events of one name', () => {
     ]);
   });
 
+  it('is one of at most four that fetch at a time, claims for one of its sequences at a time, and does not wait for one that is slow', async () => {
+    const [inbox, taken]: [InboxInMemory, string[]] = [new InboxInMemory(), []];
+    const [inHand, mostInHand]: [Map<string, number>, number[]] = [new Map(), []];
+    const claim: InboxInMemory['claim'] = async (sequence, events, forMs) => {
+      const own = await inbox.claim(sequence, events, forMs);
+      inHand.set(sequence.eventName, own.size);
+      mostInHand.push([...inHand.values()].filter((left) => left > 0).length);
+      return own;
+    };
+    const source = {
+      read: async (_publisher: string, { event_name, after }: { event_name: string; after: number }) =>
+        pageOf(upTo(40), after, Infinity, event_name),
+    };
+    const take = async ({ id, name }: { id: string; name: string }) => {
+      await new Promise((resolve) => setTimeout(resolve, name.startsWith('slow') ? 60_000 : 1));
+      inHand.set(name, inHand.get(name)! - 1);
+      taken.push(id);
+      return 'done';
+    };
+    const quick = Array.from({ length: 5 }, (_, at) => [`${at}`, [`${at} placed `, `${at} paid `]]);
+    const consumers = { slow: ['slow placed ', 'slow paid '], ...Object.fromEntries(quick) } as Record<
+      string,
+      string[]
+    >;
+    const missing = looksFor({ claim }, source, { take, inbox, consumers });
+    missing.start();
+    await pass(1_000);
+    expect(taken).toHaveLength(5 * 2 * 40);
+    expect(Math.max(...mostInHand)).toBe(4);
+    const stopped = missing.stop();
+    await pass(60_000);
+    await stopped;
+    expect([inHand.get('slow placed '), inHand.get('slow paid ')]).toEqual([19, undefined]);
+  });
+
   it('looks for gaps from where there were none before, and from the beginning where the database may have lost what came last', async () => {
     const from: unknown[] = [];
     let last = 7;

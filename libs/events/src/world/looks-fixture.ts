@@ -50,8 +50,9 @@ export class InboxInMemory {
 }
 
 /**
- * Looks for what the consumer of letters misses, of which `received` says what differs from an empty inbox.
- * `publisher`: null if any service may publish it. `inbox`: for replicas of one service.
+ * Looks for what the consumer of letters misses, or others, of which `received` says what differs from an empty inbox.
+ * `publisher`: null if any service may publish it. `inbox`: for replicas of one service. `consumers`: the
+ * names of the events of each.
  */
 export function looksFor(
   received: { look?: (...given: unknown[]) => Promise<object>; [name: string]: unknown },
@@ -62,22 +63,33 @@ export function looksFor(
     names = ['orders.placed'],
     publisher = 'orders',
     inbox = new InboxInMemory(),
-  }: { checkEveryMs?: number; take?: unknown; names?: string[]; publisher?: string | null; inbox?: InboxInMemory } = {},
+    consumers = { letters: names },
+  }: {
+    checkEveryMs?: number;
+    take?: unknown;
+    names?: string[];
+    publisher?: string | null;
+    inbox?: InboxInMemory;
+    consumers?: Record<string, string[]>;
+  } = {},
 ): MissingEvents {
-  const consumer: EventConsumer = {
-    name: 'letters',
-    eventNames: names,
+  const consumerOf = (name: string, eventNames: string[]): EventConsumer => ({
+    name,
+    eventNames,
     take: async (event, attempt) => {
       const outcome = await (take as (event: DomainEvent, attempt: number) => Promise<Outcome>)(event, attempt);
       if (outcome === 'done') inbox.taken(event.id);
       return outcome;
     },
-  };
+  });
   const look = async (sequence: Sequence, ...given: unknown[]) => ({
     ...(await inbox.look(sequence)),
     ...(await received.look?.(sequence, ...given)),
   });
-  const awaiting = [{ consumer, events: names.map((name) => ({ name, publisher: publisher ?? undefined })) }];
+  const awaiting = Object.entries(consumers).map(([consumer, eventNames]) => ({
+    consumer: consumerOf(consumer, eventNames),
+    events: eventNames.map((name) => ({ name, publisher: publisher ?? undefined })),
+  }));
   const rules = { checkEveryMs, graceMs: 0, untakenMs: 90_000 };
   return new MissingEvents({ ...inbox, ...received, look } as unknown as ReceivedEvents, source, awaiting, rules);
 }
