@@ -95,6 +95,7 @@ function Frame({ user }: { user: User }) {
 /** Whether something is open on the page on which it was opened: whoever goes on, or back, has closed it. */
 function useOpenHere(pathname: string) {
   const [openAt, setOpenAt] = useState<string | null>(null);
+  if (openAt !== null && openAt !== pathname) setOpenAt(null);
   return [openAt === pathname, (isOpen: boolean) => setOpenAt(isOpen ? pathname : null)] as const;
 }
 
