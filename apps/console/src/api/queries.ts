@@ -1,5 +1,6 @@
 import { queryOptions } from '@tanstack/react-query';
-import { answerOf, api, everyRow, recentRows, type Schemas } from './client.js';
+import { answerOf, api, type Schemas } from './client.js';
+import { everyRow, recentRows } from './pages.js';
 import { pollMs, restAfterFailure, restOfAll } from './query-client.js';
 
 /**
@@ -48,7 +49,7 @@ export const teamImagesQuery = (team_id: string) =>
 
 export const policiesQuery = queryOptions({
   queryKey: ['policies'],
-  queryFn: () => everyRow((query) => answerOf(api.GET('/api/policy/image', { params: { query } }))),
+  queryFn: ({ signal }) => everyRow((query) => answerOf(api.GET('/api/policy/image', { params: { query } })), signal),
 });
 
 export type MetricWindow = 'last_1h' | 'last_6h' | 'last_24h' | 'last_7d' | 'last_30d';
@@ -76,11 +77,13 @@ export const subscriptionsQuery = (team_id: string, metric_window: MetricWindow,
 export const recentSubscriptionsQuery = (team_id: string) =>
   queryOptions({
     queryKey: ['subscriptions', team_id, 'recent'],
-    queryFn: () =>
-      recentRows((page) =>
-        answerOf(
-          api.GET('/api/gpuaas/pool-subscription', { params: { query: { team_id, include_ended: true, ...page } } }),
-        ),
+    queryFn: ({ signal }) =>
+      recentRows(
+        (page) =>
+          answerOf(
+            api.GET('/api/gpuaas/pool-subscription', { params: { query: { team_id, include_ended: true, ...page } } }),
+          ),
+        signal,
       ),
     refetchInterval: ({ state }) => restOfAll(pace(state.data?.data), state.data),
   });
@@ -111,8 +114,11 @@ export const allSubscriptionsQuery = (page: number, metric_window: MetricWindow)
 export const availablePoolsQuery = (team_id: string) =>
   queryOptions({
     queryKey: ['available-pools', team_id],
-    queryFn: () =>
-      everyRow((page) => answerOf(api.GET('/api/gpuaas/available-pools', { params: { query: { team_id, ...page } } }))),
+    queryFn: ({ signal }) =>
+      everyRow(
+        (page) => answerOf(api.GET('/api/gpuaas/available-pools', { params: { query: { team_id, ...page } } })),
+        signal,
+      ),
     refetchInterval: pollMs.calm,
   });
 
@@ -130,21 +136,22 @@ export const poolGpusQuery = (team_id: string, pool_id: string) =>
 export const availableRegionsQuery = (team_id: string) =>
   queryOptions({
     queryKey: ['available-regions', team_id],
-    queryFn: () =>
-      everyRow((page) =>
-        answerOf(api.GET('/api/gpuaas/available-regions', { params: { query: { team_id, ...page } } })),
+    queryFn: ({ signal }) =>
+      everyRow(
+        (page) => answerOf(api.GET('/api/gpuaas/available-regions', { params: { query: { team_id, ...page } } })),
+        signal,
       ),
     staleTime: pollMs.slow,
   });
 
 export const regionsQuery = queryOptions({
   queryKey: ['regions'],
-  queryFn: () => everyRow((query) => answerOf(api.GET('/api/region', { params: { query } }))),
+  queryFn: ({ signal }) => everyRow((query) => answerOf(api.GET('/api/region', { params: { query } })), signal),
 });
 
 export const gpuaasQuery = queryOptions({
   queryKey: ['gpuaas'],
-  queryFn: () => everyRow((query) => answerOf(api.GET('/api/gpuaas', { params: { query } }))),
+  queryFn: ({ signal }) => everyRow((query) => answerOf(api.GET('/api/gpuaas', { params: { query } })), signal),
 });
 
 const inMotion = (node: Schemas['GpuNode']) =>
@@ -159,7 +166,7 @@ export const nodesQuery = (page: number) =>
 
 export const allNodesQuery = queryOptions({
   queryKey: ['nodes', 'all'],
-  queryFn: () => everyRow((query) => answerOf(api.GET('/api/gpuaas/node', { params: { query } }))),
+  queryFn: ({ signal }) => everyRow((query) => answerOf(api.GET('/api/gpuaas/node', { params: { query } })), signal),
 });
 
 export const nodeQuery = (node_id: string) =>
@@ -171,14 +178,15 @@ export const nodeQuery = (node_id: string) =>
 
 export const poolsQuery = queryOptions({
   queryKey: ['pools'],
-  queryFn: () => everyRow((query) => answerOf(api.GET('/api/gpuaas/all-pools', { params: { query } }))),
+  queryFn: ({ signal }) =>
+    everyRow((query) => answerOf(api.GET('/api/gpuaas/all-pools', { params: { query } })), signal),
 });
 
 /** The prices of all times, but for those that another one with the same start has replaced. */
 export const pricesQuery = queryOptions({
   queryKey: ['prices'],
-  queryFn: async () => {
-    const { data } = await everyRow((query) => answerOf(api.GET('/api/price', { params: { query } })));
+  queryFn: async ({ signal }) => {
+    const { data } = await everyRow((query) => answerOf(api.GET('/api/price', { params: { query } })), signal);
     return data;
   },
 });

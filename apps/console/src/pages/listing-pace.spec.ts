@@ -5,9 +5,7 @@ import { mostOfPage } from '../api/query-client.js';
 jest.unstable_mockModule('../api/client.js', () => ({
   answerOf: undefined,
   api: undefined,
-  everyRow: undefined,
   ofTeam: undefined,
-  recentRows: undefined,
 }));
 const { allPodsQuery } = await import('./pods/pod-queries.js');
 const { allVmsQuery } = await import('./vms/vm-queries.js');

@@ -38,14 +38,18 @@ describeWhere(browserLack(), 'where a listing has several pages, the console', (
     const refusal = { code: 'too_many_requests', detail: 'Too many requests. Please try again later.' };
     const refuse = (route: Route) => route.fulfill({ status: 429, headers: { 'retry-after': '1' }, json: refusal });
     await page.route(/\/api\/pods\?.*page=2/, refuse, { times: 1 });
+    const isOfAll = ({ pathname, searchParams }: URL) => pathname === '/api/pods' && searchParams.has('include_ended');
+    await page.route((url) => isOfAll(url) && url.searchParams.get('page') === '4', refuse, { times: 1 });
     await list(page, 'vm', (no) => ({ ...state(no), instance_id: `v-${no}`, name: `vm ${no}` }));
     const lately = new Date(Date.now() - 86_400_000).toISOString();
     const hasEnded = (no: number) => ({ reason: null, created_at: no > 220 ? lately : '2020-01-01T00:00:00.000Z' });
     const read: string[] = [];
+    const readOfAll: (string | null)[] = [];
     page.on('request', (request) => {
       const { pathname, searchParams } = new URL(request.url());
       if (searchParams.has('include_ended') || pathname === '/api/pods')
         read.push(`${pathname} ${searchParams.get('page')}`);
+      if (isOfAll(new URL(request.url()))) readOfAll.push(searchParams.get('page'));
     });
     const endedOnly = { live: 0, withEnded };
     const subscription = (no: number) => ({ status: no === 230 ? 'failed' : 'unsubscribed', ...hasEnded(no) });
@@ -79,6 +83,7 @@ describeWhere(browserLack(), 'where a listing has several pages, the console', (
       await page.getByRole('combobox', { name: 'Part of the name' }).fill(`p-${no}`);
       await page.getByRole('option').first().getByText(`p-${no}`, { exact: true }).waitFor();
     }
+    expect(readOfAll.toSorted()).toEqual(['1', '3', '4', '4']);
     expect(tab.faults).toEqual([]);
     await tab.close();
   });

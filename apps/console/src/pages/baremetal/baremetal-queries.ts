@@ -1,5 +1,6 @@
 import { queryOptions } from '@tanstack/react-query';
-import { answerOf, api, everyRow, recentRows } from '../../api/client.js';
+import { answerOf, api } from '../../api/client.js';
+import { everyRow, recentRows } from '../../api/pages.js';
 import { pollMs, restOfAll } from '../../api/query-client.js';
 
 const underWay: ReadonlySet<string> = new Set(['Requested', 'Provisioning', 'Releasing', 'Checking']);
@@ -10,9 +11,12 @@ const pace = (statuses: readonly string[]) =>
 export const baremetalQuery = (team_id: string, include_ended: boolean) =>
   queryOptions({
     queryKey: ['baremetal', team_id, include_ended],
-    queryFn: () => {
+    queryFn: ({ signal }) => {
       const filter = { team_id, ...(include_ended && { include_ended }) };
-      return everyRow((page) => answerOf(api.GET('/api/baremetal', { params: { query: { ...filter, ...page } } })));
+      return everyRow(
+        (page) => answerOf(api.GET('/api/baremetal', { params: { query: { ...filter, ...page } } })),
+        signal,
+      );
     },
     refetchInterval: ({ state }) => restOfAll(pace(state.data?.data.map(({ status }) => status) ?? []), state.data),
   });
@@ -21,9 +25,10 @@ export const baremetalQuery = (team_id: string, include_ended: boolean) =>
 export const recentBaremetalQuery = (team_id: string) =>
   queryOptions({
     queryKey: ['baremetal', team_id, 'recent'],
-    queryFn: () =>
-      recentRows((page) =>
-        answerOf(api.GET('/api/baremetal', { params: { query: { team_id, include_ended: true, ...page } } })),
+    queryFn: ({ signal }) =>
+      recentRows(
+        (page) => answerOf(api.GET('/api/baremetal', { params: { query: { team_id, include_ended: true, ...page } } })),
+        signal,
       ),
     refetchInterval: ({ state }) => restOfAll(pace(state.data?.data.map(({ status }) => status) ?? []), state.data),
   });

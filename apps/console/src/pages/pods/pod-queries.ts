@@ -1,5 +1,6 @@
 import { queryOptions } from '@tanstack/react-query';
-import { answerOf, api, everyRow, ofTeam } from '../../api/client.js';
+import { answerOf, api, ofTeam } from '../../api/client.js';
+import { everyRow, pageOf } from '../../api/pages.js';
 import { mostOfPage, pollMs, restOfAll } from '../../api/query-client.js';
 
 const underWay: ReadonlySet<string> = new Set([
@@ -30,7 +31,8 @@ export const podsQuery = (team_id: string, page: number, include_ended: boolean)
 export const allPodsQuery = (team_id: string) =>
   queryOptions({
     queryKey: ['pods', team_id, 'all'],
-    queryFn: () => everyRow((page) => answerOf(api.GET('/api/pods', { params: { query: { team_id, ...page } } }))),
+    queryFn: ({ signal }) =>
+      everyRow((page) => answerOf(api.GET('/api/pods', { params: { query: { team_id, ...page } } })), signal),
     refetchInterval: ({ state }) => restOfAll(pollMs.calm, state.data),
   });
 
@@ -41,13 +43,13 @@ export const allPodsQuery = (team_id: string) =>
 export const podNamesQuery = (team_id: string) =>
   queryOptions({
     queryKey: ['pods', team_id, 'names'],
-    queryFn: async () => {
+    queryFn: async ({ signal }) => {
       const read = (query: { page: number; limit: number; include_ended?: true }) =>
         answerOf(api.GET('/api/pods', { params: { query: { team_id, ...query } } }));
-      const ofAll = (page: number) => read({ page, limit: mostOfPage, include_ended: true });
-      const [live, first] = await Promise.all([everyRow(read), ofAll(1)]);
+      const ofAll = (page: number) => pageOf((query) => read({ ...query, include_ended: true }), page, signal);
+      const [live, first] = await Promise.all([everyRow(read, signal), ofAll(1)]);
       // The oldest are listed first.
-      const last = Math.ceil(first.pagination.total / mostOfPage);
+      const last = Math.ceil((first.pagination?.total ?? 0) / mostOfPage);
       const latest = await Promise.all([last - 1, last].filter((page) => page > 1).map(ofAll));
       const pages = last > 2 ? latest : [first, ...latest];
       return [...live.data, ...pages.flatMap(({ data }) => data)];

@@ -1,5 +1,6 @@
 import { queryOptions } from '@tanstack/react-query';
-import { answerOf, api, everyRow, ofTeam } from '../../api/client.js';
+import { answerOf, api, ofTeam } from '../../api/client.js';
+import { everyRow } from '../../api/pages.js';
 import { pollMs, restOfAll } from '../../api/query-client.js';
 
 const underWay: ReadonlySet<string> = new Set(['pending', 'stopping']);
@@ -21,7 +22,8 @@ export const vmsQuery = (team_id: string, page: number, include_ended: boolean) 
 export const allVmsQuery = (team_id: string) =>
   queryOptions({
     queryKey: ['vms', team_id, 'all'],
-    queryFn: () => everyRow((page) => answerOf(api.GET('/api/vm', { params: { query: { team_id, ...page } } }))),
+    queryFn: ({ signal }) =>
+      everyRow((page) => answerOf(api.GET('/api/vm', { params: { query: { team_id, ...page } } })), signal),
     refetchInterval: ({ state }) => restOfAll(pollMs.calm, state.data),
   });
 
@@ -35,5 +37,5 @@ export const vmQuery = (team_id: string, instance_id: string) =>
 
 export const flavoursQuery = queryOptions({
   queryKey: ['flavours'],
-  queryFn: () => everyRow((query) => answerOf(api.GET('/api/vm/flavour', { params: { query } }))),
+  queryFn: ({ signal }) => everyRow((query) => answerOf(api.GET('/api/vm/flavour', { params: { query } })), signal),
 });

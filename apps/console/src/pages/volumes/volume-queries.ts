@@ -1,5 +1,6 @@
 import { queryOptions } from '@tanstack/react-query';
-import { answerOf, api, everyRow } from '../../api/client.js';
+import { answerOf, api } from '../../api/client.js';
+import { everyRow } from '../../api/pages.js';
 import { pollMs, restOfAll } from '../../api/query-client.js';
 
 const underWay: ReadonlySet<string> = new Set(['pending', 'resizing', 'deleting']);
@@ -15,7 +16,7 @@ export const volumesQuery = (team_id: string, page: number) =>
 export const allVolumesQuery = (team_id: string) =>
   queryOptions({
     queryKey: ['volumes', team_id, 'all'],
-    queryFn: () =>
-      everyRow((page) => answerOf(api.GET('/api/shared-volumes', { params: { query: { team_id, ...page } } }))),
+    queryFn: ({ signal }) =>
+      everyRow((page) => answerOf(api.GET('/api/shared-volumes', { params: { query: { team_id, ...page } } })), signal),
     refetchInterval: ({ state }) => restOfAll(pollMs.calm, state.data),
   });
