@@ -52,8 +52,13 @@ describeWhere(browserLack(), 'where a listing has several pages, the console', (
       if (isOfAll(new URL(request.url()))) readOfAll.push(searchParams.get('page'));
     });
     const endedOnly = { live: 0, withEnded };
-    const subscription = (no: number) => ({ status: no === 230 ? 'failed' : 'unsubscribed', ...hasEnded(no) });
-    const named = (no: number) => ({ ...subscription(no), subscription_id: `${no}`, name: `subscription ${no}` });
+    // The last one had not ended when it was read with those that have. It is not among the live ones any more.
+    const states: Record<number, object> = {
+      230: { status: 'failed' },
+      [withEnded]: { status: 'active', reason: 'Full.' },
+    };
+    const ofList = (no: number) => ({ status: 'unsubscribed', ...hasEnded(no), ...states[no] });
+    const named = (no: number) => ({ ...ofList(no), subscription_id: `${no}`, name: `subscription ${no}` });
     await list(page, 'gpuaas/pool-subscription', named, endedOnly);
     const host = (no: number) => ({ status: no === 230 ? 'Failed' : 'Released', error: null, ...hasEnded(no) });
     await list(page, 'baremetal', (no) => ({ ...host(no), instance_id: `b-${no}`, name: `host ${no}` }), endedOnly);
@@ -76,6 +81,7 @@ describeWhere(browserLack(), 'where a listing has several pages, the console', (
         new Set([1, 3, 4].map((no) => `${path} ${no}`)),
       );
     }
+    expect(await attention.getByRole('link', { name: `subscription ${withEnded}`, exact: true }).count()).toBe(0);
     await goTo(page, `/teams/${team.id}/logs`);
     const chooser = page.getByRole('group', { name: 'Filters' }).getByRole('button', { name: 'Pod' });
     await chooser.click();

@@ -47,11 +47,14 @@ export function Attention({ teamId }: { teamId: string }) {
     ],
   });
   const all = [subscriptions, recent, pods, vms, volumes, hosts, bill];
-  const held = new Map(
-    [subscriptions, recent].flatMap(({ data }) => (data?.data ?? []).map((one) => [one.subscription_id, one] as const)),
+  const live = subscriptions.data?.data ?? [];
+  const liveIds = new Set(live.map(({ subscription_id }) => subscription_id));
+  // The live listing is read more often, so it alone says how the others are.
+  const failed = (recent.data?.data ?? []).filter(
+    ({ subscription_id, status }) => status === 'failed' && !liveIds.has(subscription_id),
   );
   const matters = [
-    ...[...held.values()].filter((one) => wantsLook(one, nowMs)).map((one) => ofSubscription(teamId, one)),
+    ...[...live, ...failed].filter((one) => wantsLook(one, nowMs)).map((one) => ofSubscription(teamId, one)),
     ...(pods.data?.data ?? []).filter(({ status }) => status === 'failed').map((one) => ofPod(teamId, one)),
     ...(vms.data?.data ?? []).filter(({ status }) => status === 'failed').map((one) => ofVm(teamId, one)),
     ...(hosts.data?.data ?? []).filter((one) => hasFailed(one, nowMs)).map((one) => ofHost(teamId, one)),
