@@ -7,6 +7,7 @@ import { Modal, ModalOverlay } from 'react-aria-components/Modal';
 import { asProblem, isOfRole, type Problem } from '../api/problem.js';
 import { queryClient } from '../api/query-client.js';
 import { Button, RowHead } from './button.js';
+import { HoldRows } from './held-rows.js';
 import { Empty, Loaded, ProblemNote, type LoadedProps } from './states.js';
 import { say } from './toasts.js';
 
@@ -55,6 +56,7 @@ export function ModalBox({ title, trigger, children, isOpen, ...changes }: Modal
             {title}
           </Heading>
           <RowHead value={undefined}>
+            <RowsHeld />
             <KeepOpen value={keep}>{children}</KeepOpen>
           </RowHead>
         </Dialog>
@@ -68,6 +70,13 @@ export function ModalBox({ title, trigger, children, isOpen, ...changes }: Modal
       {overlay}
     </DialogTrigger>
   );
+}
+
+/** Stands in an open dialog: the row that it is in stays in the page. */
+function RowsHeld() {
+  const hold = use(HoldRows);
+  useEffect(hold, [hold]);
+  return null;
 }
 
 /** Closes the dialog in which it is called. */

@@ -1,10 +1,11 @@
-import { useDeferredValue, useRef, useState, type ReactNode } from 'react';
+import { useDeferredValue, useMemo, useRef, useState, type ReactNode } from 'react';
 import { Input } from 'react-aria-components/Input';
 import { Label } from 'react-aria-components/Label';
 import { SearchField } from 'react-aria-components/SearchField';
 import { quantity } from '../format/format.js';
 import { folded } from './best-matches.js';
 import { Button } from './button.js';
+import { HoldRows, useHeldRows, type Shown } from './held-rows.js';
 import { useOnPaper } from './on-paper.js';
 import { Empty } from './states.js';
 
@@ -14,18 +15,13 @@ const rowsOfPage = 50;
 /** The texts by which a row is found. */
 export type FindBy<Row> = (row: Row) => readonly (string | null | undefined)[];
 
-/** Rows that are rendered, of all that were found. */
-interface Shown<Row> {
-  rows: readonly Row[];
-  /** How many rows come before them. */
-  before: number;
-  total: number;
-}
-
 interface ListingProps<Row> {
   label: string;
   rows: readonly Row[];
+  keyOf: (row: Row) => string;
   findBy?: FindBy<Row> | undefined;
+  /** Each row reads data of its own: on paper, too, there is one page of them. */
+  isReadByRow?: boolean;
   children: (shown: Shown<Row>) => ReactNode;
 }
 
@@ -33,55 +29,66 @@ interface ListingProps<Row> {
  * A listing that was read whole. A long one is rendered in pages, above them a field that finds rows in all of them; on
  * paper it is whole again.
  */
-export function Listing<Row>({ label, rows, findBy, children }: ListingProps<Row>) {
+export function Listing<Row>({ label, rows, keyOf, findBy, isReadByRow = false, children }: ListingProps<Row>) {
   const [typed, setTyped] = useState('');
   const [wanted, setWanted] = useState(1);
+  const [isLong, setLong] = useState(false);
+  // It stays long: a field that is in use must not disappear.
+  if (!isLong && rows.length > rowsOfPage) setLong(true);
   const top = useRef<HTMLDivElement>(null);
-  const isOnPaper = useOnPaper();
+  const isWhole = useOnPaper() && !isReadByRow;
   const sought = folded(useDeferredValue(typed).trim());
-  const found = findBy && sought !== '' ? rows.filter((row) => folded(findBy(row).join('\n')).includes(sought)) : rows;
-  const limit = isOnPaper ? Math.max(rows.length, rowsOfPage) : rowsOfPage;
+  const found = useMemo(
+    () => (findBy && sought !== '' ? rows.filter((row) => folded(findBy(row).join('\n')).includes(sought)) : rows),
+    [rows, findBy, sought],
+  );
+  const limit = isWhole ? Math.max(rows.length, rowsOfPage) : rowsOfPage;
   const pages = Math.max(1, Math.ceil(found.length / limit));
   const page = Math.min(wanted, pages);
   const before = (page - 1) * limit;
-  const shown = found.slice(before, before + limit);
+  const ofPage = { rows: found.slice(before, before + limit), before, total: found.length };
+  const [shown, hold] = useHeldRows(ofPage, rows, keyOf);
   const turn = (next: number) => {
     setWanted(next);
     top.current?.scrollIntoView();
     // The button that was pressed cannot be pressed any more, and would lose the focus.
     if (next === 1 || next === pages) top.current?.focus({ preventScroll: true });
   };
-  const range = `${quantity(before + 1)} to ${quantity(before + shown.length)} of ${quantity(rows.length)}`;
+  const find = (text: string) => {
+    setTyped(text);
+    setWanted(1);
+  };
   return (
     <>
-      {(rows.length > rowsOfPage || typed !== '') && (
+      {isLong && (
         <div className="toolbar finder" ref={top} tabIndex={-1}>
           {findBy && (
-            <SearchField
-              className="field"
-              value={typed}
-              onChange={(text) => {
-                setTyped(text);
-                setWanted(1);
-              }}
-            >
+            <SearchField className="field" value={typed} onChange={find}>
               <Label>Find in {label}</Label>
               <Input className="input" />
             </SearchField>
           )}
           <p className="hint" role="status">
-            {sought === '' ? range : `${quantity(found.length)} of ${quantity(rows.length)} match`}
+            {placeOf(shown, rows.length, sought !== '')}
           </p>
         </div>
       )}
-      {found.length === 0 && rows.length > 0 ? (
+      {shown.rows.length === 0 && rows.length > 0 ? (
         <Empty title="Nothing matches" />
       ) : (
-        children({ rows: shown, before, total: found.length })
+        <HoldRows value={hold}>{children(shown)}</HoldRows>
       )}
       <Pager page={page} first={1} limit={limit} total={found.length} onChange={turn} />
     </>
   );
+}
+
+/** Which rows are shown, of how many. */
+function placeOf({ rows, before, total }: Shown<unknown>, all: number, isFound: boolean): string {
+  const range = `${quantity(before + Math.min(1, rows.length))} to ${quantity(before + rows.length)}`;
+  if (!isFound) return `${range} of ${quantity(all)}`;
+  const match = `${quantity(total)} of ${quantity(all)} match`;
+  return rows.length < total ? `${match}; ${range} are shown` : match;
 }
 
 interface PagerProps {

@@ -26,7 +26,7 @@ interface TableProps<Row> {
 export function Table<Row>({ label, columns, rows, keyOf, findBy, foot }: TableProps<Row>) {
   const id = useId();
   return (
-    <Listing label={label} rows={rows} findBy={findBy}>
+    <Listing label={label} rows={rows} keyOf={keyOf} findBy={findBy}>
       {({ rows: shown, before, total }) => (
         // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- it scrolls
         <div className="table-box" role="region" aria-label={label} tabIndex={0}>

@@ -2,12 +2,27 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { describeWhere } from '@atoll/testing';
 import type { Page, Route } from 'playwright-core';
 import { adminKey, createTeam, platformUrl } from '../client.js';
-import { browserLack, closeBrowser, goTo, logInWithKey, openBrowser, openTab, violations } from './browser.js';
+import {
+  browserLack,
+  closeBrowser,
+  goTo,
+  logInWithKey,
+  openBrowser,
+  openTab,
+  showAgain,
+  violations,
+} from './browser.js';
 
 const live = 127;
 const withEnded = 327;
 /** Of a listing that is read whole. */
 const rowsOfPage = 50;
+
+const subscription = {
+  ...{ pool_name: 'a100', profile: '1g.10gb', status: 'active', reason: null, vgpus_allocated: 1, v_ram_gb: 10 },
+  ...{ metrics: {}, metrics_status: 'no_data', created_at: '2026-11-30T06:00:00.000Z' },
+};
+const subscriptionOf = (no: number) => ({ ...subscription, subscription_id: `${no}`, name: `s ${no}` });
 
 /** Answers a listing with so many rows, page by page. */
 async function list(
@@ -163,6 +178,7 @@ describeWhere(browserLack(), 'where a listing has several pages, the console', (
       await pages.getByRole('button', { name: 'Next' }).press('Enter');
       await pages.getByText(`Page ${at}`).waitFor();
     }
+    await place.getByText('111 of 1,010 match; 101 to 111 are shown').waitFor();
     // There is no next page, so the focus is above the rows, and not lost.
     await page.locator(':focus').getByLabel('Find in Pools').waitFor();
     await page.getByLabel('Find in Pools').fill('none such');
@@ -206,22 +222,7 @@ describeWhere(browserLack(), 'where a listing has several pages, the console', (
     const { team, keys } = await createTeam('Subscribers of long');
     const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
     const { page } = tab;
-    const subscription = {
-      ...{
-        pool_name: 'a100',
-        profile: '1g.10gb',
-        status: 'active',
-        reason: null,
-        vgpus_allocated: 1,
-        v_ram_gb: 10,
-      },
-      ...{ metrics: {}, metrics_status: 'no_data', created_at: '2026-11-30T06:00:00.000Z' },
-    };
-    await list(page, 'gpuaas/pool-subscription', (no) => ({
-      ...subscription,
-      subscription_id: `${no}`,
-      name: `s ${no}`,
-    }));
+    await list(page, 'gpuaas/pool-subscription', subscriptionOf);
     const read: string[] = [];
     await page.route('**/pool-subscription/*/utilization?*', (route) => {
       read.push(route.request().url().split('/').at(-2) ?? '');
@@ -256,6 +257,79 @@ describeWhere(browserLack(), 'where a listing has several pages, the console', (
     expect(read.length - before).toBeLessThan(rowsOfPage / 2);
     await page.getByLabel('Find in Subscriptions').fill(`S ${withEnded}`);
     await look(withEnded);
+    expect(tab.faults).toEqual([]);
+    await tab.close();
+  });
+
+  it('keeps a dialog open while its row leaves the page or what was found, and the field that is in use', async () => {
+    const { team, keys } = await createTeam('Patient');
+    const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
+    const { page } = tab;
+    /** The first of them is the one that is being subscribed. */
+    let [status, first, last] = ['subscribing', 2, 60];
+    await page.route('**/api/gpuaas/pool-subscription?*', (route) => {
+      const numbers = Array.from({ length: last - first + 1 }, (_, at) => first + at);
+      const rows = numbers.map((no) => ({ ...subscriptionOf(no), ...(no === 2 && { status }) }));
+      return route.fulfill({ json: { data: rows } });
+    });
+    await page.route('**/pool-subscription/*/utilization?*', (route) => route.fulfill({ json: { points: [] } }));
+    await logInWithKey(page, keys.team_owner ?? '', `/teams/${team.id}`);
+    await goTo(page, `/teams/${team.id}/subscriptions?ended=yes`);
+    const find = page.getByLabel('Find in Subscriptions');
+    const row = page.locator('tbody tr').filter({ hasText: '#2 in' });
+    const dialog = page.getByRole('dialog');
+    const open = async () => {
+      await row.getByRole('button', { name: 'Unsubscribe' }).click();
+      await dialog.getByText('Give back what “s 2” holds?').waitFor();
+    };
+    const close = async () => {
+      await dialog.getByRole('button', { name: 'Cancel' }).click();
+      await dialog.waitFor({ state: 'detached' });
+    };
+    await find.fill('subscribing');
+    await open();
+    status = 'active';
+    // It says how it is now, though it is not found by that.
+    await row.getByText('Active').waitFor();
+    await close();
+    await page.getByRole('heading', { name: 'Nothing matches' }).waitFor();
+
+    status = 'subscribing';
+    await find.fill('');
+    await showAgain(page);
+    await row.getByText('Subscribing').waitFor();
+    await open();
+    // From here on it is on the second page.
+    [status, first, last] = ['active', -60, 60];
+    await row.getByText('Active').waitFor();
+    await close();
+    await row.waitFor({ state: 'detached' });
+    await find.focus();
+    [first, last] = [1, 3];
+    await showAgain(page);
+    await page.getByRole('status').getByText('1 to 3 of 3').waitFor();
+    await find.and(page.locator(':focus')).waitFor();
+    expect(tab.faults).toEqual([]);
+    await tab.close();
+  });
+
+  it('prints the cards of one page where each reads what it shows', async () => {
+    const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
+    const { page } = tab;
+    await list(page, 'gpuaas', (no) => ({ gpuaas_id: `${no}`, name: `service ${no}` }));
+    const cluster = { driver: 'simulator', status: 'ready', since: null, public_host: 'a.example', checks: [] };
+    const read = new Set<string>();
+    await page.route('**/api/gpuaas/*/cluster', (route) => {
+      read.add(route.request().url());
+      return route.fulfill({ json: { ...cluster, socket: null, url: null, capabilities: {} } });
+    });
+    await logInWithKey(page, adminKey, '/operator/clusters');
+    const cards = page.getByText('a.example');
+    await cards.nth(rowsOfPage - 1).waitFor();
+    await page.emulateMedia({ media: 'print' });
+    await page.evaluate(`dispatchEvent(new Event('beforeprint'))`);
+    await page.getByText(`Page 1 of 3, ${live} in all`).waitFor();
+    expect(read.size).toBe(rowsOfPage);
     expect(tab.faults).toEqual([]);
     await tab.close();
   });

@@ -47,6 +47,7 @@ export function BaremetalPage() {
             <Listing
               label="Hosts"
               rows={data.toReversed()}
+              keyOf={({ instance_id }) => instance_id}
               findBy={({ name, status, specs, reason }) => [name, status, specsText(specs), reason]}
             >
               {({ rows }) => (

@@ -29,7 +29,13 @@ export function ClustersPage() {
           data.length === 0 ? (
             <Empty title="No GPU service yet">Create one in a region; its cluster stands here then.</Empty>
           ) : (
-            <Listing label="Clusters" rows={data} findBy={({ name }) => [name]}>
+            <Listing
+              label="Clusters"
+              rows={data}
+              keyOf={({ gpuaas_id }) => gpuaas_id}
+              findBy={({ name }) => [name]}
+              isReadByRow
+            >
               {({ rows }) => (
                 <div className="stack">
                   {rows.map(({ gpuaas_id, name }) => (

@@ -25,6 +25,7 @@ export function PoliciesPage() {
           <Listing
             label="Image policies"
             rows={data}
+            keyOf={({ id }) => id}
             findBy={({ name, description, objects }) => [
               name,
               description,

@@ -32,6 +32,7 @@ export function PricesPage() {
             <Listing
               label="Prices"
               rows={[...timelines(data)]}
+              keyOf={([key]) => key}
               findBy={([, [first]]) => [first?.sku, first?.unit, first?.team_id]}
             >
               {({ rows }) => (

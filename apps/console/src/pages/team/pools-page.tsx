@@ -48,7 +48,9 @@ export function PoolsPage() {
               <Listing
                 label="GPU pools"
                 rows={data}
+                keyOf={({ pool_id }) => pool_id}
                 findBy={({ pool_name, board, region_id }) => [pool_name, board, regionName(region_id)]}
+                isReadByRow
               >
                 {({ rows }) =>
                   rows.map((pool) => (
