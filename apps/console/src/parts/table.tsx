@@ -19,7 +19,8 @@ interface TableProps<Row> {
   keyOf: (row: Row) => string;
   /** By what rows are found where there are many. */
   findBy?: FindBy<Row>;
-  foot?: ReactNode;
+  /** The cells of the last row; `name` names the total in it. */
+  foot?: (name: string) => ReactNode;
 }
 
 /** A real table; on a narrow screen it scrolls in its own box, by keyboard too. A long one is shown in pages. */
@@ -30,7 +31,7 @@ export function Table<Row>({ label, columns, rows, keyOf, findBy, foot }: TableP
       {({ rows: shown, before, total }) => (
         // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- it scrolls
         <div className="table-box" role="region" aria-label={label} tabIndex={0}>
-          <table {...(shown.length < total && { 'aria-rowcount': total + 1 })}>
+          <table {...(shown.length < total && { 'aria-rowcount': total + (foot ? 2 : 1) })}>
             <thead>
               <tr>
                 {columns.map(({ title, isNumber }) => (
@@ -51,7 +52,13 @@ export function Table<Row>({ label, columns, rows, keyOf, findBy, foot }: TableP
                 </RowHead>
               ))}
             </tbody>
-            {foot !== undefined && <tfoot>{foot}</tfoot>}
+            {foot && (
+              <tfoot>
+                <tr {...(shown.length < total && { 'aria-rowindex': total + 2 })}>
+                  {foot(shown.length < rows.length ? 'Total of all' : 'Total')}
+                </tr>
+              </tfoot>
+            )}
           </table>
         </div>
       )}

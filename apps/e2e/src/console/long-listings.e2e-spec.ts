@@ -333,4 +333,37 @@ describeWhere(browserLack(), 'where a listing has several pages, the console', (
     expect(tab.faults).toEqual([]);
     await tab.close();
   });
+
+  it('says of a total that it is of all, where only a page of them is shown', async () => {
+    const { team, keys } = await createTeam('Spenders');
+    const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
+    const { page } = tab;
+    const items = Array.from({ length: 60 }, (_, at) => ({
+      ...{ kind: 'vgpu', sku: `sku ${at + 1}`, unit: 'vGPU', unit_hours: 1, cost: '1' },
+    }));
+    const interval = {
+      start: '2026-11-30T00:00:00+01:00',
+      end: '2026-12-01T00:00:00+01:00',
+      cost: '60',
+      partial: false,
+    };
+    const report = { currency: 'EUR', timezone: 'Europe/Oslo', as_of: '2026-11-30T06:00:00.000Z', total_cost: '60' };
+    await page.route('**/api/team-billing/**', (route) =>
+      route.fulfill({ json: { ...report, unpriced: [], intervals: [{ ...interval, items }] } }),
+    );
+    await logInWithKey(page, keys.team_owner ?? '', `/teams/${team.id}/billing`);
+    const table = page.getByRole('region', { name: 'Cost by what it was for' }).getByRole('table');
+    const foot = table.locator('tfoot tr');
+    await foot.getByText('Total of all', { exact: true }).waitFor();
+    expect([await table.getAttribute('aria-rowcount'), await foot.getAttribute('aria-rowindex')]).toEqual(['62', '62']);
+    await page.getByLabel('Find in Cost by what it was for').fill('sku 7');
+    await table.locator('tbody tr').and(page.locator(':only-child')).waitFor();
+    await foot.getByText('Total of all', { exact: true }).waitFor();
+    await page.evaluate(`dispatchEvent(new Event('beforeprint'))`);
+    await page.getByLabel('Find in Cost by what it was for').fill('');
+    await foot.getByText('Total', { exact: true }).waitFor();
+    expect(await table.getAttribute('aria-rowcount')).toBeNull();
+    expect(tab.faults).toEqual([]);
+    await tab.close();
+  });
 });

@@ -141,13 +141,13 @@ function GroupTable({ bill, total }: { bill: Bill; total: string }) {
           },
           { title: 'Cost', isNumber: true, cell: ({ shown: cost }) => money(cost, bill.currency) },
         ]}
-        foot={
-          <tr>
-            <th scope="row">Total</th>
+        foot={(name) => (
+          <>
+            <th scope="row">{name}</th>
             <td />
             <td className="number">{money(total, bill.currency)}</td>
-          </tr>
-        }
+          </>
+        )}
       />
     </Card>
   );
