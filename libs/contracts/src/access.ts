@@ -120,6 +120,14 @@ export function teamsThatAllow(caller: Caller, permission: Permission): string[]
 }
 
 /**
+ * The person for whom a caller counts where many share what there is: who holds its key. undefined: the operator and
+ * services count for nobody.
+ */
+export function holderOf(caller: Caller): string | undefined {
+  return caller.kind === 'user' && !caller.platformAdmin ? (caller.heldBy ?? caller.userId) : undefined;
+}
+
+/**
  * Why a team gets nothing new, in every service; undefined if it may have more. `beingDeleted` is what goes, the team
  * or the workspace in question. Its deletion is said before a suspension, as it is final; a suspension does not bind
  * the operator.

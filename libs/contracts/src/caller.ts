@@ -33,6 +33,11 @@ export interface UserCaller {
   readonly lacksOperatorFactor?: boolean;
   /** IANA zone of the user's profile: what `local` means in a billing path. */
   readonly timezone: string;
+  /**
+   * Of a membership key: who was shown it in place of its user, who was invited and has not accepted yet. Until then
+   * what it does counts for that user. Never shown to anybody.
+   */
+  readonly heldBy?: string;
   readonly teams: readonly CallerTeam[];
 }
 

@@ -2,6 +2,7 @@ export { emailAddress } from './email-address.js';
 export { emailSpelling } from './email-spelling.js';
 export {
   growthRefusal,
+  holderOf,
   isPlatformAdmin,
   notFound,
   type Permission,

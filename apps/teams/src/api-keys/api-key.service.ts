@@ -1,10 +1,12 @@
 import { createApiKey, digestApiKey, maskApiKey } from '@atoll/api-keys';
+import type { Caller } from '@atoll/contracts';
 import { databaseNowMs, newId } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
 import { IsNull, Not, Raw, type EntityManager } from 'typeorm';
 import { TeamsSettings } from '../teams-settings.js';
 import { ApiKeyEntity } from '../model/api-key.entity.js';
+import { viewerOf } from './key-viewer.js';
 
 /** Replaced keys of one holder that still work. Each further key changes all of them. */
 export const mostInGrace = 20;
@@ -46,11 +48,17 @@ export class ApiKeysService {
     return manager.findOneBy(ApiKeyEntity, { digest: this.digest(key) });
   }
 
-  /** Stores the keys and returns each in full, in their order. */
-  async issue(manager: EntityManager, newKeys: readonly NewKey[], createKey = createApiKey): Promise<string[]> {
+  /** Stores the keys and returns each in full, in their order. `caller` is shown them; if left out, their users are. */
+  async issue(
+    manager: EntityManager,
+    newKeys: readonly NewKey[],
+    { caller, createKey = createApiKey }: { caller?: Caller; createKey?: () => string } = {},
+  ): Promise<string[]> {
+    const viewer = caller ? await viewerOf(manager, caller) : null;
     const issued = newKeys.map((newKey) => ({ newKey, key: createKey() }));
     const rows = issued.map(({ newKey, key }) => ({
       ...newKey,
+      shownTo: viewer === newKey.userId ? null : viewer,
       id: newId(),
       digest: this.digest(key),
       mask: maskApiKey(key),

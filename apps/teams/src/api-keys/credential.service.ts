@@ -12,8 +12,10 @@ import { AppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
 import { openMemberships } from '../changes/most-teams.js';
 import { TeamsSettings } from '../teams-settings.js';
+import { heldBy } from './key-viewer.js';
 
-interface CredentialRow extends Omit<Credential, 'expiry_date' | 'scope'> {
+interface CredentialRow extends Omit<Credential, 'expiry_date' | 'scope' | 'held_by'> {
+  held_by: string | null;
   team_id: string | null;
   expiry_date: Date | null;
 }
@@ -36,7 +38,7 @@ const lacksSecondFactor = `k.team_id IS NULL AND t.require_second_factor AND (m.
 export const credentialQuery = `
   SELECT k.id AS key_id, k.user_id, k.team_id, k.expiry_date, k.ip_whitelist, u.platform_admin,
     CASE WHEN EXISTS (SELECT FROM membership WHERE team_id = k.team_id AND user_id = k.user_id AND status = 'invited')
-      THEN 'UTC' ELSE u.timezone END AS timezone,
+      THEN 'UTC' ELSE u.timezone END AS timezone, ${heldBy} AS held_by,
     (SELECT COALESCE(json_agg(json_build_object('team_id', m.team_id, 'role', m.role,
         'lacks_second_factor', ${lacksSecondFactor}) ORDER BY m.created_at, m.id), '[]')
       FROM (
@@ -76,6 +78,7 @@ export class CredentialsService {
       teams: row.teams satisfies CredentialTeam[],
       expiry_date: row.expiry_date?.toISOString() ?? null,
       ip_whitelist: row.ip_whitelist,
+      ...(row.held_by !== null && { held_by: row.held_by }),
     };
   }
 }

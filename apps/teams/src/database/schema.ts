@@ -47,6 +47,7 @@ import { OpenMemberships1880000000000 } from './migrations/1880000000000-open-me
 import { MailByKind1879000000000 } from './migrations/1879000000000-mail-by-kind.js';
 import { KeysWithoutFactors1891000000000 } from './migrations/1891000000000-keys-without-factors.js';
 import { LinksByStarts1891000001000 } from './migrations/1891000001000-links-by-starts.js';
+import { HoldersOfKeys1894000000000 } from './migrations/1894000000000-holders-of-keys.js';
 import { LinksThatRemoveFactors1873000000000 } from './migrations/1873000000000-links-that-remove-factors.js';
 import { SingleSignOn1813000000000 } from './migrations/1813000000000-single-sign-on.js';
 
@@ -107,5 +108,6 @@ export const teamsSchema = {
     EmptyAccounts1890000000000,
     KeysWithoutFactors1891000000000,
     LinksByStarts1891000001000,
+    HoldersOfKeys1894000000000,
   ],
 };

@@ -23,12 +23,12 @@ export interface Enrolled {
 export class Enrolment {
   constructor(private readonly apiKeys: ApiKeysService) {}
 
-  /** The keys in full, by user: the one time that they are known. */
+  /** The keys in full, by user: the one time that they are known. `caller` is shown them. */
   async enrol(
     manager: EntityManager,
     { id: teamId, requireSecondFactor }: TeamEntity,
     people: readonly Enrolled[],
-    { issuedByOwner }: { issuedByOwner: boolean },
+    { issuedByOwner, caller }: { issuedByOwner: boolean; caller: Caller },
   ): Promise<Map<string, string>> {
     await manager.insert(
       MembershipEntity,
@@ -43,6 +43,7 @@ export class Enrolment {
     const keys = await this.apiKeys.issue(
       manager,
       people.map(({ userId }) => ({ userId, teamId, expiryDate, ipWhitelist: '', issuedByOwner })),
+      { caller },
     );
     return new Map(people.map(({ userId }, index) => [userId, keys[index] ?? '']));
   }

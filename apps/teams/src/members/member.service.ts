@@ -141,7 +141,7 @@ export class MembersService {
       status: statusOf(caller, userIds[at] ?? ''),
     }));
     const issuedByOwner = hasPowerOfOwner(caller, team_id);
-    const keys = await this.enrolment.enrol(manager, team, people, { issuedByOwner });
+    const keys = await this.enrolment.enrol(manager, team, people, { issuedByOwner, caller });
     await this.changes.saveMembers(manager, team, userIds, context);
     const added: TeamMember[] = [];
     for (const userId of userIds) {
@@ -240,7 +240,7 @@ export class MembersService {
         const settled = successorTerms(caller, holder, { ...asked, nowMs }, await this.apiKeys.last(manager, holder));
         await this.apiKeys.retire(manager, holder, asked.graceSeconds);
         const issuedByOwner = hasPowerOfOwner(caller, team_id);
-        const [key = null] = await this.apiKeys.issue(manager, [{ ...holder, ...settled, issuedByOwner }]);
+        const [key = null] = await this.apiKeys.issue(manager, [{ ...holder, ...settled, issuedByOwner }], { caller });
         return { ...(await this.view(manager, holder)), api_key: key };
       },
       { keep: withMaskedKey },

@@ -52,6 +52,13 @@ export class ApiKeyEntity {
   @Column('boolean', { default: false })
   lacksSecondFactor!: boolean;
 
+  /**
+   * Who was shown the key when it was issued, where that is somebody else than its user and not the operator. The key
+   * counts for them until its user has accepted the invitation.
+   */
+  @Column('uuid', { nullable: true })
+  shownTo!: string | null;
+
   @Column({ ...instant, nullable: true })
   revokedAt!: Date | null;
 

@@ -67,7 +67,7 @@ export class TeamCreationService {
     await manager.insert(TeamEntity, team);
     const workspace = { id: newId(), name: 'default' };
     await manager.insert(WorkspaceEntity, { ...workspace, teamId: team.id, isDefault: true });
-    const keys = await this.enrolment.enrol(manager, team, people, { issuedByOwner: true });
+    const keys = await this.enrolment.enrol(manager, team, people, { issuedByOwner: true, caller });
     await this.changes.publishCreated(manager, team, [{ ...workspace, is_deleted: false }], context);
     const userIds = people.map(({ userId }) => userId);
     await this.changes.publishMembers(manager, team, userIds, context);

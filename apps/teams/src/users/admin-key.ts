@@ -80,11 +80,9 @@ export async function replaceKey(
   createKey = createApiKey,
 ): Promise<string> {
   await apiKeys.revoke(manager, { userId, teamId: null });
-  const [key = ''] = await apiKeys.issue(
-    manager,
-    [{ userId, teamId: null, expiryDate: null, ipWhitelist: '' }],
+  const [key = ''] = await apiKeys.issue(manager, [{ userId, teamId: null, expiryDate: null, ipWhitelist: '' }], {
     createKey,
-  );
+  });
   return key;
 }
 

@@ -47,6 +47,10 @@ export class Credential {
 
   @Text({ min: 0, max: 4096 })
   ip_whitelist!: string;
+
+  /** Who was shown the key of somebody they invited, until that person has accepted. Left out: its user holds it. */
+  @Uuid({ optional: true })
+  held_by?: string;
 }
 
 /** Which pepper a process has, without revealing it: `fingerprintOfPepper` of libs/api-keys, in hexadecimal. */
