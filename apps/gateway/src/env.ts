@@ -41,7 +41,7 @@ export class GatewayEnv {
   @Burst()
   ATOLL_LIMIT_BILLING_BURST: number | undefined = undefined;
 
-  /** Requests of one user with the membership keys of all their teams. */
+  /** Requests of one user with the membership keys of all their teams, and of those they invited. */
   @LimitText()
   ATOLL_LIMIT_USER: string = inWords(defaultLimits.user);
 

@@ -61,6 +61,14 @@ describe('a key', () => {
     });
   });
 
+  it('says who holds it in place of its user, where that is known', async () => {
+    const held_by = '4f1c9f3e-0000-4000-8000-000000000001';
+    await get({ key: gateway.services.key({ held_by }) });
+    expect(gateway.services.contextOf(teams.get).caller).toMatchObject({ heldBy: held_by });
+    await get({ key: gateway.services.key() });
+    expect(gateway.services.contextOf(teams.get).caller).not.toHaveProperty('heldBy');
+  });
+
   it('crosses the bus as its digest alone', async () => {
     const key = gateway.services.key();
     await get({ key });

@@ -247,6 +247,7 @@ function toVerified({
   teams,
   expiry_date,
   ip_whitelist,
+  held_by: heldBy,
 }: Credential): Verified {
   return {
     caller: {
@@ -257,6 +258,7 @@ function toVerified({
       platformAdmin: platform_admin && scope === 'user',
       timezone,
       teams: toCallerTeams(teams),
+      ...(heldBy !== undefined && { heldBy }),
     },
     expiresAtMs: expiry_date === null ? Infinity : Date.parse(expiry_date),
     ranges: whitelistRanges(ip_whitelist),

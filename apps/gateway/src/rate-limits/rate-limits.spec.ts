@@ -138,6 +138,27 @@ describe('the limits', () => {
     expect(await letIn(gateway, 9, { key: gateway.services.key({ user_id: userId(1) }) })).toBe(3);
   });
 
+  it('let whoever holds keys of people they invited so often, over all of these and their own, and hold up no other', async () => {
+    const gateway = await start({ limits: { user: { count: 5, seconds: 60 }, key: { count: 3, seconds: 60 } } });
+    const ofTeam = (digit: number, user_id: string, held_by?: string) =>
+      gateway.services.key({
+        ...membership,
+        user_id,
+        teams: [{ team_id: keyId(digit), role: 'viewer' }],
+        ...(held_by !== undefined && { held_by }),
+      });
+    const held = [1, 2].map((digit) => ofTeam(digit, userId(digit), userId(9)));
+    const { headers } = await gateway.call('GET', `/api/team/${teamId}`, { key: held[0] });
+    expect(headers['ratelimit-policy']).toBe('"key";q=3;w=60, "user";q=5;w=60, "team";q=3000;w=60');
+    expect(JSON.stringify(headers)).not.toContain(userId(9));
+    const counts = [];
+    for (const key of [...held, ofTeam(3, userId(9))]) counts.push(await letIn(gateway, 9, { key }));
+    expect(counts).toEqual([2, 2, 0]);
+    expect(await letIn(gateway, 9, { key: ofTeam(1, userId(1)) })).toBe(0);
+    expect(await letIn(gateway, 9, { key: ofTeam(4, userId(1)) })).toBe(3);
+    expect(await letIn(gateway, 9, { key: gateway.services.key({ user_id: userId(9) }) })).toBe(3);
+  });
+
   it('stand in the headers in one order, the narrowest holder first, whatever their times', async () => {
     const gateway = await start({
       limits: {

@@ -2,7 +2,7 @@ import { Injectable, type ExecutionContext } from '@nestjs/common';
 import type { Reflector } from '@nestjs/core';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import type { ThrottlerOptions, ThrottlerRequest } from '@nestjs/throttler';
-import { networkOf, type UserCaller } from '@atoll/contracts';
+import { holderOf, networkOf, type UserCaller } from '@atoll/contracts';
 import { tooManyRequests } from '@atoll/errors';
 import type { FastifyReply } from 'fastify';
 import type { Buckets, Demand } from './buckets.js';
@@ -20,8 +20,8 @@ type Counted =
 const holders: Record<LimitName, (counted: Counted) => string | null> = {
   key: (counted) => (isOrdinary(counted) ? memberOf(counted.caller) : null),
   billing: (counted) => (isOrdinary(counted) && counted.billing ? memberOf(counted.caller) : null),
-  // A user may be in 200 teams, and have a key of each.
-  user: (counted) => (isOrdinary(counted) && membershipOf(counted.caller) ? counted.caller.userId : null),
+  // A user may be in 200 teams, and have a key of each, and the keys of those invited to them.
+  user: (counted) => (isOrdinary(counted) && membershipOf(counted.caller) ? (holderOf(counted.caller) ?? null) : null),
   // Whoever has logged in often has many sessions, of which each counts by itself.
   team: (counted) => {
     if (counted.kind === 'session') return `sessions/${counted.network}`;

@@ -161,6 +161,27 @@ describe('calls of one team', () => {
   });
 });
 
+it('by keys of people whom one user invited, in whatever teams, are under way six at a time; the teams themselves do not wait for them', async () => {
+  await start();
+  const { fair, begun } = held();
+  const ask = (teamId: string, heldBy?: string) => {
+    const caller = { ...memberOf(teamId), ...(heldBy !== undefined && { heldBy }) };
+    const context = { ...contextOf(caller), deadlineAtMs: Date.now() + 600_000 * timeoutFactor };
+    void fair.call(teams.get, { team_id: teamId }, context);
+  };
+  const ids = Array.from({ length: 20 }, () => newId());
+  const [first = ''] = ids;
+  for (const id of ids) ask(id, 'one');
+  expect(begun).toEqual(ids.slice(0, 6));
+  ask(first, 'another');
+  ask(first);
+  expect(begun.slice(6)).toEqual([first, first]);
+  await until(() => {
+    release();
+    return begun.length === 22;
+  });
+});
+
 it('of all teams 300 calls are under way at once to one service; a team that has none goes next, and is told 503 where the others keep it waiting', async () => {
   await start();
   jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'performance'] });

@@ -79,21 +79,22 @@ export class FairRpc extends Rpc {
 
   #inTurn<T>({ service }: Operation, context: CallContext, work: () => Promise<T>): Promise<T> {
     const { caller } = context;
-    const holder = holderOf(caller);
-    if (!this.settings.limits || holder === undefined) return work();
+    const lane = laneOf(caller);
+    if (!this.settings.limits || lane === undefined) return work();
     const isUrgent = this.#callers.has(caller);
     this.#callers.add(caller);
     const patienceMs = remainingMs(context) / (isUrgent ? 1 : 2);
-    return this.#turnsOf(service).run(work, { key: holder, isUrgent, patienceMs });
+    return this.#turnsOf(service).run(work, { key: lane, isUrgent, patienceMs });
   }
 }
 
 /**
  * A user of a single team shares that team's turns, whatever the credential; a user of several teams delays none of
- * them.
+ * them. Whoever holds keys of people they invited, in whatever teams, has one lane for all of these keys.
  */
-function holderOf(caller: Caller): string | undefined {
+function laneOf(caller: Caller): string | undefined {
   if (caller.kind === 'system' || caller.platformAdmin) return undefined;
+  if (caller.heldBy !== undefined) return `held/${caller.heldBy}`;
   const [team, another] = caller.teams;
   return team && !another ? team.teamId : caller.userId;
 }
