@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { errorOf, runs } from '@atoll/testing';
+import { contextOf, errorOf, runs } from '@atoll/testing';
 import { array, assert, asyncProperty, integer, nat, record } from 'fast-check';
 import type { CallContext } from '@atoll/contracts';
 import { isAppError, type AppError } from '@atoll/errors';
@@ -102,6 +102,24 @@ describe('reports', () => {
     await settle();
     expect(other.isRunning).toBe(true);
     while (many.some(({ outcome }) => outcome === undefined)) {
+      for (const report of [...many, other]) if (report.isRunning) report.end();
+      await settle();
+    }
+  });
+
+  it('by keys of invited people that one user holds are made as those of one team', async () => {
+    const queue = queueOf(3, 2);
+    const heldBy = (user: string): CallContext => ({
+      ...contextOf({ heldBy: user }),
+      deadlineAtMs: Date.now() + 60_000,
+    });
+    const many = Array.from({ length: 20 }, (_, at) => new Report(queue, `team ${at}`, heldBy('one')));
+    await settle();
+    expect(many.filter(({ isRunning }) => isRunning)).toHaveLength(2);
+    const other = new Report(queue, 'team 0', heldBy('another'));
+    await settle();
+    expect(other.isRunning).toBe(true);
+    while ([...many, other].some(({ outcome }) => outcome === undefined)) {
       for (const report of [...many, other]) if (report.isRunning) report.end();
       await settle();
     }

@@ -7,10 +7,11 @@ import { BillingSettings } from '../billing-settings.js';
 import { FairSemaphore, Pace, Turns, type Refused } from '@atoll/waiting';
 
 /**
- * Bounds the reports that are made at once, of each team and in all. The rest wait, and the team of whom the fewest are
- * being made is next: however many reports some teams ask for, another team’s report waits for a place, and not for
- * theirs. Throws `too_many_requests` where a report has waited for its own team for half of its deadline, `unavailable`
- * where it has waited for others, and `deadline_exceeded` where it, or a statement of it, takes too long.
+ * Bounds the reports that are made at once, of each team and in all. Those by keys of invited people count for whoever
+ * holds these keys, in place of the team. The rest wait, and the team of whom the fewest are being made is next:
+ * however many reports some teams ask for, another team’s report waits for a place, and not for theirs. Throws
+ * `too_many_requests` where a report has waited for its own team for half of its deadline, `unavailable` where it has
+ * waited for others, and `deadline_exceeded` where it, or a statement of it, takes too long.
  */
 @Injectable()
 export class ReportQueue {
@@ -25,8 +26,10 @@ export class ReportQueue {
 
   async run<T>(teamId: string, context: CallContext, work: (pace: Pace) => Promise<T>): Promise<T> {
     const make = () => work(new Pace(this.turns, () => requireTime(context)));
+    const { caller } = context;
+    const key = (caller.kind === 'user' && caller.heldBy) || teamId;
     try {
-      return await this.places.run(make, { key: teamId, patienceMs: remainingMs(context) / 2 });
+      return await this.places.run(make, { key, patienceMs: remainingMs(context) / 2 });
     } catch (error) {
       throw isStatementTimeout(error) ? tooMuch(error) : error;
     }
