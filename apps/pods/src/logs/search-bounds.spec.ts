@@ -8,12 +8,15 @@ class Search {
   state = 'waiting';
   end: () => void = () => undefined;
 
-  constructor(bounds: SearchBounds, teamId: string, userId: string) {
+  constructor(bounds: SearchBounds, teamId: string, userId: string, heldBy?: string) {
     const search = () => {
       this.state = 'running';
       return new Promise<void>((resolve) => (this.end = resolve));
     };
-    const context = { ...contextOf({ userId }), deadlineAtMs: Date.now() + 5_000 };
+    const context = {
+      ...contextOf({ userId, ...(heldBy !== undefined && { heldBy }) }),
+      deadlineAtMs: Date.now() + 5_000,
+    };
     bounds.run(teamId, context, search).then(
       () => (this.state = 'found'),
       ({ code }: { code: string }) => (this.state = code),
@@ -82,6 +85,13 @@ describe('searches of a user', () => {
       'too_many_requests',
     ]);
     expect(statesOf(await begin(2, () => 'ours'))).toEqual(['running', 'running']);
+  });
+
+  it('by keys that one user holds, of people in many teams, are those of that user', async () => {
+    const theirs = Array.from({ length: 5 }, (_, at) => new Search(bounds, `team ${at}`, `user ${at}`, 'holder'));
+    theirs.push(new Search(bounds, 'another team', 'holder'));
+    await settle();
+    expect(statesOf(theirs)).toEqual([...Array.from({ length: 4 }, () => 'running'), 'waiting', 'waiting']);
   });
 
   it('wait for half of their deadline in all, for the user and then for the team', async () => {

@@ -11,10 +11,10 @@ const ofAll = 6;
 
 /**
  * Keeps searches from taking the connections that everything else needs: one process runs six at once, two of one team
- * and four of one user, in however many teams. Each takes a second of the store or, where it is slow, up to three. As
- * many of a team and of a user wait, and the team that has the fewest is next. Throws `too_many_requests` where more
- * would wait, or where a search has waited for its own team or user for half of its deadline, and `unavailable` where
- * it has waited for others.
+ * and four of one user, in however many teams, those by keys of invited people that the user holds among them. Each
+ * takes a second of the store or, where it is slow, up to three. As many of a team and of a user wait, and the team
+ * that has the fewest is next. Throws `too_many_requests` where more would wait, or where a search has waited for its
+ * own team or user for half of its deadline, and `unavailable` where it has waited for others.
  */
 @Injectable()
 export class SearchBounds {
@@ -33,7 +33,10 @@ export class SearchBounds {
       const restMs = Math.max(0, remainingMs(context) - patienceMs);
       return this.teams.run(search, { key: teamId, patienceMs: restMs });
     };
-    return this.users.run(inTeam, { key: caller.kind === 'user' ? caller.userId : caller.service, patienceMs });
+    return this.users.run(inTeam, {
+      key: caller.kind === 'user' ? (caller.heldBy ?? caller.userId) : caller.service,
+      patienceMs,
+    });
   }
 }
 
