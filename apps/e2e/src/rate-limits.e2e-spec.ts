@@ -7,6 +7,7 @@ import { startPlatform, type RunningPlatform, type Topology } from './running-pl
 
 const topology = (process.env.ATOLL_TOPOLOGY ?? 'one-process') as Topology;
 const memberLimit = 30;
+const userLimit = 60;
 
 /** The operator has the limits as they come. */
 let platform: RunningPlatform;
@@ -19,6 +20,8 @@ beforeAll(async () => {
     // One an hour after the burst, so that no token comes back while a story runs.
     ATOLL_LIMIT_KEY: '1/3600',
     ATOLL_LIMIT_KEY_BURST: String(memberLimit),
+    ATOLL_LIMIT_USER: '1/3600',
+    ATOLL_LIMIT_USER_BURST: String(userLimit),
     ATOLL_LIMIT_AUTH_FAILURES: '1/3600',
     ATOLL_LIMIT_AUTH_FAILURES_BURST: '100',
     ...(topology === 'services' && { ATOLL_LIMIT_STORE: 'nats' }),
@@ -63,6 +66,22 @@ it('a member who rotates the key six times gets no more calls than without', asy
   expect([...answered.keys()].sort()).toEqual([200, 429]);
   expect(answered.get(200)).toBeGreaterThanOrEqual(memberLimit);
   expect(answered.get(200)).toBeLessThanOrEqual(memberLimit * buckets());
+});
+
+it('a member gets no more calls by the keys of people whom they invited', async () => {
+  const { team, keys } = await createTeam('Inviting', ['team_owner'], platform);
+  const owner = { url: platform.url, key: keys.team_owner ?? '' };
+  const invited: string[] = [];
+  for (const name of ['Ada', 'Bob', 'Cleo']) {
+    const body = { email: freshEmail(name), name, role: 'viewer' };
+    const added = await succeed<MemberView>('POST', `/team/${team.id}/members`, { ...owner, body });
+    invited.push(added.api_key ?? '');
+  }
+  const statuses: number[] = [];
+  for (const key of [...invited, owner.key])
+    statuses.push(...(await Promise.all(Array.from({ length: memberLimit }, () => statusOf(`/team/${team.id}`, key)))));
+  expect(new Set(statuses)).toEqual(new Set([200, 429]));
+  expect(statuses.filter((status) => status === 200).length).toBeLessThanOrEqual(userLimit * buckets());
 });
 
 it('an operator bills 60 customers in a row, and looks at 100 teams 20 at a time', async () => {
