@@ -321,33 +321,6 @@ describe('how many may wait', () => {
     expect(decisions.at(-2)).toEqual({ kind: 'refuse', isQueueFull: true, fits: [] });
   });
 
-  it('where one person has asked for 200 teams, they have together what one team may have, and others wait beside them', async () => {
-    const by = (teams: Wanted[], who: (at: number) => string | null) =>
-      teams.map((wanted, at) => ({ ...wanted, requestedBy: who(at) }));
-    const asked = [
-      ...by(
-        queue(40, (at) => `team ${at}`),
-        () => 'one',
-      ),
-      ...by(
-        queue(1, () => 'team 0'),
-        () => 'another member',
-      ),
-      ...by(
-        queue(10, (at) => `other ${at}`),
-        (at) => `user ${at}`,
-      ),
-      ...by(
-        queue(5, (at) => `unknown ${at}`),
-        () => null,
-      ),
-    ];
-    const decisions = await scheduleInTurn({ gpus: gpus(50), waiting: [] }, asked, mpsRules(true));
-    expect(decisions.map(({ kind }) => kind)).toEqual(
-      asked.map((_, at) => (at >= maxWaiting.team && at < 40 ? 'refuse' : 'wait')),
-    );
-  });
-
   it('law: in whatever order fifteen teams ask, one that has none may wait beside them', () => {
     fc.assert(
       fc.property(fc.array(fc.nat({ max: 14 }), { maxLength: 300 }), (order) => {

@@ -17,8 +17,6 @@ import type { Whole } from '../sharing/waiting-requests.js';
 /** What a request wants of a pool. */
 export interface Wanted {
   readonly teamId: string;
-  /** The person for whom it counts besides the team; null or left out: nobody. */
-  readonly requestedBy?: string | null | undefined;
   readonly profile: SliceProfile;
   readonly vgpus: number;
   /** Whether all of it has to be on GPUs of one node. */
@@ -64,7 +62,7 @@ export type Decision =
   /** Of what it takes a part of too little is left, whatever the pool has. */
   | { readonly kind: 'exceed'; readonly refusal: AppError };
 
-/** So many requests may wait for one pool, and so many of one team, or person, while at most half of those do. */
+/** So many requests may wait for one pool, and so many of one team while at most half of those do. */
 export const maxWaiting = { pool: 64, team: 16 } as const;
 
 /** A decision, and the pool as the next request finds it. */
@@ -95,7 +93,8 @@ export function schedule(pool: PoolState, wanted: Wanted, rules: PlacingRules): 
   const later = planFor(outlook.gpus, wanted, rules);
   if (!later)
     return { decision: { kind: 'refuse', isQueueFull: false, fits: fitsIn(outlook.gpus, wanted, rules) }, pool: known };
-  const isQueueFull = !wanted.isQueued && waitingBeside(wanted, waiting) >= mostOfTeam(waiting.length);
+  const ofTeam = waiting.filter(({ teamId }) => teamId === wanted.teamId);
+  const isQueueFull = !wanted.isQueued && ofTeam.length >= mostOfTeam(waiting.length);
   if (isQueueFull) return { decision: { kind: 'refuse', isQueueFull, fits: [] }, pool: known };
   return {
     decision: { kind: 'wait', later },
@@ -107,13 +106,7 @@ export function schedule(pool: PoolState, wanted: Wanted, rules: PlacingRules): 
   };
 }
 
-/** How many of those that wait are for the same team, or were asked for by the same person. */
-function waitingBeside({ teamId, requestedBy }: Wanted, waiting: readonly Wanted[]): number {
-  const isBySame = (other: Wanted) => requestedBy != null && other.requestedBy === requestedBy;
-  return waiting.filter((other) => other.teamId === teamId || isBySame(other)).length;
-}
-
-/** How many requests of one team, or person, may wait where so many of all do. */
+/** How many requests of one team may wait where so many of all do. */
 export function mostOfTeam(waiting: number): number {
   const { pool, team } = maxWaiting;
   return fairShare({ all: pool, free: pool - waiting, most: team });

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { subscriptions, workloads, type Pool, type Subscription, type Workload } from '@atoll/contracts/gpuaas';
-import type { UserCaller } from '@atoll/contracts';
+import { workloads, type Pool, type Subscription, type Workload } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
 import { SimulatedFaults } from '../driver/simulated-faults.js';
 import { MachineWorkers } from '@atoll/state-machine';
@@ -257,65 +256,6 @@ describe('a team whose requests wait', () => {
     ]);
     await fixture.unsubscribe(team, ours, true);
     expect(await waiting()).toEqual([]);
-  });
-
-  it('counts with what the same person, or who holds their key, asks for other teams; not where the operator does', async () => {
-    const one = { ...terms, replicas: 4, temporal_replicas: 48, overcommit: 1 };
-    const many = await fixture.pool(one, { nodeName: `node-${newId()}` });
-    const teamOf = async (caller: Partial<UserCaller>): Promise<ToldTeam> => {
-      const { member, ...told } = await fixture.team();
-      return { ...told, member: { ...member, ...caller } };
-    };
-    const subscribe = (of: ToldTeam) => fixture.subscribe(of, { pool_id: many.pool_id });
-    const [heldBy, operator] = [newId(), newId()];
-    await subscribe(team);
-    await fixture.settle();
-    await fixture.query(`UPDATE gpu SET state = 'to_spatial', turns_used = 15, slots_used = 15 WHERE gpu_id = $1`, [
-      many.gpu_ids[0],
-    ]);
-    for (let count = 1; count < maxWaiting.team; count += 1)
-      expect(await subscribe(await teamOf({ userId: newId(), heldBy }))).toMatchObject({ status: 'subscribing' });
-    expect(await subscribe(await teamOf({ userId: heldBy }))).toMatchObject({ status: 'subscribing' });
-    const refused = await errorOf(teamOf({ userId: newId(), heldBy }).then(subscribe));
-    expect(refused.message).toContain('too many requests wait for it already');
-    expect(await subscribe(await teamOf({ userId: newId() }))).toMatchObject({ status: 'subscribing' });
-    const asked = await subscribe(await teamOf({ userId: operator, platformAdmin: true }));
-    expect(asked).toMatchObject({ status: 'subscribing' });
-    expect(JSON.stringify(asked)).not.toMatch(/requested_by|requestedBy/);
-    const rows = await fixture.query('SELECT DISTINCT requested_by FROM subscription WHERE requested_by IN ($1, $2)', [
-      heldBy,
-      operator,
-    ]);
-    expect(rows).toEqual([{ requested_by: heldBy }]);
-    await fixture.query('DELETE FROM waiting_request');
-  });
-
-  it('counts workloads with those of other subscriptions that the same person asked for, or resized last', async () => {
-    const many = await fixture.pool(
-      { ...terms, replicas: 20, temporal_replicas: 48, overcommit: 16 },
-      { nodeName: `node-${newId()}` },
-    );
-    const heldBy = newId();
-    const teamOf = async (): Promise<ToldTeam> => {
-      const { member, ...told } = await fixture.team();
-      return { ...told, member: { ...member, userId: newId(), heldBy } };
-    };
-    const [ours, theirs] = [await teamOf(), await teamOf()];
-    const first = await fixture.subscribe(ours, { pool_id: many.pool_id, vgpus: 100 });
-    const second = await fixture.subscribe(theirs, { pool_id: many.pool_id, vgpus: 100 });
-    await fixture.settle();
-    await fixture.start(ours, first, 20);
-    await fixture.settle();
-    await fixture.query(`UPDATE gpu SET state = 'to_spatial', turns_used = slots_used WHERE gpu_id = $1`, [
-      many.gpu_ids[0],
-    ]);
-    for (let count = 0; count < maxWaiting.team; count += 1) await fixture.start(ours, first);
-    expect((await errorOf(fixture.start(theirs, second))).code).toBe('insufficient_capacity');
-    const { subscription_id } = second;
-    const another = { ...theirs.member, heldBy: newId() };
-    await fixture.call(subscriptions.resize, { subscription_id, vgpus: 90 }, another);
-    expect((await fixture.start(theirs, second)).status).toBe('pending');
-    await fixture.query('DELETE FROM waiting_request');
   });
 });
 

@@ -18,13 +18,6 @@ export class SubscriptionEntity extends MachineRow {
   @Column('uuid')
   teamId!: string;
 
-  /**
-   * For whom it counts in the queue of its pool besides its team: who subscribed, or resized last. null: the operator,
-   * or a replica of the release before this column.
-   */
-  @Column('uuid', { nullable: true })
-  requestedBy!: string | null;
-
   @Column('uuid')
   workspaceId!: string;
 

@@ -9,8 +9,6 @@ import type { LeaseHolder } from './lease-store.js';
 /** vGPUs that a team requests from a pool. */
 export interface PoolRequest {
   readonly teamId: string;
-  /** The person for whom it counts besides the team; null or left out: nobody. */
-  readonly requestedBy?: string | null;
   readonly profile: string;
   readonly vgpus: number;
   /** Whether all of it has to be on GPUs of one node. */
@@ -41,10 +39,9 @@ export interface QueuedRequest extends NewRequest {
 /** Those that wait for leases of a pool, in their order of arrival. */
 export async function readQueue(manager: EntityManager, poolId: string): Promise<QueuedRequest[]> {
   const rows = await manager.query<(Omit<QueuedRequest, 'holder'> & LeaseHolder)[]>(
-    `SELECT waiting_id AS "waitingId", request.team_id AS "teamId", requested_by AS "requestedBy", subscription_id AS "subscriptionId",
-       workload_id AS "workloadId", is_added AS "isAdded", request.profile, request.vgpus, is_on_one_node AS "isOnOneNode"
-     FROM waiting_request request JOIN subscription USING (subscription_id)
-     WHERE request.pool_id = $1 AND refusal IS NULL ORDER BY waiting_id`,
+    `SELECT waiting_id AS "waitingId", team_id AS "teamId", subscription_id AS "subscriptionId", workload_id AS "workloadId", is_added AS "isAdded",
+       profile, vgpus, is_on_one_node AS "isOnOneNode"
+     FROM waiting_request WHERE pool_id = $1 AND refusal IS NULL ORDER BY waiting_id`,
     [poolId],
   );
   return rows.map(({ subscriptionId, workloadId, isAdded, ...request }) => ({

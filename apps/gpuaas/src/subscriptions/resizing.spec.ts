@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { type UsageTold } from '@atoll/contracts/billing';
-import type { UserCaller } from '@atoll/contracts';
 import { subscriptions } from '@atoll/contracts/gpuaas';
 import { teamChanged } from '@atoll/contracts/teams';
 import { newId } from '@atoll/database';
@@ -68,24 +67,6 @@ describe('a change to more vGPUs', () => {
     await fixture.settle();
     expect(await shown(held)).toMatchObject({ status: 'active', reason: null, vgpus_allocated: 6, resize: null });
     expect([await leases(held), await told(held)]).toEqual([6, ['2', '6']]);
-  });
-
-  it('counts from then on for whoever asked for it last, and for nobody where that is the operator', async () => {
-    const { pool_id } = await fixture.pool(sevenSlices);
-    const held = await active(pool_id, 1);
-    const heldBy = newId();
-    const askedBy = async (caller: Partial<UserCaller>, vgpus: number) => {
-      await resize(held, vgpus, { ...team.member, ...caller });
-      await fixture.settle();
-      const [row] = await fixture.query<{ requested_by: string | null }>(
-        'SELECT requested_by FROM subscription WHERE subscription_id = $1',
-        [held.subscription_id],
-      );
-      return row?.requested_by;
-    };
-    expect(await askedBy({ userId: newId(), heldBy }, 2)).toBe(heldBy);
-    expect(await askedBy({ platformAdmin: true }, 3)).toBeNull();
-    expect(await askedBy({ userId: heldBy }, 1)).toBe(heldBy);
   });
 
   it('keeps the instance ids that the nodes told of what was added', async () => {

@@ -1,4 +1,4 @@
-import { holderOf, type CallContext } from '@atoll/contracts';
+import type { CallContext } from '@atoll/contracts';
 import type { Subscribe, Subscription } from '@atoll/contracts/gpuaas';
 import { Transactions } from '@atoll/database';
 import { AppError, invalidField } from '@atoll/errors';
@@ -18,7 +18,7 @@ import { subscriptionView } from './subscription-view.js';
 
 type NewSubscription = Pick<
   SubscriptionEntity,
-  'teamId' | 'requestedBy' | 'workspaceId' | 'poolId' | 'name' | 'profile' | 'vRamGb' | 'vgpus'
+  'teamId' | 'workspaceId' | 'poolId' | 'name' | 'profile' | 'vRamGb' | 'vgpus'
 >;
 
 interface SubscribeRequest {
@@ -64,7 +64,6 @@ export class SubscriptionAccepting {
     const sold = requireSold(pool, profile);
     const values = {
       teamId: team_id,
-      requestedBy: holderOf(context.caller) ?? null,
       workspaceId,
       poolId: pool_id,
       name: name ?? null,

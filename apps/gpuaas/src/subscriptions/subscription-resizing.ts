@@ -1,4 +1,4 @@
-import { holderOf, notFound, type CallContext } from '@atoll/contracts';
+import { notFound, type CallContext } from '@atoll/contracts';
 import type { Subscription } from '@atoll/contracts/gpuaas';
 import { Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
@@ -116,9 +116,8 @@ export class SubscriptionResizing {
     const decisions = await this.allocation.decide(
       manager,
       pool,
-      growing.map(({ vgpus, context, held: { teamId, profile, vgpus: before } }) => ({
+      growing.map(({ vgpus, held: { teamId, profile, vgpus: before } }) => ({
         teamId,
-        requestedBy: holderOf(context.caller) ?? null,
         profile,
         vgpus: vgpus - before,
       })),
@@ -139,9 +138,9 @@ export class SubscriptionResizing {
     pool: KnownPool,
     request: LockedResize & { readonly admission: SubscriptionAdmission },
   ): Promise<AdmittedSubscription> {
-    const { held, vgpus, admission, context } = request;
+    const { held, vgpus, admission } = request;
     const cause = causeOfResize(request);
-    const values = { resizeVgpus: vgpus, resizeFailure: null, requestedBy: holderOf(context.caller) ?? null };
+    const values = { resizeVgpus: vgpus, resizeFailure: null };
     const moved = await this.subscriptions.move(manager, held, 'GROW', cause, values, admission.reason);
     request.answer(subscriptionView(moved ?? held, pool));
     return { admission, subscription: held, isAdded: true, cause };
@@ -165,11 +164,10 @@ export class SubscriptionResizing {
   /** Takes effect at once, since the removed vGPUs are not in use. */
   private async shrink(manager: EntityManager, pool: KnownPool, shrinking: readonly LockedResize[]): Promise<void> {
     for (const request of shrinking) {
-      const { held, vgpus, context } = request;
+      const { held, vgpus } = request;
       // The size that it has: a resize that failed is not shown any more.
       const isNone = vgpus === held.vgpus && held.resizeVgpus === null;
-      const requestedBy = holderOf(context.caller) ?? null;
-      const values = { vgpus, resizeVgpus: null, resizeFailure: null, requestedBy };
+      const values = { vgpus, resizeVgpus: null, resizeFailure: null };
       const moved = isNone
         ? held
         : await this.subscriptions.move(manager, held, 'SHRUNK', causeOfResize(request), values);

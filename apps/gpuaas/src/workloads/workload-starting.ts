@@ -213,7 +213,6 @@ function poolRequestOf({ held, teamId, vgpus, pod }: LockedStart, free: Free = {
   const refusal = pod ? refusalOfPod : refusalOf;
   return {
     teamId,
-    requestedBy: held.requestedBy,
     profile: held.profile,
     vgpus,
     isOnOneNode: pod !== undefined,
