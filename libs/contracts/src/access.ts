@@ -120,11 +120,11 @@ export function teamsThatAllow(caller: Caller, permission: Permission): string[]
 }
 
 /**
- * The person for whom a caller counts where many share what there is: who holds its key. undefined: the operator and
- * services count for nobody.
+ * For whom a caller counts where people share what there is: the user; or all keys of invited people that one user was
+ * shown, which count together, and apart from that user: or those people could use up what is the user's own. No id.
  */
-export function holderOf(caller: Caller): string | undefined {
-  return caller.kind === 'user' && !caller.platformAdmin ? (caller.heldBy ?? caller.userId) : undefined;
+export function holderOf({ heldBy, userId }: UserCaller): string {
+  return heldBy === undefined ? userId : `held/${heldBy}`;
 }
 
 /**

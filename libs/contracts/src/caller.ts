@@ -35,7 +35,7 @@ export interface UserCaller {
   readonly timezone: string;
   /**
    * Of a membership key: who was shown it in place of its user, who was invited and has not accepted yet. Until then
-   * what it does counts for that user. Never shown to anybody.
+   * what it does counts with all such keys that this user was shown (`holderOf`). Never shown to anybody.
    */
   readonly heldBy?: string;
   readonly teams: readonly CallerTeam[];

@@ -1,4 +1,4 @@
-import type { CallContext } from '@atoll/contracts';
+import { holderOf, type CallContext } from '@atoll/contracts';
 import { isStatementTimeout } from '@atoll/database';
 import { AppError, tooManyRequests } from '@atoll/errors';
 import { remainingMs } from '@atoll/rpc';
@@ -27,7 +27,7 @@ export class ReportQueue {
   async run<T>(teamId: string, context: CallContext, work: (pace: Pace) => Promise<T>): Promise<T> {
     const make = () => work(new Pace(this.turns, () => requireTime(context)));
     const { caller } = context;
-    const key = (caller.kind === 'user' && caller.heldBy) || teamId;
+    const key = caller.kind === 'user' && caller.heldBy !== undefined ? holderOf(caller) : teamId;
     try {
       return await this.places.run(make, { key, patienceMs: remainingMs(context) / 2 });
     } catch (error) {

@@ -116,7 +116,7 @@ export const errorKinds = {
     status: 429,
     title: 'Too many requests',
     advice:
-      'Wait for the seconds in `Retry-After`. `RateLimit` and `RateLimit-Policy` tell which limit was used up. Where none was, too much of your team was under way at once: ask for less at a time. Until you accept an invitation, your key to that team shares its limits with other keys that the same user was shown.',
+      'Wait for the seconds in `Retry-After`. `RateLimit` and `RateLimit-Policy` tell which limit was used up. Where none was, too much of your team was under way at once: ask for less at a time. Until you accept an invitation, your key to that team shares a limit, and the calls that may be under way, with other keys that the same user was shown.',
   },
   internal: {
     status: 500,

@@ -13,7 +13,10 @@ export interface Limits {
   key: Limit;
   /** Per member or user, on the billing paths; in addition to `key`. */
   billing: Limit;
-  /** Per user, over the membership keys in all their teams and those of people they invited, in addition to `key`. */
+  /**
+   * Per user, over the membership keys in all their teams, in addition to `key`; and apart from these over the keys of
+   * invited people that the user was shown.
+   */
   user: Limit;
   /** Per team, over all its membership keys, in addition to `key`; and per address, over the cookies of sessions. */
   team: Limit;

@@ -20,8 +20,8 @@ type Counted =
 const holders: Record<LimitName, (counted: Counted) => string | null> = {
   key: (counted) => (isOrdinary(counted) ? memberOf(counted.caller) : null),
   billing: (counted) => (isOrdinary(counted) && counted.billing ? memberOf(counted.caller) : null),
-  // A user may be in 200 teams, and have a key of each, and the keys of those invited to them.
-  user: (counted) => (isOrdinary(counted) && membershipOf(counted.caller) ? (holderOf(counted.caller) ?? null) : null),
+  // A user may be in 200 teams, and have a key of each; and the keys of those invited to them, which count apart.
+  user: (counted) => (isOrdinary(counted) && membershipOf(counted.caller) ? holderOf(counted.caller) : null),
   // Whoever has logged in often has many sessions, of which each counts by itself.
   team: (counted) => {
     if (counted.kind === 'session') return `sessions/${counted.network}`;

@@ -1,4 +1,4 @@
-import type { BroadcastType, CallContext, Caller, Operation } from '@atoll/contracts';
+import { holderOf, type BroadcastType, type CallContext, type Caller, type Operation } from '@atoll/contracts';
 import { AppError, tooManyRequests } from '@atoll/errors';
 import { remainingMs, Rpc, type JsonText, type Readiness } from '@atoll/rpc';
 import { FairSemaphore, type Refused } from '@atoll/waiting';
@@ -94,9 +94,8 @@ export class FairRpc extends Rpc {
  */
 function laneOf(caller: Caller): string | undefined {
   if (caller.kind === 'system' || caller.platformAdmin) return undefined;
-  if (caller.heldBy !== undefined) return `held/${caller.heldBy}`;
   const [team, another] = caller.teams;
-  return team && !another ? team.teamId : caller.userId;
+  return team && !another && caller.heldBy === undefined ? team.teamId : holderOf(caller);
 }
 
 /** A service that hangs, or that others keep busy, is no fault of those who wait for it. */

@@ -1,4 +1,4 @@
-import type { CallContext } from '@atoll/contracts';
+import { holderOf, type CallContext } from '@atoll/contracts';
 import { AppError, tooManyRequests } from '@atoll/errors';
 import { remainingMs } from '@atoll/rpc';
 import { FairSemaphore, type Refused } from '@atoll/waiting';
@@ -11,10 +11,11 @@ const ofAll = 6;
 
 /**
  * Keeps searches from taking the connections that everything else needs: one process runs six at once, two of one team
- * and four of one user, in however many teams, those by keys of invited people that the user holds among them. Each
- * takes a second of the store or, where it is slow, up to three. As many of a team and of a user wait, and the team
- * that has the fewest is next. Throws `too_many_requests` where more would wait, or where a search has waited for its
- * own team or user for half of its deadline, and `unavailable` where it has waited for others.
+ * and four of one user, in however many teams; those by keys of invited people that a user was shown are together as
+ * those of another user. Each takes a second of the store or, where it is slow, up to three. As many of a team and of a
+ * user wait, and the team that has the fewest is next. Throws `too_many_requests` where more would wait, or where a
+ * search has waited for its own team or user for half of its deadline, and `unavailable` where it has waited for
+ * others.
  */
 @Injectable()
 export class SearchBounds {
@@ -34,7 +35,7 @@ export class SearchBounds {
       return this.teams.run(search, { key: teamId, patienceMs: restMs });
     };
     return this.users.run(inTeam, {
-      key: caller.kind === 'user' ? (caller.heldBy ?? caller.userId) : caller.service,
+      key: caller.kind === 'user' ? holderOf(caller) : caller.service,
       patienceMs,
     });
   }

@@ -12,7 +12,7 @@ import { AppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
 import { openMemberships } from '../changes/most-teams.js';
 import { TeamsSettings } from '../teams-settings.js';
-import { heldBy } from './key-viewer.js';
+import { heldBy, joinInvited } from './key-viewer.js';
 
 interface CredentialRow extends Omit<Credential, 'expiry_date' | 'scope' | 'held_by'> {
   held_by: string | null;
@@ -37,8 +37,7 @@ const lacksSecondFactor = `k.team_id IS NULL AND t.require_second_factor AND (m.
  */
 export const credentialQuery = `
   SELECT k.id AS key_id, k.user_id, k.team_id, k.expiry_date, k.ip_whitelist, u.platform_admin,
-    CASE WHEN EXISTS (SELECT FROM membership WHERE team_id = k.team_id AND user_id = k.user_id AND status = 'invited')
-      THEN 'UTC' ELSE u.timezone END AS timezone, ${heldBy} AS held_by,
+    CASE WHEN invited.id IS NULL THEN u.timezone ELSE 'UTC' END AS timezone, ${heldBy} AS held_by,
     (SELECT COALESCE(json_agg(json_build_object('team_id', m.team_id, 'role', m.role,
         'lacks_second_factor', ${lacksSecondFactor}) ORDER BY m.created_at, m.id), '[]')
       FROM (
@@ -46,7 +45,7 @@ export const credentialQuery = `
         UNION ALL
         SELECT * FROM membership WHERE team_id = k.team_id AND user_id = k.user_id
       ) m JOIN team t ON t.id = m.team_id AND t.deleted_at IS NULL) AS teams
-  FROM api_key k JOIN "user" u ON u.id = k.user_id
+  FROM api_key k JOIN "user" u ON u.id = k.user_id ${joinInvited}
   WHERE k.digest = $1 AND k.revoked_at IS NULL`;
 
 /** Every request of every team waits for this, so it has connections that nothing else can take. */
