@@ -188,10 +188,7 @@ export class EventPositions1808000000000 implements MigrationInterface {
 
   async up(runner: QueryRunner): Promise<void> {
     const schema = await ownSchema(runner);
-    const [inbox] = (await runner.query('SELECT to_regclass($1) IS NOT NULL AS "exists"', [`${schema}.inbox`])) as {
-      exists: boolean;
-    }[];
-    if (inbox?.exists) await addPositions(runner, schema);
+    if (await hasTable(runner, `${schema}.inbox`)) await addPositions(runner, schema);
   }
 
   async down(runner: QueryRunner): Promise<void> {

@@ -160,6 +160,8 @@ export class MissingOfSequence {
     const isQuiet = this.#lastSeen === last || this.#lastSeen === undefined;
     this.#lastSeen = last;
     const asked = merged(gaps);
+    // Until the look is over, which may take long.
+    this.#count = Math.max(this.#count, progress.lost + untaken + asked.length);
     const fresh = tallyFromNow();
     let again: Tally;
     let isAll: boolean;
@@ -235,10 +237,11 @@ export class MissingOfSequence {
     try {
       own = await this.received[claim](this.sequence, events, this.rules.untakenMs);
     } catch (error) {
-      // One of them is in a delivery that has not ended. The wait for it takes no time from the others.
+      // One of them is in a delivery that has not ended. The wait for it takes no time from the others, but once.
       if (!isStatementTimeout(error)) throw error;
+      if (tally.leftOut === 0) tally.untilMs += performance.now() - claimedAtMs;
       tally.leftOut += events.length;
-      tally.untilMs += performance.now() - claimedAtMs;
+      this.#tellLeftOut(events.length);
       return;
     }
     const mine = events.filter(({ id }) => own.has(id));
@@ -278,6 +281,12 @@ export class MissingOfSequence {
       const againMs = Math.max(outcome.retryAfterMs, this.rules.checkEveryMs / 2);
       await this.received.postpone(this.consumer.name, [event.id], againMs);
     }
+  }
+
+  #tellLeftOut(count: number): void {
+    const { consumer, eventName } = this.sequence;
+    const message = `${consumer}: ${count} missing ${eventName} wait for the next look, since a delivery of one of them has not ended or the database is slow.`;
+    this.#failed.log('left out', { message });
   }
 
   /** Lost, late, or from before anybody awaited them: that cannot be told apart. */

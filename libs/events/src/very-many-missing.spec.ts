@@ -216,7 +216,9 @@ describe('a consumer that misses very many events of one name', () => {
     await missing.stop();
     expect(taken).toEqual(['6', '10', '1', '3']);
     const line = 'letters: 2 missing orders.placed fetched from orders; all of them were handled.';
-    expect(jest.mocked(Logger.prototype.warn).mock.calls).toEqual([[line], [line]]);
+    const leftOut =
+      'letters: 1 missing orders.placed wait for the next look, since a delivery of one of them has not ended or the database is slow.';
+    expect(jest.mocked(Logger.prototype.warn).mock.calls).toEqual([[leftOut], [line], [line]]);
   });
 
   it('retries what failed also where it cannot ask for what never came', async () => {
