@@ -262,24 +262,31 @@ export class MissingOfSequence {
     tally: Tally,
   ): Promise<void> {
     const { untakenMs } = this.rules;
-    const claimLeft = (at: number, ms: number) =>
-      this.received.postpone(
-        this.consumer.name,
-        events.slice(at).map(({ id }) => id),
-        ms,
-      );
     let renewAtMs = claimedAtMs + untakenMs / 2;
     for (const [at, event] of events.entries()) {
-      if (this.#stopping) return claimLeft(at, 0);
-      if (performance.now() >= renewAtMs) {
+      if (this.#stopping) return void (await this.postpone(events.slice(at), 0));
+      if (performance.now() >= renewAtMs && (await this.postpone(events.slice(at), untakenMs)))
         renewAtMs = performance.now() + untakenMs / 2;
-        await claimLeft(at, untakenMs);
-      }
       const outcome = await this.consumer.take(event, attempt);
       tally[outcome === 'done' ? 'taken' : 'failed'] += 1;
       if (outcome === 'done') continue;
       const againMs = Math.max(outcome.retryAfterMs, this.rules.checkEveryMs / 2);
-      await this.received.postpone(this.consumer.name, [event.id], againMs);
+      await this.postpone([event], againMs);
+    }
+  }
+
+  /**
+   * Has claimed events fetched again after `ms`. Returns false where a delivery of one of them does not end: then they
+   * are when their claim is over.
+   */
+  private async postpone(events: readonly DomainEvent[], ms: number): Promise<boolean> {
+    try {
+      const ids = events.map(({ id }) => id);
+      await this.received.postpone(this.consumer.name, ids, ms);
+      return true;
+    } catch (error) {
+      if (!isStatementTimeout(error)) throw error;
+      return false;
     }
   }
 

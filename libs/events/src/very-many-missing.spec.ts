@@ -191,6 +191,32 @@ describe('a consumer that misses very many events of one name', () => {
     expect(tries).toEqual(upTo(20).map(String));
   });
 
+  it('goes on with what it has claimed where a delivery of one of these is frozen when it renews its claim', async () => {
+    const [inbox, taken, renewals]: [InboxInMemory, string[], number[]] = [new InboxInMemory(), [], []];
+    const postpone: InboxInMemory['postpone'] = async (consumer, ids, ms) => {
+      renewals.push(ids.length);
+      if (renewals.length > 1) return inbox.postpone(consumer, ids, ms);
+      throw Object.assign(new Error('canceling statement due to statement timeout'), { code: '57014' });
+    };
+    const source = {
+      read: async (_publisher: string, { after, up_to }: { after: number; up_to?: number }) =>
+        pageOf(upTo(20), after, up_to),
+    };
+    const take = async ({ id }: { id: string }) => {
+      taken.push(id);
+      return new Promise((resolve) => setTimeout(() => resolve('done'), 10_000));
+    };
+    const missing = looksFor({ postpone }, source, { take, inbox });
+    missing.start();
+    await pass(200_000);
+    await missing.stop();
+    expect(taken).toEqual(upTo(20).map(String));
+    // At the first event after half of the time of the claim, at the next one, and after half of that time once more.
+    expect(renewals.slice(0, 3)).toEqual([15, 14, 9]);
+    const line = 'letters: 20 missing orders.placed fetched from orders; all of them were handled.';
+    expect(jest.mocked(Logger.prototype.warn).mock.calls).toEqual([[line]]);
+  });
+
   it('leaves out, until the next look, those whose claim takes longer than the database allows, as behind a delivery that is frozen', async () => {
     const [inbox, taken]: [InboxInMemory, string[]] = [new InboxInMemory(), []];
     const frozen = new Set(['1', '3']);
