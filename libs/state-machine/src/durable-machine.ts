@@ -128,20 +128,30 @@ export abstract class DurableMachine<
     return rows.map((row) => this.rowOf(row));
   }
 
+  /** Reads a row and does not lock it, in the transaction of `manager` if given. Undefined if there is no such row. */
+  async find(key: string, manager?: EntityManager): Promise<Row | undefined> {
+    const text = `SELECT * FROM ${this.table} WHERE ${this.key} = $1`;
+    const [row] = manager ? await manager.query<object[]>(text, [key]) : await this.query<object>(text, [key]);
+    return row && this.rowOf(row);
+  }
+
   /** Locks a row until the transaction ends. Returns undefined if there is no such row. */
   async lock(manager: EntityManager, key: string): Promise<Row | undefined> {
-    const [row] = await manager.query<object[]>(
-      `SELECT * FROM ${this.table} WHERE ${this.key} = $1 FOR NO KEY UPDATE`,
-      [key],
-    );
-    return row && this.rowOf(row);
+    const [row] = await this.lockWhere(manager, `${this.key} = $1`, [key]);
+    return row;
   }
 
   /** Locks rows until the transaction ends, in the order of their keys. Returns those that there are. */
   async lockAll(manager: EntityManager, keys: readonly string[]): Promise<Row[]> {
+    return this.lockWhere(manager, `${this.key} = ANY ($1)`, [keys]);
+  }
+
+  /** As `lockAll`, for the rows that meet an SQL condition: all of them, or the first `limit`. */
+  async lockWhere(manager: EntityManager, condition: string, values: unknown[], limit?: number): Promise<Row[]> {
+    const first = limit === undefined ? '' : ` LIMIT $${values.length + 1}`;
     const raw = await manager.query<object[]>(
-      `SELECT * FROM ${this.table} WHERE ${this.key} = ANY ($1) ORDER BY ${this.key} FOR NO KEY UPDATE`,
-      [keys],
+      `SELECT * FROM ${this.table} WHERE ${condition} ORDER BY ${this.key}${first} FOR NO KEY UPDATE`,
+      limit === undefined ? values : [...values, limit],
     );
     return raw.map((row) => this.rowOf(row));
   }

@@ -261,11 +261,8 @@ export class Allocation {
     );
     if (ids.size === 0) return { decisions, gpus: new Map() };
     await manager.query('SAVEPOINT look');
-    const locked = await manager.query<object[]>(
-      'SELECT * FROM gpu WHERE gpu_id = ANY ($1::bigint[]) ORDER BY gpu_id FOR NO KEY UPDATE',
-      [[...ids, ...leaving]],
-    );
-    const gpus = new Map(locked.map((raw) => this.gpus.rowOf(raw)).map((gpu) => [gpu.gpuId, gpu]));
+    const locked = await this.gpus.lockAll(manager, [...ids, ...leaving]);
+    const gpus = new Map(locked.map((gpu) => [gpu.gpuId, gpu]));
     const isAsRead = rows.every((row) => !ids.has(row.gpuId) || isSame(row, gpus.get(row.gpuId)));
     if (isAsRead) return { decisions, gpus };
     await manager.query('ROLLBACK TO SAVEPOINT look');

@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import type { GpuEntity } from '../model/gpu.entity.js';
 import { GpuSteps } from '../sharing/gpu-steps.js';
-import { recount, type HeldFilter } from '../sharing/lease-store.js';
+import { recount, whereHeld, type HeldFilter } from '../sharing/lease-store.js';
 import { wakeQueue } from '../sharing/waiting-requests.js';
 
 /** A lease that is to be given back, and why. */
@@ -26,14 +26,14 @@ export class LeaseRelease {
   constructor(private readonly gpus: GpuSteps) {}
 
   /** Gives back what is held. The subscription's, or the workload's, row is locked by the transaction. */
-  async releaseHeld(manager: EntityManager, { of, ids, isAdded = false }: HeldFilter, cause: Cause): Promise<void> {
-    const held = await manager.query<{ lease_id: string; gpu_id: string }[]>(
-      `SELECT lease_id, gpu_id FROM lease WHERE ${of} = ANY ($1::bigint[]) ${isAdded ? 'AND is_added' : ''}`,
-      [ids],
+  async releaseHeld(manager: EntityManager, held: HeldFilter, cause: Cause): Promise<void> {
+    const leases = await manager.query<{ lease_id: string; gpu_id: string }[]>(
+      `SELECT lease_id, gpu_id FROM lease WHERE ${whereHeld(held)}`,
+      [held.ids],
     );
     await this.release(
       manager,
-      held.map(({ lease_id, gpu_id }) => ({ leaseId: lease_id, gpuId: gpu_id, cause })),
+      leases.map(({ lease_id, gpu_id }) => ({ leaseId: lease_id, gpuId: gpu_id, cause })),
     );
   }
 
@@ -60,7 +60,7 @@ export class LeaseRelease {
   /** Gives back leases; what still runs may return to Spatial, and those that wait for the pool look for room. */
   async release(manager: EntityManager, leaving: readonly Leaving[]): Promise<void> {
     if (leaving.length === 0) return;
-    const gpus = await this.lock(
+    const gpus = await this.gpus.lockAll(
       manager,
       leaving.map(({ gpuId }) => gpuId),
     );
@@ -97,22 +97,14 @@ export class LeaseRelease {
   }
 
   /** Locks the GPUs of what is held, as everybody does: in the order of their ids. */
-  async lockHeld(manager: EntityManager, { of, ids, isAdded = false }: HeldFilter): Promise<GpuEntity[]> {
-    const held = await manager.query<{ gpu_id: string }[]>(
-      `SELECT DISTINCT gpu_id FROM lease WHERE ${of} = ANY ($1::bigint[]) ${isAdded ? 'AND is_added' : ''}`,
-      [ids],
+  async lockHeld(manager: EntityManager, held: HeldFilter): Promise<GpuEntity[]> {
+    const gpus = await manager.query<{ gpu_id: string }[]>(
+      `SELECT DISTINCT gpu_id FROM lease WHERE ${whereHeld(held)}`,
+      [held.ids],
     );
-    return this.lock(
+    return this.gpus.lockAll(
       manager,
-      held.map(({ gpu_id }) => gpu_id),
+      gpus.map(({ gpu_id }) => gpu_id),
     );
-  }
-
-  private async lock(manager: EntityManager, gpuIds: readonly string[]): Promise<GpuEntity[]> {
-    const raw = await manager.query<object[]>(
-      'SELECT * FROM gpu WHERE gpu_id = ANY ($1::bigint[]) ORDER BY gpu_id FOR NO KEY UPDATE',
-      [gpuIds],
-    );
-    return raw.map((row) => this.gpus.rowOf(row));
   }
 }

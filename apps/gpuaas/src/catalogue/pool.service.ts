@@ -50,7 +50,7 @@ export class PoolsService {
   async create(asked: CreatePool, context: CallContext): Promise<Pool> {
     requirePlatformAdmin(context.caller);
     const { gpuaas_id, pool_name, gpu_ids } = asked;
-    const poolId = await this.transactions.once(context, async (manager) => {
+    const { poolId } = await this.transactions.once(context, async (manager) => {
       if (!(await manager.existsBy(GpuaasEntity, { gpuaasId: gpuaas_id }))) throw notFound('gpuaas');
       const gpus = await this.lockGpus(manager, asked);
       const board = boardOfAll(gpus);
@@ -62,12 +62,11 @@ export class PoolsService {
         sharingMode: asked.sharing_mode,
         mechanism: asked.mechanism,
       });
-      const { poolId } = await unique(manager.save(pool), 'The GPU service already has a pool with this name.');
-      await this.pool(manager, gpus, poolId, context);
-      return { poolId };
+      const saved = await unique(manager.save(pool), 'The GPU service already has a pool with this name.');
+      await this.addGpus(manager, gpus, saved.poolId, context);
+      return { poolId: saved.poolId };
     });
-    const pool = await this.catalogue.pool(poolId.poolId);
-    return poolView(pool, gpu_ids);
+    return poolView(await this.catalogue.pool(poolId), gpu_ids);
   }
 
   async list({ gpuaas_id, ...asked }: ListPools, { caller }: CallContext): Promise<PoolPage> {
@@ -179,13 +178,8 @@ export class PoolsService {
        WHERE node_id IN (SELECT node_id FROM gpu WHERE gpu_id = ANY ($1::bigint[])) ORDER BY node_id FOR SHARE`,
       [gpu_ids],
     );
-    const rows = await manager.query<object[]>(
-      'SELECT * FROM gpu WHERE gpu_id = ANY ($1::bigint[]) ORDER BY gpu_id FOR NO KEY UPDATE',
-      [gpu_ids],
-    );
     const nodesById = new Map(nodes.map((node) => [node.node_id, node]));
-    const gpus = rows.map((row) => {
-      const gpu = this.gpus.rowOf(row);
+    const gpus = (await this.gpus.lockAll(manager, gpu_ids)).map((gpu) => {
       const node = nodesById.get(gpu.nodeId);
       return { gpu, gpuaasId: node?.gpuaas_id ?? '', isReady: node?.is_ready ?? false };
     });
@@ -200,7 +194,7 @@ export class PoolsService {
     return gpus;
   }
 
-  private async pool(
+  private async addGpus(
     manager: EntityManager,
     gpus: readonly AskedGpu[],
     poolId: string,

@@ -152,20 +152,9 @@ export class NodeSteps extends DurableMachine<NodeEntity, NodeState, NodeEvent> 
   }
 
   private async sendGpus(manager: EntityManager, { nodeId }: NodeEntity, event: GpuEvent, cause: Cause): Promise<void> {
-    const gpus = await manager.query<object[]>(
-      'SELECT * FROM gpu WHERE node_id = $1 ORDER BY gpu_id FOR NO KEY UPDATE',
-      [nodeId],
-    );
-    const rows = gpus.map((raw) => this.gpus.rowOf(raw));
-    if (event === 'PREPARE') await this.gpus.beginAll(manager, rows, event, cause);
-    else
-      await this.gpus.moveAll(
-        manager,
-        rows,
-        event,
-        cause,
-        {},
-        { code: 'node_reset', message: 'Its node is being reset.' },
-      );
+    const gpus = await this.gpus.lockWhere(manager, 'node_id = $1', [nodeId]);
+    const isReset = { code: 'node_reset', message: 'Its node is being reset.' };
+    if (event === 'PREPARE') await this.gpus.beginAll(manager, gpus, event, cause);
+    else await this.gpus.moveAll(manager, gpus, event, cause, {}, isReset);
   }
 }

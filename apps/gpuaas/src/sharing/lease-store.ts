@@ -154,7 +154,8 @@ export interface HeldFilter {
   readonly isAdded?: boolean;
 }
 
-function whereHeld({ of, isAdded = false }: HeldFilter): string {
+/** In SQL: the condition for these leases; `$1` are its ids. */
+export function whereHeld({ of, isAdded = false }: HeldFilter): string {
   return `lease.${of} = ANY ($1::bigint[])${isAdded ? ' AND is_added' : ''}`;
 }
 

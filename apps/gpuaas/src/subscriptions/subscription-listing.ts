@@ -121,10 +121,8 @@ export class SubscriptionListing {
     { subscription_id, metric_window = 'last_24h' }: ReadUtilization,
     { caller }: CallContext,
   ): Promise<SubscriptionUtilization> {
-    const query = 'SELECT * FROM subscription WHERE subscription_id = $1';
-    const [raw] = await this.statements.query(query, [subscription_id]);
-    if (!raw) throw notFound('subscription');
-    const row = this.subscriptions.rowOf(raw);
+    const row = await this.subscriptions.find(subscription_id);
+    if (!row) throw notFound('subscription');
     requirePermission(caller, row.teamId, 'readTeam', 'subscription');
     const pools = await this.pools.poolsOf([row.poolId]);
     const [measured] = await this.withSlices([row], pools, metric_window);

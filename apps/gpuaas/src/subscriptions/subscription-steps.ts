@@ -259,7 +259,7 @@ export class SubscriptionSteps extends DurableMachine<SubscriptionEntity, Subscr
 
   /** What still runs on it is given up with it. */
   private async abandon(manager: EntityManager, subscriptionId: string, cause: Cause): Promise<void> {
-    const live = await this.workloads.lockLive(manager, subscriptionId);
+    const live = await this.workloads.lockLive(manager, [subscriptionId]);
     // The GPUs of all of them in one order, before each gives back its own.
     await this.leases.lockHeld(manager, { of: 'subscription_id', ids: [subscriptionId] });
     await this.workloads.moveAll(manager, live, 'FAILED', cause);

@@ -62,7 +62,7 @@ export class SubscriptionsService {
       const held = await this.lock(manager, subscription_id);
       if (statusOf(held.state) !== 'subscribing' && statusOf(held.state) !== 'active')
         return subscriptionView(held, pool);
-      const running = await this.workloads.lockLive(manager, subscription_id);
+      const running = await this.workloads.lockLive(manager, [subscription_id]);
       const shown = running.filter(({ state }) => state !== 'undoing');
       if (shown.length > 0 && !force) throw inUse(shown);
       await this.workloads.endAll(manager, running, cause);

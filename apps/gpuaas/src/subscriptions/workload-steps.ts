@@ -68,16 +68,9 @@ export class WorkloadSteps extends DurableMachine<WorkloadEntity, WorkloadState,
     return { event: 'UNDONE' };
   }
 
-  /**
-   * The workloads of a subscription that have not ended, locked in the order of their ids. The subscription's row is
-   * locked by the transaction.
-   */
-  async lockLive(manager: EntityManager, subscriptionId: string): Promise<WorkloadEntity[]> {
-    const rows = await manager.query<object[]>(
-      `SELECT * FROM workload WHERE subscription_id = $1 AND ${liveWorkload} ORDER BY workload_id FOR NO KEY UPDATE`,
-      [subscriptionId],
-    );
-    return rows.map((row) => this.rowOf(row));
+  /** Locks the workloads of subscriptions, whose rows the transaction has locked, that have not ended. */
+  lockLive(manager: EntityManager, subscriptionIds: readonly string[]): Promise<WorkloadEntity[]> {
+    return this.lockWhere(manager, `subscription_id = ANY ($1) AND ${liveWorkload}`, [subscriptionIds]);
   }
 
   /** Ends workloads that the transaction has locked; that of a pod when its pod is gone. */

@@ -46,11 +46,8 @@ export class PodWorkloadsService {
   async check({ subscription_id, vgpus }: CheckPodWorkload, { caller }: CallContext): Promise<PodSubscription> {
     requireService(caller);
     const { manager } = this.dataSource;
-    const [raw] = await manager.query<object[]>('SELECT * FROM subscription WHERE subscription_id = $1', [
-      subscription_id,
-    ]);
-    if (!raw) throw notFound('subscription');
-    const subscription = this.subscriptions.rowOf(raw);
+    const subscription = await this.subscriptions.find(subscription_id);
+    if (!subscription) throw notFound('subscription');
     const { teamId, workspaceId, poolId, profile } = subscription;
     const { gpuaasId, regionId } = await this.pools.pool(poolId);
     const [region] = await this.dataSource.query<{ region_name: string }[]>(

@@ -55,16 +55,8 @@ export class ExposureSteps extends StepsOnCluster<ExposureEntity, ExposureState,
 
   /** The end of a pod takes its exposed services with it. */
   async deleteOf(manager: EntityManager, podIds: readonly string[], reason: string): Promise<void> {
-    const rows = await manager.query<object[]>(
-      `SELECT * FROM exposure WHERE pod_id = ANY ($1::uuid[]) AND state NOT IN ('deleting', 'deleted') ORDER BY service_id FOR NO KEY UPDATE`,
-      [podIds],
-    );
-    await this.moveAll(
-      manager,
-      rows.map((row) => this.rowOf(row)),
-      'DELETE',
-      { ...self, reason },
-    );
+    const condition = `pod_id = ANY ($1) AND state NOT IN ('deleting', 'deleted')`;
+    await this.moveAll(manager, await this.lockWhere(manager, condition, [podIds]), 'DELETE', { ...self, reason });
   }
 
   protected override async entered(

@@ -1,4 +1,5 @@
 import { Outbox } from '@atoll/events';
+import type { DurableMachine, MachineRow } from '@atoll/state-machine';
 import { TeamDeletionAnswers, type Doomed, type Held } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
@@ -40,17 +41,11 @@ export class TeamDeletion extends TeamDeletionAnswers {
 
   protected override async endSome(manager: EntityManager, teamId: string, requestId: string | null): Promise<void> {
     const cause = { actor: 'system:teams', requestId, reason: 'The team is being deleted with what it holds.' };
-    const held = (table: string, key: string) =>
-      manager.query<object[]>(
-        `SELECT * FROM ${table} WHERE team_id = $1 AND state NOT IN ('deleting', 'deleted') ORDER BY ${key} LIMIT $2 FOR NO KEY UPDATE`,
-        [teamId, batch],
-      );
-    const pods = (await held('pod', 'pod_id')).map((row) => this.pods.rowOf(row));
-    await this.pods.moveAll(manager, pods, 'DELETE', cause);
-    const vms = (await held('vm', 'instance_id')).map((row) => this.vms.rowOf(row));
-    await this.vms.moveAll(manager, vms, 'DELETE', cause);
+    const held = <Row extends MachineRow>(machine: Pick<DurableMachine<Row>, 'lockWhere'>) =>
+      machine.lockWhere(manager, `team_id = $1 AND state NOT IN ('deleting', 'deleted')`, [teamId], batch);
+    await this.pods.moveAll(manager, await held(this.pods), 'DELETE', cause);
+    await this.vms.moveAll(manager, await held(this.vms), 'DELETE', cause);
     // A cluster keeps a volume for as long as one of those pods and VMs has it.
-    const volumes = (await held('shared_volume', 'volume_id')).map((row) => this.volumes.rowOf(row));
-    await this.volumes.moveAll(manager, volumes, 'DELETE', cause);
+    await this.volumes.moveAll(manager, await held(this.volumes), 'DELETE', cause);
   }
 }

@@ -87,13 +87,11 @@ export class IdleWatch implements OnApplicationBootstrap, BeforeApplicationShutd
 
   /** Under the locks of the rows: another replica may have looked at the same time. */
   private async judgeAll(manager: EntityManager, usages: readonly PodUsage[], atMs: number): Promise<void> {
-    const raw = await manager.query<object[]>(
-      `SELECT * FROM pod WHERE pod_id = ANY ($1) AND state = 'running' AND idle_stop IS NOT NULL ORDER BY pod_id FOR NO KEY UPDATE`,
-      [usages.map(({ pod_id }) => pod_id)],
-    );
+    const condition = `pod_id = ANY ($1) AND state = 'running' AND idle_stop IS NOT NULL`;
+    const pods = await this.pods.lockWhere(manager, condition, [usages.map(({ pod_id }) => pod_id)]);
     const byId = new Map(usages.map((usage) => [usage.pod_id, usage]));
     const kept: { podId: string; idleness: KeptIdleness }[] = [];
-    for (const pod of raw.map((row) => this.pods.rowOf(row))) {
+    for (const pod of pods) {
       const usage = byId.get(pod.podId);
       if (usage?.start !== pod.start) continue;
       const idleness = await this.judge(manager, pod, usage, atMs);

@@ -18,12 +18,9 @@ export class BaremetalEnding {
       ['RELEASE', ['active']],
       ['CANCEL', ['requested', 'reaching', 'creating_user', 'placing_keys', 'setting_password', 'verifying']],
     ] as const) {
-      const held = await manager.query<object[]>(
-        'SELECT * FROM baremetal_instance WHERE team_id = $1 AND state = ANY ($2) ORDER BY instance_id LIMIT $3 FOR NO KEY UPDATE',
-        [teamId, states, batch],
-      );
-      const rows = held.map((row) => this.instances.rowOf(row));
-      await this.instances.moveAll(manager, rows, event, cause);
+      const condition = 'team_id = $1 AND state = ANY ($2)';
+      const held = await this.instances.lockWhere(manager, condition, [teamId, states], batch);
+      await this.instances.moveAll(manager, held, event, cause);
     }
   }
 }

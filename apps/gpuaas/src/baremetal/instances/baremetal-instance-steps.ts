@@ -323,8 +323,8 @@ export class BaremetalInstanceSteps extends DurableMachine<
   }
 
   private async nodeOf({ nodeId }: BaremetalInstanceEntity): Promise<BaremetalNodeEntity> {
-    const [node] = await this.query<object>('SELECT * FROM baremetal_node WHERE node_id = $1', [nodeId]);
+    const node = nodeId === null ? undefined : await this.nodes.find(nodeId);
     if (!node) throw new Error(`The node ${nodeId} is gone.`);
-    return this.nodes.rowOf(node);
+    return node;
   }
 }

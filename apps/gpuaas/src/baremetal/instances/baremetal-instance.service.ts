@@ -110,7 +110,7 @@ export class BaremetalInstancesService {
       if (!held) throw notFound('instance');
       const event = held.state === 'active' ? 'RELEASE' : 'CANCEL';
       await this.instances.move(manager, held, event, causeOf(context, event.toLowerCase()));
-      return this.view(manager, await this.read(manager, instance_id));
+      return this.view(manager, await this.read(instance_id, manager));
     });
   }
 
@@ -149,17 +149,15 @@ export class BaremetalInstancesService {
     { caller }: CallContext,
     permission: Permission,
   ): Promise<BaremetalInstanceEntity> {
-    const instance = await this.read(this.dataSource.manager, instanceId);
+    const instance = await this.read(instanceId);
     requirePermission(caller, instance.teamId, permission, 'instance');
     return instance;
   }
 
-  private async read(manager: EntityManager, instanceId: string): Promise<BaremetalInstanceEntity> {
-    const [raw] = await manager.query<object[]>('SELECT * FROM baremetal_instance WHERE instance_id = $1', [
-      instanceId,
-    ]);
-    if (!raw) throw notFound('instance');
-    return this.instances.rowOf(raw);
+  private async read(instanceId: string, manager?: EntityManager): Promise<BaremetalInstanceEntity> {
+    const instance = await this.instances.find(instanceId, manager);
+    if (!instance) throw notFound('instance');
+    return instance;
   }
 
   private async view(manager: EntityManager, instance: BaremetalInstanceEntity): Promise<BaremetalInstance> {

@@ -222,11 +222,8 @@ export class BaremetalNodesService {
   }
 
   private async view(manager: EntityManager, nodeId: string): Promise<BaremetalNode> {
-    const [raw] = await manager.query<object[]>(
-      `SELECT * FROM baremetal_node WHERE node_id = $1 AND state <> 'removed'`,
-      [nodeId],
-    );
-    const [view] = raw ? await this.reader.views(manager, [this.nodes.rowOf(raw)]) : [];
+    const node = await this.nodes.find(nodeId, manager);
+    const [view] = node && node.state !== 'removed' ? await this.reader.views(manager, [node]) : [];
     if (!view) throw notFound('node');
     return view;
   }
