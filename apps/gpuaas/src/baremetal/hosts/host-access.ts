@@ -12,6 +12,9 @@ import { SshHosts } from './ssh-hosts.js';
 export const keyRequired =
   'Atoll sends no password to a host whose tenants get sudo. Set a private_key as its credential.';
 
+/** What a host is told of an instance. */
+export type Tenant = Pick<BaremetalInstanceEntity, 'instanceId' | 'username' | 'password' | 'proofKey'>;
+
 /** From rows to hosts: the driver of a node, and its parameters. */
 @Injectable()
 export class HostAccess {
@@ -56,12 +59,7 @@ export class HostAccess {
   }
 
   /** `keys`: to be placed; `fence`: of the try. */
-  tenancyOf(
-    instance: BaremetalInstanceEntity,
-    node: BaremetalNodeEntity,
-    keys: readonly string[],
-    fence: string,
-  ): Tenancy {
+  tenancyOf(instance: Tenant, node: BaremetalNodeEntity, keys: readonly string[], fence: string): Tenancy {
     const { instanceId, username, password, proofKey } = instance;
     if (password === null || proofKey === null) throw new Error(`The instance ${instanceId} no longer has secrets.`);
     return {

@@ -13,7 +13,6 @@ import { Injectable, Logger } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { GpuaasSettings } from '../../gpuaas-settings.js';
 import { allWaitingFor, firstWaitingFor } from './host-matching.js';
-import type { BaremetalInstanceEntity } from '../../model/baremetal-instance.entity.js';
 import { baremetalInstanceMachine, type BaremetalInstanceMachine } from '../../model/baremetal-instance.machine.js';
 import type { BaremetalNodeEntity, MaintenanceCode } from '../../model/baremetal-node.entity.js';
 import {
@@ -22,7 +21,7 @@ import {
   type BaremetalNodeState,
 } from '../../model/baremetal-node.machine.js';
 import { BaremetalSecrets } from '../hosts/baremetal-secrets.js';
-import { HostAccess } from '../hosts/host-access.js';
+import { HostAccess, type Tenant } from '../hosts/host-access.js';
 import { crowdedCode, isCrowded, isSuperseded, unlessCrowded, type Inspection } from '../hosts/host-driver.js';
 import { Ledger } from '../hosts/ledger.js';
 import { createReinstallToken, ReinstallHook } from './reinstall-hook.js';
@@ -268,10 +267,10 @@ export class BaremetalNodeSteps extends DurableMachine<BaremetalNodeEntity, Bare
   /** After a tenant with root nothing on the host can be believed: such a host waits for a reinstall. */
   private async clean(node: BaremetalNodeEntity, context: StepContext): Promise<Found> {
     if (!isToBeCleaned(node)) return 'rest';
-    const [raw] = await this.query<object>('SELECT * FROM baremetal_instance WHERE instance_id = $1', [
-      node.instanceId,
-    ]);
-    const instance = raw && (this.instanceOf(raw) as BaremetalInstanceEntity);
+    const [instance] = await this.query<Tenant>(
+      'SELECT instance_id AS "instanceId", username, password, proof_key AS "proofKey" FROM baremetal_instance WHERE instance_id = $1',
+      [node.instanceId],
+    );
     if (!instance?.password) return { event: 'CLEANED' };
     const attempt = { instanceId: instance.instanceId, nodeId: node.nodeId, action: 'clean', step: 'revoke' } as const;
     try {
@@ -331,16 +330,6 @@ export class BaremetalNodeSteps extends DurableMachine<BaremetalNodeEntity, Bare
     );
     if (!raised) throw new Error(`The claim on the node ${node.nodeId} is lost.`);
     return raised.fence;
-  }
-
-  private instanceOf(raw: object): object {
-    const columns = raw as Record<string, unknown>;
-    return {
-      instanceId: columns.instance_id,
-      username: columns.username,
-      password: columns.password,
-      proofKey: columns.proof_key,
-    };
   }
 }
 
