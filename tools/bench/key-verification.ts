@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { createApiKey, digestApiKey } from '@atoll/api-keys';
 import { credentials } from '@atoll/contracts/teams';
-import { Rpc, RpcModule, systemContext } from '@atoll/rpc';
+import { NatsLink, Rpc, RpcModule, systemContext } from '@atoll/rpc';
 import { NestFactory } from '@nestjs/core';
 import { freePort } from '@atoll/testing';
 import { median } from './measure.js';
@@ -89,16 +89,15 @@ export async function measureKeyVerification(
     });
     await untilReady(`http://127.0.0.1:${healthPort}/readyz`);
     if (candidate.digests.length === 0) candidate.digests = await fill(databaseUrl, candidate.keys);
-    const client = await NestFactory.createApplicationContext(
-      RpcModule.forNats({ servers: natsUrl, secret: busSecret }),
-      {
-        logger: false,
-      },
-    );
+    const link = NatsLink.open({ servers: natsUrl });
+    const client = await NestFactory.createApplicationContext(RpcModule.forNats({ link, secret: busSecret }), {
+      logger: false,
+    });
     const warmUp = { ...candidate, durationsMs: [] };
     await askAll(client.get(Rpc), warmUp);
     await askAll(client.get(Rpc), candidate);
     await client.close();
+    await link.close();
     await stop(service);
   };
   const admin = new pg.Client({ connectionString: serverUrl });

@@ -19,8 +19,12 @@ describe('two replicas of a service', () => {
   let rpc: NatsRpc;
   const ask = (size: number) =>
     rpc.call(probe.ask, { size: size % 1000 }, systemContext('spec', { deadlineMs: 60_000 }));
-  const startReplica = (own: Secrets = secret) =>
-    startProbe(new NatsStrategy({ service: 'probe', servers: server.url, secret: own }));
+  const startReplica = async (own: Secrets = secret) => {
+    const ownLink = NatsLink.open({ servers: server.url });
+    const replica = await startProbe(new NatsStrategy({ service: 'probe', link: ownLink, secret: own }));
+    const { stop } = replica;
+    return Object.assign(replica, { stop: () => stop().then(() => ownLink.close()) });
+  };
 
   beforeAll(async () => {
     server = await startNats();

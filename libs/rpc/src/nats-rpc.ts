@@ -21,13 +21,6 @@ interface PendingCall {
   settle: (answer: Answer) => void;
 }
 
-export interface NatsRpcOptions {
-  /** Closes the link at shutdown. */
-  ownsLink?: boolean;
-  /** Called when a service has no responders: it may be down, or have another secret. */
-  onNobody?: () => void;
-}
-
 interface OutgoingRequest {
   service: string;
   subject: string;
@@ -53,10 +46,11 @@ export class NatsRpc extends RpcClient implements OnApplicationShutdown {
   readonly #refused = new ThrottledLog((line) => this.logger.error(line));
   #calls = 0;
 
+  /** `onNobody`: called when a service has no responders: it may be down, or have another secret. */
   constructor(
     private readonly link: NatsLink,
     private readonly signer: Signer,
-    private readonly options: NatsRpcOptions = {},
+    private readonly onNobody?: () => void,
   ) {
     super();
     this.#inbox = newInbox(link.name);
@@ -92,7 +86,6 @@ export class NatsRpc extends RpcClient implements OnApplicationShutdown {
     this.#forgetDown();
     await this.#replies.drain();
     this.#abandon();
-    if (this.options.ownsLink) await this.link.close();
   }
 
   protected override request(operation: Operation, payload: string, context: CallContext): Promise<Answer> {
@@ -140,7 +133,7 @@ export class NatsRpc extends RpcClient implements OnApplicationShutdown {
     const { operation, assembly, settle } = call;
     if (message.headers?.code === noResponders) {
       settle({ error: unavailable(operation.service) });
-      this.options.onNobody?.();
+      this.onNobody?.();
       return;
     }
     try {

@@ -4,21 +4,17 @@ import type { Msg } from '@nats-io/transport-node';
 import { remainingMs } from './call-context.js';
 import { open, subjectOf } from './nats-envelope.js';
 import { isInbox } from './nats-inbox.js';
-import { NatsLink, type LinkSubscription } from './nats-link.js';
+import type { LinkSubscription, NatsLink } from './nats-link.js';
 import { ReplySender, type Asked } from './nats-reply.js';
 import { RpcServer, type Answer, type RpcServerOptions } from './rpc-server.js';
 import type { Readiness } from './rpc.js';
 import { SeenSignatures, Signer, type Secrets } from './signature.js';
 
-export type NatsStrategyOptions = RpcServerOptions & { secret: Secrets } & (
-    | { link: NatsLink }
-    | { servers: string | string[] }
-  );
+export type NatsStrategyOptions = RpcServerOptions & { secret: Secrets; link: NatsLink };
 
 /** Serves the operations of a service over NATS. Replicas share the work by their queue group, the service's name. */
 export class NatsStrategy extends RpcServer {
   readonly #link: NatsLink;
-  readonly #ownsLink: boolean;
   readonly #signer: Signer;
   readonly #replies: ReplySender;
   readonly #seen = new SeenSignatures();
@@ -32,8 +28,7 @@ export class NatsStrategy extends RpcServer {
     super(options);
     this.#signer = new Signer(options.secret);
     this.#replies = new ReplySender(options.service, this.#signer);
-    this.#ownsLink = !('link' in options);
-    this.#link = 'link' in options ? options.link : NatsLink.open({ servers: options.servers, name: options.service });
+    this.#link = options.link;
   }
 
   /**
@@ -70,11 +65,6 @@ export class NatsStrategy extends RpcServer {
     await Promise.all(this.#subscriptions.flat().map((subscription) => subscription.drain()));
     await this.idle();
     await this.#link.flush();
-  }
-
-  override async close(): Promise<void> {
-    await super.close();
-    if (this.#ownsLink) await this.#link.close();
   }
 
   /**

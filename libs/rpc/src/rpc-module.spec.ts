@@ -50,21 +50,12 @@ describe('an application with the bus', () => {
     await service.stop();
   });
 
-  it('asks over NATS by a link of its own, which others may inject and which it closes', async () => {
-    const service = await startProbe(new NatsStrategy({ service: 'probe', servers: server.url, secret }));
-    const application = await startApplication(RpcModule.forNats({ servers: server.url, secret }));
-    expect(application.get(Rpc).status()).toEqual({ ready: true });
-    expect(await application.get(Asker).ask()).toEqual({ size: 1 });
-    const connection = await application.get(NatsLink).connected();
-    await application.close();
-    expect(connection.isClosed()).toBe(true);
-    await service.stop();
-  });
-
-  it('leaves a link open that it was given', async () => {
+  it('asks over NATS by the link of its process, which it leaves open and others may inject', async () => {
     const link = NatsLink.open({ servers: server.url });
     const service = await startProbe(new NatsStrategy({ service: 'probe', link, secret }));
     const application = await startApplication(RpcModule.forNats({ link, secret }));
+    expect(application.get(NatsLink)).toBe(link);
+    expect(application.get(Rpc).status()).toEqual({ ready: true });
     expect(await application.get(Asker).ask()).toEqual({ size: 1 });
     await application.close();
     expect(link.status()).toEqual({ ready: true });

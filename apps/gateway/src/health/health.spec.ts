@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { fingerprintOfPepper } from '@atoll/api-keys';
 import { credentials, teams } from '@atoll/contracts/teams';
-import { InProcessBus, RpcModule } from '@atoll/rpc';
+import { InProcessBus, NatsLink, RpcModule } from '@atoll/rpc';
 import { version } from '@atoll/service';
 import { expectErrors } from '@atoll/testing';
 import { startGateway, type GatewayUnderTest } from '../testing/gateway-fixture.js';
@@ -49,10 +49,10 @@ describe('health', () => {
   });
 
   it('is not ready while the bus is away', async () => {
-    gateway = await startGateway({
-      rpc: RpcModule.forNats({ servers: '127.0.0.1:9', secret: 'a secret for this spec', startupWaitMs: 1 }),
-    });
+    const link = NatsLink.open({ servers: '127.0.0.1:9', startupWaitMs: 1 });
+    gateway = await startGateway({ rpc: RpcModule.forNats({ link, secret: 'a secret for this spec' }) });
     const { status, body } = await gateway.call('GET', '/readyz');
+    await link.close();
     expect([status, body.detail]).toEqual([503, 'Not ready: bus: NATS is not connected.']);
   });
 

@@ -3,7 +3,7 @@ import { Logger } from '@nestjs/common';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { createApiKey } from '@atoll/api-keys';
 import { teams, type Credential } from '@atoll/contracts/teams';
-import { RpcModule } from '@atoll/rpc';
+import { NatsLink, RpcModule } from '@atoll/rpc';
 import { startNats } from '@atoll/testing';
 import { startGateway, type CallOptions, type GatewayUnderTest } from '../testing/gateway-fixture.js';
 import { aTeam, teamId } from '../testing/team-fixture.js';
@@ -249,7 +249,8 @@ describe('the limits', () => {
       admin: { count: 100, seconds: 60 },
     };
     const options = { limits, limitStore: 'nats' as const };
-    const replicas = [1, 2].map(() => start({ ...options, rpc: RpcModule.forNats({ servers: server.url, secret }) }));
+    const links = [1, 2].map(() => NatsLink.open({ servers: server.url }));
+    const replicas = links.map((link) => start({ ...options, rpc: RpcModule.forNats({ link, secret }) }));
     const [one, two] = (await Promise.all(replicas)) as [GatewayUnderTest, GatewayUnderTest];
     const warn = jest.spyOn(Logger.prototype, 'warn');
     /** Undefined where NATS, on a busy machine, did not answer in time: some were counted by one replica alone. */
@@ -270,6 +271,7 @@ describe('the limits', () => {
     warn.mockRestore();
     expect(statuses).toEqual([401, 401, 401, 429, 429]);
     await Promise.all(gateways.splice(0).map((gateway) => gateway.close()));
+    await Promise.all(links.map((link) => link.close()));
     await server.stop();
   });
 
