@@ -1,5 +1,5 @@
 import { fingerprintOfPepper } from '@atoll/api-keys';
-import type { CallContext } from '@atoll/contracts';
+import { requireService, type CallContext } from '@atoll/contracts';
 import type {
   Credential,
   CredentialTeam,
@@ -57,12 +57,12 @@ export class CredentialsService {
   ) {}
 
   comparePepper({ fingerprint }: PepperFingerprint, { caller }: CallContext): PepperComparison {
-    requireGateway(caller);
+    requireService(caller);
     return { is_same: fingerprintOfPepper(this.settings.keyPepper).toString('hex') === fingerprint };
   }
 
   async verify({ digest }: KeyDigest, { caller }: CallContext): Promise<Credential> {
-    requireGateway(caller);
+    requireService(caller);
     const [row] = await this.statements.query<CredentialRow>(credentialQuery, [Buffer.from(digest, 'hex')]);
     const isMembership = row?.team_id != null;
     if (!row || (isMembership && row.teams.length === 0))
@@ -80,8 +80,4 @@ export class CredentialsService {
       ...(row.held_by !== null && { held_by: row.held_by }),
     };
   }
-}
-
-function requireGateway(caller: CallContext['caller']): void {
-  if (caller.kind !== 'system') throw new AppError('forbidden', 'Only the gateway may call this.');
 }

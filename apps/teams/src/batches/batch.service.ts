@@ -1,13 +1,11 @@
 import {
   isPlatformAdmin,
   notFound,
-  permissions,
   requirePermission,
   requirePlatformAdmin,
   teamsThatAllow,
   type CallContext,
   type TeamPath,
-  type TeamRole,
 } from '@atoll/contracts';
 import {
   type FindMembers,
@@ -23,7 +21,7 @@ import {
 import { nilId, Statements } from '@atoll/database';
 import { isAppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
-import { roleOf } from '../members/member-rules.js';
+import { isManager } from '../members/member-rules.js';
 import { ForcedDeletionService } from '../teams/forced-deletion.service.js';
 import { findMembersQuery } from './find-members-query.js';
 
@@ -51,9 +49,7 @@ export class BatchesService {
     { caller }: CallContext,
   ): Promise<FoundMembers> {
     requirePermission(caller, team_id, 'readTeam');
-    const managers: readonly TeamRole[] = permissions.manageTeam;
-    const isManager = isPlatformAdmin(caller) || managers.includes(roleOf(caller, team_id) ?? 'viewer');
-    const values = [team_id, search, limit, page, isManager];
+    const values = [team_id, search, limit, page, isManager(caller, team_id)];
     const [row] = await this.statements.query<{ total: number; data: FoundMember[]; page: number; is_team: boolean }>(
       findMembersQuery,
       values,

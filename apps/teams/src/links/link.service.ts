@@ -1,4 +1,11 @@
-import { notFound, requirePlatformAdmin, requireUser, type CallContext, type Nothing } from '@atoll/contracts';
+import {
+  notFound,
+  requirePlatformAdmin,
+  requireService,
+  requireUser,
+  type CallContext,
+  type Nothing,
+} from '@atoll/contracts';
 import {
   credentialsChanged,
   type CreateLink,
@@ -12,6 +19,7 @@ import { Statements, Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';
 import { Injectable, Logger } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
 import { requireLinkCredential } from '../api-keys/live-credential.js';
 import { TeamChanges } from '../changes/team-changes.js';
 import { MailBox } from '../mail/mail-box.js';
@@ -24,9 +32,9 @@ import { isStillPassword } from '../sessions/still-password.js';
 import { PasswordsService } from '../passwords/password.service.js';
 import { SlowedLogIns } from '../sessions/slowed-log-ins.js';
 import { LogInTries } from '../tries/log-in-tries.js';
-import { requireGateway } from '../sessions/require-gateway.js';
 import { UserEntity } from '../model/user.entity.js';
 import { LinkTokens } from '../tokens/link-tokens.js';
+import { lockUser } from '../users/lock-user.js';
 import { AccountTakeover } from './account-takeover.js';
 
 /**
@@ -112,7 +120,7 @@ export class LinksService {
    * that out.
    */
   async reset({ email }: ResetPassword, context: CallContext): Promise<Nothing> {
-    requireGateway(context);
+    requireService(context.caller);
     if (!this.mail.isOpen || !(await this.tries.take({ account: email, from: 'reset' }))) return {};
     await this.transactions.run((manager) => this.mail.add(manager, { kind: 'reset', address: email }));
     return {};
@@ -123,13 +131,13 @@ export class LinksService {
    * Throws as `use`.
    */
   async check({ token }: LinkToken, context: CallContext): Promise<Nothing> {
-    requireGateway(context);
+    requireService(context.caller);
     await this.find(token);
     return {};
   }
 
   async use({ token, ...chosen }: UseLinkFrom, context: CallContext): Promise<UsedLink> {
-    requireGateway(context);
+    requireService(context.caller);
     const { id, link } = await this.find(token);
     if (link.team_id !== null && link.hash !== null && !isTakenOver(link)) await this.join(id, link, chosen, context);
     else await this.setPassword(id, link, chosen, context);
@@ -172,9 +180,9 @@ export class LinksService {
     await this.transactions.run(async (manager) => {
       const team = team_id === null ? undefined : await this.changes.lock(manager, team_id);
       // The user before the password, as whoever sets one locks them.
-      await manager.query('SELECT FROM "user" WHERE id = $1 FOR NO KEY UPDATE', [user_id]);
+      await lockUser(manager, user_id);
       if (!(await isStillPassword(manager, user_id, hash))) throw isAnotherPassword();
-      await this.consume((text, values) => manager.query(text, values), id);
+      await this.consume(manager, id);
       if (team) await this.changes.acceptInvitation(manager, team, user_id, context);
       if (is_proof)
         await manager.update(UserEntity, { id: user_id }, { verifiedAt: () => 'now()', confinedToTeamId: null });
@@ -190,12 +198,12 @@ export class LinksService {
     await this.transactions.run(async (manager) => {
       const team = team_id === null ? undefined : await this.changes.lock(manager, team_id);
       if (isTakenOver(link)) await this.takeover.lockTeams(manager, user_id);
-      await manager.query('SELECT FROM "user" WHERE id = $1 FOR NO KEY UPDATE', [user_id]);
+      await lockUser(manager, user_id);
       // While the password was hashed, its user may have set one by another link, or have joined a team.
       const [now] = await manager.query<FoundLink[]>(linkQuery, [id]);
       if (!now) throw notGood();
       requireSettable(now);
-      await this.consume((text, values) => manager.query(text, values), id);
+      await this.consume(manager, id);
       await this.links.retire(manager, user_id, null);
       if (chosen.name !== undefined && is_empty)
         await manager.update(UserEntity, { id: user_id }, { name: chosen.name });
@@ -224,8 +232,8 @@ export class LinksService {
   }
 
   /** Of two who use a link at once, one is refused. */
-  private async consume(query: (text: string, values: unknown[]) => Promise<unknown[]>, id: string): Promise<void> {
-    if ((await query(consumeQuery, [id])).length === 0) throw notGood();
+  private async consume(manager: EntityManager, id: string): Promise<void> {
+    if ((await manager.query<object[]>(consumeQuery, [id])).length === 0) throw notGood();
   }
 }
 

@@ -1,4 +1,4 @@
-import { type CallContext } from '@atoll/contracts';
+import { requireService, type CallContext } from '@atoll/contracts';
 import { credentialsChanged, type LogInFrom, type OpenedSession } from '@atoll/contracts/teams';
 import { Statements } from '@atoll/database';
 import { AppError } from '@atoll/errors';
@@ -6,7 +6,6 @@ import { Rpc } from '@atoll/rpc';
 import { Injectable, Logger } from '@nestjs/common';
 import { PasswordHashes } from '../passwords/password-hashes.service.js';
 import { SecondFactorsService } from '../second-factors/second-factor.service.js';
-import { requireGateway } from '../sessions/require-gateway.js';
 import { SessionsService } from '../sessions/session.service.js';
 import { SlowedLogIns } from '../sessions/slowed-log-ins.js';
 
@@ -37,7 +36,7 @@ export class LogInService {
   ) {}
 
   async logIn({ email, password, ...origin }: LogInFrom, context: CallContext): Promise<OpenedSession> {
-    requireGateway(context);
+    requireService(context.caller);
     const [account] = await this.statements.query<Account>(accountQuery, [email, origin.network]);
     if (!account) throw new Error('The account query answered no row.');
     // A network from which the user has logged in counts by itself: whoever tries from elsewhere cannot shut its users

@@ -1,6 +1,7 @@
 import {
   isPlatformAdmin,
   notFound,
+  permissions,
   requirePermission,
   type Caller,
   type Permission,
@@ -19,6 +20,11 @@ const mostMembers = 1000;
 
 export function hasPowerOfOwner(caller: Caller, teamId: string): boolean {
   return isPlatformAdmin(caller) || roleOf(caller, teamId) === 'team_owner';
+}
+
+export function isManager(caller: Caller, teamId: string): boolean {
+  const managers: readonly (TeamRole | undefined)[] = permissions.manageTeam;
+  return isPlatformAdmin(caller) || managers.includes(roleOf(caller, teamId));
 }
 
 /**

@@ -1,9 +1,9 @@
-import { isPlatformAdmin, permissions, type Caller, type TeamRole } from '@atoll/contracts';
+import type { Caller } from '@atoll/contracts';
 import { AppError } from '@atoll/errors';
 import type { ApiKeyEntity } from '../model/api-key.entity.js';
 import { isLive } from '../api-keys/api-key.service.js';
 import type { SettledTerms } from '../api-keys/key-terms.js';
-import { roleOf } from './member-rules.js';
+import { isManager } from './member-rules.js';
 
 /**
  * The terms of the key that comes after `last`. What a manager of the team set on a key, addresses or expiry, holds for
@@ -28,11 +28,6 @@ export function successorTerms(
   if (isExpiryAsked || boundUntil.getTime() <= nowMs)
     throw setByManager(`an expiry_date, ${boundUntil.toISOString()},`);
   return { expiryDate: boundUntil, ipWhitelist, boundUntil };
-}
-
-function isManager(caller: Caller, teamId: string): boolean {
-  const managers: readonly (TeamRole | undefined)[] = permissions.manageTeam;
-  return isPlatformAdmin(caller) || managers.includes(roleOf(caller, teamId));
 }
 
 function setByManager(what: string): AppError {

@@ -1,5 +1,4 @@
-import { notFound } from '@atoll/contracts';
-import type { CallContext, Nothing } from '@atoll/contracts';
+import { notFound, requireService, type CallContext, type Nothing } from '@atoll/contracts';
 import type {
   NewPasskey,
   OpenedSession,
@@ -24,9 +23,9 @@ import {
 import type { EntityManager } from 'typeorm';
 import { requireFactorCredential } from '../api-keys/live-credential.js';
 import { MailBox } from '../mail/mail-box.js';
-import { requireGateway } from '../sessions/require-gateway.js';
 import { SessionsService } from '../sessions/session.service.js';
 import { TeamsSettings } from '../teams-settings.js';
+import { lockUser } from '../users/lock-user.js';
 import { requireOwnUser } from '../users/whole-user.js';
 import { PasskeyEntity } from '../model/passkey.entity.js';
 import { relyingPartyOf, type RelyingParty } from './relying-party.js';
@@ -124,7 +123,7 @@ export class PasskeysService {
     const added = await this.transactions.run(async (manager) => {
       await requireFactorCredential(manager, caller);
       // Locked, and counted again: any number may have been begun.
-      await manager.query('SELECT FROM "user" WHERE id = $1 FOR NO KEY UPDATE', [caller.userId]);
+      await lockUser(manager, caller.userId);
       if ((await manager.countBy(PasskeyEntity, { userId: caller.userId })) >= maxPasskeys) throw tooMany();
       if (await manager.existsBy(PasskeyEntity, { credentialId }))
         throw new AppError('conflict', 'This passkey was added before.');
@@ -162,7 +161,7 @@ export class PasskeysService {
 
   /** For any passkey: the authenticator knows its user. */
   async beginLogIn(context: CallContext): Promise<PasskeyOptions> {
-    requireGateway(context);
+    requireService(context.caller);
     const options = await generateAuthenticationOptions({ rpID: this.require().id, userVerification: 'required' });
     const challenge_id = await this.transactions.run((manager) => keep(manager, options.challenge, null));
     return { challenge_id, options: JSON.stringify(options) };
@@ -172,7 +171,7 @@ export class PasskeysService {
     { challenge_id, credential, ...origin }: PasskeyAnswerFrom,
     context: CallContext,
   ): Promise<OpenedSession> {
-    requireGateway(context);
+    requireService(context.caller);
     const { id: expectedRPID, origins: expectedOrigin } = this.require();
     const expectedChallenge = await this.take(challenge_id, null);
     if (expectedChallenge === undefined) throw new AppError('unauthenticated', isOver);

@@ -11,6 +11,7 @@ import { MailBox } from '../mail/mail-box.js';
 import { LinkTokens } from '../tokens/link-tokens.js';
 import { LogInTries } from '../tries/log-in-tries.js';
 import { SessionsService, type Outlasting } from '../sessions/session.service.js';
+import { lockUser } from '../users/lock-user.js';
 import { requireOwnUser } from '../users/whole-user.js';
 import { refuseCommon } from './common-passwords.js';
 import { PasswordHashes } from './password-hashes.service.js';
@@ -45,7 +46,7 @@ export class PasswordsService {
     await this.transactions.run(async (manager) => {
       await requireLiveCredential(manager, caller);
       // The user before the password, as whoever uses a link locks them.
-      await manager.query('SELECT FROM "user" WHERE id = $1 FOR NO KEY UPDATE', [userId]);
+      await lockUser(manager, userId);
       if (!(await isStillPassword(manager, userId, row.hash))) throw isWrong();
       await this.links.retire(manager, userId, null);
       await this.store(manager, userId, hash, { exceptId: credential.kind === 'session' ? credential.id : null });

@@ -1,6 +1,6 @@
 import { createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
 import { DerivedTokens } from '@atoll/api-keys';
-import { notFound, requireFreshLogIn, type CallContext, type Nothing } from '@atoll/contracts';
+import { notFound, requireFreshLogIn, requireService, type CallContext, type Nothing } from '@atoll/contracts';
 import type {
   NewSecondFactor,
   OpenedSession,
@@ -17,7 +17,6 @@ import type { EntityManager } from 'typeorm';
 import { requireFactorCredential } from '../api-keys/live-credential.js';
 import { MailBox } from '../mail/mail-box.js';
 import { LogInTries } from '../tries/log-in-tries.js';
-import { requireGateway } from '../sessions/require-gateway.js';
 import { SessionsService } from '../sessions/session.service.js';
 import { SlowedLogIns } from '../sessions/slowed-log-ins.js';
 import { secondFactorPurpose } from '../model/second-factor.entity.js';
@@ -86,7 +85,7 @@ export class SecondFactorsService {
   }
 
   async logIn({ ticket, code, ...origin }: SecondStepFrom, context: CallContext): Promise<OpenedSession> {
-    requireGateway(context);
+    requireService(context.caller);
     const { userId, hash } = await this.readTicket(ticket);
     const { address, device } = origin;
     const tries = await this.triesFrom(userId, origin.network);

@@ -26,7 +26,7 @@ const newPassword = 'another horse battery staple';
 const answer = { challenge_id: unknownId, credential: '{}' };
 
 /** What is asked before anybody knows who calls. */
-const ofTheGateway: Record<string, Asked> = {
+const ofServices: Record<string, Asked> = {
   'logs in': [sessions.logIn, { email: 'ada@example.com', password, ...home }],
   'logs in by a second factor': [secondFactors.logIn, { ticket: 'x', code: '000000', ...home }],
   'begins a log-in by passkey': [passkeys.beginLogIn, {}],
@@ -76,9 +76,9 @@ const each = (all: Record<string, Asked>, ...refusal: unknown[]) =>
   Object.fromEntries(Object.keys(all).map((name) => [name, refusal]));
 
 describe('an account', () => {
-  it('is opened to the gateway alone, and not to the operator either', async () => {
-    expect(await refusalsOf(fixture.admin, ofTheGateway)).toEqual(
-      each(ofTheGateway, 'forbidden', 'Only the gateway may call this.'),
+  it('is opened to services alone, and not to the operator either', async () => {
+    expect(await refusalsOf(fixture.admin, ofServices)).toEqual(
+      each(ofServices, 'forbidden', 'Only a service may call this operation.'),
     );
   });
 

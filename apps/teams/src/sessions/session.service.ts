@@ -1,6 +1,13 @@
 import { createHash } from 'node:crypto';
 import { refreshTokensOf, type DerivedTokens } from '@atoll/api-keys';
-import { networkOf, notFound, requirePlatformAdmin, type CallContext, type Nothing } from '@atoll/contracts';
+import {
+  networkOf,
+  notFound,
+  requirePlatformAdmin,
+  requireService,
+  type CallContext,
+  type Nothing,
+} from '@atoll/contracts';
 import {
   credentialsChanged,
   type EndedSession,
@@ -23,7 +30,6 @@ import { MailBox } from '../mail/mail-box.js';
 import { isStillPassword } from './still-password.js';
 import { TeamsSettings } from '../teams-settings.js';
 import { requireOwnUser } from '../users/whole-user.js';
-import { requireGateway } from './require-gateway.js';
 import { graceSeconds, maxSessions } from './session-policy.js';
 import {
   credentialQuery,
@@ -128,7 +134,7 @@ export class SessionsService {
    * where the token was used by another attempt: one of the two is not its owner.
    */
   async refresh(input: RefreshFrom, context: CallContext): Promise<OpenedSession> {
-    requireGateway(context);
+    requireService(context.caller);
     const verdict = await this.judge(input);
     if (!('refused' in verdict)) {
       const { session } = verdict;
@@ -151,19 +157,19 @@ export class SessionsService {
 
   /** Ends the session of the token; nothing where there is none. */
   async logOut({ refresh_token }: RefreshToken, context: CallContext): Promise<EndedSession> {
-    requireGateway(context);
+    requireService(context.caller);
     const token = this.refreshTokens.read(refresh_token);
     const session = token && (await this.endWhere('id = $2', [token.id], 'logged_out', context))[0];
     return { user_id: session?.user_id ?? null };
   }
 
   keys(context: CallContext): Promise<SessionKeys> {
-    requireGateway(context);
+    requireService(context.caller);
     return this.signingKeys.list();
   }
 
   async verify({ id }: SessionPath, context: CallContext): Promise<SessionCredential> {
-    requireGateway(context);
+    requireService(context.caller);
     const isFactorRequired = this.settings.operatorSecondFactor === 'required';
     const [found] = await this.reserved.query<SessionCredential>(credentialQuery, [id, isFactorRequired]);
     if (!found) throw sessionEnded();

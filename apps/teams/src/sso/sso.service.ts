@@ -1,6 +1,6 @@
 import { createHmac, hkdfSync, randomUUID } from 'node:crypto';
 import { DerivedTokens } from '@atoll/api-keys';
-import { emailAddress, type CallContext } from '@atoll/contracts';
+import { emailAddress, requireService, type CallContext } from '@atoll/contracts';
 import {
   credentialsChanged,
   type OpenedSession,
@@ -14,13 +14,13 @@ import { AppError } from '@atoll/errors';
 import { Rpc } from '@atoll/rpc';
 import { Injectable, Logger } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import { requireGateway } from '../sessions/require-gateway.js';
 import { isEmptyAccount } from '../model/empty-account.js';
 import { AccountTakeover } from '../links/account-takeover.js';
 import { MailBox } from '../mail/mail-box.js';
 import { confinement } from '../sessions/session-query.js';
 import { SessionsService } from '../sessions/session.service.js';
 import { TeamsSettings } from '../teams-settings.js';
+import { lockUser } from '../users/lock-user.js';
 import type { SsoProviderSettings } from './sso-file.js';
 import { SsoMemberships } from './sso-memberships.js';
 import { SsoProviderClients, type SsoClaims, type SsoSecrets } from './sso-providers.js';
@@ -59,12 +59,12 @@ export class SsoService {
   }
 
   list(context: CallContext): SsoProviders {
-    requireGateway(context);
+    requireService(context.caller);
     return { sends_mail: this.mail.isOpen, data: this.providers.all.map(({ id, name }) => ({ id, name })) };
   }
 
   async begin({ provider: providerId }: SsoProviderPath, context: CallContext): Promise<SsoFlow> {
-    requireGateway(context);
+    requireService(context.caller);
     const provider = this.providers.find(providerId);
     const id = newId();
     const url = await this.providers.urlFor(provider, this.secretsOf(id));
@@ -81,7 +81,7 @@ export class SsoService {
     { provider: providerId, flow_token, address, network, device, ...answer }: SsoAnswer,
     context: CallContext,
   ): Promise<OpenedSession> {
-    requireGateway(context);
+    requireService(context.caller);
     const provider = this.providers.find(providerId);
     const secrets = await this.take(flow_token, provider);
     if (answer.error !== undefined)
@@ -166,8 +166,7 @@ export class SsoService {
   /** Whether the user is still there, and locked now with its teams, as whoever sets its password locks it. */
   private async lock(manager: EntityManager, userId: string): Promise<boolean> {
     await this.takeover.lockTeams(manager, userId);
-    const locked = await manager.query<object[]>('SELECT FROM "user" WHERE id = $1 FOR NO KEY UPDATE', [userId]);
-    return locked.length > 0;
+    return lockUser(manager, userId);
   }
 
   /**

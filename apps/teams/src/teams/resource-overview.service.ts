@@ -1,4 +1,4 @@
-import { notFound, requirePermission, type CallContext, type Operation, type TeamPath } from '@atoll/contracts';
+import { requirePermission, type CallContext, type Operation, type TeamPath } from '@atoll/contracts';
 import { gpuHoldings } from '@atoll/contracts/gpuaas';
 import { podHoldings } from '@atoll/contracts/pods';
 import { type RegionalHoldings, type ResourceHoldings, type ResourceOverview } from '@atoll/contracts/teams';
@@ -6,6 +6,7 @@ import { Statements } from '@atoll/database';
 import { AppError, isAppError, messageOf } from '@atoll/errors';
 import { remainingMs, Rpc, systemContext } from '@atoll/rpc';
 import { Injectable, Logger } from '@nestjs/common';
+import { requireTeam } from '../members/member-rules.js';
 
 /** Of the caller's patience, what is left to say which service did not answer. */
 const answeringMs = 500;
@@ -40,8 +41,7 @@ export class ResourceOverviewService {
 
   async get({ team_id }: TeamPath, context: CallContext): Promise<ResourceOverview> {
     requirePermission(context.caller, team_id, 'readTeam');
-    const found = await this.statements.query('SELECT FROM team WHERE id = $1 AND deleted_at IS NULL', [team_id]);
-    if (found.length === 0) throw notFound('team');
+    await requireTeam(this.statements, team_id);
     const [gpus, pods] = await Promise.all([
       this.ask(gpuHoldings.ofTeam, { team_id }, context),
       this.ask(podHoldings.ofTeam, { team_id }, context),

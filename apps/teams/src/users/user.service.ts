@@ -12,7 +12,6 @@ import { databaseNowMs, Statements, Writers } from '@atoll/database';
 import { Rpc } from '@atoll/rpc';
 import { invalidField, requireSomeField } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
-import type { EntityManager } from 'typeorm';
 import { ApiKeysService } from '../api-keys/api-key.service.js';
 import { settleTerms } from '../api-keys/key-terms.js';
 import {
@@ -21,6 +20,7 @@ import {
   requireWholeCredential,
 } from '../api-keys/live-credential.js';
 import { TeamsSettings } from '../teams-settings.js';
+import { lockUser } from './lock-user.js';
 import { Timezones } from './timezones.js';
 import { userQuery } from '../views/user-query.js';
 import { UserEntity } from '../model/user.entity.js';
@@ -75,7 +75,8 @@ export class UsersService {
         // as 400 goes before 403.
         const settled = settleTerms(terms, await databaseNowMs(manager));
         requireWholeUser(caller, 'make a key that acts for its user as a whole');
-        await lockUser(manager, caller.userId);
+        // So that of two keys made at once one replaces the other.
+        if (!(await lockUser(manager, caller.userId))) throw notFound('user');
         await requireIssuingCredential(manager, caller);
         const { lacksSecondFactor } = await requireWholeCredential(manager, caller, this.settings);
         const replaced = await this.apiKeys.current(manager, holder);
@@ -102,22 +103,12 @@ export class UsersService {
   async revokeKey(context: CallContext): Promise<Nothing> {
     const { userId } = requireWholeUser(context.caller, 'revoke a key that acts for its user as a whole');
     await this.writers.run(userId, context, async (manager) => {
-      await lockUser(manager, userId);
+      if (!(await lockUser(manager, userId))) throw notFound('user');
       await this.apiKeys.revoke(manager, { userId, teamId: null });
     });
     this.rpc.publish(credentialsChanged, { user_id: userId });
     return {};
   }
-}
-
-/** So that of two keys made at once one replaces the other. */
-async function lockUser(manager: EntityManager, id: string): Promise<void> {
-  const user = await manager.findOne(UserEntity, {
-    select: { id: true },
-    where: { id },
-    lock: { mode: 'for_no_key_update' },
-  });
-  if (!user) throw notFound('user');
 }
 
 /** The parameters of `userQuery`. */
