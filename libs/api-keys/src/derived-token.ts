@@ -1,18 +1,18 @@
-import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { derivedKey } from './derived-key.js';
 
 const idHex = /^[0-9a-f]{32}$/;
 
 /**
- * Tokens that are derived from a row and stored nowhere: `<id>.<generation>.<MAC>`. The MAC is HMAC-SHA-256 under a key
- * for this purpose only, derived from the server's pepper by HKDF (RFC 5869). Access to the database is not enough to
- * create one.
+ * Tokens that are derived from a row and stored nowhere: `<id>.<generation>.<MAC>`. The MAC is HMAC-SHA-256 under a
+ * derived key. Access to the database is not enough to create one.
  */
 export class DerivedTokens {
   readonly #key: Buffer;
 
   /** `purpose` keeps tokens of one kind from being taken for another. */
   constructor(pepper: string, purpose: string) {
-    this.#key = Buffer.from(hkdfSync('sha256', pepper, '', `atoll ${purpose}`, 32));
+    this.#key = derivedKey(pepper, purpose);
   }
 
   /** The token of a row, by its UUID and the number of the token among those of the row. */

@@ -1,9 +1,6 @@
-import { hkdfSync } from 'node:crypto';
+import { derivedKey } from './derived-key.js';
 
-/**
- * 32 bytes by which one pepper is distinguished from another (HKDF-SHA-256, RFC 5869), and which reveal nothing else of
- * it.
- */
+/** 32 bytes by which one pepper is distinguished from another, and which reveal nothing else of it. */
 export function fingerprintOfPepper(pepper: string): Buffer {
-  return Buffer.from(hkdfSync('sha256', pepper, '', 'atoll fingerprint of the pepper', 32));
+  return derivedKey(pepper, 'fingerprint of the pepper');
 }

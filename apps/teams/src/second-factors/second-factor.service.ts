@@ -1,5 +1,5 @@
-import { createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
-import { DerivedTokens } from '@atoll/api-keys';
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { derivedKey, DerivedTokens } from '@atoll/api-keys';
 import { notFound, requireFreshLogIn, requireService, type CallContext, type Nothing } from '@atoll/contracts';
 import type {
   NewSecondFactor,
@@ -61,8 +61,8 @@ export class SecondFactorsService {
   ) {
     this.sealer = new Sealer(sealKeys);
     this.tickets = new DerivedTokens(keyPepper, 'second factor ticket');
-    this.ticketKey = Buffer.from(hkdfSync('sha256', keyPepper, '', 'atoll second factor ticket of a password', 32));
-    this.codeKey = Buffer.from(hkdfSync('sha256', keyPepper, '', 'atoll recovery codes', 32));
+    this.ticketKey = derivedKey(keyPepper, 'second factor ticket of a password');
+    this.codeKey = derivedKey(keyPepper, 'recovery codes');
   }
 
   /**

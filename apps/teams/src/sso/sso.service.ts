@@ -1,5 +1,5 @@
-import { createHmac, hkdfSync, randomUUID } from 'node:crypto';
-import { DerivedTokens } from '@atoll/api-keys';
+import { createHmac, randomUUID } from 'node:crypto';
+import { derivedKey, DerivedTokens } from '@atoll/api-keys';
 import { emailAddress, requireService, type CallContext } from '@atoll/contracts';
 import {
   credentialsChanged,
@@ -55,7 +55,7 @@ export class SsoService {
     { keyPepper }: TeamsSettings,
   ) {
     this.tokens = new DerivedTokens(keyPepper, 'single sign-on flow');
-    this.key = Buffer.from(hkdfSync('sha256', keyPepper, '', 'atoll single sign-on secrets', 32));
+    this.key = derivedKey(keyPepper, 'single sign-on secrets');
   }
 
   list(context: CallContext): SsoProviders {

@@ -1,4 +1,5 @@
-import { createHmac, hkdfSync } from 'node:crypto';
+import { createHmac } from 'node:crypto';
+import { derivedKey } from '@atoll/api-keys';
 import { Statements } from '@atoll/database';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
@@ -38,7 +39,7 @@ export class TokenBuckets {
     private readonly statements: Statements,
     { keyPepper }: TeamsSettings,
   ) {
-    this.key = Buffer.from(hkdfSync('sha256', keyPepper, '', 'atoll log-in buckets', 32));
+    this.key = derivedKey(keyPepper, 'log-in buckets');
   }
 
   /** Takes a token, and returns whether there was one. */

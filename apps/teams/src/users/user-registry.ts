@@ -1,4 +1,5 @@
-import { createHmac, hkdfSync } from 'node:crypto';
+import { createHmac } from 'node:crypto';
+import { derivedKey } from '@atoll/api-keys';
 import { emailSpelling } from '@atoll/contracts';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
@@ -10,7 +11,7 @@ export class UserRegistry {
   private readonly key: Buffer;
 
   constructor({ keyPepper }: TeamsSettings) {
-    this.key = Buffer.from(hkdfSync('sha256', keyPepper, '', 'atoll ids of users', 32));
+    this.key = derivedKey(keyPepper, 'ids of users');
   }
 
   /**
