@@ -10,7 +10,7 @@ import { AppError } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';
 import { TeamGate } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
-import { DataSource, type EntityManager } from 'typeorm';
+import type { EntityManager } from 'typeorm';
 import { PoolCatalogue } from '../sharing/pool-catalogue.js';
 import type { WorkloadEntity } from '../model/workload.entity.js';
 import { WorkloadSteps } from './workload-steps.js';
@@ -20,13 +20,10 @@ import { SubscriptionSteps } from './subscription-steps.js';
 import { subscriptionView } from './subscription-view.js';
 import { statusOf } from '../model/subscription-status.js';
 
-type OwnedSubscription = Pick<SubscriptionEntity, 'subscriptionId' | 'teamId' | 'workspaceId' | 'poolId'>;
-
 /** Changes what a team holds of pools, and gives it back. */
 @Injectable()
 export class SubscriptionsService {
   constructor(
-    private readonly dataSource: DataSource,
     private readonly transactions: Transactions,
     private readonly gate: TeamGate,
     private readonly pools: PoolCatalogue,
@@ -40,10 +37,10 @@ export class SubscriptionsService {
    * must not be in use.
    */
   async resize({ subscription_id, vgpus }: ResizeSubscription, context: CallContext): Promise<Subscription> {
-    const { poolId, ...resized } = await this.find(subscription_id, context);
+    const { subscriptionId, teamId, workspaceId, poolId } = await this.find(subscription_id, context);
     const pool = await this.pools.pool(poolId);
-    const refusal = await this.gate.growthRefusal(context.caller, resized.teamId, 'subscription');
-    return this.resizing.resize({ ...resized, pool, vgpus, refusal, context });
+    const refusal = await this.gate.growthRefusal(context.caller, teamId, 'subscription');
+    return this.resizing.resize({ subscriptionId, teamId, workspaceId, pool, vgpus, refusal, context });
   }
 
   /** As `unsubscribe` with force, of a subscription that must be of the team and the pool, where those are named. */
@@ -71,13 +68,9 @@ export class SubscriptionsService {
     });
   }
 
-  /** The subscription with its team, workspace and pool, for its members alone. */
-  private async find(subscriptionId: string, { caller }: CallContext): Promise<OwnedSubscription> {
-    const [found] = await this.dataSource.query<OwnedSubscription[]>(
-      `SELECT subscription_id AS "subscriptionId", team_id AS "teamId", workspace_id AS "workspaceId", pool_id AS "poolId"
-       FROM subscription WHERE subscription_id = $1`,
-      [subscriptionId],
-    );
+  /** For its members alone. */
+  private async find(subscriptionId: string, { caller }: CallContext): Promise<SubscriptionEntity> {
+    const found = await this.subscriptions.find(subscriptionId);
     if (!found) throw notFound('subscription');
     requirePermission(caller, found.teamId, 'useResources', 'subscription');
     return found;

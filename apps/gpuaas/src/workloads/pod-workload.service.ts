@@ -46,8 +46,7 @@ export class PodWorkloadsService {
   async check({ subscription_id, vgpus }: CheckPodWorkload, { caller }: CallContext): Promise<PodSubscription> {
     requireService(caller);
     const { manager } = this.dataSource;
-    const subscription = await this.subscriptions.find(subscription_id);
-    if (!subscription) throw notFound('subscription');
+    const subscription = await this.subscriptionOf(subscription_id);
     const { teamId, workspaceId, poolId, profile } = subscription;
     const { gpuaasId, regionId } = await this.pools.pool(poolId);
     const [region] = await this.dataSource.query<{ region_name: string }[]>(
@@ -126,13 +125,8 @@ export class PodWorkloadsService {
     return raw && this.workloads.rowOf(raw);
   }
 
-  private async subscriptionOf(
-    subscriptionId: string,
-  ): Promise<Pick<SubscriptionEntity, 'teamId' | 'workspaceId' | 'poolId'>> {
-    const [found] = await this.dataSource.query<Pick<SubscriptionEntity, 'teamId' | 'workspaceId' | 'poolId'>[]>(
-      'SELECT team_id AS "teamId", workspace_id AS "workspaceId", pool_id AS "poolId" FROM subscription WHERE subscription_id = $1',
-      [subscriptionId],
-    );
+  private async subscriptionOf(subscriptionId: string): Promise<SubscriptionEntity> {
+    const found = await this.subscriptions.find(subscriptionId);
     if (!found) throw notFound('subscription');
     return found;
   }

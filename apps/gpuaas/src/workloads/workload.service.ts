@@ -11,26 +11,23 @@ import { AppError } from '@atoll/errors';
 import { causeOf } from '@atoll/state-machine';
 import { TeamDirectory, TeamGate } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
-import { DataSource } from 'typeorm';
 import { PoolCatalogue } from '../sharing/pool-catalogue.js';
-import type { SubscriptionEntity } from '../model/subscription.entity.js';
+import { SubscriptionSteps } from '../subscriptions/subscription-steps.js';
 import { WorkloadSteps } from '../subscriptions/workload-steps.js';
 import { WorkloadStarting } from './workload-starting.js';
 import { workloadView } from './workload-view.js';
 import { listedWorkload } from '../model/workload.machine.js';
 
-type Place = Pick<SubscriptionEntity, 'teamId' | 'workspaceId' | 'poolId'>;
-
 /** What runs on subscriptions. */
 @Injectable()
 export class WorkloadsService {
   constructor(
-    private readonly dataSource: DataSource,
     private readonly statements: Statements,
     private readonly transactions: Transactions,
     private readonly pools: PoolCatalogue,
     private readonly gate: TeamGate,
     private readonly teams: TeamDirectory,
+    private readonly subscriptions: SubscriptionSteps,
     private readonly workloads: WorkloadSteps,
     private readonly starting: WorkloadStarting,
   ) {}
@@ -38,7 +35,10 @@ export class WorkloadsService {
   async start({ subscription_id, name, vgpus = 1 }: StartWorkload, context: CallContext): Promise<Workload> {
     const kept = await this.transactions.kept<Workload>(context);
     if (kept) return kept;
-    const { teamId, workspaceId, poolId } = await this.find(subscription_id, context);
+    const subscription = await this.subscriptions.find(subscription_id);
+    if (!subscription) throw notFound('subscription');
+    const { teamId, workspaceId, poolId } = subscription;
+    requirePermission(context.caller, teamId, 'useResources', 'subscription');
     await this.gate.requireGrowth(context.caller, teamId, 'subscription');
     const pool = await this.pools.pool(poolId);
     return this.starting.start({ pool, subscriptionId: subscription_id, teamId, workspaceId, name, vgpus, context });
@@ -46,12 +46,9 @@ export class WorkloadsService {
 
   /** Repeated it changes nothing. */
   async stop({ workload_id }: WorkloadPath, context: CallContext): Promise<Workload> {
-    const [found] = await this.dataSource.query<{ team_id: string }[]>(
-      'SELECT team_id FROM workload WHERE workload_id = $1',
-      [workload_id],
-    );
+    const found = await this.workloads.find(workload_id);
     if (!found) throw notFound('workload');
-    requirePermission(context.caller, found.team_id, 'useResources', 'workload');
+    requirePermission(context.caller, found.teamId, 'useResources', 'workload');
     return this.transactions.run(async (manager) => {
       const workload = await this.workloads.lock(manager, workload_id);
       if (!workload) throw notFound('workload');
@@ -76,16 +73,6 @@ export class WorkloadsService {
       values: [team_id, subscription_id ?? null, limit, offset],
     });
     return { data: rows.map((raw) => workloadView(this.workloads.rowOf(raw))), pagination: { page, limit, total } };
-  }
-
-  private async find(subscriptionId: string, { caller }: CallContext): Promise<Place> {
-    const [found] = await this.dataSource.query<Place[]>(
-      'SELECT team_id AS "teamId", workspace_id AS "workspaceId", pool_id AS "poolId" FROM subscription WHERE subscription_id = $1',
-      [subscriptionId],
-    );
-    if (!found) throw notFound('subscription');
-    requirePermission(caller, found.teamId, 'useResources', 'subscription');
-    return found;
   }
 
   private async requireOfTeam(subscriptionId: string, teamId: string): Promise<void> {
