@@ -57,7 +57,6 @@ import { SubscriptionsService } from './subscriptions/subscription.service.js';
 import { HoldingsController } from './teams/holdings.controller.js';
 import { HoldingsService } from './teams/holdings.service.js';
 import { TeamDeletion } from './teams/team-deletion.js';
-import { TeamEnding } from './teams/team-ending.js';
 import { UsageFacts } from './usage/usage-facts.js';
 import { PodUsageController } from './workloads/pod-usage.controller.js';
 import { PodUsageReader } from './workloads/pod-usage-reader.js';
@@ -143,7 +142,6 @@ const workers: Provider = {
     SubscriptionsService,
     TeamCapacity,
     TeamDeletion,
-    TeamEnding,
     UsageFacts,
     VmInstances,
     WorkloadRoom,

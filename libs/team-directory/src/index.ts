@@ -15,7 +15,7 @@ export { ExpiredClosings } from './expired-closings.js';
 export { createClosingTables, dropClosingTables } from './team-closings.js';
 export type { Doomed } from './team-closings.js';
 export { TeamDeletionAnswers } from './team-deletion-answers.js';
-export type { Held } from './team-deletion-answers.js';
+export type { EndingCause, Held } from './team-deletion-answers.js';
 export { keepMemberRole, MemberRoleEntity } from './member-roles.js';
 export { TeamGate } from './team-gate.js';
 export { UsageTeller } from './usage-teller.js';

@@ -18,6 +18,13 @@ export interface Held {
   readonly count: number;
 }
 
+/** Why a resource ends whose team is deleted by force, for its history. */
+export interface EndingCause {
+  readonly actor: string;
+  readonly requestId: string | null;
+  readonly reason: string;
+}
+
 /**
  * What a service answers where a team, or a workspace, is to be deleted: what it still holds of it. Where the deletion
  * is forced it ends that too, beside the answer, which says at once how much there is. A service that holds anything of
@@ -38,7 +45,7 @@ export abstract class TeamDeletionAnswers {
    * Starts to end resources of the team that are not ending yet: at most some hundreds, since it is called again while
    * any are left.
    */
-  protected abstract endSome(manager: EntityManager, teamId: string, requestId: string | null): Promise<void>;
+  protected abstract endSome(manager: EntityManager, teamId: string, cause: EndingCause): Promise<void>;
 
   @OnEvent(teamDeletionRequested, { consumer: 'team-deletion' })
   async onRequested(
@@ -59,7 +66,9 @@ export abstract class TeamDeletionAnswers {
     { team_id, force = false }: TeamDeletionRequested,
     { manager, requestId }: EventDelivery,
   ): Promise<void> {
-    if (force) await this.endSome(manager, team_id, requestId ?? null);
+    if (!force) return;
+    const reason = 'The team is being deleted with what it holds.';
+    await this.endSome(manager, team_id, { actor: 'system:teams', requestId: requestId ?? null, reason });
   }
 
   @OnEvent(workspaceDeletionRequested, { consumer: 'workspace-deletion' })

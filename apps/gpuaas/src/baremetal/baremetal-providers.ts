@@ -5,7 +5,6 @@ import { DataSource } from 'typeorm';
 import { GpuaasSettings } from '../gpuaas-settings.js';
 import { BaremetalInstancesController } from './instances/baremetal-instance.controller.js';
 import { BaremetalInstancesService } from './instances/baremetal-instance.service.js';
-import { BaremetalEnding } from './instances/baremetal-ending.js';
 import { BaremetalInstanceEvents } from './instances/baremetal-instance-events.js';
 import { BaremetalInstanceSteps } from './instances/baremetal-instance-steps.js';
 import { BaremetalNodesController } from './nodes/baremetal-node.controller.js';
@@ -48,7 +47,6 @@ const workers: Provider = {
 export const baremetalControllers = [BaremetalInstancesController, BaremetalNodesController];
 
 export const baremetalProviders: Provider[] = [
-  BaremetalEnding,
   BaremetalInstanceEvents,
   BaremetalInstanceSteps,
   BaremetalNodesService,

@@ -1,19 +1,30 @@
 import { Outbox } from '@atoll/events';
-import { TeamDeletionAnswers, type Doomed, type Held } from '@atoll/team-directory';
+import { TeamDeletionAnswers, type Doomed, type EndingCause, type Held } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import { BaremetalEnding } from '../baremetal/instances/baremetal-ending.js';
+import { BaremetalInstanceSteps } from '../baremetal/instances/baremetal-instance-steps.js';
 import { liveBaremetal } from '../model/baremetal-instance.machine.js';
-import { liveSubscription } from '../model/subscription.machine.js';
-import { TeamEnding } from './team-ending.js';
+import { liveSubscription, unendedSubscription } from '../model/subscription.machine.js';
+import { SubscriptionSteps } from '../subscriptions/subscription-steps.js';
+import { WorkloadSteps } from '../subscriptions/workload-steps.js';
+
+/** Of one transaction; a team with more is asked about again. */
+const mostSubscriptions = 500;
+const mostInstances = 100;
+
+const baremetalEndings = [
+  ['RELEASE', ['active']],
+  ['CANCEL', ['requested', 'reaching', 'creating_user', 'placing_keys', 'setting_password', 'verifying']],
+] as const;
 
 /** Subscriptions of GPU pools and bare-metal instances. */
 @Injectable()
 export class TeamDeletion extends TeamDeletionAnswers {
   constructor(
     outbox: Outbox,
-    private readonly ending: TeamEnding,
-    private readonly baremetal: BaremetalEnding,
+    private readonly subscriptions: SubscriptionSteps,
+    private readonly workloads: WorkloadSteps,
+    private readonly instances: BaremetalInstanceSteps,
   ) {
     super('gpuaas', outbox);
   }
@@ -31,8 +42,21 @@ export class TeamDeletion extends TeamDeletionAnswers {
     ];
   }
 
-  protected override async endSome(manager: EntityManager, teamId: string, requestId: string | null): Promise<void> {
-    await this.ending.endSome(manager, teamId, requestId);
-    await this.baremetal.endSome(manager, teamId, requestId);
+  /** As its owner would: subscriptions with what runs on them, and bare metal. */
+  protected override async endSome(manager: EntityManager, teamId: string, cause: EndingCause): Promise<void> {
+    await this.endSubscriptions(manager, teamId, cause);
+    for (const [event, states] of baremetalEndings) {
+      const condition = 'team_id = $1 AND state = ANY ($2)';
+      const held = await this.instances.lockWhere(manager, condition, [teamId, states], mostInstances);
+      await this.instances.moveAll(manager, held, event, cause);
+    }
+  }
+
+  private async endSubscriptions(manager: EntityManager, teamId: string, cause: EndingCause): Promise<void> {
+    const condition = `team_id = $1 AND ${unendedSubscription}`;
+    const held = await this.subscriptions.lockWhere(manager, condition, [teamId], mostSubscriptions);
+    const ids = held.map(({ subscriptionId }) => subscriptionId);
+    await this.workloads.endAll(manager, await this.workloads.lockLive(manager, ids), cause);
+    await this.subscriptions.moveAll(manager, held, 'UNSUBSCRIBE', cause);
   }
 }

@@ -1,6 +1,6 @@
 import { Outbox } from '@atoll/events';
 import type { DurableMachine, MachineRow } from '@atoll/state-machine';
-import { TeamDeletionAnswers, type Doomed, type Held } from '@atoll/team-directory';
+import { TeamDeletionAnswers, type Doomed, type EndingCause, type Held } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { PodSteps } from '../pods/pod-steps.js';
@@ -39,8 +39,7 @@ export class TeamDeletion extends TeamDeletionAnswers {
     ];
   }
 
-  protected override async endSome(manager: EntityManager, teamId: string, requestId: string | null): Promise<void> {
-    const cause = { actor: 'system:teams', requestId, reason: 'The team is being deleted with what it holds.' };
+  protected override async endSome(manager: EntityManager, teamId: string, cause: EndingCause): Promise<void> {
     const held = <Row extends MachineRow>(machine: Pick<DurableMachine<Row>, 'lockWhere'>) =>
       machine.lockWhere(manager, `team_id = $1 AND state NOT IN ('deleting', 'deleted')`, [teamId], batch);
     await this.pods.moveAll(manager, await held(this.pods), 'DELETE', cause);
