@@ -89,8 +89,8 @@ export function defineMachine<Machine extends AnyStateMachine>(
   if (faults.length > 0) throw new Error(`The machine "${machine.id}" cannot be made durable: ${faults.join('; ')}.`);
   return {
     id: machine.id,
-    initial: initial,
-    states: states,
+    initial,
+    states,
     next: (state, event) => states.get(state)?.on.get(event),
   };
 }

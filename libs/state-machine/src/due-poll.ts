@@ -1,17 +1,7 @@
 import { inBackground, OutageLog, Statements } from '@atoll/database';
 import { Logger } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
-import { dueSql } from './due-sql.js';
-
-/** What the poll needs to know of a machine. */
-interface PolledTable {
-  readonly table: string;
-  readonly key: string;
-  /** Those of its definition: rows in others are left to workers of another release. */
-  readonly states: readonly string[];
-  /** Those of them with a portion. */
-  readonly portioned: readonly string[];
-}
+import { dueSql, type PolledTable } from './due-sql.js';
 
 /**
  * Looks, by one statement for all machines of a process, for rows that a worker has something to do for, and tells the

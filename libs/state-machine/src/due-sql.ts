@@ -4,9 +4,10 @@ import { isFresh, isRetried } from './row-kinds.js';
 import { clock, inSight, known, unclaimed, type Table } from './rows-sql.js';
 import { parameters, statement, type Statement } from './statement.js';
 
-interface PolledTable {
+/** What the poll needs to know of a machine. */
+export interface PolledTable {
   readonly table: string;
-  /** Those of its definition. */
+  /** Those of its definition: rows in others are left to workers of another release. */
   readonly states: readonly string[];
   /** Those of them with a portion. */
   readonly portioned: readonly string[];
