@@ -165,11 +165,10 @@ export class Transactions {
   }
 
   /**
-   * Makes the `Idempotency-Key` of a call free again, where the reply that `once` has kept for it has this value in
-   * this field: its effect was undone.
+   * Makes an `Idempotency-Key` free again, where the reply that `once` has kept for it has this value in this field:
+   * its effect was undone.
    */
-  async forget({ idempotency }: CallContext, field: string, value: string): Promise<void> {
-    if (!idempotency) return;
+  async forget(idempotency: Idempotency, field: string, value: string): Promise<void> {
     await this.run((manager) => this.replies.forget(manager, idempotency, field, value));
   }
 

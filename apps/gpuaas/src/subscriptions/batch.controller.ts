@@ -37,11 +37,7 @@ export class BatchesController implements Handlers<typeof gpuaasBatches> {
   @Handle(gpuaasBatches.undo)
   async undo({ subscription_id }: SubscriptionPath, { idempotency, ...context }: CallContext): Promise<Subscription> {
     const ended = await this.service.end({ subscription_id }, context);
-    await this.transactions.forget(
-      { ...context, ...(idempotency && { idempotency }) },
-      'subscription_id',
-      subscription_id,
-    );
+    if (idempotency) await this.transactions.forget(idempotency, 'subscription_id', subscription_id);
     return ended;
   }
 
