@@ -9,7 +9,7 @@ interface CallerTeam {
   readonly lacksSecondFactor?: boolean;
 }
 
-/** By what a user calls. A session always acts for its user as a whole. */
+/** By what a user calls. */
 export interface CallerCredential {
   readonly kind: 'key' | 'session';
   /** UUID of the API key or of the session. */
@@ -23,7 +23,10 @@ export interface UserCaller {
   readonly kind: 'user';
   readonly userId: string;
   readonly credential: CallerCredential;
-  /** `membership`: the key opens one team and nothing else. `user`: it acts for the user as a whole. */
+  /**
+   * `membership`: the key opens one team and nothing else, as do the sessions of a user who is confined to a team.
+   * `user`: it acts for the user as a whole.
+   */
   readonly scope: 'user' | 'membership';
   /** Never true for a membership key. */
   readonly platformAdmin: boolean;

@@ -50,7 +50,7 @@ const logic = setup({
     },
     /**
      * What runs on it stops first, each workload within the deadlines of its own states, some of which count what the
-     * pods service does. None of that time is the node's: the deadline of \`unsubscribing\` begins when nothing runs
+     * pods service does. None of that time is the node's: the deadline of `unsubscribing` begins when nothing runs
      * any more.
      */
     draining: {

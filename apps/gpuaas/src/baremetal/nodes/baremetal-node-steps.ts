@@ -205,7 +205,7 @@ export class BaremetalNodeSteps extends DurableMachine<BaremetalNodeEntity, Bare
     await this.move(manager, node, error === null ? 'PASSED' : 'REFUSED', cause, values, error);
   }
 
-  /** Is the host still there? A tenant keeps what he has; the node is not offered meanwhile. */
+  /** Is the host still there? Its tenant keeps it; the node is not offered meanwhile. */
   private async look(node: BaremetalNodeEntity, context: StepContext): Promise<Found> {
     const [busy] = node.instanceId
       ? await this.query(`SELECT FROM baremetal_instance WHERE instance_id = $1 AND state <> 'active'`, [
