@@ -68,6 +68,7 @@ export class PricesService {
 
   async list({ sku, team_id, include_ended, ...asked }: ListPrices, { caller }: CallContext): Promise<PricePage> {
     requirePlatformAdmin(caller);
+    if (team_id !== undefined) await this.directory.teamEvenIfDeleted(team_id);
     const { page, limit, offset } = pageWindow(asked, 1);
     const { total, rows } = await readPage<{ price: Price }>(this.statements, {
       from: `price WHERE ($4::text IS NULL OR sku = $4) AND ($5::uuid IS NULL OR team_id = $5) AND ($6 OR replaced_at IS NULL)`,

@@ -93,13 +93,16 @@ describe('a price', () => {
     expect(ofTeam.pagination).toEqual({ page: 1, limit: 10, total: 1 });
   });
 
-  it('of a team that is unknown or deleted is not set: the team is not found', async () => {
+  it('of a team that is unknown or deleted is not set: the team is not found; those of a deleted one are still listed', async () => {
     const deleted = await fixture.team();
     await fixture.tell(teamChanged, { ...aTeam([]), team_id: deleted.team_id, revision: 2, status: 'deleted' });
     for (const team_id of [newId(), deleted.team_id]) {
       const refused = await errorOf(create(terms({ team_id })));
       expect([refused.code, refused.message]).toEqual(['not_found', 'No such team.']);
     }
+    const ofUnknown = await errorOf(fixture.call(prices.list, { team_id: newId() }));
+    expect([ofUnknown.code, ofUnknown.message]).toEqual(['not_found', 'No such team.']);
+    expect((await fixture.call(prices.list, { team_id: deleted.team_id })).data).toEqual([]);
   });
 
   it('is by the one unit of its SKU', async () => {
