@@ -1,4 +1,4 @@
-import { notFound, pageWindow, requirePlatformAdmin, type CallContext, type PageFromOne } from '@atoll/contracts';
+import { pageWindow, requirePlatformAdmin, type CallContext, type PageFromOne } from '@atoll/contracts';
 import {
   regionAdded,
   type CreateGpuaas,
@@ -11,9 +11,10 @@ import {
 import { Transactions, unique } from '@atoll/database';
 import { Outbox } from '@atoll/events';
 import { Injectable } from '@nestjs/common';
-import { DataSource, type EntityManager } from 'typeorm';
+import { DataSource } from 'typeorm';
 import { ClusterRows } from '../clusters/cluster-rows.js';
 import { GpuaasEntity, RegionEntity } from '../model/region.entity.js';
+import { requireRegion } from '../model/known-region.js';
 
 /** Regions, and the GPU service of each. */
 @Injectable()
@@ -52,7 +53,7 @@ export class RegionsService {
   async createGpuaas({ region_id, name }: CreateGpuaas, context: CallContext): Promise<Gpuaas> {
     requirePlatformAdmin(context.caller);
     return this.transactions.once(context, async (manager) => {
-      await this.requireRegion(manager, region_id);
+      await requireRegion(manager, region_id);
       const saving = manager.save(manager.create(GpuaasEntity, { regionId: region_id, name }));
       const gpuaas = await unique(saving, 'The region already has a GPU service with this name.');
       await this.clusters.create(manager, gpuaas.gpuaasId);
@@ -69,10 +70,6 @@ export class RegionsService {
       skip: offset,
     });
     return { data: found.map(gpuaasView), pagination: { page, limit, total } };
-  }
-
-  private async requireRegion(manager: EntityManager, regionId: string): Promise<void> {
-    if (!(await manager.existsBy(RegionEntity, { regionId }))) throw notFound('region');
   }
 }
 

@@ -13,7 +13,7 @@ import { causeOf } from '@atoll/state-machine';
 import { TeamDirectory, TeamGate } from '@atoll/team-directory';
 import { Injectable, Logger } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
-import { RegionEntity } from '../../model/region.entity.js';
+import { requireRegion } from '../../model/known-region.js';
 import type { BaremetalInstanceEntity } from '../../model/baremetal-instance.entity.js';
 import { liveBaremetal } from '../../model/baremetal-instance.machine.js';
 import { BaremetalInstanceEvents } from './baremetal-instance-events.js';
@@ -73,8 +73,7 @@ export class BaremetalInstancesService {
     };
     return this.writers.once(turnOf(team_id), context, async (manager) => {
       await this.gate.holdOpen(manager, context.caller, { teamId: team_id, workspaceId });
-      if (region_id !== undefined && !(await manager.existsBy(RegionEntity, { regionId: region_id })))
-        throw notFound('region');
+      await requireRegion(manager, region_id);
       await requireMatch(manager, specs, region_id);
       await takeTurn(manager, turnOf(team_id));
       const instance = await this.instances.insert(manager, values, causeOf(context));

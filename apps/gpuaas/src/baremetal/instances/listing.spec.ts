@@ -70,4 +70,6 @@ it('hosts come in pages, in the order they were registered, of one region where 
   expect(await list({})).toEqual([[0, 1, 2], { page: 1, limit: 10, total: 3 }]);
   expect(await list({ page: 2, limit: 2 })).toEqual([[2], { page: 2, limit: 2, total: 3 }]);
   expect(await list({ page: 3, limit: 2 })).toEqual([[], { page: 3, limit: 2, total: 3 }]);
+  const { code, message } = await errorOf(list({ region_id: '999999999' }));
+  expect([code, message]).toEqual(['not_found', 'No such region.']);
 });

@@ -18,7 +18,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { isIP } from 'node:net';
 import { GpuaasSettings } from '../../gpuaas-settings.js';
-import { RegionEntity } from '../../model/region.entity.js';
+import { requireRegion } from '../../model/known-region.js';
 import { BaremetalNodeEntity } from '../../model/baremetal-node.entity.js';
 import type { BaremetalNodeState } from '../../model/baremetal-node.machine.js';
 import { BaremetalNodeSteps } from './baremetal-node-steps.js';
@@ -67,7 +67,7 @@ export class BaremetalNodesService {
       memoryGb: specs.memory_gb,
     };
     return this.transactions.once(context, async (manager) => {
-      if (!(await manager.existsBy(RegionEntity, { regionId }))) throw notFound('region');
+      await requireRegion(manager, regionId);
       const { nodeId } = await unique(
         this.nodes.insert(manager, values, causeOf(context)),
         'A node with this name, or with this host and port, is already registered.',
@@ -87,6 +87,8 @@ export class BaremetalNodesService {
     { caller }: CallContext,
   ): Promise<BaremetalNodePage> {
     requirePlatformAdmin(caller);
+    const { manager } = this.dataSource;
+    await requireRegion(manager, regionId);
     const { page, limit, offset } = pageWindow(asked, 1);
     const { total, rows } = await readPage(this.statements, {
       from: `baremetal_node WHERE state <> 'removed' AND ($1::bigint IS NULL OR region_id = $1)`,
@@ -95,7 +97,7 @@ export class BaremetalNodesService {
       values: [regionId ?? null, limit, offset],
     });
     const nodes = rows.map((raw) => this.nodes.rowOf(raw));
-    return { data: await this.reader.views(this.dataSource.manager, nodes), pagination: { page, limit, total } };
+    return { data: await this.reader.views(manager, nodes), pagination: { page, limit, total } };
   }
 
   async get({ node_id }: BaremetalNodePath, { caller }: CallContext): Promise<BaremetalNode> {
