@@ -59,7 +59,10 @@ export class Neighbours {
     serve(podWorkloads.check, (input) => this.check(input));
     serve(podWorkloads.start, (input) => this.start(input));
     serve(podWorkloads.end, (input) => this.end(input));
-    serve(clusters.lookUp, (input) => this.cluster(input));
+    serve(clusters.lookUp, (input) => {
+      if (input.gpuaas_id === '999999999') throw new AppError('not_found', 'No such gpuaas.');
+      return this.cluster(input);
+    });
     serve(gpuServices.find, ({ region_id, gpuaas_id = region_id }) => {
       if (region_id !== '1' && region_id !== '2') throw new AppError('not_found', 'No such region.');
       return { region_id, gpuaas_id, region_name: region_id === '1' ? 'eu-north' : 'eu-south' };

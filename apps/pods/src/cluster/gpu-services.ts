@@ -1,5 +1,6 @@
 import { gpuServices, type GpuServiceOfRegion } from '@atoll/contracts/gpuaas';
 import { Statements } from '@atoll/database';
+import { isAppError } from '@atoll/errors';
 import { Rpc, systemContext } from '@atoll/rpc';
 import { Injectable } from '@nestjs/common';
 
@@ -33,5 +34,14 @@ export class GpuServices {
       [found.gpuaas_id, found.region_id, found.region_name, gpuaasId === undefined],
     );
     return found;
+  }
+
+  /** Throws `not_found` for an unknown region. A region without a GPU service is known too. */
+  async requireRegion(regionId: string, requestId: string): Promise<void> {
+    try {
+      await this.find(regionId, undefined, requestId);
+    } catch (error) {
+      if (!isAppError(error) || error.code !== 'not_supported') throw error;
+    }
   }
 }

@@ -12,6 +12,7 @@ import { AppError, invalidField, invalidInput } from '@atoll/errors';
 import { remainingMs } from '@atoll/rpc';
 import { TeamDirectory } from '@atoll/team-directory';
 import { Injectable } from '@nestjs/common';
+import { ClusterRows } from '../cluster/cluster-rows.js';
 import { cursorOf, positionsOfCursor } from './log-cursor.js';
 import { comparePositions, msOfNs, nsOfMs, type LogPosition, type StoredLine } from './log-line.js';
 import { earliest, isUnread, partsOfSources, placesAfter, type LogPart, type LogRange } from './log-parts.js';
@@ -47,6 +48,7 @@ export class LogsService {
     private readonly statements: Statements,
     private readonly teams: TeamDirectory,
     private readonly searches: SearchBounds,
+    private readonly clusters: ClusterRows,
   ) {}
 
   async read(asked: ReadPodLogs, context: CallContext): Promise<PodLogPage> {
@@ -81,6 +83,7 @@ export class LogsService {
       'SELECT no, team_id, gpuaas_id::text FROM log_scope WHERE team_id = ANY ($1::uuid[]) AND ($2::bigint IS NULL OR gpuaas_id = $2) ORDER BY no',
       [teamIds, gpuaas_id ?? null],
     );
+    if (rows.length === 0 && gpuaas_id !== undefined) await this.clusters.read(gpuaas_id);
     const untilNs = await this.untilOf(rows, asked, range);
     return [...Map.groupBy(rows, (row) => row.team_id)].map(([teamId, ofTeam]) => ({
       ...range,
@@ -117,7 +120,10 @@ export class LogsService {
       if (asked.team_id !== pod.team_id) throw notFound('pod');
       await this.teams.team(asked.team_id);
     }
-    if (asked.gpuaas_id !== undefined && asked.gpuaas_id !== pod.gpuaas_id) return [];
+    if (asked.gpuaas_id !== undefined && asked.gpuaas_id !== pod.gpuaas_id) {
+      await this.clusters.read(asked.gpuaas_id);
+      return [];
+    }
     const sources = await this.statements.query<{ no: number; scope_no: number; last_ns: string }>(
       'SELECT no, scope_no, last_ns::text FROM log_source WHERE pod_id = $1 ORDER BY no',
       [pod.pod_id],

@@ -102,7 +102,7 @@ describe('reading logs of pods', () => {
     expect(await read({ gpuaas_id: '2' })).toEqual(['there']);
     expect(await read({ gpuaas_id: '2', pod_name: there.podName })).toEqual(['there']);
     expect(await read({ gpuaas_id: '1', pod_name: there.podName })).toEqual([]);
-    expect(await read({ gpuaas_id: '999' })).toEqual([]);
+    expect(await read({ gpuaas_id: '3' })).toEqual([]);
     expect(await read({ since: new Date(Date.now() - 1000).toISOString() })).toEqual([]);
     expect(await read({ until: new Date(Date.now() - 600_000).toISOString() })).toEqual([]);
   });

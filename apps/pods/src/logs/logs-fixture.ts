@@ -16,6 +16,7 @@ import type { BareServiceUnderTest } from '@atoll/testing';
 import { aTeam, contextOf, memberOf, OwnerOfTeams, ServiceUnderTest, startServiceUnderTest } from '@atoll/testing';
 import { InProcessBus } from '@atoll/rpc';
 import { Clusters } from '../cluster/clusters.js';
+import { Neighbours } from '../neighbours-fixture.js';
 import { PodsSettings } from '../pods-settings.js';
 import { service } from '../service.js';
 import { LogClaims } from './log-claims.js';
@@ -134,6 +135,7 @@ export class LogsFixture extends ServiceUnderTest {
     const engines = new ScriptedEngines();
     const bus = new InProcessBus();
     const owner = new OwnerOfTeams(bus);
+    new Neighbours(bus);
     const started = await startServiceUnderTest(service, {
       bus,
       settings: { sealKeys: `specs:${randomBytes(32).toString('base64')}`, workers: { isIdle: true }, ...settings },

@@ -1,4 +1,4 @@
-import { type CallContext, type Caller, type Permission } from '@atoll/contracts';
+import { notFound, type CallContext, type Caller, type Permission } from '@atoll/contracts';
 import { type ListPods, type Pod, type PodPage, type PodPath } from '@atoll/contracts/pods';
 import { Statements } from '@atoll/database';
 import { TeamDirectory } from '@atoll/team-directory';
@@ -6,6 +6,7 @@ import { Injectable } from '@nestjs/common';
 import { readTeamPage } from '../model/team-page.js';
 import { requireForCaller } from '../model/live-row.js';
 import type { PodEntity } from '../model/pod.entity.js';
+import { PodStarts } from './pod-start.js';
 import { PodSteps } from './pod-steps.js';
 import { podView, shownColumns } from './pod-view.js';
 
@@ -16,20 +17,26 @@ export class PodReader {
     private readonly statements: Statements,
     private readonly teams: TeamDirectory,
     private readonly pods: PodSteps,
+    private readonly starts: PodStarts,
   ) {}
 
   async get({ pod_name }: PodPath, { caller }: CallContext): Promise<Pod> {
     return podView(await this.find(pod_name, caller, 'readTeam'));
   }
 
-  async list(asked: ListPods, { caller }: CallContext): Promise<PodPage> {
-    await this.teams.teamFor(caller, asked.team_id, 'readTeam');
+  async list(asked: ListPods, { caller, requestId }: CallContext): Promise<PodPage> {
+    const { team_id, subscription_id } = asked;
+    await this.teams.teamFor(caller, team_id, 'readTeam');
     const { rows, pagination } = await readTeamPage(
       this.statements,
       { table: 'pod', key: 'pod_id', column: 'subscription_id', columns: shownColumns },
       asked,
-      asked.subscription_id,
+      subscription_id,
     );
+    if (pagination.total === 0 && subscription_id !== undefined) {
+      const found = await this.starts.subscription(subscription_id, 1, requestId);
+      if (found.team_id !== team_id) throw notFound('subscription');
+    }
     return { data: rows.map((raw) => podView(this.pods.rowOf(raw))), pagination };
   }
 

@@ -61,8 +61,9 @@ export class VmsService {
     });
   }
 
-  async list(asked: ListVms, { caller }: CallContext): Promise<VmPage> {
+  async list(asked: ListVms, { caller, requestId }: CallContext): Promise<VmPage> {
     await this.teams.teamFor(caller, asked.team_id, 'readTeam');
+    if (asked.region_id !== undefined) await this.gpuServices.requireRegion(asked.region_id, requestId);
     const { rows, pagination } = await readTeamPage(
       this.statements,
       { table: 'vm', key: 'instance_id', column: 'region_id', columns: 'row.*' },

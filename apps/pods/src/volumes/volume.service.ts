@@ -61,8 +61,9 @@ export class VolumesService {
     });
   }
 
-  async list(asked: ListSharedVolumes, { caller }: CallContext): Promise<SharedVolumePage> {
+  async list(asked: ListSharedVolumes, { caller, requestId }: CallContext): Promise<SharedVolumePage> {
     await this.teams.teamFor(caller, asked.team_id, 'readTeam');
+    if (asked.region_id !== undefined) await this.gpuServices.requireRegion(asked.region_id, requestId);
     const { rows, pagination } = await readTeamPage(
       this.statements,
       { table: 'shared_volume', key: 'volume_id', column: 'region_id', columns: 'row.*' },

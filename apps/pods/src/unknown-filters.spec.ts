@@ -1,0 +1,56 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { podLogs, pods, sharedVolumes, vms } from '@atoll/contracts/pods';
+import { AppError } from '@atoll/errors';
+import { errorOf, PodsFixture, type ToldTeam } from './pods-fixture.js';
+
+let fixture: PodsFixture;
+let team: ToldTeam;
+let other: ToldTeam;
+beforeAll(async () => {
+  fixture = await PodsFixture.start();
+  [team, other] = [await fixture.team(), await fixture.team()];
+});
+afterAll(() => fixture.stop());
+
+const listed = {
+  pods: (subscription_id: string) => fixture.call(pods.list, { team_id: team.team_id, subscription_id }, team.member),
+  vms: (region_id: string) => fixture.call(vms.list, { team_id: team.team_id, region_id }, team.member),
+  volumes: (region_id: string) => fixture.call(sharedVolumes.list, { team_id: team.team_id, region_id }, team.member),
+  logs: (gpuaas_id: string) => fixture.call(podLogs.read, { gpuaas_id }, team.member),
+};
+
+it.each([
+  ['pods', 'No such subscription.'],
+  ['vms', 'No such region.'],
+  ['volumes', 'No such region.'],
+  ['logs', 'No such gpuaas.'],
+] as const)('a listing of %s of what does not exist is not found', async (what, message) => {
+  const refused = await errorOf(listed[what]('999999999'));
+  expect([refused.code, refused.message]).toEqual(['not_found', message]);
+});
+
+it('the subscription of another team is not found in the same words', async () => {
+  const refused = await errorOf(listed.pods(other.subscription_id));
+  expect([refused.code, refused.message]).toEqual(['not_found', 'No such subscription.']);
+});
+
+it('where something exists and holds nothing, the listing is empty', async () => {
+  expect((await listed.pods(team.subscription_id)).data).toEqual([]);
+  for (const what of ['vms', 'volumes', 'logs'] as const) expect((await listed[what]('2')).data).toEqual([]);
+});
+
+it('logs of a pod are narrowed to another GPU service, unless that does not exist', async () => {
+  const { pod_name } = await fixture.create(team);
+  const read = (gpuaas_id: string) => fixture.call(podLogs.read, { pod_name, gpuaas_id }, team.member);
+  expect((await read('2')).data).toEqual([]);
+  expect((await errorOf(read('999999999'))).message).toBe('No such gpuaas.');
+});
+
+it('what is known is listed while gpuaas does not answer', async () => {
+  const pod = await fixture.create(team);
+  await fixture.volume(team);
+  fixture.neighbours.failing = new AppError('unavailable', 'It is away.');
+  expect((await listed.pods(team.subscription_id)).data.map(({ pod_name }) => pod_name)).toContain(pod.pod_name);
+  for (const what of ['vms', 'volumes'] as const) await listed[what]('1');
+  fixture.neighbours.failing = undefined;
+});
