@@ -12,6 +12,7 @@ export const errorCodes = [
   'image_not_allowed',
   'not_found',
   'method_not_allowed',
+  'request_timeout',
   'conflict',
   'port_in_use',
   'gone',

@@ -59,6 +59,11 @@ export const errorKinds = {
     title: 'Method not allowed',
     advice: 'The path exists under other methods: the `Allow` header lists them.',
   },
+  request_timeout: {
+    status: 408,
+    title: 'Request timeout',
+    advice: 'The request did not arrive within 30 seconds, or its head within 15. Send it again.',
+  },
   conflict: {
     status: 409,
     title: 'Conflict',

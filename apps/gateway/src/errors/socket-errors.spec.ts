@@ -1,4 +1,4 @@
-import { createServer } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { AddressInfo } from 'node:net';
@@ -68,6 +68,14 @@ describe('what Node cannot read as a request is a problem too', () => {
         address: '127.0.0.1',
       }),
     );
+  });
+
+  it('a request that does not arrive in time, which may be sent again', async () => {
+    const server = gateway.app.getHttpServer() as Server;
+    const late = Object.assign(new Error('late'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' });
+    server.once('connection', (socket) => server.emit('clientError', late, socket));
+    const answer = await send('GET /api');
+    expect([answer.status, JSON.parse(answer.body)]).toMatchObject([408, { code: 'request_timeout', status: 408 }]);
   });
 
   it('CONNECT, for there is no proxy here', async () => {

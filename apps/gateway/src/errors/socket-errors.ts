@@ -30,7 +30,7 @@ const byCode: Record<string, Refusal> = {
   },
   ERR_HTTP_REQUEST_TIMEOUT: {
     status: 408,
-    error: new AppError('invalid_input', 'The request was not received in time.'),
+    error: new AppError('request_timeout', 'The request was not received in time.'),
   },
   HPE_INVALID_METHOD: {
     status: 405,

@@ -13,6 +13,7 @@ const everywhere = [
   'ip_not_allowed',
   'team_suspended',
   'not_found',
+  'request_timeout',
   'payload_too_large',
   'uri_too_long',
   'unsupported_media_type',
@@ -24,10 +25,6 @@ const everywhere = [
 
 /** Input that Node.js rejects before it is a request has its own status, with the nearest code. */
 const unread = {
-  request_timeout: {
-    status: 408,
-    description: 'Request timeout. The request did not arrive within 30 seconds, or its head within 15. Send it again.',
-  },
   headers_too_large: {
     status: 431,
     description: 'Request header fields too large. Send a request line and headers of 16 KiB at most.',

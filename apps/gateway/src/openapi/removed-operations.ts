@@ -7,6 +7,7 @@ const problems = [
   'invalid_input',
   'unauthenticated',
   'ip_not_allowed',
+  'request_timeout',
   'gone',
   'uri_too_long',
   'too_many_requests',
