@@ -107,5 +107,8 @@ export function orThrow<T extends object>(answer: T | AppError): T {
 
 function replyOf<T extends object>(kept: Kept, { fingerprint }: Idempotency): T | AppError {
   if (kept.fingerprint === fingerprint) return kept.reply as T;
-  return new AppError('idempotency_mismatch', 'This Idempotency-Key was already used with a different body.');
+  return new AppError(
+    'idempotency_mismatch',
+    'This Idempotency-Key was already used with a different body or query; both are compared byte by byte.',
+  );
 }

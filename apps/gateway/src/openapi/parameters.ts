@@ -17,7 +17,8 @@ export const commonParameters = {
     required: false,
     description:
       'Key under which the response is kept for 24 hours: 1 to 255 visible ASCII characters. A repetition with the same key ' +
-      'gets the first response again, secrets masked.',
+      'gets the first response again, secrets masked. Send the same bytes: another body or query with the key is 422, also ' +
+      'where the body is the same JSON with other white space or order.',
     schema: { type: 'string' as const, pattern: '^[!-~]{1,255}$' },
     example: 'c0ffee-42',
   },
