@@ -341,6 +341,11 @@ describe('the OpenAPI document', () => {
     }
   });
 
+  it('shows a start of a price that is not in the past, where it needs `force`', () => {
+    const price = document.components?.schemas?.['CreatePrice'] as { properties: { valid_from: { example: string } } };
+    expect(Date.parse(price.properties.valid_from.example)).toBeGreaterThan(Date.now());
+  });
+
   it('describes what is validated: lengths, ranges, presence, null', () => {
     const schemas = document.components?.schemas ?? {};
     expect(schemas['CreateTeam']).toMatchObject({

@@ -28,7 +28,7 @@ class PriceTerms {
 
   @Instant({
     decimals: 'millisecondsThenZeros',
-    example: '2026-10-01T00:00:00Z',
+    example: '2100-01-01T00:00:00Z',
     description: 'Instant from which the price applies, to the millisecond, until the next one of its SKU (and team).',
   })
   valid_from!: string;
