@@ -24,8 +24,10 @@ export class ImageObject extends NewImageObject {
   id!: string;
 }
 
+const policyName = { max: 100, description: 'Name of the policy, which others may have too.' };
+
 export class CreateImagePolicy {
-  @Text({ max: 100, example: 'approved' })
+  @Text({ ...policyName, example: 'approved' })
   name!: string;
 
   @Text({ min: 0, max: 1000, multiline: true, optional: true })
@@ -40,7 +42,7 @@ export class CreateImagePolicy {
 }
 
 export class UpdateImagePolicyBody {
-  @Text({ max: 100, optional: true })
+  @Text({ ...policyName, optional: true })
   name?: string;
 
   @Text({ min: 0, max: 1000, multiline: true, optional: true })
@@ -60,7 +62,7 @@ export class ImagePolicy {
   @Uuid()
   id!: string;
 
-  @Text({ max: 100 })
+  @Text(policyName)
   name!: string;
 
   @Text({ min: 0, max: 1000, multiline: true })
