@@ -19,7 +19,8 @@ Every error is an \`application/problem+json\` body; [the codes](/api/docs/error
 Requests are refused in this order: credentials (401), address (403), rate limit (429), route (404, 405, 410), input (400), object (404, 403).
 A batch of usage facts, which may be large, is refused (403) before it is read unless a platform_admin sends it.
 A request that waits too long behind other requests of its team, or by keys that the same user was shown, is refused (429) after its input was read.
-Unknown body fields and query parameters are refused. An object of another team is reported as not found.`;
+Unknown body fields and query parameters are refused. An object of another team is reported as not found;
+so is an unknown id in a filter of a listing.`;
 
 /** The OpenAPI 3.1 document, from the same classes that validate. */
 export function openApiDocument(app: INestApplication): OpenAPIObject {
