@@ -20,6 +20,8 @@ interface ListingProps<Row> {
   rows: readonly Row[];
   keyOf: (row: Row) => string;
   findBy?: FindBy<Row> | undefined;
+  /** Stands in place of no rows; a dialog of the last row stays open before. */
+  empty?: ReactNode;
   /** Each row reads data of its own: on paper, too, there is one page of them. */
   isReadByRow?: boolean;
   children: (shown: Shown<Row>) => ReactNode;
@@ -29,7 +31,8 @@ interface ListingProps<Row> {
  * A listing that was read whole. A long one is rendered in pages, above them a field that finds rows in all of them; on
  * paper it is whole again.
  */
-export function Listing<Row>({ label, rows, keyOf, findBy, isReadByRow = false, children }: ListingProps<Row>) {
+export function Listing<Row>(props: ListingProps<Row>) {
+  const { label, rows, keyOf, findBy, empty, isReadByRow = false, children } = props;
   const [typed, setTyped] = useState('');
   const [wanted, setWanted] = useState(1);
   const [isLong, setLong] = useState(false);
@@ -73,11 +76,10 @@ export function Listing<Row>({ label, rows, keyOf, findBy, isReadByRow = false, 
           </p>
         </div>
       )}
-      {shown.rows.length === 0 && rows.length > 0 ? (
-        <Empty title="Nothing matches" />
-      ) : (
-        <HoldRows value={hold}>{children(shown)}</HoldRows>
-      )}
+      <HoldRows value={hold}>
+        {(shown.rows.length === 0 && (rows.length === 0 ? empty : <Empty title="Nothing matches" />)) ||
+          children(shown)}
+      </HoldRows>
       <Pager page={page} first={1} limit={limit} total={found.length} onChange={turn} />
     </>
   );

@@ -19,15 +19,17 @@ interface TableProps<Row> {
   keyOf: (row: Row) => string;
   /** By what rows are found where there are many. */
   findBy?: FindBy<Row>;
+  /** Stands in place of no rows. */
+  empty?: ReactNode;
   /** The cells of the last row; `name` names the total in it. */
   foot?: (name: string) => ReactNode;
 }
 
 /** A real table; on a narrow screen it scrolls in its own box, by keyboard too. A long one is shown in pages. */
-export function Table<Row>({ label, columns, rows, keyOf, findBy, foot }: TableProps<Row>) {
+export function Table<Row>({ label, columns, rows, keyOf, foot, ...listing }: TableProps<Row>) {
   const id = useId();
   return (
-    <Listing label={label} rows={rows} keyOf={keyOf} findBy={findBy}>
+    <Listing label={label} rows={rows} keyOf={keyOf} {...listing}>
       {({ rows: shown, before, total }) => (
         // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- it scrolls
         <div className="table-box" role="region" aria-label={label} tabIndex={0}>

@@ -38,28 +38,27 @@ export function BaremetalPage() {
         onChange={(isOn) => void navigate({ search: isOn ? { ended: 'yes' } : {}, replace: true })}
       />
       <Loaded query={instances} height={240}>
-        {({ data }) =>
-          data.length === 0 ? (
-            <Empty title="The team has no host">
-              Request one by what it must have; the platform finds a host that does.
-            </Empty>
-          ) : (
-            <Listing
-              label="Hosts"
-              rows={data.toReversed()}
-              keyOf={({ instance_id }) => instance_id}
-              findBy={({ name, status, specs, reason }) => [name, status, specsText(specs), reason]}
-            >
-              {({ rows }) => (
-                <div className="stack">
-                  {rows.map((instance) => (
-                    <InstanceCard key={instance.instance_id} instance={instance} mayUse={mayUse} />
-                  ))}
-                </div>
-              )}
-            </Listing>
-          )
-        }
+        {({ data }) => (
+          <Listing
+            label="Hosts"
+            rows={data.toReversed()}
+            keyOf={({ instance_id }) => instance_id}
+            empty={
+              <Empty title="The team has no host">
+                Request one by what it must have; the platform finds a host that does.
+              </Empty>
+            }
+            findBy={({ name, status, specs, reason }) => [name, status, specsText(specs), reason]}
+          >
+            {({ rows }) => (
+              <div className="stack">
+                {rows.map((instance) => (
+                  <InstanceCard key={instance.instance_id} instance={instance} mayUse={mayUse} />
+                ))}
+              </div>
+            )}
+          </Listing>
+        )}
       </Loaded>
     </Page>
   );

@@ -46,18 +46,17 @@ export function DeadLettersPage() {
         {({ data, next_cursor, services: answers }) => (
           <div className="stack">
             <SilentServices services={answers} />
-            {data.length === 0 ? (
-              <Empty title={cursor === undefined ? 'There is no dead letter' : 'There is no older dead letter'}>
-                All events of the platform were handled.
-              </Empty>
-            ) : (
-              <Table
-                label="Dead letters"
-                rows={data}
-                keyOf={({ dead_letter_id }) => dead_letter_id}
-                columns={columns(timezone)}
-              />
-            )}
+            <Table
+              label="Dead letters"
+              rows={data}
+              keyOf={({ dead_letter_id }) => dead_letter_id}
+              empty={
+                <Empty title={cursor === undefined ? 'There is no dead letter' : 'There is no older dead letter'}>
+                  All events of the platform were handled.
+                </Empty>
+              }
+              columns={columns(timezone)}
+            />
             {(cursor !== undefined || next_cursor !== null) && (
               <nav className="pager" aria-label="Pages">
                 {cursor !== undefined && (

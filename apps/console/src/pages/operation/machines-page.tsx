@@ -51,16 +51,13 @@ interface StatesProps {
 function States({ title, rows, zone, empty }: StatesProps) {
   return (
     <Card title={title}>
-      {rows.length === 0 ? (
-        empty
-      ) : (
-        <Table
-          label={title}
-          rows={rows}
-          keyOf={({ service, machine, state }) => `${service} ${machine} ${state}`}
-          columns={columns(zone)}
-        />
-      )}
+      <Table
+        label={title}
+        rows={rows}
+        keyOf={({ service, machine, state }) => `${service} ${machine} ${state}`}
+        empty={empty}
+        columns={columns(zone)}
+      />
     </Card>
   );
 }

@@ -49,20 +49,26 @@ export function ProcessesPage() {
         onChange={(next) => void navigate({ search: next === 'waiting' ? { kind: next } : {}, replace: true })}
       />
       <Loaded query={processes} height={320}>
-        {({ data, pagination }) =>
-          pagination.total === 0 ? (
-            <Empty title={kind === 'failed' ? 'Nothing of it has failed' : 'Nothing of it waits'} />
-          ) : (
-            <div>
-              <Table label="Processes" rows={data} keyOf={({ key }) => key} columns={columns(machine, timezone)} />
-              <Pager
-                {...pagination}
-                first={1}
-                onChange={(next) => void navigate({ search: { ...search, page: String(next) } })}
-              />
-            </div>
-          )
-        }
+        {({ data, pagination }) => (
+          <div>
+            <Table
+              label="Processes"
+              rows={data}
+              keyOf={({ key }) => key}
+              empty={
+                pagination.total === 0 && (
+                  <Empty title={kind === 'failed' ? 'Nothing of it has failed' : 'Nothing of it waits'} />
+                )
+              }
+              columns={columns(machine, timezone)}
+            />
+            <Pager
+              {...pagination}
+              first={1}
+              onChange={(next) => void navigate({ search: { ...search, page: String(next) } })}
+            />
+          </div>
+        )}
       </Loaded>
     </Page>
   );

@@ -27,42 +27,39 @@ export function AllPoolsPage() {
     >
       <Card title="All pools">
         <Loaded query={pools}>
-          {({ data }) =>
-            data.length === 0 ? (
-              <Empty title="There is no pool yet">A pool takes GPUs of a node that is ready.</Empty>
-            ) : (
-              <Table
-                label="Pools"
-                rows={data}
-                keyOf={({ pool_id }) => pool_id}
-                findBy={({ pool_name, gpuaas_id, board, mechanism, profiles }) => [
-                  ...[pool_name, serviceName(gpuaas_id), board, mechanism.replace('_', ' ')],
-                  ...profiles,
-                ]}
-                columns={[
-                  {
-                    title: 'Pool',
-                    isHead: true,
-                    cell: ({ pool_name, gpuaas_id }) => (
-                      <span className="given">
-                        {pool_name}
-                        <br />
-                        <span className="hint">{serviceName(gpuaas_id)}</span>
-                      </span>
-                    ),
-                  },
-                  { title: 'Board', cell: ({ board, gpu_ids }) => `${gpu_ids.length} × ${board}` },
-                  {
-                    title: 'Sharing',
-                    cell: ({ sharing_mode, mechanism }) => `${sharing_mode}, ${mechanism.replace('_', ' ')}`,
-                  },
-                  { title: 'Sells', cell: ({ profiles }) => <span className="given">{profiles.join(', ')}</span> },
-                  { title: 'Overcommit', isNumber: true, cell: ({ overcommit }) => `${overcommit} ×` },
-                  { title: 'Fallback', cell: ({ allow_fallback }) => (allow_fallback ? 'to Temporal' : 'no') },
-                ]}
-              />
-            )
-          }
+          {({ data }) => (
+            <Table
+              label="Pools"
+              rows={data}
+              keyOf={({ pool_id }) => pool_id}
+              findBy={({ pool_name, gpuaas_id, board, mechanism, profiles }) => [
+                ...[pool_name, serviceName(gpuaas_id), board, mechanism.replace('_', ' ')],
+                ...profiles,
+              ]}
+              empty={<Empty title="There is no pool yet">A pool takes GPUs of a node that is ready.</Empty>}
+              columns={[
+                {
+                  title: 'Pool',
+                  isHead: true,
+                  cell: ({ pool_name, gpuaas_id }) => (
+                    <span className="given">
+                      {pool_name}
+                      <br />
+                      <span className="hint">{serviceName(gpuaas_id)}</span>
+                    </span>
+                  ),
+                },
+                { title: 'Board', cell: ({ board, gpu_ids }) => `${gpu_ids.length} × ${board}` },
+                {
+                  title: 'Sharing',
+                  cell: ({ sharing_mode, mechanism }) => `${sharing_mode}, ${mechanism.replace('_', ' ')}`,
+                },
+                { title: 'Sells', cell: ({ profiles }) => <span className="given">{profiles.join(', ')}</span> },
+                { title: 'Overcommit', isNumber: true, cell: ({ overcommit }) => `${overcommit} ×` },
+                { title: 'Fallback', cell: ({ allow_fallback }) => (allow_fallback ? 'to Temporal' : 'no') },
+              ]}
+            />
+          )}
         </Loaded>
       </Card>
     </Page>

@@ -25,34 +25,31 @@ export function AllSubscriptionsPage() {
         />
       </div>
       <Loaded query={subscriptions} height={320}>
-        {({ data, pagination }) =>
-          pagination.total === 0 ? (
-            <Empty title="No team holds anything" />
-          ) : (
-            <div>
-              <SubscriptionTable
-                subscriptions={data}
-                window={window}
-                mayChange
-                before={[
-                  {
-                    title: 'Team',
-                    cell: ({ team_id }) => (
-                      <Link to="/teams/$teamId" params={{ teamId: team_id }} className="clip">
-                        {teamName(team_id)}
-                      </Link>
-                    ),
-                  },
-                ]}
-              />
-              <Pager
-                {...pagination}
-                first={1}
-                onChange={(next) => void navigate({ search: { ...search, page: String(next) } })}
-              />
-            </div>
-          )
-        }
+        {({ data, pagination }) => (
+          <div>
+            <SubscriptionTable
+              empty={pagination.total === 0 && <Empty title="No team holds anything" />}
+              subscriptions={data}
+              window={window}
+              mayChange
+              before={[
+                {
+                  title: 'Team',
+                  cell: ({ team_id }) => (
+                    <Link to="/teams/$teamId" params={{ teamId: team_id }} className="clip">
+                      {teamName(team_id)}
+                    </Link>
+                  ),
+                },
+              ]}
+            />
+            <Pager
+              {...pagination}
+              first={1}
+              onChange={(next) => void navigate({ search: { ...search, page: String(next) } })}
+            />
+          </div>
+        )}
       </Loaded>
     </Page>
   );

@@ -25,27 +25,24 @@ export function ClustersPage() {
   return (
     <Page title="Clusters" lead="The cluster that runs the pods of each GPU service, and its status.">
       <Loaded query={services} height={320}>
-        {({ data }) =>
-          data.length === 0 ? (
-            <Empty title="No GPU service yet">Create one in a region; its cluster stands here then.</Empty>
-          ) : (
-            <Listing
-              label="Clusters"
-              rows={data}
-              keyOf={({ gpuaas_id }) => gpuaas_id}
-              findBy={({ name }) => [name]}
-              isReadByRow
-            >
-              {({ rows }) => (
-                <div className="stack">
-                  {rows.map(({ gpuaas_id, name }) => (
-                    <ClusterCard key={gpuaas_id} gpuaasId={gpuaas_id} name={name} />
-                  ))}
-                </div>
-              )}
-            </Listing>
-          )
-        }
+        {({ data }) => (
+          <Listing
+            label="Clusters"
+            rows={data}
+            keyOf={({ gpuaas_id }) => gpuaas_id}
+            empty={<Empty title="No GPU service yet">Create one in a region; its cluster stands here then.</Empty>}
+            findBy={({ name }) => [name]}
+            isReadByRow
+          >
+            {({ rows }) => (
+              <div className="stack">
+                {rows.map(({ gpuaas_id, name }) => (
+                  <ClusterCard key={gpuaas_id} gpuaasId={gpuaas_id} name={name} />
+                ))}
+              </div>
+            )}
+          </Listing>
+        )}
       </Loaded>
     </Page>
   );

@@ -16,25 +16,22 @@ export function FlavoursPage() {
   return (
     <Page title="VM flavours" lead="Sizes of VMs for all teams. Each has its own price." actions={<CreateFlavour />}>
       <Loaded query={flavours} height={240}>
-        {({ data }) =>
-          data.length === 0 ? (
-            <Empty title="There is no flavour">Teams can create no VM until there is one.</Empty>
-          ) : (
-            <Table
-              label="VM flavours"
-              rows={data}
-              keyOf={({ name }) => name}
-              findBy={({ name }) => [name]}
-              columns={[
-                { title: 'Flavour', isHead: true, cell: ({ name }) => <span className="given">{name}</span> },
-                { title: 'vCPUs', isNumber: true, cell: ({ vcpus }) => vcpus },
-                { title: 'Memory', isNumber: true, cell: ({ memory_gb }) => gigabytes(memory_gb) },
-                { title: 'Billed as', cell: ({ name }) => <code className="given">vm.{name}</code> },
-                { title: 'Created', isWhole: true, cell: ({ created_at }) => instant(created_at, timezone) },
-              ]}
-            />
-          )
-        }
+        {({ data }) => (
+          <Table
+            label="VM flavours"
+            rows={data}
+            keyOf={({ name }) => name}
+            findBy={({ name }) => [name]}
+            empty={<Empty title="There is no flavour">Teams can create no VM until there is one.</Empty>}
+            columns={[
+              { title: 'Flavour', isHead: true, cell: ({ name }) => <span className="given">{name}</span> },
+              { title: 'vCPUs', isNumber: true, cell: ({ vcpus }) => vcpus },
+              { title: 'Memory', isNumber: true, cell: ({ memory_gb }) => gigabytes(memory_gb) },
+              { title: 'Billed as', cell: ({ name }) => <code className="given">vm.{name}</code> },
+              { title: 'Created', isWhole: true, cell: ({ created_at }) => instant(created_at, timezone) },
+            ]}
+          />
+        )}
       </Loaded>
     </Page>
   );

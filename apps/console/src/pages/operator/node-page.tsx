@@ -98,32 +98,29 @@ function Held({ gpus, colourOf }: { gpus: readonly Schemas['Gpu'][]; colourOf: (
   const rows = rowsOf(gpus);
   return (
     <Card title="Who holds what">
-      {rows.length === 0 ? (
-        <Empty title="Nothing is held on this node" />
-      ) : (
-        <Table
-          label="Who holds what"
-          rows={rows}
-          keyOf={({ gpu, place }) => `${gpu} ${place}`}
-          columns={[
-            { title: 'GPU', isHead: true, cell: ({ gpu }) => gpu },
-            { title: 'Slots', cell: ({ place }) => place },
-            { title: 'Profile', cell: ({ profile }) => profile },
-            { title: 'Memory', isNumber: true, cell: ({ memory }) => memory },
-            {
-              title: 'Subscription',
-              cell: ({ subscription }) => (
-                <>
-                  <span className="swatch inline" style={{ background: seriesColour(colourOf(subscription) ?? 0) }} /> #
-                  {subscription}
-                </>
-              ),
-            },
-            { title: 'Workload', cell: ({ workload }) => (workload === null ? '–' : `#${workload}`) },
-            { title: 'State', cell: ({ state }) => state },
-          ]}
-        />
-      )}
+      <Table
+        label="Who holds what"
+        rows={rows}
+        keyOf={({ gpu, place }) => `${gpu} ${place}`}
+        empty={<Empty title="Nothing is held on this node" />}
+        columns={[
+          { title: 'GPU', isHead: true, cell: ({ gpu }) => gpu },
+          { title: 'Slots', cell: ({ place }) => place },
+          { title: 'Profile', cell: ({ profile }) => profile },
+          { title: 'Memory', isNumber: true, cell: ({ memory }) => memory },
+          {
+            title: 'Subscription',
+            cell: ({ subscription }) => (
+              <>
+                <span className="swatch inline" style={{ background: seriesColour(colourOf(subscription) ?? 0) }} /> #
+                {subscription}
+              </>
+            ),
+          },
+          { title: 'Workload', cell: ({ workload }) => (workload === null ? '–' : `#${workload}`) },
+          { title: 'State', cell: ({ state }) => state },
+        ]}
+      />
     </Card>
   );
 }

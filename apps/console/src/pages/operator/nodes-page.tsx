@@ -12,7 +12,7 @@ import { Chooser, Field } from '../../parts/fields.js';
 import { FormDialog } from '../../parts/form-dialog.js';
 import { Card, Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
-import { Pager } from '../../parts/listing.js';
+import { Listing, Pager } from '../../parts/listing.js';
 import { WindowChooser } from '../window-chooser.js';
 import { NodeActions } from './node-actions.js';
 
@@ -30,33 +30,38 @@ export function NodesPage() {
       actions={named.length > 0 && <RegisterNode services={named} />}
     >
       <Loaded query={nodes} height={420}>
-        {({ data, pagination }) =>
-          pagination.total === 0 ? (
-            <Empty title="No node is registered">
-              {named.length === 0
-                ? 'Create a region and a GPU service first.'
-                : 'Register a node with its GPUs, then initialise it.'}
-            </Empty>
-          ) : (
-            <div className="stack">
-              <div className="toolbar spread">
-                <GpuLegend />
-                <WindowChooser
-                  value={window}
-                  onChange={(next) => void navigate({ search: { ...search, window: next }, replace: true })}
-                />
-              </div>
-              {data.map((node) => (
-                <NodeCard key={node.node_id} node={node} window={window} />
-              ))}
-              <Pager
-                {...pagination}
-                first={1}
-                onChange={(next) => void navigate({ search: { ...search, page: String(next) } })}
+        {({ data, pagination }) => (
+          <div className="stack">
+            <div className="toolbar spread">
+              <GpuLegend />
+              <WindowChooser
+                value={window}
+                onChange={(next) => void navigate({ search: { ...search, window: next }, replace: true })}
               />
             </div>
-          )
-        }
+            <Listing
+              label="Nodes"
+              rows={data}
+              keyOf={({ node_id }) => node_id}
+              empty={
+                pagination.total === 0 && (
+                  <Empty title="No node is registered">
+                    {named.length === 0
+                      ? 'Create a region and a GPU service first.'
+                      : 'Register a node with its GPUs, then initialise it.'}
+                  </Empty>
+                )
+              }
+            >
+              {({ rows }) => rows.map((node) => <NodeCard key={node.node_id} node={node} window={window} />)}
+            </Listing>
+            <Pager
+              {...pagination}
+              first={1}
+              onChange={(next) => void navigate({ search: { ...search, page: String(next) } })}
+            />
+          </div>
+        )}
       </Loaded>
     </Page>
   );

@@ -25,26 +25,27 @@ export function PricesPage() {
       actions={<SetPrice />}
     >
       <Loaded query={prices} height={320}>
-        {(data) =>
-          data.length === 0 ? (
-            <Empty title="Nothing has a price yet">Usage without a price costs nothing, and every bill lists it.</Empty>
-          ) : (
-            <Listing
-              label="Prices"
-              rows={[...timelines(data)]}
-              keyOf={([key]) => key}
-              findBy={([, [first]]) => [first?.sku, first?.unit, first?.team_id]}
-            >
-              {({ rows }) => (
-                <div className="stack">
-                  {rows.map(([key, own]) => (
-                    <Timeline key={key} prices={own} />
-                  ))}
-                </div>
-              )}
-            </Listing>
-          )
-        }
+        {(data) => (
+          <Listing
+            label="Prices"
+            rows={[...timelines(data)]}
+            keyOf={([key]) => key}
+            empty={
+              <Empty title="Nothing has a price yet">
+                Usage without a price costs nothing, and every bill lists it.
+              </Empty>
+            }
+            findBy={([, [first]]) => [first?.sku, first?.unit, first?.team_id]}
+          >
+            {({ rows }) => (
+              <div className="stack">
+                {rows.map(([key, own]) => (
+                  <Timeline key={key} prices={own} />
+                ))}
+              </div>
+            )}
+          </Listing>
+        )}
       </Loaded>
     </Page>
   );

@@ -27,40 +27,39 @@ export function RegionsPage() {
     >
       <Card title="Regions">
         <Loaded query={regions}>
-          {({ data }) =>
-            data.length === 0 ? (
-              <Empty title="There is no region yet">
-                Create one, then a GPU service in it, and register its nodes.
-              </Empty>
-            ) : (
-              <Table
-                label="Regions"
-                rows={data}
-                keyOf={({ region_id }) => region_id}
-                findBy={({ region_id, region_name, city, country }) => [
-                  ...[region_name, city, country],
-                  ...serviceNames(region_id),
-                ]}
-                columns={[
-                  {
-                    title: 'Region',
-                    isHead: true,
-                    cell: ({ region_name }) => <span className="given">{region_name}</span>,
-                  },
-                  {
-                    title: 'Place',
-                    cell: ({ city, country }) => (
-                      <span className="given">{[city, country].filter(Boolean).join(', ') || '–'}</span>
-                    ),
-                  },
-                  {
-                    title: 'GPU services',
-                    cell: ({ region_id }) => <span className="given">{serviceNames(region_id).join(', ') || '–'}</span>,
-                  },
-                ]}
-              />
-            )
-          }
+          {({ data }) => (
+            <Table
+              label="Regions"
+              rows={data}
+              keyOf={({ region_id }) => region_id}
+              findBy={({ region_id, region_name, city, country }) => [
+                ...[region_name, city, country],
+                ...serviceNames(region_id),
+              ]}
+              empty={
+                <Empty title="There is no region yet">
+                  Create one, then a GPU service in it, and register its nodes.
+                </Empty>
+              }
+              columns={[
+                {
+                  title: 'Region',
+                  isHead: true,
+                  cell: ({ region_name }) => <span className="given">{region_name}</span>,
+                },
+                {
+                  title: 'Place',
+                  cell: ({ city, country }) => (
+                    <span className="given">{[city, country].filter(Boolean).join(', ') || '–'}</span>
+                  ),
+                },
+                {
+                  title: 'GPU services',
+                  cell: ({ region_id }) => <span className="given">{serviceNames(region_id).join(', ') || '–'}</span>,
+                },
+              ]}
+            />
+          )}
         </Loaded>
       </Card>
     </Page>

@@ -30,46 +30,45 @@ export function TeamsPage() {
       actions={<Actions />}
     >
       <Loaded query={teams} height={320}>
-        {({ data, pagination }) =>
-          pagination.total === 0 ? (
-            <Empty title="There is no team yet">Create one and name its owner.</Empty>
-          ) : (
-            <div>
-              <Table
-                label="Teams"
-                rows={data}
-                keyOf={({ id }) => id}
-                columns={[
-                  {
-                    title: 'Team',
-                    isHead: true,
-                    cell: ({ id, name, description }) => (
-                      <span className="given">
-                        <Link to="/teams/$teamId" params={{ teamId: id }}>
-                          {name}
-                        </Link>
-                        <br />
-                        <span className="hint">{description}</span>
-                      </span>
-                    ),
-                  },
-                  {
-                    title: 'State',
-                    cell: ({ is_suspended, status }) => <Chip state={is_suspended ? 'suspended' : status} />,
-                  },
-                  { title: 'Members', isNumber: true, cell: ({ members }) => members.length },
-                  {
-                    title: 'Policy',
-                    cell: ({ policy_info }) => <span className="given">{policy_info.policy_name}</span>,
-                  },
-                  { title: 'Since', cell: ({ created_at }) => day(created_at, timezone) },
-                  { title: '', cell: (team) => <TeamActions team={team} /> },
-                ]}
-              />
-              <Pager {...pagination} first={0} onChange={(next) => void navigate({ search: { page: String(next) } })} />
-            </div>
-          )
-        }
+        {({ data, pagination }) => (
+          <div>
+            <Table
+              label="Teams"
+              rows={data}
+              keyOf={({ id }) => id}
+              empty={
+                pagination.total === 0 && <Empty title="There is no team yet">Create one and name its owner.</Empty>
+              }
+              columns={[
+                {
+                  title: 'Team',
+                  isHead: true,
+                  cell: ({ id, name, description }) => (
+                    <span className="given">
+                      <Link to="/teams/$teamId" params={{ teamId: id }}>
+                        {name}
+                      </Link>
+                      <br />
+                      <span className="hint">{description}</span>
+                    </span>
+                  ),
+                },
+                {
+                  title: 'State',
+                  cell: ({ is_suspended, status }) => <Chip state={is_suspended ? 'suspended' : status} />,
+                },
+                { title: 'Members', isNumber: true, cell: ({ members }) => members.length },
+                {
+                  title: 'Policy',
+                  cell: ({ policy_info }) => <span className="given">{policy_info.policy_name}</span>,
+                },
+                { title: 'Since', cell: ({ created_at }) => day(created_at, timezone) },
+                { title: '', cell: (team) => <TeamActions team={team} /> },
+              ]}
+            />
+            <Pager {...pagination} first={0} onChange={(next) => void navigate({ search: { page: String(next) } })} />
+          </div>
+        )}
       </Loaded>
     </Page>
   );

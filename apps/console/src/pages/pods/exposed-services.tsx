@@ -17,18 +17,15 @@ export function ExposedServices({ podName, mayUse }: { podName: string; mayUse: 
   return (
     <Card title="Exposed services" actions={mayUse && <ServiceDialog podName={podName} />}>
       <Loaded query={services} height={100}>
-        {({ data }) =>
-          data.length === 0 ? (
-            <Empty title="Nothing is exposed">A port of the pod gets an address that others can open.</Empty>
-          ) : (
-            <Table
-              label="Exposed services"
-              rows={data}
-              keyOf={({ service_id }) => service_id}
-              columns={columns(podName, mayUse)}
-            />
-          )
-        }
+        {({ data }) => (
+          <Table
+            label="Exposed services"
+            rows={data}
+            keyOf={({ service_id }) => service_id}
+            empty={<Empty title="Nothing is exposed">A port of the pod gets an address that others can open.</Empty>}
+            columns={columns(podName, mayUse)}
+          />
+        )}
       </Loaded>
     </Card>
   );

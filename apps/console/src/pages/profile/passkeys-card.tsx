@@ -5,6 +5,7 @@ import { instant } from '../../format/format.js';
 import { Button } from '../../parts/button.js';
 import { Field } from '../../parts/fields.js';
 import { Ask, FormDialog } from '../../parts/form-dialog.js';
+import { Listing } from '../../parts/listing.js';
 import { Card, ListRow } from '../../parts/page.js';
 import { Loaded } from '../../parts/states.js';
 import { addPasskey } from '../../session/session.js';
@@ -18,38 +19,43 @@ export function PasskeysCard() {
   return (
     <Card title="Passkeys" actions={<AddPasskey />}>
       <Loaded query={passkeys} height={60}>
-        {({ data }) =>
-          data.length === 0 ? (
-            <p className="hint">A passkey of your device or security key replaces password and code.</p>
-          ) : (
-            <ul className="list">
-              {data.map(({ id, name, created_at, last_used_at }) => (
-                <ListRow
-                  key={id}
-                  head={
-                    <>
-                      {name}
-                      <br />
-                      <span className="hint">
-                        added {instant(created_at, timezone)},{' '}
-                        {last_used_at ? `last used ${instant(last_used_at, timezone)}` : 'never used'}
-                      </span>
-                    </>
-                  }
-                >
-                  <Ask
-                    title={`Remove ${name}`}
-                    question={<p>You can no longer log in with it.</p>}
-                    submit="Remove"
-                    action={() => answerOf(api.DELETE('/api/user/passkeys/{id}', { params: { path: { id } } }))}
-                    invalidates={['passkeys', 'profile']}
-                    done="The passkey was removed."
-                  />
-                </ListRow>
-              ))}
-            </ul>
-          )
-        }
+        {({ data }) => (
+          <Listing
+            label="Passkeys"
+            rows={data}
+            keyOf={({ id }) => id}
+            empty={<p className="hint">A passkey of your device or security key replaces password and code.</p>}
+          >
+            {({ rows }) => (
+              <ul className="list">
+                {rows.map(({ id, name, created_at, last_used_at }) => (
+                  <ListRow
+                    key={id}
+                    head={
+                      <>
+                        {name}
+                        <br />
+                        <span className="hint">
+                          added {instant(created_at, timezone)},{' '}
+                          {last_used_at ? `last used ${instant(last_used_at, timezone)}` : 'never used'}
+                        </span>
+                      </>
+                    }
+                  >
+                    <Ask
+                      title={`Remove ${name}`}
+                      question={<p>You can no longer log in with it.</p>}
+                      submit="Remove"
+                      action={() => answerOf(api.DELETE('/api/user/passkeys/{id}', { params: { path: { id } } }))}
+                      invalidates={['passkeys', 'profile']}
+                      done="The passkey was removed."
+                    />
+                  </ListRow>
+                ))}
+              </ul>
+            )}
+          </Listing>
+        )}
       </Loaded>
     </Card>
   );

@@ -4,6 +4,7 @@ import { instant } from '../../format/format.js';
 import { Button } from '../../parts/button.js';
 import { Act } from '../../parts/dialogs.js';
 import { FormDialog } from '../../parts/form-dialog.js';
+import { Listing } from '../../parts/listing.js';
 import { Card, ListRow } from '../../parts/page.js';
 import { PasswordField } from '../../parts/password-field.js';
 import { Loaded } from '../../parts/states.js';
@@ -18,38 +19,43 @@ export function SessionsCard() {
   return (
     <Card title="Sessions and password" actions={<ChangePassword />}>
       <Loaded query={sessions} height={100}>
-        {({ data }) =>
-          data.length === 0 ? (
-            <p className="hint">You are logged in with an API key, not with a password.</p>
-          ) : (
-            <ul className="list">
-              {data.map(({ id, device, address, last_used_at, current }) => (
-                <ListRow
-                  key={id}
-                  head={
-                    <>
-                      {device || 'Unknown device'}
-                      <br />
-                      <span className="hint">
-                        {address}, last used {instant(last_used_at, timezone)}
-                        {current && ' (this one)'}
-                      </span>
-                    </>
-                  }
-                >
-                  {!current && (
-                    <Act
-                      label="End"
-                      action={() => answerOf(api.DELETE('/api/user/sessions/{id}', { params: { path: { id } } }))}
-                      invalidates={['sessions']}
-                      done="The session was ended."
-                    />
-                  )}
-                </ListRow>
-              ))}
-            </ul>
-          )
-        }
+        {({ data }) => (
+          <Listing
+            label="Sessions"
+            rows={data}
+            keyOf={({ id }) => id}
+            empty={<p className="hint">You are logged in with an API key, not with a password.</p>}
+          >
+            {({ rows }) => (
+              <ul className="list">
+                {rows.map(({ id, device, address, last_used_at, current }) => (
+                  <ListRow
+                    key={id}
+                    head={
+                      <>
+                        {device || 'Unknown device'}
+                        <br />
+                        <span className="hint">
+                          {address}, last used {instant(last_used_at, timezone)}
+                          {current && ' (this one)'}
+                        </span>
+                      </>
+                    }
+                  >
+                    {!current && (
+                      <Act
+                        label="End"
+                        action={() => answerOf(api.DELETE('/api/user/sessions/{id}', { params: { path: { id } } }))}
+                        invalidates={['sessions']}
+                        done="The session was ended."
+                      />
+                    )}
+                  </ListRow>
+                ))}
+              </ul>
+            )}
+          </Listing>
+        )}
       </Loaded>
     </Card>
   );

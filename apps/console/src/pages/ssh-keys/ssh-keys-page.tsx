@@ -31,51 +31,52 @@ export function SshKeysPage() {
       actions={<AddKey />}
     >
       <Loaded query={keys} height={200}>
-        {({ data, pagination }) =>
-          pagination.total === 0 ? (
-            <Empty title="You have no SSH key here">
-              Add the public half of one, such as the line in <code>~/.ssh/id_ed25519.pub</code>.
-            </Empty>
-          ) : (
-            <div>
-              <Table
-                label="SSH keys"
-                rows={data}
-                keyOf={({ ssh_key_id }) => ssh_key_id}
-                columns={[
-                  { title: 'Name', isHead: true, cell: ({ name }) => <span className="given">{name}</span> },
-                  {
-                    title: 'Key',
-                    cell: ({ type, fingerprint }) => (
-                      <>
-                        {type}
-                        <br />
-                        <code className="hint given">{fingerprint}</code>
-                      </>
-                    ),
-                  },
-                  {
-                    title: 'Added',
-                    isWhole: true,
-                    cell: ({ created_at, lacks_second_factor }) => (
-                      <>
-                        {instant(created_at, timezone)}
-                        {lacks_second_factor && (
-                          <>
-                            <br />
-                            <span className="hint">without a second factor</span>
-                          </>
-                        )}
-                      </>
-                    ),
-                  },
-                  { title: '', cell: (key) => <KeyActions sshKey={key} /> },
-                ]}
-              />
-              <Pager {...pagination} first={1} onChange={(next) => void navigate({ search: { page: String(next) } })} />
-            </div>
-          )
-        }
+        {({ data, pagination }) => (
+          <div>
+            <Table
+              label="SSH keys"
+              rows={data}
+              keyOf={({ ssh_key_id }) => ssh_key_id}
+              empty={
+                pagination.total === 0 && (
+                  <Empty title="You have no SSH key here">
+                    Add the public half of one, such as the line in <code>~/.ssh/id_ed25519.pub</code>.
+                  </Empty>
+                )
+              }
+              columns={[
+                { title: 'Name', isHead: true, cell: ({ name }) => <span className="given">{name}</span> },
+                {
+                  title: 'Key',
+                  cell: ({ type, fingerprint }) => (
+                    <>
+                      {type}
+                      <br />
+                      <code className="hint given">{fingerprint}</code>
+                    </>
+                  ),
+                },
+                {
+                  title: 'Added',
+                  isWhole: true,
+                  cell: ({ created_at, lacks_second_factor }) => (
+                    <>
+                      {instant(created_at, timezone)}
+                      {lacks_second_factor && (
+                        <>
+                          <br />
+                          <span className="hint">without a second factor</span>
+                        </>
+                      )}
+                    </>
+                  ),
+                },
+                { title: '', cell: (key) => <KeyActions sshKey={key} /> },
+              ]}
+            />
+            <Pager {...pagination} first={1} onChange={(next) => void navigate({ search: { page: String(next) } })} />
+          </div>
+        )}
       </Loaded>
     </Page>
   );

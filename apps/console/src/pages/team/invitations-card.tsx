@@ -4,7 +4,7 @@ import { instant, roleName } from '../../format/format.js';
 import { Button } from '../../parts/button.js';
 import { Ask, FormDialog, Made } from '../../parts/form-dialog.js';
 import { Card } from '../../parts/page.js';
-import { Loaded } from '../../parts/states.js';
+import { Empty, Loaded } from '../../parts/states.js';
 import { Table } from '../../parts/table.js';
 import { useUser } from '../../api/user-context.js';
 import { InvitationLink } from './invitation-link.js';
@@ -18,11 +18,10 @@ const invitationsQuery = (team_id: string) =>
     queryFn: () => answerOf(api.GET('/api/team/{team_id}/invitations', { params: { path: { team_id } } })),
   });
 
-/** Pending invitations; renders nothing if there are none. */
+/** Pending invitations. */
 export function InvitationsCard({ teamId }: { teamId: string }) {
   const { timezone } = useUser();
   const invitations = useQuery(invitationsQuery(teamId));
-  if (invitations.data?.data.length === 0) return null;
   return (
     <Card title="Invitations">
       <Loaded query={invitations} height={80}>
@@ -32,6 +31,7 @@ export function InvitationsCard({ teamId }: { teamId: string }) {
             rows={data}
             keyOf={({ id }) => id}
             findBy={({ name, email }) => [name, email]}
+            empty={<Empty title="Nobody is invited">Who is added stands here until they join.</Empty>}
             columns={[
               {
                 title: 'Person',

@@ -33,41 +33,38 @@ export function PoolsPage() {
   return (
     <Page title="GPU pools" lead="Free capacity by pool and slice. A slice is yours once the subscription is active.">
       <Loaded query={pools} height={320}>
-        {({ data }) =>
-          data.length === 0 ? (
-            <Empty title="No pool is offered">The operator has made no GPU pool yet.</Empty>
-          ) : (
-            <>
-              <div className="toolbar spread">
-                <GpuLegend hasOthers />
-                <WindowChooser
-                  value={window}
-                  onChange={(next) => void navigate({ search: { window: next }, replace: true })}
-                />
-              </div>
-              <Listing
-                label="GPU pools"
-                rows={data}
-                keyOf={({ pool_id }) => pool_id}
-                findBy={({ pool_name, board, region_id }) => [pool_name, board, regionName(region_id)]}
-                isReadByRow
-              >
-                {({ rows }) =>
-                  rows.map((pool) => (
-                    <PoolCard
-                      key={pool.pool_id}
-                      pool={pool}
-                      region={regionName(pool.region_id)}
-                      teamId={teamId}
-                      window={window}
-                      maySubscribe={may(user, teamId, 'useResources')}
-                    />
-                  ))
-                }
-              </Listing>
-            </>
-          )
-        }
+        {({ data }) => (
+          <>
+            <div className="toolbar spread">
+              <GpuLegend hasOthers />
+              <WindowChooser
+                value={window}
+                onChange={(next) => void navigate({ search: { window: next }, replace: true })}
+              />
+            </div>
+            <Listing
+              label="GPU pools"
+              rows={data}
+              keyOf={({ pool_id }) => pool_id}
+              empty={<Empty title="No pool is offered">The operator has made no GPU pool yet.</Empty>}
+              findBy={({ pool_name, board, region_id }) => [pool_name, board, regionName(region_id)]}
+              isReadByRow
+            >
+              {({ rows }) =>
+                rows.map((pool) => (
+                  <PoolCard
+                    key={pool.pool_id}
+                    pool={pool}
+                    region={regionName(pool.region_id)}
+                    teamId={teamId}
+                    window={window}
+                    maySubscribe={may(user, teamId, 'useResources')}
+                  />
+                ))
+              }
+            </Listing>
+          </>
+        )}
       </Loaded>
     </Page>
   );

@@ -6,6 +6,7 @@ import { Button } from '../../parts/button.js';
 import { sendChanges } from '../../parts/changes.js';
 import { Field, Toggle } from '../../parts/fields.js';
 import { Ask, FormDialog } from '../../parts/form-dialog.js';
+import { Listing } from '../../parts/listing.js';
 import { Card, Figure, ListRow, Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { instant } from '../../format/format.js';
@@ -88,29 +89,35 @@ function EditTeam({ team: { id, name, description, require_second_factor } }: { 
 function Workspaces({ team, mayManage }: { team: Team; mayManage: boolean }) {
   return (
     <Card title="Workspaces" actions={mayManage && <NameWorkspace team={team} />}>
-      <ul className="list">
-        {team.workspaces.map((workspace) => (
-          <ListRow key={workspace.id} head={workspace.name}>
-            {mayManage && (
-              <span className="actions">
-                <NameWorkspace team={team} workspace={workspace} />
-                <Ask
-                  title="Delete the workspace"
-                  question={<p className="given">“{workspace.name}” can be deleted while nothing is in it.</p>}
-                  submit="Delete"
-                  action={() =>
-                    answerOf(
-                      api.DELETE('/api/workspace/{workspace_id}', { params: { path: { workspace_id: workspace.id } } }),
-                    )
-                  }
-                  invalidates={['team']}
-                  done="The workspace was deleted."
-                />
-              </span>
-            )}
-          </ListRow>
-        ))}
-      </ul>
+      <Listing label="Workspaces" rows={team.workspaces} keyOf={({ id }) => id} findBy={({ name }) => [name]}>
+        {({ rows }) => (
+          <ul className="list">
+            {rows.map((workspace) => (
+              <ListRow key={workspace.id} head={workspace.name}>
+                {mayManage && (
+                  <span className="actions">
+                    <NameWorkspace team={team} workspace={workspace} />
+                    <Ask
+                      title="Delete the workspace"
+                      question={<p className="given">“{workspace.name}” can be deleted while nothing is in it.</p>}
+                      submit="Delete"
+                      action={() =>
+                        answerOf(
+                          api.DELETE('/api/workspace/{workspace_id}', {
+                            params: { path: { workspace_id: workspace.id } },
+                          }),
+                        )
+                      }
+                      invalidates={['team']}
+                      done="The workspace was deleted."
+                    />
+                  </span>
+                )}
+              </ListRow>
+            ))}
+          </ul>
+        )}
+      </Listing>
     </Card>
   );
 }

@@ -1,3 +1,4 @@
+import type { ReactNode } from 'react';
 import { answerOf, api, type Schemas } from '../../api/client.js';
 import type { MetricWindow } from '../../api/queries.js';
 import { gigabytes, instant, percent } from '../../format/format.js';
@@ -15,6 +16,8 @@ const touched = ['subscriptions', 'available-pools', 'overview', 'team', 'worklo
 
 interface SubscriptionTableProps {
   subscriptions: readonly Subscription[];
+  /** Stands in place of none. */
+  empty: ReactNode;
   mayChange: boolean;
   /** Over which use is shown. */
   window: MetricWindow;
@@ -22,7 +25,8 @@ interface SubscriptionTableProps {
   before?: readonly Column<Subscription>[];
 }
 
-export function SubscriptionTable({ subscriptions, mayChange, window, before = [] }: SubscriptionTableProps) {
+export function SubscriptionTable(props: SubscriptionTableProps) {
+  const { subscriptions, empty, mayChange, window, before = [] } = props;
   const { timezone } = useUser();
   const columns: Column<Subscription>[] = [
     {
@@ -76,6 +80,7 @@ export function SubscriptionTable({ subscriptions, mayChange, window, before = [
       findBy={({ subscription_id, name, pool_name, profile, status, reason }) => [
         ...[`#${subscription_id}`, name, pool_name, profile, status, reason],
       ]}
+      empty={empty}
       columns={columns}
     />
   );

@@ -41,13 +41,14 @@ export function SubscriptionsPage() {
         />
       </div>
       <Loaded query={subscriptions} height={280}>
-        {({ data }) =>
-          data.length === 0 ? (
-            <Empty title="Nothing is subscribed">See what is free under GPU pools.</Empty>
-          ) : (
-            <SubscriptionTable subscriptions={data} window={window} mayChange={may(user, teamId, 'useResources')} />
-          )
-        }
+        {({ data }) => (
+          <SubscriptionTable
+            empty={<Empty title="Nothing is subscribed">See what is free under GPU pools.</Empty>}
+            subscriptions={data}
+            window={window}
+            mayChange={may(user, teamId, 'useResources')}
+          />
+        )}
       </Loaded>
     </Page>
   );

@@ -39,27 +39,28 @@ export function VmsPage() {
         onChange={(isOn) => void navigate({ search: isOn ? { ended: 'yes' } : {}, replace: true })}
       />
       <Loaded query={vms} height={280}>
-        {({ data, pagination }) =>
-          pagination.total === 0 ? (
-            <Empty title="There is no VM">
-              {mayUse ? 'Create one from a flavour and an image.' : 'Members of the team create them.'}
-            </Empty>
-          ) : (
-            <div>
-              <Table
-                label="VMs"
-                rows={data}
-                keyOf={({ instance_id }) => instance_id}
-                columns={columns({ regionNames, zone: user.timezone, mayUse })}
-              />
-              <Pager
-                {...pagination}
-                first={1}
-                onChange={(next) => void navigate({ search: { ...search, page: String(next) } })}
-              />
-            </div>
-          )
-        }
+        {({ data, pagination }) => (
+          <div>
+            <Table
+              label="VMs"
+              rows={data}
+              keyOf={({ instance_id }) => instance_id}
+              empty={
+                pagination.total === 0 && (
+                  <Empty title="There is no VM">
+                    {mayUse ? 'Create one from a flavour and an image.' : 'Members of the team create them.'}
+                  </Empty>
+                )
+              }
+              columns={columns({ regionNames, zone: user.timezone, mayUse })}
+            />
+            <Pager
+              {...pagination}
+              first={1}
+              onChange={(next) => void navigate({ search: { ...search, page: String(next) } })}
+            />
+          </div>
+        )}
       </Loaded>
     </Page>
   );

@@ -31,21 +31,22 @@ export function VolumesPage() {
       actions={mayUse && <CreateVolume teamId={teamId} />}
     >
       <Loaded query={volumes} height={240}>
-        {({ data, pagination }) =>
-          pagination.total === 0 ? (
-            <Empty title="No shared volumes">A volume outlives the pods that mount it.</Empty>
-          ) : (
-            <div>
-              <Table
-                label="Shared volumes"
-                rows={data}
-                keyOf={({ volume_id }) => volume_id}
-                columns={columns(regionNames, user.timezone, mayUse)}
-              />
-              <Pager {...pagination} first={1} onChange={(next) => void navigate({ search: { page: String(next) } })} />
-            </div>
-          )
-        }
+        {({ data, pagination }) => (
+          <div>
+            <Table
+              label="Shared volumes"
+              rows={data}
+              keyOf={({ volume_id }) => volume_id}
+              empty={
+                pagination.total === 0 && (
+                  <Empty title="No shared volumes">A volume outlives the pods that mount it.</Empty>
+                )
+              }
+              columns={columns(regionNames, user.timezone, mayUse)}
+            />
+            <Pager {...pagination} first={1} onChange={(next) => void navigate({ search: { page: String(next) } })} />
+          </div>
+        )}
       </Loaded>
     </Page>
   );

@@ -1,0 +1,64 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { describeWhere } from '@atoll/testing';
+import { createTeam, platformUrl } from '../client.js';
+import { browserLack, closeBrowser, goTo, logInWithKey, openBrowser, openTab, showAgain } from './browser.js';
+
+const at = '2026-11-30T06:00:00.000Z';
+const held = {
+  status: 'active',
+  reason: null,
+  vgpus_allocated: 1,
+  v_ram_gb: 10,
+  metrics: {},
+  metrics_status: 'no_data',
+};
+const subscription = {
+  ...held,
+  subscription_id: '1',
+  name: 's 1',
+  pool_name: 'a100',
+  profile: '1g.10gb',
+  created_at: at,
+};
+const volumeOf = (name: string) => ({
+  ...{ volume_id: name, name, region_id: '1', status: 'available', reason: null },
+  ...{ used_size_in_gb: null, size_in_gb: 10, created_at: at },
+});
+
+describeWhere(browserLack(), 'a listing in use in the console', () => {
+  beforeAll(openBrowser);
+  afterAll(closeBrowser);
+
+  it('keeps the dialog of the last row open when that row goes, and shows then that there is none', async () => {
+    const { team, keys } = await createTeam('Lasting');
+    const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
+    const { page } = tab;
+    let total = 1;
+    const listings = { 'shared-volumes': volumeOf('models'), 'gpuaas/pool-subscription': subscription };
+    for (const [path, row] of Object.entries(listings))
+      await page.route(`**/api/${path}?*`, (route) =>
+        route.fulfill({ json: { data: total ? [row] : [], pagination: { page: 1, limit: 20, total } } }),
+      );
+    await page.route('**/pool-subscription/*/utilization?*', (route) => route.fulfill({ json: { points: [] } }));
+    await logInWithKey(page, keys.team_owner ?? '', `/teams/${team.id}/volumes`);
+    for (const [path, listing, opener, none] of [
+      ['volumes', 'shared-volumes?', 'Delete models', 'No shared volumes'],
+      ['subscriptions', 'pool-subscription?', 'Unsubscribe s 1', 'Nothing is subscribed'],
+    ] as const) {
+      total = 1;
+      await goTo(page, `/teams/${team.id}/${path}`);
+      await page.getByRole('button', { name: opener }).click();
+      const dialog = page.getByRole('dialog');
+      await dialog.waitFor();
+      total = 0;
+      const read = page.waitForResponse((response) => response.url().includes(listing));
+      await showAgain(page);
+      await read;
+      await page.evaluate('new Promise(requestAnimationFrame)');
+      await dialog.getByRole('button', { name: 'Cancel' }).click();
+      await page.getByRole('heading', { name: none }).waitFor();
+    }
+    expect(tab.faults).toEqual([]);
+    await tab.close();
+  });
+});
