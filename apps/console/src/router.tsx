@@ -12,6 +12,8 @@ export const router = createRouter({
   routeTree,
   defaultPreload: 'intent',
   scrollRestoration: true,
+  // What is open on the page of one team, pod or machine is not about that of another.
+  defaultRemountDeps: ({ params }) => params,
   parseSearch: (search) => Object.fromEntries(new URLSearchParams(search)),
   stringifySearch: (search) => {
     const entries = Object.entries(search).filter(

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { describeWhere } from '@atoll/testing';
-import { createTeam, platformUrl } from '../client.js';
+import { adminKey, createTeam, platformUrl } from '../client.js';
 import { browserLack, closeBrowser, goTo, logInWithKey, openBrowser, openTab, showAgain } from './browser.js';
 
 const at = '2026-11-30T06:00:00.000Z';
@@ -57,6 +57,31 @@ describeWhere(browserLack(), 'a listing in use in the console', () => {
       await page.evaluate('new Promise(requestAnimationFrame)');
       await dialog.getByRole('button', { name: 'Cancel' }).click();
       await page.getByRole('heading', { name: none }).waitFor();
+    }
+    expect(tab.faults).toEqual([]);
+    await tab.close();
+  });
+
+  it('shows nothing of one team on the page of another to which the history leads while a dialog is open', async () => {
+    const [ours, theirs] = [await createTeam('Former'), await createTeam('Latter')];
+    const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
+    const { page } = tab;
+    await page.route('**/api/shared-volumes?*', (route) => {
+      const name = route.request().url().includes(ours.team.id) ? 'former' : 'latter';
+      return route.fulfill({ json: { data: [volumeOf(name)], pagination: { page: 1, limit: 20, total: 1 } } });
+    });
+    await logInWithKey(page, adminKey, `/teams/${theirs.team.id}/volumes`);
+    const latter = page.getByRole('row').filter({ hasText: 'latter' });
+    await latter.waitFor();
+    for (const opener of ['Delete former', 'Create a volume']) {
+      await goTo(page, `/teams/${ours.team.id}/volumes`);
+      await page.getByRole('row').filter({ hasText: 'former' }).waitFor();
+      await page.getByRole('button', { name: opener }).click();
+      await page.getByRole('dialog').waitFor();
+      await page.goBack();
+      await latter.waitFor({ state: 'attached' });
+      await page.getByRole('dialog').waitFor({ state: 'detached' });
+      expect(await page.getByText('former', { exact: true }).count()).toBe(0);
     }
     expect(tab.faults).toEqual([]);
     await tab.close();
