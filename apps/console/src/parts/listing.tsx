@@ -6,6 +6,7 @@ import { quantity } from '../format/format.js';
 import { folded } from './best-matches.js';
 import { Button } from './button.js';
 import { HoldRows, useHeldRows, type Shown } from './held-rows.js';
+import { mostFound, useListingPlace } from './listing-place.js';
 import { useOnPaper } from './on-paper.js';
 import { Empty } from './states.js';
 
@@ -22,6 +23,8 @@ interface ListingProps<Row> {
   findBy?: FindBy<Row> | undefined;
   /** Stands in place of no rows; a dialog of the last row stays open before. */
   empty?: ReactNode;
+  /** The address of the page says what is sought in it, and which of its pages is shown. */
+  isInAddress?: boolean | undefined;
   /** Each row reads data of its own: on paper, too, there is one page of them. */
   isReadByRow?: boolean;
   children: (shown: Shown<Row>) => ReactNode;
@@ -32,12 +35,11 @@ interface ListingProps<Row> {
  * paper it is whole again.
  */
 export function Listing<Row>(props: ListingProps<Row>) {
-  const { label, rows, keyOf, findBy, empty, isReadByRow = false, children } = props;
-  const [typed, setTyped] = useState('');
-  const [wanted, setWanted] = useState(1);
+  const { label, rows, keyOf, findBy, empty, isInAddress = false, isReadByRow = false, children } = props;
+  const { typed, page: wanted, ...place } = useListingPlace(isInAddress);
   const [isLong, setLong] = useState(false);
   // It stays long: a field that is in use must not disappear.
-  if (!isLong && rows.length > rowsOfPage) setLong(true);
+  if (!isLong && (rows.length > rowsOfPage || typed !== '')) setLong(true);
   const top = useRef<HTMLDivElement>(null);
   const isWhole = useOnPaper() && !isReadByRow;
   const sought = folded(useDeferredValue(typed).trim());
@@ -52,21 +54,23 @@ export function Listing<Row>(props: ListingProps<Row>) {
   const ofPage = { rows: found.slice(before, before + limit), before, total: found.length };
   const [shown, hold] = useHeldRows(ofPage, rows, keyOf);
   const turn = (next: number) => {
-    setWanted(next);
+    place.turn(next);
     top.current?.scrollIntoView();
     // The button that was pressed cannot be pressed any more, and would lose the focus.
     if (next === 1 || next === pages) top.current?.focus({ preventScroll: true });
-  };
-  const find = (text: string) => {
-    setTyped(text);
-    setWanted(1);
   };
   return (
     <>
       {isLong && (
         <div className="toolbar finder" ref={top} tabIndex={-1}>
           {findBy && (
-            <SearchField className="field" value={typed} onChange={find}>
+            <SearchField
+              className="field"
+              value={typed}
+              onChange={place.find}
+              onBlur={place.leave}
+              maxLength={mostFound}
+            >
               <Label>Find in {label}</Label>
               <Input className="input" />
             </SearchField>

@@ -21,6 +21,7 @@ interface TableProps<Row> {
   findBy?: FindBy<Row>;
   /** Stands in place of no rows. */
   empty?: ReactNode;
+  isInAddress?: boolean;
   /** The cells of the last row; `name` names the total in it. */
   foot?: (name: string) => ReactNode;
 }

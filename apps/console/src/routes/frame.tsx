@@ -1,5 +1,6 @@
 import { createRootRoute, createRoute, lazyRouteComponent, Outlet, redirect } from '@tanstack/react-router';
 import { Problem, unreachable } from '../api/problem.js';
+import { mostFound, type ListingSearch } from '../parts/listing-place.js';
 import { Toasts } from '../parts/toasts.js';
 import { CrashPage, MissingPage } from '../pages/fault-pages.js';
 import { HomePage } from '../pages/home-page.js';
@@ -100,6 +101,11 @@ const pageLike =
 
 /** The number of the page, in the addresses of listings, which count from 1; what is none is left out. */
 export const page = pageLike(/^[1-9]\d{0,5}$/);
+/** What is sought in a listing that is read whole, and its page. */
+export const listing = (search: Record<string, unknown>): ListingSearch => {
+  const find = text(search.find)?.slice(0, mostFound);
+  return { ...(find !== undefined && { find }), ...page(search) };
+};
 /** Of teams and members, which count from 0. */
 export const pageFromZero = pageLike(/^\d{1,6}$/);
 

@@ -1,7 +1,7 @@
 import { createRoute, Outlet } from '@tanstack/react-router';
 import { validateWindow } from '../pages/metric-window.js';
 import { validateDeadLetters, validateProcesses } from '../pages/operation/operation-search.js';
-import { inRoute, lazyPage, only, page, pageFromZero } from './frame.js';
+import { inRoute, lazyPage, listing, only, page, pageFromZero } from './frame.js';
 
 const pageAndWindow = (search: Record<string, unknown>) => ({ ...page(search), ...validateWindow(search) });
 
@@ -9,6 +9,7 @@ const operatorRoute = createRoute({ getParentRoute: () => inRoute, path: 'operat
 const regionsRoute = createRoute({
   getParentRoute: () => operatorRoute,
   path: 'regions',
+  validateSearch: only(listing),
   component: lazyPage(() => import('../pages/operator/regions-page.js'), 'RegionsPage'),
 });
 const nodesRoute = createRoute({
@@ -26,6 +27,7 @@ const nodeRoute = createRoute({
 const allPoolsRoute = createRoute({
   getParentRoute: () => operatorRoute,
   path: 'pools',
+  validateSearch: only(listing),
   component: lazyPage(() => import('../pages/operator/all-pools-page.js'), 'AllPoolsPage'),
 });
 const allSubscriptionsRoute = createRoute({
@@ -37,6 +39,7 @@ const allSubscriptionsRoute = createRoute({
 const pricesRoute = createRoute({
   getParentRoute: () => operatorRoute,
   path: 'prices',
+  validateSearch: only(listing),
   component: lazyPage(() => import('../pages/operator/prices-page.js'), 'PricesPage'),
 });
 const baremetalNodesRoute = createRoute({
@@ -48,16 +51,19 @@ const baremetalNodesRoute = createRoute({
 const policiesRoute = createRoute({
   getParentRoute: () => operatorRoute,
   path: 'policies',
+  validateSearch: only(listing),
   component: lazyPage(() => import('../pages/operator/policies-page.js'), 'PoliciesPage'),
 });
 const clustersRoute = createRoute({
   getParentRoute: () => operatorRoute,
   path: 'clusters',
+  validateSearch: only(listing),
   component: lazyPage(() => import('../pages/operator/clusters-page.js'), 'ClustersPage'),
 });
 const flavoursRoute = createRoute({
   getParentRoute: () => operatorRoute,
   path: 'flavours',
+  validateSearch: only(listing),
   component: lazyPage(() => import('../pages/operator/flavours-page.js'), 'FlavoursPage'),
 });
 const teamsRoute = createRoute({

@@ -2,7 +2,7 @@ import { createRoute, notFound, Outlet } from '@tanstack/react-router';
 import { validateBilling, validateComparison } from '../pages/billing/billing-search.js';
 import { validateLogs } from '../pages/logs/log-search.js';
 import { validateWindow } from '../pages/metric-window.js';
-import { endedToo, inRoute, lazyPage, only, page, pageFromZero } from './frame.js';
+import { endedToo, inRoute, lazyPage, listing, only, page, pageFromZero } from './frame.js';
 
 const uuid = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
 
@@ -35,19 +35,23 @@ const comparisonRoute = createRoute({
 const teamPoolsRoute = createRoute({
   getParentRoute: () => teamRoute,
   path: 'pools',
-  validateSearch: only(validateWindow),
+  validateSearch: only((search: Record<string, unknown>) => ({ ...listing(search), ...validateWindow(search) })),
   component: lazyPage(() => import('../pages/team/pools-page.js'), 'PoolsPage'),
 });
 const subscriptionsRoute = createRoute({
   getParentRoute: () => teamRoute,
   path: 'subscriptions',
-  validateSearch: only((search: Record<string, unknown>) => ({ ...validateWindow(search), ...endedToo(search) })),
+  validateSearch: only((search: Record<string, unknown>) => ({
+    ...listing(search),
+    ...validateWindow(search),
+    ...endedToo(search),
+  })),
   component: lazyPage(() => import('../pages/team/subscriptions-page.js'), 'SubscriptionsPage'),
 });
 const baremetalRoute = createRoute({
   getParentRoute: () => teamRoute,
   path: 'baremetal',
-  validateSearch: only(endedToo),
+  validateSearch: only((search: Record<string, unknown>) => ({ ...listing(search), ...endedToo(search) })),
   component: lazyPage(() => import('../pages/baremetal/baremetal-page.js'), 'BaremetalPage'),
 });
 const podsRoute = createRoute({

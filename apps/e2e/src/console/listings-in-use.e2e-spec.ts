@@ -62,6 +62,50 @@ describeWhere(browserLack(), 'a listing in use in the console', () => {
     await tab.close();
   });
 
+  it('says in the address what is sought and which page is shown: Back, a link and a reload have them', async () => {
+    const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
+    const { page } = tab;
+    await page.route('**/api/region?*', (route) => {
+      const query = new URL(route.request().url()).searchParams;
+      const [no, limit] = [Number(query.get('page')), Number(query.get('limit'))];
+      const numbers = Array.from({ length: 1_010 }, (_, index) => index + 1).slice((no - 1) * limit, no * limit);
+      const data = numbers.map((number) => ({ region_id: `${number}`, region_name: `region ${number}`, city: null }));
+      return route.fulfill({ json: { data, pagination: { page: no, limit, total: 1_010 } } });
+    });
+    await logInWithKey(page, adminKey, '/operator/regions?find=region+9&page=2');
+    const find = page.getByLabel('Find in Regions');
+    const place = page.getByRole('status');
+    const pages = page.getByRole('navigation', { name: 'Pages' });
+    const search = () => new URL(page.url()).search;
+    await place.getByText('111 of 1,010 match; 51 to 100 are shown').waitFor();
+    await pages.getByRole('button', { name: 'Next' }).click();
+    await place.getByText('101 to 111 are shown').waitFor();
+    expect([search(), await find.inputValue()]).toEqual(['?find=region+9&page=3', 'region 9']);
+    // What is typed is shown from its first page, and is no step of the history.
+    await find.press('End');
+    await page.keyboard.type('9');
+    await place.getByText('11 of 1,010 match').waitFor();
+    await page.waitForURL((url) => url.search === '?find=region+99');
+    await find.and(page.locator(':focus')).waitFor();
+    await page.goBack();
+    await place.getByText('51 to 100 are shown').waitFor();
+    expect([search(), await find.inputValue()]).toEqual(['?find=region+9&page=2', 'region 9']);
+    await page.goForward();
+    await place.getByText('11 of 1,010 match').waitFor();
+    // Who goes on at once leaves the field, and finds it on the way back as it was.
+    await find.fill('region 7');
+    await page.getByRole('link', { name: 'Image policies' }).click();
+    await page.getByRole('heading', { name: 'Image policies', level: 1 }).waitFor();
+    await page.goBack();
+    await place.getByText('111 of 1,010 match; 1 to 50 are shown').waitFor();
+    expect([search(), await find.inputValue()]).toEqual(['?find=region+7', 'region 7']);
+    await page.getByRole('link', { name: 'Regions', exact: true }).click();
+    await place.getByText('1 to 50 of 1,010').waitFor();
+    expect(await find.inputValue()).toBe('');
+    expect(tab.faults).toEqual([]);
+    await tab.close();
+  });
+
   it('shows nothing of one team on the page of another to which the history leads while a dialog is open', async () => {
     const [ours, theirs] = [await createTeam('Former'), await createTeam('Latter')];
     const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });

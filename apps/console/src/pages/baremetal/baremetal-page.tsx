@@ -35,12 +35,16 @@ export function BaremetalPage() {
       <Toggle
         label="Show what has ended"
         isOn={search.ended === 'yes'}
-        onChange={(isOn) => void navigate({ search: isOn ? { ended: 'yes' } : {}, replace: true })}
+        onChange={(isOn) => {
+          const { ended: _before, ...rest } = search;
+          void navigate({ search: isOn ? { ...rest, ended: 'yes' } : rest, replace: true });
+        }}
       />
       <Loaded query={instances} height={240}>
         {({ data }) => (
           <Listing
             label="Hosts"
+            isInAddress
             rows={data.toReversed()}
             keyOf={({ instance_id }) => instance_id}
             empty={

@@ -30,6 +30,7 @@ export function AllPoolsPage() {
           {({ data }) => (
             <Table
               label="Pools"
+              isInAddress
               rows={data}
               keyOf={({ pool_id }) => pool_id}
               findBy={({ pool_name, gpuaas_id, board, mechanism, profiles }) => [

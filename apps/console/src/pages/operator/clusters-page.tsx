@@ -28,6 +28,7 @@ export function ClustersPage() {
         {({ data }) => (
           <Listing
             label="Clusters"
+            isInAddress
             rows={data}
             keyOf={({ gpuaas_id }) => gpuaas_id}
             empty={<Empty title="No GPU service yet">Create one in a region; its cluster stands here then.</Empty>}

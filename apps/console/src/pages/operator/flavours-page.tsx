@@ -19,6 +19,7 @@ export function FlavoursPage() {
         {({ data }) => (
           <Table
             label="VM flavours"
+            isInAddress
             rows={data}
             keyOf={({ name }) => name}
             findBy={({ name }) => [name]}

@@ -24,6 +24,7 @@ export function PoliciesPage() {
         {({ data }) => (
           <Listing
             label="Image policies"
+            isInAddress
             rows={data}
             keyOf={({ id }) => id}
             findBy={({ name, description, objects }) => [

@@ -28,6 +28,7 @@ export function PricesPage() {
         {(data) => (
           <Listing
             label="Prices"
+            isInAddress
             rows={[...timelines(data)]}
             keyOf={([key]) => key}
             empty={

@@ -30,6 +30,7 @@ export function RegionsPage() {
           {({ data }) => (
             <Table
               label="Regions"
+              isInAddress
               rows={data}
               keyOf={({ region_id }) => region_id}
               findBy={({ region_id, region_name, city, country }) => [

@@ -23,7 +23,8 @@ const isolations = {
 
 export function PoolsPage() {
   const { teamId } = useParams({ from: '/in/teams/$teamId' });
-  const { window = 'last_24h' } = useSearch({ from: '/in/teams/$teamId/pools' });
+  const search = useSearch({ from: '/in/teams/$teamId/pools' });
+  const { window = 'last_24h' } = search;
   const navigate = useNavigate({ from: '/teams/$teamId/pools' });
   const user = useUser();
   const pools = useQuery(availablePoolsQuery(teamId));
@@ -39,11 +40,12 @@ export function PoolsPage() {
               <GpuLegend hasOthers />
               <WindowChooser
                 value={window}
-                onChange={(next) => void navigate({ search: { window: next }, replace: true })}
+                onChange={(next) => void navigate({ search: { ...search, window: next }, replace: true })}
               />
             </div>
             <Listing
               label="GPU pools"
+              isInAddress
               rows={data}
               keyOf={({ pool_id }) => pool_id}
               empty={<Empty title="No pool is offered">The operator has made no GPU pool yet.</Empty>}

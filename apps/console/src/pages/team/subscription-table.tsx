@@ -21,12 +21,13 @@ interface SubscriptionTableProps {
   mayChange: boolean;
   /** Over which use is shown. */
   window: MetricWindow;
+  isInAddress?: boolean;
   /** Columns that go first. */
   before?: readonly Column<Subscription>[];
 }
 
 export function SubscriptionTable(props: SubscriptionTableProps) {
-  const { subscriptions, empty, mayChange, window, before = [] } = props;
+  const { subscriptions, empty, mayChange, window, isInAddress = false, before = [] } = props;
   const { timezone } = useUser();
   const columns: Column<Subscription>[] = [
     {
@@ -81,6 +82,7 @@ export function SubscriptionTable(props: SubscriptionTableProps) {
         ...[`#${subscription_id}`, name, pool_name, profile, status, reason],
       ]}
       empty={empty}
+      isInAddress={isInAddress}
       columns={columns}
     />
   );

@@ -45,6 +45,7 @@ export function SubscriptionsPage() {
           <SubscriptionTable
             empty={<Empty title="Nothing is subscribed">See what is free under GPU pools.</Empty>}
             subscriptions={data}
+            isInAddress
             window={window}
             mayChange={may(user, teamId, 'useResources')}
           />
