@@ -52,6 +52,14 @@ async function read(key: string, answer: () => Promise<unknown>): Promise<void> 
   await queryClient.fetchQuery({ queryKey: [key], queryFn: answer, staleTime: 0, retry: false }).catch(() => undefined);
 }
 
+it('what is not found any more is not shown as it was, unlike what cannot be read now', async () => {
+  await read('pod', () => Promise.resolve('running'));
+  await read('pod', () => Promise.reject(refusal(503, 'unavailable')));
+  expect(queryClient.getQueryData(['pod'])).toBe('running');
+  await read('pod', () => Promise.reject(refusal(404, 'not_found')));
+  expect(queryClient.getQueryData(['pod'])).toBeUndefined();
+});
+
 it('a success lets the rests begin anew', async () => {
   const failing = () => Promise.reject(refusal(503, 'unavailable'));
   const rest = () => {

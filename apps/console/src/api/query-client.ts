@@ -31,6 +31,8 @@ const queryCache = new QueryCache({
     refused.delete(query);
   },
   onError: (error, query) => {
+    // It is not shown as it was, nor offered for what can no longer be done with it.
+    if (asProblem(error).code === 'not_found') query.setState({ data: undefined });
     if (!isOfRole(asProblem(error)) || refused.has(query)) return;
     refused.add(query);
     // Pages offer what the role allows. What is refused at once makes one call.
@@ -38,7 +40,10 @@ const queryCache = new QueryCache({
   },
 });
 
-/** Old data stays on the page during a refetch; only temporary failures are retried. */
+/**
+ * Old data stays on the page during a refetch, and after one that fails, unless what was read is gone; only temporary
+ * failures are retried.
+ */
 export const queryClient = new QueryClient({
   queryCache,
   defaultOptions: {

@@ -146,7 +146,7 @@ export function Failure<Data>({ query, children }: { query: UseQueryResult<Data>
   return <ProblemNote problem={asProblem(error)} onRetry={retry} isAskedAgain />;
 }
 
-/** The loaded data, or the error. If a refetch fails, the old data stays visible with a note. */
+/** The loaded data, or the error. If a refetch fails, the old data stays visible with a note, unless it is gone. */
 export function Loaded<Data>({ query, height, children }: LoadedProps<Data>) {
   const { data } = query;
   return (
