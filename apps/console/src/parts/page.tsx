@@ -40,7 +40,9 @@ export function Card({ title, isRow = false, actions, children }: CardProps) {
   return (
     <section className="card" aria-label={title}>
       <header>
-        <h2 id={id}>{title}</h2>
+        <h2 id={id} className="given">
+          {title}
+        </h2>
         <RowHead value={isRow ? id : undefined}>
           {actions !== undefined && <div className="actions">{actions}</div>}
         </RowHead>

@@ -42,7 +42,7 @@ describeWhere(browserLack(), 'a form of the operator in the console', () => {
   });
 
   it('changes of an image policy what was changed in it alone: images keep their names', async () => {
-    const name = fresh('Named images');
+    const name = fresh('NamedImages'.repeat(6));
     const objects = [
       { name: 'Training, with CUDA', reference: 'docker.io/library/python:3.13' },
       { name: 'Serving', reference: 'docker.io/library/node:26' },
@@ -58,6 +58,11 @@ describeWhere(browserLack(), 'a form of the operator in the console', () => {
     const dialog = page.getByRole('dialog');
     await logInWithKey(page, adminKey, '/operator/policies');
     const card = page.getByRole('region', { name, exact: true });
+    await card.waitFor();
+    // Its name is one word, which is wider than a telephone.
+    await page.setViewportSize({ width: 360, height: 740 });
+    expect(Number(await page.evaluate('document.documentElement.scrollWidth'))).toBeLessThanOrEqual(360);
+    await page.setViewportSize({ width: 1440, height: 900 });
     const edit = async (label: string, change: (value: string) => string) => {
       await card.getByRole('button', { name: 'Edit' }).click();
       const field = dialog.getByLabel(label);
