@@ -129,6 +129,49 @@ it('an address that is none of this machine is no taken port: doors wait and say
   await database.drop();
 });
 
+it('a door whose row cannot be written is open all the same, and none is opened twice: the port of no other is taken', async () => {
+  const own = await createDatabase();
+  const source = await new DataSource({ type: 'postgres', url: own.url }).initialize();
+  const whole = rowsOf(source);
+  const warned: string[] = [];
+  const troubles = new Set<unknown>();
+  let [refusals, late] = [2, 0];
+  const store: SimulatedStore = {
+    query: async (sql, values) => {
+      if (sql.startsWith(`UPDATE ${tables.door}`)) {
+        troubles.add(values?.[4]);
+        if (values?.[1] === 'lost' && (refusals -= 1) >= 0) throw new Error('timeout');
+      }
+      // The next look would come to this door too meanwhile.
+      if (values?.[1] === 'late' && sql.startsWith('SELECT name') && (late += 1) === 1) {
+        for (const untilMs = Date.now() + 1_000; late === 1 && Date.now() < untilMs;) await delay(5);
+      }
+      return whole.query(sql, values);
+    },
+  };
+  const world = new SimulatedWorld({
+    store,
+    listenHost: '127.0.0.1',
+    secrets: new Sealer(Sealer.createKeys()),
+    pullMs: 0,
+    warn: (sentence) => void warned.push(sentence),
+  });
+  await world.ready();
+  for (const pod of ['lost', 'late']) {
+    await whole.query(
+      `INSERT INTO ${tables.door} (cluster, id, run, pod_id, transport, port, external_port) VALUES ('one', $1, 1, $1, 'tcp', 80, $2)`,
+      [pod, await freePort()],
+    );
+  }
+  world.listen();
+  const areOpen = `SELECT FROM ${tables.door} WHERE opened_by IS NOT NULL AND trouble IS NULL`;
+  while ((await whole.query(areOpen)).length < 2) await delay(5);
+  await world.close();
+  expect({ warned, troubles: [...troubles] }).toEqual({ warned: [], troubles: [null] });
+  await source.destroy();
+  await own.drop();
+});
+
 it('a process that starts on a store that is whole waits for nobody who reads it, as a dump does', async () => {
   const dump = dataSource.createQueryRunner();
   await dump.startTransaction();

@@ -102,11 +102,18 @@ export class SimulatedListeners {
        WHERE $1::boolean OR is_closing OR opened_by IS DISTINCT FROM $2 OR changed_at > clock_timestamp() - $3 * interval '1 millisecond'`,
       [isOfAll, this.holder, recentMs],
     );
-    const left = rows.values();
+    const left = rows.toReversed();
     const bringSome = async (): Promise<void> => {
-      for (const row of left) await this.bring(row);
+      try {
+        for (let row = left.pop(); row; row = left.pop()) await this.bring(row);
+      } catch (error) {
+        left.length = 0;
+        throw error;
+      }
     };
-    await Promise.all(Array.from({ length: atOnce }, bringSome));
+    // What is under way ends before the next look, which would listen on the same ports again, and find them taken.
+    const ends = await Promise.allSettled(Array.from({ length: atOnce }, bringSome));
+    for (const end of ends) if (end.status === 'rejected') throw end.reason;
     this.lookedMs = beganMs;
     if (!isOfAll) return;
     const wanted = new Set(rows.filter(({ isClosing }) => !isClosing).map(keyOf));
@@ -151,28 +158,29 @@ export class SimulatedListeners {
       if (row.openedBy !== this.holder) await this.note(row, this.holder, null);
       return;
     }
+    const [pod] = await this.store.query<{ name: string }>(
+      `SELECT name FROM ${tables.run} WHERE cluster = $1 AND id = $2 LIMIT 1`,
+      [row.cluster, row.podId],
+    );
+    let listener: Listener;
     try {
-      const listener = await this.listen(row);
-      this.open.set(key, { listener, sealedTls: row.sealedTls });
-      this.faults.forget();
-      // It may have been removed before anybody knew that it is open.
-      if (!(await this.note(row, this.holder, null))) await this.close(key);
+      listener = await this.listen(row, pod?.name ?? '');
     } catch (error) {
       const { code = 'failed', message } = error as NodeJS.ErrnoException;
       const sentence = `Cannot listen on ${this.host} for exposed services; they wait: ${message}`;
       if (code !== portTaken) this.faults.log(code, { message: sentence });
       await this.note(row, null, code);
+      return;
     }
+    this.open.set(key, { listener, sealedTls: row.sealedTls });
+    this.faults.forget();
+    // It may have been removed before anybody knew that it is open.
+    if (!(await this.note(row, this.holder, null))) await this.close(key);
   }
 
-  private async listen(row: Row): Promise<Listener> {
-    const { cluster, podId, transport, externalPort } = row;
-    const [pod] = await this.store.query<{ name: string }>(
-      `SELECT name FROM ${tables.run} WHERE cluster = $1 AND id = $2 LIMIT 1`,
-      [cluster, podId],
-    );
-    if (pod && scenarioOf(pod.name, '') === 'port-taken')
-      throw Object.assign(new Error('taken'), { code: 'EADDRINUSE' });
+  private async listen(row: Row, podName: string): Promise<Listener> {
+    const { transport, externalPort } = row;
+    if (scenarioOf(podName, '') === 'port-taken') throw Object.assign(new Error('taken'), { code: 'EADDRINUSE' });
     const behind: Behind = {
       respond: (request) => this.answers.respond(row, request),
       echoes: () => this.answers.echoes(row),
