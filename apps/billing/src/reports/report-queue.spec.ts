@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { contextOf, errorOf, runs } from '@atoll/testing';
+import { contextOf, errorOf, operator, runs } from '@atoll/testing';
 import { array, assert, asyncProperty, integer, nat, record } from 'fast-check';
-import type { CallContext } from '@atoll/contracts';
+import type { CallContext, UserCaller } from '@atoll/contracts';
 import { isAppError, type AppError } from '@atoll/errors';
 import { systemContext } from '@atoll/rpc';
 import { BillingSettings } from '../billing-settings.js';
@@ -123,6 +123,28 @@ describe('reports', () => {
       for (const report of [...many, other]) if (report.isRunning) report.end();
       await settle();
     }
+  });
+
+  it('of one user are made as those of one team, in however many teams; those of the operator are not', async () => {
+    const queue = queueOf(3, 2);
+    const by = (caller: Partial<UserCaller>): CallContext => ({
+      ...contextOf({ userId: 'one', ...caller }),
+      deadlineAtMs: Date.now() + 60_000,
+    });
+    const many = Array.from({ length: 20 }, (_, at) => new Report(queue, `team ${at}`, by({ scope: 'membership' })));
+    await settle();
+    expect(many.filter(({ isRunning }) => isRunning)).toHaveLength(2);
+    const other = new Report(queue, 'other', by({ userId: 'another' }));
+    await settle();
+    expect(other.isRunning).toBe(true);
+    while ([...many, other].some(({ outcome }) => outcome === undefined)) {
+      for (const report of [...many, other]) if (report.isRunning) report.end();
+      await settle();
+    }
+    const ofAll = [1, 2, 3].map((at) => new Report(queue, `team ${at}`, by(operator)));
+    await settle();
+    expect(ofAll.every(({ isRunning }) => isRunning)).toBe(true);
+    for (const report of ofAll) report.end();
   });
 
   it('of teams that all ask for many are made in turn', async () => {
