@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { isAppError } from '@atoll/errors';
+import { contextOf } from '@atoll/testing';
 import { systemContext } from './call-context.js';
 import type { Json } from './json.js';
 import { WholeListings, type WholeListing } from './whole-listings.js';
@@ -90,6 +91,21 @@ describe('a whole listing', () => {
     held.letGo();
     await Promise.all(long);
     expect(await codeOf(listings.make('a', context(), listingOf(200)))).toBe('made');
+  });
+
+  it('is one of two of its caller at once, in however many teams; the operator has no such bound', async () => {
+    const listings = new WholeListings();
+    const held = heldEntries();
+    const by = (userId: string, platformAdmin = false) => contextOf({ userId, platformAdmin });
+    const long = ['a', 'b', 'c', 'one'].map((team) => listings.make(team, by('one'), listingOf(200, held)));
+    await turn();
+    expect(held.begun).toBe(2);
+    const others = [by('another'), by('operator', true), by('operator', true), by('operator', true)];
+    const made = others.map((context, at) => listings.make(`other ${at}`, context, listingOf(200, held)));
+    await turn();
+    expect(held.begun).toBe(6);
+    held.letGo();
+    await Promise.all([...long, ...made]);
   });
 
   it('is, of more than ten thousand entries, one of four of all owners at once', async () => {

@@ -1,4 +1,4 @@
-import type { CallContext } from '@atoll/contracts';
+import { holderOf, type CallContext } from '@atoll/contracts';
 import { AppError, invalidField, tooManyRequests } from '@atoll/errors';
 import { FairSemaphore, Pace, Turns } from '@atoll/waiting';
 import { remainingMs } from './call-context.js';
@@ -7,7 +7,7 @@ import { maxReplyBytes } from './wire.js';
 
 /** Entries of one slice: as many as the largest page has. */
 const entriesPerSlice = 100;
-/** Long listings of one owner that are made at once. */
+/** Long listings that are made at once: of one owner, and for one user of however many teams. */
 const atOnce = 2;
 /** Of more entries than that, so many are made at once for all owners: each takes tens of megabytes. */
 const largeEntries = 10_000;
@@ -26,12 +26,13 @@ export interface WholeListing {
 }
 
 /**
- * Makes whole listings in slices of 100 entries, between which others have the event loop. Of one owner two that are
- * longer than that are made at once, and of all four that are longer than 10,000 entries; the rest wait for half of
- * their deadline.
+ * Makes whole listings in slices of 100 entries, between which others have the event loop. Of one owner, and for one
+ * user, two that are longer than that are made at once, and of all four that are longer than 10,000 entries; the rest
+ * wait for half of their deadline. The operator is bound as an owner alone.
  */
 export class WholeListings {
   readonly #turns = new Turns();
+  readonly #users = new FairSemaphore({ permitsPerKey: atOnce, maxWaiting }, () => tooManyRequests(1));
   readonly #owners = new FairSemaphore({ permitsPerKey: atOnce, maxWaiting }, () => tooManyRequests(1));
   readonly #large = new FairSemaphore(
     { permits: largeAtOnce, maxWaiting },
@@ -56,7 +57,10 @@ export class WholeListings {
     if (ids.length <= entriesPerSlice) return new Json<List>(await make());
     const wish = { key: owner, patienceMs: remainingMs(context) / 2 };
     const work = ids.length > largeEntries ? () => this.#large.run(make, wish) : make;
-    return new Json<List>(await this.#owners.run(work, wish));
+    const ofOwner = () => this.#owners.run(work, wish);
+    const { caller } = context;
+    const isBound = caller.kind === 'user' && !caller.platformAdmin;
+    return new Json<List>(await (isBound ? this.#users.run(ofOwner, { ...wish, key: holderOf(caller) }) : ofOwner()));
   }
 
   async #partsOf(ids: readonly string[], { entries }: WholeListing, pace: Pace): Promise<Uint8Array[]> {
