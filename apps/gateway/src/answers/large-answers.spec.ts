@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { request, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -142,14 +143,15 @@ describe('an answer that comes in parts', () => {
         };
         void ask('GET', { key, onResponse }).catch(() => undefined);
       });
-    const ofTeam = (teamId: string) =>
-      gateway.services.key({ scope: 'membership', teams: [{ team_id: teamId, role: 'team_owner' }] });
+    const ofTeam = (teamId: string, user_id: string = randomUUID()) =>
+      gateway.services.key({ user_id, scope: 'membership', teams: [{ team_id: teamId, role: 'team_owner' }] });
 
     beforeEach(() => {
       Object.assign(gateway.app.get(UnreadLimits), {
         ofOne: 16 * 1024 * 1024,
         ofAll: 40 * 1024 * 1024,
         patienceMs: 60_000,
+        slowMs: 60_000,
       });
       gateway.services.answer(billingReports.team, () => new Json<BillingReport>(large));
     });
@@ -167,6 +169,24 @@ describe('an answer that comes in parts', () => {
       stalled.splice(0).forEach((incoming) => incoming.destroy());
       while ((await ask('GET', { key: third })).status !== 200) await delay(20);
       expect((await ask('GET', { key: same })).status).toBe(200);
+    });
+
+    it('counts for its user too, in whatever team', async () => {
+      const user = randomUUID();
+      await stall(ofTeam('a', user));
+      expect((await ask('GET', { key: ofTeam('b', user) })).status).toBe(429);
+      expect((await ask('GET', { key: ofTeam('b') })).status).toBe(200);
+    });
+
+    it('is cut off where it has been read for long and there is memory for no other', async () => {
+      await stall(ofTeam('a'));
+      await stall(ofTeam('b'));
+      gateway.app.get(UnreadLimits).slowMs = 0;
+      expect((await ask('GET', { key: ofTeam('c') })).status).toBe(200);
+      const endOf = (incoming: IncomingMessage) =>
+        new Promise((resolve) => incoming.resume().once('close', () => resolve(incoming.complete)));
+      const ends = stalled.map(endOf);
+      expect((await Promise.all(ends)).filter(Boolean)).toHaveLength(1);
     });
 
     it('counts with those of its team that were asked for at the same time', async () => {

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Caller } from '@atoll/contracts';
+import { holderOf, type Caller } from '@atoll/contracts';
 import { AppError, tooManyRequests } from '@atoll/errors';
 import { Parts } from './parts.js';
 
@@ -11,28 +11,52 @@ const retryAfterSeconds = 5;
 
 /** How much of long answers callers may leave unread, since it is in memory until they read it. */
 export class UnreadLimits {
-  /** Bytes of one team, or of one user who acts for no team. */
+  /** Bytes of one team, and of one user in whatever teams. */
   ofOne = 64 * mebibyte;
   /** Bytes of all. */
   ofAll = 256 * mebibyte;
   /** A caller who reads nothing for so long is cut off. */
   patienceMs = 30_000;
+  /** Where all have left too much unread, a caller who has been at an answer for so long may be cut off. */
+  slowMs = 5_000;
+}
+
+/** A long answer that was not read to its end. */
+interface Unread {
+  /** For whom it counts. */
+  readonly readers: readonly string[];
+  readonly sinceMs: number;
+  readonly cutOff: () => void;
+  bytes: number;
 }
 
 /** Every answer from when it is sent until it is read or its connection is gone. */
 @Injectable()
 export class UnreadAnswers {
-  /** Bytes by reader. */
-  private readonly unread = new Map<string, number>();
+  private readonly unread = new Set<Unread>();
 
   constructor(private readonly limits: UnreadLimits) {}
 
-  /** Throws `too_many_requests` where the caller’s team has left too much unread, and `unavailable` where all have. */
+  /**
+   * Throws `too_many_requests` where the caller’s team or user has left too much unread. Where all have, the slow ones
+   * make room, those first that have the most unread; throws `unavailable` where these are not enough.
+   */
   requireRoom(caller: Caller): void {
-    if ((this.unread.get(readerOf(caller)) ?? 0) >= this.limits.ofOne) throw tooManyRequests(retryAfterSeconds);
-    const all = [...this.unread.values()].reduce((sum, bytes) => sum + bytes, 0);
-    if (all >= this.limits.ofAll)
-      throw new AppError('unavailable', 'Too many large responses are being read.', { retryAfterSeconds });
+    const { ofOne, ofAll, slowMs } = this.limits;
+    const isOver = readersOf(caller).some((one) => this.bytes(({ readers }) => readers.includes(one)) >= ofOne);
+    if (isOver) throw tooManyRequests(retryAfterSeconds);
+    while (this.bytes() >= ofAll) {
+      const slow = [...this.unread].filter(({ sinceMs }) => performance.now() - sinceMs >= slowMs);
+      const [largest] = slow.sort((one, other) => other.bytes - one.bytes);
+      if (!largest)
+        throw new AppError('unavailable', 'Too many large responses are being read.', { retryAfterSeconds });
+      this.unread.delete(largest);
+      largest.cutOff();
+    }
+  }
+
+  private bytes(isCounted: (unread: Unread) => boolean = () => true): number {
+    return [...this.unread].filter(isCounted).reduce((sum, { bytes }) => sum + bytes, 0);
   }
 
   /**
@@ -52,9 +76,17 @@ export class UnreadAnswers {
     const { caller, method } = request;
     // Others may have come since it was asked for. Who leaves much unread has this one thrown away, and asks again.
     if (caller && method === 'GET') this.requireRoom(caller);
-    const count = caller ? this.counterOf(readerOf(caller)) : undefined;
-    count?.(answer.length);
-    this.cutOffUnlessRead(reply, (isOver) => count?.(isOver ? 0 : answer.unsent));
+    const unread: Unread = {
+      readers: caller ? readersOf(caller) : [],
+      sinceMs: performance.now(),
+      cutOff: () => request.raw.socket.destroy(),
+      bytes: answer.length,
+    };
+    if (caller) this.unread.add(unread);
+    this.cutOffUnlessRead(reply, (isOver) => {
+      unread.bytes = answer.unsent;
+      if (isOver) this.unread.delete(unread);
+    });
     reply.header('content-length', answer.length);
     return answer;
   }
@@ -77,17 +109,6 @@ export class UnreadAnswers {
       onRead(true);
     });
   }
-
-  /** Sets how many bytes of one answer the reader has not read. */
-  private counterOf(reader: string): (bytes: number) => void {
-    let counted = 0;
-    return (bytes) => {
-      const sum = (this.unread.get(reader) ?? 0) + bytes - counted;
-      counted = bytes;
-      if (sum > 0) this.unread.set(reader, sum);
-      else this.unread.delete(reader);
-    };
-  }
 }
 
 function inParts(payload: unknown): unknown {
@@ -95,8 +116,9 @@ function inParts(payload: unknown): unknown {
   return payload instanceof Uint8Array && payload.length > longAnswer ? new Parts([payload]) : payload;
 }
 
-function readerOf(caller: Caller): string {
-  if (caller.kind !== 'user') return caller.service;
-  const [membership] = caller.scope === 'membership' ? caller.teams : [];
-  return membership?.teamId ?? caller.userId;
+/** The team of a key to one team, and whoever is behind the key. */
+function readersOf(caller: Caller): string[] {
+  if (caller.kind !== 'user') return [caller.service];
+  const ofOneTeam = caller.scope === 'membership' ? caller.teams : [];
+  return [holderOf(caller), ...ofOneTeam.map(({ teamId }) => teamId)];
 }
