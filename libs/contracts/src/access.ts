@@ -128,6 +128,14 @@ export function holderOf({ heldBy, userId }: UserCaller): string {
 }
 
 /**
+ * The person, or holder of keys, for whom a caller counts besides its team; null: nobody, for the operator and for
+ * services.
+ */
+export function personOf(caller: Caller): string | null {
+  return caller.kind === 'user' && !caller.platformAdmin ? holderOf(caller) : null;
+}
+
+/**
  * Why a team gets nothing new, in every service; undefined if it may have more. `beingDeleted` is what goes, the team
  * or the workspace in question. Its deletion is said before a suspension, as it is final; a suspension does not bind
  * the operator.

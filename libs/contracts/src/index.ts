@@ -7,6 +7,7 @@ export {
   notFound,
   type Permission,
   permissions,
+  personOf,
   replacedKeyRefusal,
   requirePermission,
   requirePlatformAdmin,

@@ -300,12 +300,12 @@ export async function lockPool(manager: EntityManager, { poolId }: KnownPool): P
 }
 
 function wantedOf(
-  { teamId, profile, vgpus, isOnOneNode = false, partOf }: PoolRequest,
+  { teamId, requestedBy, profile, vgpus, isOnOneNode = false, partOf }: PoolRequest,
   { sold }: PlacingRules,
 ): Wanted {
   const found = sold.find(({ name }) => name === profile);
   if (!found) throw new Error(`The pool does not sell ${profile}.`);
-  return { teamId, profile: found, vgpus, isOnOneNode, partOf };
+  return { teamId, requestedBy, profile: found, vgpus, isOnOneNode, partOf };
 }
 
 function roomOf({ state, slotsUsed, turnsUsed, ...rest }: GpuColumns): GpuRoom {

@@ -303,6 +303,12 @@ describe('how many may wait', () => {
   const gpus = (count: number) => Array.from({ length: count }, (_, at) => ({ ...returning, gpuId: String(at) }));
   const queue = (count: number, teamId: (at: number) => string): Wanted[] =>
     Array.from({ length: count }, (_, at) => ({ teamId: teamId(at), profile: half, vgpus: 1 }));
+  const wantedBy = (requestedBy: string | null, teamId = `of ${requestedBy}`): Wanted => ({
+    teamId,
+    requestedBy,
+    profile: half,
+    vgpus: 1,
+  });
   const ask = (waiting: Wanted[]) =>
     schedule({ gpus: gpus(200), waiting }, { teamId: 'ours', profile: half, vgpus: 1 }, mpsRules(true)).decision;
 
@@ -319,6 +325,28 @@ describe('how many may wait', () => {
     const decisions = await scheduleInTurn({ gpus: gpus(50), waiting: [] }, asked, mpsRules(true));
     expect(decisions.at(-1)).toMatchObject({ kind: 'wait' });
     expect(decisions.at(-2)).toEqual({ kind: 'refuse', isQueueFull: true, fits: [] });
+  });
+
+  it('law: whatever one person asks for in however many teams, they have what one team may have, and others wait beside them', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.nat({ max: 59 }), { minLength: 30, maxLength: 80 }), async (teams) => {
+        const theirs = teams.map((at) => ({ ...wantedBy('one'), teamId: `team ${at}` }));
+        const asked = [...theirs, wantedBy('another member', 'team 0'), wantedBy('another'), wantedBy(null)];
+        const decisions = await scheduleInTurn({ gpus: gpus(50), waiting: [] }, asked, mpsRules(true));
+        const waits = decisions.map(({ kind }) => kind === 'wait');
+        expect(waits.slice(0, teams.length)).toEqual(teams.map((_, at) => at < maxWaiting.team));
+        expect(waits.slice(teams.length + 1)).toEqual([true, true]);
+        const ofTeam = teams.slice(0, maxWaiting.team).filter((at) => at === 0).length;
+        expect(waits[teams.length]).toBe(ofTeam < maxWaiting.team);
+      }),
+      runs(20),
+    );
+  });
+
+  it('of nobody, such as those of before the release, count for their teams alone', async () => {
+    const asked = Array.from({ length: 30 }, (_, at) => wantedBy(null, `team ${at}`));
+    const decisions = await scheduleInTurn({ gpus: gpus(50), waiting: [] }, asked, mpsRules(true));
+    expect(decisions.every(({ kind }) => kind === 'wait')).toBe(true);
   });
 
   it('law: in whatever order fifteen teams ask, one that has none may wait beside them', () => {

@@ -17,6 +17,8 @@ import type { Whole } from '../sharing/waiting-requests.js';
 /** What a request wants of a pool. */
 export interface Wanted {
   readonly teamId: string;
+  /** For whom it counts besides the team; null or left out: nobody. */
+  readonly requestedBy?: string | null;
   readonly profile: SliceProfile;
   readonly vgpus: number;
   /** Whether all of it has to be on GPUs of one node. */
@@ -62,7 +64,7 @@ export type Decision =
   /** Of what it takes a part of too little is left, whatever the pool has. */
   | { readonly kind: 'exceed'; readonly refusal: AppError };
 
-/** So many requests may wait for one pool, and so many of one team while at most half of those do. */
+/** So many requests may wait for one pool, and so many of one team, or one person, while at most half of those do. */
 export const maxWaiting = { pool: 64, team: 16 } as const;
 
 /** A decision, and the pool as the next request finds it. */
@@ -93,8 +95,7 @@ export function schedule(pool: PoolState, wanted: Wanted, rules: PlacingRules): 
   const later = planFor(outlook.gpus, wanted, rules);
   if (!later)
     return { decision: { kind: 'refuse', isQueueFull: false, fits: fitsIn(outlook.gpus, wanted, rules) }, pool: known };
-  const ofTeam = waiting.filter(({ teamId }) => teamId === wanted.teamId);
-  const isQueueFull = !wanted.isQueued && ofTeam.length >= mostOfTeam(waiting.length);
+  const isQueueFull = !wanted.isQueued && waitingBeside(wanted, waiting) >= mostOfTeam(waiting.length);
   if (isQueueFull) return { decision: { kind: 'refuse', isQueueFull, fits: [] }, pool: known };
   return {
     decision: { kind: 'wait', later },
@@ -106,7 +107,14 @@ export function schedule(pool: PoolState, wanted: Wanted, rules: PlacingRules): 
   };
 }
 
-/** How many requests of one team may wait where so many of all do. */
+/** How many requests of its team wait, or how many of its person for whatever teams: the larger number. */
+function waitingBeside({ teamId, requestedBy = null }: Wanted, waiting: readonly Wanted[]): number {
+  const ofTeam = waiting.filter((other) => other.teamId === teamId).length;
+  if (requestedBy === null) return ofTeam;
+  return Math.max(ofTeam, waiting.filter((other) => other.requestedBy === requestedBy).length);
+}
+
+/** How many requests of one team, or one person, may wait where so many of all do. */
 export function mostOfTeam(waiting: number): number {
   const { pool, team } = maxWaiting;
   return fairShare({ all: pool, free: pool - waiting, most: team });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { workloads, type Pool, type Subscription, type Workload } from '@atoll/contracts/gpuaas';
+import type { UserCaller } from '@atoll/contracts';
 import { newId } from '@atoll/database';
 import { SimulatedFaults } from '../driver/simulated-faults.js';
 import { MachineWorkers } from '@atoll/state-machine';
@@ -256,6 +257,66 @@ describe('a team whose requests wait', () => {
     ]);
     await fixture.unsubscribe(team, ours, true);
     expect(await waiting()).toEqual([]);
+  });
+});
+
+describe('a person who requests for many teams', () => {
+  const memberOf = async (caller: Partial<UserCaller>): Promise<ToldTeam> => {
+    const { member, ...told } = await fixture.team();
+    return { ...told, member: { ...member, ...caller } };
+  };
+
+  it('has as many that wait as one team; others wait beside them, and the operator as before', async () => {
+    const many = await fixture.pool(
+      { ...terms, replicas: 4, temporal_replicas: 48, overcommit: 1 },
+      { nodeName: `node-${newId()}` },
+    );
+    const subscribe = (of: ToldTeam) => fixture.subscribe(of, { pool_id: many.pool_id });
+    await subscribe(team);
+    await fixture.settle();
+    await fixture.query(`UPDATE gpu SET state = 'to_spatial', turns_used = 15, slots_used = 15 WHERE gpu_id = $1`, [
+      many.gpu_ids[0],
+    ]);
+    const [heldBy, operator] = [newId(), newId()];
+    for (let count = 0; count < maxWaiting.team; count += 1)
+      expect(await subscribe(await memberOf({ userId: newId(), heldBy }))).toMatchObject({ status: 'subscribing' });
+    const last = await memberOf({ userId: newId(), heldBy });
+    const refused = await errorOf(subscribe(last));
+    expect(refused.message).toContain('too many requests wait for it already');
+    // Neither another member of the same team, nor whoever holds the keys, by themselves.
+    for (const userId of [newId(), heldBy]) {
+      const asked = await subscribe({ ...last, member: { ...last.member, userId, heldBy: undefined } });
+      expect(asked).toMatchObject({ status: 'subscribing' });
+      expect(JSON.stringify(asked)).not.toContain('requested');
+    }
+    await subscribe(await memberOf({ userId: operator, platformAdmin: true }));
+    const rows = await fixture.query('SELECT DISTINCT requested_by FROM waiting_request ORDER BY 1');
+    expect(rows).toContainEqual({ requested_by: `held/${heldBy}` });
+    expect(rows).toContainEqual({ requested_by: null });
+    expect(rows).not.toContainEqual({ requested_by: operator });
+    await fixture.query('DELETE FROM waiting_request');
+  });
+
+  it('has the workloads of subscriptions that others made counted for them, and not those that others start', async () => {
+    const many = await fixture.pool(
+      { ...terms, replicas: 20, temporal_replicas: 48, overcommit: 16 },
+      { nodeName: `node-${newId()}` },
+    );
+    const person = { userId: newId() };
+    const [ours, theirs] = [await memberOf(person), await memberOf(person)];
+    const asked = { pool_id: many.pool_id, vgpus: 100 };
+    const [first, second] = [await fixture.subscribe(ours, asked), await fixture.subscribe(theirs, asked)];
+    await fixture.settle();
+    await fixture.start(ours, first, 20);
+    await fixture.settle();
+    await fixture.query(`UPDATE gpu SET state = 'to_spatial', turns_used = slots_used WHERE gpu_id = $1`, [
+      many.gpu_ids[0],
+    ]);
+    for (let count = 0; count < maxWaiting.team; count += 1) await fixture.start(ours, first);
+    expect((await errorOf(fixture.start(theirs, second))).code).toBe('insufficient_capacity');
+    const colleague = { ...theirs, member: { ...theirs.member, userId: newId() } };
+    expect((await fixture.start(colleague, second)).status).toBe('pending');
+    await fixture.query('DELETE FROM waiting_request');
   });
 });
 

@@ -66,6 +66,7 @@ import { HeldSlicesOfSubscriptions1890000001000 } from './migrations/18900000010
 import { KeysWithoutFactors1892000000000 } from './migrations/1892000000000-keys-without-factors.js';
 import { KeysOfEndedHosts1892000001000 } from './migrations/1892000001000-keys-of-ended-hosts.js';
 import { LiveHosts1893000000000 } from './migrations/1893000000000-live-hosts.js';
+import { RequestersOfWaiting1894000000000 } from './migrations/1894000000000-requesters-of-waiting.js';
 import { MissedChecks1872000000000 } from './migrations/1872000000000-missed-checks.js';
 
 /** The PostgreSQL schema that the gpuaas service owns. */
@@ -145,5 +146,6 @@ export const gpuaasSchema = {
     KeysWithoutFactors1892000000000,
     KeysOfEndedHosts1892000001000,
     LiveHosts1893000000000,
+    RequestersOfWaiting1894000000000,
   ],
 };

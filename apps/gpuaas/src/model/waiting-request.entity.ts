@@ -20,6 +20,13 @@ export class WaitingRequestEntity {
   @Column('uuid')
   teamId!: string;
 
+  /**
+   * The person, or holder of keys, who requested it: what they request for all of their teams counts together while it
+   * waits. null: the operator, a service, or a replica of the release before this column.
+   */
+  @Column('text', { nullable: true })
+  requestedBy!: string | null;
+
   @ForeignKey(() => SubscriptionEntity)
   @Column('bigint')
   subscriptionId!: string;

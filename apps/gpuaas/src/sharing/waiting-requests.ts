@@ -9,6 +9,8 @@ import type { LeaseHolder } from './lease-store.js';
 /** vGPUs that a team requests from a pool. */
 export interface PoolRequest {
   readonly teamId: string;
+  /** For whom it counts besides the team, as `personOf`; null: nobody. */
+  readonly requestedBy: string | null;
   readonly profile: string;
   readonly vgpus: number;
   /** Whether all of it has to be on GPUs of one node. */
@@ -39,7 +41,7 @@ export interface QueuedRequest extends NewRequest {
 /** Those that wait for leases of a pool, in their order of arrival. */
 export async function readQueue(manager: EntityManager, poolId: string): Promise<QueuedRequest[]> {
   const rows = await manager.query<(Omit<QueuedRequest, 'holder'> & LeaseHolder)[]>(
-    `SELECT waiting_id AS "waitingId", team_id AS "teamId", subscription_id AS "subscriptionId", workload_id AS "workloadId", is_added AS "isAdded",
+    `SELECT waiting_id AS "waitingId", team_id AS "teamId", requested_by AS "requestedBy", subscription_id AS "subscriptionId", workload_id AS "workloadId", is_added AS "isAdded",
        profile, vgpus, is_on_one_node AS "isOnOneNode"
      FROM waiting_request WHERE pool_id = $1 AND refusal IS NULL ORDER BY waiting_id`,
     [poolId],
@@ -52,11 +54,21 @@ export async function readQueue(manager: EntityManager, poolId: string): Promise
 
 /** Adds requests at the end of the queue of a pool. */
 export async function enqueue(manager: EntityManager, poolId: string, requests: readonly NewRequest[]): Promise<void> {
-  for (const { teamId, profile, vgpus, isOnOneNode = false, holder } of requests) {
+  for (const { teamId, requestedBy, profile, vgpus, isOnOneNode = false, holder } of requests) {
     await manager.query(
-      `INSERT INTO waiting_request (pool_id, team_id, subscription_id, workload_id, is_added, profile, vgpus, is_on_one_node)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-      [poolId, teamId, holder.subscriptionId, holder.workloadId, holder.isAdded, profile, vgpus, isOnOneNode],
+      `INSERT INTO waiting_request (pool_id, team_id, requested_by, subscription_id, workload_id, is_added, profile, vgpus, is_on_one_node)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+      [
+        poolId,
+        teamId,
+        requestedBy,
+        holder.subscriptionId,
+        holder.workloadId,
+        holder.isAdded,
+        profile,
+        vgpus,
+        isOnOneNode,
+      ],
     );
   }
 }

@@ -1,4 +1,4 @@
-import type { CallContext } from '@atoll/contracts';
+import { personOf, type CallContext } from '@atoll/contracts';
 import type { Subscribe, Subscription } from '@atoll/contracts/gpuaas';
 import { Transactions } from '@atoll/database';
 import { AppError, invalidField } from '@atoll/errors';
@@ -102,7 +102,7 @@ export class SubscriptionAccepting {
     const decisions = await this.allocation.decide(
       manager,
       pool,
-      open.map(({ values }) => values),
+      open.map(({ values, context }) => ({ ...values, requestedBy: personOf(context.caller) })),
     );
     const accepted = admitted(open, decisions);
     const rows = await this.write(manager, pool, accepted);

@@ -1,4 +1,4 @@
-import { notFound, type CallContext } from '@atoll/contracts';
+import { notFound, personOf, type CallContext } from '@atoll/contracts';
 import type { Subscription } from '@atoll/contracts/gpuaas';
 import { Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
@@ -116,8 +116,9 @@ export class SubscriptionResizing {
     const decisions = await this.allocation.decide(
       manager,
       pool,
-      growing.map(({ vgpus, held: { teamId, profile, vgpus: before } }) => ({
+      growing.map(({ vgpus, context, held: { teamId, profile, vgpus: before } }) => ({
         teamId,
+        requestedBy: personOf(context.caller),
         profile,
         vgpus: vgpus - before,
       })),

@@ -1,4 +1,4 @@
-import { notFound, type CallContext } from '@atoll/contracts';
+import { notFound, personOf, type CallContext } from '@atoll/contracts';
 import type { PodStart, Workload } from '@atoll/contracts/gpuaas';
 import { Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
@@ -209,10 +209,14 @@ export class WorkloadStarting {
 }
 
 /** What is requested from the pool, and from the free vGPUs of the subscription. */
-function poolRequestOf({ held, teamId, vgpus, pod }: LockedStart, free: Free = { now: 0, soon: 0 }): PoolRequest {
+function poolRequestOf(
+  { held, teamId, vgpus, pod, context }: LockedStart,
+  free: Free = { now: 0, soon: 0 },
+): PoolRequest {
   const refusal = pod ? refusalOfPod : refusalOf;
   return {
     teamId,
+    requestedBy: personOf(context.caller),
     profile: held.profile,
     vgpus,
     isOnOneNode: pod !== undefined,
