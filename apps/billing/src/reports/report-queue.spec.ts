@@ -107,16 +107,16 @@ describe('reports', () => {
     }
   });
 
-  it('by keys of invited people that one user holds are made as those of one team', async () => {
+  it.each([
+    ['one user in many teams', (user: string) => ({ userId: user })],
+    ['one holder of keys of invited people', (user: string) => ({ heldBy: user })],
+  ])('of %s are made as those of one team, and another user’s beside them', async (_who, caller) => {
     const queue = queueOf(3, 2);
-    const heldBy = (user: string): CallContext => ({
-      ...contextOf({ heldBy: user }),
-      deadlineAtMs: Date.now() + 60_000,
-    });
-    const many = Array.from({ length: 20 }, (_, at) => new Report(queue, `team ${at}`, heldBy('one')));
+    const by = (user: string): CallContext => ({ ...contextOf(caller(user)), deadlineAtMs: Date.now() + 60_000 });
+    const many = Array.from({ length: 20 }, (_, at) => new Report(queue, `team ${at}`, by('one')));
     await settle();
     expect(many.filter(({ isRunning }) => isRunning)).toHaveLength(2);
-    const other = new Report(queue, 'team 0', heldBy('another'));
+    const other = new Report(queue, 'team 0', by('another'));
     await settle();
     expect(other.isRunning).toBe(true);
     while ([...many, other].some(({ outcome }) => outcome === undefined)) {
@@ -125,26 +125,24 @@ describe('reports', () => {
     }
   });
 
-  it('of one user are made as those of one team, in however many teams; those of the operator are not', async () => {
-    const queue = queueOf(3, 2);
+  it('of one user and of one team keep the bounds of both, and those of the operator that of their teams', async () => {
+    const queue = queueOf(7, 2);
     const by = (caller: Partial<UserCaller>): CallContext => ({
-      ...contextOf({ userId: 'one', ...caller }),
+      ...contextOf(caller),
       deadlineAtMs: Date.now() + 60_000,
     });
-    const many = Array.from({ length: 20 }, (_, at) => new Report(queue, `team ${at}`, by({ scope: 'membership' })));
+    const ofTeam = ['a', 'b', 'c'].map((userId) => new Report(queue, 'ours', by({ userId })));
+    const ofOperator = ['d', 'e', 'f'].map((team) => new Report(queue, team, by({ userId: 'o', platformAdmin: true })));
     await settle();
-    expect(many.filter(({ isRunning }) => isRunning)).toHaveLength(2);
-    const other = new Report(queue, 'other', by({ userId: 'another' }));
-    await settle();
-    expect(other.isRunning).toBe(true);
-    while ([...many, other].some(({ outcome }) => outcome === undefined)) {
-      for (const report of [...many, other]) if (report.isRunning) report.end();
+    expect([ofTeam, ofOperator].map((all) => all.map(({ isRunning }) => isRunning))).toEqual([
+      [true, true, false],
+      [true, true, true],
+    ]);
+    for (const report of [...ofTeam, ...ofOperator, ...ofTeam]) {
+      report.end();
       await settle();
     }
-    const ofAll = [1, 2, 3].map((at) => new Report(queue, `team ${at}`, by(operator)));
-    await settle();
-    expect(ofAll.every(({ isRunning }) => isRunning)).toBe(true);
-    for (const report of ofAll) report.end();
+    expect([...ofTeam, ...ofOperator].map(({ outcome }) => outcome)).toEqual(Array(6).fill('done'));
   });
 
   it('of teams that all ask for many are made in turn', async () => {
@@ -197,6 +195,22 @@ describe('a report that waits', () => {
     const next = [new Report(queue, 'a'), new Report(queue, 'c')];
     await settle();
     expect(next.map(({ isRunning }) => isRunning)).toEqual([true, true]);
+  });
+
+  it('for the user’s other reports and then for others is refused when half of its deadline has passed in all', async () => {
+    const queue = queueOf(2, 1);
+    const one = (deadlineMs: number) => ({ ...contextOf({ userId: 'one' }), deadlineAtMs: Date.now() + deadlineMs });
+    const first = new Report(queue, 'a', one(60_000));
+    const second = new Report(queue, 'b', one(5_000));
+    const others = ['c', 'd'].map((team) => new Report(queue, team));
+    await jest.advanceTimersByTimeAsync(2_000);
+    first.end();
+    await jest.advanceTimersByTimeAsync(499);
+    expect([second.isRunning, second.outcome]).toEqual([false, undefined]);
+    await jest.advanceTimersByTimeAsync(1);
+    expect(second.outcome).toMatchObject({ code: 'unavailable' });
+    others.forEach(({ end }) => end());
+    await Promise.all(others.map(({ ended }) => ended));
   });
 
   it('and is started in time is not refused any more', async () => {

@@ -1,4 +1,4 @@
-import { holderOf, type CallContext } from '@atoll/contracts';
+import { personOf, type CallContext } from '@atoll/contracts';
 import { isStatementTimeout } from '@atoll/database';
 import { AppError, tooManyRequests } from '@atoll/errors';
 import { remainingMs } from '@atoll/rpc';
@@ -7,37 +7,35 @@ import { BillingSettings } from '../billing-settings.js';
 import { FairSemaphore, Pace, Turns, type Refused } from '@atoll/waiting';
 
 /**
- * Bounds the reports that are made at once, of each team and in all. One user has as many as one team, in however many
- * teams: others would wait for one report of each. Those by keys of invited people count for whoever holds these keys;
- * the operator has no bound but that of the teams. The rest wait, and the team of whom the fewest are being made is
+ * Bounds the reports that are made at once, of each team and in all; and as many as of a team for each person, or holder
+ * of keys of invited people, in however many teams. The rest wait, and the team of whom the fewest are being made is
  * next: however many reports some teams ask for, another team’s report waits for a place, and not for theirs. Throws
- * `too_many_requests` where a report has waited for its own team or user for half of its deadline, `unavailable` where
+ * `too_many_requests` where a report has waited for its own person or team for half of its deadline, `unavailable` where
  * it has waited for others, and `deadline_exceeded` where it, or a statement of it, takes too long.
  */
 @Injectable()
 export class ReportQueue {
-  private readonly users: FairSemaphore;
+  private readonly people: FairSemaphore;
   private readonly places: FairSemaphore;
 
   constructor(
     { reportsAtOnce: permits, reportsPerTeam: permitsPerKey }: BillingSettings,
     private readonly turns: Turns,
   ) {
-    this.users = new FairSemaphore({ permitsPerKey }, refusal);
+    this.people = new FairSemaphore({ permitsPerKey }, refusal);
     this.places = new FairSemaphore({ permits, permitsPerKey }, refusal);
   }
 
   async run<T>(teamId: string, context: CallContext, work: (pace: Pace) => Promise<T>): Promise<T> {
     const make = () => work(new Pace(this.turns, () => requireTime(context)));
-    const { caller } = context;
-    const user = caller.kind === 'user' && !caller.platformAdmin ? holderOf(caller) : undefined;
+    const person = personOf(context.caller);
     const patienceMs = remainingMs(context) / 2;
     const inTeam = () => {
       const restMs = Math.max(0, remainingMs(context) - patienceMs);
       return this.places.run(make, { key: teamId, patienceMs: restMs });
     };
     try {
-      return await (user === undefined ? inTeam() : this.users.run(inTeam, { key: user, patienceMs }));
+      return await (person === null ? inTeam() : this.people.run(inTeam, { key: person, patienceMs }));
     } catch (error) {
       throw isStatementTimeout(error) ? tooMuch(error) : error;
     }
