@@ -19,7 +19,7 @@ export class BillingSettings {
   @WholeNumber({ min: 1, max: mostReports })
   reportsAtOnce: number = 4;
 
-  /** Of these, for one team. */
+  /** Of these, for one team, and for one user in all their teams. */
   @Variable('ATOLL_REPORTS_PER_TEAM')
   @WholeNumber({ min: 1, max: mostReports })
   reportsPerTeam: number = 2;

@@ -1,4 +1,4 @@
-import { holderOf, type CallContext } from '@atoll/contracts';
+import { personOf, type CallContext } from '@atoll/contracts';
 import { AppError, invalidField, tooManyRequests } from '@atoll/errors';
 import { FairSemaphore, Pace, Turns } from '@atoll/waiting';
 import { remainingMs } from './call-context.js';
@@ -58,9 +58,8 @@ export class WholeListings {
     const wish = { key: owner, patienceMs: remainingMs(context) / 2 };
     const work = ids.length > largeEntries ? () => this.#large.run(make, wish) : make;
     const ofOwner = () => this.#owners.run(work, wish);
-    const { caller } = context;
-    const isBound = caller.kind === 'user' && !caller.platformAdmin;
-    return new Json<List>(await (isBound ? this.#users.run(ofOwner, { ...wish, key: holderOf(caller) }) : ofOwner()));
+    const person = personOf(context.caller);
+    return new Json<List>(await (person === null ? ofOwner() : this.#users.run(ofOwner, { ...wish, key: person })));
   }
 
   async #partsOf(ids: readonly string[], { entries }: WholeListing, pace: Pace): Promise<Uint8Array[]> {

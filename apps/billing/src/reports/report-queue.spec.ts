@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { contextOf, errorOf, operator, runs } from '@atoll/testing';
+import { contextOf, errorOf, runs } from '@atoll/testing';
 import { array, assert, asyncProperty, integer, nat, record } from 'fast-check';
 import type { CallContext, UserCaller } from '@atoll/contracts';
 import { isAppError, type AppError } from '@atoll/errors';

@@ -182,6 +182,31 @@ it('by keys of people whom one user invited, in whatever teams, are under way si
   });
 });
 
+it('by keys of one user to 60 teams are under way six in the lane of one team and six in the user’s own; others of these teams do not wait for them, and a user who was served begins anew', async () => {
+  await start();
+  const { fair, begun } = held();
+  const ask = (teamId: string, userId: string) => {
+    const context = { ...contextOf({ ...memberOf(teamId), userId }), deadlineAtMs: Date.now() + 600_000 };
+    void fair.call(teams.get, { team_id: teamId }, context);
+  };
+  const [one, ids] = [newId(), Array.from({ length: 60 }, () => newId())];
+  const [first = '', second = ''] = ids;
+  for (let count = 0; count < 7; count += 1) for (const id of ids) ask(id, one);
+  expect(begun).toHaveLength(12);
+  expect(begun.filter((id) => id === first)).toHaveLength(6);
+  ask(first, newId());
+  ask(second, newId());
+  expect(begun.slice(12)).toEqual([second]);
+  await until(() => {
+    release();
+    return begun.length === 7 * 60 + 2;
+  });
+  release();
+  await delay(0);
+  for (let count = 0; count < 7; count += 1) ask(second, one);
+  expect(begun.slice(7 * 60 + 2)).toEqual(Array(6).fill(second));
+});
+
 it('of all teams 300 calls are under way at once to one service; a team that has none goes next, and is told 503 where the others keep it waiting', async () => {
   await start();
   jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'performance'] });
@@ -198,7 +223,7 @@ it('of all teams 300 calls are under way at once to one service; a team that has
         },
       )
       .catch((error: unknown) => refused.push([team, String(error)]));
-  // One user may have made them all.
+  // Each of another member.
   const many = Array.from({ length: 50 }, () => newId());
   for (const team of many) for (let count = 0; count < 7; count += 1) void ask(team);
   expect(begun).toHaveLength(300);

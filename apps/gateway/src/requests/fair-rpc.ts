@@ -1,8 +1,9 @@
-import { holderOf, type BroadcastType, type CallContext, type Caller, type Operation } from '@atoll/contracts';
+import type { BroadcastType, CallContext, Caller, Operation } from '@atoll/contracts';
 import { AppError, tooManyRequests } from '@atoll/errors';
 import { remainingMs, Rpc, type JsonText, type Readiness } from '@atoll/rpc';
 import { FairSemaphore, type Refused } from '@atoll/waiting';
 import type { GatewaySettings } from '../gateway-options.js';
+import { Lanes } from './lanes.js';
 
 /**
  * Of the 16 connections that pods and gpuaas keep for requests two gateways leave some to others; and who keeps within
@@ -18,6 +19,13 @@ const callsOfAllAtOnce = 300;
 /** The token of the way to other services without turns. */
 export const directRpc = Symbol('direct rpc');
 
+/** The way to one service. */
+interface Way {
+  /** What waits is bounded by the buckets that let it in. */
+  readonly turns: FairSemaphore;
+  readonly lanes: Lanes;
+}
+
 /**
  * The way to other services, on which calls of one team take turns: to each service 6 are under way at once from one
  * gateway, 300 of all teams together, and the rest wait here in the order in which they came. Whatever a team asks for
@@ -27,8 +35,8 @@ export const directRpc = Symbol('direct rpc');
  * `unavailable` where none of the others was answered meanwhile. The operator and services wait for nobody.
  */
 export class FairRpc extends Rpc {
-  /** By service. What waits is bounded by the buckets that let it in. */
-  readonly #turns = new Map<string, FairSemaphore>();
+  /** By service. */
+  readonly #ways = new Map<string, Way>();
   /** Those of requests that have made their first call: each request has an object of its own. */
   readonly #callers = new WeakSet<Caller>();
 
@@ -70,32 +78,22 @@ export class FairRpc extends Rpc {
     return this.direct.status();
   }
 
-  #turnsOf(service: string): FairSemaphore {
-    const turns =
-      this.#turns.get(service) ?? new FairSemaphore({ permits: callsOfAllAtOnce, permitsPerKey: callsAtOnce }, refusal);
-    this.#turns.set(service, turns);
-    return turns;
+  #wayTo(service: string): Way {
+    const bounds = { permits: callsOfAllAtOnce, permitsPerKey: callsAtOnce };
+    const way = this.#ways.get(service) ?? { turns: new FairSemaphore(bounds, refusal), lanes: new Lanes() };
+    this.#ways.set(service, way);
+    return way;
   }
 
   #inTurn<T>({ service }: Operation, context: CallContext, work: () => Promise<T>): Promise<T> {
     const { caller } = context;
-    const lane = laneOf(caller);
-    if (!this.settings.limits || lane === undefined) return work();
+    if (!this.settings.limits || caller.kind === 'system' || caller.platformAdmin) return work();
     const isUrgent = this.#callers.has(caller);
     this.#callers.add(caller);
     const patienceMs = remainingMs(context) / (isUrgent ? 1 : 2);
-    return this.#turnsOf(service).run(work, { key: lane, isUrgent, patienceMs });
+    const { turns, lanes } = this.#wayTo(service);
+    return lanes.run(caller, (lane) => turns.run(work, { key: lane, isUrgent, patienceMs }));
   }
-}
-
-/**
- * A user of a single team shares that team's turns, whatever the credential; a user of several teams delays none of
- * them. Whoever holds keys of people they invited, in whatever teams, has one lane for all of these keys.
- */
-function laneOf(caller: Caller): string | undefined {
-  if (caller.kind === 'system' || caller.platformAdmin) return undefined;
-  const [team, another] = caller.teams;
-  return team && !another && caller.heldBy === undefined ? team.teamId : holderOf(caller);
 }
 
 /** A service that hangs, or that others keep busy, is no fault of those who wait for it. */
