@@ -1,4 +1,4 @@
-import { createServer, type Server } from 'node:http';
+import { createServer } from 'node:http';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { AddressInfo } from 'node:net';
@@ -71,7 +71,7 @@ describe('what Node cannot read as a request is a problem too', () => {
   });
 
   it('a request that does not arrive in time, which may be sent again', async () => {
-    const server = gateway.app.getHttpServer() as Server;
+    const server = gateway.app.getHttpServer();
     const late = Object.assign(new Error('late'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' });
     server.once('connection', (socket) => server.emit('clientError', late, socket));
     const answer = await send('GET /api');
