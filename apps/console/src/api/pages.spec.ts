@@ -31,6 +31,21 @@ it.each([
   expect(calls).toEqual(expected);
 });
 
+it.each([0, 1, 2, 4, 5, 8])('of %i pages all rows are read in their order, and three pages at once', async (pages) => {
+  const numbers = Array.from({ length: pages }, (_, at) => at + 1);
+  let [underWay, most] = [0, 0];
+  const read = async ({ page }: { page: number }) => {
+    underWay += 1;
+    most = Math.max(most, underWay);
+    // The later a page, the sooner it is answered.
+    for (let turns = 2 * (pages - page); turns > 0; turns -= 1) await Promise.resolve();
+    underWay -= 1;
+    return { data: numbers.slice(page - 1, page), pagination: { total: pages * mostOfPage } };
+  };
+  expect((await everyRow(read, new AbortController().signal)).data).toEqual(numbers);
+  expect(most).toBe(Math.min(3, Math.max(1, pages - 1)));
+});
+
 it.each([
   ['the first page is refused at once', 1, 1],
   ['a later one is asked for three times more', 2, 4],

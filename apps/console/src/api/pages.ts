@@ -29,14 +29,20 @@ export async function pageOf<Row>(read: ReadPage<Row>, page: number, signal: Abo
   }
 }
 
-/** All rows of a listing that counts its pages from 1, page by page, until `signal` ends the query. */
+/** How many pages are read at once: half of the calls that a gateway makes at once for one team. */
+const pagesAtOnce = 3;
+
+/** All rows of a listing that counts its pages from 1, some pages at once, until `signal` ends the query. */
 export async function everyRow<Row>(read: ReadPage<Row>, signal: AbortSignal): Promise<{ data: Row[] }> {
-  const rows: Row[] = [];
-  for (let page = 1; ; page += 1) {
-    const { data, pagination } = await pageOf(read, page, signal);
-    rows.push(...data);
-    if (rows.length >= (pagination?.total ?? 0) || data.length === 0) return { data: rows };
+  const { data, pagination } = await pageOf(read, 1, signal);
+  const rows = [...data];
+  const pages = Math.ceil((pagination?.total ?? 0) / mostOfPage);
+  for (let page = 2; page <= pages; page += pagesAtOnce) {
+    const numbers = Array.from({ length: Math.min(pagesAtOnce, pages + 1 - page) }, (_, at) => page + at);
+    const together = await Promise.all(numbers.map((number) => pageOf(read, number, signal)));
+    rows.push(...together.flatMap((one) => one.data));
   }
+  return { data: rows };
 }
 
 /** What counts as recent, in milliseconds: a week. */
