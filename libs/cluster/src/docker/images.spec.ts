@@ -89,6 +89,22 @@ describe('four teams whose registries never end', () => {
   });
 });
 
+it('of many teams whose registries never end, turns are the shorter the more of them wait', async () => {
+  jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'performance', 'Date'] });
+  try {
+    for (let at = 0; at < 24; at += 1) await want(`many${at}`, `many${at}-a`);
+    await want('other', 'o');
+    await until(() => pulls.length >= 8);
+    await jest.advanceTimersByTimeAsync(pullTurnMs);
+    await until(() => pulls.length >= 16);
+    // Nine to sixteen teams waited as these began.
+    await jest.advanceTimersByTimeAsync(0.9 * pullTurnMs);
+    await until(() => pulls.length >= 24);
+  } finally {
+    jest.useRealTimers();
+  }
+});
+
 it('an image that several teams want is pulled once, in the turn of the first of them', async () => {
   await want('slow', 'a', 'b', 'c', 'popular', 'd');
   await want('other', 'popular');

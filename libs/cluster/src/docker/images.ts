@@ -27,7 +27,10 @@ export interface Wanting {
 }
 
 export interface PullWaits {
-  /** How long a pull keeps others waiting: then it goes on, and counts only among those of its team. */
+  /**
+   * How long a pull keeps others waiting: then it goes on, and counts only among those of its team. Where many teams
+   * wait, this is less.
+   */
   readonly turnMs: number;
   /** How long a registry may send nothing. */
   readonly stallMs: number;
@@ -196,12 +199,21 @@ export class Images {
         (error: unknown) => pullErrorOf(error, image),
       );
       const over = ended.then((failure) => this.#end(pull, failure));
-      await withPatience(over, this.waits.turnMs, undefined);
+      await withPatience(over, this.#turnMs(), undefined);
       return { over };
     };
     const own = { key: teamId, signal: line.signal };
     // Rejects where the wait is ended.
     this.#ofTeam.run(async () => (await this.#turns.run(begin, own)).over, own).catch(() => undefined);
+  }
+
+  /**
+   * Shorter where more teams wait than have turns. With whole turns, one user with 200 teams and a slow registry kept
+   * others waiting for two hours.
+   */
+  #turnMs(): number {
+    const waiting = new Set([...this.#pulls.values()].flatMap(({ lines }) => [...lines.keys()]));
+    return (this.waits.turnMs * pullsAtOnce) / Math.max(pullsAtOnce, waiting.size);
   }
 
   #end(pull: Pull, failure: ClusterError | null): void {
