@@ -7,11 +7,11 @@ import { BillingSettings } from '../billing-settings.js';
 import { FairSemaphore, Pace, Turns, type Refused } from '@atoll/waiting';
 
 /**
- * Bounds the reports that are made at once, of each team and in all; and as many as of a team for each person, or holder
- * of keys of invited people, in however many teams. The rest wait, and the team of whom the fewest are being made is
- * next: however many reports some teams ask for, another team’s report waits for a place, and not for theirs. Throws
- * `too_many_requests` where a report has waited for its own person or team for half of its deadline, `unavailable` where
- * it has waited for others, and `deadline_exceeded` where it, or a statement of it, takes too long.
+ * Bounds the reports that are made at once, of each team and in all; and as many as of a team for each person, or
+ * holder of keys of invited people, in however many teams. The rest wait, and the team of whom the fewest are being
+ * made is next: however many reports some teams ask for, another team’s report waits for a place, and not for theirs.
+ * Throws `too_many_requests` where a report has waited for its own person or team for half of its deadline,
+ * `unavailable` where it has waited for others, and `deadline_exceeded` where it, or a statement of it, takes too long.
  */
 @Injectable()
 export class ReportQueue {

@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { billingReports, type BillingReport } from '@atoll/contracts/billing';
 import { teams } from '@atoll/contracts/teams';
+import { newId } from '@atoll/database';
 import { Json } from '@atoll/rpc';
 import { startListening, type Listening } from '../compat/testing/listening-fixture.js';
 import { aTeam, teamId } from '../testing/team-fixture.js';
@@ -143,6 +144,30 @@ describe('an answer that nobody reads', () => {
       if (read > bytes) break;
     }
     expect(read).toBeGreaterThan(bytes);
+  });
+
+  it('counts for its user, or for who holds the key, in whatever teams, and not for other members of these', async () => {
+    const ids = [newId(), newId(), newId()] as const;
+    const keyTo = (id: string, of: object) =>
+      gateway.services.key({
+        user_id: newId(),
+        scope: 'membership',
+        teams: [{ team_id: id, role: 'viewer', lacks_second_factor: false }],
+        ...of,
+      });
+    for (const one of [{ user_id: newId() }, { held_by: newId() }]) {
+      const [key, other] = [keyTo(ids[0], one), keyTo(ids[1], one)];
+      await stall(gateway.app, [team], key);
+      await untilStatus(429, key);
+      expect((await gateway.call('GET', team, { key: other })).status).toBe(429);
+      expect((await gateway.call('GET', team, { key: keyTo(ids[1], {}) })).status).toBe(200);
+      stalled[0]?.destroy();
+      stalled.splice(0);
+      await untilStatus(200, other);
+    }
+    // What was read, or given up, counts for nobody any more.
+    limits.ofAll = 1;
+    expect((await gateway.call('GET', team, { key: keyTo(ids[2], {}) })).status).toBe(200);
   });
 
   it('does not refuse a call that has changed something, however long its own answer is', async () => {
