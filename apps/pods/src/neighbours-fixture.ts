@@ -27,7 +27,10 @@ interface KnownSubscription extends PodSubscription {
 /** The gpuaas service, and what teams says of images, as the pods service meets them. */
 export class Neighbours {
   readonly subscriptions = new Map<string, KnownSubscription>();
-  readonly workloads = new Map<string, PodWorkload & { subscriptionId: string; vgpus: number }>();
+  readonly workloads = new Map<
+    string,
+    PodWorkload & { subscriptionId: string; vgpus: number; requestedBy: string | undefined }
+  >();
   /** Clusters that an operator has set. All others are simulated. */
   readonly clusters = new Map<string, Partial<ClusterChanged>>();
   /** How much a pod uses its GPU. */
@@ -126,7 +129,7 @@ export class Neighbours {
     };
   }
 
-  private start({ pod_id, start, subscription_id, vgpus }: StartPodWorkload): PodWorkload {
+  private start({ pod_id, start, subscription_id, vgpus, requested_by }: StartPodWorkload): PodWorkload {
     const key = `${pod_id} ${start}`;
     const known = this.workloads.get(key);
     if (known) return answerOf(known);
@@ -152,7 +155,7 @@ export class Neighbours {
       slices,
       cluster_setting: this.settingOf(subscription_id),
     };
-    this.workloads.set(key, { ...workload, subscriptionId: subscription_id, vgpus });
+    this.workloads.set(key, { ...workload, subscriptionId: subscription_id, vgpus, requestedBy: requested_by });
     return workload;
   }
 

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { workloads, type Pool, type Subscription, type Workload } from '@atoll/contracts/gpuaas';
+import { podWorkloads, workloads, type Pool, type Subscription, type Workload } from '@atoll/contracts/gpuaas';
 import type { UserCaller } from '@atoll/contracts';
 import { newId } from '@atoll/database';
 import { SimulatedFaults } from '../driver/simulated-faults.js';
+import { systemContext } from '@atoll/rpc';
 import { MachineWorkers } from '@atoll/state-machine';
 import { errorOf, GpuaasFixture, type Inventory, type ToldTeam } from '../gpuaas-fixture.js';
 import { statementsOf } from '@atoll/testing';
@@ -316,6 +317,16 @@ describe('a person who requests for many teams', () => {
     expect((await errorOf(fixture.start(theirs, second))).code).toBe('insufficient_capacity');
     const colleague = { ...theirs, member: { ...theirs.member, userId: newId() } };
     expect((await fixture.start(colleague, second)).status).toBe('pending');
+    // Those of pods count for whoever asked for the start, and for the team alone where nobody is said to have.
+    const pod = { start: 1, subscription_id: second.subscription_id, pod_name: 'job', vgpus: 1 };
+    const startPod = (by: object) =>
+      fixture.ask(
+        podWorkloads.start,
+        { ...pod, pod_id: newId(), ...by },
+        systemContext('pods', { deadlineMs: 60_000 }),
+      );
+    expect((await errorOf(startPod({ requested_by: person.userId }))).message).toContain('too many requests');
+    expect((await startPod({})).status).toBe('pending');
     await fixture.query('DELETE FROM waiting_request');
   });
 });

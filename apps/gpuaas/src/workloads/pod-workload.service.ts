@@ -69,7 +69,7 @@ export class PodWorkloadsService {
 
   async start(asked: StartPodWorkload, context: CallContext): Promise<PodWorkload> {
     requireService(context.caller);
-    const { pod_id, start, subscription_id, vgpus, pod_name } = asked;
+    const { pod_id, start, subscription_id, vgpus, pod_name, requested_by = null } = asked;
     const known = await this.find(pod_id, start);
     if (known) return this.viewOf(asked, workloadView(known));
     const { teamId, workspaceId, poolId } = await this.subscriptionOf(subscription_id);
@@ -83,6 +83,7 @@ export class PodWorkloadsService {
       name: pod_name,
       vgpus,
       pod: { pod_id, start },
+      requestedBy: requested_by,
       context,
     };
     try {

@@ -1,4 +1,4 @@
-import { notFound, personOf, type CallContext } from '@atoll/contracts';
+import { notFound, type CallContext } from '@atoll/contracts';
 import type { PodStart, Workload } from '@atoll/contracts/gpuaas';
 import { Transactions } from '@atoll/database';
 import { AppError } from '@atoll/errors';
@@ -32,6 +32,8 @@ interface StartRequest {
   readonly vgpus: number;
   /** Whose workload it is to be; undefined: a user asks. */
   readonly pod?: PodStart;
+  /** For whom it counts besides the team, as `personOf`; null: nobody. */
+  readonly requestedBy: string | null;
   readonly context: CallContext;
 }
 
@@ -210,13 +212,13 @@ export class WorkloadStarting {
 
 /** What is requested from the pool, and from the free vGPUs of the subscription. */
 function poolRequestOf(
-  { held, teamId, vgpus, pod, context }: LockedStart,
+  { held, teamId, requestedBy, vgpus, pod }: LockedStart,
   free: Free = { now: 0, soon: 0 },
 ): PoolRequest {
   const refusal = pod ? refusalOfPod : refusalOf;
   return {
     teamId,
-    requestedBy: personOf(context.caller),
+    requestedBy,
     profile: held.profile,
     vgpus,
     isOnOneNode: pod !== undefined,

@@ -1,4 +1,4 @@
-import { notFound, pageWindow, requirePermission, type CallContext } from '@atoll/contracts';
+import { notFound, pageWindow, personOf, requirePermission, type CallContext } from '@atoll/contracts';
 import {
   type ListWorkloads,
   type StartWorkload,
@@ -41,7 +41,9 @@ export class WorkloadsService {
     requirePermission(context.caller, teamId, 'useResources', 'subscription');
     await this.gate.requireGrowth(context.caller, teamId, 'subscription');
     const pool = await this.pools.pool(poolId);
-    return this.starting.start({ pool, subscriptionId: subscription_id, teamId, workspaceId, name, vgpus, context });
+    const requestedBy = personOf(context.caller);
+    const place = { pool, subscriptionId: subscription_id, teamId, workspaceId };
+    return this.starting.start({ ...place, name, vgpus, requestedBy, context });
   }
 
   /** Repeated it changes nothing. */

@@ -54,6 +54,7 @@ import { RowsThatStaySmall1892000002000 } from './migrations/1892000002000-rows-
 import { AddedKeys1892000003000 } from './migrations/1892000003000-added-keys.js';
 import { LiveHosts1893000000000 } from './migrations/1893000000000-live-hosts.js';
 import { OwnersOfExposures1894000000000 } from './migrations/1894000000000-owners-of-exposures.js';
+import { RequestersOfPods1894000001000 } from './migrations/1894000001000-requesters-of-pods.js';
 import { RowsAtRest1889000000000 } from './migrations/1889000000000-rows-at-rest.js';
 import { ParkedRetried1882000000000 } from './migrations/1882000000000-parked-retried.js';
 import { ClaimedRuns1881000000000 } from './migrations/1881000000000-claimed-runs.js';
@@ -139,5 +140,6 @@ export const podsSchema = {
     AddedKeys1892000003000,
     LiveHosts1893000000000,
     OwnersOfExposures1894000000000,
+    RequestersOfPods1894000001000,
   ],
 };

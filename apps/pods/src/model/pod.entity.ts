@@ -75,6 +75,13 @@ export class PodEntity extends RunRow {
   @Column('jsonb', { nullable: true })
   idleStop!: IdleStop | null;
 
+  /**
+   * Who asked for its present start, as `personOf`: while it waits for a GPU, it counts for them. null: the operator,
+   * or a replica of the release before this column.
+   */
+  @Column('text', { nullable: true })
+  requestedBy!: string | null;
+
   /** Counts starts: each has a workload. */
   @Column('integer')
   start!: number;

@@ -1,4 +1,4 @@
-import type { CallContext } from '@atoll/contracts';
+import { personOf, type CallContext } from '@atoll/contracts';
 import { type Pod, type PodAction, type PodLimits, type PodPath } from '@atoll/contracts/pods';
 import { Transactions, Writers } from '@atoll/database';
 import { AppError } from '@atoll/errors';
@@ -91,6 +91,7 @@ export class PodActions {
   ): Promise<PodEntity | undefined> {
     return this.pods.move(manager, pod, 'START', causeOf(context), {
       start: pod.start + 1,
+      requestedBy: personOf(context.caller),
       restarts: 0,
       failures: 0,
       slices: [],

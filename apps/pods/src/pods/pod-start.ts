@@ -21,8 +21,9 @@ export class PodStarts {
   }
 
   /** The workload of the pod's present start, requested if it is not there yet. */
-  workload({ podId, start, subscriptionId, podName, vgpus, requestId }: PodEntity) {
-    const asked = { pod_id: podId, start, subscription_id: subscriptionId, pod_name: podName, vgpus };
+  workload({ podId, start, subscriptionId, podName, vgpus, requestedBy, requestId }: PodEntity) {
+    const by = requestedBy === null ? {} : { requested_by: requestedBy };
+    const asked = { pod_id: podId, start, subscription_id: subscriptionId, pod_name: podName, vgpus, ...by };
     return this.rpc.call(podWorkloads.start, asked, this.context(requestId));
   }
 

@@ -1,4 +1,4 @@
-import { notFound, requirePermission, type CallContext } from '@atoll/contracts';
+import { notFound, personOf, requirePermission, type CallContext } from '@atoll/contracts';
 import { type PodSubscription } from '@atoll/contracts/gpuaas';
 import { type ChangeMounts, type CreatePod, type Pod, type PodMount, type UpdatePod } from '@atoll/contracts/pods';
 import { newId, Transactions, unique, Writers } from '@atoll/database';
@@ -63,7 +63,9 @@ export class PodsService {
       await requireRoom(manager, subscription, vgpus);
       await this.volumes.hold(manager, { teamId: team_id, gpuaasId: subscription.gpuaas_id }, asked.volumes ?? []);
       const podName = await this.names.free(manager, asked.name);
-      const values = { ...this.valuesOf(asked, subscription), ...terms, podName, teamId: team_id, workspaceId };
+      const requestedBy = personOf(context.caller);
+      const place = { podName, teamId: team_id, workspaceId, requestedBy };
+      const values = { ...this.valuesOf(asked, subscription), ...terms, ...place };
       return podView(await unique(this.pods.insert(manager, values, causeOf(context)), nameTaken(podName)));
     });
   }

@@ -58,6 +58,22 @@ describe('a pod', () => {
     expect(facts.map(({ time }) => time)).toEqual(history.map(({ at }) => at.toISOString()));
   });
 
+  it('asks for each workload as whoever asked for that start, and as nobody where the operator did', async () => {
+    const [one, heldBy] = [newId(), newId()];
+    const as = (caller: object) => ({ ...team, member: { ...team.member, ...caller } });
+    const pod = await fixture.running(as({ userId: one }));
+    const again = async (start: number, caller: object) => {
+      await fixture.act(pod, 'stop', team);
+      await fixture.until(pod, 'stopped');
+      await fixture.act(pod, 'start', as(caller));
+      await fixture.until(pod, 'running');
+      return fixture.neighbours.workloads.get(`${pod.pod_id} ${start}`)?.requestedBy;
+    };
+    expect(fixture.neighbours.workloads.get(`${pod.pod_id} 1`)?.requestedBy).toBe(one);
+    expect(await again(2, { heldBy })).toBe(`held/${heldBy}`);
+    expect(await again(3, { platformAdmin: true })).toBeUndefined();
+  });
+
   it('keeps its workload when it is restarted', async () => {
     const pod = await fixture.running(team);
     await fixture.act(pod, 'restart', team);

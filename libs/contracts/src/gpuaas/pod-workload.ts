@@ -80,6 +80,13 @@ export class StartPodWorkload extends PodStart {
 
   @WholeNumber({ min: 1, max: 10_000 })
   vgpus!: number;
+
+  @Text({
+    optional: true,
+    max: 64,
+    description: 'For whom it counts in the queue of the pool besides its team: who started the pod. Left out: nobody.',
+  })
+  requested_by?: string;
 }
 
 /** A slice or a turn of a GPU that a workload holds. */
