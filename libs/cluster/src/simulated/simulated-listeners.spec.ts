@@ -1,8 +1,10 @@
 import { rowsOf } from '@atoll/database';
 import { Sealer } from '@atoll/seal';
 import { createDatabase, freePort, type TestDatabase } from '@atoll/testing';
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { connect } from 'node:net';
+import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { once } from 'node:events';
+import { randomUUID } from 'node:crypto';
+import { connect, createServer, type AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { DataSource } from 'typeorm';
@@ -170,6 +172,61 @@ it('a door whose row cannot be written is open all the same, and none is opened 
   expect({ warned, troubles: [...troubles] }).toEqual({ warned: [], troubles: [null] });
   await source.destroy();
   await own.drop();
+});
+
+it('doors wait for ports that a frozen process keeps whose claim was taken over, for a minute', async () => {
+  const database = await createDatabase();
+  const dataSource = await new DataSource({ type: 'postgres', url: database.url }).initialize();
+  const rows = rowsOf(dataSource);
+  const secrets = new Sealer(Sealer.createKeys());
+  const world = new SimulatedWorld({ store: rows, listenHost: '127.0.0.1', secrets, pullMs: 0 });
+  await world.ready();
+  const frozen = createServer().listen(0, '127.0.0.1');
+  await once(frozen, 'listening');
+  const { port } = frozen.address() as AddressInfo;
+  const add = (id: string, external: number, openedBy: string | null) =>
+    rows.query(
+      `INSERT INTO ${tables.door} (cluster, id, run, pod_id, transport, port, external_port, opened_by) VALUES ('one', $1, 1, 'pod', 'tcp', 80, $2, $3)`,
+      [id, external, openedBy],
+    );
+  const see = async (id: string) =>
+    (await world.cluster('one').observeDoors([{ kind: 'door', id, run: 1 }], new AbortController().signal))[0];
+  const untilOpen = async (id: string) => {
+    while ((await see(id))?.phase !== 'open') await delay(5);
+  };
+  /** Looks are one after the other: when the second of two has begun, the first has brought all doors. */
+  const haveAllBrought = async (name: string) => {
+    for (const id of [`${name}-1`, `${name}-2`]) {
+      await add(id, await freePort(), null);
+      world.ring();
+      await untilOpen(id);
+    }
+  };
+  const former = randomUUID();
+  await rows.query(`INSERT INTO ${tables.claim} VALUES ('listeners', $1, clock_timestamp() - interval '1 second')`, [
+    former,
+  ]);
+  await add('svc-1', port, former);
+  await add('svc-2', port, null);
+  world.listen();
+  await haveAllBrought('early');
+  const waiting = { phase: 'opening', trouble: null };
+  expect([await see('svc-1'), await see('svc-2')]).toEqual([waiting, waiting]);
+
+  const now = Date.now.bind(Date);
+  const clock = jest.spyOn(Date, 'now').mockImplementation(() => now() + 60_000);
+  await haveAllBrought('late');
+  clock.mockRestore();
+  expect(await see('svc-1')).toMatchObject({ phase: 'opening', trouble: { code: 'port_in_use' } });
+
+  await rows.query(`DELETE FROM ${tables.door} WHERE id = 'svc-2'`);
+  frozen.close();
+  await once(frozen, 'close');
+  world.ring();
+  await untilOpen('svc-1');
+  await world.close();
+  await dataSource.destroy();
+  await database.drop();
 });
 
 it('a process that starts on a store that is whole waits for nobody who reads it, as a dump does', async () => {

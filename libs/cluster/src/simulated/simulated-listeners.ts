@@ -17,6 +17,11 @@ const allEveryMs = 30_000;
 const recentMs = 2 * claimMs;
 /** Doors that are opened or closed at once: whoever has the store has other things to do with its connections. */
 const atOnce = 4;
+/**
+ * A process that is frozen keeps its ports. So long after its claim was taken over, a port that is in use is most
+ * likely its own: doors wait for it, and none is given up or gets another port.
+ */
+const frozenMs = 60_000;
 /** Until it is tried again where the database is away. */
 const retryMs = 250;
 
@@ -37,6 +42,8 @@ export class SimulatedListeners {
   private readonly rounds = new Rounds(() => this.look());
   private readonly answers: SimulatedAnswers;
   private renewedMs = 0;
+  /** When it took the claim from a process that had not given it up. */
+  private takenOverMs = -Infinity;
   /** When it looked last, and last at all doors. */
   private lookedMs = 0;
   private lookedAtAllMs = 0;
@@ -124,14 +131,16 @@ export class SimulatedListeners {
   /** Takes or renews the claim. Returns null, or the milliseconds for which another process has it yet. */
   private async claim(): Promise<number | null> {
     const before = Date.now();
-    const rows = await this.store.query(
-      `INSERT INTO ${tables.claim} (name, holder, until) VALUES ('listeners', $1, clock_timestamp() + $2 * interval '1 millisecond')
+    const [claimed] = await this.store.query<{ former: string | null }>(
+      `WITH former AS MATERIALIZED (SELECT holder FROM ${tables.claim} WHERE name = 'listeners')
+       INSERT INTO ${tables.claim} (name, holder, until) VALUES ('listeners', $1, clock_timestamp() + $2 * interval '1 millisecond')
        ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.until
-         WHERE claim.holder = excluded.holder OR claim.until < clock_timestamp() RETURNING holder`,
+         WHERE claim.holder = excluded.holder OR claim.until < clock_timestamp() RETURNING (SELECT holder FROM former) AS former`,
       [this.holder, claimMs],
     );
-    if (rows.length > 0) {
+    if (claimed) {
       this.renewedMs = before;
+      if (claimed.former !== null && claimed.former !== this.holder) this.takenOverMs = before;
       return null;
     }
     const [claim] = await this.store.query<{ left_ms: number }>(
@@ -167,6 +176,7 @@ export class SimulatedListeners {
       listener = await this.listen(row, pod?.name ?? '');
     } catch (error) {
       const { code = 'failed', message } = error as NodeJS.ErrnoException;
+      if (code === portTaken && Date.now() - this.takenOverMs < frozenMs) return;
       const sentence = `Cannot listen on ${this.host} for exposed services; they wait: ${message}`;
       if (code !== portTaken) this.faults.log(code, { message: sentence });
       await this.note(row, null, code);
