@@ -108,6 +108,23 @@ describe('a whole listing', () => {
     await Promise.all([...long, ...made]);
   });
 
+  it('is one of two of its caller whose ids are read at once', async () => {
+    const listings = new WholeListings();
+    const { promise, resolve } = Promise.withResolvers<string[]>();
+    let begun = 0;
+    const ids = () => {
+      begun += 1;
+      return promise;
+    };
+    const one = contextOf({ userId: 'one' });
+    const made = ['a', 'b', 'c'].map((team) => listings.make(team, one, listingOf(0, { ids })));
+    await turn();
+    expect(begun).toBe(2);
+    resolve([]);
+    await Promise.all(made);
+    expect(begun).toBe(3);
+  });
+
   it('is, of more than ten thousand entries, one of four of all owners at once', async () => {
     const listings = new WholeListings();
     const held = heldEntries();

@@ -32,6 +32,8 @@ export interface WholeListing {
  */
 export class WholeListings {
   readonly #turns = new Turns();
+  /** The ids of as many are read at once for one user; a short listing waits for no more than that. */
+  readonly #looks = new FairSemaphore({ permitsPerKey: atOnce, maxWaiting }, () => tooManyRequests(1));
   readonly #users = new FairSemaphore({ permitsPerKey: atOnce, maxWaiting }, () => tooManyRequests(1));
   readonly #owners = new FairSemaphore({ permitsPerKey: atOnce, maxWaiting }, () => tooManyRequests(1));
   readonly #large = new FairSemaphore(
@@ -52,14 +54,12 @@ export class WholeListings {
     context: CallContext,
     listing: WholeListing,
   ): Promise<Json<List>> {
-    const ids = await listing.ids();
+    const ids = await ofUser(this.#looks, context, listing.ids);
     const make = () => this.#partsOf(ids, listing, new Pace(this.#turns, () => requireTime(context)));
     if (ids.length <= entriesPerSlice) return new Json<List>(await make());
     const wish = { key: owner, patienceMs: remainingMs(context) / 2 };
     const work = ids.length > largeEntries ? () => this.#large.run(make, wish) : make;
-    const ofOwner = () => this.#owners.run(work, wish);
-    const person = personOf(context.caller);
-    return new Json<List>(await (person === null ? ofOwner() : this.#users.run(ofOwner, { ...wish, key: person })));
+    return new Json<List>(await ofUser(this.#users, context, () => this.#owners.run(work, wish)));
   }
 
   async #partsOf(ids: readonly string[], { entries }: WholeListing, pace: Pace): Promise<Uint8Array[]> {
@@ -79,6 +79,12 @@ export class WholeListings {
     parts.push(end);
     return parts;
   }
+}
+
+/** With a permit of the caller; the operator and services need none. */
+function ofUser<T>(permits: FairSemaphore, context: CallContext, work: () => Promise<T>): Promise<T> {
+  const person = personOf(context.caller);
+  return person === null ? work() : permits.run(work, { key: person, patienceMs: remainingMs(context) / 2 });
 }
 
 /** Nobody waits for the rest of a listing that is late. */
