@@ -4,8 +4,8 @@ import { derivedKey } from './derived-key.js';
 const idHex = /^[0-9a-f]{32}$/;
 
 /**
- * Tokens that are derived from a row and stored nowhere: `<id>.<generation>.<MAC>`. The MAC is HMAC-SHA-256 under a
- * derived key. Access to the database is not enough to create one.
+ * Tokens that are derived from a row and stored nowhere: `<id>.<generation>.<MAC>`. The MAC is HMAC-SHA-256 under
+ * `derivedKey` of their purpose. Access to the database is not enough to create one.
  */
 export class DerivedTokens {
   readonly #key: Buffer;

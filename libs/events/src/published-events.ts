@@ -1,6 +1,12 @@
-import { eventLog, type CallContext, type EventsAfter, type EventsPage, type PublishedEvent } from '@atoll/contracts';
+import {
+  eventLog,
+  requireService,
+  type CallContext,
+  type EventsAfter,
+  type EventsPage,
+  type PublishedEvent,
+} from '@atoll/contracts';
 import { instantJson } from '@atoll/database';
-import { AppError } from '@atoll/errors';
 import { Handle, type Handlers } from '@atoll/rpc';
 import { Controller, Injectable, type Type } from '@nestjs/common';
 import { DataSource } from 'typeorm';
@@ -74,7 +80,7 @@ export function publishedEventsController(service: string): Type {
 
     @Handle(log.read)
     async read(asked: EventsAfter, { caller }: CallContext): Promise<EventsPage> {
-      if (caller.kind !== 'system') throw new AppError('forbidden', 'Only services read the events of a service.');
+      requireService(caller);
       return this.events.read(asked);
     }
   }

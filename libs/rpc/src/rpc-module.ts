@@ -7,7 +7,7 @@ import { Rpc } from './rpc.js';
 import { Signer, type Secrets } from './signature.js';
 
 export interface RpcNatsOptions {
-  /** Whoever opened it closes it. */
+  /** The caller opens and closes it. */
   link: NatsLink;
   secret: Secrets;
   /** Called when a service has no responders: it may be down, or have another secret. */

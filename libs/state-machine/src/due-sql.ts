@@ -4,7 +4,7 @@ import { isFresh, isRetried } from './row-kinds.js';
 import { clock, inSight, known, unclaimed, type Table } from './rows-sql.js';
 import { parameters, statement, type Statement } from './statement.js';
 
-/** What the poll needs to know of a machine. */
+/** The part of a machine that the poll reads. */
 export interface PolledTable {
   readonly table: string;
   /** Those of its definition: rows in others are left to workers of another release. */

@@ -128,7 +128,10 @@ export abstract class DurableMachine<
     return rows.map((row) => this.rowOf(row));
   }
 
-  /** Reads a row and does not lock it, in the transaction of `manager` if given. Undefined if there is no such row. */
+  /**
+   * Reads a row without locking it. Within a transaction its `manager` must be given: without it the read takes a
+   * connection of its own, and does not see what the transaction has written. Undefined if there is no such row.
+   */
   async find(key: string, manager?: EntityManager): Promise<Row | undefined> {
     const text = `SELECT * FROM ${this.table} WHERE ${this.key} = $1`;
     const [row] = manager ? await manager.query<object[]>(text, [key]) : await this.query<object>(text, [key]);
@@ -146,7 +149,10 @@ export abstract class DurableMachine<
     return this.lockWhere(manager, `${this.key} = ANY ($1)`, [keys]);
   }
 
-  /** As `lockAll`, for the rows that meet an SQL condition: all of them, or the first `limit`. */
+  /**
+   * As `lockAll`, for the rows that meet an SQL condition with the parameters `$1`…: all of them, or the first `limit`
+   * by key. The text of the condition must not depend on data.
+   */
   async lockWhere(manager: EntityManager, condition: string, values: unknown[], limit?: number): Promise<Row[]> {
     const first = limit === undefined ? '' : ` LIMIT $${values.length + 1}`;
     const raw = await manager.query<object[]>(

@@ -18,7 +18,7 @@ export interface Held {
   readonly count: number;
 }
 
-/** Why a resource ends whose team is deleted by force, for its history. */
+/** For the history of a resource that ends as its team is deleted by force: a `Cause` of libs/state-machine. */
 export interface EndingCause {
   readonly actor: string;
   readonly requestId: string | null;

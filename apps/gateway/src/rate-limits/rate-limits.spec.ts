@@ -9,8 +9,11 @@ import { startGateway, type CallOptions, type GatewayUnderTest } from '../testin
 import { aTeam, teamId } from '../testing/team-fixture.js';
 
 const gateways: GatewayUnderTest[] = [];
+/** What gateways use, and is closed after them. */
+const used: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
   await Promise.all(gateways.splice(0).map((gateway) => gateway.close()));
+  for (const close of used.splice(0)) await close();
 });
 
 async function start(...options: Parameters<typeof startGateway>): Promise<GatewayUnderTest> {
@@ -250,6 +253,7 @@ describe('the limits', () => {
     };
     const options = { limits, limitStore: 'nats' as const };
     const links = [1, 2].map(() => NatsLink.open({ servers: server.url }));
+    used.push(...links.map((link) => () => link.close()), () => server.stop());
     const replicas = links.map((link) => start({ ...options, rpc: RpcModule.forNats({ link, secret }) }));
     const [one, two] = (await Promise.all(replicas)) as [GatewayUnderTest, GatewayUnderTest];
     const warn = jest.spyOn(Logger.prototype, 'warn');
@@ -270,9 +274,6 @@ describe('the limits', () => {
     }
     warn.mockRestore();
     expect(statuses).toEqual([401, 401, 401, 429, 429]);
-    await Promise.all(gateways.splice(0).map((gateway) => gateway.close()));
-    await Promise.all(links.map((link) => link.close()));
-    await server.stop();
   });
 
   it('cannot be shared over a bus that is not NATS: the gateway does not start', async () => {

@@ -68,7 +68,10 @@ export class WorkloadSteps extends DurableMachine<WorkloadEntity, WorkloadState,
     return { event: 'UNDONE' };
   }
 
-  /** Locks the workloads of subscriptions, whose rows the transaction has locked, that have not ended. */
+  /**
+   * Locks those workloads of these subscriptions that have not ended, in the order of their ids. The transaction has
+   * locked the subscriptions.
+   */
   lockLive(manager: EntityManager, subscriptionIds: readonly string[]): Promise<WorkloadEntity[]> {
     return this.lockWhere(manager, `subscription_id = ANY ($1) AND ${liveWorkload}`, [subscriptionIds]);
   }

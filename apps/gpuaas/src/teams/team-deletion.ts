@@ -8,7 +8,7 @@ import { liveSubscription, unendedSubscription } from '../model/subscription.mac
 import { SubscriptionSteps } from '../subscriptions/subscription-steps.js';
 import { WorkloadSteps } from '../subscriptions/workload-steps.js';
 
-/** Of one transaction; a team with more is asked about again. */
+/** The most that one transaction begins to end; a team with more is asked about again. */
 const mostSubscriptions = 500;
 const mostInstances = 100;
 
@@ -42,7 +42,10 @@ export class TeamDeletion extends TeamDeletionAnswers {
     ];
   }
 
-  /** As its owner would: subscriptions with what runs on them, and bare metal. */
+  /**
+   * Begins to end up to 500 subscriptions with their workloads, and up to 100 bare-metal instances that are active and
+   * 100 that are not yet.
+   */
   protected override async endSome(manager: EntityManager, teamId: string, cause: EndingCause): Promise<void> {
     await this.endSubscriptions(manager, teamId, cause);
     for (const [event, states] of baremetalEndings) {

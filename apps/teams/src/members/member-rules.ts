@@ -98,7 +98,10 @@ export async function requireAnotherOwner(manager: EntityManager, { teamId, user
     throw new AppError('conflict', 'This is the last team_owner of the team. Make somebody else team_owner first.');
 }
 
-/** Throws `not_found` for a team that is not there. Only the operator may ask for one. */
+/**
+ * Throws `not_found` for a team that does not exist or was deleted. `requirePermission` refuses such a team to members
+ * before, but lets the operator pass.
+ */
 export async function requireTeam(statements: Statements, teamId: string): Promise<void> {
   const found = await statements.query('SELECT FROM team WHERE id = $1 AND deleted_at IS NULL', [teamId]);
   if (found.length === 0) throw notFound('team');

@@ -12,7 +12,7 @@ import { SshHosts } from './ssh-hosts.js';
 export const keyRequired =
   'Atoll sends no password to a host whose tenants get sudo. Set a private_key as its credential.';
 
-/** What a host is told of an instance. */
+/** The columns of an instance that a driver needs. */
 export type Tenant = Pick<BaremetalInstanceEntity, 'instanceId' | 'username' | 'password' | 'proofKey'>;
 
 /** From rows to hosts: the driver of a node, and its parameters. */

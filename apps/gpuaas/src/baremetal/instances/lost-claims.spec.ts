@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, expect, it, jest } from '@jest/globals';
 import { newId } from '@atoll/database';
 import { expectErrors } from '@atoll/testing';
 import { BaremetalFixture } from '../baremetal-fixture.js';
@@ -8,6 +8,9 @@ import { SimulatedHosts } from '../hosts/simulated-hosts.js';
 let fixture: BaremetalFixture;
 beforeAll(async () => {
   fixture = await BaremetalFixture.start();
+});
+afterEach(() => {
+  jest.restoreAllMocks();
 });
 afterAll(() => fixture.stop());
 
@@ -31,8 +34,6 @@ it('a process that has lost its claim on a node raises no fence, which the next 
   await fixture.end(team, instance);
   while (seen.mock.calls.length === 0) if (!(await fixture.workOnce())) await fixture.pass(5);
   expect(await fence()).toBe(before);
-  // The node is cleaned again by time, perhaps while the next one runs.
-  seen.mockRestore();
 });
 
 it('nor does one that has lost its claim on an instance: it does nothing to the host either', async () => {
