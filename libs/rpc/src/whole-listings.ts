@@ -28,13 +28,12 @@ export interface WholeListing {
 /**
  * Makes whole listings in slices of 100 entries, between which others have the event loop. Of one owner, and for one
  * user, two that are longer than that are made at once, and of all four that are longer than 10,000 entries; the rest
- * wait for half of their deadline. The operator is bound as an owner alone.
+ * wait for half of their deadline in all. The operator is bound as an owner alone.
  */
 export class WholeListings {
   readonly #turns = new Turns();
   /** The ids of as many are read at once for one user; a short listing waits for no more than that. */
   readonly #looks = new FairSemaphore({ permitsPerKey: atOnce, maxWaiting }, () => tooManyRequests(1));
-  readonly #users = new FairSemaphore({ permitsPerKey: atOnce, maxWaiting }, () => tooManyRequests(1));
   readonly #owners = new FairSemaphore({ permitsPerKey: atOnce, maxWaiting }, () => tooManyRequests(1));
   readonly #large = new FairSemaphore(
     { permits: largeAtOnce, maxWaiting },
@@ -54,12 +53,16 @@ export class WholeListings {
     context: CallContext,
     listing: WholeListing,
   ): Promise<Json<List>> {
-    const ids = await ofUser(this.#looks, context, listing.ids);
+    const person = personOf(context.caller) ?? undefined;
+    const sparedMs = remainingMs(context) / 2;
+    const wish = (key: string, alsoKey?: string) => {
+      return { key, alsoKey, patienceMs: Math.max(0, remainingMs(context) - sparedMs) };
+    };
+    const ids = await (person === undefined ? listing.ids() : this.#looks.run(listing.ids, wish(person)));
     const make = () => this.#partsOf(ids, listing, new Pace(this.#turns, () => requireTime(context)));
     if (ids.length <= entriesPerSlice) return new Json<List>(await make());
-    const wish = { key: owner, patienceMs: remainingMs(context) / 2 };
-    const work = ids.length > largeEntries ? () => this.#large.run(make, wish) : make;
-    return new Json<List>(await ofUser(this.#users, context, () => this.#owners.run(work, wish)));
+    const work = ids.length > largeEntries ? () => this.#large.run(make, wish(owner)) : make;
+    return new Json<List>(await this.#owners.run(work, wish(owner, person)));
   }
 
   async #partsOf(ids: readonly string[], { entries }: WholeListing, pace: Pace): Promise<Uint8Array[]> {
@@ -79,12 +82,6 @@ export class WholeListings {
     parts.push(end);
     return parts;
   }
-}
-
-/** With a permit of the caller; the operator and services need none. */
-function ofUser<T>(permits: FairSemaphore, context: CallContext, work: () => Promise<T>): Promise<T> {
-  const person = personOf(context.caller);
-  return person === null ? work() : permits.run(work, { key: person, patienceMs: remainingMs(context) / 2 });
 }
 
 /** Nobody waits for the rest of a listing that is late. */

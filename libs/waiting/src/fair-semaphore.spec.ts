@@ -164,6 +164,50 @@ it('law: whatever ends, fails or gives up, the bounds hold, no permit is idle or
   );
 });
 
+const keyPairs = fc.record({
+  key: fc.constantFrom('a', 'b', 'c'),
+  alsoKey: fc.constantFrom(undefined, 'x', 'y', 'a'),
+});
+
+it('law: a permit counts for both keys from when it is given, whoever has room for both has it, in the order of the line', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.record({ permits: bound(4), permitsPerKey: bound(3) }),
+      fc.array(fc.oneof(keyPairs, fc.record({ at: fc.nat(7) })), { minLength: 1, maxLength: 60, size: 'max' }),
+      async ({ permits, permitsPerKey }, drawn) => {
+        const semaphore = semaphoreOf({ permits, permitsPerKey });
+        const all: Work[] = [];
+        const of = (state: Work['state']) => all.filter((work) => work.state === state);
+        const isOf = (key: string | undefined) => (work: Work) => work.key === key || work.options.alsoKey === key;
+        const hasRoom = (work: Work) =>
+          of('running').length < permits &&
+          [work.key, work.options.alsoKey].every(
+            (key) => key === undefined || of('running').filter(isOf(key)).length < permitsPerKey,
+          );
+        const overtaken: Work[] = [];
+        const start = (started: Work) => {
+          const before = of('waiting').filter(({ key }) => key === started.key);
+          overtaken.push(...before.slice(0, Math.max(0, before.indexOf(started))).filter(hasRoom));
+        };
+        const next = async (step: (typeof drawn)[number]) => {
+          if ('at' in step) of('running')[step.at]?.end();
+          else all.push(new Work(semaphore, step.key, { alsoKey: step.alsoKey }, start));
+          await settle();
+          expect(of('running').length).toBeLessThanOrEqual(permits);
+          for (const key of ['a', 'b', 'c', 'x', 'y'])
+            expect(of('running').filter(isOf(key)).length).toBeLessThanOrEqual(permitsPerKey);
+          expect(of('waiting').filter(hasRoom)).toEqual([]);
+          expect(overtaken).toEqual([]);
+        };
+        for (const step of drawn) await next(step);
+        while (of('running').length > 0) await next({ at: 0 });
+        expect(of('waiting')).toEqual([]);
+      },
+    ),
+    runs(100),
+  );
+});
+
 describe('a permit', () => {
   it('goes to the key that holds the fewest, and to its urgent work first', async () => {
     const semaphore = semaphoreOf({ permits: 2 });

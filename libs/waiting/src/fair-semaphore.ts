@@ -15,6 +15,8 @@ export interface SemaphoreBounds {
 export interface AcquireOptions {
   /** Who shares permits and waits in turn; "" unless given. */
   readonly key?: string;
+  /** Holds the permit too: it is given once both keys have room, and neither counts it before. */
+  readonly alsoKey?: string;
   /** How long this one waits, in milliseconds, in place of the patience of all. */
   readonly patienceMs?: number;
   /** Ends the wait; acquiring rejects with its reason. */
@@ -27,16 +29,22 @@ export interface AcquireOptions {
 export interface Refused {
   /** How long it has waited, in milliseconds; 0 where there were too many waiters. */
   readonly waitedMs: number;
-  /** Its key holds all that a key may hold; otherwise all permits are held. */
+  /** One of its keys holds all that a key may hold; otherwise all permits are held. */
   readonly isKeyFull: boolean;
   /** While it waited no permit was given to its key: what holds them does not come to an end. */
   readonly isStalled: boolean;
 }
 
-/** The waiters of one key, in the order in which they came: what hands a permit over to each. */
+interface Waiter {
+  readonly alsoKey: string | undefined;
+  /** Hands a permit over. */
+  readonly enter: () => void;
+}
+
+/** The waiters of one key, in the order in which they came. */
 interface Line {
-  readonly urgent: Set<() => void>;
-  readonly others: Set<() => void>;
+  readonly urgent: Set<Waiter>;
+  readonly others: Set<Waiter>;
   /** Permits that have been handed over. */
   served: number;
 }
@@ -44,7 +52,8 @@ interface Line {
 /**
  * A semaphore whose permits are shared fairly by key, within one process. A permit that comes free goes to the waiting
  * key that holds the fewest; keys that hold as many take turns, and each serves its waiters in the order in which they
- * came (max-min fairness). A key that holds none waits for one permit of each other key at most.
+ * came (max-min fairness). A key that holds none waits for one permit of each other key at most. Whoever has a second key
+ * that is full (`alsoKey`) is passed over meanwhile.
  */
 export class FairSemaphore {
   /** By key. */
@@ -53,6 +62,8 @@ export class FairSemaphore {
   /** By key, in the order of their turns. */
   readonly #lines = new Map<string, Line>();
   #waiting = 0;
+  /** Of these, those with a second key. */
+  #waitingForTwo = 0;
   readonly #bounds: Required<SemaphoreBounds>;
 
   constructor(
@@ -70,7 +81,7 @@ export class FairSemaphore {
     try {
       return await work();
     } finally {
-      this.#release(options.key);
+      this.#release(options);
     }
   }
 
@@ -83,7 +94,7 @@ export class FairSemaphore {
     if (turn) await turn;
     let isHeld = true;
     return () => {
-      if (isHeld) this.#release(options.key);
+      if (isHeld) this.#release(options);
       isHeld = false;
     };
   }
@@ -91,83 +102,105 @@ export class FairSemaphore {
   /** Takes a permit where one is free; otherwise resolves when one has been handed over. */
   #enter(options: AcquireOptions): Promise<void> | undefined {
     options.signal?.throwIfAborted();
-    const { key = '' } = options;
-    const isFree = this.#heldByAll < this.#bounds.permits && this.#heldBy(key) < this.#bounds.permitsPerKey;
-    if (!isFree) return this.#wait(key, options);
-    this.#count(key, 1);
+    const { key, alsoKey } = keysOf(options);
+    const isFree = this.#heldByAll < this.#bounds.permits && this.#hasRoom(key) && this.#hasRoom(alsoKey);
+    if (!isFree) return this.#wait(options);
+    this.#count(key, alsoKey, 1);
     return undefined;
   }
 
-  #wait(
-    key: string,
-    { signal, patienceMs = this.#bounds.patienceMs, isUrgent = false }: AcquireOptions,
-  ): Promise<void> {
+  #wait(options: AcquireOptions): Promise<void> {
+    const { signal, patienceMs = this.#bounds.patienceMs, isUrgent = false } = options;
+    const { key, alsoKey } = keysOf(options);
     const { maxWaiting, maxWaitingPerKey } = this.#bounds;
     const line = this.#lines.get(key) ?? { urgent: new Set(), others: new Set(), served: 0 };
     const isTooLong = this.#waiting >= maxWaiting || lengthOf(line) >= maxWaitingPerKey;
-    if (isTooLong && !isUrgent) throw this.#refused(key, 0, false);
+    if (isTooLong && !isUrgent) throw this.#refused(options, 0, false);
     const { served } = line;
     const waiters = isUrgent ? line.urgent : line.others;
     return new Promise((resolve, reject) => {
       const leaving = (settle: () => void) => (): void => {
         clearTimeout(timer);
         signal?.removeEventListener('abort', abort);
-        waiters.delete(enter);
+        waiters.delete(waiter);
         this.#waiting -= 1;
+        if (alsoKey !== undefined) this.#waitingForTwo -= 1;
         if (lengthOf(line) === 0) this.#lines.delete(key);
         settle();
       };
-      const enter = leaving(resolve);
+      const waiter = { alsoKey, enter: leaving(resolve) };
       const abort = leaving(() => reject(signal?.reason as Error));
-      const giveUp = leaving(() => reject(this.#refused(key, patienceMs, line.served === served)));
+      const giveUp = leaving(() => reject(this.#refused(options, patienceMs, line.served === served)));
       const timer = patienceMs === Infinity ? undefined : setTimeout(giveUp, patienceMs);
       signal?.addEventListener('abort', abort, { once: true });
-      waiters.add(enter);
+      waiters.add(waiter);
       this.#lines.set(key, line);
       this.#waiting += 1;
+      if (alsoKey !== undefined) this.#waitingForTwo += 1;
     });
   }
 
-  #release(key = ''): void {
-    // Where others were free, the key alone was in the way of those who wait.
-    const keys = this.#heldByAll === this.#bounds.permits ? this.#lines.keys() : [key];
-    this.#count(key, -1);
-    const [next, line] = this.#next(keys) ?? [];
-    if (next === undefined || !line) return;
-    // Behind the others.
-    this.#lines.delete(next);
-    this.#lines.set(next, line);
-    this.#count(next, 1);
-    line.served += 1;
-    const [enter] = line.urgent.size > 0 ? line.urgent : line.others;
-    enter?.();
+  #release(options: AcquireOptions): void {
+    const { key, alsoKey } = keysOf(options);
+    // Where others were free, and nobody has a second key, this key alone was in the way of those who wait.
+    const isOfOthers = this.#heldByAll === this.#bounds.permits || alsoKey !== undefined || this.#waitingForTwo > 0;
+    this.#count(key, alsoKey, -1);
+    while (this.#heldByAll < this.#bounds.permits) {
+      const next = this.#next(isOfOthers ? this.#lines.keys() : [key]);
+      if (!next) return;
+      // Behind the others.
+      this.#lines.delete(next.key);
+      this.#lines.set(next.key, next.line);
+      this.#count(next.key, next.waiter.alsoKey, 1);
+      next.line.served += 1;
+      next.waiter.enter();
+    }
   }
 
-  #next(keys: Iterable<string>): [string, Line] | undefined {
-    let next: [string, Line] | undefined;
+  #next(keys: Iterable<string>): { key: string; line: Line; waiter: Waiter } | undefined {
+    let next: { key: string; line: Line; waiter: Waiter } | undefined;
     let fewest = this.#bounds.permitsPerKey;
     for (const key of keys) {
       const [line, held] = [this.#lines.get(key), this.#heldBy(key)];
-      if (line && held < fewest) [next, fewest] = [[key, line], held];
+      const waiter = line && held < fewest ? this.#firstOf(line) : undefined;
+      if (line && waiter) [next, fewest] = [{ key, line, waiter }, held];
       if (fewest === 0) break;
     }
     return next;
+  }
+
+  #firstOf({ urgent, others }: Line): Waiter | undefined {
+    for (const waiters of [urgent, others])
+      for (const waiter of waiters) if (this.#hasRoom(waiter.alsoKey)) return waiter;
+    return undefined;
   }
 
   #heldBy(key: string): number {
     return this.#held.get(key) ?? 0;
   }
 
-  #count(key: string, more: 1 | -1): void {
-    this.#heldByAll += more;
-    const held = this.#heldBy(key) + more;
-    if (held > 0) this.#held.set(key, held);
-    else this.#held.delete(key);
+  #hasRoom(key: string | undefined): boolean {
+    return key === undefined || this.#heldBy(key) < this.#bounds.permitsPerKey;
   }
 
-  #refused(key: string, waitedMs: number, isStalled: boolean): Error {
-    return this.refusal({ waitedMs, isKeyFull: this.#heldBy(key) >= this.#bounds.permitsPerKey, isStalled });
+  #count(key: string, alsoKey: string | undefined, more: 1 | -1): void {
+    this.#heldByAll += more;
+    for (const each of alsoKey === undefined ? [key] : [key, alsoKey]) {
+      const held = this.#heldBy(each) + more;
+      if (held > 0) this.#held.set(each, held);
+      else this.#held.delete(each);
+    }
   }
+
+  #refused(options: AcquireOptions, waitedMs: number, isStalled: boolean): Error {
+    const { key, alsoKey } = keysOf(options);
+    return this.refusal({ waitedMs, isKeyFull: !this.#hasRoom(key) || !this.#hasRoom(alsoKey), isStalled });
+  }
+}
+
+/** A second key that is the first counts once. */
+function keysOf({ key = '', alsoKey }: AcquireOptions): { key: string; alsoKey: string | undefined } {
+  return { key, alsoKey: alsoKey === key ? undefined : alsoKey };
 }
 
 const unbounded: Required<SemaphoreBounds> = {

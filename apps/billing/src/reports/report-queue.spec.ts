@@ -197,18 +197,28 @@ describe('a report that waits', () => {
     expect(next.map(({ isRunning }) => isRunning)).toEqual([true, true]);
   });
 
-  it('for the user’s other reports and then for others is refused when half of its deadline has passed in all', async () => {
+  it('for its team takes no place of its user: those of the user’s other teams are made meanwhile', async () => {
+    const queue = queueOf(4, 2);
+    const one = () => ({ ...contextOf({ userId: 'one' }), deadlineAtMs: Date.now() + 60_000 });
+    const busy = ['ours', 'ours'].map((team) => new Report(queue, team));
+    const waiting = ['ours', 'ours'].map((team) => new Report(queue, team, one()));
+    const other = new Report(queue, 'mine', one());
+    await settle();
+    expect([...waiting, other].map(({ isRunning }) => isRunning)).toEqual([false, false, true]);
+    for (const report of [...busy, other, ...waiting]) {
+      report.end();
+      await settle();
+    }
+    expect([...busy, ...waiting, other].map(({ outcome }) => outcome)).toEqual(Array(5).fill('done'));
+  });
+
+  it('for places that others have is told so, also where the user has asked for more than may be made at once', async () => {
     const queue = queueOf(2, 1);
-    const one = (deadlineMs: number) => ({ ...contextOf({ userId: 'one' }), deadlineAtMs: Date.now() + deadlineMs });
-    const first = new Report(queue, 'a', one(60_000));
-    const second = new Report(queue, 'b', one(5_000));
+    const one = () => ({ ...contextOf({ userId: 'one' }), deadlineAtMs: Date.now() + 5_000 });
     const others = ['c', 'd'].map((team) => new Report(queue, team));
-    await jest.advanceTimersByTimeAsync(2_000);
-    first.end();
-    await jest.advanceTimersByTimeAsync(499);
-    expect([second.isRunning, second.outcome]).toEqual([false, undefined]);
-    await jest.advanceTimersByTimeAsync(1);
-    expect(second.outcome).toMatchObject({ code: 'unavailable' });
+    const waiting = ['a', 'b'].map((team) => new Report(queue, team, one()));
+    await jest.advanceTimersByTimeAsync(2_500);
+    expect(waiting.map(({ outcome }) => outcome)).toMatchObject([{ code: 'unavailable' }, { code: 'unavailable' }]);
     others.forEach(({ end }) => end());
     await Promise.all(others.map(({ ended }) => ended));
   });

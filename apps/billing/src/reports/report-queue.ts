@@ -15,27 +15,20 @@ import { FairSemaphore, Pace, Turns, type Refused } from '@atoll/waiting';
  */
 @Injectable()
 export class ReportQueue {
-  private readonly people: FairSemaphore;
   private readonly places: FairSemaphore;
 
   constructor(
     { reportsAtOnce: permits, reportsPerTeam: permitsPerKey }: BillingSettings,
     private readonly turns: Turns,
   ) {
-    this.people = new FairSemaphore({ permitsPerKey }, refusal);
     this.places = new FairSemaphore({ permits, permitsPerKey }, refusal);
   }
 
   async run<T>(teamId: string, context: CallContext, work: (pace: Pace) => Promise<T>): Promise<T> {
     const make = () => work(new Pace(this.turns, () => requireTime(context)));
-    const person = personOf(context.caller);
-    const patienceMs = remainingMs(context) / 2;
-    const inTeam = () => {
-      const restMs = Math.max(0, remainingMs(context) - patienceMs);
-      return this.places.run(make, { key: teamId, patienceMs: restMs });
-    };
+    const alsoKey = personOf(context.caller) ?? undefined;
     try {
-      return await (person === null ? inTeam() : this.people.run(inTeam, { key: person, patienceMs }));
+      return await this.places.run(make, { key: teamId, alsoKey, patienceMs: remainingMs(context) / 2 });
     } catch (error) {
       throw isStatementTimeout(error) ? tooMuch(error) : error;
     }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { request, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { billingReports, type BillingReport } from '@atoll/contracts/billing';
 import { subscriptions, type SubscriptionList } from '@atoll/contracts/gpuaas';
 import { instances, podLogs, type PodLogPage } from '@atoll/contracts/pods';
@@ -183,10 +183,37 @@ describe('an answer that comes in parts', () => {
       await stall(ofTeam('b'));
       gateway.app.get(UnreadLimits).slowMs = 0;
       expect((await ask('GET', { key: ofTeam('c') })).status).toBe(200);
-      const endOf = (incoming: IncomingMessage) =>
-        new Promise((resolve) => incoming.resume().once('close', () => resolve(incoming.complete)));
-      const ends = stalled.map(endOf);
-      expect((await Promise.all(ends)).filter(Boolean)).toHaveLength(1);
+      expect((await Promise.all(stalled.map(isComplete))).filter(Boolean)).toHaveLength(1);
+    });
+
+    const isComplete = (incoming: IncomingMessage) =>
+      new Promise((resolve) => incoming.resume().once('close', () => resolve(incoming.complete)));
+
+    it('is cut off before that of somebody who has less unread in all, also where that one is larger', async () => {
+      const answerWith = (parts: number) =>
+        gateway.services.answer(billingReports.team, () => new Json<BillingReport>(large.slice(0, parts)));
+      const many = randomUUID();
+      answerWith(60);
+      await stall(ofTeam('a', many));
+      await stall(ofTeam('b', many));
+      answerWith(80);
+      await stall(ofTeam('c'));
+      Object.assign(gateway.app.get(UnreadLimits), { slowMs: 0, ofAll: 30 * 1024 * 1024 });
+      answerWith(1);
+      expect((await ask('GET', { key: ofTeam('d') })).status).toBe(200);
+      const [one, other, larger] = await Promise.all(stalled.map(isComplete));
+      expect([one && other, larger]).toEqual([false, true]);
+    });
+
+    it('is not cut off where that would not be enough for another', async () => {
+      await stall(ofTeam('a'));
+      const now = performance.now.bind(performance);
+      const clock = jest.spyOn(performance, 'now').mockImplementation(() => now() + 3_600_000);
+      await stall(ofTeam('b'));
+      Object.assign(gateway.app.get(UnreadLimits), { slowMs: 1_800_000, ofAll: 1 });
+      expect((await ask('GET', { key: ofTeam('c') })).status).toBe(503);
+      clock.mockRestore();
+      expect(await Promise.all(stalled.map(isComplete))).toEqual([true, true]);
     });
 
     it('counts with those of its team that were asked for at the same time', async () => {

@@ -38,20 +38,34 @@ export class UnreadAnswers {
   constructor(private readonly limits: UnreadLimits) {}
 
   /**
-   * Throws `too_many_requests` where the caller’s team or user has left too much unread. Where all have, the slow ones
-   * make room, those first that have the most unread; throws `unavailable` where these are not enough.
+   * Throws `too_many_requests` where the caller’s team or user has left too much unread. Where all have, slow ones make
+   * room, those of whoever has the most unread first; throws `unavailable` where that would not be enough, and cuts off
+   * none.
    */
   requireRoom(caller: Caller): void {
     const { ofOne, ofAll, slowMs } = this.limits;
     const isOver = readersOf(caller).some((one) => this.bytes(({ readers }) => readers.includes(one)) >= ofOne);
     if (isOver) throw tooManyRequests(retryAfterSeconds);
-    while (this.bytes() >= ofAll) {
-      const slow = [...this.unread].filter(({ sinceMs }) => performance.now() - sinceMs >= slowMs);
-      const [largest] = slow.sort((one, other) => other.bytes - one.bytes);
-      if (!largest)
-        throw new AppError('unavailable', 'Too many large responses are being read.', { retryAfterSeconds });
-      this.unread.delete(largest);
-      largest.cutOff();
+    const all = this.bytes();
+    if (all < ofAll) return;
+    const isSlow = ({ sinceMs }: Unread) => performance.now() - sinceMs >= slowMs;
+    const atStake = this.bytes(isSlow);
+    if (all - atStake >= ofAll)
+      throw new AppError('unavailable', 'Too many large responses are being read.', { retryAfterSeconds });
+    this.cutOff([...this.unread].filter(isSlow), all - ofAll);
+  }
+
+  /** Cuts off answers until more than so many bytes have come free. */
+  private cutOff(slow: readonly Unread[], bytes: number): void {
+    const byPerson = new Map<string, number>();
+    const has = ({ readers: [person = ''] }: Unread) => byPerson.get(person) ?? 0;
+    for (const one of this.unread) byPerson.set(one.readers[0] ?? '', has(one) + one.bytes);
+    let free = 0;
+    for (const one of slow.toSorted((a, b) => has(b) - has(a) || b.bytes - a.bytes)) {
+      if (free > bytes) return;
+      free += one.bytes;
+      this.unread.delete(one);
+      one.cutOff();
     }
   }
 

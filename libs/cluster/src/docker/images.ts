@@ -52,6 +52,8 @@ interface Pull {
 }
 
 const pullsAtOnce = 8;
+/** While fewer are under way, turns are shorter where many teams wait: an engine, and its streams, are shared. */
+const mostUnderWay = 64;
 /** A registry may take its time, so a team leaves turns to others, and a long pull leaves its turn. */
 const pullsOfTeam = 2;
 /** A failed pull is not repeated before, however often it is requested. */
@@ -208,11 +210,14 @@ export class Images {
   }
 
   /**
-   * Shorter where more teams wait than have turns. With whole turns, one user with 200 teams and a slow registry kept
-   * others waiting for two hours.
+   * Shorter where more teams wait than have turns, unless many pulls are under way already. With whole turns, one user
+   * with 200 teams and a slow registry kept others waiting for two hours.
    */
   #turnMs(): number {
-    const waiting = new Set([...this.#pulls.values()].flatMap(({ lines }) => [...lines.keys()]));
+    const pulls = [...this.#pulls.values()];
+    if (pulls.filter(({ hasBegun, endedAtMs }) => hasBegun && endedAtMs === null).length > mostUnderWay)
+      return this.waits.turnMs;
+    const waiting = new Set(pulls.flatMap(({ lines }) => [...lines.keys()]));
     return (this.waits.turnMs * pullsAtOnce) / Math.max(pullsAtOnce, waiting.size);
   }
 
