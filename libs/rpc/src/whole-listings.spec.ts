@@ -125,6 +125,27 @@ describe('a whole listing', () => {
     expect(begun).toBe(3);
   });
 
+  it('waits for half of its deadline in all, wherever it waits', async () => {
+    const listings = new WholeListings();
+    const [looks, entries] = [Promise.withResolvers<void>(), heldEntries()];
+    const one = (ms: number) => ({ ...contextOf({ userId: 'one' }), deadlineAtMs: Date.now() + ms });
+    const busy = [1, 2].map(() => listings.make('a', context(), listingOf(200, entries)));
+    const ids = () => looks.promise.then(() => idsOf(0));
+    const looking = [1, 2].map(() => listings.make('b', one(60_000), listingOf(0, { ids })));
+    await turn();
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'performance'] });
+    const refused = codeOf(listings.make('a', one(20_000), listingOf(200)));
+    await jest.advanceTimersByTimeAsync(9_000);
+    looks.resolve();
+    await jest.advanceTimersByTimeAsync(999);
+    expect(await Promise.race([refused, turn()])).toBeUndefined();
+    await jest.advanceTimersByTimeAsync(1);
+    expect(await Promise.race([refused, turn()])).toBe('too_many_requests');
+    jest.useRealTimers();
+    entries.letGo();
+    await Promise.all([...busy, ...looking]);
+  });
+
   it('is, of more than ten thousand entries, one of four of all owners at once', async () => {
     const listings = new WholeListings();
     const held = heldEntries();

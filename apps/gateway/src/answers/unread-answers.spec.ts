@@ -146,7 +146,7 @@ describe('an answer that nobody reads', () => {
     expect(read).toBeGreaterThan(bytes);
   });
 
-  it('counts for its user, or for who holds the key, in whatever teams, and not for other members of these', async () => {
+  it('counts for its user, or for who holds the key, in whatever teams, and not for other members of its other teams', async () => {
     const ids = [newId(), newId(), newId()] as const;
     const keyTo = (id: string, of: object) =>
       gateway.services.key({

@@ -182,7 +182,7 @@ it('by keys of people whom one user invited, in whatever teams, are under way si
   });
 });
 
-it('by keys of one user to 60 teams are under way six in the lane of one team and six in the user’s own; others of these teams do not wait for them, and a user who was served begins anew', async () => {
+it('by keys of one user to 60 teams are under way six in the lane of one team and six in that of all other keys; neither others of these teams nor the user’s sessions wait for them, and a user who was served begins anew', async () => {
   await start();
   const { fair, begun } = held();
   const ask = (teamId: string, userId: string) => {
@@ -197,14 +197,18 @@ it('by keys of one user to 60 teams are under way six in the lane of one team an
   ask(first, newId());
   ask(second, newId());
   expect(begun.slice(12)).toEqual([second]);
+  const memberships = [first, second].flatMap((id) => memberOf(id).teams ?? []);
+  const session = { ...contextOf({ userId: one, teams: memberships }), deadlineAtMs: Date.now() + 600_000 };
+  void fair.call(teams.get, { team_id: 'by a session' }, session);
+  expect(begun.slice(13)).toEqual(['by a session']);
   await until(() => {
     release();
-    return begun.length === 7 * 60 + 2;
+    return begun.length === 7 * 60 + 3;
   });
   release();
   await delay(0);
   for (let count = 0; count < 7; count += 1) ask(second, one);
-  expect(begun.slice(7 * 60 + 2)).toEqual(Array(6).fill(second));
+  expect(begun.slice(7 * 60 + 3)).toEqual(Array(6).fill(second));
 });
 
 it('of all teams 300 calls are under way at once to one service; a team that has none goes next, and is told 503 where the others keep it waiting', async () => {

@@ -11,8 +11,8 @@ import { Lanes } from './lanes.js';
  */
 const callsAtOnce = 6;
 /**
- * Of all teams together. The limit of each is not enough, since one user may have 200 teams. Three gateways stay below
- * the 1,000 calls at which a service refuses everybody.
+ * Of all teams together. The limit of each is not enough, since one user may make 200 teams, each with members. Three
+ * gateways stay below the 1,000 calls at which a service refuses everybody.
  */
 const callsOfAllAtOnce = 300;
 
@@ -101,6 +101,6 @@ function refusal({ isKeyFull, isStalled }: Refused): AppError {
   if (!isKeyFull)
     return new AppError('unavailable', 'Too many requests are being processed.', { retryAfterSeconds: 2 });
   return isStalled
-    ? new AppError('unavailable', 'Earlier requests of your team are still being processed.', { retryAfterSeconds: 2 })
+    ? new AppError('unavailable', 'Earlier requests of yours are still being processed.', { retryAfterSeconds: 2 })
     : tooManyRequests(1);
 }

@@ -76,8 +76,8 @@ export class PodEntity extends RunRow {
   idleStop!: IdleStop | null;
 
   /**
-   * Who asked for its present start, as `personOf`: while it waits for a GPU, it counts for them. null: the operator,
-   * or a replica of the release before this column.
+   * Who asked for its present start, as `personOf`: while it waits for a GPU, it counts for them. null: the operator.
+   * A replica of the release before this column leaves null, or who asked for the start before.
    */
   @Column('text', { nullable: true })
   requestedBy!: string | null;
