@@ -1,6 +1,7 @@
 import { type Operation } from '@atoll/contracts';
 import {
   clusters,
+  gpuaasBatches,
   gpuServices,
   podUsages,
   podWorkloads,
@@ -14,6 +15,7 @@ import {
   type PodWorkload,
   type ReadPodUsage,
   type StartPodWorkload,
+  type Subscription,
 } from '@atoll/contracts/gpuaas';
 import { imagePolicies, type CheckImage } from '@atoll/contracts/teams';
 import { newId } from '@atoll/database';
@@ -60,6 +62,12 @@ export class Neighbours {
         }
       });
     serve(podWorkloads.check, (input) => this.check(input));
+    serve(gpuaasBatches.subscriptions, ({ team_id, subscription_ids }) => ({
+      data: subscription_ids
+        .flatMap((id) => this.subscriptions.get(id) ?? [])
+        .filter((found) => found.team_id === team_id)
+        .map(viewOf),
+    }));
     serve(podWorkloads.start, (input) => this.start(input));
     serve(podWorkloads.end, (input) => this.end(input));
     serve(clusters.lookUp, (input) => {
@@ -203,4 +211,25 @@ export class Neighbours {
 
 function answerOf({ pod_id, start, workload_id, status, reason, slices, cluster_setting }: PodWorkload): PodWorkload {
   return { pod_id, start, workload_id, status, reason, slices, cluster_setting };
+}
+
+function viewOf(known: KnownSubscription): Subscription {
+  const { subscription_id, team_id, workspace_id, gpuaas_id, region_id, profile, vgpus } = known;
+  return {
+    subscription_id,
+    team_id,
+    workspace_id,
+    name: null,
+    pool_id: '1',
+    pool_name: 'a100-mig',
+    gpuaas_id,
+    region_id,
+    status: 'active',
+    reason: null,
+    profile,
+    v_ram_gb: 10,
+    vgpus_allocated: vgpus,
+    resize: null,
+    created_at: new Date(0).toISOString(),
+  };
 }

@@ -1,6 +1,8 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { gpuaasBatches } from '@atoll/contracts/gpuaas';
 import { podLogs, pods, sharedVolumes, vms } from '@atoll/contracts/pods';
 import { AppError } from '@atoll/errors';
+import { statementsOf } from '@atoll/testing';
 import { errorOf, PodsFixture, type ToldTeam } from './pods-fixture.js';
 
 let fixture: PodsFixture;
@@ -9,6 +11,9 @@ let other: ToldTeam;
 beforeAll(async () => {
   fixture = await PodsFixture.start();
   [team, other] = [await fixture.team(), await fixture.team()];
+});
+afterEach(() => {
+  fixture.neighbours.failing = undefined;
 });
 afterAll(() => fixture.stop());
 
@@ -34,6 +39,19 @@ it('the subscription of another team is not found in the same words', async () =
   expect([refused.code, refused.message]).toEqual(['not_found', 'No such subscription.']);
 });
 
+it('the subscription of another team is looked for as one that does not exist', async () => {
+  await fixture.create(other);
+  const { asked } = fixture.neighbours;
+  const lookFor = async (id: string) => {
+    const before = asked.length;
+    const statements = await statementsOf(() => errorOf(listed.pods(id)));
+    return { statements: statements.map(({ text }) => text), asked: asked.slice(before) };
+  };
+  const unknown = await lookFor('999999999');
+  expect(unknown.asked).toEqual([gpuaasBatches.subscriptions.subject]);
+  expect(await lookFor(other.subscription_id)).toEqual(unknown);
+});
+
 it('where something exists and holds nothing, the listing is empty', async () => {
   expect((await listed.pods(team.subscription_id)).data).toEqual([]);
   for (const what of ['vms', 'volumes', 'logs'] as const) expect((await listed[what]('2')).data).toEqual([]);
@@ -46,11 +64,20 @@ it('logs of a pod are narrowed to another GPU service, unless that does not exis
   expect((await errorOf(read('999999999'))).message).toBe('No such gpuaas.');
 });
 
-it('what is known is listed while gpuaas does not answer', async () => {
-  const pod = await fixture.create(team);
-  await fixture.volume(team);
+const away = () => {
   fixture.neighbours.failing = new AppError('unavailable', 'It is away.');
-  expect((await listed.pods(team.subscription_id)).data.map(({ pod_name }) => pod_name)).toContain(pod.pod_name);
-  for (const what of ['vms', 'volumes'] as const) await listed[what]('1');
+};
+
+it('pods of a subscription are listed while gpuaas does not answer, and none once they are deleted', async () => {
+  const owner = await fixture.team();
+  const { team_id, subscription_id } = owner;
+  const list = () => fixture.call(pods.list, { team_id, subscription_id }, owner.member);
+  const pod = await fixture.running(owner);
+  away();
+  expect((await list()).data.map(({ pod_name }) => pod_name)).toEqual([pod.pod_name]);
   fixture.neighbours.failing = undefined;
+  await fixture.call(pods.delete, { pod_name: pod.pod_name }, owner.member);
+  await fixture.untilDeleted(pod);
+  away();
+  expect((await list()).data).toEqual([]);
 });

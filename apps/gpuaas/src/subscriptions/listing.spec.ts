@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { gpuaasBatches, metricWindows, subscriptions, type MetricWindow } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
+import { statementsOf } from '@atoll/testing';
 import { errorOf, GpuaasFixture, type Inventory, type ToldTeam } from '../gpuaas-fixture.js';
 import {
   MetricsSource,
@@ -98,6 +99,16 @@ describe('the subscriptions of a team', () => {
     expect((await find(team.team_id)).data).toEqual(listed);
     expect(idsOf(await find(other.team_id, other.member))).toEqual([foreign.subscription_id]);
     expect((await errorOf(find(newId()))).code).toBe('not_found');
+  });
+
+  it('of another team are looked for by the same statements as those that do not exist', async () => {
+    const foreign = await fixture.subscribe(await fixture.team(), { pool_id: pool.pool_id });
+    const { team_id, member } = team;
+    const lookFor = async (id: string) => {
+      const find = () => fixture.call(gpuaasBatches.subscriptions, { team_id, subscription_ids: [id] }, member);
+      return (await statementsOf(find)).map(({ text }) => text);
+    };
+    expect(await lookFor(foreign.subscription_id)).toEqual(await lookFor('999999999'));
   });
 
   it('of another team, of another GPU service or of nobody are not found by their id', async () => {

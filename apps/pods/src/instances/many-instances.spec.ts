@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { instances, podBatches, pods } from '@atoll/contracts/pods';
 import { mostRowsRead, statementsOf } from '@atoll/testing';
-import { PodsFixture, type ToldTeam } from '../pods-fixture.js';
+import { DataSource } from 'typeorm';
+import { errorOf, PodsFixture, type ToldTeam } from '../pods-fixture.js';
 
 /** More than PostgreSQL would read all of rather than use an index. Half of the pods are of one team among many. */
 const ended = 2_000;
@@ -64,6 +65,22 @@ it('a slice of a whole listing is read by keys alone, so that no index of all th
   const plan = JSON.stringify(await fixture.query(`EXPLAIN (FORMAT JSON) ${text}`, values));
   expect(plan).toContain('"Index Name":"pod_pkey"');
   expect(plan).not.toContain('team_id =');
+});
+
+it('no table is searched for a subscription that does not exist', async () => {
+  const { team_id, member } = await fixture.team();
+  const list = () => errorOf(fixture.call(pods.list, { team_id, subscription_id: '999999999' }, member));
+  const looks = (await statementsOf(list)).filter(({ text }) => /FROM pod\b/.test(text));
+  expect(looks).toHaveLength(1);
+  const plan = await fixture.get(DataSource).transaction(async (manager) => {
+    await manager.query('SET LOCAL plan_cache_mode = force_generic_plan');
+    await manager.query(`PREPARE look AS ${looks[0]?.text}`);
+    const lines = await manager.query<object[]>(`EXPLAIN EXECUTE look (999999999, '${team_id}')`);
+    await manager.query('DEALLOCATE look');
+    return JSON.stringify(lines);
+  });
+  expect(plan).toContain('Index Scan');
+  expect(plan).not.toContain('Seq Scan');
 });
 
 it.each(['instances', 'pods'])('a page of all %s of a team reads the rows of the page alone', async (what) => {

@@ -1,4 +1,4 @@
-import { podWorkloads, type PodSubscription } from '@atoll/contracts/gpuaas';
+import { gpuaasBatches, podWorkloads, type PodSubscription } from '@atoll/contracts/gpuaas';
 import type { PodRun } from '@atoll/cluster';
 import { Rpc, systemContext } from '@atoll/rpc';
 import { Sealer } from '@atoll/seal';
@@ -18,6 +18,13 @@ export class PodStarts {
   /** Throws `not_found` where there is none. What refuses a further workload stands in `refusal`. */
   subscription(subscriptionId: string, vgpus: number, requestId: string): Promise<PodSubscription> {
     return this.rpc.call(podWorkloads.check, { subscription_id: subscriptionId, vgpus }, this.context(requestId));
+  }
+
+  /** Whether the team has or had it. For one of another team gpuaas does the same as for one that does not exist. */
+  async hasSubscription(teamId: string, subscriptionId: string, requestId: string): Promise<boolean> {
+    const asked = { team_id: teamId, subscription_ids: [subscriptionId] };
+    const { data } = await this.rpc.call(gpuaasBatches.subscriptions, asked, this.context(requestId));
+    return data.length > 0;
   }
 
   /** The workload of the pod's present start, requested if it is not there yet. */
