@@ -81,3 +81,11 @@ it('pods of a subscription are listed while gpuaas does not answer, and none onc
   away();
   expect((await list()).data).toEqual([]);
 });
+
+it('a region is known by any of its GPU services while gpuaas does not answer', async () => {
+  await fixture.query('DELETE FROM gpu_service');
+  const { volume_id } = await fixture.createVolume(team, { gpuaas_id: '1' });
+  away();
+  expect((await listed.volumes('1')).data.map((volume) => volume.volume_id)).toContain(volume_id);
+  expect((await listed.vms('1')).data).toEqual([]);
+});

@@ -38,6 +38,8 @@ export class GpuServices {
 
   /** Throws `not_found` for an unknown region. A region without a GPU service is known too. */
   async requireRegion(regionId: string, requestId: string): Promise<void> {
+    const known = await this.statements.query('SELECT FROM gpu_service WHERE region_id = $1 LIMIT 1', [regionId]);
+    if (known.length > 0) return;
     try {
       await this.find(regionId, undefined, requestId);
     } catch (error) {
