@@ -126,8 +126,9 @@ export class Neighbours {
     return { ...simulated, setting: 1, revision: 1, ...this.clusters.get(gpuaas_id) };
   }
 
-  private check({ subscription_id, vgpus }: CheckPodWorkload): PodSubscription {
+  private check({ subscription_id, vgpus, team_id }: CheckPodWorkload): PodSubscription {
     const { isActive: _isActive, ...found } = this.require(subscription_id);
+    if (team_id !== found.team_id) throw new AppError('not_found', 'No such subscription.');
     const { vgpus: held } = found;
     const used = this.used(subscription_id);
     const message = `The subscription has ${held} vGPUs, of which ${used} are in use. What would fit: ${held - used}.`;

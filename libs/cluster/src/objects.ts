@@ -72,6 +72,8 @@ export interface PodRun {
    */
   readonly requestedAt: Date;
   readonly owner: Owner;
+  /** The person who requested it, for turns that people take across teams; null: none is known. */
+  readonly requestedBy?: string | null;
   /** A DNS label, unique in the installation: the host name inside, and its name for other pods of the workspace. */
   readonly podName: string;
   /** Normalised, with registry and tag or digest: `docker.io/library/nginx:1.27`. */

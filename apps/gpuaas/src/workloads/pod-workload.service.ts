@@ -43,11 +43,15 @@ export class PodWorkloadsService {
     private readonly podEnds: PodEnds,
   ) {}
 
-  async check({ subscription_id, vgpus }: CheckPodWorkload, { caller }: CallContext): Promise<PodSubscription> {
+  async check(
+    { subscription_id, vgpus, team_id }: CheckPodWorkload,
+    { caller }: CallContext,
+  ): Promise<PodSubscription> {
     requireService(caller);
     const { manager } = this.dataSource;
     const subscription = await this.subscriptionOf(subscription_id);
     const { teamId, workspaceId, poolId, profile } = subscription;
+    if (team_id !== undefined && team_id !== teamId) throw notFound('subscription');
     const { gpuaasId, regionId } = await this.pools.pool(poolId);
     const [region] = await this.dataSource.query<{ region_name: string }[]>(
       'SELECT region_name FROM region WHERE region_id = $1',

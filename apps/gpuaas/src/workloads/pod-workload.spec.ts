@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { nodes, podWorkloads, subscriptions, type PodStart } from '@atoll/contracts/gpuaas';
 import { newId } from '@atoll/database';
 import { systemContext } from '@atoll/rpc';
+import { statementsOf } from '@atoll/testing';
 import { DataSource } from 'typeorm';
 import { errorOf, GpuaasFixture, type ToldTeam } from '../gpuaas-fixture.js';
 
@@ -74,6 +75,15 @@ it('of a pod gets no vGPUs that a growing subscription is still adding to a node
   expect((await errorOf(start(newPod(), subscription_id, 2))).message).toBe(scattered);
   await fixture.settle();
   expect((await start(newPod(), subscription_id, 2)).slices).toHaveLength(2);
+});
+
+it('is checked for another team by the same statements as of a subscription that does not exist', async () => {
+  const foreign = await subscription(1);
+  const { team_id } = await fixture.team();
+  const check = (subscription_id: string) =>
+    statementsOf(() => errorOf(fixture.ask(podWorkloads.check, { team_id, subscription_id, vgpus: 1 }, context())));
+  const textsOf = async (id: string) => (await check(id)).map(({ text }) => text);
+  expect(await textsOf(foreign)).toEqual(await textsOf('999999999'));
 });
 
 it('is told of vGPUs that workloads use which are no pod’s, until they give them back', async () => {

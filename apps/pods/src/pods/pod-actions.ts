@@ -52,7 +52,7 @@ export class PodActions {
     await this.gate.requireGrowth(context.caller, found.teamId, 'pod');
     if (!endings.has(found.state)) await this.images.require(found.teamId, found.image, context.requestId);
     const subscription = atRest.has(found.state)
-      ? await this.starts.subscription(found.subscriptionId, found.vgpus, context.requestId)
+      ? await this.starts.subscription(found.teamId, found.subscriptionId, found.vgpus, context.requestId)
       : undefined;
     const limits = await this.limits.effective(found.teamId);
     const move: Move = async (manager, pod) => {

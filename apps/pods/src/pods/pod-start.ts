@@ -15,9 +15,10 @@ export class PodStarts {
     private readonly sealer: Sealer,
   ) {}
 
-  /** Throws `not_found` where there is none. What refuses a further workload stands in `refusal`. */
-  subscription(subscriptionId: string, vgpus: number, requestId: string): Promise<PodSubscription> {
-    return this.rpc.call(podWorkloads.check, { subscription_id: subscriptionId, vgpus }, this.context(requestId));
+  /** Throws `not_found` where the team has none. What refuses a further workload stands in `refusal`. */
+  subscription(teamId: string, subscriptionId: string, vgpus: number, requestId: string): Promise<PodSubscription> {
+    const asked = { team_id: teamId, subscription_id: subscriptionId, vgpus };
+    return this.rpc.call(podWorkloads.check, asked, this.context(requestId));
   }
 
   /** Whether the team has or had it. For one of another team gpuaas does the same as for one that does not exist. */
@@ -45,6 +46,7 @@ export class PodStarts {
       ref: { kind: 'pod', id: pod.podId, run: pod.run },
       requestedAt: pod.enteredAt,
       owner: { teamId: pod.teamId, workspaceId: pod.workspaceId },
+      requestedBy: pod.requestedBy,
       podName: pod.podName,
       image: pod.reference ?? pod.image,
       command: pod.command,

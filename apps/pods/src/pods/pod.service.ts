@@ -1,4 +1,4 @@
-import { notFound, personOf, requirePermission, type CallContext } from '@atoll/contracts';
+import { personOf, requirePermission, type CallContext } from '@atoll/contracts';
 import { type PodSubscription } from '@atoll/contracts/gpuaas';
 import { type ChangeMounts, type CreatePod, type Pod, type PodMount, type UpdatePod } from '@atoll/contracts/pods';
 import { newId, Transactions, unique, Writers } from '@atoll/database';
@@ -128,9 +128,8 @@ export class PodsService {
     teamId: string,
     context: CallContext,
   ): Promise<PodSubscription> {
-    const found = await this.starts.subscription(id, vgpus, context.requestId);
-    requirePermission(context.caller, found.team_id, 'useResources', 'subscription');
-    if (found.team_id !== teamId) throw notFound('subscription');
+    const found = await this.starts.subscription(teamId, id, vgpus, context.requestId);
+    requirePermission(context.caller, teamId, 'useResources', 'subscription');
     return found;
   }
 

@@ -22,15 +22,14 @@ export interface Wanting {
   readonly ref: ObjectRef;
   /** Whose turn the pull takes; "" for what the platform itself needs. */
   readonly teamId: string;
+  /** Whose turn it takes too, in however many teams; null or left out: nobody's. */
+  readonly requestedBy?: string | null;
   /** As for `ClusterDriver.startPod`. Without it the object is wanted until `forget`. */
   readonly isWanted?: () => Promise<boolean>;
 }
 
 export interface PullWaits {
-  /**
-   * How long a pull keeps others waiting: then it goes on, and counts only among those of its team. Where many teams
-   * wait, this is less.
-   */
+  /** How long a pull keeps others waiting: then it goes on, and counts only among those of its team. */
   readonly turnMs: number;
   /** How long a registry may send nothing. */
   readonly stallMs: number;
@@ -41,7 +40,7 @@ export interface PullWaits {
 interface Pull {
   /** What waits for it, by the name of the container. */
   readonly wanted: Map<string, Wanting>;
-  /** By team that waits for its turn: ends the wait. */
+  /** By `lineOf` those that wait for a turn: ends the wait. */
   readonly lines: Map<string, AbortController>;
   readonly stop: AbortController;
   readonly layers: Map<string, { current: number; total: number }>;
@@ -52,10 +51,8 @@ interface Pull {
 }
 
 const pullsAtOnce = 8;
-/** While fewer are under way, turns are shorter where many teams wait: an engine, and its streams, are shared. */
-const mostUnderWay = 64;
-/** A registry may take its time, so a team leaves turns to others, and a long pull leaves its turn. */
-const pullsOfTeam = 2;
+/** A registry may take its time, so a team, and a person, leaves turns to others, and a long pull leaves its turn. */
+const pullsOfOne = 2;
 /** A failed pull is not repeated before, however often it is requested. */
 const pauseMs = 10_000;
 /**
@@ -71,15 +68,15 @@ const keptMs = 600_000;
 
 /**
  * Pulls of images. An engine pulls for as long as a client listens, so a pull belongs to this process; after a crash
- * the next request begins it again, with the layers that are already there. An image waits in the line of each team
- * that wants it, and is pulled in the turn of the first: no team holds it back by having much to pull.
+ * the next request begins it again, with the layers that are already there. An image waits in a line of each team and
+ * person that want it, and is pulled in the turn of the first: none holds it back by having much to pull.
  *
  * Another process may end what this one pulls for. So pulls that are not over are reviewed: each object that waits for
  * one is forgotten where `isWanted` is false.
  */
 export class Images {
   readonly #pulls = new Map<string, Pull>();
-  readonly #ofTeam = new FairSemaphore({ permitsPerKey: pullsOfTeam });
+  readonly #ofOne = new FairSemaphore({ permitsPerKey: pullsOfOne });
   readonly #turns = new FairSemaphore({ permits: pullsAtOnce });
   readonly #reviews = new Rounds(() => this.#review());
 
@@ -107,7 +104,7 @@ export class Images {
     const isFresh = known && (known.endedAtMs === null || performance.now() - known.endedAtMs < pauseMs);
     const pull = isFresh ? known : this.#request(image);
     pull.wanted.set(this.names.of(wanting.ref), wanting);
-    if (!pull.hasBegun && !pull.lines.has(wanting.teamId)) this.#queue(image, pull, wanting.teamId);
+    if (!pull.hasBegun && !pull.lines.has(lineOf(wanting))) this.#queue(image, pull, wanting);
     return false;
   }
 
@@ -138,10 +135,10 @@ export class Images {
     const name = this.names.of(ref);
     for (const [image, pull] of this.#pulls) {
       const { wanted, lines, stop } = pull;
-      const teamId = wanted.get(name)?.teamId;
-      if (teamId === undefined) continue;
+      const gone = wanted.get(name);
+      if (!gone) continue;
       wanted.delete(name);
-      if (![...wanted.values()].some((other) => other.teamId === teamId)) leave(lines, teamId);
+      if (![...wanted.values()].some((other) => lineOf(other) === lineOf(gone))) leave(lines, lineOf(gone));
       if (wanted.size > 0) continue;
       this.#pulls.delete(image);
       stop.abort();
@@ -188,9 +185,9 @@ export class Images {
     return pull;
   }
 
-  #queue(image: string, pull: Pull, teamId: string): void {
+  #queue(image: string, pull: Pull, wanting: Wanting): void {
     const line = new AbortController();
-    pull.lines.set(teamId, line);
+    pull.lines.set(lineOf(wanting), line);
     const begin = async (): Promise<{ over?: Promise<void> }> => {
       // Two turns may come at once.
       if (pull.hasBegun) return {};
@@ -201,24 +198,12 @@ export class Images {
         (error: unknown) => pullErrorOf(error, image),
       );
       const over = ended.then((failure) => this.#end(pull, failure));
-      await withPatience(over, this.#turnMs(), undefined);
+      await withPatience(over, this.waits.turnMs, undefined);
       return { over };
     };
-    const own = { key: teamId, signal: line.signal };
+    const own = { key: wanting.teamId, alsoKey: wanting.requestedBy ?? undefined, signal: line.signal };
     // Rejects where the wait is ended.
-    this.#ofTeam.run(async () => (await this.#turns.run(begin, own)).over, own).catch(() => undefined);
-  }
-
-  /**
-   * Shorter where more teams wait than have turns, unless many pulls are under way already. With whole turns, one user
-   * with 200 teams and a slow registry kept others waiting for two hours.
-   */
-  #turnMs(): number {
-    const pulls = [...this.#pulls.values()];
-    if (pulls.filter(({ hasBegun, endedAtMs }) => hasBegun && endedAtMs === null).length > mostUnderWay)
-      return this.waits.turnMs;
-    const waiting = new Set(pulls.flatMap(({ lines }) => [...lines.keys()]));
-    return (this.waits.turnMs * pullsAtOnce) / Math.max(pullsAtOnce, waiting.size);
+    this.#ofOne.run(async () => (await this.#turns.run(begin, own)).over, own).catch(() => undefined);
   }
 
   #end(pull: Pull, failure: ClusterError | null): void {
@@ -245,13 +230,18 @@ export class Images {
   }
 }
 
-function leave(lines: Pull['lines'], teamId: string): void {
-  lines.get(teamId)?.abort();
-  lines.delete(teamId);
+/** Those of one team that one person requested wait in one line for an image. */
+function lineOf({ teamId, requestedBy }: Wanting): string {
+  return `${teamId} ${requestedBy ?? ''}`;
+}
+
+function leave(lines: Pull['lines'], line: string): void {
+  lines.get(line)?.abort();
+  lines.delete(line);
 }
 
 function leaveAll(lines: Pull['lines']): void {
-  for (const teamId of lines.keys()) leave(lines, teamId);
+  for (const line of lines.keys()) leave(lines, line);
 }
 
 async function* withoutStall(body: Readable, stallMs: number): AsyncGenerator<PullMessage> {

@@ -60,7 +60,7 @@ export class Pods {
       const found = await containers.find(name, signal);
       const existing = found && (await this.#unlessAnother(pod, found, signal));
       if (existing && !isUnstarted(existing)) return;
-      const wanting = { ref: pod.ref, teamId: pod.owner.teamId, isWanted };
+      const wanting = { ref: pod.ref, teamId: pod.owner.teamId, requestedBy: pod.requestedBy, isWanted };
       if (!existing && !(await images.prepare(pod.image, wanting, signal))) return;
       const mounts = await this.#mountsOf(pod, signal);
       await networks.with(pod.owner, pod.image, signal, (network) =>

@@ -18,6 +18,12 @@ export class PodStart {
 }
 
 export class CheckPodWorkload {
+  @Uuid({
+    optional: true,
+    description: 'Whose it has to be: that of another team is looked for as one that is not there.',
+  })
+  team_id?: string;
+
   @NumberedId()
   subscription_id!: string;
 
