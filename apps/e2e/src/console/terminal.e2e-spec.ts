@@ -9,6 +9,7 @@ import {
   openBrowser,
   openTab,
   picture,
+  showAgain,
   violations,
   type Tab,
 } from './browser.js';
@@ -73,6 +74,15 @@ describeWhere(browserLack(), 'a terminal in the console', () => {
     await isReady();
     await page.keyboard.type('echo three-four\n');
     await row(/^three-four/).waitFor();
+    // What was written can still be read and copied when the pod is gone.
+    await page.keyboard.type('exit\n');
+    await page.getByRole('button', { name: 'Open another' }).waitFor();
+    const gone = { status: 404, code: 'not_found', detail: 'No such pod.' };
+    await page.route(`**/api/pods/${podName}`, (route) => route.fulfill({ status: 404, json: gone }));
+    await showAgain(page);
+    await page.getByText('This was not found').waitFor();
+    await row(/^three-four/).waitFor();
+    expect(await page.getByRole('button', { name: 'Open another' }).count()).toBe(0);
   });
 
   it('ends at once for a member who is removed, and says why', async () => {

@@ -22,6 +22,9 @@ export function TerminalPage() {
   const { teamId, podName } = useParams({ from: '/in/teams/$teamId/pods/$podName/terminal' });
   const pod = useQuery(podQuery(teamId, podName));
   const [round, setRound] = useState(0);
+  // What was written can be read and copied when the pod is gone.
+  const [isKnown, setKnown] = useState(false);
+  if (pod.data && !isKnown) setKnown(true);
   const [state, setState] = useState<State>({ kind: 'opening' });
   const again = () => {
     setState({ kind: 'opening' });
@@ -47,12 +50,15 @@ export function TerminalPage() {
       {state.kind === 'ended' && (
         <div className="notice terminal-end" role="status">
           <span className="given">{state.reason}</span>
-          <Button isSmall onPress={again}>
-            Open another
-          </Button>
+          {pod.data && (
+            <Button isSmall onPress={again}>
+              Open another
+            </Button>
+          )}
         </div>
       )}
-      <Loaded query={pod}>{() => <Shell key={round} podName={podName} onState={setState} />}</Loaded>
+      <Loaded query={pod}>{() => null}</Loaded>
+      {isKnown && <Shell key={round} podName={podName} onState={setState} />}
       <p className="hint">
         A shell in the pod; it ends when this page is left. <kbd>Ctrl Shift E</kbd> takes the keyboard out of it.
       </p>
