@@ -1,4 +1,4 @@
-import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useNavigate, useRouter, useSearch } from '@tanstack/react-router';
 import { useEffect, useRef, useState } from 'react';
 
 /** What a listing that was read whole shows, in the address of its page. What is left out has its default. */
@@ -34,7 +34,19 @@ export function useListingPlace(isInAddress: boolean): Place {
   /** What was typed and the address does not have yet. */
   const [draft, setDraft] = useState<string | null>(null);
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
-  useEffect(() => () => clearTimeout(timer.current), []);
+  const { history } = useRouter();
+  useEffect(() => {
+    // Another entry of the history is shown: what was typed on the one that was left is not for it.
+    const stop = history.subscribe(({ action: { type } }) => {
+      if (type === 'PUSH' || type === 'REPLACE') return;
+      clearTimeout(timer.current);
+      setDraft(null);
+    });
+    return () => {
+      stop();
+      clearTimeout(timer.current);
+    };
+  }, [history]);
   const { find: sought = '', page = '1' } = isInAddress ? address : own;
   if (draft === sought) setDraft(null);
   const go = (place: ListingSearch, replace: boolean) => {

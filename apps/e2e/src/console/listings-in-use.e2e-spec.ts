@@ -92,6 +92,16 @@ describeWhere(browserLack(), 'a listing in use in the console', () => {
     expect([search(), await find.inputValue()]).toEqual(['?find=region+9&page=2', 'region 9']);
     await page.goForward();
     await place.getByText('11 of 1,010 match').waitFor();
+    // Who goes back while typing finds what was there, and the address takes nothing of it later.
+    await find.press('End');
+    await page.evaluate("document.execCommand('insertText', false, '5'); history.back()");
+    await place.getByText('51 to 100 are shown').waitFor();
+    await page.evaluate('new Promise((rest) => setTimeout(rest, 300))');
+    await page.goForward();
+    await place.getByText('11 of 1,010 match').waitFor();
+    await page.goBack();
+    await place.getByText('51 to 100 are shown').waitFor();
+    expect([search(), await find.inputValue()]).toEqual(['?find=region+9&page=2', 'region 9']);
     // Who goes on at once leaves the field, and finds it on the way back as it was.
     await find.fill('region 7');
     await page.getByRole('link', { name: 'Image policies' }).click();
