@@ -72,7 +72,7 @@ export function ModalBox({ title, trigger, children, isOpen, ...changes }: Modal
   );
 }
 
-/** Stands in an open dialog: the row that it is in stays in the page. */
+/** Stands in an open dialog: the row and the data that it is in stay in the page. */
 function RowsHeld() {
   const hold = use(HoldRows);
   useEffect(hold, [hold]);
@@ -117,12 +117,16 @@ export function DialogEmpty(reason: { title: string; children: ReactNode }) {
 }
 
 /** Data that a dialog needs before it shows its form; while it loads, and if it fails, a button closes the dialog. */
-export function DialogLoaded<Data>(props: LoadedProps<Data>) {
+export function DialogLoaded<Data>({ children, ...props }: LoadedProps<Data>) {
   return (
-    <>
-      <Loaded {...props} />
-      {props.query.data === undefined && <DialogEnd label="Close" />}
-    </>
+    <Loaded {...props} without={<DialogEnd label="Close" />}>
+      {(data) => (
+        <>
+          <RowsHeld />
+          {children(data)}
+        </>
+      )}
+    </Loaded>
   );
 }
 

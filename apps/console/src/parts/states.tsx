@@ -5,6 +5,7 @@ import { adviceFor, asProblem, isPassing, takesNewLogIn, waitOf, type Problem } 
 import { queryClient } from '../api/query-client.js';
 import { logOut } from '../session/session.js';
 import { Button } from './button.js';
+import { HoldRows, useHeld } from './held-rows.js';
 
 /** Room for what is being read; visible only where the wait is longer than 200 ms. */
 export function Skeleton({ height = 160, label = 'Loading' }: { height?: number; label?: string }) {
@@ -112,6 +113,8 @@ export function ProblemNote({ problem, onRetry, isInForm = false, isAskedAgain =
 export interface LoadedProps<Data> {
   query: UseQueryResult<Data>;
   height?: number;
+  /** Stands below while there is no data. */
+  without?: ReactNode;
   children: (data: Data) => ReactNode;
 }
 
@@ -146,13 +149,17 @@ export function Failure<Data>({ query, children }: { query: UseQueryResult<Data>
   return <ProblemNote problem={asProblem(error)} onRetry={retry} isAskedAgain />;
 }
 
-/** The loaded data, or the error. If a refetch fails, the old data stays visible with a note, unless it is gone. */
-export function Loaded<Data>({ query, height, children }: LoadedProps<Data>) {
-  const { data } = query;
+/**
+ * The loaded data, or the error. If a refetch fails, the old data stays visible with a note. What is gone stays only
+ * while a dialog is open in it: that may show a secret that is shown once, or a form that was typed in.
+ */
+export function Loaded<Data>({ query, height, without, children }: LoadedProps<Data>) {
+  const [held, hold] = useHeld(query.data);
+  const data = query.data === undefined && query.isError ? held : query.data;
   return (
     <>
       <Failure query={query}>{data === undefined && <Skeleton {...(height !== undefined && { height })} />}</Failure>
-      {data !== undefined && children(data)}
+      {data === undefined ? without : <HoldRows value={hold}>{children(data)}</HoldRows>}
     </>
   );
 }

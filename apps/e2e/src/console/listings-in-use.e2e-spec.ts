@@ -29,35 +29,60 @@ describeWhere(browserLack(), 'a listing in use in the console', () => {
   beforeAll(openBrowser);
   afterAll(closeBrowser);
 
-  it('keeps the dialog of the last row open when that row goes, and shows then that there is none', async () => {
+  it('keeps the dialog of the last row open when that row goes, and the listing too, and shows then what there is', async () => {
     const { team, keys } = await createTeam('Lasting');
     const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
     const { page } = tab;
-    let total = 1;
-    const listings = { 'shared-volumes': volumeOf('models'), 'gpuaas/pool-subscription': subscription };
-    for (const [path, row] of Object.entries(listings))
-      await page.route(`**/api/${path}?*`, (route) =>
-        route.fulfill({ json: { data: total ? [row] : [], pagination: { page: 1, limit: 20, total } } }),
-      );
+    let answer: 'a row' | 'none' | 'not found' = 'a row';
+    const gone = { status: 404, code: 'not_found', detail: 'No such listing.' };
+    const listings = {
+      'shared-volumes': volumeOf('models'),
+      'gpuaas/pool-subscription': subscription,
+      'gpuaas/available-regions': { region_id: '1', region_name: 'north', city: null },
+    };
+    for (const [path, row] of Object.entries(listings)) {
+      await page.route(`**/api/${path}?*`, (route) => {
+        if (answer === 'not found') return route.fulfill({ status: 404, json: gone });
+        const data = answer === 'a row' ? [row] : [];
+        return route.fulfill({ json: { data, pagination: { page: 1, limit: 20, total: data.length } } });
+      });
+    }
     await page.route('**/pool-subscription/*/utilization?*', (route) => route.fulfill({ json: { points: [] } }));
     await logInWithKey(page, keys.team_owner ?? '', `/teams/${team.id}/volumes`);
+    const dialog = page.getByRole('dialog');
     for (const [path, listing, opener, none] of [
       ['volumes', 'shared-volumes?', 'Delete models', 'No shared volumes'],
       ['subscriptions', 'pool-subscription?', 'Unsubscribe s 1', 'Nothing is subscribed'],
     ] as const) {
-      total = 1;
+      answer = 'a row';
       await goTo(page, `/teams/${team.id}/${path}`);
       await page.getByRole('button', { name: opener }).click();
-      const dialog = page.getByRole('dialog');
       await dialog.waitFor();
-      total = 0;
+      answer = 'none';
       const read = page.waitForResponse((response) => response.url().includes(listing));
       await showAgain(page);
-      await read;
-      await page.evaluate('new Promise(requestAnimationFrame)');
+      await (await read).finished();
+      // What is read next is shown after that.
+      answer = 'not found';
+      await showAgain(page);
+      await page.getByText('This was not found').waitFor();
       await dialog.getByRole('button', { name: 'Cancel' }).click();
+      const again = page.getByRole('button', { name: 'Try again' });
+      await again.waitFor();
+      await page.getByRole('button', { name: opener }).waitFor({ state: 'detached' });
+      answer = 'none';
+      await again.click();
       await page.getByRole('heading', { name: none }).waitFor();
     }
+    // So does a form when what it chose from is gone.
+    answer = 'a row';
+    await goTo(page, `/teams/${team.id}/volumes`);
+    await page.getByRole('button', { name: 'Create a volume' }).click();
+    await dialog.getByLabel('Name').fill('data');
+    answer = 'not found';
+    await showAgain(page);
+    await dialog.getByText('This was not found').waitFor();
+    expect(await dialog.getByLabel('Name').inputValue()).toBe('data');
     expect(tab.faults).toEqual([]);
     await tab.close();
   });
