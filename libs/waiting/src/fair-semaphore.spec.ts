@@ -173,7 +173,14 @@ it('law: a permit counts for both keys from when it is given, whoever has room f
   await fc.assert(
     fc.asyncProperty(
       fc.record({ permits: bound(4), permitsPerKey: bound(3) }),
-      fc.array(fc.oneof(keyPairs, fc.record({ at: fc.nat(7) })), { minLength: 1, maxLength: 60, size: 'max' }),
+      fc.array(
+        fc.oneof(keyPairs, fc.record({ does: fc.constantFrom('end' as const, 'abort' as const), at: fc.nat(7) })),
+        {
+          minLength: 1,
+          maxLength: 60,
+          size: 'max',
+        },
+      ),
       async ({ permits, permitsPerKey }, drawn) => {
         const semaphore = semaphoreOf({ permits, permitsPerKey });
         const all: Work[] = [];
@@ -190,7 +197,7 @@ it('law: a permit counts for both keys from when it is given, whoever has room f
           overtaken.push(...before.slice(0, Math.max(0, before.indexOf(started))).filter(hasRoom));
         };
         const next = async (step: (typeof drawn)[number]) => {
-          if ('at' in step) of('running')[step.at]?.end();
+          if ('at' in step) of(step.does === 'abort' ? 'waiting' : 'running')[step.at]?.[step.does]();
           else all.push(new Work(semaphore, step.key, { alsoKey: step.alsoKey }, start));
           await settle();
           expect(of('running').length).toBeLessThanOrEqual(permits);
@@ -200,7 +207,7 @@ it('law: a permit counts for both keys from when it is given, whoever has room f
           expect(overtaken).toEqual([]);
         };
         for (const step of drawn) await next(step);
-        while (of('running').length > 0) await next({ at: 0 });
+        while (of('running').length > 0) await next({ does: 'end', at: 0 });
         expect(of('waiting')).toEqual([]);
       },
     ),
@@ -275,6 +282,13 @@ describe('a refusal', () => {
     const [own, common] = all.slice(3).map(({ why }) => why);
     expect(own).toEqual({ waitedMs: 0, isKeyFull: true, isStalled: false });
     expect(common).toEqual({ waitedMs: 0, isKeyFull: false, isStalled: false });
+  });
+
+  it('says that a key is in the way where the second one is', async () => {
+    const semaphore = semaphoreOf({ permitsPerKey: 1, maxWaiting: 0 });
+    const [, late] = [new Work(semaphore, 'a', { alsoKey: 'x' }), new Work(semaphore, 'b', { alsoKey: 'x' })];
+    await settle();
+    expect(late?.why).toMatchObject({ isKeyFull: true });
   });
 
   it('says how long it has waited, and whether its key was served meanwhile', async () => {

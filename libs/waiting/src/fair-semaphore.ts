@@ -53,7 +53,7 @@ interface Line {
  * A semaphore whose permits are shared fairly by key, within one process. A permit that comes free goes to the waiting
  * key that holds the fewest; keys that hold as many take turns, and each serves its waiters in the order in which they
  * came (max-min fairness). A key that holds none waits for one permit of each other key at most. Whoever has a second
- * key that is full (`alsoKey`) is passed over meanwhile.
+ * key that is full (`alsoKey`) is passed over meanwhile, by however many.
  */
 export class FairSemaphore {
   /** By key. */
@@ -106,6 +106,8 @@ export class FairSemaphore {
     const isFree = this.#heldByAll < this.#bounds.permits && this.#hasRoom(key) && this.#hasRoom(alsoKey);
     if (!isFree) return this.#wait(options);
     this.#count(key, alsoKey, 1);
+    const line = this.#lines.get(key);
+    if (line) line.served += 1;
     return undefined;
   }
 

@@ -209,10 +209,13 @@ describe('an answer that comes in parts', () => {
       await stall(ofTeam('a'));
       const now = performance.now.bind(performance);
       const clock = jest.spyOn(performance, 'now').mockImplementation(() => now() + 3_600_000);
-      await stall(ofTeam('b'));
-      Object.assign(gateway.app.get(UnreadLimits), { slowMs: 1_800_000, ofAll: 1 });
-      expect((await ask('GET', { key: ofTeam('c') })).status).toBe(503);
-      clock.mockRestore();
+      try {
+        await stall(ofTeam('b'));
+        Object.assign(gateway.app.get(UnreadLimits), { slowMs: 1_800_000, ofAll: 1 });
+        expect((await ask('GET', { key: ofTeam('c') })).status).toBe(503);
+      } finally {
+        clock.mockRestore();
+      }
       expect(await Promise.all(stalled.map(isComplete))).toEqual([true, true]);
     });
 

@@ -55,17 +55,24 @@ export class UnreadAnswers {
     this.cutOff([...this.unread].filter(isSlow), all - ofAll);
   }
 
-  /** Cuts off answers until more than so many bytes have come free. */
+  /** Cuts off answers with more than so many bytes, and none without which that would be enough. */
   private cutOff(slow: readonly Unread[], bytes: number): void {
     const byPerson = new Map<string, number>();
     const has = ({ readers: [person = ''] }: Unread) => byPerson.get(person) ?? 0;
     for (const one of this.unread) byPerson.set(one.readers[0] ?? '', has(one) + one.bytes);
+    const chosen: Unread[] = [];
     let free = 0;
     for (const one of slow.toSorted((a, b) => has(b) - has(a) || b.bytes - a.bytes)) {
-      if (free > bytes) return;
+      if (free > bytes) break;
       free += one.bytes;
-      this.unread.delete(one);
-      one.cutOff();
+      chosen.push(one);
+    }
+    for (const one of chosen.toSorted((a, b) => a.bytes - b.bytes)) {
+      if (free - one.bytes > bytes) free -= one.bytes;
+      else {
+        this.unread.delete(one);
+        one.cutOff();
+      }
     }
   }
 

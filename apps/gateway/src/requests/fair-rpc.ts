@@ -101,6 +101,8 @@ function refusal({ isKeyFull, isStalled }: Refused): AppError {
   if (!isKeyFull)
     return new AppError('unavailable', 'Too many requests are being processed.', { retryAfterSeconds: 2 });
   return isStalled
-    ? new AppError('unavailable', 'Earlier requests of yours are still being processed.', { retryAfterSeconds: 2 })
+    ? new AppError('unavailable', 'Earlier requests of your team, or of yours, are still being processed.', {
+        retryAfterSeconds: 2,
+      })
     : tooManyRequests(1);
 }

@@ -1,5 +1,6 @@
 import {
   allOrPage,
+  holderOf,
   pageWindow,
   teamsThatAllow,
   windowIfLimited,
@@ -90,7 +91,7 @@ function viewOf({
 
 /** Whose listings of several teams take turns. */
 function ownerOf(caller: Caller): string {
-  return caller.kind === 'user' ? caller.userId : caller.service;
+  return caller.kind === 'user' ? holderOf(caller) : caller.service;
 }
 
 /** Of these teams, `$1`. Of one team the rows come in the order of an index; null: all teams there are. */
