@@ -62,9 +62,9 @@ export class WholeListings {
       return { key, alsoKey, patienceMs: Math.max(0, Math.min(leftMs - sparedMs + readMs, leftMs / 2)) };
     };
     const read = async (): Promise<readonly string[]> => {
-      const beganMs = performance.now();
+      const leftMs = remainingMs(context);
       const found = await listing.ids();
-      readMs = performance.now() - beganMs;
+      readMs = leftMs - remainingMs(context);
       return found;
     };
     const ids = await (person === undefined ? read() : this.#looks.run(read, wish(person)));

@@ -155,7 +155,8 @@ export function Failure<Data>({ query, children }: { query: UseQueryResult<Data>
  */
 export function Loaded<Data>({ query, height, without, children }: LoadedProps<Data>) {
   const [held, hold] = useHeld(query.data);
-  const data = query.data === undefined && query.isError ? held : query.data;
+  const isGone = useFailure(query) !== null;
+  const data = query.data === undefined && isGone ? held : query.data;
   return (
     <>
       <Failure query={query}>{data === undefined && <Skeleton {...(height !== undefined && { height })} />}</Failure>

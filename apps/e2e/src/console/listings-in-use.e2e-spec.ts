@@ -50,6 +50,11 @@ describeWhere(browserLack(), 'a listing in use in the console', () => {
     await page.route('**/pool-subscription/*/utilization?*', (route) => route.fulfill({ json: { points: [] } }));
     await logInWithKey(page, keys.team_owner ?? '', `/teams/${team.id}/volumes`);
     const dialog = page.getByRole('dialog');
+    const readAgain = async (listing: string) => {
+      const read = page.waitForResponse((response) => response.url().includes(listing));
+      await showAgain(page);
+      await (await read).finished();
+    };
     for (const [path, listing, opener, none] of [
       ['volumes', 'shared-volumes?', 'Delete models', 'No shared volumes'],
       ['subscriptions', 'pool-subscription?', 'Unsubscribe s 1', 'Nothing is subscribed'],
@@ -59,13 +64,12 @@ describeWhere(browserLack(), 'a listing in use in the console', () => {
       await page.getByRole('button', { name: opener }).click();
       await dialog.waitFor();
       answer = 'none';
-      const read = page.waitForResponse((response) => response.url().includes(listing));
-      await showAgain(page);
-      await (await read).finished();
+      await readAgain(listing);
       // What is read next is shown after that.
       answer = 'not found';
       await showAgain(page);
       await page.getByText('This was not found').waitFor();
+      await readAgain(listing);
       await dialog.getByRole('button', { name: 'Cancel' }).click();
       const again = page.getByRole('button', { name: 'Try again' });
       await again.waitFor();
@@ -82,6 +86,7 @@ describeWhere(browserLack(), 'a listing in use in the console', () => {
     answer = 'not found';
     await showAgain(page);
     await dialog.getByText('This was not found').waitFor();
+    await readAgain('available-regions?');
     expect(await dialog.getByLabel('Name').inputValue()).toBe('data');
     expect(tab.faults).toEqual([]);
     await tab.close();

@@ -16,7 +16,7 @@ export function capacityRefusal(
 ): AppError {
   const asked = `${vgpus} ${vgpus === 1 ? 'vGPU' : 'vGPUs'} of ${profile}`;
   if (isQueueFull) {
-    const sentence = `Pool ${poolName} has no capacity for ${asked} yet, and too many requests of the team, or of yours, wait for it already. Retry in a minute.`;
+    const sentence = `Pool ${poolName} has no capacity for ${asked} yet, and too many requests wait for it already: in all, of the team, or of yours. Retry in a minute.`;
     return new AppError('insufficient_capacity', sentence);
   }
   const available = fits.filter(({ count }) => count > 0).map((fit) => `${fit.count} of ${fit.profile}`);

@@ -254,7 +254,7 @@ describe('a team whose requests wait', () => {
     const { code, message } = await errorOf(fixture.start(team, ours));
     expect([code, message]).toEqual([
       'insufficient_capacity',
-      `Pool ${many.pool_name} has no capacity for 1 vGPU of mps-20 yet, and too many requests of the team, or of yours, wait for it already. Retry in a minute.`,
+      `Pool ${many.pool_name} has no capacity for 1 vGPU of mps-20 yet, and too many requests wait for it already: in all, of the team, or of yours. Retry in a minute.`,
     ]);
     await fixture.unsubscribe(team, ours, true);
     expect(await waiting()).toEqual([]);
@@ -283,7 +283,7 @@ describe('a person who requests for many teams', () => {
       expect(await subscribe(await memberOf({ userId: newId(), heldBy }))).toMatchObject({ status: 'subscribing' });
     const last = await memberOf({ userId: newId(), heldBy });
     const refused = await errorOf(subscribe(last));
-    expect(refused.message).toContain('too many requests of the team, or of yours, wait for it already');
+    expect(refused.message).toContain('too many requests wait for it already');
     // Neither another member of the same team, nor whoever holds the keys, by themselves.
     for (const userId of [newId(), heldBy]) {
       const asked = await subscribe({ ...last, member: { ...last.member, userId, heldBy: undefined } });

@@ -29,7 +29,7 @@ export interface Wanting {
 }
 
 export interface PullWaits {
-  /** How long a pull keeps others waiting: then it goes on, and counts only among those of its team. */
+  /** How long a pull keeps others waiting: then it goes on, and counts only among those of its team and person. */
   readonly turnMs: number;
   /** How long a registry may send nothing. */
   readonly stallMs: number;
