@@ -52,8 +52,8 @@ interface Line {
 /**
  * A semaphore whose permits are shared fairly by key, within one process. A permit that comes free goes to the waiting
  * key that holds the fewest; keys that hold as many take turns, and each serves its waiters in the order in which they
- * came (max-min fairness). A key that holds none waits for one permit of each other key at most. Whoever has a second
- * key that is full (`alsoKey`) is passed over meanwhile, by however many.
+ * came (max-min fairness). A key that holds none waits for one permit of each other key at most. That does not
+ * hold for a waiter whose second key (`alsoKey`) is full: others are served before it, however many they are.
  */
 export class FairSemaphore {
   /** By key. */

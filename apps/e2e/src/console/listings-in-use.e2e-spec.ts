@@ -123,10 +123,11 @@ describeWhere(browserLack(), 'a listing in use in the console', () => {
     await page.goForward();
     await place.getByText('11 of 1,010 match').waitFor();
     // Who goes back while typing finds what was there, and the address takes nothing of it later.
+    await page.clock.install();
     await find.press('End');
     await page.evaluate("document.execCommand('insertText', false, '5'); history.back()");
     await place.getByText('51 to 100 are shown').waitFor();
-    await page.evaluate('new Promise((rest) => setTimeout(rest, 300))');
+    await page.clock.fastForward(1_000);
     await page.goForward();
     await place.getByText('11 of 1,010 match').waitFor();
     await page.goBack();

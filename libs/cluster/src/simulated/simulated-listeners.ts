@@ -42,7 +42,7 @@ export class SimulatedListeners {
   private readonly rounds = new Rounds(() => this.look());
   private readonly answers: SimulatedAnswers;
   private renewedMs = 0;
-  /** When it took the claim from a process that had not given it up. */
+  /** When it took the claim from a process that had not given it up; by `performance.now()`. */
   private takenOverMs = -Infinity;
   /** When it looked last, and last at all doors. */
   private lookedMs = 0;
@@ -140,7 +140,7 @@ export class SimulatedListeners {
     );
     if (claimed) {
       this.renewedMs = before;
-      if (claimed.former !== null && claimed.former !== this.holder) this.takenOverMs = before;
+      if (claimed.former !== null && claimed.former !== this.holder) this.takenOverMs = performance.now();
       return null;
     }
     const [claim] = await this.store.query<{ left_ms: number }>(
@@ -176,7 +176,7 @@ export class SimulatedListeners {
       listener = await this.listen(row, pod?.name ?? '');
     } catch (error) {
       const { code = 'failed', message } = error as NodeJS.ErrnoException;
-      if (code === portTaken && Date.now() - this.takenOverMs < frozenMs) return;
+      if (code === portTaken && performance.now() - this.takenOverMs < frozenMs) return;
       const sentence = `Cannot listen on ${this.host} for exposed services; they wait: ${message}`;
       if (code !== portTaken) this.faults.log(code, { message: sentence });
       await this.note(row, null, code);
