@@ -27,7 +27,15 @@ export interface DoorLimits {
    * counts among those until then.
    */
   readonly takeMs: number;
+  /**
+   * What clients have sent and pods have not taken, bytes. The windows of channels, 2 MiB each, would allow much more.
+   */
+  readonly unreadBytes: number;
+  /** Of this, of one user. Then nothing more is read of those clients of the user of which something waits. */
+  readonly unreadBytesOfUser: number;
 }
+
+const mib = 1024 * 1024;
 
 export const usualDoorLimits: DoorLimits = {
   startupsOfNetwork: 20,
@@ -39,4 +47,6 @@ export const usualDoorLimits: DoorLimits = {
   sessions: 32,
   forwards: 128,
   takeMs: 30_000,
+  unreadBytes: 256 * mib,
+  unreadBytesOfUser: 64 * mib,
 };

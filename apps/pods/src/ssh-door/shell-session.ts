@@ -1,16 +1,25 @@
 import { pipeline, type Readable, type Writable } from 'node:stream';
 import { ClusterError, commandOfLine, type Shell, type TerminalSize } from '@atoll/cluster';
-import type { Turns } from '@atoll/waiting';
 import { Logger } from '@nestjs/common';
 import type { ServerChannel, Session } from 'ssh2';
 import type { Admission } from '../log-ins/admission-control.js';
-import { PacedStream } from './paced-streams.js';
+import { PacedStream, type QueuePiece } from './paced-streams.js';
 import { isAccepted, sftpCommand } from './session-command.js';
 import { SessionOutput } from './session-output.js';
 import { podEndBehind } from '../log-ins/shell-end.js';
+import { ChannelInput } from './unread-input.js';
 
 const openMs = 30_000;
 const lostCode = 255;
+
+/** What a session shares with the others of its client. */
+interface SessionParts {
+  readonly admission: Pick<Admission, 'podName' | 'run'> | null;
+  /** For pieces of output. */
+  readonly queueWrite: QueuePiece;
+  /** Where its input is counted. */
+  readonly inputs: Set<ChannelInput>;
+}
 
 /** One session of a client: a shell, a command or sftp, run in the pod by the driver. */
 export class ShellSession {
@@ -27,8 +36,7 @@ export class ShellSession {
 
   constructor(
     session: Session,
-    private readonly admission: Pick<Admission, 'podName' | 'run' | 'userId'> | null,
-    private readonly turns: Turns,
+    private readonly parts: SessionParts,
   ) {
     session
       .on('pty', (accept, reject, { cols, rows, term }) => {
@@ -76,15 +84,22 @@ export class ShellSession {
     if (this.#channel) return this.#refuse(reject);
     const channel = (this.#channel = accept());
     const output = (this.#output = new SessionOutput(channel));
+    const input = new ChannelInput(channel);
+    this.parts.inputs.add(input);
     channel.on('error', () => undefined);
-    void this.#serve(channel, output, command).catch((error: unknown) => {
+    const served = this.#serve({ channel, output, input }, command).catch((error: unknown) => {
       if (!(error instanceof ClusterError)) this.#logger.warn({ message: 'SSH session failed', err: error });
       this.#end(error instanceof ClusterError ? error.message : 'The session failed.', lostCode);
     });
+    void served.then(() => {
+      // What the client still sends is dropped.
+      channel.resume();
+      this.parts.inputs.delete(input);
+    });
   }
 
-  async #serve(channel: ServerChannel, output: SessionOutput, command: readonly string[] | null): Promise<void> {
-    const { admission } = this;
+  async #serve(streams: Streams, command: readonly string[] | null): Promise<void> {
+    const { admission } = this.parts;
     if (!admission?.run) return this.#end('The pod is not running. Start it, then log in again.', 1);
     const { driver, ref } = admission.run;
     const left = this.#left.signal;
@@ -96,22 +111,23 @@ export class ShellSession {
     left.addEventListener('abort', () => this.#close(shell));
     // A window that changed while the shell was opened.
     if (this.#terminal && this.#terminal !== terminal) this.#resize(this.#terminal);
-    const code = await this.#passBytes(channel, output, shell, admission.userId);
+    const code = await this.#passBytes(streams, shell);
     const podEnd = await podEndBehind(code, admission);
     if (podEnd) return this.#end(podEnd, code ?? lostCode);
     if (code === null) return this.#end('The connection to the pod was lost.', lostCode);
-    if (!this.#isOver && !left.aborted) await output.end(code);
+    if (!this.#isOver && !left.aborted) await streams.output.end(code);
   }
 
   /**
    * Until the process has ended and all that it wrote has been passed on; its exit code, null where nobody can tell.
    */
-  async #passBytes(channel: ServerChannel, sinks: SessionOutput, shell: Shell, who: string): Promise<number | null> {
+  async #passBytes({ channel, output, input }: Streams, shell: Shell): Promise<number | null> {
     shell.stdin.on('error', () => undefined);
     channel.pipe(shell.stdin);
+    input.passTo(shell.stdin);
     const passed = [
-      this.#pass(shell.stdout, sinks.sink(channel), who),
-      this.#pass(shell.stderr, sinks.sink(channel.stderr), who),
+      this.#pass(shell.stdout, output.sink(channel)),
+      this.#pass(shell.stderr, output.sink(channel.stderr)),
     ];
     const { code } = await shell.exit;
     await Promise.all(passed);
@@ -119,8 +135,8 @@ export class ShellSession {
   }
 
   /** Resolves when the client has been sent all of the output, or at what ends it before. */
-  #pass(output: Readable, sink: Writable, who: string): Promise<void> {
-    const paced = new PacedStream(this.turns, who);
+  #pass(output: Readable, sink: Writable): Promise<void> {
+    const paced = new PacedStream(this.parts.queueWrite);
     this.#outputs.push(paced);
     return new Promise((resolve) => pipeline(output, paced, sink, () => resolve()));
   }
@@ -161,6 +177,13 @@ export class ShellSession {
       : { target: channel.stderr, text: `${sentence}\n` };
     void output.end(code, last);
   }
+}
+
+/** Of the channel of a session. */
+interface Streams {
+  readonly channel: ServerChannel;
+  readonly output: SessionOutput;
+  readonly input: ChannelInput;
 }
 
 type Reply = () => unknown;

@@ -1,18 +1,17 @@
 import { EventEmitter } from 'node:events';
-import type { Socket } from 'node:net';
 import { expect, it } from '@jest/globals';
-import { Turns } from '@atoll/waiting';
 import type { Connection } from 'ssh2';
 import type { Admission, AdmissionControl } from '../log-ins/admission-control.js';
 import { usualDoorLimits } from './door-limits.js';
 import { SshConnection, type SshConnectionOptions } from './ssh-connection.js';
+import { UnreadInput } from './unread-input.js';
 
 const connectionOf = (client: EventEmitter, more: Partial<SshConnectionOptions>) =>
   new SshConnection(client as unknown as Connection, {
     admissionControl: {} as AdmissionControl,
     limits: usualDoorLimits,
-    socket: {} as Socket,
-    turns: new Turns(),
+    socket: {} as SshConnectionOptions['socket'],
+    unread: new UnreadInput({ all: 0, ofUser: 0 }),
     refusalOf: () => null,
     ...more,
   });
@@ -20,7 +19,7 @@ const connectionOf = (client: EventEmitter, more: Partial<SshConnectionOptions>)
 it('a log-in that breaks in the middle cuts its connection, and counts as no guess', async () => {
   const client = new EventEmitter();
   const { promise: isCut, resolve: destroy } = Promise.withResolvers<void>();
-  const socket = { destroy } as unknown as Socket;
+  const socket = { destroy } as unknown as SshConnectionOptions['socket'];
   const connection = connectionOf(client, { socket });
   const reject = () => {
     throw new Error('no such connection');

@@ -1,8 +1,6 @@
-import type { Socket } from 'node:net';
 import { pipeline } from 'node:stream';
 import type { PodConnection } from '@atoll/cluster';
 import { BadPublicKey, fingerprintOf, parsePublicKey } from '@atoll/ssh';
-import type { Turns } from '@atoll/waiting';
 import { Logger } from '@nestjs/common';
 import ssh2, {
   type AuthContext,
@@ -14,8 +12,9 @@ import ssh2, {
 import { disconnect, disconnection } from './disconnection.js';
 import type { Admission, AdmissionControl } from '../log-ins/admission-control.js';
 import type { DoorLimits } from './door-limits.js';
-import { PacedStream } from './paced-streams.js';
+import { PacedStream, type PacedSocket } from './paced-streams.js';
 import { ShellSession } from './shell-session.js';
+import { ChannelInput, type CountedClient, type UnreadInput } from './unread-input.js';
 
 const methods = ['publickey'] as const;
 const connectMs = 15_000;
@@ -25,6 +24,7 @@ const partingMs = 2_000;
 const readingMs = 500;
 /** What ssh2 says of a packet of more than 35,000 bytes. */
 const tooLong = /^Bad packet length/;
+const overrunSentence = 'More was sent on a channel than its window allows.';
 const tooLongSentence =
   'A packet, such as a command, may have 35000 bytes. Send a longer script by standard input: ssh ... sh -s < script';
 /** Forwarding reaches the pod's own loopback and nothing behind it. */
@@ -33,18 +33,37 @@ const loopback: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '::1'])
 export interface SshConnectionOptions {
   readonly admissionControl: AdmissionControl;
   readonly limits: DoorLimits;
-  readonly socket: Socket;
-  readonly turns: Turns;
+  readonly socket: Pick<PacedSocket, 'destroy' | 'queueWrite' | 'readOn'>;
+  readonly unread: UnreadInput;
   /** Why the holder may not come in beside other connections, a sentence for them; null where they may. */
   readonly refusalOf: (admission: Admission) => string | null;
 }
 
+/** What ssh2 1.17 has of a connection and does not show: the first message of a key exchange, until it ends. */
+interface Inside {
+  readonly _protocol?: { readonly _kexinit?: Buffer };
+}
+
+const isExchangingKeys = (client: Connection): boolean =>
+  (client as unknown as Inside)._protocol?._kexinit !== undefined;
+
+interface JoinParts {
+  /** For what the pod writes. */
+  readonly paced: PacedStream;
+  readonly input: ChannelInput;
+  readonly takeMs: number;
+}
+
 /** One connection of a client, from its log-in to its end. */
-export class SshConnection {
+export class SshConnection implements CountedClient {
   readonly #logger = new Logger(SshConnection.name);
   /** By user name and key: a client asks for a key, then signs with it. */
   readonly #asked = new Map<string, Promise<Admission | null>>();
   readonly #sessions = new Set<ShellSession>();
+  /** Of sessions and forwarded connections. */
+  readonly #inputs = new Set<ChannelInput>();
+  /** Pieces of output that wait for the end of a key exchange. */
+  readonly #waiting: (() => void)[] = [];
   #admission: Admission | null = null;
   #failures = 0;
   /** Whether its holder has proven a key that opens the pod, or it could not be decided: no guess, then. */
@@ -52,6 +71,7 @@ export class SshConnection {
   #forwards = 0;
   readonly #forwarded = new Set<PodConnection>();
   #isOver = false;
+  #isOverrun = false;
   #authenticating: Promise<void> = Promise.resolve();
   #reason = 'the client left';
 
@@ -69,7 +89,8 @@ export class SshConnection {
       .on('session', (accept, reject) => {
         if (this.#isOver || this.#sessions.size >= options.limits.sessions) return reject();
         const session = accept();
-        const served = new ShellSession(session, this.#admission, options.turns);
+        const queueWrite = (piece: () => void) => this.#queueWrite(piece);
+        const served = new ShellSession(session, { admission: this.#admission, queueWrite, inputs: this.#inputs });
         this.#sessions.add(served);
         session.once('close', () => {
           this.#sessions.delete(served);
@@ -78,6 +99,9 @@ export class SshConnection {
       })
       .on('close', () => this.#sessions.forEach((session) => session.left()))
       .on('tcpip', (accept, reject, asked) => void this.#forward(asked, accept, reject))
+      .on('rekey', () => {
+        for (const piece of this.#waiting.splice(0)) this.#queueWrite(piece);
+      })
       // What clients send without a log-in, and connections that break: the client's affair.
       .on('error', (error) => this.#fail(error));
   }
@@ -104,6 +128,40 @@ export class SshConnection {
     this.#logger.warn({ message: 'An SSH log-in failed; its connection was closed', err: error });
     this.#isExcused = true;
     this.cut();
+  }
+
+  /**
+   * Whether more is to be read of what the client sends; of one that sends more than a window allows, nothing more is.
+   */
+  takesInput(): boolean {
+    if (!this.#admission) return true;
+    if (this.#isOverrun) return false;
+    this.#isOverrun = [...this.#inputs].some(({ isOverrun }) => isOverrun);
+    if (!this.#isOverrun) return this.options.unread.takes(this);
+    this.#reason = 'the client sent more than a channel allowed';
+    this.#isOver = true;
+    disconnect(this.client, disconnection.protocolError, overrunSentence);
+    setTimeout(() => this.cut(), partingMs).unref();
+    return false;
+  }
+
+  get userId(): string {
+    return this.#admission?.userId ?? '';
+  }
+
+  unreadBytes(): number {
+    let bytes = 0;
+    for (const input of this.#inputs) bytes += input.bytes;
+    return bytes;
+  }
+
+  readOn(): void {
+    this.options.socket.readOn();
+  }
+
+  /** ssh2 keeps what is written during a key exchange, which the client need not end. */
+  #queueWrite(piece: () => void): void {
+    this.options.socket.queueWrite(() => (isExchangingKeys(this.client) ? this.#waiting.push(piece) : piece()));
   }
 
   /** null before the log-in. */
@@ -202,8 +260,12 @@ export class SshConnection {
       const channel = accept() as ServerChannel | undefined;
       if (!channel || this.#isOver) return void connection.destroy();
       this.#forwarded.add(connection);
-      const paced = new PacedStream(this.options.turns, this.#admission?.userId ?? '');
-      await joined(channel, connection, paced, takeMs).finally(() => this.#forwarded.delete(connection));
+      const input = new ChannelInput(channel);
+      this.#inputs.add(input);
+      const paced = new PacedStream((piece) => this.#queueWrite(piece));
+      await joined(channel, connection, { paced, input, takeMs });
+      this.#forwarded.delete(connection);
+      this.#inputs.delete(input);
     } catch {
       reject();
     } finally {
@@ -246,9 +308,11 @@ function isSignedBy({ key, signature, blob, hashAlgo }: PublicKeyAuthContext): b
  * what came before for `takeMs`. ssh2 emits neither `end` nor `close` of a stream of which something is unread, so the
  * rest is dropped then.
  */
-function joined(channel: ServerChannel, connection: PodConnection, paced: PacedStream, takeMs: number): Promise<void> {
+function joined(channel: ServerChannel, connection: PodConnection, parts: JoinParts): Promise<void> {
+  const { paced, input, takeMs } = parts;
   const { promise, resolve } = Promise.withResolvers<void>();
   const there = new Promise<void>((done) => pipeline(channel, connection, () => done()));
+  input.passTo(connection);
   // A channel that is closed ends this direction, and must not end the other.
   const answers = connection.iterator({ destroyOnReturn: false });
   const back = new Promise<void>((done) => pipeline(answers, paced, channel, () => done()));

@@ -13,6 +13,7 @@ import { usualDoorLimits, type DoorLimits } from './door-limits.js';
 import { MinuteCounts } from '../log-ins/minute-counts.js';
 import { PacedSocket } from './paced-streams.js';
 import { SshConnection } from './ssh-connection.js';
+import { UnreadInput } from './unread-input.js';
 
 export interface SshDoorOptions {
   readonly host: string;
@@ -28,6 +29,7 @@ export interface SshDoorOptions {
 /** A connection, from its first byte. */
 interface TcpConnection {
   readonly socket: Socket;
+  readonly paced: PacedSocket;
   readonly address: string;
   readonly network: string;
   /** null until the client has said that it speaks SSH. */
@@ -63,11 +65,13 @@ export class SshDoor {
   readonly #closed = new AbortController();
   /** Encryption takes much of the processor, which calls of everybody need too. */
   readonly #turns = new Turns(budgetMs);
+  readonly #unread: UnreadInput;
 
   constructor(private readonly options: SshDoorOptions) {
     this.#limits = { ...usualDoorLimits, ...options.limits };
     this.#failures = new MinuteCounts(this.#limits.failuresOfNetwork);
     this.#unfinished = new MinuteCounts(this.#limits.failuresOfNetwork * unfinishedPerFailure);
+    this.#unread = new UnreadInput({ all: this.#limits.unreadBytes, ofUser: this.#limits.unreadBytesOfUser });
     this.#server = createServer({ noDelay: true }, (socket) => this.#receive(socket));
     const pings = { keepaliveInterval: this.#limits.aliveIntervalMs, keepaliveCountMax: unansweredPings };
     const config: ServerConfig = { hostKeys: [options.hostKey], algorithms, ident: 'Atoll', ...pings };
@@ -113,18 +117,20 @@ export class SshDoor {
     if (this.#failures.areTooMany(network) || this.#unfinished.areTooMany(network))
       return refuse(socket, disconnection.noMoreMethods, tooManyFailures);
     this.#makeRoomFor(network);
-    const tcp: TcpConnection = { socket, address, network, ssh: null, identificationBytes: 0 };
+    const who = (): string => tcp.ssh?.admission?.userId ?? network;
+    const paced = new PacedSocket(socket, this.#turns, who, { mayRead: () => tcp.ssh?.takesInput() ?? true });
+    const tcp: TcpConnection = { socket, paced, address, network, ssh: null, identificationBytes: 0 };
     const name = nameOf(address, socket.remotePort);
     this.#connections.set(name, tcp);
     const grace = setTimeout(() => !tcp.ssh?.admission && socket.destroy(), this.#limits.logInGraceMs);
     socket.once('close', () => {
       clearTimeout(grace);
       this.#connections.delete(name);
+      if (tcp.ssh) this.#unread.leave(tcp.ssh);
       void this.#count(tcp);
     });
-    const who = (): string => tcp.ssh?.admission?.userId ?? network;
     // A stream in place of the socket is what the method is for; its type does not say so.
-    this.#ssh.injectSocket(new PacedSocket(socket, this.#turns, who) as unknown as Socket);
+    this.#ssh.injectSocket(paced as unknown as Socket);
   }
 
   /** A connection that has ended, once it is decided about its log-in. */
@@ -140,12 +146,12 @@ export class SshDoor {
   #begin(client: Connection, { ip, port, header }: ClientInfo): void {
     const tcp = this.#connections.get(nameOf(ip, port));
     if (!tcp) return void client.end();
-    const { socket, address } = tcp;
+    const { socket, paced, address } = tcp;
     const { registry } = this.options;
     tcp.identificationBytes = header.identRaw.length + '\r\n'.length;
     const ssh = (tcp.ssh = new SshConnection(client, {
-      socket,
-      turns: this.#turns,
+      socket: paced,
+      unread: this.#unread,
       admissionControl: this.options.admissionControl,
       limits: this.#limits,
       refusalOf: (admission) => registry.refusalOf(admission),

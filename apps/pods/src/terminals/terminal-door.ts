@@ -78,7 +78,7 @@ export class TerminalDoor {
     const asked = ticket === undefined ? null : this.options.tickets.redeem(ticket, podName);
     if (!asked) return void socket.end('HTTP/1.1 401 Unauthorized\r\nconnection: close\r\ncontent-length: 0\r\n\r\n');
     const { registry } = this.options;
-    const paced = new PacedSocket(socket as Socket, this.#turns, () => asked.admission.userId, readBytes);
+    const paced = new PacedSocket(socket as Socket, this.#turns, () => asked.admission.userId, { readBytes });
     this.#sockets.handleUpgrade(request, paced, head, (webSocket) => {
       const terminal = new TerminalConnection(webSocket, asked, this.options.isStillAdmitted);
       this.#terminals.add(terminal);

@@ -1,0 +1,110 @@
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
+import { PassThrough, Readable, Writable } from 'node:stream';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import type { ClusterDriver, Shell } from '@atoll/cluster';
+import type { Client, ClientChannel } from 'ssh2';
+import { OpenDoorFixture } from './open-door-fixture.js';
+
+/** What ssh2 has of a client and of its channels, and does not show. */
+interface Inside {
+  readonly _sock: Socket;
+  readonly _protocol: {
+    session(id: number, window: number, packetBytes: number): void;
+    channelData(id: number, data: Buffer): void;
+    rekey(): void;
+  };
+}
+
+const mib = 1024 * 1024;
+/** More than the buffers of all on the way take, and much less than a window of 4 GiB. */
+const muchBytes = 32 * mib;
+
+let fixture: OpenDoorFixture;
+let client: Client;
+let inside: Inside;
+/** Bytes that processes have written. */
+let written: number;
+/** Writes that wait in pods, until `take`. */
+let untaken: (() => void)[];
+beforeEach(async () => {
+  [written, untaken] = [0, []];
+  fixture = await OpenDoorFixture.start({ unreadBytes: 32 * mib, unreadBytesOfUser: 8 * mib });
+  const driver = { openShell: () => Promise.resolve(openShell()) } as unknown as ClusterDriver;
+  const run = { driver, ref: { kind: 'pod', id: 'p1', run: 1 } as const };
+  ({ client } = await fixture.logIn([fixture.key({ run })]));
+  inside = client as unknown as Inside;
+});
+afterEach(() => fixture.stop());
+
+/** A process that writes without end, and reads what the spec has it read. */
+function openShell(): Shell {
+  const { promise: exit, resolve: end } = Promise.withResolvers<{ code: number }>();
+  const stdout = new Readable({
+    read(bytes) {
+      written += bytes;
+      setImmediate(() => this.push(Buffer.alloc(bytes)));
+    },
+  });
+  const stdin = new Writable({ write: (_chunk, _encoding, done) => void untaken.push(done) });
+  const [gesture, close] = [() => Promise.resolve(), () => Promise.resolve(end({ code: 129 }))];
+  return { stdin, stdout, stderr: new PassThrough().end(), exit, resize: gesture, signal: gesture, close };
+}
+
+function take(): void {
+  for (const done of untaken.splice(0)) done();
+}
+
+function command(window?: number): Promise<ClientChannel> {
+  const { session } = inside._protocol;
+  inside._protocol.session = function (id, usual, packetBytes) {
+    session.call(this, id, window ?? usual, packetBytes);
+  };
+  return new Promise<ClientChannel>((resolve, reject) => {
+    client.exec('x', (error, channel) => (error ? reject(error) : resolve(channel.on('error', () => undefined))));
+    inside._protocol.session = session;
+  });
+}
+
+const idOf = (channel: ClientChannel): number => (channel as unknown as { outgoing: { id: number } }).outgoing.id;
+
+it.each([
+  ['reads nothing', () => undefined],
+  ['does not end a key exchange', () => inside._protocol.rekey()],
+])('what a pod writes waits in the pod while a client %s, however wide its window is', async (_what, begin) => {
+  const channel = await command(0xff_ff_ff_ff);
+  begin();
+  inside._sock.pause();
+  for (let turns = 0; turns < 3_000 && written < muchBytes; turns += 1) await nextTurn();
+  expect(written).toBeLessThan(muchBytes);
+  inside._sock.resume();
+  const before = written;
+  let bytes = 0;
+  for await (const chunk of channel as AsyncIterable<Buffer>) if ((bytes += chunk.length) > before) break;
+  expect(bytes).toBeGreaterThan(before);
+});
+
+it('a client that sends more than the window of a channel allows is disconnected, and told why', async () => {
+  const id = idOf(await command());
+  const told = once(client, 'error');
+  // No multiple of it is the window, so that ssh2 never counts it as used up.
+  for (let sent = 0; sent < 6 * mib; sent += 32_767) inside._protocol.channelData(id, Buffer.alloc(32_767));
+  expect(String((await told)[0])).toContain('More was sent on a channel than its window allows.');
+  await once(client, 'close');
+  while (fixture.trail.ends.length === 0) await nextTurn();
+  expect(fixture.trail.ends).toEqual(['the client sent more than a channel allowed']);
+});
+
+it('of a user whose pods do not take their input, nothing more is read than a user may have, until they take it', async () => {
+  const channels = await Promise.all(Array.from({ length: 5 }, () => command()));
+  // As much as its window takes.
+  for (const channel of channels) channel.write(Buffer.alloc(2 * mib));
+  let isAnswered = false;
+  // An answer comes after all that was sent before.
+  const answered = new Promise<void>((resolve) => client.forwardIn('127.0.0.1', 0, () => resolve()));
+  void answered.then(() => (isAnswered = true));
+  for (let turns = 0; turns < 3_000; turns += 1) await nextTurn();
+  expect(isAnswered).toBe(false);
+  for (; !isAnswered; await nextTurn()) take();
+});
