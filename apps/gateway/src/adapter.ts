@@ -8,6 +8,7 @@ import { noteResponses } from './errors/begun-responses.js';
 import { answerSocketError, refuseTunnel, type Noted } from './errors/socket-errors.js';
 import { refuseUnroutable, type HookParts } from './requests/hooks.js';
 import { originForm } from './http/path.js';
+import { boundConnections } from './http/open-connections.js';
 import { boundUnanswered } from './http/unanswered-requests.js';
 import { requestId } from './requests/request-id.js';
 import { declareRequestState } from './requests/request-state.js';
@@ -28,7 +29,9 @@ export function createAdapter(
   partsOf: () => HookParts,
   isUpgrade: (request: IncomingMessage) => boolean = () => false,
 ): FastifyAdapter {
-  const noted: Noted = (...refusal) => partsOf().answered.recordUnread(...refusal);
+  let known: HookParts | undefined;
+  const parts = (): HookParts => (known ??= partsOf());
+  const noted: Noted = (...refusal) => parts().answered.recordUnread(...refusal);
   const adapter = new FastifyAdapter({
     bodyLimit: maxBodyBytes,
     // A missing Host is refused by a hook, as a problem; Node's own refusal has no body.
@@ -47,19 +50,20 @@ export function createAdapter(
     skipMiddie: true,
     rewriteUrl: originForm,
     genReqId: requestId,
-    clientErrorHandler: (error, socket) => answerSocketError(error, socket, noted, partsOf().unreadForm),
+    clientErrorHandler: (error, socket) => answerSocketError(error, socket, noted, parts().unreadForm),
     frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) =>
-      void refuseUnroutable(partsOf(), error, request, reply),
+      void refuseUnroutable(parts(), error, request, reply),
   });
   const instance = adapter.getInstance();
   // An expectation is not asked for (RFC 9110, 10.1.1): the request is answered as any other, instead of by Node's
   // bare 417.
   instance.server.on('checkExpectation', (request, response) => instance.server.emit('request', request, response));
-  instance.server.on('connect', (_request: unknown, socket: Duplex) =>
-    refuseTunnel(socket, noted, partsOf().unreadForm),
-  );
+  instance.server.on('connect', (_request: unknown, socket: Duplex) => refuseTunnel(socket, noted, parts().unreadForm));
+  const countRefused = (peer: string | undefined): void =>
+    noted(errorKinds.too_many_requests.status, randomUUID(), peer);
   noteResponses(instance.server);
-  boundUnanswered(instance.server, (peer) => noted(errorKinds.too_many_requests.status, randomUUID(), peer));
+  boundUnanswered(instance.server, countRefused);
+  boundConnections(instance.server, () => parts().connections);
   declareRequestState(instance);
   return adapter;
 }

@@ -13,6 +13,7 @@ import { Answered } from './health/answered.js';
 import { Draining } from './health/draining.js';
 import { HealthController } from './health/health.controller.js';
 import { PepperCheck } from './health/pepper-check.js';
+import { ConnectionLimits, OpenConnections } from './http/open-connections.js';
 import { ErrorsController } from './openapi/errors.controller.js';
 import type { Buckets } from './rate-limits/buckets.js';
 import { policiesOf } from './rate-limits/limits.js';
@@ -124,7 +125,9 @@ export class GatewayModule {
         Attempts,
         Authenticator,
         Draining,
+        ConnectionLimits,
         LargeAnswers,
+        OpenConnections,
         PepperCheck,
         ProblemFilter,
         RateLimits,

@@ -10,6 +10,7 @@ import { Draining } from '../health/draining.js';
 import { documentationHeaders } from '../openapi/documentation.js';
 import { Admission } from './admission.js';
 import { ignoreTypeOfNothing } from './body-parser.js';
+import { OpenConnections } from '../http/open-connections.js';
 import { pathOf } from '../http/path.js';
 import { requireHost } from './strictness.js';
 import { refuseRemoved, unmatchedRoute } from './unmatched-route.js';
@@ -21,6 +22,7 @@ export interface HookParts {
   admission: Admission;
   authenticator: Authenticator;
   answered: Answered;
+  connections: OpenConnections;
   draining: Draining;
   filter: ProblemFilter;
   unread: UnreadAnswers;
@@ -35,6 +37,7 @@ export function hookPartsOf(app: INestApplication): HookParts {
     admission: app.get(Admission),
     authenticator: app.get(Authenticator),
     answered: app.get(Answered),
+    connections: app.get(OpenConnections),
     draining: app.get(Draining),
     filter: app.get(ProblemFilter),
     unread: app.get(UnreadAnswers),
@@ -60,11 +63,11 @@ export function installHooks(instance: FastifyInstance, parts: HookParts): void 
   });
 
   instance.addHook('onRequest', async (request, reply) => {
-    const arrivedAtMs = recordOnceOver(parts, request, reply);
+    const sinceMs = recordOnceOver(parts, request, reply);
     setCommonHeaders(request, reply);
     ignoreTypeOfNothing(request);
     await admission.admit(request, reply);
-    request.admissionMs = performance.now() - arrivedAtMs;
+    request.admissionMs = performance.now() - sinceMs;
     parts.refuseUnmatched(request, reply);
     requireHost(request);
   });
@@ -111,11 +114,11 @@ export async function refuseUnroutable(
  * Returns when the request arrived, by `performance.now()`.
  */
 function recordOnceOver({ answered }: HookParts, request: FastifyRequest, reply: FastifyReply): number {
-  const arrivedAtMs = performance.now();
+  const sinceMs = performance.now();
   let isWhole = false;
   reply.raw.once('finish', () => (isWhole = true));
-  reply.raw.once('close', () => answered.record(request, reply, { isWhole, tookMs: performance.now() - arrivedAtMs }));
-  return arrivedAtMs;
+  reply.raw.once('close', () => answered.record(request, reply, { isWhole, tookMs: performance.now() - sinceMs }));
+  return sinceMs;
 }
 
 function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {

@@ -1,0 +1,135 @@
+import type { Server } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { Socket } from 'node:net';
+import { Injectable } from '@nestjs/common';
+import { addressInRanges, networkOf, type AddressRange } from '@atoll/contracts';
+import { ThrottledLog } from '@atoll/waiting';
+import { GatewaySettings } from '../gateway-options.js';
+import { clientAddress } from './client-address.js';
+
+/** How many connections may be open at once. */
+export class ConnectionLimits {
+  /** Of one network (`networkOf`), unless it is that of a trusted proxy. */
+  ofNetwork = 512;
+  /** Of all, on all listeners. */
+  ofAll = 8_000;
+}
+
+interface Connection {
+  readonly socket: Duplex;
+  readonly network: Network;
+  /** Requests that wait for their answers; a connection that left HTTP counts as one that always does. */
+  requests: number;
+}
+
+interface Network {
+  readonly name: string;
+  readonly isProxy: boolean;
+  open: number;
+  /** Connections on which no request waits for its answer, the one that has been so for longest first. */
+  readonly idle: Set<Connection>;
+}
+
+/**
+ * Bounds the open connections of each network, and of all. One that comes then takes the place of the one that has been
+ * idle for longest: of its own network where that has too many, else of the network that has most. Without an idle one
+ * it is closed itself. What has not yet sent the whole head of a request is idle.
+ */
+@Injectable()
+export class OpenConnections {
+  readonly #networks = new Map<string, Network>();
+  readonly #connections = new WeakMap<Duplex, Connection>();
+  readonly #log: ThrottledLog;
+  #open = 0;
+
+  constructor(
+    private readonly settings: GatewaySettings,
+    private readonly limits: ConnectionLimits,
+  ) {
+    this.#log = new ThrottledLog(({ message }) => settings.logger.warn(message));
+  }
+
+  get trustedProxies(): readonly AddressRange[] {
+    return this.settings.trustedProxies;
+  }
+
+  /** Closes a new connection for which there is no room. */
+  add(socket: Socket): void {
+    const network = this.#networkOf(clientAddress(socket.remoteAddress, undefined, []));
+    if (!this.#makeRoomFor(network)) return void socket.destroy();
+    const connection: Connection = { socket, network, requests: 0 };
+    this.#connections.set(socket, connection);
+    this.#networks.set(network.name, network);
+    network.open += 1;
+    network.idle.add(connection);
+    this.#open += 1;
+    socket.once('close', () => this.#remove(connection));
+  }
+
+  /** A request of a connection came, or its response is over. */
+  count(socket: Duplex, more: 1 | -1): void {
+    const connection = this.#connections.get(socket);
+    if (!connection) return;
+    connection.requests += more;
+    const { idle } = connection.network;
+    if (connection.requests === 0) idle.add(connection);
+    else idle.delete(connection);
+  }
+
+  #networkOf(address: string): Network {
+    const name = networkOf(address);
+    const isProxy = (): boolean => addressInRanges(address, this.trustedProxies);
+    return this.#networks.get(name) ?? { name, isProxy: isProxy(), open: 0, idle: new Set() };
+  }
+
+  #makeRoomFor(network: Network): boolean {
+    const { ofNetwork, ofAll } = this.limits;
+    if (!network.isProxy && this.settings.limits && network.open >= ofNetwork) {
+      this.#log.log('network', {
+        message: `An address has ${ofNetwork} connections open. Each further one takes the place of its longest idle one, or is closed. Last such address: ${network.name}. If a proxy has it, add it to TRUSTED_PROXIES`,
+      });
+      return this.#cutIdlest(network);
+    }
+    if (this.#open < ofAll) return true;
+    this.#log.log('all', {
+      message: `${ofAll} connections are open. Each further one takes the place of an idle one of the address that has most, or is closed`,
+    });
+    return this.#cutIdlest(this.#largest());
+  }
+
+  /** Of those that have an idle connection, the one with the most connections. */
+  #largest(): Network | undefined {
+    let largest: Network | undefined;
+    for (const network of this.#networks.values())
+      if (network.idle.size > 0 && network.open > (largest?.open ?? 0)) largest = network;
+    return largest;
+  }
+
+  #cutIdlest(network: Network | undefined): boolean {
+    const [idlest] = network?.idle ?? [];
+    if (!idlest) return false;
+    this.#remove(idlest);
+    idlest.socket.destroy();
+    return true;
+  }
+
+  #remove(connection: Connection): void {
+    const { socket, network } = connection;
+    if (!this.#connections.delete(socket)) return;
+    network.idle.delete(connection);
+    network.open -= 1;
+    this.#open -= 1;
+    if (network.open === 0) this.#networks.delete(network.name);
+  }
+}
+
+/** Bounds the connections of `server`, together with those of other listeners. */
+export function boundConnections(server: Server, connections: () => OpenConnections): void {
+  server.prependListener('connection', (socket: Socket) => connections().add(socket));
+  server.prependListener('request', ({ socket }, response) => {
+    connections().count(socket, 1);
+    response.once('close', () => connections().count(socket, -1));
+  });
+  const left = (_request: unknown, socket: Duplex): void => connections().count(socket, 1);
+  server.on('upgrade', left).on('connect', left);
+}
