@@ -9,6 +9,7 @@ import { answerSocketError, refuseTunnel, type Noted } from './errors/socket-err
 import { refuseUnroutable, type HookParts } from './requests/hooks.js';
 import { originForm } from './http/path.js';
 import { boundConnections } from './http/open-connections.js';
+import { takeTurns } from './http/request-turns.js';
 import { boundUnanswered } from './http/unanswered-requests.js';
 import { requestId } from './requests/request-id.js';
 import { declareRequestState } from './requests/request-state.js';
@@ -61,6 +62,7 @@ export function createAdapter(
   instance.server.on('connect', (_request: unknown, socket: Duplex) => refuseTunnel(socket, noted, parts().unreadForm));
   const countRefused = (peer: string | undefined): void =>
     noted(errorKinds.too_many_requests.status, randomUUID(), peer);
+  takeTurns(instance.server, () => parts().connections.trustedProxies);
   noteResponses(instance.server);
   boundUnanswered(instance.server, countRefused);
   boundConnections(instance.server, () => parts().connections);

@@ -47,6 +47,18 @@ it('law: nobody who waits is served later for what another has queued', async ()
   );
 });
 
+it('a turn that is passed serves nobody, and no more than 32 are passed in a row', async () => {
+  const turns = new Turns();
+  const servedIn: number[] = [];
+  let turn = 0;
+  for (let piece = 0; piece < 3; piece++) turns.queue('a', () => servedIn.push(turn));
+  for (turn = 1; servedIn.length < 3; turn++) {
+    if (turn !== 1 && turn < 60) turns.pass();
+    await new Promise(setImmediate);
+  }
+  expect(servedIn).toEqual([1, 34, 60]);
+});
+
 it('once all are served it takes no further turns of the event loop', async () => {
   let looks = 0;
   const turns = new Turns(2, () => (looks += 1));

@@ -1,3 +1,6 @@
+/** Turns of the loop in a row that are left to everything else, where something asks for each. */
+const mostPassed = 32;
+
 /**
  * The event loop, shared (a cooperative round-robin scheduler): work is queued in small pieces, a turn of the loop does
  * some of them, then lets everything else run. Keys take turns, each served in its own order, whatever another has
@@ -7,6 +10,8 @@ export class Turns {
   /** Pieces by key, in the order in which the keys are served next. */
   readonly #waiting = new Map<string, (() => void)[]>();
   #isScheduled = false;
+  #isPassed = false;
+  #passed = 0;
 
   /**
    * `budgetMs`: of one turn of the loop; what a piece takes beyond it is its own size. 0: each turn does one piece,
@@ -25,6 +30,11 @@ export class Turns {
     this.#schedule();
   }
 
+  /** Leaves the next turn of the loop to everything else, at most `mostPassed` times in a row. */
+  pass(): void {
+    this.#isPassed = true;
+  }
+
   /** Resolves when it is the turn of a slice. `items`: what the slice that ends here has worked on. */
   next(_items: number): Promise<void> {
     return new Promise((resolve) => this.queue('', resolve));
@@ -38,6 +48,9 @@ export class Turns {
 
   #serve(): void {
     this.#isScheduled = false;
+    this.#passed = this.#isPassed ? this.#passed + 1 : 0;
+    this.#isPassed = false;
+    if (this.#passed % (mostPassed + 1) > 0) return this.#schedule();
     const lateMs = this.nowMs() + this.budgetMs;
     do this.#serveNext();
     while (this.#waiting.size > 0 && this.nowMs() < lateMs);

@@ -12,6 +12,7 @@ import { Admission } from './admission.js';
 import { ignoreTypeOfNothing } from './body-parser.js';
 import { OpenConnections } from '../http/open-connections.js';
 import { pathOf } from '../http/path.js';
+import { arrivedAtMs } from '../http/request-turns.js';
 import { requireHost } from './strictness.js';
 import { refuseRemoved, unmatchedRoute } from './unmatched-route.js';
 
@@ -114,7 +115,7 @@ export async function refuseUnroutable(
  * Returns when the request arrived, by `performance.now()`.
  */
 function recordOnceOver({ answered }: HookParts, request: FastifyRequest, reply: FastifyReply): number {
-  const sinceMs = performance.now();
+  const sinceMs = arrivedAtMs(request.raw);
   let isWhole = false;
   reply.raw.once('finish', () => (isWhole = true));
   reply.raw.once('close', () => answered.record(request, reply, { isWhole, tookMs: performance.now() - sinceMs }));
