@@ -28,18 +28,21 @@ export class MemberRoleEntity {
  * Keeps a role in `member_role`, in whatever order the events come; none of a team that is known as deleted, which is
  * locked until the transaction ends (see `forgetMemberRoles`). Who has not accepted their invitation has none:
  * keys of theirs on a host would tell the team that the address is known.
+ *
+ * Nothing is added of somebody who had no role before either: before that is nothing, or an event with which they lost
+ * it, and that one is kept. So invitations that are taken back leave nothing.
  */
-export async function keepMemberRole(
-  manager: EntityManager,
-  { team_id, user_id, role, is_invited = false, required_factor_at_join = false, revision }: MembershipChanged,
-): Promise<void> {
+export async function keepMemberRole(manager: EntityManager, changed: MembershipChanged): Promise<void> {
+  const { team_id, user_id, is_invited = false, required_factor_at_join = false, had_not_joined = false } = changed;
+  const role = is_invited ? null : changed.role;
   await manager.query(
     `WITH known AS (SELECT status FROM team WHERE id = $1 FOR SHARE)
      INSERT INTO member_role (team_id, user_id, role, revision, required_factor)
      SELECT $1::uuid, $2::uuid, $3::text, $4::bigint, $5::boolean WHERE NOT EXISTS (SELECT FROM known WHERE status = 'deleted')
+       AND ($6 OR EXISTS (SELECT FROM member_role kept WHERE kept.team_id = $1 AND kept.user_id = $2))
      ON CONFLICT (team_id, user_id) DO UPDATE SET role = excluded.role, revision = excluded.revision, required_factor = excluded.required_factor
      WHERE member_role.revision < excluded.revision`,
-    [team_id, user_id, is_invited ? null : role, revision, required_factor_at_join],
+    [team_id, user_id, role, changed.revision, required_factor_at_join, role !== null || !had_not_joined],
   );
 }
 

@@ -14,6 +14,12 @@ import { WorkspaceEntity } from '../model/workspace.entity.js';
 import { TeamEntity } from '../model/team.entity.js';
 import { requireRoomForTeam } from './most-teams.js';
 
+/** What members were before the change that is published. */
+interface MembersBefore {
+  /** Whether any of them had accepted an invitation, or needed none. */
+  readonly hadJoined?: boolean;
+}
+
 /**
  * How every change of a team begins and ends: its row is locked, so that changes of one team are serial; then its next
  * revision is published.
@@ -83,8 +89,14 @@ export class TeamChanges {
   }
 
   /** Makes a change (or the removal) of one member the team's next revision, and publishes it. */
-  async saveMember(manager: EntityManager, team: TeamEntity, userId: string, context: CallContext): Promise<void> {
-    await this.saveMembers(manager, team, [userId], context);
+  async saveMember(
+    manager: EntityManager,
+    team: TeamEntity,
+    userId: string,
+    context: CallContext,
+    before: MembersBefore = {},
+  ): Promise<void> {
+    await this.saveMembers(manager, team, [userId], context, before);
   }
 
   /** As `saveMember`, of several members at one revision. */
@@ -93,9 +105,10 @@ export class TeamChanges {
     team: TeamEntity,
     userIds: readonly string[],
     context: CallContext,
+    before: MembersBefore = {},
   ): Promise<void> {
     await this.writeNextRevision(manager, team);
-    await this.publishMembers(manager, team, userIds, context);
+    await this.publishMembers(manager, team, userIds, context, before);
   }
 
   /**
@@ -127,6 +140,7 @@ export class TeamChanges {
     { id, revision }: TeamEntity,
     userIds: readonly string[],
     context: CallContext,
+    { hadJoined = true }: MembersBefore = {},
   ): Promise<void> {
     const members = await manager.findBy(MembershipEntity, { teamId: id, userId: In(userIds) });
     const memberOf = new Map(members.map((member) => [member.userId, member]));
@@ -141,6 +155,7 @@ export class TeamChanges {
         role: member?.role ?? null,
         ...(is_invited && { is_invited }),
         ...(required_factor_at_join && { required_factor_at_join }),
+        ...(!hadJoined && { had_not_joined: true }),
       };
     });
     await this.outbox.addAll(manager, membershipChanged, payloads, context);

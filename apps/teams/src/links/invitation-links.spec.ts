@@ -9,6 +9,7 @@ import {
   sessions,
   teams,
   users,
+  type MembershipChanged,
   type TeamMember,
 } from '@atoll/contracts/teams';
 import { Secret, TOTP } from 'otpauth';
@@ -37,13 +38,15 @@ const memberIn = async (email: string, made = own) =>
     (member) => member.email === email,
   );
 
-/** What the other services are told of a member: whether they are only invited, event by event. */
-const toldOf = async (userId: string, count: number) => {
-  const ofMember = (told: { user_id: string; is_invited?: boolean }[]) =>
-    told.filter(({ user_id }) => user_id === userId);
-  const told = await fixture.told(membershipChanged, own.team.id, (all) => ofMember(all).length === count);
-  return ofMember(told).map(({ is_invited = false }) => is_invited);
+/** What the other services are told of a member, event by event. */
+const changesOf = async (userId: string, count: number): Promise<MembershipChanged[]> => {
+  const ofMember = (told: MembershipChanged[]) => told.filter(({ user_id }) => user_id === userId);
+  return ofMember(await fixture.told(membershipChanged, own.team.id, (all) => ofMember(all).length === count));
 };
+
+/** Of these, whether they are only invited. */
+const toldOf = async (userId: string, count: number) =>
+  (await changesOf(userId, count)).map(({ is_invited = false }) => is_invited);
 
 describe('an invitation whose link is shown to whoever invites', () => {
   it('makes an account that acts in that team alone, until the operator says that the address is its own', async () => {
@@ -107,6 +110,8 @@ describe('an invitation whose link is shown to whoever invites', () => {
     await use((await fixture.call(fixture.admin, links.create, { email })).url);
     for (const made of [own, other]) expect(await memberIn(email, made)).toMatchObject({ status: 'invited' });
     expect(await toldOf(user_id, 3)).toEqual([true, false, true]);
+    // What it loses by this, others must keep.
+    expect((await changesOf(user_id, 3)).at(-1)).not.toHaveProperty('had_not_joined');
     for (const key of [api_key, issued.api_key])
       expect((await errorOf(fixture.verify(key ?? ''))).code).toBe('unauthenticated');
     expect((await fixture.verify(joined.api_key ?? '')).teams).toMatchObject([{ team_id: other.team.id }]);
@@ -179,6 +184,22 @@ describe('an invitation whose link is shown to whoever invites', () => {
 });
 
 describe('invitations of a team', () => {
+  it('are told of as of somebody who had not joined before either, until they are accepted', async () => {
+    const [owner = ''] = own.keys;
+    const path = ({ user_id }: TeamMember) => ({ team_id: own.team.id, user_id });
+    const hadNotJoined = async ({ user_id }: TeamMember, count: number) =>
+      (await changesOf(user_id, count)).map(({ had_not_joined = false }) => had_not_joined);
+    const revoked = await invite(fresh());
+    await fixture.call(owner, members.changeRole, { ...path(revoked), role: 'viewer' });
+    await fixture.call(owner, members.remove, path(revoked));
+    expect(await hadNotJoined(revoked, 3)).toEqual([true, true, true]);
+    const accepted = await invite(fresh());
+    await use(accepted.invitation?.url, password, 'Ada');
+    await fixture.call(owner, members.changeRole, { ...path(accepted), role: 'viewer' });
+    await fixture.call(owner, members.remove, path(accepted));
+    expect(await hadNotJoined(accepted, 4)).toEqual([true, false, false, false]);
+  });
+
   it('are listed, sent again and revoked by its administrators', async () => {
     const made = await fixture.createTeam('team_owner', 'member');
     const [admin = '', member = ''] = made.keys;

@@ -142,7 +142,7 @@ export class MembersService {
     }));
     const issuedByOwner = hasPowerOfOwner(caller, team_id);
     const keys = await this.enrolment.enrol(manager, team, people, { issuedByOwner, caller });
-    await this.changes.saveMembers(manager, team, userIds, context);
+    await this.changes.saveMembers(manager, team, userIds, context, { hadJoined: false });
     const added: TeamMember[] = [];
     for (const userId of userIds) {
       added.push({ ...(await this.view(manager, { teamId: team_id, userId })), api_key: keys.get(userId) ?? null });
@@ -174,7 +174,8 @@ export class MembersService {
           await this.apiKeys.revokeUnlessIssuedByOwner(manager, membership);
           await this.links.retireUnlessIssuedByOwner(manager, membership);
         }
-        await this.changes.saveMember(manager, team, user_id, context);
+        const hadJoined = membership.status !== 'invited';
+        await this.changes.saveMember(manager, team, user_id, context, { hadJoined });
       }
       return this.view(manager, membership);
     });
@@ -213,7 +214,8 @@ export class MembersService {
       // The keys to the team go with the membership: their foreign key cascades.
       await manager.delete(MembershipEntity, { id: membership.id });
       await checkLater(manager, membership.userId);
-      await this.changes.saveMember(manager, team, membership.userId, context);
+      const hadJoined = membership.status !== 'invited';
+      await this.changes.saveMember(manager, team, membership.userId, context, { hadJoined });
       return membership.userId;
     });
     this.rpc.publish(credentialsChanged, { user_id: userId });

@@ -43,7 +43,14 @@ describe('the members of a team', () => {
     const told = await fixture.told(membershipChanged, team_id, (payloads) =>
       payloads.some(({ user_id }) => user_id === added.user_id),
     );
-    expect(told.at(-1)).toEqual({ team_id, user_id: added.user_id, role: 'member', is_invited: true, revision: 2 });
+    expect(told.at(-1)).toEqual({
+      team_id,
+      user_id: added.user_id,
+      role: 'member',
+      is_invited: true,
+      had_not_joined: true,
+      revision: 2,
+    });
     expect(fixture.credentialsChanged).toContain(added.user_id);
   });
 

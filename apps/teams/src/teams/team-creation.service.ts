@@ -70,7 +70,7 @@ export class TeamCreationService {
     const keys = await this.enrolment.enrol(manager, team, people, { issuedByOwner: true, caller });
     await this.changes.publishCreated(manager, team, [{ ...workspace, is_deleted: false }], context);
     const userIds = people.map(({ userId }) => userId);
-    await this.changes.publishMembers(manager, team, userIds, context);
+    await this.changes.publishMembers(manager, team, userIds, context, { hadJoined: false });
     const created = await readTeam(manager, team.id);
     const shown = created.members.map((member) => ({ ...member, api_key: keys.get(member.user_id) ?? null }));
     return { ...created, members: await this.invitationLinks.sendAll(manager, team, shown, { issuedByOwner: true }) };

@@ -115,6 +115,7 @@ describe('creating a team', () => {
       user_id: userIds[0],
       role: 'viewer',
       is_invited: true,
+      had_not_joined: true,
     });
     expect(members.map(({ is_invited = false }) => is_invited)).toEqual([false, true]);
     for (const { user_id } of team.members) expect(fixture.credentialsChanged).toContain(user_id);

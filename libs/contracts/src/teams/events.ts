@@ -98,6 +98,13 @@ export class MembershipChanged extends TeamFact {
       'Whether the team required a second factor when they joined. Their SSH keys that were added without one then open none of its hosts.',
   })
   required_factor_at_join?: boolean;
+
+  @Flag({
+    optional: true,
+    description:
+      'Whether they had not accepted before this change either, if they were invited at all. Who knows nothing of them has nothing to keep.',
+  })
+  had_not_joined?: boolean;
 }
 export const membershipChanged = event('teams.membership_changed', MembershipChanged);
 
