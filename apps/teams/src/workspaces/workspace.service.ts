@@ -1,4 +1,4 @@
-import { notFound, pageWindow, requirePermission, type CallContext } from '@atoll/contracts';
+import { isPlatformAdmin, notFound, pageWindow, requirePermission, type CallContext } from '@atoll/contracts';
 import {
   type CreateWorkspace,
   type ListWorkspaces,
@@ -9,14 +9,18 @@ import {
 import { newId, readPage, Statements, Writers } from '@atoll/database';
 import { AppError } from '@atoll/errors';
 import { Injectable } from '@nestjs/common';
-import { Not } from 'typeorm';
+import { Not, type EntityManager } from 'typeorm';
 import { requirePermissionNow } from '../members/caller-now.js';
 import { TeamChanges } from '../changes/team-changes.js';
 import { findWorkspace, teamOfWorkspace } from './find-workspace.js';
 import { WorkspaceEntity } from '../model/workspace.entity.js';
+import { TokenBuckets, type BucketRate } from '../tries/token-buckets.js';
 
 /** Each Team shows its workspaces, all of them. */
 const mostWorkspaces = 1000;
+const refillMs = 432_000;
+/** Rows of deleted workspaces stay in other services: bills are about them, and late usage may name them. */
+const creations: BucketRate = { refillMs, capacityMs: mostWorkspaces * refillMs };
 
 @Injectable()
 export class WorkspacesService {
@@ -24,6 +28,7 @@ export class WorkspacesService {
     private readonly statements: Statements,
     private readonly writers: Writers,
     private readonly changes: TeamChanges,
+    private readonly buckets: TokenBuckets,
   ) {}
 
   async list({ team_id, ...asked }: ListWorkspaces, { caller }: CallContext): Promise<WorkspacePage> {
@@ -50,6 +55,7 @@ export class WorkspacesService {
       if ((await manager.countBy(WorkspaceEntity, { teamId: team_id })) >= mostWorkspaces) {
         throw new AppError('conflict', `A team has at most ${mostWorkspaces} workspaces.`);
       }
+      if (!isPlatformAdmin(context.caller)) await this.takeCreation(manager, team_id);
       const workspace = { id: newId(), teamId: team_id, name };
       await manager.insert(WorkspaceEntity, workspace);
       await this.changes.saveWorkspace(manager, team, { id: workspace.id, name, is_deleted: false }, context);
@@ -70,6 +76,15 @@ export class WorkspacesService {
       }
       return { id: workspace_id, name, team_id: teamId };
     });
+  }
+
+  private async takeCreation(manager: EntityManager, teamId: string): Promise<void> {
+    if (await this.buckets.takeWithin(manager, [teamId, 'workspaces'], creations)) return;
+    throw new AppError(
+      'too_many_requests',
+      `A team creates at most ${mostWorkspaces} workspaces at once, and one in ${refillMs / 60_000} minutes after that.`,
+      { retryAfterSeconds: refillMs / 1000 },
+    );
   }
 }
 

@@ -113,6 +113,29 @@ describe('the workspaces of a team', () => {
     expect([refused.code, refused.message]).toEqual(['conflict', 'A team has at most 1000 workspaces.']);
   });
 
+  it('are created one in 7.2 minutes once 1000 were, also if none of them is left; by the operator any time', async () => {
+    const [{ team, keys }, other] = [await fixture.createTeam('team_owner'), await fixture.createTeam('team_owner')];
+    const createAs = (key: string, name: string, team_id = team.id) =>
+      fixture.call(key, workspaces.create, { team_id, name });
+    const create = (name: string) => createAs(keys[0] ?? '', name);
+    await fixture.query('DELETE FROM log_in_bucket');
+    await create('one');
+    // As if there had been 998 before it, and all were deleted.
+    await fixture.query(`UPDATE log_in_bucket SET full_at = full_at + 998 * interval '432 s'`);
+    const { id } = await create('two');
+    await fixture.call(keys[0] ?? '', workspaces.delete, { workspace_id: id });
+    expect(await errorOf(create('three'))).toMatchObject({
+      code: 'too_many_requests',
+      message: 'A team creates at most 1000 workspaces at once, and one in 7.2 minutes after that.',
+      details: { retryAfterSeconds: 432 },
+    });
+    await createAs(fixture.admin, 'of the operator');
+    await createAs(other.keys[0] ?? '', 'of another team', other.team.id);
+    await fixture.query(`UPDATE log_in_bucket SET full_at = full_at - interval '432 s'`);
+    await create('three');
+    expect(await errorOf(create('four'))).toMatchObject({ code: 'too_many_requests' });
+  });
+
   it('are given back but not made while the team is suspended', async () => {
     const { team, keys } = await fixture.createTeam('team_owner');
     const [owner = ''] = keys;
