@@ -13,6 +13,7 @@ import { ClustersService } from './clusters/cluster.service.js';
 import { ConsoleHostWarning } from './clusters/console-host.js';
 import { ConnectionsController } from './connections/connection.controller.js';
 import { ConnectionRefresh } from './connections/connection-refresh.js';
+import { EndedConnections } from './connections/ended-connections.js';
 import { ConnectionsService } from './connections/connection.service.js';
 import { ConnectionSource } from './connections/connection-source.js';
 import { PodsAsSource } from './connections/pods-as-source.js';
@@ -112,6 +113,7 @@ const workers: Provider = {
     ClusterRows,
     ClustersService,
     ConnectionRefresh,
+    EndedConnections,
     ConnectionsService,
     Entitlements,
     ExpiredClosings,

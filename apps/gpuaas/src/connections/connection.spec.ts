@@ -5,6 +5,7 @@ import { vmChanged } from '@atoll/contracts/pods';
 import { newId } from '@atoll/database';
 import { errorOf, GpuaasFixture, type Inventory, type ToldTeam } from '../gpuaas-fixture.js';
 import { ConnectionSource } from './connection-source.js';
+import { EndedConnections } from './ended-connections.js';
 
 type Pods = Map<string, ConnectionPod[]>;
 
@@ -120,6 +121,25 @@ describe('connection information', () => {
     await fixture.unsubscribe(team, held);
     await fixture.settle();
     expect(idsOf(await read())).toEqual(ids.slice(1));
+  });
+
+  it('goes with its subscription, and also where a refresh that was under way brings it after that', async () => {
+    const live = await fixture.subscribe(team, { pool_id: pool.pool_id });
+    await fixture.settle();
+    await refreshed([aPod('notebook-abcde', 'jupyter')]);
+    await refresh();
+    const late = await asked();
+    await fixture.unsubscribe(team, held);
+    await fixture.settle();
+    late.answer(new Map());
+    await ended();
+    await fixture.get(EndedConnections).removeSome();
+    const kept = await fixture.query<{ subscription_id: string }>(
+      'SELECT subscription_id FROM connection WHERE subscription_id = ANY ($1)',
+      [[held.subscription_id, live.subscription_id]],
+    );
+    expect(kept).toEqual([{ subscription_id: live.subscription_id }]);
+    expect(idsOf(await read())).toEqual([live.subscription_id]);
   });
 
   it('is for members; viewers may not see it, strangers find no team', async () => {
