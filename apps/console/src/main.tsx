@@ -5,6 +5,7 @@ import './design/shell.css';
 import './design/parts.css';
 import './design/charts.css';
 import './design/print.css';
+import './design/forced-colors.css';
 import { QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
 import { StrictMode } from 'react';

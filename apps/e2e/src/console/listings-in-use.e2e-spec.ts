@@ -171,4 +171,30 @@ describeWhere(browserLack(), 'a listing in use in the console', () => {
     expect(tab.faults).toEqual([]);
     await tab.close();
   });
+
+  it('says what is on, chosen and meant by which colour where the system forces colours of its own', async () => {
+    const { team, keys } = await createTeam('Contrast');
+    const tab = await openTab(platformUrl, { forcedColors: 'active', viewport: { width: 1440, height: 900 } });
+    const { page } = tab;
+    await logInWithKey(page, keys.team_owner ?? '', `/teams/${team.id}/pods`);
+    const ground = (selector: string) =>
+      page.evaluate<string[]>(
+        `[...document.querySelectorAll('${selector}')].map((part) => getComputedStyle(part).backgroundColor)`,
+      );
+    const [off] = await ground('.switch-track');
+    await page.getByText('Show what has ended').click();
+    await page.getByRole('switch', { name: 'Show what has ended', checked: true }).waitFor();
+    expect(await ground('.switch-track')).not.toEqual([off]);
+    expect(new Set(await ground('.segment')).size).toBe(2);
+    expect(new Set(await ground('.side nav .side-link')).size).toBe(2);
+    await goTo(page, `/teams/${team.id}/pools`);
+    await page.getByText('another team’s').waitFor();
+    const [inUse, , , others, free] = await ground('.legend .swatch');
+    expect(new Set([inUse, others, free]).size).toBe(3);
+    await page.getByRole('button', { name: 'Use over' }).click();
+    await page.getByRole('option').first().waitFor();
+    expect(new Set(await ground('[role=option]')).size).toBe(2);
+    expect(tab.faults).toEqual([]);
+    await tab.close();
+  });
 });
