@@ -53,11 +53,11 @@ export function Listing<Row>(props: ListingProps<Row>) {
   const before = (page - 1) * limit;
   const ofPage = { rows: found.slice(before, before + limit), before, total: found.length };
   const [shown, hold] = useHeldRows(ofPage, rows, keyOf);
-  const turn = (next: number) => {
+  const turn = (next: number, isEnd: boolean) => {
     place.turn(next);
     top.current?.scrollIntoView();
     // The button that was pressed cannot be pressed any more, and would lose the focus.
-    if (next === 1 || next === pages) top.current?.focus({ preventScroll: true });
+    if (isEnd) top.current?.focus({ preventScroll: true });
   };
   return (
     <>
@@ -103,23 +103,26 @@ interface PagerProps {
   first: 0 | 1;
   limit: number;
   total: number;
-  onChange: (page: number) => void;
+  /** Screen readers tell which page is shown. */
+  isTold?: boolean;
+  onChange: (page: number, isEnd: boolean) => void;
 }
 
-export function Pager({ page, first, limit, total, onChange }: PagerProps) {
+export function Pager({ page, first, limit, total, isTold = false, onChange }: PagerProps) {
   const pages = Math.max(1, Math.ceil(total / limit));
   const at = page - first;
   const isBeyond = at >= pages;
+  const turn = (to: number) => onChange(to + first, to <= 0 || to === pages - 1);
   if (pages === 1 && at === 0) return null;
   return (
     <nav className="pager" aria-label="Pages">
-      <Button isSmall isDisabled={at <= 0} onPress={() => onChange(Math.min(page - 1, pages - 1 + first))}>
+      <Button isSmall isDisabled={at <= 0} onPress={() => turn(Math.min(at, pages) - 1)}>
         {isBeyond ? 'Last page' : 'Previous'}
       </Button>
-      <span className="hint">
+      <span className="hint" {...(isTold && { role: 'status' })}>
         {isBeyond ? `There is no page ${at + 1}` : `Page ${at + 1} of ${quantity(pages)}`}, {quantity(total)} in all
       </span>
-      <Button isSmall isDisabled={at + 1 >= pages} onPress={() => onChange(page + 1)}>
+      <Button isSmall isDisabled={at + 1 >= pages} onPress={() => turn(at + 1)}>
         Next
       </Button>
     </nav>

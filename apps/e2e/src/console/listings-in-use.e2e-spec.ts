@@ -172,6 +172,31 @@ describeWhere(browserLack(), 'a listing in use in the console', () => {
     await tab.close();
   });
 
+  it('turns the pages of a listing by the same button, which keeps the focus, and says which page is shown', async () => {
+    const { team, keys } = await createTeam('Turning');
+    const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
+    const { page } = tab;
+    await page.route('**/api/shared-volumes?*', (route) => {
+      const no = Number(new URL(route.request().url()).searchParams.get('page'));
+      const data = Array.from({ length: 20 }, (_, at) => volumeOf(`volume ${(no - 1) * 20 + at + 1}`));
+      return route.fulfill({ json: { data, pagination: { page: no, limit: 20, total: 60 } } });
+    });
+    await logInWithKey(page, keys.team_owner ?? '', `/teams/${team.id}/volumes`);
+    const pages = page.getByRole('navigation', { name: 'Pages' });
+    const next = pages.getByRole('button', { name: 'Next' });
+    await next.focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('row', { name: 'volume 21' }).waitFor();
+    await pages.getByRole('status').getByText('Page 2 of 3, 60 in all').waitFor();
+    await next.and(page.locator(':focus')).waitFor();
+    await page.keyboard.press('Enter');
+    await page.getByRole('row', { name: 'volume 41' }).waitFor();
+    // The last page has no next one.
+    await page.getByRole('group', { name: 'Shared volumes' }).and(page.locator(':focus')).waitFor();
+    expect(tab.faults).toEqual([]);
+    await tab.close();
+  });
+
   it('says what is on, chosen and meant by which colour where the system forces colours of its own', async () => {
     const { team, keys } = await createTeam('Contrast');
     const tab = await openTab(platformUrl, { forcedColors: 'active', viewport: { width: 1440, height: 900 } });

@@ -5,9 +5,9 @@ import { useUser } from '../../api/user-context.js';
 import { instant } from '../../format/format.js';
 import { Chip } from '../../parts/chip.js';
 import { Segments } from '../../parts/fields.js';
-import { Pager } from '../../parts/listing.js';
+import { Paged } from '../../parts/paged.js';
 import { Page } from '../../parts/page.js';
-import { Empty, Loaded } from '../../parts/states.js';
+import { Empty } from '../../parts/states.js';
 import { Table, type Column } from '../../parts/table.js';
 import { machineName } from './machine-names.js';
 import { processesQuery, type Machine } from './operation-queries.js';
@@ -48,28 +48,28 @@ export function ProcessesPage() {
         choices={kinds}
         onChange={(next) => void navigate({ search: next === 'waiting' ? { kind: next } : {}, replace: true })}
       />
-      <Loaded query={processes} height={320}>
+      <Paged
+        label="Processes"
+        query={processes}
+        page={page}
+        first={1}
+        height={320}
+        onTurn={(next) => void navigate({ search: { ...search, page: next } })}
+      >
         {({ data, pagination }) => (
-          <div>
-            <Table
-              label="Processes"
-              rows={data}
-              keyOf={({ key }) => key}
-              empty={
-                pagination.total === 0 && (
-                  <Empty title={kind === 'failed' ? 'Nothing of it has failed' : 'Nothing of it waits'} />
-                )
-              }
-              columns={columns(machine, timezone)}
-            />
-            <Pager
-              {...pagination}
-              first={1}
-              onChange={(next) => void navigate({ search: { ...search, page: String(next) } })}
-            />
-          </div>
+          <Table
+            label="Processes"
+            rows={data}
+            keyOf={({ key }) => key}
+            empty={
+              pagination.total === 0 && (
+                <Empty title={kind === 'failed' ? 'Nothing of it has failed' : 'Nothing of it waits'} />
+              )
+            }
+            columns={columns(machine, timezone)}
+          />
         )}
-      </Loaded>
+      </Paged>
     </Page>
   );
 }

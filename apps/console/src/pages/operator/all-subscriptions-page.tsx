@@ -2,8 +2,8 @@ import { useQueries, useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { allSubscriptionsQuery, teamQuery } from '../../api/queries.js';
 import { Page } from '../../parts/page.js';
-import { Empty, Loaded } from '../../parts/states.js';
-import { Pager } from '../../parts/listing.js';
+import { Empty } from '../../parts/states.js';
+import { Paged } from '../../parts/paged.js';
 import { WindowChooser } from '../window-chooser.js';
 import { SubscriptionTable } from '../team/subscription-table.js';
 
@@ -24,33 +24,33 @@ export function AllSubscriptionsPage() {
           onChange={(next) => void navigate({ search: { ...search, window: next }, replace: true })}
         />
       </div>
-      <Loaded query={subscriptions} height={320}>
+      <Paged
+        label="Subscriptions"
+        query={subscriptions}
+        page={page}
+        first={1}
+        height={320}
+        onTurn={(next) => void navigate({ search: { ...search, page: next } })}
+      >
         {({ data, pagination }) => (
-          <div>
-            <SubscriptionTable
-              empty={pagination.total === 0 && <Empty title="No team holds anything" />}
-              subscriptions={data}
-              window={window}
-              mayChange
-              before={[
-                {
-                  title: 'Team',
-                  cell: ({ team_id }) => (
-                    <Link to="/teams/$teamId" params={{ teamId: team_id }} className="clip">
-                      {teamName(team_id)}
-                    </Link>
-                  ),
-                },
-              ]}
-            />
-            <Pager
-              {...pagination}
-              first={1}
-              onChange={(next) => void navigate({ search: { ...search, page: String(next) } })}
-            />
-          </div>
+          <SubscriptionTable
+            empty={pagination.total === 0 && <Empty title="No team holds anything" />}
+            subscriptions={data}
+            window={window}
+            mayChange
+            before={[
+              {
+                title: 'Team',
+                cell: ({ team_id }) => (
+                  <Link to="/teams/$teamId" params={{ teamId: team_id }} className="clip">
+                    {teamName(team_id)}
+                  </Link>
+                ),
+              },
+            ]}
+          />
         )}
-      </Loaded>
+      </Paged>
     </Page>
   );
 }

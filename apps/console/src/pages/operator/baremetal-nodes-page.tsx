@@ -3,9 +3,9 @@ import { useNavigate, useSearch } from '@tanstack/react-router';
 import { answerOf, api, type Schemas } from '../../api/client.js';
 import { Chip } from '../../parts/chip.js';
 import { Act } from '../../parts/dialogs.js';
-import { Pager } from '../../parts/listing.js';
+import { Paged } from '../../parts/paged.js';
 import { Page } from '../../parts/page.js';
-import { Empty, Loaded } from '../../parts/states.js';
+import { Empty } from '../../parts/states.js';
 import { Table } from '../../parts/table.js';
 import { baremetalNodesQuery } from '../baremetal/baremetal-queries.js';
 
@@ -20,60 +20,63 @@ export function BaremetalNodesPage() {
       title="Bare-metal nodes"
       lead="Whole hosts for teams. A failed node stays in maintenance until an operator has checked it."
     >
-      <Loaded query={nodes} height={240}>
+      <Paged
+        label="Bare-metal nodes"
+        query={nodes}
+        page={page}
+        first={1}
+        height={240}
+        onTurn={(next) => void navigate({ search: { page: next } })}
+      >
         {({ data, pagination }) => (
-          <div>
-            <Table
-              label="Bare-metal nodes"
-              rows={data}
-              keyOf={({ node_id }) => node_id}
-              empty={
-                pagination.total === 0 && (
-                  <Empty title="No host is registered">
-                    Register one with POST /api/baremetal/node, its address and a credential.
-                  </Empty>
-                )
-              }
-              columns={[
-                {
-                  title: 'Node',
-                  isHead: true,
-                  cell: ({ name, host, port }) => (
-                    <span className="given">
-                      {name}
-                      <br />
-                      <span className="hint">
-                        {host}:{port}
-                      </span>
+          <Table
+            label="Bare-metal nodes"
+            rows={data}
+            keyOf={({ node_id }) => node_id}
+            empty={
+              pagination.total === 0 && (
+                <Empty title="No host is registered">
+                  Register one with POST /api/baremetal/node, its address and a credential.
+                </Empty>
+              )
+            }
+            columns={[
+              {
+                title: 'Node',
+                isHead: true,
+                cell: ({ name, host, port }) => (
+                  <span className="given">
+                    {name}
+                    <br />
+                    <span className="hint">
+                      {host}:{port}
                     </span>
-                  ),
-                },
-                {
-                  title: 'State',
-                  cell: ({ status, reason, maintenance, retired }) => (
-                    <>
-                      <Chip state={status} /> {maintenance && <Chip state="maintenance" />}{' '}
-                      {retired && <Chip state="retired" />}
-                      {reason !== null && <p className="hint given">{reason}</p>}
-                    </>
-                  ),
-                },
-                {
-                  title: 'Specs',
-                  cell: ({ specs: { gpu_count, gpu_model, cpu_cores, memory_gb } }) => (
-                    <span className="given">
-                      {gpu_model === null ? 'no GPUs' : `${gpu_count} × ${gpu_model}`}, {cpu_cores} cores, {memory_gb}{' '}
-                      GB
-                    </span>
-                  ),
-                },
-                { title: '', cell: (node) => <NodeActions node={node} /> },
-              ]}
-            />
-            <Pager {...pagination} first={1} onChange={(next) => void navigate({ search: { page: String(next) } })} />
-          </div>
+                  </span>
+                ),
+              },
+              {
+                title: 'State',
+                cell: ({ status, reason, maintenance, retired }) => (
+                  <>
+                    <Chip state={status} /> {maintenance && <Chip state="maintenance" />}{' '}
+                    {retired && <Chip state="retired" />}
+                    {reason !== null && <p className="hint given">{reason}</p>}
+                  </>
+                ),
+              },
+              {
+                title: 'Specs',
+                cell: ({ specs: { gpu_count, gpu_model, cpu_cores, memory_gb } }) => (
+                  <span className="given">
+                    {gpu_model === null ? 'no GPUs' : `${gpu_count} × ${gpu_model}`}, {cpu_cores} cores, {memory_gb} GB
+                  </span>
+                ),
+              },
+              { title: '', cell: (node) => <NodeActions node={node} /> },
+            ]}
+          />
         )}
-      </Loaded>
+      </Paged>
     </Page>
   );
 }

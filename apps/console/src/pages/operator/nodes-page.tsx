@@ -11,8 +11,9 @@ import { Chip } from '../../parts/chip.js';
 import { Chooser, Field } from '../../parts/fields.js';
 import { FormDialog } from '../../parts/form-dialog.js';
 import { Card, Page } from '../../parts/page.js';
-import { Empty, Loaded } from '../../parts/states.js';
-import { Listing, Pager } from '../../parts/listing.js';
+import { Empty } from '../../parts/states.js';
+import { Listing } from '../../parts/listing.js';
+import { Paged } from '../../parts/paged.js';
 import { WindowChooser } from '../window-chooser.js';
 import { NodeActions } from './node-actions.js';
 
@@ -29,7 +30,14 @@ export function NodesPage() {
       lead="Each GPU as it is now: its slices to scale, who holds them, and what it is switching to."
       actions={named.length > 0 && <RegisterNode services={named} />}
     >
-      <Loaded query={nodes} height={420}>
+      <Paged
+        label="Nodes"
+        query={nodes}
+        page={page}
+        first={1}
+        height={420}
+        onTurn={(next) => void navigate({ search: { ...search, page: next } })}
+      >
         {({ data, pagination }) => (
           <div className="stack">
             <div className="toolbar spread">
@@ -55,14 +63,9 @@ export function NodesPage() {
             >
               {({ rows }) => rows.map((node) => <NodeCard key={node.node_id} node={node} window={window} />)}
             </Listing>
-            <Pager
-              {...pagination}
-              first={1}
-              onChange={(next) => void navigate({ search: { ...search, page: String(next) } })}
-            />
           </div>
         )}
-      </Loaded>
+      </Paged>
     </Page>
   );
 }

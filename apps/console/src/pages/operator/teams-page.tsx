@@ -8,10 +8,10 @@ import { Chip } from '../../parts/chip.js';
 import { Act } from '../../parts/dialogs.js';
 import { Field, Toggle } from '../../parts/fields.js';
 import { Ask, Found, FormDialog, Made } from '../../parts/form-dialog.js';
-import { Pager } from '../../parts/listing.js';
+import { Paged } from '../../parts/paged.js';
 import { Page } from '../../parts/page.js';
 import { Secret } from '../../parts/secret.js';
-import { Empty, Loaded } from '../../parts/states.js';
+import { Empty } from '../../parts/states.js';
 import { Table } from '../../parts/table.js';
 import { useUser } from '../../api/user-context.js';
 import { KeyShown } from '../team/member-dialogs.js';
@@ -29,47 +29,49 @@ export function TeamsPage() {
       lead="All teams. A suspended team cannot create anything; its running resources continue."
       actions={<Actions />}
     >
-      <Loaded query={teams} height={320}>
+      <Paged
+        label="Teams"
+        query={teams}
+        page={page}
+        first={0}
+        height={320}
+        onTurn={(next) => void navigate({ search: { page: next } })}
+      >
         {({ data, pagination }) => (
-          <div>
-            <Table
-              label="Teams"
-              rows={data}
-              keyOf={({ id }) => id}
-              empty={
-                pagination.total === 0 && <Empty title="There is no team yet">Create one and name its owner.</Empty>
-              }
-              columns={[
-                {
-                  title: 'Team',
-                  isHead: true,
-                  cell: ({ id, name, description }) => (
-                    <span className="given">
-                      <Link to="/teams/$teamId" params={{ teamId: id }}>
-                        {name}
-                      </Link>
-                      <br />
-                      <span className="hint">{description}</span>
-                    </span>
-                  ),
-                },
-                {
-                  title: 'State',
-                  cell: ({ is_suspended, status }) => <Chip state={is_suspended ? 'suspended' : status} />,
-                },
-                { title: 'Members', isNumber: true, cell: ({ members }) => members.length },
-                {
-                  title: 'Policy',
-                  cell: ({ policy_info }) => <span className="given">{policy_info.policy_name}</span>,
-                },
-                { title: 'Since', cell: ({ created_at }) => day(created_at, timezone) },
-                { title: '', cell: (team) => <TeamActions team={team} /> },
-              ]}
-            />
-            <Pager {...pagination} first={0} onChange={(next) => void navigate({ search: { page: String(next) } })} />
-          </div>
+          <Table
+            label="Teams"
+            rows={data}
+            keyOf={({ id }) => id}
+            empty={pagination.total === 0 && <Empty title="There is no team yet">Create one and name its owner.</Empty>}
+            columns={[
+              {
+                title: 'Team',
+                isHead: true,
+                cell: ({ id, name, description }) => (
+                  <span className="given">
+                    <Link to="/teams/$teamId" params={{ teamId: id }}>
+                      {name}
+                    </Link>
+                    <br />
+                    <span className="hint">{description}</span>
+                  </span>
+                ),
+              },
+              {
+                title: 'State',
+                cell: ({ is_suspended, status }) => <Chip state={is_suspended ? 'suspended' : status} />,
+              },
+              { title: 'Members', isNumber: true, cell: ({ members }) => members.length },
+              {
+                title: 'Policy',
+                cell: ({ policy_info }) => <span className="given">{policy_info.policy_name}</span>,
+              },
+              { title: 'Since', cell: ({ created_at }) => day(created_at, timezone) },
+              { title: '', cell: (team) => <TeamActions team={team} /> },
+            ]}
+          />
         )}
-      </Loaded>
+      </Paged>
     </Page>
   );
 }

@@ -5,9 +5,9 @@ import { instant } from '../../format/format.js';
 import { Button } from '../../parts/button.js';
 import { Field, TextArea } from '../../parts/fields.js';
 import { Ask, FormDialog } from '../../parts/form-dialog.js';
-import { Pager } from '../../parts/listing.js';
+import { Paged } from '../../parts/paged.js';
 import { Page } from '../../parts/page.js';
-import { Empty, Loaded } from '../../parts/states.js';
+import { Empty } from '../../parts/states.js';
 import { Table } from '../../parts/table.js';
 import { useUser } from '../../api/user-context.js';
 
@@ -30,54 +30,58 @@ export function SshKeysPage() {
       lead="They give access to the pods, VMs and hosts of all teams in which you may use them. A key that was added without a second factor opens nothing in a team that required one when you joined it: remove it, and add it again in a session with one."
       actions={<AddKey />}
     >
-      <Loaded query={keys} height={200}>
+      <Paged
+        label="SSH keys"
+        query={keys}
+        page={page}
+        first={1}
+        height={200}
+        onTurn={(next) => void navigate({ search: { page: next } })}
+      >
         {({ data, pagination }) => (
-          <div>
-            <Table
-              label="SSH keys"
-              rows={data}
-              keyOf={({ ssh_key_id }) => ssh_key_id}
-              empty={
-                pagination.total === 0 && (
-                  <Empty title="You have no SSH key here">
-                    Add the public half of one, such as the line in <code>~/.ssh/id_ed25519.pub</code>.
-                  </Empty>
-                )
-              }
-              columns={[
-                { title: 'Name', isHead: true, cell: ({ name }) => <span className="given">{name}</span> },
-                {
-                  title: 'Key',
-                  cell: ({ type, fingerprint }) => (
-                    <>
-                      {type}
-                      <br />
-                      <code className="hint given">{fingerprint}</code>
-                    </>
-                  ),
-                },
-                {
-                  title: 'Added',
-                  isWhole: true,
-                  cell: ({ created_at, lacks_second_factor }) => (
-                    <>
-                      {instant(created_at, timezone)}
-                      {lacks_second_factor && (
-                        <>
-                          <br />
-                          <span className="hint">without a second factor</span>
-                        </>
-                      )}
-                    </>
-                  ),
-                },
-                { title: '', cell: (key) => <KeyActions sshKey={key} /> },
-              ]}
-            />
-            <Pager {...pagination} first={1} onChange={(next) => void navigate({ search: { page: String(next) } })} />
-          </div>
+          <Table
+            label="SSH keys"
+            rows={data}
+            keyOf={({ ssh_key_id }) => ssh_key_id}
+            empty={
+              pagination.total === 0 && (
+                <Empty title="You have no SSH key here">
+                  Add the public half of one, such as the line in <code>~/.ssh/id_ed25519.pub</code>.
+                </Empty>
+              )
+            }
+            columns={[
+              { title: 'Name', isHead: true, cell: ({ name }) => <span className="given">{name}</span> },
+              {
+                title: 'Key',
+                cell: ({ type, fingerprint }) => (
+                  <>
+                    {type}
+                    <br />
+                    <code className="hint given">{fingerprint}</code>
+                  </>
+                ),
+              },
+              {
+                title: 'Added',
+                isWhole: true,
+                cell: ({ created_at, lacks_second_factor }) => (
+                  <>
+                    {instant(created_at, timezone)}
+                    {lacks_second_factor && (
+                      <>
+                        <br />
+                        <span className="hint">without a second factor</span>
+                      </>
+                    )}
+                  </>
+                ),
+              },
+              { title: '', cell: (key) => <KeyActions sshKey={key} /> },
+            ]}
+          />
         )}
-      </Loaded>
+      </Paged>
     </Page>
   );
 }

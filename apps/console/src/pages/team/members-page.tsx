@@ -6,9 +6,8 @@ import { day, roleName } from '../../format/format.js';
 import { Button } from '../../parts/button.js';
 import { Chip } from '../../parts/chip.js';
 import { Ask } from '../../parts/form-dialog.js';
-import { Pager } from '../../parts/listing.js';
+import { Paged } from '../../parts/paged.js';
 import { Page } from '../../parts/page.js';
-import { Loaded } from '../../parts/states.js';
 import { Table, type Column } from '../../parts/table.js';
 import { may } from '../../api/access.js';
 import { useUser } from '../../api/user-context.js';
@@ -30,19 +29,23 @@ export function MembersPage() {
       lead="Members of the team, with role and API key."
       actions={mayManage && <AddMember teamId={teamId} />}
     >
-      <Loaded query={members} height={280}>
+      <Paged
+        label="Members"
+        query={members}
+        page={page}
+        first={0}
+        height={280}
+        onTurn={(next) => void navigate({ search: { page: next } })}
+      >
         {({ data, pagination }) => (
-          <div>
-            <Table
-              label="Members"
-              rows={data}
-              keyOf={({ user_id }) => user_id}
-              columns={columns(teamId, user.timezone)}
-            />
-            <Pager {...pagination} first={0} onChange={(next) => void navigate({ search: { page: String(next) } })} />
-          </div>
+          <Table
+            label="Members"
+            rows={data}
+            keyOf={({ user_id }) => user_id}
+            columns={columns(teamId, user.timezone)}
+          />
         )}
-      </Loaded>
+      </Paged>
       {mayManage && <InvitationsCard teamId={teamId} />}
     </Page>
   );

@@ -7,9 +7,9 @@ import { useUser } from '../../api/user-context.js';
 import { gigabytes, instant } from '../../format/format.js';
 import { Chip } from '../../parts/chip.js';
 import { Toggle } from '../../parts/fields.js';
-import { Pager } from '../../parts/listing.js';
+import { Paged } from '../../parts/paged.js';
 import { Page } from '../../parts/page.js';
-import { Empty, Loaded } from '../../parts/states.js';
+import { Empty } from '../../parts/states.js';
 import { Table, type Column } from '../../parts/table.js';
 import { CreateVm } from './create-vm.js';
 import { AutoRestart, VmActions } from './vm-actions.js';
@@ -38,30 +38,30 @@ export function VmsPage() {
         isOn={search.ended === 'yes'}
         onChange={(isOn) => void navigate({ search: isOn ? { ended: 'yes' } : {}, replace: true })}
       />
-      <Loaded query={vms} height={280}>
+      <Paged
+        label="VMs"
+        query={vms}
+        page={page}
+        first={1}
+        height={280}
+        onTurn={(next) => void navigate({ search: { ...search, page: next } })}
+      >
         {({ data, pagination }) => (
-          <div>
-            <Table
-              label="VMs"
-              rows={data}
-              keyOf={({ instance_id }) => instance_id}
-              empty={
-                pagination.total === 0 && (
-                  <Empty title="There is no VM">
-                    {mayUse ? 'Create one from a flavour and an image.' : 'Members of the team create them.'}
-                  </Empty>
-                )
-              }
-              columns={columns({ regionNames, zone: user.timezone, mayUse })}
-            />
-            <Pager
-              {...pagination}
-              first={1}
-              onChange={(next) => void navigate({ search: { ...search, page: String(next) } })}
-            />
-          </div>
+          <Table
+            label="VMs"
+            rows={data}
+            keyOf={({ instance_id }) => instance_id}
+            empty={
+              pagination.total === 0 && (
+                <Empty title="There is no VM">
+                  {mayUse ? 'Create one from a flavour and an image.' : 'Members of the team create them.'}
+                </Empty>
+              )
+            }
+            columns={columns({ regionNames, zone: user.timezone, mayUse })}
+          />
         )}
-      </Loaded>
+      </Paged>
     </Page>
   );
 }

@@ -4,9 +4,9 @@ import type { Schemas } from '../../api/client.js';
 import { availableRegionsQuery } from '../../api/queries.js';
 import { gigabytes, instant } from '../../format/format.js';
 import { Chip } from '../../parts/chip.js';
-import { Pager } from '../../parts/listing.js';
+import { Paged } from '../../parts/paged.js';
 import { Page } from '../../parts/page.js';
-import { Empty, Loaded } from '../../parts/states.js';
+import { Empty } from '../../parts/states.js';
 import { Table, type Column } from '../../parts/table.js';
 import { may } from '../../api/access.js';
 import { useUser } from '../../api/user-context.js';
@@ -30,24 +30,28 @@ export function VolumesPage() {
       lead="Files that several pods read and write, billed from creation to deletion."
       actions={mayUse && <CreateVolume teamId={teamId} />}
     >
-      <Loaded query={volumes} height={240}>
+      <Paged
+        label="Shared volumes"
+        query={volumes}
+        page={page}
+        first={1}
+        height={240}
+        onTurn={(next) => void navigate({ search: { page: next } })}
+      >
         {({ data, pagination }) => (
-          <div>
-            <Table
-              label="Shared volumes"
-              rows={data}
-              keyOf={({ volume_id }) => volume_id}
-              empty={
-                pagination.total === 0 && (
-                  <Empty title="No shared volumes">A volume outlives the pods that mount it.</Empty>
-                )
-              }
-              columns={columns(regionNames, user.timezone, mayUse)}
-            />
-            <Pager {...pagination} first={1} onChange={(next) => void navigate({ search: { page: String(next) } })} />
-          </div>
+          <Table
+            label="Shared volumes"
+            rows={data}
+            keyOf={({ volume_id }) => volume_id}
+            empty={
+              pagination.total === 0 && (
+                <Empty title="No shared volumes">A volume outlives the pods that mount it.</Empty>
+              )
+            }
+            columns={columns(regionNames, user.timezone, mayUse)}
+          />
         )}
-      </Loaded>
+      </Paged>
     </Page>
   );
 }
