@@ -132,7 +132,7 @@ function PoolForm({ nodes }: { nodes: readonly Schemas['GpuNode'][] }) {
       keptAs="new pool"
       submit="Create"
       action={create}
-      invalidates={['pools', 'nodes']}
+      invalidates={['pools', 'nodes', 'available-pools', 'available-regions']}
       done="The pool was created."
     >
       {({ values: { nodeId, mechanism, fallback: mayFallBack }, field }) => {
