@@ -1,8 +1,10 @@
 import { useId, type ReactNode } from 'react';
 import { RowHead } from './button.js';
+import { Held } from './held.js';
 import { Listing, type FindBy } from './listing.js';
 
 export interface Column<Row> {
+  /** Empty for what can be done with the row. */
   title: string;
   cell: (row: Row) => ReactNode;
   isNumber?: boolean;
@@ -75,9 +77,9 @@ interface CellProps<Row> {
   headId: string;
 }
 
-function Cell<Row>({ column: { cell, isNumber, isWhole, isHead }, row, headId }: CellProps<Row>) {
+function Cell<Row>({ column: { title, cell, isNumber, isWhole, isHead }, row, headId }: CellProps<Row>) {
   const className = isNumber ? 'number' : isWhole ? 'whole' : undefined;
-  if (!isHead) return <td className={className}>{cell(row)}</td>;
+  if (!isHead) return <td className={className}>{title ? cell(row) : <Held of={row}>{cell}</Held>}</td>;
   return (
     <th scope="row" className={className} id={headId}>
       {cell(row)}

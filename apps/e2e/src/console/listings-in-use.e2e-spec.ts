@@ -197,6 +197,57 @@ describeWhere(browserLack(), 'a listing in use in the console', () => {
     await tab.close();
   });
 
+  it('keeps a dialog open when what it is about changes its state or goes, and leaves what its user has deleted', async () => {
+    const { team, keys } = await createTeam('Steady');
+    const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
+    const { page } = tab;
+    const vm = {
+      ...{ instance_id: 'v1', name: 'calm', team_id: team.id, region_id: '1', flavour: 'small', vcpus: 2 },
+      ...{ memory_gb: 4, image: 'debian:13', status: 'running', reason: null, restarts: 0, auto_restart: false },
+      ...{ volumes: [], created_at: at, started_at: at, deleted_at: null as string | null },
+    };
+    let now: typeof vm | 'gone' = vm;
+    const answered = Promise.withResolvers<void>();
+    await page.route('**/api/vm/v1', async (route) => {
+      const isDeletion = route.request().method() === 'DELETE';
+      if (isDeletion) await answered.promise;
+      if (isDeletion || now !== 'gone') return route.fulfill({ json: now === 'gone' ? vm : now });
+      return route.fulfill({ status: 404, json: { status: 404, code: 'not_found', detail: 'No such VM.' } });
+    });
+    await logInWithKey(page, keys.team_owner ?? '', `/teams/${team.id}`);
+    const dialog = page.getByRole('dialog');
+    const isSeen = async (state: typeof now, sign: string) => {
+      now = state;
+      await showAgain(page);
+      await page.getByText(sign, { exact: true }).first().waitFor();
+    };
+    const open = async (opener: string) => {
+      now = vm;
+      await goTo(page, `/teams/${team.id}/volumes`);
+      await goTo(page, `/teams/${team.id}/vms/v1`);
+      await showAgain(page);
+      await page.getByRole('button', { name: opener }).click();
+      await dialog.waitFor();
+    };
+    await open('Stop');
+    await isSeen({ ...vm, status: 'stopped' }, 'stopped');
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
+    await page.getByRole('button', { name: 'Start' }).waitFor();
+    expect(await page.getByRole('button', { name: 'Stop' }).count()).toBe(0);
+    // The answer comes after what was deleted was read again.
+    await open('Delete');
+    await dialog.getByRole('button', { name: 'Delete' }).click();
+    await isSeen('gone', 'This was not found');
+    answered.resolve();
+    await page.waitForURL((url) => url.pathname === `/teams/${team.id}/vms`);
+    await open('Delete');
+    await isSeen({ ...vm, status: 'stopping', deleted_at: at }, 'stopping');
+    await dialog.getByRole('button', { name: 'Delete' }).click();
+    await page.waitForURL((url) => url.pathname === `/teams/${team.id}/vms`);
+    expect(tab.faults).toEqual([]);
+    await tab.close();
+  });
+
   it('says what is on, chosen and meant by which colour where the system forces colours of its own', async () => {
     const { team, keys } = await createTeam('Contrast');
     const tab = await openTab(platformUrl, { forcedColors: 'active', viewport: { width: 1440, height: 900 } });

@@ -6,6 +6,7 @@ import { Button } from '../../parts/button.js';
 import { Chip } from '../../parts/chip.js';
 import { Ask } from '../../parts/form-dialog.js';
 import { Toggle } from '../../parts/fields.js';
+import { Held } from '../../parts/held.js';
 import { Listing } from '../../parts/listing.js';
 import { Card, Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
@@ -78,43 +79,13 @@ function specsText({ gpu_model, gpu_count, cpu_cores, memory_gb }: Instance['spe
 }
 
 function InstanceCard({ instance, mayUse }: { instance: Instance; mayUse: boolean }) {
-  const { instance_id, name, status, reason, error, specs, created_at, unreachable_since } = instance;
+  const { name, status, reason, error, specs, created_at, unreachable_since } = instance;
   const { timezone } = useUser();
-  const isWaiting = status === 'Requested' || status === 'Provisioning';
   return (
     <Card
       title={name}
       isRow
-      actions={
-        mayUse && (
-          <>
-            {status === 'Active' && <Credentials instanceId={instance_id} name={name} />}
-            {!ended.has(status) && status !== 'Releasing' && (
-              <Ask
-                title={isWaiting ? 'Cancel the request' : 'Release the host'}
-                question={
-                  <p className="given">
-                    {isWaiting
-                      ? `“${name}” is no longer wanted?`
-                      : `What “${name}” has on its disks is removed. Its billing ends at once.`}
-                  </p>
-                }
-                trigger={
-                  <Button isSmall kind="danger">
-                    {isWaiting ? 'Cancel' : 'Release'}
-                  </Button>
-                }
-                submit={isWaiting ? 'Cancel the request' : 'Release'}
-                action={() =>
-                  answerOf(api.DELETE('/api/baremetal/{instance_id}', { params: { path: { instance_id } } }))
-                }
-                invalidates={['baremetal']}
-                done={isWaiting ? 'The request is being cancelled.' : 'The host is being released.'}
-              />
-            )}
-          </>
-        )
-      }
+      actions={mayUse && <Held of={instance}>{(held) => <InstanceActions instance={held} />}</Held>}
     >
       <p>
         <Chip state={status} />{' '}
@@ -136,6 +107,37 @@ function InstanceCard({ instance, mayUse }: { instance: Instance; mayUse: boolea
       )}
       <Ledger attempts={instance.attempts} />
     </Card>
+  );
+}
+
+/** What can be done with a host in its state. */
+function InstanceActions({ instance: { instance_id, name, status } }: { instance: Instance }) {
+  const isWaiting = status === 'Requested' || status === 'Provisioning';
+  return (
+    <>
+      {status === 'Active' && <Credentials instanceId={instance_id} name={name} />}
+      {!ended.has(status) && status !== 'Releasing' && (
+        <Ask
+          title={isWaiting ? 'Cancel the request' : 'Release the host'}
+          question={
+            <p className="given">
+              {isWaiting
+                ? `“${name}” is no longer wanted?`
+                : `What “${name}” has on its disks is removed. Its billing ends at once.`}
+            </p>
+          }
+          trigger={
+            <Button isSmall kind="danger">
+              {isWaiting ? 'Cancel' : 'Release'}
+            </Button>
+          }
+          submit={isWaiting ? 'Cancel the request' : 'Release'}
+          action={() => answerOf(api.DELETE('/api/baremetal/{instance_id}', { params: { path: { instance_id } } }))}
+          invalidates={['baremetal']}
+          done={isWaiting ? 'The request is being cancelled.' : 'The host is being released.'}
+        />
+      )}
+    </>
   );
 }
 

@@ -6,6 +6,7 @@ import { useUser } from '../../api/user-context.js';
 import { instant } from '../../format/format.js';
 import { Chip } from '../../parts/chip.js';
 import { Act } from '../../parts/dialogs.js';
+import { Held } from '../../parts/held.js';
 import { Listing } from '../../parts/listing.js';
 import { Card, Figure, Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
@@ -56,21 +57,23 @@ function ClusterCard({ gpuaasId, name }: { gpuaasId: string; name: string }) {
       title={name}
       isRow
       actions={
-        cluster.data && (
-          <>
-            <Act
-              label="Check"
-              action={() =>
-                answerOf(
-                  api.POST('/api/gpuaas/{gpuaas_id}/cluster/check', { params: { path: { gpuaas_id: gpuaasId } } }),
-                )
-              }
-              invalidates={['clusters']}
-              done={`${name} was checked.`}
-            />
-            <SetCluster cluster={cluster.data} name={name} />
-          </>
-        )
+        <Held of={cluster.data}>
+          {(data) => (
+            <>
+              <Act
+                label="Check"
+                action={() =>
+                  answerOf(
+                    api.POST('/api/gpuaas/{gpuaas_id}/cluster/check', { params: { path: { gpuaas_id: gpuaasId } } }),
+                  )
+                }
+                invalidates={['clusters']}
+                done={`${name} was checked.`}
+              />
+              <SetCluster cluster={data} name={name} />
+            </>
+          )}
+        </Held>
       }
     >
       <Loaded query={cluster} height={180}>

@@ -8,6 +8,7 @@ import { GpuDrawing, GpuLegend } from '../../gpu/gpu-drawing.js';
 import { holdersOf } from '../../gpu/holders.js';
 import { shapeOf } from '../../gpu/gpu-shape.js';
 import { Chip } from '../../parts/chip.js';
+import { Held } from '../../parts/held.js';
 import { Card, Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { Table } from '../../parts/table.js';
@@ -24,7 +25,7 @@ export function NodePage() {
     <Page
       title={node.data?.node_name ?? `Node ${nodeId}`}
       lead={node.data && <Chip state={node.data.status} />}
-      actions={node.data && <NodeActions node={node.data} />}
+      actions={<Held of={node.data}>{(data) => <NodeActions node={data} />}</Held>}
     >
       <Loaded query={node} height={420}>
         {(data) => {
@@ -52,7 +53,7 @@ export function NodePage() {
                   />
                 ))}
               </div>
-              <Held gpus={data.gpus} colourOf={holders.colourOf} />
+              <HeldParts gpus={data.gpus} colourOf={holders.colourOf} />
             </div>
           );
         }}
@@ -94,7 +95,13 @@ function rowsOf(gpus: readonly Schemas['Gpu'][]): HeldRow[] {
   ]);
 }
 
-function Held({ gpus, colourOf }: { gpus: readonly Schemas['Gpu'][]; colourOf: (holder: string) => number | null }) {
+function HeldParts({
+  gpus,
+  colourOf,
+}: {
+  gpus: readonly Schemas['Gpu'][];
+  colourOf: (holder: string) => number | null;
+}) {
   const rows = rowsOf(gpus);
   return (
     <Card title="Who holds what">

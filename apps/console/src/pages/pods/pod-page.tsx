@@ -3,6 +3,7 @@ import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import type { Schemas } from '../../api/client.js';
 import { instant } from '../../format/format.js';
 import { Chip } from '../../parts/chip.js';
+import { Held } from '../../parts/held.js';
 import { Card, Figure, Page } from '../../parts/page.js';
 import { Loaded } from '../../parts/states.js';
 import { may } from '../../api/access.js';
@@ -23,34 +24,37 @@ export function PodPage() {
       title={pod.data?.name ?? podName}
       lead={pod.data && <Chip state={pod.data.status} />}
       actions={
-        pod.data &&
         mayUse && (
-          <>
-            {pod.data.status === 'running' && (
-              <Link
-                className="button"
-                data-small="true"
-                to="/teams/$teamId/pods/$podName/terminal"
-                params={{ teamId, podName }}
-                preload={false}
-              >
-                Terminal
-              </Link>
+          <Held of={pod.data}>
+            {(data) => (
+              <>
+                {data.status === 'running' && (
+                  <Link
+                    className="button"
+                    data-small="true"
+                    to="/teams/$teamId/pods/$podName/terminal"
+                    params={{ teamId, podName }}
+                    preload={false}
+                  >
+                    Terminal
+                  </Link>
+                )}
+                <Link
+                  className="button"
+                  data-small="true"
+                  to="/teams/$teamId/logs"
+                  params={{ teamId }}
+                  search={{ pod: podName }}
+                >
+                  Logs
+                </Link>
+                <PodActions
+                  pod={data}
+                  onDeleted={() => void navigate({ to: '/teams/$teamId/pods', params: { teamId }, search: {} })}
+                />
+              </>
             )}
-            <Link
-              className="button"
-              data-small="true"
-              to="/teams/$teamId/logs"
-              params={{ teamId }}
-              search={{ pod: podName }}
-            >
-              Logs
-            </Link>
-            <PodActions
-              pod={pod.data}
-              onDeleted={() => void navigate({ to: '/teams/$teamId/pods', params: { teamId }, search: {} })}
-            />
-          </>
+          </Held>
         )
       }
     >

@@ -9,6 +9,7 @@ import { gigabytes, instant, money, quantity } from '../../format/format.js';
 import { approximate, sum } from '../../format/money.js';
 import { dayIn } from '../../format/zone.js';
 import { Chip } from '../../parts/chip.js';
+import { Held } from '../../parts/held.js';
 import { useNow } from '../../parts/now.js';
 import { Card, Figure, Page } from '../../parts/page.js';
 import { Loaded } from '../../parts/states.js';
@@ -30,12 +31,15 @@ export function VmPage() {
       title={vm.data?.name ?? 'VM'}
       lead={vm.data && <Chip state={vm.data.status} />}
       actions={
-        vm.data &&
         mayUse && (
-          <VmActions
-            vm={vm.data}
-            onDeleted={() => void navigate({ to: '/teams/$teamId/vms', params: { teamId }, search: {} })}
-          />
+          <Held of={vm.data}>
+            {(data) => (
+              <VmActions
+                vm={data}
+                onDeleted={() => void navigate({ to: '/teams/$teamId/vms', params: { teamId }, search: {} })}
+              />
+            )}
+          </Held>
         )
       }
     >
