@@ -37,7 +37,7 @@ export function MembersPage() {
         height={280}
         onTurn={(next) => void navigate({ search: { page: next } })}
       >
-        {({ data, pagination }) => (
+        {({ data }) => (
           <Table
             label="Members"
             rows={data}
