@@ -248,6 +248,39 @@ describeWhere(browserLack(), 'a listing in use in the console', () => {
     await tab.close();
   });
 
+  it('offers a region as soon as the operator has made the first pool in it', async () => {
+    const { team } = await createTeam('First');
+    const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
+    const { page } = tab;
+    let isMade = false;
+    const all = (data: unknown[]) => ({ json: { data, pagination: { page: 1, limit: 100, total: data.length } } });
+    const region = { region_id: '1', region_name: 'north', city: null };
+    const gpu = { gpu_id: '1', board: 'A100-80GB', pool_id: null, transition: null };
+    const node = { node_id: '1', node_name: 'n1', gpuaas_id: '1', status: 'ready', gpus: [gpu] };
+    await page.route('**/api/gpuaas/available-regions?*', (route) => route.fulfill(all(isMade ? [region] : [])));
+    await page.route('**/api/gpuaas/node?*', (route) => route.fulfill(all([node])));
+    await page.route('**/api/gpuaas/all-pools?*', (route) => route.fulfill(all([])));
+    await page.route('**/api/gpuaas/pool/create', (route) => {
+      isMade = true;
+      return route.fulfill({ status: 201, json: { pool_id: '1' } });
+    });
+    await logInWithKey(page, adminKey, `/teams/${team.id}/volumes`);
+    const dialog = page.getByRole('dialog');
+    await page.getByRole('button', { name: 'Create a volume' }).click();
+    await dialog.getByRole('heading', { name: /no region/i }).waitFor();
+    await dialog.getByRole('button', { name: 'Close' }).click();
+    await goTo(page, '/operator/pools');
+    await page.getByRole('button', { name: 'Create a pool' }).click();
+    await dialog.getByLabel('Name').fill('a100');
+    await dialog.getByRole('button', { name: 'Create' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    await goTo(page, `/teams/${team.id}/volumes`);
+    await page.getByRole('button', { name: 'Create a volume' }).click();
+    await dialog.getByRole('button', { name: 'north Region' }).waitFor();
+    expect(tab.faults).toEqual([]);
+    await tab.close();
+  });
+
   it('says what is on, chosen and meant by which colour where the system forces colours of its own', async () => {
     const { team, keys } = await createTeam('Contrast');
     const tab = await openTab(platformUrl, { forcedColors: 'active', viewport: { width: 1440, height: 900 } });
