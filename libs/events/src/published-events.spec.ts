@@ -155,8 +155,9 @@ describe('what a service has published', () => {
     });
 
     /** A page, and how many rows of each table were read for it. */
-    const pageAfter = (after: number) =>
+    const pageAfter = (after: number, plan: 'generic' | 'custom' = 'generic') =>
       app.get(DataSource).transaction(async (manager) => {
+        await manager.query(`SET LOCAL plan_cache_mode = force_${plan}_plan`);
         const read = async () => {
           const [rows] = await manager.query<[{ published: number; waiting: number }]>(
             `SELECT sum(read) FILTER (WHERE relname = 'outbox')::float8 AS waiting,
@@ -172,13 +173,21 @@ describe('what a service has published', () => {
         return { ...page, published: published - before.published, waiting: waiting - before.waiting };
       });
 
-    it('reads no more rows for a page than it has, and none that wait', async () => {
-      const { events, published, waiting } = await pageAfter(100);
-      expect(events.map(({ position }) => position)).toEqual(Array.from({ length: 200 }, (_, at) => 101 + at));
-      expect(published).toBeGreaterThanOrEqual(200);
-      expect(published).toBeLessThanOrEqual(210);
-      expect(waiting).toBe(0);
-    });
+    // A plan is made for the values at first, and later for any.
+    it.each([
+      [100, 'generic'],
+      [100, 'custom'],
+      [3000, 'custom'],
+    ] as const)(
+      'reads no more rows for the page after %i than it has, by a %s plan, and none that wait',
+      async (after, plan) => {
+        const { events, published, waiting } = await pageAfter(after, plan);
+        expect(events.map(({ position }) => position)).toEqual(Array.from({ length: 200 }, (_, at) => after + 1 + at));
+        expect(published).toBeGreaterThanOrEqual(200);
+        expect(published).toBeLessThanOrEqual(210);
+        expect(waiting).toBe(0);
+      },
+    );
 
     it('reads none that wait for who has them all', async () => {
       expect(await pageAfter(6000)).toMatchObject({ events: [], has_none: true, waiting: 0 });

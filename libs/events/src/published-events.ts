@@ -50,8 +50,12 @@ export class PublishedEvents {
 
 const firstOf = (table: string): string =>
   `(SELECT position, previous FROM ${table} WHERE event_name = $1 AND position IS NOT NULL ORDER BY position LIMIT 1)`;
-const someIn = (table: string): string =>
-  `EXISTS (SELECT FROM ${table} WHERE event_name = $1 AND position > $2 AND position <= $3)`;
+const inRange = 'event_name = $1 AND position > $2 AND position <= $3';
+/**
+ * Asked for the first, which makes PostgreSQL use the index. For EXISTS it may read the table instead, since it takes
+ * matches to be spread over it; those of a range are all in one place, behind everything that was published before.
+ */
+const someArePublished = `(SELECT position FROM outbox_published WHERE ${inRange} ORDER BY position LIMIT 1) IS NOT NULL`;
 
 /**
  * SQL: what is forgotten, and whether there is nothing from $2 to $3. Each part reads one entry of an index, but for
@@ -64,7 +68,7 @@ const stateOf = `
                   (SELECT previous FROM (${firstOf('outbox_published')} UNION ALL ${firstOf('outbox')}) kept ORDER BY position LIMIT 1),
                   (SELECT position FROM event_head WHERE event_name = $1), 0)::float8 AS forgotten_up_to,
          NOT (EXISTS (SELECT FROM event_head WHERE event_name = $1 AND position > $2)
-              AND (${someIn('outbox_published')} OR ${someIn('outbox')})) AS has_none`;
+              AND (${someArePublished} OR EXISTS (SELECT FROM outbox WHERE ${inRange}))) AS has_none`;
 
 function toEvent({ request_id, traceparent, ...event }: Row): PublishedEvent {
   return { ...event, ...(request_id !== null && { request_id }), ...(traceparent !== null && { traceparent }) };
