@@ -18,6 +18,7 @@ import { waitsForGpu } from './readiness.js';
 import { capacityRefusal } from './refusal.js';
 import {
   enqueue,
+  isQueuedFor,
   readQueue,
   refuseRequest,
   takeFromQueue,
@@ -208,7 +209,7 @@ export class Allocation {
       wanted.flatMap(({ profile: { starts, size } }) => starts.map((start) => maskOf(start, size))),
     );
     const rows = await manager.query<(GpuColumns & { has_queue: boolean })[]>(
-      `SELECT ${gpuColumns}, EXISTS (SELECT FROM waiting_request WHERE pool_id = $1) AS has_queue
+      `SELECT ${gpuColumns}, EXISTS (SELECT FROM waiting_request WHERE ${isQueuedFor('$1')}) AS has_queue
        FROM gpu JOIN node USING (node_id)
        WHERE pool_id = $1 AND gpu.state = $2 AND node.state = 'ready' AND NOT ${isAvoided} AND (${[...masks].map((mask) => `${used} & ${mask} = 0`).join(' OR ')})
        ORDER BY bit_count(${used}::bit(64)) DESC, gpu_id LIMIT $3`,

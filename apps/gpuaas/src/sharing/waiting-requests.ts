@@ -93,11 +93,20 @@ export async function wakeRequest(manager: EntityManager, { holder }: Pick<Queue
   else await touchRows(manager, workloadMachine, [holder.workloadId]);
 }
 
+/**
+ * In SQL: whether a request waits for this pool. Written as a range, and sorted by `inTurn`, so that PostgreSQL reads
+ * the index of pools. Where most requests wait for one pool, it expects as many for any, and for `=` it would look for
+ * the first of another pool through the requests of all.
+ */
+export const isQueuedFor = (pool: `$${number}` | `${string}.pool_id`, row = 'waiting_request'): string =>
+  `${row}.pool_id BETWEEN ${pool} AND ${pool}`;
+const inTurn = 'pool_id, waiting_id';
+
 /** Has the first that waits for a pool look for room, for itself and for all behind it. */
 export async function wakeQueue(manager: EntityManager, poolId: string): Promise<void> {
   const [holder] = await manager.query<LeaseHolder[]>(
     `SELECT subscription_id AS "subscriptionId", workload_id AS "workloadId", is_added AS "isAdded" FROM waiting_request
-     WHERE pool_id = $1 AND refusal IS NULL ORDER BY waiting_id LIMIT 1`,
+     WHERE ${isQueuedFor('$1')} AND refusal IS NULL ORDER BY ${inTurn} LIMIT 1`,
     [poolId],
   );
   if (holder) await wakeRequest(manager, { holder });
@@ -125,9 +134,9 @@ export interface OwnRequest {
 /** What a subscription, or a workload, waits for; undefined: for nothing. */
 export async function requestOf(statements: Statements, of: RequestKey, id: string): Promise<OwnRequest | undefined> {
   const [request] = await statements.query<OwnRequest>(
-    `SELECT pool_id AS "poolId", refusal, NOT EXISTS (
-       SELECT FROM waiting_request earlier WHERE earlier.pool_id = request.pool_id AND earlier.refusal IS NULL AND earlier.waiting_id < request.waiting_id
-     ) AS "isFirst" FROM waiting_request request WHERE ${keys[of]}`,
+    `SELECT pool_id AS "poolId", refusal, coalesce((
+       SELECT waiting_id FROM waiting_request first WHERE ${isQueuedFor('request.pool_id', 'first')} AND refusal IS NULL ORDER BY ${inTurn} LIMIT 1
+     ) >= waiting_id, true) AS "isFirst" FROM waiting_request request WHERE ${keys[of]}`,
     [id],
   );
   return request;
