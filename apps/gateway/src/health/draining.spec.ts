@@ -1,6 +1,8 @@
+import { once } from 'node:events';
 import { Agent, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
 import { describe, expect, it, jest } from '@jest/globals';
 import { teams } from '@atoll/contracts/teams';
 import { timeoutFactor } from '@atoll/testing';
@@ -73,7 +75,54 @@ describe('a gateway that is told to stop', () => {
     busy.destroy();
     idle.destroy();
   });
+
+  it('answers what had arrived on a kept connection when a busy process came to close it', async () => {
+    const drainDelayMs = 100;
+    const gateway = await startGateway({ drainDelayMs });
+    await gateway.app.listen(0, '127.0.0.1');
+    const { port } = gateway.app.getHttpServer().address() as AddressInfo;
+    const flags = new Int32Array(new SharedArrayBuffer(8));
+    const client = new Worker(clientThread, { eval: true, workerData: { port, flags } });
+    const said = (): Promise<unknown> => once(client, 'message').then(([message]: unknown[]) => message);
+    expect(await said()).toBe('HTTP/1.1 200 OK');
+    const answer = said();
+    const draining = gateway.app.get(Draining);
+    const pause = draining.beforeApplicationShutdown.bind(draining);
+    const begun = Promise.withResolvers<void>();
+    jest.spyOn(draining, 'beforeApplicationShutdown').mockImplementation(() => {
+      const paused = pause();
+      begun.resolve();
+      return paused;
+    });
+    const closed = gateway.close();
+    await begun.promise;
+    // Busy from before the request until after the pause.
+    Atomics.store(flags, 0, 1);
+    Atomics.notify(flags, 0);
+    Atomics.wait(flags, 1, 0);
+    Atomics.wait(flags, 1, 1, drainDelayMs * 2);
+    expect(await answer).toBe('HTTP/1.1 200 OK');
+    await closed;
+    await client.terminate();
+  });
 });
+
+/** Says the first line of each of two answers on one connection, or `lost`. The second request waits for its flag. */
+const clientThread = `
+  const { parentPort, workerData: { port, flags } } = require('node:worker_threads');
+  const ask = () => socket.write('GET /livez HTTP/1.1\\r\\nHost: atoll\\r\\n\\r\\n');
+  const socket = require('node:net').connect(port, '127.0.0.1', ask);
+  let answers = 0;
+  socket.setNoDelay(true).on('data', (bytes) => {
+    parentPort.postMessage(String(bytes).split('\\r\\n')[0]);
+    if (++answers > 1) return;
+    Atomics.wait(flags, 0, 0);
+    ask();
+    Atomics.store(flags, 1, 1);
+    Atomics.notify(flags, 1);
+  });
+  socket.on('error', () => undefined).on('close', () => parentPort.postMessage('lost'));
+`;
 
 /** Resolves once no new connection is taken any more. */
 async function refused(agent: Agent, port: number): Promise<void> {

@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import { Injectable, type BeforeApplicationShutdown, type OnModuleDestroy } from '@nestjs/common';
 import { GatewaySettings } from '../gateway-options.js';
 
@@ -22,5 +22,8 @@ export class Draining implements OnModuleDestroy, BeforeApplicationShutdown {
 
   async beforeApplicationShutdown(): Promise<void> {
     if (this.settings.drainDelayMs > 0) await delay(this.settings.drainDelayMs);
+    // Timers of a busy process run before it reads what has arrived: a connection that looks idle, and is closed, would
+    // take the request on it along.
+    await nextTurn();
   }
 }
