@@ -1,14 +1,16 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { newId } from '@atoll/database';
-import { NatsLink } from '@atoll/rpc';
+import { NatsLink, Signer } from '@atoll/rpc';
 import { expectErrors, startNats, type NatsServer, type TestDatabase } from '@atoll/testing';
 import { jetstream, type StreamInfo } from '@nats-io/jetstream';
 import { nanos } from '@nats-io/transport-node';
-import { CourierAway } from './courier.js';
+import { CourierAway, type DomainEvent } from './courier.js';
+import { sealEvent } from './event-seal.js';
 import { Events } from './events.js';
 import { JetStreamCourier } from './jetstream-courier.js';
 import { eventually } from './world/eventually-fixture.js';
 import { shopDatabase } from './world/shop-fixture.js';
+import { openTcpProxy } from './world/tcp-proxy-fixture.js';
 import {
   ackWaitMs,
   duplicateWindowMs,
@@ -170,6 +172,47 @@ describe('the JetStream courier', () => {
     await link.close();
     await nats.restart();
     expect([isReady, joined.status()]).toEqual([false, expect.objectContaining({ ready: false })]);
+  });
+
+  it('gives back at once what the broker had sent as it stopped, for other replicas to take', async () => {
+    const proxy = await openTcpProxy(nats.url);
+    const links = [proxy.url, nats.url].map((servers) => NatsLink.open({ servers }));
+    const taken: unknown[] = [];
+    // Longer than the spec lasts: what is not given back is lost to it.
+    const [stopping, other] = links.map((link, replica) => {
+      const consumer = {
+        name: 'guests',
+        eventNames: ['hall.greeted'],
+        take: ({ id }: DomainEvent) => Promise.resolve(taken.push([replica, id])).then(() => 'done' as const),
+      };
+      return () =>
+        new JetStreamCourier({ link, secret, stream, ackWaitMs: 3_600_000 }).join('hall', [consumer], () => undefined);
+    });
+    const first = stopping!();
+    await eventually(() => expect(first.status()).toEqual({ ready: true }));
+    const manager = await managerOf(world.observer.nats);
+    const guests = () => manager.consumers.info(stream, 'hall_guests');
+    let sent = '';
+    // Again where the first one no longer asks for events, or has this one already.
+    await eventually(async () => {
+      proxy.thaw();
+      expect(await guests()).toMatchObject({ num_waiting: 1, num_ack_pending: 0 });
+      proxy.freeze();
+      sent = newId();
+      const occurredAt = new Date().toISOString();
+      const greeted = { id: sent, name: 'hall.greeted', payload: {}, occurredAt, position: 1, previous: 0 };
+      const { subject, text, headers } = sealEvent(new Signer(secret), 'hall', greeted);
+      await jetstream(world.observer.nats).publish(subject, text, { headers });
+      expect((await guests()).num_ack_pending).toBe(1);
+    });
+    const stopped = first.stopDelivering();
+    proxy.thaw();
+    await stopped;
+    const second = other!();
+    await eventually(() => expect(taken).toContainEqual([1, sent]));
+    await Promise.all([first.close(), second.close()]);
+    await Promise.all(links.map((link) => link.close()));
+    await proxy.close();
   });
 
   it('leaves aside what is no event', async () => {

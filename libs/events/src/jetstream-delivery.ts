@@ -1,6 +1,7 @@
 import type { Signer } from '@atoll/rpc';
-import { ThrottledLog } from '@atoll/waiting';
+import { ThrottledLog, withPatience } from '@atoll/waiting';
 import type { ConsumerMessages, JsMsg } from '@nats-io/jetstream';
+import type { Subscription } from '@nats-io/transport-node';
 import { Logger } from '@nestjs/common';
 import type { EventConsumer } from './courier.js';
 import { openEvent } from './event-seal.js';
@@ -9,6 +10,9 @@ const reasons = {
   forged: 'no ATOLL_BUS_SECRET of this process signed it',
   unreadable: 'it is not an event',
 };
+
+/** A frozen server is not waited for any longer; it delivers again what is not acknowledged. */
+const drainTimeoutMs = 2_000;
 
 /** Hands the messages of one durable consumer to one `EventConsumer`, one after the other. */
 export class JetStreamDelivery {
@@ -45,11 +49,22 @@ export class JetStreamDelivery {
     this.#messages = undefined;
   }
 
-  /** Takes no new messages for good and finishes the one in hand. The others go back at once. */
+  /**
+   * Takes no new messages for good and finishes the one in hand. The others go back at once, those too that the server
+   * has sent and that have not arrived yet.
+   */
   async stop(): Promise<void> {
     this.#stopping = true;
+    await this.drain();
     this.pause();
     await this.#running;
+  }
+
+  /** The client's own `stop` drops what arrives after it, and the server would wait for it to be acknowledged. */
+  private async drain(): Promise<void> {
+    const messages = this.#messages as (ConsumerMessages & { readonly sub: Subscription }) | undefined;
+    const drained = messages?.sub.drain().catch(() => undefined);
+    if (drained) await withPatience(drained, drainTimeoutMs, undefined);
   }
 
   private async read(messages: ConsumerMessages): Promise<void> {
