@@ -167,11 +167,15 @@ describe('the WebSocket of a terminal', () => {
     await other.close();
   });
 
-  it('counts as a request without credentials', async () => {
-    const [other, at] = await listening({ limits: { anonymous: { count: 2, seconds: 60 } } });
+  it.each([
+    ['guessed', 'v1.k1.guess'],
+    ['used before', ticket],
+  ])('counts as a request without credentials where its ticket was %s', async (_what, given) => {
+    const [other, at] = await listening({ limits: { anonymous: { count: 2, seconds: 3_600 } } });
+    isUsed = given === ticket;
     const tries = [];
-    for (let made = 0; made < 3; made += 1)
-      tries.push(await refusal(dial({ to: at, protocols: ['atoll.v1', 'v1.k1.guess'] })));
+    for (let made = 0; made < 3; made += 1) tries.push(await refusal(dial({ to: at, protocols: ['atoll.v1', given] })));
+    isUsed = false;
     expect(tries.map(({ status }) => status)).toEqual([401, 401, 429]);
     await other.close();
   });
