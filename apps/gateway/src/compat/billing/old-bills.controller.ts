@@ -10,8 +10,6 @@ import {
 } from '@atoll/contracts/billing';
 import { Rpc } from '@atoll/rpc';
 import { Context } from '../../requests/call-context.js';
-import { ConfigureRoute } from '../../http/route-config.js';
-import { OldAnswers } from '../http/old-answers.js';
 import { exactNumber, nanoOf, quantityNanoOf, zero } from '../http/exact.js';
 import {
   OldBill,
@@ -25,7 +23,7 @@ import {
 } from './old-bills.js';
 import { OldZone, TeamRange, TeamTimes, WorkspaceRange } from './old-range.js';
 import { withoutInterval } from './report-faults.js';
-import { askReport, hoursNanoOf, reportDeadlineMs, symbolOf, uniqueNames, usedByInterval } from './reports.js';
+import { askReport, hoursNanoOf, OldReport, symbolOf, uniqueNames, usedByInterval } from './reports.js';
 import { poolNames, volumeNames } from './report-names.js';
 
 const defaultPolicy = 'default';
@@ -39,8 +37,7 @@ export class OldBillsController {
   constructor(private readonly rpc: Rpc) {}
 
   @Get('team-billing/:team_id/:start_date/:end_date/:interval')
-  @ConfigureRoute({ deadlineMs: reportDeadlineMs })
-  @OldAnswers(OldBill, 'Get the bill of a team', 'Requires team_owner, team_admin or billing_viewer.')
+  @OldReport(OldBill, 'Get the bill of a team')
   async getTeamBill(
     @Param() range: TeamRange,
     @Query() zone: OldZone,
@@ -55,8 +52,7 @@ export class OldBillsController {
   }
 
   @Get('workspace-billing/:workspace_id/:start_date/:end_date/:interval')
-  @ConfigureRoute({ deadlineMs: reportDeadlineMs })
-  @OldAnswers(OldBill, 'Get the bill of a workspace', 'Requires team_owner, team_admin or billing_viewer.')
+  @OldReport(OldBill, 'Get the bill of a workspace')
   async getWorkspaceBill(
     @Param() range: WorkspaceRange,
     @Query() zone: OldZone,
@@ -71,8 +67,7 @@ export class OldBillsController {
   }
 
   @Get('team-billing/summary/:team_id/:start_date/:end_date')
-  @ConfigureRoute({ deadlineMs: reportDeadlineMs })
-  @OldAnswers(OldSummary, 'Get the bill of a team by kind', 'Requires team_owner, team_admin or billing_viewer.')
+  @OldReport(OldSummary, 'Get the bill of a team by kind')
   async getTeamSummary(
     @Param() times: TeamTimes,
     @Query() zone: OldZone,
@@ -116,11 +111,10 @@ export class OldBillsController {
   }
 
   @Get('team-billing/group-by-workspace/:team_id/:start_date/:end_date/:interval')
-  @ConfigureRoute({ deadlineMs: reportDeadlineMs })
-  @OldAnswers(
+  @OldReport(
     OldWorkspacesBill,
     'Get the bill of a team by workspace',
-    'Instances by workspace and interval, and what the range cost in all. Requires team_owner, team_admin or billing_viewer.',
+    'Instances by workspace and interval, and what the range cost in all.',
   )
   async getTeamBillByWorkspace(
     @Param() range: TeamRange,

@@ -4,12 +4,10 @@ import { type CallContext } from '@atoll/contracts';
 import { billingReports, type BilledPool } from '@atoll/contracts/billing';
 import { Rpc } from '@atoll/rpc';
 import { Context } from '../../requests/call-context.js';
-import { ConfigureRoute } from '../../http/route-config.js';
-import { OldAnswers } from '../http/old-answers.js';
 import { exactNumber, nanoOf, zero } from '../http/exact.js';
 import { OldPoolsBill, OldStorageBill, PoolBill, PoolInterval, StorageInterval } from './old-bills.js';
 import { OldZoneAndRegion, TeamRange } from './old-range.js';
-import { askReport, reportDeadlineMs, usedByInterval, type Used } from './reports.js';
+import { askReport, OldReport, usedByInterval, type Used } from './reports.js';
 import { poolNames, volumeNames } from './report-names.js';
 
 /** All boards are of one vendor. */
@@ -23,8 +21,7 @@ export class OldPoolBillsController {
   constructor(private readonly rpc: Rpc) {}
 
   @Get('gpuaas-pool/:team_id/:start_date/:end_date/:interval')
-  @ConfigureRoute({ deadlineMs: reportDeadlineMs })
-  @OldAnswers(OldPoolsBill, 'Get the bill of a team by GPU pool', 'Requires team_owner, team_admin or billing_viewer.')
+  @OldReport(OldPoolsBill, 'Get the bill of a team by GPU pool')
   async getTeamPoolBill(
     @Param() range: TeamRange,
     @Query() query: OldZoneAndRegion,
@@ -51,12 +48,7 @@ export class OldPoolBillsController {
   }
 
   @Get('shared-storage/:team_id/:start_date/:end_date/:interval')
-  @ConfigureRoute({ deadlineMs: reportDeadlineMs })
-  @OldAnswers(
-    OldStorageBill,
-    'Get the bill of a team by shared volume',
-    'Requires team_owner, team_admin or billing_viewer.',
-  )
+  @OldReport(OldStorageBill, 'Get the bill of a team by shared volume')
   async getTeamStorageBill(
     @Param() range: TeamRange,
     @Query() query: OldZoneAndRegion,

@@ -5,15 +5,13 @@ import { billingReports, type BilledSubscription } from '@atoll/contracts/billin
 import { gpuaasBatches, type Subscription } from '@atoll/contracts/gpuaas';
 import { Rpc } from '@atoll/rpc';
 import { Context } from '../../requests/call-context.js';
-import { ConfigureRoute } from '../../http/route-config.js';
 import { oldStatusOf } from '../pools/old-status.js';
-import { OldAnswers } from '../http/old-answers.js';
-import { OldPage, pageOfAll } from '../http/old-pages.js';
+import { OldPage, pageOfAll, placeInListing } from '../http/old-pages.js';
 import { exactNumber, nanoOf, quantityNanoOf } from '../http/exact.js';
 import { UsageGraph, UsagePage, type SubscriptionUsage } from './old-usage.js';
 import { endOf, endOfDay, OldTime, startOf } from './old-range.js';
 import { inWords, withoutInterval } from './report-faults.js';
-import { askReport, hoursNanoOf, reportDeadlineMs } from './reports.js';
+import { askReport, hoursNanoOf, OldReport } from './reports.js';
 
 class UsageQuery extends OldPage {
   @OldTime(startOf, 'First day, or time; the first of this month if left out.', { optional: true })
@@ -68,8 +66,7 @@ export class OldUsageController {
   constructor(private readonly rpc: Rpc) {}
 
   @Get('metrics')
-  @ConfigureRoute({ deadlineMs: reportDeadlineMs })
-  @OldAnswers(UsagePage, 'List what subscriptions used', 'Requires team_owner, team_admin or billing_viewer.')
+  @OldReport(UsagePage, 'List what subscriptions used')
   async listUsage(
     @Param() team: TeamPath,
     @Query() query: UsageQuery,
@@ -87,16 +84,12 @@ export class OldUsageController {
       items: data.map((used) => usageOf(used, known.get(used.subscription_id))),
       total_hours: exactNumber(report.pools.reduce((sum, { vgpu_hours }) => sum + quantityNanoOf(vgpu_hours), 0n)),
       total_cost: exactNumber(nanoOf(report.total_cost)),
-      page: pagination.page,
-      per_page: pagination.limit,
-      total_items: pagination.total,
-      total_pages: Math.max(1, Math.ceil(pagination.total / pagination.limit)),
+      ...placeInListing(pagination),
     };
   }
 
   @Get('metrics-graph')
-  @ConfigureRoute({ deadlineMs: reportDeadlineMs })
-  @OldAnswers(UsageGraph, 'Get what subscriptions used over time', 'Requires team_owner, team_admin or billing_viewer.')
+  @OldReport(UsageGraph, 'Get what subscriptions used over time')
   async getUsageGraph(
     @Param() team: TeamPath,
     @Query() query: GraphQuery,

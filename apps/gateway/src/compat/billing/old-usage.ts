@@ -1,4 +1,5 @@
 import { ShownInteger, ShownList, ShownNumber, ShownText } from '../http/old-answers.js';
+import { PlaceInListing } from '../http/old-pages.js';
 import type { ExactNumber } from '../http/exact.js';
 
 export class SubscriptionUsage {
@@ -27,7 +28,7 @@ export class SubscriptionUsage {
   status!: string;
 }
 
-export class UsagePage {
+export class UsagePage extends PlaceInListing {
   @ShownList(() => SubscriptionUsage, 'Subscriptions of the page.')
   items!: SubscriptionUsage[];
 
@@ -36,18 +37,6 @@ export class UsagePage {
 
   @ShownNumber('Cost of all subscriptions.')
   total_cost!: ExactNumber;
-
-  @ShownInteger('Number of the page, counted from 0.')
-  page!: number;
-
-  @ShownInteger('Entries per page.')
-  per_page!: number;
-
-  @ShownInteger('Number of all subscriptions.')
-  total_items!: number;
-
-  @ShownInteger('Number of pages.')
-  total_pages!: number;
 }
 
 export class UsagePoint {

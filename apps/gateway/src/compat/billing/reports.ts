@@ -1,9 +1,12 @@
-import type { CallContext, Operation } from '@atoll/contracts';
+import { applyDecorators } from '@nestjs/common';
+import type { CallContext, Operation, Wire } from '@atoll/contracts';
 import type { BilledGroup, BillingBucket, BillingInterval } from '@atoll/contracts/billing';
 import { AppError, isAppError } from '@atoll/errors';
 import type { Rpc } from '@atoll/rpc';
+import { ConfigureRoute } from '../../http/route-config.js';
 import { nanoOf, quantityNanoOf } from '../http/exact.js';
 import { withFaults, type ToldAs } from '../http/old-faults.js';
+import { OldAnswers } from '../http/old-answers.js';
 
 /** A report is read here, not only passed on: what takes longer to read than a few milliseconds is not. */
 const mostBytes = 4 * 1024 * 1024;
@@ -13,7 +16,13 @@ const tooLong =
   'but not where it lists too many instances, pools or volumes: then read the bill of the team on the main API.';
 
 /** Reports over thousands of instances take seconds to be made, and several are made for one call. */
-export const reportDeadlineMs = 20_000;
+const deadlineMs = 20_000;
+
+/** The success of a call that answers with what was billed. `remark`: sentences of its description. */
+export function OldReport(type: Wire, summary: string, remark = ''): MethodDecorator {
+  const description = `${remark} Requires team_owner, team_admin or billing_viewer.`.trim();
+  return applyDecorators(ConfigureRoute({ deadlineMs }), OldAnswers(type, summary, description));
+}
 
 /**
  * Asks for a report of the billing service. Throws `invalid_input` for one that is too long to be read here, and for

@@ -1,5 +1,6 @@
 import { ApiPropertyOptional } from '@nestjs/swagger';
 import { WholeNumber, type Pagination } from '@atoll/contracts';
+import { ShownInteger } from './old-answers.js';
 
 const largestPage = 1_000_000_000;
 
@@ -24,6 +25,41 @@ export class OldPage {
     example: 10,
   })
   itemsPerPage?: number;
+}
+
+/** As `OldPage`, in the calls that have another name for the entries per page. */
+export class PerPage {
+  @ApiPropertyOptional({ default: 0 })
+  @WholeNumber({ min: 0, max: largestPage, optional: true, description: 'Number of the page, counted from 0.' })
+  page?: number;
+
+  @ApiPropertyOptional({ default: 10 })
+  @WholeNumber({
+    min: 1,
+    max: largestPage,
+    optional: true,
+    description: 'Entries per page; 1000 at most are returned.',
+  })
+  per_page?: number;
+}
+
+/** Where a page of subscriptions stands in its listing. */
+export class PlaceInListing {
+  @ShownInteger('Number of the page, counted from 0.')
+  page!: number;
+
+  @ShownInteger('Entries per page.')
+  per_page!: number;
+
+  @ShownInteger('Number of all subscriptions.')
+  total_items!: number;
+
+  @ShownInteger('Number of pages.')
+  total_pages!: number;
+}
+
+export function placeInListing({ page, limit, total }: Pagination): PlaceInListing {
+  return { page, per_page: limit, total_items: total, total_pages: Math.max(1, Math.ceil(total / limit)) };
 }
 
 export const mostPerPage = 1000;

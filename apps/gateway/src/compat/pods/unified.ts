@@ -1,24 +1,12 @@
-import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { Text, Uuid, WholeNumber } from '@atoll/contracts';
+import { ApiProperty } from '@nestjs/swagger';
+import { Text, Uuid } from '@atoll/contracts';
 import { ShownInstant, ShownInteger, ShownList, ShownObject, ShownText } from '../http/old-answers.js';
+import { PerPage } from '../http/old-pages.js';
 import { NamedOne } from '../roles-and-policies/policies.js';
 
-export class UnifiedQuery {
+export class UnifiedQuery extends PerPage {
   @Uuid({ optional: true, description: 'Id of the team; all teams if left out, for a platform_admin.' })
   team_id?: string;
-
-  @ApiPropertyOptional({ default: 0 })
-  @WholeNumber({ min: 0, max: 1_000_000_000, optional: true, description: 'Number of the page, counted from 0.' })
-  page?: number;
-
-  @ApiPropertyOptional({ default: 10 })
-  @WholeNumber({
-    min: 1,
-    max: 1_000_000_000,
-    optional: true,
-    description: 'Entries per page; 1000 at most are returned.',
-  })
-  per_page?: number;
 }
 
 /** `i-` before the id of the instance; it may be left out. */

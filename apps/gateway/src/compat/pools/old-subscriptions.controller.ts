@@ -14,7 +14,7 @@ import { Rpc } from '@atoll/rpc';
 import { Context } from '../../requests/call-context.js';
 import { ConfigureRoute } from '../../http/route-config.js';
 import { OldAnswers } from '../http/old-answers.js';
-import { pageOrLast } from '../http/old-pages.js';
+import { pageOrLast, placeInListing } from '../http/old-pages.js';
 import { oldStatusOf } from './old-status.js';
 import {
   OldSubscribe,
@@ -62,10 +62,7 @@ export class OldSubscriptionsController {
     const around = data.length === 0 ? nothing : await this.around(team_id, data, context);
     return {
       items: data.map((subscription) => oldSubscription(subscription, { ...around, images })),
-      page: pagination.page,
-      per_page: pagination.limit,
-      total_items: pagination.total,
-      total_pages: Math.max(1, Math.ceil(pagination.total / pagination.limit)),
+      ...placeInListing(pagination),
     };
   }
 

@@ -1,7 +1,8 @@
-import { ApiPropertyOptional } from '@nestjs/swagger';
+import { IntersectionType } from '@nestjs/swagger';
 import { NumberedId, OneOf, TeamPath, Uuid, WholeNumber } from '@atoll/contracts';
 import { type MetricWindow } from '@atoll/contracts/gpuaas';
 import { ShownInteger, ShownList, ShownNumber, ShownObject, ShownText } from '../http/old-answers.js';
+import { PerPage, PlaceInListing } from '../http/old-pages.js';
 
 /** The old windows, each with the nearest of the main API. */
 export const windows = {
@@ -13,20 +14,7 @@ export const windows = {
   all_time: 'last_30d',
 } as const satisfies Record<string, MetricWindow>;
 
-export class OldSubscriptionsQuery extends TeamPath {
-  @ApiPropertyOptional({ default: 0 })
-  @WholeNumber({ min: 0, max: 1_000_000_000, optional: true, description: 'Number of the page, counted from 0.' })
-  page?: number;
-
-  @ApiPropertyOptional({ default: 10 })
-  @WholeNumber({
-    min: 1,
-    max: 1_000_000_000,
-    optional: true,
-    description: 'Entries per page; 1000 at most are returned.',
-  })
-  per_page?: number;
-
+export class OldSubscriptionsQuery extends IntersectionType(TeamPath, PerPage) {
   @OneOf('OldMetricWindow', Object.keys(windows), {
     optional: true,
     description: 'Window of the metrics; last_24h if left out.',
@@ -189,19 +177,7 @@ export class OldSubscription {
   metrics!: OldMetrics;
 }
 
-export class OldSubscriptionPage {
+export class OldSubscriptionPage extends PlaceInListing {
   @ShownList(() => OldSubscription, 'Subscriptions of the page; those that have ended are not listed.')
   items!: OldSubscription[];
-
-  @ShownInteger('Number of the page, counted from 0.')
-  page!: number;
-
-  @ShownInteger('Entries per page.')
-  per_page!: number;
-
-  @ShownInteger('Number of all subscriptions.')
-  total_items!: number;
-
-  @ShownInteger('Number of pages.')
-  total_pages!: number;
 }
