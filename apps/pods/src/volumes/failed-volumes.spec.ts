@@ -85,3 +85,11 @@ it('a pod and a VM that are between two runs fail where a volume of theirs has f
   expect(await fixture.until(pod, 'failed')).toMatchObject({ reason: refusalOf(volume) });
   expect(await fixture.untilVm(vm, ({ status }) => status === 'failed')).toMatchObject({ reason: refusalOf(volume) });
 });
+
+it('a volume that its cluster has lost shows the used size that was last seen', async () => {
+  const volume = await fixture.volume(team);
+  await fixture.running(team, mountOf(volume));
+  await fixture.get(VolumeWatch).look('1');
+  await lose(volume);
+  expect(await fixture.untilVolume(volume, () => true)).toMatchObject({ used_size_in_gb: 0.025 });
+});
