@@ -10,27 +10,16 @@ export interface Capabilities {
   /** End TLS in front of a pod. */
   readonly tls: boolean;
   readonly udp: boolean;
-  /** Shared volumes; whether their used bytes are known; whether the cluster enforces their size. */
+  /** Shared volumes; whether the cluster enforces their size. */
   readonly volumes: boolean;
-  readonly volumeUsage: boolean;
   readonly volumeQuota: boolean;
   readonly vms: boolean;
-  /**
-   * How a user gets a shell in a pod. `exec`: `openShell` runs a command in it. `sshd`: an SSH server listens inside,
-   * reached by `connect` to this port with a key of `PodRun.authorizedKeys`. `none`: not at all.
-   */
-  readonly shell: { readonly by: 'exec' } | { readonly by: 'sshd'; readonly port: number } | { readonly by: 'none' };
+  /** How a user gets a shell in a pod. `exec`: `openShell` runs a command in it. `none`: not at all. */
+  readonly shell: 'exec' | 'none';
   /** Connections to the loopback of a pod: port forwarding. */
   readonly connect: boolean;
-  /**
-   * `engine`: `readLogs` reads what a run wrote, also while nobody read, until it is removed. `store`: a log store of
-   * the cluster has them, and `readLogs` is not supported.
-   */
-  readonly logHistory: 'engine' | 'store';
   /** Whether a port that is taken for TCP is free for UDP. */
   readonly transportsSharePorts: boolean;
-  /** GPUs are given by slice, or only by whole node. */
-  readonly granularity: 'slice' | 'node';
 }
 
 /** The result of one check of a cluster. */
@@ -102,11 +91,6 @@ export abstract class ClusterDriver {
    */
   abstract openDoor(door: Door, signal: AbortSignal): Promise<void>;
   abstract observeDoors(refs: readonly ObjectRef[], signal: AbortSignal): Promise<readonly DoorSight[]>;
-  /**
-   * Those of `ports` that are taken on the public host, as far as the cluster can tell. A hint for choosing one; only
-   * `openDoor` decides.
-   */
-  abstract busyPorts(ports: readonly number[], signal: AbortSignal): Promise<ReadonlySet<number>>;
 
   /** Requests a volume, or a larger size of one. */
   abstract makeVolume(volume: Volume, signal: AbortSignal): Promise<void>;
@@ -135,9 +119,9 @@ export abstract class ClusterDriver {
   abstract watch(signal: AbortSignal): AsyncIterable<Hint>;
 
   /**
-   * The lines of a run after a cursor, or from its start: batch after batch as they are written, until all are read or
-   * the signal is aborted. Throws `not_found` where the run is gone or has not started yet, and has no log,
-   * `not_supported` where `capabilities.logHistory` is `store`.
+   * The lines of a run after a cursor, or from its start, also those that it wrote while nobody read: batch after batch
+   * as they are written, until all are read or the signal is aborted. Throws `not_found` where the run is gone or has
+   * not started yet, and has no log.
    */
   abstract readLogs(ref: ObjectRef, after: string | null, signal: AbortSignal): AsyncIterable<LogBatch>;
 

@@ -88,11 +88,6 @@ export interface PodRun {
   readonly memoryGb: number | null;
   readonly slices: readonly PodSlice[];
   readonly volumes: readonly VolumeMount[];
-  /**
-   * Public keys, one line each as in `authorized_keys`, for a driver whose `capabilities.shell` is `sshd`; others
-   * ignore them.
-   */
-  readonly authorizedKeys: readonly string[];
 }
 
 type Transport = 'tcp' | 'udp';

@@ -196,6 +196,6 @@ function view(cluster: ClusterEntity): Cluster {
     status,
     since: since?.toISOString() ?? null,
     checks,
-    capabilities: { tls, udp, volumes, vms, shell: shell.by },
+    capabilities: { tls, udp, volumes, vms, shell },
   };
 }

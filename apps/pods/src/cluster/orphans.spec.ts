@@ -34,7 +34,6 @@ const rest = {
   memoryGb: 0.2,
   slices: [],
   volumes: [],
-  authorizedKeys: [],
   requestedAt: new Date(),
   command,
 };

@@ -54,7 +54,7 @@ export class ConnectionsService {
     const capabilities = new Map(
       await Promise.all(gpuaasIds.map(async (id) => [id, await this.clusters.capabilitiesOf(id)] as const)),
     );
-    const hasShell = ({ gpuaas_id }: Row) => capabilities.get(gpuaas_id)?.shell.by === 'exec';
+    const hasShell = ({ gpuaas_id }: Row) => capabilities.get(gpuaas_id)?.shell === 'exec';
     return {
       data: rows.map((row) => ({
         subscription_id: row.subscription_id,

@@ -65,7 +65,6 @@ export class PodStarts {
         isSimulated: slice.is_simulated,
       })),
       volumes: pod.mounted.map(({ volume_id, path }) => ({ volumeId: volume_id, path })),
-      authorizedKeys: [],
     };
   }
 

@@ -132,7 +132,6 @@ export class SshDoorFixture {
       memoryGb: 0.5,
       slices: [],
       volumes: [],
-      authorizedKeys: [],
       requestedAt: new Date(),
     };
     await this.driver.startPod(pod, wanted, soon());

@@ -35,8 +35,8 @@ export function clusterContract(name: string, lacking: string | undefined, optio
     describe('doors', () => doorLaws(here, capabilities, lacks));
     if (capabilities.volumes) describe('volumes', () => volumeLaws(here, capabilities));
     if (!lacks.includes('restores')) describe('restores', () => restoreLaws(here, capabilities));
-    if (capabilities.shell.by === 'exec' && !lacks.includes('scripts')) describe('shells', () => shellLaws(here));
+    if (capabilities.shell === 'exec' && !lacks.includes('scripts')) describe('shells', () => shellLaws(here));
     if (capabilities.connect) describe('connections', () => connectionLaws(here));
-    if (capabilities.logHistory === 'engine') describe('logs', () => logLaws(here, lacks));
+    describe('logs', () => logLaws(here, lacks));
   });
 }

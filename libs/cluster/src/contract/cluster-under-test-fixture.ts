@@ -112,7 +112,7 @@ export class Installation {
 
   pod(program: Program, more: Partial<PodRun> = {}): PodRun {
     const ref = more.ref ?? this.ref('pod');
-    const rest = { env: new Map(), cpu: null, memoryGb: 0.2, slices: [], volumes: [], authorizedKeys: [] };
+    const rest = { env: new Map(), cpu: null, memoryGb: 0.2, slices: [], volumes: [] };
     const names = { ref, requestedAt: new Date(), owner: owner(), podName: `p-${ref.id.slice(0, 8)}-${ref.run}` };
     return { ...names, ...rest, ...program, ...more };
   }

@@ -41,22 +41,20 @@ export function volumeLaws(here: () => Installation, capabilities: Capabilities)
     await here().remove(pod, volume);
   });
 
-  if (capabilities.volumeUsage) {
-    it('keeps what runs wrote, and says how many bytes are used', async () => {
-      const { fills } = here().programs;
-      if (!fills) return;
-      const volume = here().volume();
-      await here().driver.makeVolume(volume, soon());
-      const [owner, volumes] = [ownerOf(volume), [{ volumeId: volume.ref.id, path: '/data' }]];
-      const pod = await here().startRunning(fills('/data/file', 5_000_000), { owner, volumes });
-      const used = () => eventually(async () => usedBytes(await observed(volume), 5_000_000));
-      expect(await used()).toBeLessThan(6_000_000);
-      await here().remove(pod);
-      const next = await here().startRunning(fills('/data/other', 3_000_000), { owner, volumes });
-      expect(await eventually(async () => usedBytes(await observed(volume), 8_000_000))).toBeLessThan(9_000_000);
-      await here().remove(next, volume);
-    });
-  }
+  it('keeps what runs wrote, and says how many bytes are used', async () => {
+    const { fills } = here().programs;
+    if (!fills) return;
+    const volume = here().volume();
+    await here().driver.makeVolume(volume, soon());
+    const [owner, volumes] = [ownerOf(volume), [{ volumeId: volume.ref.id, path: '/data' }]];
+    const pod = await here().startRunning(fills('/data/file', 5_000_000), { owner, volumes });
+    const used = () => eventually(async () => usedBytes(await observed(volume), 5_000_000));
+    expect(await used()).toBeLessThan(6_000_000);
+    await here().remove(pod);
+    const next = await here().startRunning(fills('/data/other', 3_000_000), { owner, volumes });
+    expect(await eventually(async () => usedBytes(await observed(volume), 8_000_000))).toBeLessThan(9_000_000);
+    await here().remove(next, volume);
+  });
 }
 
 function usedBytes(sight: VolumeSight, least: number): number | undefined {

@@ -44,7 +44,7 @@ export class Checks {
       images: Images;
       probeOf: (installationId: string, image: string) => IsolationProbe;
     },
-    private readonly options: { doorImage: string; helperImage: string; isLocal: boolean },
+    private readonly options: { doorImage: string; isLocal: boolean },
   ) {}
 
   /** `read`: reads the engine's `/info`. All is asked at once: a busy Podman takes seconds for each answer. */
@@ -55,7 +55,7 @@ export class Checks {
         reading,
         this.#version(reading),
         this.#isolation(signal),
-        this.#images(signal),
+        this.#doorImage(signal),
       ]);
       const ofHost = [limits(info), seccomp(info), ...(await this.#disk(info))];
       return [passed('reachable', `The engine answers as ${info.Name}.`), ...ofHost, ...found.flat()];
@@ -154,23 +154,12 @@ export class Checks {
     }
   }
 
-  async #images(signal: AbortSignal): Promise<ClusterCheck[]> {
-    const { doorImage, helperImage } = this.options;
-    const wanted =
-      doorImage === helperImage
-        ? [['door_image', doorImage]]
-        : [
-            ['door_image', doorImage],
-            ['helper_image', helperImage],
-          ];
-    return Promise.all(wanted.map(([name = '', image = '']) => this.#image(name, image, signal)));
-  }
-
-  async #image(name: string, image: string, signal: AbortSignal): Promise<ClusterCheck> {
-    if (await this.parts.images.has(image, signal)) return passed(name, `${image} is on the engine.`);
+  async #doorImage(signal: AbortSignal): Promise<ClusterCheck> {
+    const { doorImage } = this.options;
+    if (await this.parts.images.has(doorImage, signal)) return passed('door_image', `${doorImage} is on the engine.`);
     const fix =
       'Build it there from deploy/door in the repository, or pull it; otherwise it is pulled when it is first needed.';
-    return failed(name, `${image} is not on the engine.`, fix, false);
+    return failed('door_image', `${doorImage} is not on the engine.`, fix, false);
   }
 }
 

@@ -20,7 +20,6 @@ const run: PodRun = {
   memoryGb: 0.25,
   slices: [slice, { ...slice, leaseId: 'l2', gpuUuid: 'GPU-2', slotStart: null, isSimulated: true }],
   volumes: [],
-  authorizedKeys: [],
 };
 const container: PodContainer = {
   network: 'net',

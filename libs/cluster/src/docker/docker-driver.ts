@@ -11,7 +11,7 @@ import { Containers } from './containers.js';
 import { Doors } from './doors.js';
 import { Engine } from './engine.js';
 import type { EngineAddress } from './engine-connection.js';
-import type { InfoAnswer, ListedContainer } from './engine-answer.js';
+import type { InfoAnswer } from './engine-answer.js';
 import { clusterErrorOf } from './engine-errors.js';
 import { Hints } from './hints.js';
 import { Images } from './images.js';
@@ -35,10 +35,8 @@ export interface DockerDriverOptions {
    * loopback.
    */
   readonly publicHost: string;
-  /** deploy/door says what it needs. */
+  /** For doors, and for connections into pods: deploy/door says what it needs. */
   readonly doorImage: string;
-  /** For connections into pods; the door image where it is left out. */
-  readonly helperImage?: string;
   /** 2 cores (or as many as the host has) and 4 GB where it is left out. */
   readonly defaults?: PodDefaults;
   /** `nvidia.com/gpu=<UUID>` of the MIG instance or GPU where it is left out. */
@@ -63,14 +61,11 @@ export const dockerCapabilities: Capabilities = {
   tls: true,
   udp: true,
   volumes: true,
-  volumeUsage: true,
   volumeQuota: false,
   vms: false,
-  shell: { by: 'exec' },
+  shell: 'exec',
   connect: true,
-  logHistory: 'engine',
   transportsSharePorts: true,
-  granularity: 'slice',
 };
 
 /** Pods on one container engine, through the Docker Engine API: Docker 20.10 or newer, Podman 4 or newer. */
@@ -96,7 +91,7 @@ export class DockerDriver extends ClusterDriver {
 
   constructor(options: DockerDriverOptions) {
     super();
-    const { doorImage, helperImage = doorImage, volumeUsageAgeMs = 60_000 } = options;
+    const { doorImage, volumeUsageAgeMs = 60_000 } = options;
     const { pullTurnMs: turnMs = 300_000, pullStallMs: stallMs = 300_000, pullReviewMs: reviewMs = 20_000 } = options;
     const { isolationProbeMs = 60_000, idleNetworks = 64, logWaits } = options;
     const { defaults = { cpu: 2, memoryGb: 4 }, cdiDeviceOf = cdiDeviceByUuid } = options;
@@ -122,11 +117,8 @@ export class DockerDriver extends ClusterDriver {
     this.#logs = new Logs(parts, { ...usualLogWaits, ...logWaits });
     const sessions = new Sessions();
     this.#shells = new Shells({ ...parts, sessions });
-    this.#links = new Links({ ...parts, sessions }, helperImage);
-    this.#checks = new Checks(
-      { engine, images, probeOf },
-      { doorImage, helperImage, isLocal: 'socketPath' in options.address },
-    );
+    this.#links = new Links({ ...parts, sessions }, doorImage);
+    this.#checks = new Checks({ engine, images, probeOf }, { doorImage, isLocal: 'socketPath' in options.address });
   }
 
   /**
@@ -169,15 +161,6 @@ export class DockerDriver extends ClusterDriver {
 
   observeDoors(refs: readonly ObjectRef[], signal: AbortSignal): Promise<readonly DoorSight[]> {
     return guarded(signal, () => this.#doors.observe(refs, signal));
-  }
-
-  /** Ports that any container publishes. The API does not show those of other programs on the host. */
-  busyPorts(ports: readonly number[], signal: AbortSignal): Promise<ReadonlySet<number>> {
-    return guarded(signal, async () => {
-      const running = await this.#engine.json<ListedContainer[]>({ method: 'GET', path: '/containers/json', signal });
-      const published = new Set(running.flatMap(({ Ports }) => (Ports ?? []).map(({ PublicPort }) => PublicPort)));
-      return new Set(ports.filter((port) => published.has(port)));
-    });
   }
 
   makeVolume(volume: Volume, signal: AbortSignal): Promise<void> {

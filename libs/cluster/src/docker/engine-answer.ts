@@ -37,7 +37,6 @@ export interface ListedContainer {
   readonly State: string;
   /** Unix seconds. */
   readonly Created: number;
-  readonly Ports?: readonly { readonly PublicPort?: number }[] | null;
   readonly NetworkSettings?: NetworkSettings;
 }
 

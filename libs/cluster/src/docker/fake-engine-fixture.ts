@@ -18,7 +18,6 @@ export const plainPod = ({ ref, ...more }: Pick<PodRun, 'ref' | 'owner'> & Parti
   memoryGb: null,
   slices: [],
   volumes: [],
-  authorizedKeys: [],
   requestedAt: new Date(),
   ...more,
 });

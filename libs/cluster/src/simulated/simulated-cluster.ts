@@ -6,7 +6,6 @@ import type { PodConnection, Shell, ShellRequest } from '../shell.js';
 import type { SimulatedOperation } from './simulated-faults.js';
 import { SimulatedShell } from './shell/simulated-shell.js';
 import { SimulatedLogs } from './simulated-logs.js';
-import { busyPorts } from './busy-ports.js';
 import { SimulatedDoors } from './simulated-doors.js';
 import { SimulatedRuns } from './simulated-runs.js';
 import { SimulatedVolumes } from './simulated-volumes.js';
@@ -16,14 +15,11 @@ export const simulatedCapabilities: Capabilities = {
   tls: true,
   udp: true,
   volumes: true,
-  volumeUsage: true,
   volumeQuota: true,
   vms: true,
-  shell: { by: 'exec' },
+  shell: 'exec',
   connect: false,
-  logHistory: 'engine',
   transportsSharePorts: false,
-  granularity: 'slice',
 };
 
 /**
@@ -92,10 +88,6 @@ export class SimulatedCluster extends ClusterDriver {
   async observeDoors(refs: readonly ObjectRef[], signal: AbortSignal): Promise<readonly DoorSight[]> {
     await this.meet('observe', signal);
     return this.doors.observe(refs);
-  }
-
-  busyPorts(ports: readonly number[]): Promise<ReadonlySet<number>> {
-    return busyPorts(this.world.options.listenHost, ports);
   }
 
   async makeVolume(volume: Volume, signal: AbortSignal): Promise<void> {

@@ -2,7 +2,6 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { ClusterError } from '../cluster-error.js';
 import type { Certificate, Door, ObjectRef } from '../objects.js';
 import type { DoorSight, FoundObject, Trouble } from '../observations.js';
-import { portTaken } from './busy-ports.js';
 import { tables, type SimulatedStore } from './simulated-store.js';
 
 /** Seals and opens the key of a certificate for the database. */
@@ -10,6 +9,12 @@ export interface SecretKeeper {
   seal(secret: string, purpose: string): string;
   open(sealed: string, purpose: string): { toString(encoding: 'utf8'): string };
 }
+
+/**
+ * The code of a listener's error if the port is in use. Other errors, such as a wrong address, do not depend on the
+ * port.
+ */
+export const portTaken = 'EADDRINUSE';
 
 /** A door as a process that listens needs it. */
 export interface WantedDoor {

@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { Rounds, ThrottledLog } from '@atoll/waiting';
-import { portTaken } from './busy-ports.js';
 import { contextFor, listenTcp, listenUdp, type Behind, type Listener } from './pod-server.js';
 import { scenarioOf } from './scenario.js';
 import { SimulatedAnswers } from './simulated-answers.js';
-import { tlsPurpose, type SecretKeeper, type WantedDoor } from './simulated-doors.js';
+import { portTaken, tlsPurpose, type SecretKeeper, type WantedDoor } from './simulated-doors.js';
 import { tables, type SimulatedStore } from './simulated-store.js';
 
 /** A process that has not renewed its claim for so long is gone, and another listens. */
