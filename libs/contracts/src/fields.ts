@@ -233,6 +233,14 @@ export function WholeNumber(options: FieldOptions & { min: number; max: number; 
   );
 }
 
+/** A number that grows with every change of what a fact is about: of two facts the one with the highest value holds. */
+export const Revision = (): PropertyDecorator =>
+  WholeNumber({
+    min: 0,
+    max: Number.MAX_SAFE_INTEGER,
+    description: 'Grows with every change: the highest value wins.',
+  });
+
 /** An object of another wire class. (Swagger takes a function for a lazy type only where its name is `type`.) */
 export function Nested(type: () => Wire, options: FieldOptions = {}): PropertyDecorator {
   const message = `$property must be an object${orNull(options)}`;

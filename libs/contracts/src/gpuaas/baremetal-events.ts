@@ -1,5 +1,5 @@
 import { event } from '../contract.js';
-import { Instant, OneOf, Text, WholeNumber } from '../fields.js';
+import { Instant, OneOf, Revision, Text } from '../fields.js';
 import { NumberedId, Uuid } from '../id-fields.js';
 import { baremetalStatuses, type BaremetalStatus } from './baremetal.js';
 
@@ -7,11 +7,7 @@ export class BaremetalChanged {
   @Uuid()
   instance_id!: string;
 
-  @WholeNumber({
-    min: 0,
-    max: Number.MAX_SAFE_INTEGER,
-    description: 'Grows with every change: the highest value wins.',
-  })
+  @Revision()
   revision!: number;
 
   @Uuid()

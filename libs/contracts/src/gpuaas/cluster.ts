@@ -1,7 +1,7 @@
 import { IntersectionType } from '@nestjs/swagger';
 import { contract, event, operation } from '../contract.js';
 import { hostName } from '../host-name.js';
-import { Flag, Instant, ListOf, Nested, OneOf, Text, WholeNumber } from '../fields.js';
+import { Flag, Instant, ListOf, Nested, OneOf, Revision, Text, WholeNumber } from '../fields.js';
 import { NumberedId } from '../id-fields.js';
 
 const clusterDrivers = ['simulated', 'docker', 'kubernetes'] as const;
@@ -178,11 +178,7 @@ export class ClusterChanged extends GpuaasPath {
   @WholeNumber({ min: 1, max: Number.MAX_SAFE_INTEGER, description: 'Counts how often the cluster was set.' })
   setting!: number;
 
-  @WholeNumber({
-    min: 1,
-    max: Number.MAX_SAFE_INTEGER,
-    description: 'Counts the changes of the cluster: the highest value is the current one.',
-  })
+  @Revision()
   revision!: number;
 }
 

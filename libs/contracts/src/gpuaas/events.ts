@@ -1,17 +1,13 @@
 import { ArrayMaxSize, IsArray, IsInt } from 'class-validator';
 import { event } from '../contract.js';
-import { Flag, Text, WholeNumber } from '../fields.js';
+import { Flag, Revision, Text } from '../fields.js';
 import { NumberedId, Uuid } from '../id-fields.js';
 
 export class TeamCapacityChanged {
   @Uuid()
   team_id!: string;
 
-  @WholeNumber({
-    min: 1,
-    max: Number.MAX_SAFE_INTEGER,
-    description: 'Grows with every change: the highest value wins.',
-  })
+  @Revision()
   revision!: number;
 
   /**

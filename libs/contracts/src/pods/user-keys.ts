@@ -1,17 +1,13 @@
 import { ArrayMaxSize, IsArray, IsInt, IsOptional, Matches, Min } from 'class-validator';
 import { event } from '../contract.js';
-import { WholeNumber } from '../fields.js';
+import { Revision } from '../fields.js';
 import { Uuid } from '../id-fields.js';
 
 export class UserKeysChanged {
   @Uuid()
   user_id!: string;
 
-  @WholeNumber({
-    min: 1,
-    max: Number.MAX_SAFE_INTEGER,
-    description: 'Grows with every change: the highest value wins.',
-  })
+  @Revision()
   revision!: number;
 
   /** All SSH keys of the user, each as a line of `authorized_keys` without options and comment. */

@@ -1,6 +1,6 @@
 import { IntersectionType } from '@nestjs/swagger';
 import { contract, event, operation } from '../contract.js';
-import { Flag, Instant, ListOf, OneOf, Text, WholeNumber } from '../fields.js';
+import { Flag, Instant, ListOf, OneOf, Revision, Text, WholeNumber } from '../fields.js';
 import { NumberedId, Uuid } from '../id-fields.js';
 import { imageReference } from '../image-reference.js';
 import { PageFromOne, PageOf } from '../page.js';
@@ -179,11 +179,7 @@ export class VmChanged {
   @Uuid()
   instance_id!: string;
 
-  @WholeNumber({
-    min: 0,
-    max: Number.MAX_SAFE_INTEGER,
-    description: 'Grows with every change: the highest value wins.',
-  })
+  @Revision()
   revision!: number;
 
   @Uuid()

@@ -1,6 +1,6 @@
 import { teamRoles, type TeamRole } from '../caller.js';
 import { event } from '../contract.js';
-import { Flag, ListOf, Nested, OneOf, Text, WholeNumber } from '../fields.js';
+import { Flag, ListOf, Nested, OneOf, Revision, Text } from '../fields.js';
 import { Uuid } from '../id-fields.js';
 import { TeamHolding } from './team-holding.js';
 import { WorkspaceName } from './team.js';
@@ -13,7 +13,7 @@ class TeamFact {
   @Uuid()
   team_id!: string;
 
-  @WholeNumber({ min: 1, max: Number.MAX_SAFE_INTEGER })
+  @Revision()
   revision!: number;
 }
 
