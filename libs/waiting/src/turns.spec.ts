@@ -35,6 +35,24 @@ it('law: no turn of the event loop does more than its time and one piece', async
   );
 });
 
+it('law: what a piece goes on to do in promises counts as its time', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.integer({ min: 1, max: 12 }), fc.integer({ min: 0, max: 5 }), async (pieces, awaits) => {
+      let [nowMs, turn] = [0, 0];
+      const turns = new Turns(2, () => nowMs);
+      const doneIn: number[] = [];
+      const piece = async (): Promise<void> => {
+        for (let each = 0; each < awaits; each++) await Promise.resolve();
+        nowMs += 1;
+        doneIn.push(turn);
+      };
+      for (let each = 0; each < pieces; each++) turns.queue('a', () => void piece());
+      for (; doneIn.length < pieces; turn++) await new Promise(setImmediate);
+      for (const done of Map.groupBy(doneIn, (each) => each).values()) expect(done.length).toBeLessThanOrEqual(2);
+    }),
+  );
+});
+
 it('law: nobody who waits is served later for what another has queued', async () => {
   await fc.assert(
     fc.asyncProperty(queues, async (given) => {

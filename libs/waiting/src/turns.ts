@@ -14,8 +14,8 @@ export class Turns {
   #passed = 0;
 
   /**
-   * `budgetMs`: of one turn of the loop; what a piece takes beyond it is its own size. 0: each turn does one piece,
-   * however many there are.
+   * `budgetMs`: of one turn of the loop, with what pieces go on to do in promises and ticks; what a piece takes beyond
+   * it is its own size. 0: each turn does one piece, however many there are.
    */
   constructor(
     private readonly budgetMs = 0,
@@ -43,18 +43,27 @@ export class Turns {
   #schedule(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
+    this.#serveInNextTurn();
+  }
+
+  #serveInNextTurn(): void {
     setImmediate(() => this.#serve());
   }
 
   #serve(): void {
-    this.#isScheduled = false;
     this.#passed = this.#isPassed ? this.#passed + 1 : 0;
     this.#isPassed = false;
-    if (this.#passed % (mostPassed + 1) > 0) return this.#schedule();
-    const lateMs = this.nowMs() + this.budgetMs;
-    do this.#serveNext();
-    while (this.#waiting.size > 0 && this.nowMs() < lateMs);
-    if (this.#waiting.size > 0) this.#schedule();
+    if (this.#passed % (mostPassed + 1) > 0) this.#serveInNextTurn();
+    else this.#serveUntil(this.nowMs() + this.budgetMs);
+  }
+
+  #serveUntil(lateMs: number): void {
+    afterPromises(() => {
+      if (this.#waiting.size === 0) this.#isScheduled = false;
+      else if (this.nowMs() < lateMs) this.#serveUntil(lateMs);
+      else this.#serveInNextTurn();
+    });
+    this.#serveNext();
   }
 
   #serveNext(): void {
@@ -66,4 +75,12 @@ export class Turns {
     if (pieces.length > 0) this.#waiting.set(key, pieces);
     piece?.();
   }
+}
+
+/**
+ * Runs `next` in the same turn of the loop, once this piece of it has ended and promises have done all that they could
+ * without I/O: Node runs a tick only when no microtask waits.
+ */
+function afterPromises(next: () => void): void {
+  queueMicrotask(() => process.nextTick(next));
 }
