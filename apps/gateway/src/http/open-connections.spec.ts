@@ -1,8 +1,8 @@
 import { once } from 'node:events';
-import { connect, type AddressInfo, type Socket } from 'node:net';
+import { connect, Socket, type AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { startGateway, type GatewayUnderTest } from '../testing/gateway-fixture.js';
-import { ConnectionLimits } from './open-connections.js';
+import { ConnectionLimits, OpenConnections } from './open-connections.js';
 
 let gateway: GatewayUnderTest;
 let sockets: Socket[] = [];
@@ -89,6 +89,22 @@ describe('an address that opens more connections than one may have', () => {
   it('may have them if it is a trusted proxy', async () => {
     await start({ ofNetwork: 1 }, { trustedProxies: ['127.0.0.3'] });
     for (const socket of await openAndAsk('127.0.0.3', 3)) expect(await ask(socket)).toBe(ok);
+  });
+
+  it('may have them if it is a trusted proxy, but no other address of the same network', async () => {
+    await start({ ofNetwork: 2 }, { trustedProxies: ['2001:db8::5'] });
+    const connections = gateway.app.get(OpenConnections);
+    const from = (remoteAddress: string): Socket => {
+      const socket = Object.defineProperty(new Socket(), 'remoteAddress', { value: remoteAddress });
+      sockets.push(socket);
+      connections.add(socket);
+      return socket;
+    };
+    const neighbours = [from('2001:db8::7')];
+    const ofProxy = Array.from({ length: 4 }, () => from('2001:db8::5'));
+    neighbours.push(...Array.from({ length: 3 }, () => from('2001:db8::7')));
+    expect(ofProxy.filter(({ destroyed }) => destroyed)).toHaveLength(0);
+    expect(neighbours.filter(({ destroyed }) => !destroyed)).toHaveLength(2);
   });
 
   it('may have them without limits', async () => {

@@ -9,7 +9,7 @@ import { clientAddress } from './client-address.js';
 
 /** How many connections may be open at once. */
 export class ConnectionLimits {
-  /** Of one network (`networkOf`), unless it is that of a trusted proxy. */
+  /** Of one network (`networkOf`), trusted proxies in it not counted: each of those may have any number. */
   ofNetwork = 512;
   /** Of all, on all listeners. */
   ofAll = 8_000;
@@ -77,9 +77,10 @@ export class OpenConnections {
   }
 
   #networkOf(address: string): Network {
-    const name = networkOf(address);
-    const isProxy = (): boolean => addressInRanges(address, this.trustedProxies);
-    return this.#networks.get(name) ?? { name, isProxy: isProxy(), open: 0, idle: new Set() };
+    const isProxy = addressInRanges(address, this.trustedProxies);
+    // In IPv6 a proxy often lies in one network with others.
+    const name = isProxy ? address : networkOf(address);
+    return this.#networks.get(name) ?? { name, isProxy, open: 0, idle: new Set() };
   }
 
   #makeRoomFor(network: Network): boolean {
