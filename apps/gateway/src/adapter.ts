@@ -22,6 +22,17 @@ const headTimeoutMs = 15_000;
 const timeoutCheckMs = 5_000;
 
 /**
+ * Has one server: for `localhost`, also where no host is named, Fastify would open another one for each further address
+ * of that name, without the bounds of the first.
+ */
+class OneServer extends FastifyAdapter {
+  override listen(port: string | number, ...rest: [host?: string | (() => void), callback?: () => void]): void {
+    const [host, callback] = typeof rest[0] === 'string' ? [rest[0], rest[1]] : ['localhost', rest[0]];
+    super.listen(port, host === 'localhost' ? '127.0.0.1' : host, callback);
+  }
+}
+
+/**
  * The HTTP server of a listener, with its bounds. `partsOf` is asked when a request needs them: the application is made
  * after its adapter. A request to change the protocol that `isUpgrade` does not take is answered as if it had not
  * asked.
@@ -33,7 +44,7 @@ export function createAdapter(
   let known: HookParts | undefined;
   const parts = (): HookParts => (known ??= partsOf());
   const noted: Noted = (...refusal) => parts().answered.recordUnread(...refusal);
-  const adapter = new FastifyAdapter({
+  const adapter = new OneServer({
     bodyLimit: maxBodyBytes,
     // A missing Host is refused by a hook, as a problem; Node's own refusal has no body.
     http: {
