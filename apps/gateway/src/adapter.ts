@@ -16,6 +16,7 @@ import { declareRequestState } from './requests/request-state.js';
 
 const maxBodyBytes = 64 * 1024;
 const maxHeaderBytes = 16 * 1024;
+const maxHeaders = 1_000;
 const requestTimeoutMs = 30_000;
 const headTimeoutMs = 15_000;
 /** How often Node looks for requests that take longer than that. */
@@ -67,6 +68,7 @@ export function createAdapter(
       void refuseUnroutable(parts(), error, request, reply),
   });
   const instance = adapter.getInstance();
+  instance.server.maxHeadersCount = maxHeaders;
   // An expectation is not asked for (RFC 9110, 10.1.1): the request is answered as any other, instead of by Node's
   // bare 417.
   instance.server.on('checkExpectation', (request, response) => instance.server.emit('request', request, response));

@@ -70,6 +70,18 @@ describe('what Node cannot read as a request is a problem too', () => {
     );
   });
 
+  it('one header more than there may be, and says how many', async () => {
+    const many = (count: number): string[] => Array.from({ length: count }, () => 'A: b');
+    // Host, Connection and Authorization are among them.
+    const withKey = `Authorization: Bearer ${key}`;
+    expect((await send(request(withKey, ...many(997)))).status).toBe(200);
+    const answer = await send(request(withKey, ...many(998)));
+    expect([answer.status, JSON.parse(answer.body)]).toMatchObject([
+      431,
+      { detail: expect.stringMatching(/more than 1000 headers/) },
+    ]);
+  });
+
   it('a request that does not arrive in time, which may be sent again', async () => {
     const server = gateway.app.getHttpServer();
     const late = Object.assign(new Error('late'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' });

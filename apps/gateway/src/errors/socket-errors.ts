@@ -26,7 +26,10 @@ const noRequest: Refusal = { status: 400, error: new AppError('invalid_input', '
 const byCode: Record<string, Refusal> = {
   HPE_HEADER_OVERFLOW: {
     status: 431,
-    error: new AppError('payload_too_large', 'The request line and headers are larger than 16 KiB in all.'),
+    error: new AppError(
+      'payload_too_large',
+      'The request has more than 1000 headers, or its request line and headers are larger than 16 KiB in all.',
+    ),
   },
   ERR_HTTP_REQUEST_TIMEOUT: {
     status: 408,
