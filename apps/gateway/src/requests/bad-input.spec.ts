@@ -101,6 +101,11 @@ describe('a query', () => {
 
   it('with malformed encoding is a 400', async () => expect(await faults('GET', '/api/team?page=%zz')).toEqual(['']));
 
+  it.each(['/api/logs/pods', '/api/gpuaas/connection-info'])(
+    'may have an empty search, as forms send it: %s',
+    async (path) => expect(await faults('GET', `${path}?limit=x&search=`)).not.toContain('search'),
+  );
+
   it('reaches the service as numbers', async () => {
     await gateway.call('GET', '/api/team?page=3&limit=100', { key });
     expect(gateway.services.callsOf(teams.list).at(-1)?.input).toEqual({ page: 3, limit: 100 });

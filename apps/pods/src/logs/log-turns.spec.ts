@@ -25,6 +25,12 @@ it('a search through many teams takes no longer than one through few', async () 
   expect(read.mock.calls.map(([{ searchMs }]) => searchMs)).toEqual(Array.from({ length: 9 }, () => 1_000 / 3));
 });
 
+it('an empty search is a read of all lines', async () => {
+  const read = jest.spyOn(fixture.get(LogStore), 'read');
+  await fixture.logs({ search: '' }, caller);
+  expect(read.mock.calls.map(([{ search }]) => search)).toEqual(Array.from({ length: 9 }, () => null));
+});
+
 it('teams whose turn comes when nobody waits any more are not read', async () => {
   const context = { ...contextOf(caller) };
   const read = jest.spyOn(fixture.get(LogStore), 'read').mockImplementation(() => {

@@ -52,7 +52,8 @@ export class LogsService {
   ) {}
 
   async read(asked: ReadPodLogs, context: CallContext): Promise<PodLogPage> {
-    const { order = 'desc', limit = defaultLimit, search = null, cursor, pod_name } = asked;
+    const { order = 'desc', limit = defaultLimit, cursor, pod_name } = asked;
+    const search = asked.search || null;
     const from = cursor === undefined ? [] : positionsOfCursor(order, cursor);
     const range = rangeOf(asked);
     const reading = { asked, caller: context.caller, range, from };

@@ -23,11 +23,12 @@ export class ReadPodLogs {
   until?: string;
 
   @Text({
+    min: 0,
     max: 200,
     optional: true,
     example: 'loss=nan',
     description:
-      'Text that a line contains, letter for letter; no pattern. A page of a search may hold fewer lines than `limit`, also none, and have a `next_cursor`.',
+      'Text that a line contains, letter for letter; no pattern. All lines if empty. A page of a search may hold fewer lines than `limit`, also none, and have a `next_cursor`.',
   })
   search?: string;
 
