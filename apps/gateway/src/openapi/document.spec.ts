@@ -359,6 +359,7 @@ describe('the OpenAPI document', () => {
     expect(query('/api/team')).toMatchObject([
       { name: 'page', required: false, schema: { type: 'integer', minimum: 0, default: 0 } },
       { name: 'limit', required: false, schema: { ...integer, maximum: 100, default: 10 } },
+      { name: 'search', required: false, schema: { type: 'string', minLength: 0, maxLength: 200 } },
     ]);
     expect(query('/api/policy/image')).toMatchObject([
       { name: 'page', schema: { ...integer, default: 1 } },

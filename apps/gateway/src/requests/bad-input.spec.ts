@@ -101,7 +101,7 @@ describe('a query', () => {
 
   it('with malformed encoding is a 400', async () => expect(await faults('GET', '/api/team?page=%zz')).toEqual(['']));
 
-  it.each(['/api/logs/pods', '/api/gpuaas/connection-info'])(
+  it.each(['/api/team', '/api/logs/pods', '/api/gpuaas/connection-info'])(
     'may have an empty search, as forms send it: %s',
     async (path) => expect(await faults('GET', `${path}?limit=x&search=`)).not.toContain('search'),
   );

@@ -1,10 +1,11 @@
 import { Body, Controller, Delete, Get, Param, Post, Put, Query, Res } from '@nestjs/common';
 import { ApiResponse, ApiTags } from '@nestjs/swagger';
-import { Nothing, PageFromZero, TeamPath, type CallContext } from '@atoll/contracts';
+import { Nothing, TeamPath, type CallContext } from '@atoll/contracts';
 import {
   CreateTeam,
   DeleteTeamQuery,
   DeletingTeam,
+  ListTeams,
   ResourceOverview,
   Team,
   TeamPage,
@@ -39,13 +40,18 @@ export class TeamsController {
   }
 
   @Get()
-  @AnswersPage(TeamPage, 0, 'List teams', 'Returns the teams of the caller; all teams for a platform_admin.')
+  @AnswersPage(
+    TeamPage,
+    0,
+    'List teams',
+    'Returns the teams of the caller; all teams for a platform_admin. With `search` those that match, and `total` counts them.',
+  )
   listTeams(
-    @Query() page: PageFromZero,
+    @Query() query: ListTeams,
     @Context() context: CallContext,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<PassedOn> {
-    return this.answers.page(teams.list, page, context, reply);
+    return this.answers.page(teams.list, query, context, reply);
   }
 
   @Get(':team_id')

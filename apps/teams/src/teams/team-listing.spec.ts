@@ -89,6 +89,63 @@ describe('the listing of the teams of a user', () => {
   });
 });
 
+describe('a search through teams', () => {
+  const made = new Map<string, string>();
+  beforeAll(async () => {
+    for (const name of ['Zebra Ärzte', 'zebra crossing', 'a%b_c\\d\'e"f', 'aXbXcXd', 'Zebras of old']) {
+      made.set(name, (await fixture.call(fixture.admin, teams.create, { name })).id);
+    }
+    await fixture.call(fixture.admin, teams.delete, { team_id: made.get('Zebras of old') ?? '' });
+  });
+
+  const find = async (search: string, key = fixture.admin): Promise<string[]> =>
+    (await fixture.call(key, teams.list, { search, limit: 100 })).data.map(({ name }) => name);
+
+  it('finds a part of the name in either case, and a whole id', async () => {
+    for (const search of ['zebra', 'ZEBRA', 'ebra '])
+      expect(await find(search)).toEqual(['Zebra Ärzte', 'zebra crossing']);
+    expect(await find('ärzTE')).toEqual(['Zebra Ärzte']);
+    const id = made.get('zebra crossing') ?? '';
+    expect(await find(id)).toEqual(['zebra crossing']);
+    expect(await find(id.toUpperCase())).toEqual(['zebra crossing']);
+    for (const search of [id.slice(0, -1), made.get('Zebras of old') ?? '', 'zebra  crossing', '  ', 'z'.repeat(200)])
+      expect(await find(search)).toEqual([]);
+  });
+
+  it('is plain: %, _, \\ and quotes mean themselves', async () => {
+    for (const search of ['%', '_', '\\', "'", '"', 'a%b', 'b_c', 'c\\d', '\'e"'])
+      expect(await find(search)).toEqual(['a%b_c\\d\'e"f']);
+    for (const search of ['a%c', 'a_b', '%%', '^a', '.', '*', '\\%']) expect(await find(search)).toEqual([]);
+  });
+
+  it('has pages and a total of its own; an empty one is that of all', async () => {
+    const { admin } = fixture;
+    const asked = { search: 'zebra', limit: 1 };
+    const pages = await Promise.all([0, 1, 2].map((page) => fixture.call(admin, teams.list, { ...asked, page })));
+    expect(pages.map(({ data }) => data.map(({ name }) => name))).toEqual([['Zebra Ärzte'], ['zebra crossing'], []]);
+    expect(pages.map(({ pagination }) => pagination)).toEqual([0, 1, 2].map((page) => ({ page, limit: 1, total: 2 })));
+    const [found] = (await fixture.call(admin, teams.list, asked)).data;
+    expect(found).toEqual(await fixture.call(admin, teams.get, { team_id: found?.id ?? '' }));
+    expect(await fixture.call(admin, teams.list, { search: '', page: 2 })).toEqual(
+      await fixture.call(admin, teams.list, { page: 2 }),
+    );
+    expect((await errorOf(fixture.call(admin, teams.list, { search: 'z'.repeat(201) }))).code).toBe('invalid_input');
+  });
+
+  it('neither finds nor counts a team that the caller may not read, by its name or by its id', async () => {
+    const [ours, theirs] = [await fixture.createTeam('viewer'), await fixture.createTeam('viewer')];
+    const key = ours.keys[0] ?? '';
+    expect(ours.team.name).toBe(theirs.team.name);
+    const { data, pagination } = await fixture.call(key, teams.list, { search: ours.team.name });
+    expect([data.map(({ id }) => id), pagination.total]).toEqual([[ours.team.id], 1]);
+    for (const search of [theirs.team.id, 'zebra', '%'])
+      expect(await fixture.call(key, teams.list, { search })).toEqual({
+        data: [],
+        pagination: { page: 0, limit: 10, total: 0 },
+      });
+  });
+});
+
 describe('the number of all teams', () => {
   it('is exact at every instant while many are created and deleted at once, and what fails changes nothing', async () => {
     const { kept: before } = await counts();

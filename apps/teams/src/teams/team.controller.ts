@@ -1,8 +1,9 @@
-import { type CallContext, type PageFromZero, type TeamPath } from '@atoll/contracts';
+import { type CallContext, type TeamPath } from '@atoll/contracts';
 import {
   teams,
   type CreateTeam,
   type DeleteTeam,
+  type ListTeams,
   type ResourceOverview,
   type Team,
   type TeamDeletion,
@@ -33,7 +34,7 @@ export class TeamsController implements Handlers<typeof teams> {
   }
 
   @Handle(teams.list)
-  list(input: PageFromZero, context: CallContext): Promise<Json<TeamPage>> {
+  list(input: ListTeams, context: CallContext): Promise<Json<TeamPage>> {
     return this.teams.list(input, context);
   }
 

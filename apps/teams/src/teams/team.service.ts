@@ -5,10 +5,9 @@ import {
   requirePlatformAdmin,
   teamsThatAllow,
   type CallContext,
-  type PageFromZero,
   type TeamPath,
 } from '@atoll/contracts';
-import { credentialsChanged, type Team, type TeamPage, type UpdateTeam } from '@atoll/contracts/teams';
+import { credentialsChanged, type ListTeams, type Team, type TeamPage, type UpdateTeam } from '@atoll/contracts/teams';
 import { requireSomeField, tooManyRequests } from '@atoll/errors';
 import { readPage, Statements, Writers } from '@atoll/database';
 import { Json, remainingMs, Rpc } from '@atoll/rpc';
@@ -18,7 +17,7 @@ import type { EntityManager } from 'typeorm';
 import { requirePermissionNow } from '../members/caller-now.js';
 import { isAlive } from '../sessions/session-policy.js';
 import { TeamChanges } from '../changes/team-changes.js';
-import { allTeamsQuery, teamQuery, teamText, teamTextQuery } from './team-query.js';
+import { allTeamsQuery, isSought, teamQuery, teamText, teamTextQuery } from './team-query.js';
 import { TeamEntity } from '../model/team.entity.js';
 
 /** The members of the team `$1` whose session, or key of the user as a whole, may lack a second factor there. */
@@ -51,10 +50,10 @@ export class TeamsService {
     return new Json<Team>([Buffer.from(row.team)]);
   }
 
-  async list(asked: PageFromZero, context: CallContext): Promise<Json<TeamPage>> {
+  async list({ search = '', ...asked }: ListTeams, context: CallContext): Promise<Json<TeamPage>> {
     const { page, limit, offset } = pageWindow(asked, 0);
     const { total, rows } = await this.inTurn(context, () =>
-      this.page(teamsThatAllow(context.caller, 'readTeam'), limit, offset),
+      this.page(teamsThatAllow(context.caller, 'readTeam'), search, [limit, offset]),
     );
     const parts = rows.map(({ team }, at) => Buffer.from(at === 0 ? team : `,${team}`));
     const pagination = JSON.stringify({ page, limit, total });
@@ -70,20 +69,25 @@ export class TeamsService {
   /** null: of all teams. */
   private async page(
     teamIds: string[] | null,
-    limit: number,
-    offset: number,
+    search: string,
+    window: [limit: number, offset: number],
   ): Promise<{ total: number; rows: TeamText[] }> {
-    if (teamIds !== null) {
-      return readPage<TeamText>(this.statements, {
-        from: 'team WHERE deleted_at IS NULL AND id = ANY ($1::uuid[])',
-        order: 'created_at, id',
-        window: 'LIMIT $2 OFFSET $3',
-        columns: `${teamText('row')} AS team`,
-        values: [teamIds, limit, offset],
-      });
+    if (teamIds === null && search === '') {
+      const found = await this.statements.query<{ total: number; team: string | null }>(allTeamsQuery, window);
+      return { total: found[0]?.total ?? 0, rows: found.flatMap(({ team }) => (team === null ? [] : [{ team }])) };
     }
-    const found = await this.statements.query<{ total: number; team: string | null }>(allTeamsQuery, [limit, offset]);
-    return { total: found[0]?.total ?? 0, rows: found.flatMap(({ team }) => (team === null ? [] : [{ team }])) };
+    // Two statements: a plan for either would read all teams for those of one user.
+    const [from, values] =
+      teamIds === null
+        ? [`team WHERE deleted_at IS NULL AND ${isSought}`, [search, ...window]]
+        : [`team WHERE deleted_at IS NULL AND ${isSought} AND id = ANY ($4::uuid[])`, [search, ...window, teamIds]];
+    return readPage<TeamText>(this.statements, {
+      from,
+      order: 'created_at, id',
+      window: 'LIMIT $2 OFFSET $3',
+      columns: `${teamText('row')} AS team`,
+      values,
+    });
   }
 
   async update({ team_id, ...body }: UpdateTeam, context: CallContext): Promise<Team> {

@@ -144,6 +144,7 @@ export {
   DeleteTeam,
   DeleteTeamQuery,
   DeletingTeam,
+  ListTeams,
   type MemberStatus,
   NewMember,
   Team,

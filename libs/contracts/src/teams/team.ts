@@ -174,6 +174,20 @@ export class Team {
 
 export class TeamPage extends PageOf(() => Team) {}
 
+class TeamSearch {
+  @Text({
+    min: 0,
+    max: 200,
+    optional: true,
+    example: 'research',
+    description:
+      'Part of the name of a team, in either case, or the whole id of one; `%` and `_` stand for themselves. All if empty.',
+  })
+  search?: string;
+}
+
+export class ListTeams extends IntersectionType(PageFromZero, TeamSearch) {}
+
 export class DeleteTeamQuery {
   @QueryFlag({
     optional: true,
@@ -203,7 +217,7 @@ export class TeamDeletion {
 
 export const teams = contract('teams', {
   create: operation(CreateTeam, Team),
-  list: operation(PageFromZero, TeamPage),
+  list: operation(ListTeams, TeamPage),
   get: operation(TeamPath, Team),
   update: operation(UpdateTeam, Team),
   suspend: operation(TeamPath, Team),
