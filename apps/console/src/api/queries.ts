@@ -28,10 +28,13 @@ export const membersQuery = (team_id: string, page: number) =>
       answerOf(api.GET('/api/team/{team_id}/members', { params: { path: { team_id }, query: { page, limit: 20 } } })),
   });
 
-export const teamsQuery = (page: number) =>
+/** While another text is sought, what was found before stays. */
+export const teamsQuery = ({ find, page }: { find: string; page: number }) =>
   queryOptions({
-    queryKey: ['teams', page],
-    queryFn: () => answerOf(api.GET('/api/team', { params: { query: { page, limit: 20 } } })),
+    queryKey: ['teams', page, find] as const,
+    queryFn: () =>
+      answerOf(api.GET('/api/team', { params: { query: { page, limit: 20, ...(find && { search: find }) } } })),
+    placeholderData: (shown, before) => (before?.queryKey[2] === find ? undefined : shown),
   });
 
 export const overviewQuery = (team_id: string) =>

@@ -1,7 +1,7 @@
 import { useNavigate, useRouter, useSearch } from '@tanstack/react-router';
 import { useEffect, useRef, useState } from 'react';
 
-/** What a listing that was read whole shows, in the address of its page. What is left out has its default. */
+/** What a long listing shows, in the address of its page. What is left out has its default. */
 export interface ListingSearch {
   /** What is sought in it. */
   find?: string;
@@ -14,9 +14,11 @@ export const mostFound = 100;
 /** The time after the last key until the address has what was typed, in milliseconds: browsers refuse many changes. */
 const restMs = 300;
 
-interface Place {
+export interface Place {
   typed: string;
   page: number;
+  /** As the address has it, which waits until no key is pressed: what the platform is asked for. */
+  asked: { find: string; page: number };
   find: (text: string) => void;
   /** The field is left: the address has what was typed at once. */
   leave: () => void;
@@ -25,9 +27,10 @@ interface Place {
 
 /**
  * What is sought in a listing, and its page: in the address, so that a reload, Back and a link keep them, or in the
- * listing alone. What is typed replaces the entry in the history, and a page turned is a new one.
+ * listing alone. What is typed replaces the entry in the history, and a page turned is a new one. Pages count from
+ * `first`.
  */
-export function useListingPlace(isInAddress: boolean): Place {
+export function useListingPlace(isInAddress: boolean, first: 0 | 1 = 1): Place {
   const address: ListingSearch = useSearch({ strict: false });
   const navigate = useNavigate();
   const [own, setOwn] = useState<ListingSearch>({});
@@ -47,7 +50,7 @@ export function useListingPlace(isInAddress: boolean): Place {
       clearTimeout(timer.current);
     };
   }, [history]);
-  const { find: sought = '', page = '1' } = isInAddress ? address : own;
+  const { find: sought = '', page = String(first) } = isInAddress ? address : own;
   if (draft === sought) setDraft(null);
   const go = (place: ListingSearch, replace: boolean) => {
     clearTimeout(timer.current);
@@ -61,7 +64,8 @@ export function useListingPlace(isInAddress: boolean): Place {
   const typed = draft ?? sought;
   return {
     typed,
-    page: draft === null ? Number(page) : 1,
+    page: draft === null ? Number(page) : first,
+    asked: { find: sought.trim(), page: Number(page) },
     find: (text) => {
       if (!isInAddress) {
         setOwn({ find: text });

@@ -1,12 +1,10 @@
 import { useDeferredValue, useMemo, useRef, useState, type ReactNode } from 'react';
-import { Input } from 'react-aria-components/Input';
-import { Label } from 'react-aria-components/Label';
-import { SearchField } from 'react-aria-components/SearchField';
 import { quantity } from '../format/format.js';
 import { folded } from './best-matches.js';
 import { Button } from './button.js';
+import { FindField } from './find-field.js';
 import { HoldRows, useHeldRows, type Shown } from './held-rows.js';
-import { mostFound, useListingPlace } from './listing-place.js';
+import { useListingPlace } from './listing-place.js';
 import { useOnPaper } from './on-paper.js';
 import { Empty } from './states.js';
 
@@ -36,7 +34,8 @@ interface ListingProps<Row> {
  */
 export function Listing<Row>(props: ListingProps<Row>) {
   const { label, rows, keyOf, findBy, empty, isInAddress = false, isReadByRow = false, children } = props;
-  const { typed, page: wanted, ...place } = useListingPlace(isInAddress);
+  const place = useListingPlace(isInAddress);
+  const { typed, page: wanted } = place;
   const [isLong, setLong] = useState(false);
   // It stays long: a field that is in use must not disappear.
   if (!isLong && (rows.length > rowsOfPage || typed !== '')) setLong(true);
@@ -63,18 +62,7 @@ export function Listing<Row>(props: ListingProps<Row>) {
     <>
       {isLong && (
         <div className="toolbar finder" ref={top} tabIndex={-1}>
-          {findBy && (
-            <SearchField
-              className="field"
-              value={typed}
-              onChange={place.find}
-              onBlur={place.leave}
-              maxLength={mostFound}
-            >
-              <Label>Find in {label}</Label>
-              <Input className="input" />
-            </SearchField>
-          )}
+          {findBy && <FindField label={label} place={place} />}
           <p className="hint" role="status">
             {placeOf(shown, rows.length, sought !== '')}
           </p>

@@ -1,7 +1,10 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import { useRef, useState, type ReactNode } from 'react';
+import { quantity } from '../format/format.js';
+import { FindField } from './find-field.js';
 import { Pager } from './listing.js';
-import { Loaded } from './states.js';
+import type { Place } from './listing-place.js';
+import { Empty, Loaded } from './states.js';
 
 interface PageRead {
   pagination: { page: number; limit: number; total: number };
@@ -15,6 +18,8 @@ interface PagedProps<Data extends PageRead> {
   first: 0 | 1;
   height: number;
   onTurn: (page: string) => void;
+  /** Where the platform finds in it: a listing of several pages has a field for that. */
+  place?: Place;
   children: (data: Data) => ReactNode;
 }
 
@@ -29,6 +34,7 @@ export function Paged<Data extends PageRead>({
   first,
   height,
   onTurn,
+  place,
   children,
 }: PagedProps<Data>) {
   const top = useRef<HTMLDivElement>(null);
@@ -36,15 +42,28 @@ export function Paged<Data extends PageRead>({
   const read = query.data?.pagination;
   if (read !== undefined && read !== last) setLast(read);
   const pagination = read ?? (last && { ...last, page: Number(page) });
+  const [isLong, setLong] = useState(false);
+  // It stays long: a field that is in use must not disappear.
+  if (!isLong && place && (place.typed !== '' || (read && read.total > read.limit))) setLong(true);
+  const isFound = place !== undefined && place.asked.find !== '';
   const turn = (next: number, isEnd: boolean) => {
     onTurn(String(next));
+    if (place) top.current?.scrollIntoView();
     // The button that was pressed cannot be pressed any more, and would lose the focus.
     if (isEnd) top.current?.focus({ preventScroll: true });
   };
   return (
     <div role="group" aria-label={label} tabIndex={-1} ref={top} className="stack">
+      {place && isLong && (
+        <div className="toolbar finder">
+          <FindField label={label} place={place} />
+          <p className="hint" role="status">
+            {isFound && read && !query.isPlaceholderData && `${quantity(read.total)} found`}
+          </p>
+        </div>
+      )}
       <Loaded query={query} height={height}>
-        {children}
+        {(data) => (isFound && data.pagination.total === 0 ? <Empty title="Nothing matches" /> : children(data))}
       </Loaded>
       {pagination && <Pager {...pagination} first={first} isTold onChange={turn} />}
     </div>

@@ -101,13 +101,18 @@ const pageLike =
 
 /** The number of the page, in the addresses of listings, which count from 1; what is none is left out. */
 export const page = pageLike(/^[1-9]\d{0,5}$/);
-/** What is sought in a listing that is read whole, and its page. */
-export const listing = (search: Record<string, unknown>): ListingSearch => {
-  const find = text(search.find)?.slice(0, mostFound);
-  return { ...(find !== undefined && { find }), ...page(search) };
-};
 /** Of teams and members, which count from 0. */
 export const pageFromZero = pageLike(/^\d{1,6}$/);
+const sought = (search: Record<string, unknown>): { find?: string } => {
+  const find = text(search.find)?.slice(0, mostFound).toWellFormed();
+  return find === undefined ? {} : { find };
+};
+/** What is sought in a long listing, and its page. */
+export const listing = (search: Record<string, unknown>): ListingSearch => ({ ...sought(search), ...page(search) });
+export const listingFromZero = (search: Record<string, unknown>): ListingSearch => ({
+  ...sought(search),
+  ...pageFromZero(search),
+});
 
 /** Whether a listing shows what has ended too, in its address. */
 export const endedToo = (search: Record<string, unknown>): { ended?: 'yes' } =>

@@ -1,7 +1,7 @@
 import { createRoute, Outlet } from '@tanstack/react-router';
 import { validateWindow } from '../pages/metric-window.js';
 import { validateDeadLetters, validateProcesses } from '../pages/operation/operation-search.js';
-import { inRoute, lazyPage, listing, only, page, pageFromZero } from './frame.js';
+import { inRoute, lazyPage, listing, listingFromZero, only, page } from './frame.js';
 
 const pageAndWindow = (search: Record<string, unknown>) => ({ ...page(search), ...validateWindow(search) });
 
@@ -69,7 +69,7 @@ const flavoursRoute = createRoute({
 const teamsRoute = createRoute({
   getParentRoute: () => operatorRoute,
   path: 'teams',
-  validateSearch: only(pageFromZero),
+  validateSearch: only(listingFromZero),
   component: lazyPage(() => import('../pages/operator/teams-page.js'), 'TeamsPage'),
 });
 const machinesRoute = createRoute({

@@ -147,6 +147,46 @@ describeWhere(browserLack(), 'a listing in use in the console', () => {
     await tab.close();
   });
 
+  it('finds a team among all by a part of its name, or by its id', async () => {
+    const made = [];
+    for (let no = 1; no <= 22; no += 1) made.push(await createTeam(`Haystack ${no}`));
+    const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
+    const { page } = tab;
+    await logInWithKey(page, adminKey, '/operator/teams?find=haystack&page=1');
+    const find = page.getByLabel('Find in Teams');
+    const found = page.getByRole('status');
+    const pages = page.getByRole('navigation', { name: 'Pages' });
+    const search = () => new URL(page.url()).search;
+    const names = page.getByRole('rowheader').getByRole('link');
+    await found.getByText('22 found', { exact: true }).waitFor();
+    await pages.getByText('Page 2 of 2, 22 in all').waitFor();
+    expect(await names.allInnerTexts()).toEqual(['Haystack 21', 'Haystack 22']);
+    await pages.getByRole('button', { name: 'Previous' }).click();
+    await page.getByRole('link', { name: 'Haystack 1', exact: true }).waitFor();
+    expect([search(), await names.count()]).toEqual(['?find=haystack&page=0', 20]);
+    // What is typed is no step of the history, and leaves the rows until others are found.
+    await find.press('End');
+    await page.keyboard.type(' 2');
+    await found.getByText('4 found', { exact: true }).waitFor();
+    expect(await names.allInnerTexts()).toEqual(['Haystack 2', 'Haystack 20', 'Haystack 21', 'Haystack 22']);
+    expect(search()).toBe('?find=haystack+2');
+    await find.and(page.locator(':focus')).waitFor();
+    await page.goBack();
+    await found.getByText('22 found', { exact: true }).waitFor();
+    expect([search(), await find.inputValue()]).toEqual(['?find=haystack&page=1', 'haystack']);
+    await find.fill(made[6]?.team.id ?? '');
+    await found.getByText('1 found', { exact: true }).waitFor();
+    expect(await names.allInnerTexts()).toEqual(['Haystack 7']);
+    await find.fill('haystack%');
+    await page.getByRole('heading', { name: 'Nothing matches' }).waitFor();
+    await found.getByText('0 found', { exact: true }).waitFor();
+    await find.fill('');
+    await pages.waitFor();
+    expect([search(), await found.getByText('found').count()]).toEqual(['', 0]);
+    expect(tab.faults).toEqual([]);
+    await tab.close();
+  });
+
   it('shows nothing of one team on the page of another to which the history leads while a dialog is open', async () => {
     const [ours, theirs] = [await createTeam('Former'), await createTeam('Latter')];
     const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });

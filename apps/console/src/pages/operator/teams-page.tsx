@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { Link } from '@tanstack/react-router';
 import { answerOf, api, type Schemas } from '../../api/client.js';
 import { teamsQuery } from '../../api/queries.js';
 import { day } from '../../format/format.js';
@@ -8,6 +8,7 @@ import { Chip } from '../../parts/chip.js';
 import { Act } from '../../parts/dialogs.js';
 import { Field, Toggle } from '../../parts/fields.js';
 import { Ask, Found, FormDialog, Made } from '../../parts/form-dialog.js';
+import { useListingPlace } from '../../parts/listing-place.js';
 import { Paged } from '../../parts/paged.js';
 import { Page } from '../../parts/page.js';
 import { Secret } from '../../parts/secret.js';
@@ -19,10 +20,9 @@ import { KeyShown } from '../team/member-dialogs.js';
 type Team = Schemas['Team'];
 
 export function TeamsPage() {
-  const { page = '0' } = useSearch({ from: '/in/operator/teams' });
-  const navigate = useNavigate({ from: '/operator/teams' });
+  const place = useListingPlace(true, 0);
   const { timezone } = useUser();
-  const teams = useQuery(teamsQuery(Number(page)));
+  const teams = useQuery(teamsQuery(place.asked));
   return (
     <Page
       title="Teams"
@@ -32,10 +32,11 @@ export function TeamsPage() {
       <Paged
         label="Teams"
         query={teams}
-        page={page}
+        page={String(place.asked.page)}
         first={0}
         height={320}
-        onTurn={(next) => void navigate({ search: { page: next } })}
+        place={place}
+        onTurn={(next) => place.turn(Number(next))}
       >
         {({ data, pagination }) => (
           <Table
