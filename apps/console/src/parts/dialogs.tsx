@@ -57,6 +57,7 @@ export function ModalBox({ title, trigger, children, isOpen, ...changes }: Modal
           </Heading>
           <RowHead value={undefined}>
             <RowsHeld />
+            {!isKept && <ClosedByBack />}
             <KeepOpen value={keep}>{children}</KeepOpen>
           </RowHead>
         </Dialog>
@@ -83,6 +84,19 @@ function RowsHeld() {
 export function useClose(): () => void {
   const state = use(OverlayTriggerStateContext);
   return () => state?.close();
+}
+
+/** Stands in an open dialog: Back closes it, as Escape does, and the page below stays. */
+export function ClosedByBack() {
+  const close = useClose();
+  useBlocker({
+    shouldBlockFn: ({ action }) => {
+      if (action === 'BACK') close();
+      return action === 'BACK';
+    },
+    enableBeforeUnload: false,
+  });
+  return null;
 }
 
 /** The last line of a dialog that asks for nothing: what else can be done, and a button that closes it. */

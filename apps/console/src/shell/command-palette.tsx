@@ -4,6 +4,7 @@ import { Dialog } from 'react-aria-components/Dialog';
 import { Modal, ModalOverlay } from 'react-aria-components/Modal';
 import type { User } from '../api/access.js';
 import { bestMatches } from '../parts/best-matches.js';
+import { ClosedByBack } from '../parts/dialogs.js';
 import { Options, SearchList } from '../parts/search-list.js';
 import type { Destination } from './navigation.js';
 
@@ -30,6 +31,7 @@ export function CommandPalette({ isOpen, onOpenChange, destinations, teams }: Co
     <ModalOverlay className="overlay" isDismissable isOpen={isOpen} onOpenChange={onOpenChange}>
       <Modal className="modal palette">
         <Dialog aria-label="Go to a page">
+          <ClosedByBack />
           <Places
             destinations={destinations}
             teams={teams}

@@ -188,12 +188,14 @@ describeWhere(browserLack(), 'where a listing has several pages, the console', (
     await page.getByLabel('Find in Image policies').fill('policy 1010');
     await page.getByRole('button', { name: 'Delete Policy 1010', exact: true }).waitFor();
     expect(await page.getByRole('button', { name: /^Delete Policy/ }).count()).toBe(1);
-    // The way back closes the palette, and the way on does not open it.
+    // Back closes the palette first, and the way on does not open it.
     await page.keyboard.press('Control+k');
     await page.getByRole('combobox', { name: 'Page or team' }).waitFor();
     await page.goBack();
-    await page.getByLabel('Find in Pools').waitFor();
     await page.getByRole('combobox', { name: 'Page or team' }).waitFor({ state: 'detached' });
+    await page.getByLabel('Find in Image policies').waitFor();
+    await page.goBack();
+    await page.getByLabel('Find in Pools').waitFor();
     await page.goForward();
     await page.getByLabel('Find in Image policies').waitFor();
     expect(await page.getByRole('combobox', { name: 'Page or team' }).count()).toBe(0);
