@@ -130,16 +130,33 @@ export function DialogEmpty(reason: { title: string; children: ReactNode }) {
   );
 }
 
-/** Data that a dialog needs before it shows its form; while it loads, and if it fails, a button closes the dialog. */
-export function DialogLoaded<Data>({ children, ...props }: LoadedProps<Data>) {
+interface DialogLoadedProps<Data, Choice> extends Omit<LoadedProps<Data>, 'children' | 'without'> {
+  /** What the form chooses from, of the data. */
+  choices: (data: Data) => readonly Choice[];
+  /** Stands in place of the form where there is nothing to choose from. */
+  none: ReactNode;
+  children: (choices: readonly Choice[]) => ReactNode;
+}
+
+/**
+ * Data that a dialog needs before it shows its form; while it loads, and if it fails, a button closes the dialog. A
+ * form that is shown stays when nothing is left to choose from: somebody types in it.
+ */
+export function DialogLoaded<Data, Choice>({ choices, none, children, ...props }: DialogLoadedProps<Data, Choice>) {
+  const [last, setLast] = useState<Data>();
+  const { data } = props.query;
+  if (data !== undefined && data !== last && choices(data).length > 0) setLast(data);
   return (
     <Loaded {...props} without={<DialogEnd label="Close" />}>
-      {(data) => (
-        <>
-          <RowsHeld />
-          {children(data)}
-        </>
-      )}
+      {(loaded) => {
+        const chosenFrom = choices(last ?? loaded);
+        return (
+          <>
+            <RowsHeld />
+            {chosenFrom.length === 0 ? none : children(chosenFrom)}
+          </>
+        );
+      }}
     </Loaded>
   );
 }

@@ -83,6 +83,8 @@ describeWhere(browserLack(), 'a listing in use in the console', () => {
     await goTo(page, `/teams/${team.id}/volumes`);
     await page.getByRole('button', { name: 'Create a volume' }).click();
     await dialog.getByLabel('Name').fill('data');
+    answer = 'none';
+    await readAgain('available-regions?');
     answer = 'not found';
     await showAgain(page);
     await dialog.getByText('This was not found').waitFor();

@@ -78,15 +78,15 @@ type Mechanism = (typeof mechanisms)[number]['value'];
 function CreatePool() {
   const nodes = useQuery(allNodesQuery);
   return (
-    <DialogLoaded query={nodes} height={200}>
-      {({ data }) => {
-        const ready = data.filter(
-          ({ gpus, status }) => status === 'ready' && gpus.some(({ pool_id }) => pool_id === null),
-        );
-        if (ready.length === 0)
-          return <DialogEmpty title="No GPU is free for a pool">Register and initialise a node first.</DialogEmpty>;
-        return <PoolForm nodes={ready} />;
-      }}
+    <DialogLoaded
+      query={nodes}
+      height={200}
+      choices={({ data }) =>
+        data.filter(({ gpus, status }) => status === 'ready' && gpus.some(({ pool_id }) => pool_id === null))
+      }
+      none={<DialogEmpty title="No GPU is free for a pool">Register and initialise a node first.</DialogEmpty>}
+    >
+      {(ready) => <PoolForm nodes={ready} />}
     </DialogLoaded>
   );
 }

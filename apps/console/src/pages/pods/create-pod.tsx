@@ -20,13 +20,13 @@ export function CreatePod({ teamId }: { teamId: string }) {
 function Ready({ teamId }: { teamId: string }) {
   const subscriptions = useQuery(subscriptionsQuery(teamId, 'last_24h'));
   return (
-    <DialogLoaded query={subscriptions} height={200}>
-      {({ data }) => {
-        const usable = data.filter(({ status }) => status === 'active' || status === 'subscribing');
-        if (usable.length === 0)
-          return <DialogEmpty title="The team has no subscriptions">A pod needs slices: see GPU pools.</DialogEmpty>;
-        return <PodForm teamId={teamId} subscriptions={usable} />;
-      }}
+    <DialogLoaded
+      query={subscriptions}
+      height={200}
+      choices={({ data }) => data.filter(({ status }) => status === 'active' || status === 'subscribing')}
+      none={<DialogEmpty title="The team has no subscriptions">A pod needs slices: see GPU pools.</DialogEmpty>}
+    >
+      {(usable) => <PodForm teamId={teamId} subscriptions={usable} />}
     </DialogLoaded>
   );
 }

@@ -26,22 +26,24 @@ function Ready({ teamId }: { teamId: string }) {
   const regions = useQuery(availableRegionsQuery(teamId));
   const volumes = useQuery(allVolumesQuery(teamId));
   return (
-    <DialogLoaded query={flavours} height={240}>
-      {({ data: sizes }) => (
-        <DialogLoaded query={regions} height={240}>
-          {({ data: places }) => {
-            if (sizes.length === 0)
-              return (
-                <DialogEmpty title="There is no flavour">The operator has to say which sizes VMs may have.</DialogEmpty>
-              );
-            if (places.length === 0)
-              return (
-                <DialogEmpty title="No region is available to the team">
-                  A VM needs a region with GPU pools for the team.
-                </DialogEmpty>
-              );
-            return <VmForm teamId={teamId} flavours={sizes} regions={places} volumes={volumes.data?.data ?? []} />;
-          }}
+    <DialogLoaded
+      query={flavours}
+      height={240}
+      choices={({ data }) => data}
+      none={<DialogEmpty title="There is no flavour">The operator has to say which sizes VMs may have.</DialogEmpty>}
+    >
+      {(sizes) => (
+        <DialogLoaded
+          query={regions}
+          height={240}
+          choices={({ data }) => data}
+          none={
+            <DialogEmpty title="No region is available to the team">
+              A VM needs a region with GPU pools for the team.
+            </DialogEmpty>
+          }
+        >
+          {(places) => <VmForm teamId={teamId} flavours={sizes} regions={places} volumes={volumes.data?.data ?? []} />}
         </DialogLoaded>
       )}
     </DialogLoaded>

@@ -20,16 +20,17 @@ export function CreateVolume({ teamId }: { teamId: string }) {
 function Ready({ teamId }: { teamId: string }) {
   const regions = useQuery(availableRegionsQuery(teamId));
   return (
-    <DialogLoaded query={regions} height={180}>
-      {({ data }) =>
-        data.length === 0 ? (
-          <DialogEmpty title="No region is available to the team">
-            A volume needs a region with GPU pools for the team.
-          </DialogEmpty>
-        ) : (
-          <CreateForm teamId={teamId} regions={data} />
-        )
+    <DialogLoaded
+      query={regions}
+      height={180}
+      choices={({ data }) => data}
+      none={
+        <DialogEmpty title="No region is available to the team">
+          A volume needs a region with GPU pools for the team.
+        </DialogEmpty>
       }
+    >
+      {(places) => <CreateForm teamId={teamId} regions={places} />}
     </DialogLoaded>
   );
 }
