@@ -6,7 +6,8 @@ import { Listing, type FindBy } from './listing.js';
 export interface Column<Row> {
   /** Empty for what can be done with the row. */
   title: string;
-  cell: (row: Row) => ReactNode;
+  /** `now`: of an empty title, the row as it was last read (see `Held`). */
+  cell: (row: Row, now: Row) => ReactNode;
   isNumber?: boolean;
   /** It is not broken into lines, such as an instant. */
   isWhole?: boolean;
@@ -79,10 +80,10 @@ interface CellProps<Row> {
 
 function Cell<Row>({ column: { title, cell, isNumber, isWhole, isHead }, row, headId }: CellProps<Row>) {
   const className = isNumber ? 'number' : isWhole ? 'whole' : undefined;
-  if (!isHead) return <td className={className}>{title ? cell(row) : <Held of={row}>{cell}</Held>}</td>;
+  if (!isHead) return <td className={className}>{title ? cell(row, row) : <Held of={row}>{cell}</Held>}</td>;
   return (
     <th scope="row" className={className} id={headId}>
-      {cell(row)}
+      {cell(row, row)}
     </th>
   );
 }

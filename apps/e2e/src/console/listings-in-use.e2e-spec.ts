@@ -316,6 +316,56 @@ describeWhere(browserLack(), 'a listing in use in the console', () => {
     await tab.close();
   });
 
+  it('says in an open dialog what its button does to the thing as it is by now', async () => {
+    const { team, keys } = await createTeam('Current');
+    const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
+    const { page } = tab;
+    let isLater = false;
+    const all = (row: object) => ({ json: { data: [row], pagination: { page: 0, limit: 100, total: 1 } } });
+    const host = {
+      ...{ instance_id: 'h1', name: 'forge', team_id: team.id, region_id: null, specs: {}, host_specs: null },
+      ...{ reason: null, error: null, attempts: [], keys_stale: false, unreachable_since: null },
+      ...{ created_at: at, active_since: null, ended_at: null },
+    };
+    const ada = {
+      ...{ user_id: 'u1', name: 'Ada', email: 'ada@example.com', role: 'member', status: 'active' },
+      ...{ expiry_date: null, ip_whitelist: '' },
+    };
+    await page.route('**/api/baremetal?*', (route) =>
+      route.fulfill(all({ ...host, status: isLater ? 'Active' : 'Requested' })),
+    );
+    await page.route('**/api/team/*/members?*', (route) =>
+      route.fulfill(all({ ...ada, api_token: isLater, api_key: isLater ? 'atoll_…1a2b' : null })),
+    );
+    await page.route('**/api/gpuaas/pool-subscription?*', (route) =>
+      route.fulfill(all({ ...subscription, vgpus_allocated: isLater ? 8 : 1 })),
+    );
+    await page.route('**/pool-subscription/*/utilization?*', (route) => route.fulfill({ json: { points: [] } }));
+    await page.route('**/api/shared-volumes?*', (route) =>
+      route.fulfill(all({ ...volumeOf('models'), status: 'active', size_in_gb: isLater ? 80 : 10 })),
+    );
+    await logInWithKey(page, keys.team_owner ?? '', `/teams/${team.id}/vms`);
+    const dialog = page.getByRole('dialog');
+    for (const [path, opener, before, after] of [
+      ['baremetal', 'Cancel', '“forge” is no longer wanted?', 'What “forge” has on its disks is removed.'],
+      ['members', 'Issue a key', 'Issue a key of Ada', 'The old key ends'],
+      ['subscriptions', 'Resize', '; 1 now.', '; 8 now.'],
+      ['volumes', 'Resize', 'It has 10 GB', 'It has 80 GB'],
+    ] as const) {
+      isLater = false;
+      await goTo(page, `/teams/${team.id}/${path}`);
+      await page.getByRole('button', { name: opener }).first().click();
+      await dialog.getByText(before).waitFor();
+      isLater = true;
+      await showAgain(page);
+      await dialog.getByText(after).waitFor();
+      await dialog.getByRole('button', { name: 'Cancel', exact: true }).click();
+      await dialog.waitFor({ state: 'detached' });
+    }
+    expect(tab.faults).toEqual([]);
+    await tab.close();
+  });
+
   it('offers a region as soon as the operator has made the first pool in it', async () => {
     const { team } = await createTeam('First');
     const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });

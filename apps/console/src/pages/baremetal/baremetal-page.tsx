@@ -85,7 +85,7 @@ function InstanceCard({ instance, mayUse }: { instance: Instance; mayUse: boolea
     <Card
       title={name}
       isRow
-      actions={mayUse && <Held of={instance}>{(held) => <InstanceActions instance={held} />}</Held>}
+      actions={mayUse && <Held of={instance}>{(held, now) => <InstanceActions instance={held} now={now} />}</Held>}
     >
       <p>
         <Chip state={status} />{' '}
@@ -111,8 +111,8 @@ function InstanceCard({ instance, mayUse }: { instance: Instance; mayUse: boolea
 }
 
 /** What can be done with a host in its state. */
-function InstanceActions({ instance: { instance_id, name, status } }: { instance: Instance }) {
-  const isWaiting = status === 'Requested' || status === 'Provisioning';
+function InstanceActions({ instance: { instance_id, name, status }, now }: { instance: Instance; now: Instance }) {
+  const isWaiting = status !== 'Active' && now.status !== 'Active';
   return (
     <>
       {status === 'Active' && <Credentials instanceId={instance_id} name={name} />}

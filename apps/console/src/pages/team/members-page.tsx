@@ -86,11 +86,11 @@ function columns(teamId: string, zone: string): Column<Member>[] {
           <span className="quiet">–</span>
         ),
     },
-    { title: '', cell: (member) => <MemberActions member={member} teamId={teamId} /> },
+    { title: '', cell: (member, now) => <MemberActions member={member} now={now} teamId={teamId} /> },
   ];
 }
 
-function MemberActions({ member, teamId }: { member: Member; teamId: string }) {
+function MemberActions({ member, now, teamId }: { member: Member; now: Member; teamId: string }) {
   const path = { team_id: teamId, user_id: member.user_id };
   const user = useUser();
   const navigate = useNavigate();
@@ -99,7 +99,7 @@ function MemberActions({ member, teamId }: { member: Member; teamId: string }) {
   if (!mayChange && !isSelf) return null;
   return (
     <div className="actions">
-      <IssueKey member={member} teamId={teamId} />
+      <IssueKey member={now} teamId={teamId} />
       {member.api_token && (
         <Ask
           title="Revoke the key"

@@ -71,7 +71,9 @@ export function SubscriptionTable(props: SubscriptionTableProps) {
       isWhole: true,
       cell: ({ created_at }) => <time dateTime={created_at}>{instant(created_at, timezone)}</time>,
     },
-    ...(mayChange ? [{ title: '', cell: (row: Subscription) => <Actions subscription={row} /> }] : []),
+    ...(mayChange
+      ? [{ title: '', cell: (row: Subscription, now: Subscription) => <Actions subscription={row} now={now} /> }]
+      : []),
   ];
   return (
     <Table
@@ -92,12 +94,12 @@ function figure({ metrics, metrics_status }: Subscription, name: keyof Subscript
   return metrics_status === 'no_data' ? <span className="quiet">no samples</span> : percent(metrics[name]);
 }
 
-function Actions({ subscription }: { subscription: Subscription }) {
+function Actions({ subscription, now }: { subscription: Subscription; now: Subscription }) {
   const { status } = subscription;
   if (status !== 'active' && status !== 'subscribing') return null;
   return (
     <div className="actions">
-      {status === 'active' && <Resize subscription={subscription} />}
+      {status === 'active' && <Resize subscription={now} />}
       <Unsubscribe subscription={subscription} />
     </div>
   );

@@ -73,7 +73,13 @@ function CreateForm({
   );
 }
 
-export function VolumeActions({ volume: { volume_id, name, status, size_in_gb } }: { volume: Volume }) {
+export function VolumeActions({
+  volume: { volume_id, name, status },
+  now: { size_in_gb },
+}: {
+  volume: Volume;
+  now: Volume;
+}) {
   if (status === 'deleting') return null;
   const params = { path: { volume_id } };
   return (

@@ -80,7 +80,9 @@ function columns(regionNames: ReadonlyMap<string, string>, zone: string, mayUse:
     },
     { title: 'Used', cell: (volume) => <Used volume={volume} /> },
     { title: 'Created', isWhole: true, cell: ({ created_at }) => instant(created_at, zone) },
-    ...(mayUse ? [{ title: '', cell: (volume: Volume) => <VolumeActions volume={volume} /> }] : []),
+    ...(mayUse
+      ? [{ title: '', cell: (volume: Volume, now: Volume) => <VolumeActions volume={volume} now={now} /> }]
+      : []),
   ];
 }
 
