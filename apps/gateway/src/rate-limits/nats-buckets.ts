@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { limitsBucket } from '@atoll/service';
+import { ThrottledLog } from '@atoll/waiting';
 import { Logger } from '@nestjs/common';
 import { JetStreamApiCodes, JetStreamApiError, jetstream, type JetStreamClient } from '@nats-io/jetstream';
 import { Kvm, type KV } from '@nats-io/kv';
@@ -18,8 +19,8 @@ export interface NatsBucketsOptions {
   /** Buckets that are not touched for this long are full and may be forgotten. */
   longestRefillMs: number;
   /**
-   * How long an answer of NATS is waited for, and a bucket that other replicas change all the time is tried.
-   * Default 300.
+   * How long an answer of NATS is waited for, and a bucket that other replicas change all the time is tried, though at
+   * least five times. Default 300.
    */
   answerWithinMs?: number;
 }
@@ -37,6 +38,8 @@ const defaultAnswerWithinMs = 300;
  * tries.
  */
 const longestDelayMs = 4;
+/** On a slow machine one try takes as long as all may: then the first that another replica outruns is not the last. */
+const leastTries = 5;
 /** After a failure the store is left alone for a moment, so that not every request waits for it. */
 const pauseMs = 1_000;
 
@@ -46,6 +49,7 @@ const pauseMs = 1_000;
  */
 export class NatsBuckets implements Buckets {
   readonly #logger = new Logger(NatsBuckets.name);
+  readonly #warnings = new ThrottledLog(({ message }) => this.#logger.warn(message));
   readonly #answerWithinMs: number;
   readonly #waiting = new Map<string, Waiting[]>();
   #store: { connection: NatsConnection; kv: Promise<KV> } | undefined;
@@ -142,8 +146,11 @@ export class NatsBuckets implements Buckets {
    */
   async #apply(key: string, batch: readonly Waiting[]): Promise<BucketRecord[] | null> {
     const kv = await this.#open();
+    // Twice a minute this measures the clock, by six questions. Between a read and its write they would give another
+    // replica the time to change the bucket.
+    await this.options.now(kv);
     const untilMs = performance.now() + this.#answerWithinMs;
-    while (performance.now() < untilMs) {
+    for (let tries = 1; tries <= leastTries || performance.now() < untilMs; tries += 1) {
       const { revision, fullAtMs: before } = await read(kv, key);
       const { records, fullAtMs } = applied(batch, before, await this.options.now(kv));
       // A refused request changes nothing, so a flood of them costs the store only reads. The first one after the clock
@@ -151,7 +158,10 @@ export class NatsBuckets implements Buckets {
       if (fullAtMs === before || (await putIfUnchanged(kv, key, String(fullAtMs), revision))) return records;
       await delay(Math.random() * longestDelayMs);
     }
-    this.#logger.warn('Replicas contend for a rate limit; some requests are counted by this process only');
+    this.#warnings.log('contention', {
+      message:
+        'Other gateways were always faster to change the bucket of a rate limit; this one counts some requests by itself, so a caller may send more than the limit',
+    });
     return null;
   }
 
@@ -186,7 +196,9 @@ export class NatsBuckets implements Buckets {
   }
 
   #pause(error: unknown): null {
-    this.#logger.warn(`Shared rate limits failed; limits are local for ${pauseMs} ms: ${String(error)}`);
+    this.#warnings.log('failure', {
+      message: `Shared rate limits failed; this gateway counts by itself for ${pauseMs} ms: ${String(error)}`,
+    });
     this.#pausedUntilMs = performance.now() + pauseMs;
     this.#store = undefined;
     return null;
