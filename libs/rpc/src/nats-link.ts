@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
-import { withPatience } from '@atoll/waiting';
+import { ThrottledLog, withPatience } from '@atoll/waiting';
 import {
+  AuthorizationError,
   connect,
   type ConnectionOptions,
   type Msg,
@@ -60,6 +61,7 @@ interface Interest {
  */
 export class NatsLink {
   readonly #logger = new Logger(NatsLink.name);
+  readonly #refusals = new ThrottledLog(({ message }) => this.#logger.error(message));
   readonly #interests = new Set<Interest>();
   readonly #upListeners = new Set<() => void>();
   readonly #downListeners = new Set<() => void>();
@@ -67,6 +69,8 @@ export class NatsLink {
   readonly #first: Promise<NatsConnection | undefined>;
   #connection: NatsConnection | undefined;
   #up = false;
+  /** That NATS refused the last attempt which reached it. */
+  #refusal: string | undefined;
 
   private constructor(private readonly options: NatsLinkOptions) {
     this.#first = this.#connect(parseAddresses(options.servers));
@@ -145,9 +149,9 @@ export class NatsLink {
     if (flushed) await withPatience(flushed, flushTimeoutMs, undefined);
   }
 
-  /** Not ready while NATS is away; a frozen server is noticed within 15 s. */
+  /** Not ready while NATS is away or refuses the log-in; a frozen server is noticed within 15 s. */
   status(): Readiness {
-    return this.connection ? { ready: true } : { ready: false, reason: 'NATS is not connected' };
+    return this.connection ? { ready: true } : { ready: false, reason: this.#refusal ?? 'NATS is not connected' };
   }
 
   /** Flushes published messages and closes. Pending calls fail with `unavailable`. */
@@ -181,7 +185,8 @@ export class NatsLink {
         if (attempt > 1) this.#logger.log('Connected to NATS.');
         return connection;
       } catch (error) {
-        if (attempt === 1) this.#logger.warn(`Cannot connect to NATS; retrying: ${String(error)}`);
+        if (isRefusal(error)) this.#refuse();
+        else if (attempt === 1) this.#logger.warn(`Cannot connect to NATS; retrying: ${String(error)}`);
         await delay(reconnectWaitMs, undefined, { signal: this.#stop.signal }).catch(() => undefined);
       }
     }
@@ -227,15 +232,27 @@ export class NatsLink {
         this.#logger.log('Reconnected to NATS.');
         this.#rise();
       }
-      if (event.type === 'error') this.#logger.warn(`NATS: ${event.error.message}`);
+      if (event.type !== 'error') continue;
+      if (isRefusal(event.error)) this.#refuse();
+      else this.#logger.warn(`NATS: ${event.error.message}`);
     }
     if (this.#stop.signal.aborted) return;
     this.#fall();
     this.#logger.error('The connection to NATS is closed and will not be reopened');
   }
 
+  /** Each attempt is refused, until this process or NATS is restarted with another password. */
+  #refuse(): void {
+    this.#refusal = 'NATS refuses the user or password of NATS_URL';
+    this.#refusals.log('refused', {
+      message: `${this.#refusal}; retrying. Set the same password on both sides, and restart what has the former one`,
+    });
+  }
+
   #rise(): void {
     this.#up = true;
+    this.#refusal = undefined;
+    this.#refusals.forget();
     for (const listener of this.#upListeners) listener();
   }
 
@@ -245,4 +262,9 @@ export class NatsLink {
     if (!this.#stop.signal.aborted) this.#logger.warn('Lost the connection to NATS; reconnecting');
     for (const listener of this.#downListeners) listener();
   }
+}
+
+/** A server that is too busy to read the log-in in time also ends it by an error of this class. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof AuthorizationError && /^authorization violation/i.test(error.message);
 }

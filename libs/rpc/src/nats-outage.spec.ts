@@ -116,6 +116,42 @@ describe('when NATS is not there at the start', () => {
   });
 });
 
+describe('when NATS refuses the password', () => {
+  it.each([{ since: 'from the start' }, { since: 'after a restart' }])(
+    'says so $since, as reason and once in the log, and connects once it is accepted',
+    async ({ since }) => {
+      const lines: string[] = [];
+      jest.spyOn(Logger.prototype, 'warn').mockImplementation((line: string) => void lines.push(line));
+      jest.spyOn(Logger.prototype, 'error').mockImplementation((line: string) => void lines.push(line));
+      const server = await startNats({ configuration: 'authorization { user: teams, password: current }' });
+      let attempts = 0;
+      let pass = since === 'from the start' ? 'former' : 'current';
+      const authenticator = () => {
+        attempts += 1;
+        return { user: 'teams', pass };
+      };
+      const link = NatsLink.open({ servers: server.url, reconnectWaitMs: 10, connection: { authenticator } });
+      if (since === 'after a restart') {
+        await until(() => link.status().ready);
+        pass = 'former';
+        await server.restart();
+      }
+      attempts = 0;
+      await until(() => attempts > 3);
+      const reason = 'NATS refuses the user or password of NATS_URL';
+      expect(link.status()).toEqual({ ready: false, reason });
+      expect(lines.filter((line) => !line.startsWith('Lost'))).toEqual([
+        `${reason}; retrying. Set the same password on both sides, and restart what has the former one`,
+      ]);
+      pass = 'current';
+      await until(() => link.status().ready);
+      await link.close();
+      await server.stop();
+      jest.restoreAllMocks();
+    },
+  );
+});
+
 function countAttempts(link: NatsLink): { count: number } {
   const attempts = { count: 0 };
   void (async () => {
