@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { allStatementsDuring, startNats, timeoutFactor, type NatsServer, type TestDatabase } from '@atoll/testing';
 import { Logger } from '@nestjs/common';
 import { CourierAway } from './courier.js';
+import { Events } from './events.js';
 import { Outbox } from './outbox.js';
 import { courierPauseMs } from './relay.js';
 import { RelaySession } from './relay-session.js';
@@ -174,6 +175,26 @@ describe('the relay', () => {
     expect(lines.filter((line) => line.startsWith('The relay lost'))).toEqual([
       expect.stringContaining('57P01: terminating connection due to administrator command'),
     ]);
+  });
+
+  it('names what the database refuses, as on a full disk, in the reason why it is not ready', async () => {
+    const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
+    const full = Object.assign(new Error('could not extend file "base/1": No space left on device'), { code: '53100' });
+    const refuse = () => Promise.reject(full);
+    const fetch = jest.spyOn(RelaySession.prototype, 'fetch').mockImplementation(refuse);
+    const open = jest.spyOn(RelaySession, 'open').mockImplementation(refuse);
+    try {
+      await world.orders.place([1]);
+      const events = world.app('orders').get(Events);
+      await eventually(() =>
+        expect(events.status().reason).toContain(
+          'the relay of events cannot use the database: Error 53100: could not extend file "…": No space left on device',
+        ),
+      );
+    } finally {
+      for (const spy of [open, fetch, warn]) spy.mockRestore();
+    }
+    await eventually(async () => expect(await world.noted('letters')).toEqual([1]));
   });
 
   it('says once that it has no connection, however often it tries, and again when it loses the next one', async () => {

@@ -58,6 +58,8 @@ export class Relay {
   #settled: { id: string; outcome: Outcome }[] = [];
   #look = true;
   #session: RelaySession | undefined;
+  /** Why the last session ended or could not be opened. */
+  #failure = 'not connected yet';
   #commitsToNotify = false;
   #notifiedAtMs = -Infinity;
   #triedToLeadAtMs = -Infinity;
@@ -103,7 +105,7 @@ export class Relay {
   status(): { ready: boolean; reason?: string } {
     return this.#session
       ? { ready: true }
-      : { ready: false, reason: 'the relay of events has no connection to the database' };
+      : { ready: false, reason: `the relay of events cannot use the database: ${this.#failure}` };
   }
 
   /** Fetches no more, waits for what is in hand, and lets another process take over. */
@@ -129,9 +131,8 @@ export class Relay {
         // What is in hand can be settled no more, and is delivered again by the next process.
         if (this.stopping()) return;
         failures += 1;
-        this.#lost.log('session', {
-          message: `The relay lost its connection to the database: ${describeError(error)}`,
-        });
+        this.#failure = describeError(error);
+        this.#lost.log('session', { message: `The relay lost its connection to the database: ${this.#failure}` });
         await this.#wakeUp.wait(backOffMs(reconnect, failures));
       }
     }
