@@ -28,7 +28,7 @@ export interface DoorLimits {
    */
   readonly takeMs: number;
   /**
-   * What clients have sent and pods have not taken, bytes. The windows of channels, 2 MiB each, would allow much more.
+   * What clients have sent and pods have not taken, bytes. The windows of many thousand channels would allow more.
    */
   readonly unreadBytes: number;
   /** Of this, of one user. Then nothing more is read of those clients of the user of which something waits. */

@@ -30,7 +30,7 @@ let written: number;
 let untaken: (() => void)[];
 beforeEach(async () => {
   [written, untaken] = [0, []];
-  fixture = await OpenDoorFixture.start({ unreadBytes: 32 * mib, unreadBytesOfUser: 8 * mib });
+  fixture = await OpenDoorFixture.start({ sessions: 80, unreadBytes: 32 * mib, unreadBytesOfUser: 8 * mib });
   const driver = { openShell: () => Promise.resolve(openShell()) } as unknown as ClusterDriver;
   const run = { driver, ref: { kind: 'pod', id: 'p1', run: 1 } as const };
   ({ client } = await fixture.logIn([fixture.key({ run })]));
@@ -89,15 +89,34 @@ it('a client that sends more than the window of a channel allows is disconnected
   const id = idOf(await command());
   const told = once(client, 'error');
   // No multiple of it is the window, so that ssh2 never counts it as used up.
-  for (let sent = 0; sent < 6 * mib; sent += 32_767) inside._protocol.channelData(id, Buffer.alloc(32_767));
+  for (let sent = 0; sent < mib; sent += 32_767) inside._protocol.channelData(id, Buffer.alloc(32_767));
   expect(String((await told)[0])).toContain('More was sent on a channel than its window allows.');
   await once(client, 'close');
   while (fixture.trail.ends.length === 0) await nextTurn();
   expect(fixture.trail.ends).toEqual(['the client sent more than a channel allowed']);
 });
 
+/** Resolves once the door has read all that was sent before. */
+const answer = () => new Promise<void>((resolve) => client.forwardIn('127.0.0.1', 0, () => resolve()));
+
+it('a client is read on where its pods take nothing on many channels, so that it may say that it has read their output', async () => {
+  const channels = await Promise.all(Array.from({ length: 16 }, () => command()));
+  // Of each, all is taken that comes before, so that its client may send more than in the beginning.
+  for (const channel of channels) channel.write(Buffer.alloc(mib));
+  for (let isTaken = false; !isTaken; await nextTurn()) {
+    take();
+    isTaken = channels.every(({ writableLength }) => writableLength === 0);
+  }
+  for (const channel of channels) channel.write(Buffer.alloc(4 * mib));
+  for (let turns = 0; turns < 1_000; turns += 1) await nextTurn();
+  // The refusal comes where the client is cut off, too.
+  await answer();
+  expect(fixture.trail.ends).toEqual([]);
+});
+
 it('of a user whose pods do not take their input, nothing more is read than a user may have, until they take it', async () => {
-  const channels = await Promise.all(Array.from({ length: 5 }, () => command()));
+  // Even with narrow windows they may send 10 MiB.
+  const channels = await Promise.all(Array.from({ length: 80 }, () => command()));
   // As much as its window takes.
   for (const channel of channels) channel.write(Buffer.alloc(2 * mib));
   let isAnswered = false;

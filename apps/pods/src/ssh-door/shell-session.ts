@@ -7,7 +7,7 @@ import { PacedStream, type QueuePiece } from './paced-streams.js';
 import { isAccepted, sftpCommand } from './session-command.js';
 import { SessionOutput } from './session-output.js';
 import { podEndBehind } from '../log-ins/shell-end.js';
-import { ChannelInput } from './unread-input.js';
+import type { ChannelInput } from './unread-input.js';
 
 const openMs = 30_000;
 const lostCode = 255;
@@ -17,8 +17,8 @@ interface SessionParts {
   readonly admission: Pick<Admission, 'podName' | 'run'> | null;
   /** For pieces of output. */
   readonly queueWrite: QueuePiece;
-  /** Where its input is counted. */
-  readonly inputs: Set<ChannelInput>;
+  /** Counts the input of its channel. */
+  readonly inputOf: (channel: ServerChannel) => ChannelInput;
 }
 
 /** One session of a client: a shell, a command or sftp, run in the pod by the driver. */
@@ -84,8 +84,7 @@ export class ShellSession {
     if (this.#channel) return this.#refuse(reject);
     const channel = (this.#channel = accept());
     const output = (this.#output = new SessionOutput(channel));
-    const input = new ChannelInput(channel);
-    this.parts.inputs.add(input);
+    const input = this.parts.inputOf(channel);
     channel.on('error', () => undefined);
     const served = this.#serve({ channel, output, input }, command).catch((error: unknown) => {
       if (!(error instanceof ClusterError)) this.#logger.warn({ message: 'SSH session failed', err: error });
@@ -94,7 +93,7 @@ export class ShellSession {
     void served.then(() => {
       // What the client still sends is dropped.
       channel.resume();
-      this.parts.inputs.delete(input);
+      input.end();
     });
   }
 

@@ -6,7 +6,12 @@ import { usualDoorLimits } from './door-limits.js';
 import { SshConnection, type SshConnectionOptions } from './ssh-connection.js';
 import { UnreadInput } from './unread-input.js';
 
-const connectionOf = (client: EventEmitter, more: Partial<SshConnectionOptions>) =>
+/** As much as a connection of ssh2 has of its own. */
+class FakeClient extends EventEmitter {
+  readonly _protocol = { channelOpenConfirm: () => undefined };
+}
+
+const connectionOf = (client: FakeClient, more: Partial<SshConnectionOptions>) =>
   new SshConnection(client as unknown as Connection, {
     admissionControl: {} as AdmissionControl,
     limits: usualDoorLimits,
@@ -17,7 +22,7 @@ const connectionOf = (client: EventEmitter, more: Partial<SshConnectionOptions>)
   });
 
 it('a log-in that breaks in the middle cuts its connection, and counts as no guess', async () => {
-  const client = new EventEmitter();
+  const client = new FakeClient();
   const { promise: isCut, resolve: destroy } = Promise.withResolvers<void>();
   const socket = { destroy } as unknown as SshConnectionOptions['socket'];
   const connection = connectionOf(client, { socket });
@@ -30,7 +35,7 @@ it('a log-in that breaks in the middle cuts its connection, and counts as no gue
 });
 
 it('a key that could not be decided about is decided about when the same connection offers it again', async () => {
-  const client = new EventEmitter();
+  const client = new FakeClient();
   let isDown = true;
   const admit = () => (isDown ? Promise.reject(new Error('the database is away')) : Promise.resolve({} as Admission));
   const connection = connectionOf(client, { admissionControl: { admit } as unknown as AdmissionControl });

@@ -9,12 +9,12 @@ import ssh2, {
   type ServerChannel,
   type TcpipRequestInfo,
 } from 'ssh2';
-import { disconnect, disconnection } from './disconnection.js';
+import { disconnect, disconnection, type DisconnectionCode } from './disconnection.js';
 import type { Admission, AdmissionControl } from '../log-ins/admission-control.js';
 import type { DoorLimits } from './door-limits.js';
 import { PacedStream, type PacedSocket } from './paced-streams.js';
 import { ShellSession } from './shell-session.js';
-import { ChannelInput, type CountedClient, type UnreadInput } from './unread-input.js';
+import { ChannelInput, narrowWindowsOf, type CountedClient, type UnreadInput } from './unread-input.js';
 
 const methods = ['publickey'] as const;
 const connectMs = 15_000;
@@ -25,6 +25,9 @@ const readingMs = 500;
 /** What ssh2 says of a packet of more than 35,000 bytes. */
 const tooLong = /^Bad packet length/;
 const overrunSentence = 'More was sent on a channel than its window allows.';
+const untakenReason = 'its pods did not take what the client sent';
+const untakenSentence =
+  'Programs in your pods have not taken what you sent on many channels for a minute. Send to fewer at once.';
 const tooLongSentence =
   'A packet, such as a command, may have 35000 bytes. Send a longer script by standard input: ssh ... sh -s < script';
 /** Forwarding reaches the pod's own loopback and nothing behind it. */
@@ -79,6 +82,7 @@ export class SshConnection implements CountedClient {
     private readonly client: Connection,
     private readonly options: SshConnectionOptions,
   ) {
+    narrowWindowsOf(client);
     client
       .on('authentication', (context) => {
         // In the order in which they came: their answers carry no number.
@@ -90,7 +94,8 @@ export class SshConnection implements CountedClient {
         if (this.#isOver || this.#sessions.size >= options.limits.sessions) return reject();
         const session = accept();
         const queueWrite = (piece: () => void) => this.#queueWrite(piece);
-        const served = new ShellSession(session, { admission: this.#admission, queueWrite, inputs: this.#inputs });
+        const inputOf = (channel: ServerChannel) => this.#inputOf(channel);
+        const served = new ShellSession(session, { admission: this.#admission, queueWrite, inputOf });
         this.#sessions.add(served);
         session.once('close', () => {
           this.#sessions.delete(served);
@@ -110,6 +115,9 @@ export class SshConnection implements CountedClient {
   #fail(error: Error & { level?: string }): void {
     this.#logger.debug({ message: 'SSH client failed', err: error });
     if (error.level === 'client-timeout') {
+      // Its answers are behind what pods do not take.
+      if (this.options.unread.holds(this))
+        return this.#disconnect(untakenReason, disconnection.byApplication, untakenSentence);
       this.#reason = 'the client did not answer';
       return this.cut();
     }
@@ -138,11 +146,16 @@ export class SshConnection implements CountedClient {
     if (this.#isOverrun) return false;
     this.#isOverrun = [...this.#inputs].some(({ isOverrun }) => isOverrun);
     if (!this.#isOverrun) return this.options.unread.takes(this);
-    this.#reason = 'the client sent more than a channel allowed';
-    this.#isOver = true;
-    disconnect(this.client, disconnection.protocolError, overrunSentence);
-    setTimeout(() => this.cut(), partingMs).unref();
+    this.#disconnect('the client sent more than a channel allowed', disconnection.protocolError, overrunSentence);
     return false;
+  }
+
+  /** `reason`: for the audit trail. `sentence`: for the client. */
+  #disconnect(reason: string, code: DisconnectionCode, sentence: string): void {
+    this.#reason = reason;
+    this.#isOver = true;
+    disconnect(this.client, code, sentence);
+    setTimeout(() => this.cut(), partingMs).unref();
   }
 
   get userId(): string {
@@ -155,8 +168,25 @@ export class SshConnection implements CountedClient {
     return bytes;
   }
 
+  wideChannels(): number {
+    let channels = 0;
+    for (const input of this.#inputs) if (input.isWide) channels += 1;
+    return channels;
+  }
+
   readOn(): void {
     this.options.socket.readOn();
+  }
+
+  /** Counted until it ends. */
+  #inputOf(channel: ServerChannel): ChannelInput {
+    const { unread } = this.options;
+    const input: ChannelInput = new ChannelInput(channel, {
+      mayWiden: () => unread.mayWiden(this),
+      ended: () => this.#inputs.delete(input),
+    });
+    this.#inputs.add(input);
+    return input;
   }
 
   /** ssh2 keeps what is written during a key exchange, which the client need not end. */
@@ -260,12 +290,11 @@ export class SshConnection implements CountedClient {
       const channel = accept() as ServerChannel | undefined;
       if (!channel || this.#isOver) return void connection.destroy();
       this.#forwarded.add(connection);
-      const input = new ChannelInput(channel);
-      this.#inputs.add(input);
+      const input = this.#inputOf(channel);
       const paced = new PacedStream((piece) => this.#queueWrite(piece));
       await joined(channel, connection, { paced, input, takeMs });
       this.#forwarded.delete(connection);
-      this.#inputs.delete(input);
+      input.end();
     } catch {
       reject();
     } finally {

@@ -1,4 +1,4 @@
-import { PassThrough } from 'node:stream';
+import { PassThrough, Writable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, it } from '@jest/globals';
 import type { ServerChannel } from 'ssh2';
@@ -6,12 +6,17 @@ import { ChannelInput, UnreadInput, type CountedClient } from './unread-input.js
 
 class CountedFake implements CountedClient {
   bytes = 0;
+  wide = 0;
   readonly room = Promise.withResolvers<void>();
 
   constructor(readonly userId: string) {}
 
   unreadBytes(): number {
     return this.bytes;
+  }
+
+  wideChannels(): number {
+    return this.wide;
   }
 
   readOn(): void {
@@ -52,10 +57,27 @@ it('reads on where the pods of another client of the user have taken what waited
   await held.room.promise;
 });
 
+/** A channel of ssh2, with what it allows its client to send. */
+class FakeChannel extends PassThrough {
+  readonly incoming = { window: 0 };
+  readonly outgoing = { id: 1, state: 'open' };
+  readonly _client = { _protocol: { channelWindowAdjust: () => undefined } };
+
+  /** What a client does that has all this to send, as far as it may. */
+  receive(bytes: number): void {
+    const sent = Math.min(bytes, this.incoming.window);
+    this.incoming.window -= sent;
+    if (sent > 0) this.push(Buffer.alloc(sent));
+  }
+}
+
+const inputOf = (channel: FakeChannel, mayWiden = false) =>
+  new ChannelInput(channel as unknown as ServerChannel, { mayWiden: () => mayWiden, ended: () => undefined });
+
 it('counts bytes until the pod has taken them, and more than its bytes for each small chunk', async () => {
-  const channel = Object.assign(new PassThrough(), { incoming: { window: 0 } });
-  const input = new ChannelInput(channel as unknown as ServerChannel);
-  for (let at = 0; at < 1_000; at += 1) channel.push(Buffer.alloc(1));
+  const channel = new FakeChannel();
+  const input = inputOf(channel);
+  for (let at = 0; at < 1_000; at += 1) channel.receive(1);
   expect(input.bytes).toBeGreaterThan(100_000);
   const target = new PassThrough();
   channel.pipe(target);
@@ -64,4 +86,48 @@ it('counts bytes until the pod has taken them, and more than its bytes for each 
   expect([input.bytes, input.isOverrun]).toEqual([0, false]);
   channel.incoming.window = -1;
   expect(input.isOverrun).toBe(true);
+});
+
+it.each([
+  ['the narrow', false, 128 * 1024],
+  ['the wide', true, 2 * 1024 * 1024],
+])(
+  'with %s window a client sends what its pod takes, and little where it takes nothing',
+  async (_w, mayWiden, most) => {
+    const channel = new FakeChannel();
+    const input = inputOf(channel, mayWiden);
+    const taken = Promise.withResolvers<void>();
+    let [bytes, isTaking] = [0, true];
+    const target = new Writable({
+      write(chunk: Buffer, _encoding, done) {
+        bytes += chunk.length;
+        if (isTaking) setImmediate(done);
+        else void taken.promise.then(() => done());
+      },
+    });
+    channel.pipe(target);
+    input.passTo(target);
+    for (; bytes < 10 * most; await nextTurn()) channel.receive(30_000);
+    isTaking = false;
+    for (let turns = 0; turns < 1_000; turns += 1, await nextTurn()) channel.receive(30_000);
+    expect([channel.incoming.window, input.isWide]).toEqual([0, mayWiden]);
+    expect(channel.readableLength + target.writableLength).toBeLessThanOrEqual(most);
+    isTaking = true;
+    taken.resolve();
+    const before = bytes;
+    for (; bytes < before + 10 * most; await nextTurn()) channel.receive(30_000);
+  },
+);
+
+it('of a user, as many channels have the wide window as half of what may wait is for', () => {
+  const mib = 1024 * 1024;
+  const unread = new UnreadInput({ all: 64 * mib, ofUser: 16 * mib });
+  const [one, other, ofBob] = [clientWith('ada', 0), clientWith('ada', 0), clientWith('bob', 0)];
+  for (const client of [one, other, one, other]) {
+    expect(unread.mayWiden(client)).toBe(true);
+    client.wide += 1;
+  }
+  expect([unread.mayWiden(one), unread.mayWiden(ofBob)]).toEqual([false, true]);
+  unread.leave(other);
+  expect(unread.mayWiden(one)).toBe(true);
 });
