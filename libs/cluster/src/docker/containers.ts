@@ -15,12 +15,13 @@ export class Containers {
   ) {}
 
   /** null if there is none. Throws `invalid` if the name belongs to a container of somebody else. */
-  async find(name: string, signal: AbortSignal): Promise<ContainerAnswer | null> {
+  async find(name: string, signal: AbortSignal, forPod?: string): Promise<ContainerAnswer | null> {
     try {
       const found = await this.engine.json<ContainerAnswer>({
         method: 'GET',
         path: `/containers/${name}/json`,
         signal,
+        forPod,
       });
       if (this.names.isOurs(found.Config.Labels)) return found;
     } catch (error) {

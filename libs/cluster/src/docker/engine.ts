@@ -17,6 +17,11 @@ export interface EngineCall {
   readonly deadlineMs?: number;
   /** `libpod`: Podman's own API, for what its Docker API leaves out. */
   readonly api?: 'docker' | 'libpod';
+  /**
+   * The pod for whose user it is made. Calls for pods and those of the platform, which are one more, take turns: users
+   * may ask for commands without a pause.
+   */
+  readonly forPod?: string;
 }
 
 /** Podman answers in the form of the Docker Engine API, with differences that its callers have to know. */
@@ -153,7 +158,7 @@ export class Engine {
   #ping(deadlineMs = defaultDeadlineMs): Promise<Greeting> {
     const call: EngineCall = { method: 'GET', path: '/_ping', signal: new AbortController().signal, deadlineMs };
     return within(call, async (signal) => {
-      const { response } = await this.#exchange(messageOf(call, '', signal), 'ping', signal);
+      const { response } = await this.#exchange(messageOf(call, '', signal), 'ping', { signal });
       response.resume();
       return greetingIn(response.headers);
     });
@@ -171,11 +176,16 @@ export class Engine {
     onTurn?: () => void,
   ): Promise<Reply> {
     const message = messageOf(call, await this.#prefix(call), signal, headers);
-    return this.#exchange(message, kind, signal, onTurn);
+    return this.#exchange(message, kind, { signal, key: call.forPod }, onTurn);
   }
 
-  async #exchange(message: Message, kind: ExchangeKind, signal: AbortSignal, onTurn?: () => void): Promise<Reply> {
-    const release = await this.#permits[kind].acquire({ signal });
+  async #exchange(
+    message: Message,
+    kind: ExchangeKind,
+    turn: { signal: AbortSignal; key?: string },
+    onTurn?: () => void,
+  ): Promise<Reply> {
+    const release = await this.#permits[kind].acquire(turn);
     try {
       onTurn?.();
       const reply = await this.#connection.exchange(message, kind === 'call' || kind === 'ping' ? 'call' : 'stream');

@@ -17,6 +17,7 @@ beforeEach(async () => {
   [asked, execs, exitCode] = [new EventEmitter(), 0, 0];
   engine = await FakeEngine.start(({ url }, response) => {
     const [, teamId = ''] = /pod-(\w+)-1\/json/.exec(url) ?? [];
+    if (teamId) asked.emit('pod', teamId);
     if (url.includes('/stop?')) asked.emit('stop');
     else if (url.includes('/logs?')) {
       response.writeHead(200).flushHeaders();
@@ -51,6 +52,16 @@ it('a pod is stopped however many shells are open, or are wanted', async () => {
   for (let count = 0; count < 17; count += 1)
     await Promise.allSettled(Array.from({ length: 64 }, (_, at) => open(`t${at % 5}`)));
   await stopOf('t0');
+});
+
+it('a pod has a shell, and is stopped, before all the shells that are asked for in another pod', async () => {
+  let ofOther = 0;
+  asked.on('pod', (teamId) => (ofOther += teamId === 't1' ? 1 : 0));
+  const many = Array.from({ length: 200 }, () => open('t1'));
+  await open('t2');
+  await engine.driver.stopPod(podOf('t2'), 0, soon());
+  expect(ofOther).toBeLessThan(150);
+  await Promise.all(many);
 });
 
 it('a pod is stopped, and has a shell, however many logs are read', async () => {

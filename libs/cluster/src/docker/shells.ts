@@ -5,7 +5,7 @@ import { ClusterError } from '../cluster-error.js';
 import type { ObjectRef } from '../objects.js';
 import type { Shell, ShellExit, ShellRequest } from '../shell.js';
 import type { Containers } from './containers.js';
-import type { Engine, EngineKind } from './engine.js';
+import type { Engine, EngineCall, EngineKind } from './engine.js';
 import type { ContainerAnswer } from './engine-answer.js';
 import { isMissing, isRefusal } from './engine-errors.js';
 import { ExecShell, type ExecCalls } from './exec-shell.js';
@@ -20,6 +20,8 @@ const resizeMs = 5_000;
 /** Docker detaches a terminal at these keys, by default ctrl-p ctrl-q. Podman has no such keys. */
 const detachKeys: Record<EngineKind, string> = { docker: 'ctrl-@,ctrl-^,ctrl-@,ctrl-^', podman: '' };
 
+type PodCall = Required<Pick<EngineCall, 'forPod' | 'signal'>>;
+
 /** Shells in pods by exec. The image needs `sh`. */
 export class Shells {
   readonly #open = new Set<ExecShell>();
@@ -33,16 +35,18 @@ export class Shells {
 
   async open(ref: ObjectRef, request: ShellRequest, signal: AbortSignal): Promise<Shell> {
     const { containers, engine, names } = this.parts;
-    const pod = await containers.find(names.of(ref), signal);
+    const forPod = names.of(ref);
+    const pod = await containers.find(forPod, signal, forPod);
     if (pod?.State.Status !== 'running') throw new ClusterError('not_found', 'The pod is not running.');
     const kind = await engine.kind(signal);
     const mark = randomUUID();
-    const { id, socket } = await this.#attach(pod, request, bodyOf(request, kind, mark), signal);
+    const { id, socket } = await this.#attach(pod, request, bodyOf(request, kind, mark), { forPod, signal });
     const calls: ExecCalls = {
-      exit: () => this.#exitOf(id),
+      exit: () => this.#exitOf(id, forPod),
       resize: ({ columns, rows }) => this.#gestures.run(() => this.#resize(id, columns, rows)),
-      signal: (name, session) => this.#gestures.run(() => this.#run(pod.Id, [signalSession, 'sh', name, session])),
-      end: (session) => this.#run(pod.Id, [endSession[kind], 'sh', session]),
+      signal: (name, session) =>
+        this.#gestures.run(() => this.#run({ id: pod.Id, forPod }, [signalSession, 'sh', name, session])),
+      end: (session) => this.#run({ id: pod.Id, forPod }, [endSession[kind], 'sh', session]),
     };
     const shell = new ExecShell(socket, request.terminal !== null, calls, kind === 'podman' ? mark : null);
     this.#open.add(shell);
@@ -55,14 +59,14 @@ export class Shells {
     pod: ContainerAnswer,
     request: ShellRequest,
     exec: object,
-    signal: AbortSignal,
+    call: PodCall,
   ): Promise<{ id: string; socket: Duplex }> {
     const { engine, names, sessions } = this.parts;
     const end = sessions.begin(names.teamOf(pod.Config.Labels));
     try {
-      const id = await this.#create(pod.Id, exec, signal);
+      const id = await this.#create(pod.Id, exec, call);
       const body = { Detach: false, Tty: request.terminal !== null };
-      const socket = await engine.upgrade({ method: 'POST', path: `/exec/${id}/start`, body, signal });
+      const socket = await engine.upgrade({ method: 'POST', path: `/exec/${id}/start`, body, ...call });
       socket.once('close', end);
       return { id, socket };
     } catch (error) {
@@ -71,9 +75,9 @@ export class Shells {
     }
   }
 
-  async #create(containerId: string, body: object, signal: AbortSignal): Promise<string> {
+  async #create(containerId: string, body: object, podCall: PodCall): Promise<string> {
     try {
-      const call = { method: 'POST', path: `/containers/${containerId}/exec`, body, signal } as const;
+      const call = { method: 'POST', path: `/containers/${containerId}/exec`, body, ...podCall } as const;
       return (await this.parts.engine.json<{ Id: string }>(call)).Id;
     } catch (error) {
       if (!isMissing(error) && !isRefusal(error, 409)) throw error;
@@ -82,10 +86,10 @@ export class Shells {
   }
 
   /** A script as root in the pod, without waiting for its end. */
-  async #run(containerId: string, script: readonly string[]): Promise<void> {
-    const { signal } = new AbortController();
-    const id = await this.#create(containerId, { Cmd: ['sh', '-c', ...script], User: '0' }, signal);
-    await this.parts.engine.json({ method: 'POST', path: `/exec/${id}/start`, body: { Detach: true }, signal });
+  async #run(pod: { id: string; forPod: string }, script: readonly string[]): Promise<void> {
+    const call: PodCall = { forPod: pod.forPod, signal: new AbortController().signal };
+    const id = await this.#create(pod.id, { Cmd: ['sh', '-c', ...script], User: '0' }, call);
+    await this.parts.engine.json({ method: 'POST', path: `/exec/${id}/start`, body: { Detach: true }, ...call });
   }
 
   async #resize(id: string, columns: number, rows: number): Promise<void> {
@@ -94,8 +98,8 @@ export class Shells {
   }
 
   /** null while it runs. An end that Podman has not seen has the code -1, as with containers. */
-  async #exitOf(id: string): Promise<ShellExit | null> {
-    const call = { method: 'GET', path: `/exec/${id}/json`, signal: new AbortController().signal } as const;
+  async #exitOf(id: string, forPod: string): Promise<ShellExit | null> {
+    const call = { method: 'GET', path: `/exec/${id}/json`, forPod, signal: new AbortController().signal } as const;
     const { Running, ExitCode } = await this.parts.engine.json<{ Running: boolean; ExitCode: number | null }>(call);
     return Running ? null : { code: ExitCode !== null && ExitCode < 0 ? null : ExitCode };
   }
