@@ -117,8 +117,8 @@ it('a client is read on where its pods take nothing on many channels, so that it
 it('of a user whose pods do not take their input, nothing more is read than a user may have, until they take it', async () => {
   // Even with narrow windows they may send 10 MiB.
   const channels = await Promise.all(Array.from({ length: 80 }, () => command()));
-  // As much as its window takes.
-  for (const channel of channels) channel.write(Buffer.alloc(2 * mib));
+  // More than its window takes.
+  for (const channel of channels) channel.write(Buffer.alloc(mib / 4));
   let isAnswered = false;
   // An answer comes after all that was sent before.
   const answered = new Promise<void>((resolve) => client.forwardIn('127.0.0.1', 0, () => resolve()));
