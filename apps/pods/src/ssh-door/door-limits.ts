@@ -30,9 +30,9 @@ export interface DoorLimits {
   /**
    * What clients have sent and pods have not taken, bytes. The windows of many thousand channels would allow more.
    */
-  readonly unreadBytes: number;
-  /** Of this, of one user. Then nothing more is read of those clients of the user of which something waits. */
-  readonly unreadBytesOfUser: number;
+  readonly untakenBytes: number;
+  /** The part of one user. Beyond it nothing more is read of those clients of the user of which something waits. */
+  readonly untakenBytesOfUser: number;
 }
 
 const mib = 1024 * 1024;
@@ -47,6 +47,6 @@ export const usualDoorLimits: DoorLimits = {
   sessions: 32,
   forwards: 128,
   takeMs: 30_000,
-  unreadBytes: 256 * mib,
-  unreadBytesOfUser: 64 * mib,
+  untakenBytes: 256 * mib,
+  untakenBytesOfUser: 64 * mib,
 };

@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
-import { PassThrough, Readable, Writable } from 'node:stream';
+import { Duplex, PassThrough, Readable, Writable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import type { ClusterDriver, Shell } from '@atoll/cluster';
 import type { Client, ClientChannel } from 'ssh2';
@@ -28,15 +29,21 @@ let inside: Inside;
 let written: number;
 /** Writes that wait in pods, until `take`. */
 let untaken: (() => void)[];
+let key: ReturnType<OpenDoorFixture['key']>;
 beforeEach(async () => {
   [written, untaken] = [0, []];
-  fixture = await OpenDoorFixture.start({ sessions: 80, unreadBytes: 32 * mib, unreadBytesOfUser: 8 * mib });
-  const driver = { openShell: () => Promise.resolve(openShell()) } as unknown as ClusterDriver;
+  fixture = await OpenDoorFixture.start({ sessions: 80, untakenBytes: 32 * mib, untakenBytesOfUser: 8 * mib });
+  const connect = () => Promise.resolve(new Duplex({ read: () => undefined, write: untakenWrite }));
+  const driver = { openShell: () => Promise.resolve(openShell()), connect } as unknown as ClusterDriver;
   const run = { driver, ref: { kind: 'pod', id: 'p1', run: 1 } as const };
-  ({ client } = await fixture.logIn([fixture.key({ run })]));
+  key = fixture.key({ run });
+  ({ client } = await fixture.logIn([key]));
   inside = client as unknown as Inside;
 });
 afterEach(() => fixture.stop());
+
+/** Of a program in a pod that takes nothing, until `take`. */
+const untakenWrite = (_chunk: unknown, _encoding: unknown, done: () => void): void => void untaken.push(done);
 
 /** A process that writes without end, and reads what the spec has it read. */
 function openShell(): Shell {
@@ -47,7 +54,7 @@ function openShell(): Shell {
       setImmediate(() => this.push(Buffer.alloc(bytes)));
     },
   });
-  const stdin = new Writable({ write: (_chunk, _encoding, done) => void untaken.push(done) });
+  const stdin = new Writable({ write: untakenWrite });
   const [gesture, close] = [() => Promise.resolve(), () => Promise.resolve(end({ code: 129 }))];
   return { stdin, stdout, stderr: new PassThrough().end(), exit, resize: gesture, signal: gesture, close };
 }
@@ -126,4 +133,24 @@ it('of a user whose pods do not take their input, nothing more is read than a us
   for (let turns = 0; turns < 3_000; turns += 1) await nextTurn();
   expect(isAnswered).toBe(false);
   for (; !isAnswered; await nextTurn()) take();
+});
+
+it('what a client that has left sent into forwarded connections counts for its user, until pods take it', async () => {
+  const forward = promisify(client.forwardOut.bind(client, '127.0.0.1', 1, '127.0.0.1', 8080));
+  const channels = (await Promise.all(Array.from({ length: 56 }, () => forward()))) as ClientChannel[];
+  for (const channel of channels) channel.on('error', () => undefined).write(Buffer.alloc(mib / 4));
+  await answer();
+  client.destroy();
+  while (fixture.trail.ends.length === 0) await nextTurn();
+  ({ client } = await fixture.logIn([key]));
+  inside = client as unknown as Inside;
+  // With these, more than 8 MiB.
+  const more = await Promise.all(Array.from({ length: 16 }, () => command()));
+  for (const channel of more) channel.write(Buffer.alloc(mib / 4));
+  let isAnswered = false;
+  const answered = answer().then(() => (isAnswered = true));
+  for (let turns = 0; turns < 3_000; turns += 1) await nextTurn();
+  expect(isAnswered).toBe(false);
+  for (; !isAnswered; await nextTurn()) take();
+  await answered;
 });

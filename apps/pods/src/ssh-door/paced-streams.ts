@@ -8,8 +8,8 @@ const usualReadBytes = 8 * 1024;
 const writtenBytes = 32 * 1024;
 /** What waits to be sent to a client, until nothing more is written to it of what its pods write. */
 const unsentBytes = 256 * 1024;
-/** What was answered to a client that does not read it, until nothing more is read of it either. */
-const unreadBytes = 1024 * 1024;
+/** What waits to be sent to a client, until nothing more is read of it either: answers wait for nobody. */
+const heldBytes = 1024 * 1024;
 
 const nothing = Buffer.alloc(0);
 
@@ -81,7 +81,7 @@ export class PacedSocket extends Duplex {
   }
 
   override _read(): void {
-    this.#isHeld = this.writableLength > unreadBytes || this.reading.mayRead?.() === false;
+    this.#isHeld = this.writableLength > heldBytes || this.reading.mayRead?.() === false;
     if (this.#isHeld) return;
     if (this.#rest.length > 0) this.#queue();
     else this.socket.resume();

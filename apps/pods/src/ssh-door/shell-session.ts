@@ -122,8 +122,7 @@ export class ShellSession {
    */
   async #passBytes({ channel, output, input }: Streams, shell: Shell): Promise<number | null> {
     shell.stdin.on('error', () => undefined);
-    channel.pipe(shell.stdin);
-    input.passTo(shell.stdin);
+    channel.pipe(input.sinkTo(shell.stdin)).on('error', () => undefined);
     const passed = [
       this.#pass(shell.stdout, output.sink(channel)),
       this.#pass(shell.stderr, output.sink(channel.stderr)),

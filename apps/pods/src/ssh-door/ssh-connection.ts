@@ -27,7 +27,7 @@ const tooLong = /^Bad packet length/;
 const overrunSentence = 'More was sent on a channel than its window allows.';
 const untakenReason = 'its pods did not take what the client sent';
 const untakenSentence =
-  'Programs in your pods have not taken what you sent on many channels for a minute. Send to fewer at once.';
+  'Your pods have not taken what you sent for a minute; the connection was closed. Send less at once.';
 const tooLongSentence =
   'A packet, such as a command, may have 35000 bytes. Send a longer script by standard input: ssh ... sh -s < script';
 /** Forwarding reaches the pod's own loopback and nothing behind it. */
@@ -75,6 +75,7 @@ export class SshConnection implements CountedClient {
   readonly #forwarded = new Set<PodConnection>();
   #isOver = false;
   #isOverrun = false;
+  #hasLeft = false;
   #authenticating: Promise<void> = Promise.resolve();
   #reason = 'the client left';
 
@@ -162,7 +163,7 @@ export class SshConnection implements CountedClient {
     return this.#admission?.userId ?? '';
   }
 
-  unreadBytes(): number {
+  untakenBytes(): number {
     let bytes = 0;
     for (const input of this.#inputs) bytes += input.bytes;
     return bytes;
@@ -178,12 +179,21 @@ export class SshConnection implements CountedClient {
     this.options.socket.readOn();
   }
 
+  /** Its socket has closed. Forwarded connections may hold what it sent for longer, and count until then. */
+  leave(): void {
+    this.#hasLeft = true;
+    if (this.#inputs.size === 0) this.options.unread.leave(this);
+  }
+
   /** Counted until it ends. */
   #inputOf(channel: ServerChannel): ChannelInput {
     const { unread } = this.options;
     const input: ChannelInput = new ChannelInput(channel, {
       mayWiden: () => unread.mayWiden(this),
-      ended: () => this.#inputs.delete(input),
+      ended: () => {
+        this.#inputs.delete(input);
+        if (this.#hasLeft) this.leave();
+      },
     });
     this.#inputs.add(input);
     return input;
@@ -340,8 +350,7 @@ function isSignedBy({ key, signature, blob, hashAlgo }: PublicKeyAuthContext): b
 function joined(channel: ServerChannel, connection: PodConnection, parts: JoinParts): Promise<void> {
   const { paced, input, takeMs } = parts;
   const { promise, resolve } = Promise.withResolvers<void>();
-  const there = new Promise<void>((done) => pipeline(channel, connection, () => done()));
-  input.passTo(connection);
+  const there = new Promise<void>((done) => pipeline(channel, input.sinkTo(connection), () => done()));
   // A channel that is closed ends this direction, and must not end the other.
   const answers = connection.iterator({ destroyOnReturn: false });
   const back = new Promise<void>((done) => pipeline(answers, paced, channel, () => done()));
@@ -353,9 +362,8 @@ function joined(channel: ServerChannel, connection: PodConnection, parts: JoinPa
   let late: NodeJS.Timeout | undefined;
   let leftBytes: number | undefined;
   const closed = (): void => {
-    const bytes = channel.readableLength + connection.writableLength;
-    if (bytes === leftBytes) return drop();
-    leftBytes = bytes;
+    if (input.bytes === leftBytes) return drop();
+    leftBytes = input.bytes;
     late = setTimeout(closed, takeMs).unref();
   };
   // ssh2 ends this one at once when the channel is closed, since nothing is written to it.

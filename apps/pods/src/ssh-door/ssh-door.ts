@@ -71,7 +71,7 @@ export class SshDoor {
     this.#limits = { ...usualDoorLimits, ...options.limits };
     this.#failures = new MinuteCounts(this.#limits.failuresOfNetwork);
     this.#unfinished = new MinuteCounts(this.#limits.failuresOfNetwork * unfinishedPerFailure);
-    this.#unread = new UnreadInput({ all: this.#limits.unreadBytes, ofUser: this.#limits.unreadBytesOfUser });
+    this.#unread = new UnreadInput({ all: this.#limits.untakenBytes, ofUser: this.#limits.untakenBytesOfUser });
     this.#server = createServer({ noDelay: true }, (socket) => this.#receive(socket));
     const pings = { keepaliveInterval: this.#limits.aliveIntervalMs, keepaliveCountMax: unansweredPings };
     const config: ServerConfig = { hostKeys: [options.hostKey], algorithms, ident: 'Atoll', ...pings };
@@ -126,7 +126,7 @@ export class SshDoor {
     socket.once('close', () => {
       clearTimeout(grace);
       this.#connections.delete(name);
-      if (tcp.ssh) this.#unread.leave(tcp.ssh);
+      tcp.ssh?.leave();
       void this.#count(tcp);
     });
     // A stream in place of the socket is what the method is for; its type does not say so.

@@ -11,7 +11,7 @@ class CountedFake implements CountedClient {
 
   constructor(readonly userId: string) {}
 
-  unreadBytes(): number {
+  untakenBytes(): number {
     return this.bytes;
   }
 
@@ -79,11 +79,15 @@ it('counts bytes until the pod has taken them, and more than its bytes for each 
   const input = inputOf(channel);
   for (let at = 0; at < 1_000; at += 1) channel.receive(1);
   expect(input.bytes).toBeGreaterThan(100_000);
-  const target = new PassThrough();
-  channel.pipe(target);
-  input.passTo(target);
-  while (target.readableLength < 1_000) await nextTurn();
-  expect([input.bytes, input.isOverrun]).toEqual([0, false]);
+  // Of a large buffer, like that of a connection into a pod.
+  const taken = Promise.withResolvers<void>();
+  const write = (_chunk: Buffer, _encoding: unknown, done: () => void) => void taken.promise.then(done);
+  channel.pipe(input.sinkTo(new Writable({ highWaterMark: 2 * 1024 * 1024, write })));
+  for (let turns = 0; turns < 100; turns += 1) await nextTurn();
+  expect(input.bytes).toBeGreaterThan(100_000);
+  taken.resolve();
+  while (input.bytes > 0) await nextTurn();
+  expect(input.isOverrun).toBe(false);
   channel.incoming.window = -1;
   expect(input.isOverrun).toBe(true);
 });
@@ -98,15 +102,16 @@ it.each([
     const input = inputOf(channel, mayWiden);
     const taken = Promise.withResolvers<void>();
     let [bytes, isTaking] = [0, true];
+    // As large a buffer as a connection into a pod has: it never asks to wait.
     const target = new Writable({
+      highWaterMark: 2 * most,
       write(chunk: Buffer, _encoding, done) {
         bytes += chunk.length;
         if (isTaking) setImmediate(done);
         else void taken.promise.then(() => done());
       },
     });
-    channel.pipe(target);
-    input.passTo(target);
+    channel.pipe(input.sinkTo(target));
     for (; bytes < 10 * most; await nextTurn()) channel.receive(30_000);
     isTaking = false;
     for (let turns = 0; turns < 1_000; turns += 1, await nextTurn()) channel.receive(30_000);

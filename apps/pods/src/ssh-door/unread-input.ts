@@ -1,4 +1,4 @@
-import type { Writable } from 'node:stream';
+import { Writable } from 'node:stream';
 import { fairShare } from '@atoll/waiting';
 import type { Connection, ServerChannel } from 'ssh2';
 
@@ -45,8 +45,9 @@ interface InputOfClient {
 export class ChannelInput {
   readonly #inside: InsideOfChannel;
   #chunks = 0;
-  #target: Writable | null = null;
+  #sink: Writable | null = null;
   #isWide = false;
+  #hasEnded = false;
 
   constructor(
     private readonly channel: ServerChannel,
@@ -64,19 +65,35 @@ export class ChannelInput {
     this.#inside._read = () => undefined;
   }
 
-  /** To be called where the channel begins to be passed on to the target. */
-  passTo(target: Writable): void {
-    this.#target = target;
-    target.on('drain', () => this.#allowMore());
-    this.channel.on('data', () => {
-      // One chunk may be several that were read together.
-      this.#chunks = this.channel.readableLength === 0 ? 0 : this.#chunks - 1;
-      this.#allowMore();
-    });
+  /**
+   * What the channel is to be piped into. It passes one chunk after the other on to `target`, whose buffer may be so
+   * large that it would say of nothing when it is taken.
+   */
+  sinkTo(target: Writable): Writable {
+    const sink = (this.#sink = new Writable({
+      highWaterMark: 1,
+      // Only the direction to the pod ends with it.
+      autoDestroy: false,
+      write: (chunk: Buffer, _encoding, done) =>
+        void target.write(chunk, (error) => {
+          done(error);
+          // One chunk may be several that were read together.
+          this.#chunks = this.#waitingBytes === 0 ? 0 : this.#chunks - 1;
+          this.#allowMore();
+        }),
+      final: (done) => void target.end(() => done()),
+      destroy: (error, done) => {
+        target.destroy();
+        done(error);
+      },
+    }));
+    target.once('close', () => sink.destroy());
+    return sink;
   }
 
   /** Nothing of it is kept any more. */
   end(): void {
+    this.#hasEnded = true;
     this.client.ended();
   }
 
@@ -89,7 +106,7 @@ export class ChannelInput {
   }
 
   get #waitingBytes(): number {
-    return this.channel.readableLength + (this.#target?.writableLength ?? 0);
+    return this.channel.readableLength + (this.#sink?.writableLength ?? 0);
   }
 
   /** Once half of the window is used up and taken, so that few packets say so. */
@@ -97,7 +114,7 @@ export class ChannelInput {
     const { incoming, outgoing, _client: client } = this.#inside;
     const bytes = incoming.window + this.#waitingBytes;
     if (bytes > (this.#isWide ? wideBytes : narrowBytes) / 2) return;
-    if (outgoing.state !== 'open' && outgoing.state !== 'eof') return;
+    if (this.#hasEnded || (outgoing.state !== 'open' && outgoing.state !== 'eof')) return;
     this.#isWide ||= this.client.mayWiden();
     const more = (this.#isWide ? wideBytes : narrowBytes) - bytes;
     incoming.window += more;
@@ -120,7 +137,7 @@ interface UnreadBounds {
 /** A client whose input is counted. */
 export interface CountedClient {
   readonly userId: string;
-  unreadBytes(): number;
+  untakenBytes(): number;
   /** Channels with the wide window. */
   wideChannels(): number;
   /** There is room again. */
@@ -147,7 +164,7 @@ export class UnreadInput {
 
   /** Whether more of the client is to be read now. If not, its `readOn` is called as soon as it is. */
   takes(client: CountedClient): boolean {
-    this.#count(client, client.unreadBytes());
+    this.#count(client, client.untakenBytes());
     if (!this.#isFull(client)) return true;
     this.#held.add(client);
     // Others may have less than when they were counted last.
@@ -175,7 +192,7 @@ export class UnreadInput {
   }
 
   #look(): void {
-    for (const client of this.#bytes.keys()) this.#count(client, client.unreadBytes());
+    for (const client of this.#bytes.keys()) this.#count(client, client.untakenBytes());
     for (const client of this.#held) {
       if (this.#isFull(client)) continue;
       this.#held.delete(client);
