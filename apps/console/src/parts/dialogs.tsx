@@ -1,6 +1,6 @@
 import { useMutation } from '@tanstack/react-query';
 import { useBlocker } from '@tanstack/react-router';
-import { createContext, use, useEffect, useEffectEvent, useRef, useState, type ReactNode } from 'react';
+import { createContext, use, useEffect, useEffectEvent, useId, useRef, useState, type ReactNode } from 'react';
 import { Dialog, DialogTrigger, OverlayTriggerStateContext } from 'react-aria-components/Dialog';
 import { Heading } from 'react-aria-components/Heading';
 import { Modal, ModalOverlay } from 'react-aria-components/Modal';
@@ -20,7 +20,7 @@ interface ModalBoxProps {
   children: ReactNode;
 }
 
-const KeepOpen = createContext<(isKept: boolean) => void>(() => undefined);
+const KeepOpen = createContext<(why: string | undefined) => void>(() => undefined);
 
 /**
  * Stands in a dialog that shows what is shown once, or waits for it: no click beside it closes it, no Escape, and no
@@ -28,21 +28,17 @@ const KeepOpen = createContext<(isKept: boolean) => void>(() => undefined);
  */
 export function KeptOpen({ why }: { why: string }) {
   const keep = use(KeepOpen);
-  const stay = () => {
-    say(why);
-    return true;
-  };
-  useBlocker({ shouldBlockFn: stay });
   useEffect(() => {
-    keep(true);
-    return () => keep(false);
-  }, [keep]);
+    keep(why);
+    return () => keep(undefined);
+  }, [keep, why]);
   return null;
 }
 
 /** A dialog. Its content is reset each time that it opens. */
 export function ModalBox({ title, trigger, children, isOpen, ...changes }: ModalBoxProps) {
-  const [isKept, keep] = useState(false);
+  const [whyKept, keep] = useState<string>();
+  const isKept = whyKept !== undefined;
   const overlay = (
     <ModalOverlay
       className="overlay"
@@ -57,7 +53,7 @@ export function ModalBox({ title, trigger, children, isOpen, ...changes }: Modal
           </Heading>
           <RowHead value={undefined}>
             <RowsHeld />
-            {!isKept && <ClosedByBack />}
+            <ClosedByBack {...(isKept && { whyKept })} />
             <KeepOpen value={keep}>{children}</KeepOpen>
           </RowHead>
         </Dialog>
@@ -86,15 +82,30 @@ export function useClose(): () => void {
   return () => state?.close();
 }
 
-/** Stands in an open dialog: Back closes it, as Escape does, and the page below stays. */
-export function ClosedByBack() {
+/** The open dialogs, the uppermost last. */
+const openDialogs = new Set<string>();
+
+/**
+ * Stands in an open dialog: Back closes it if it is the uppermost, as Escape does, and the page below stays. One that
+ * is kept open says why, and no way leads to another page.
+ */
+export function ClosedByBack({ whyKept }: { whyKept?: string }) {
   const close = useClose();
+  const id = useId();
+  useEffect(() => {
+    openDialogs.add(id);
+    return () => void openDialogs.delete(id);
+  }, [id]);
+  const isKept = whyKept !== undefined;
   useBlocker({
     shouldBlockFn: ({ action }) => {
-      if (action === 'BACK') close();
-      return action === 'BACK';
+      // The router asks all open dialogs, in no order that can be relied on.
+      if (action === 'BACK' && [...openDialogs].at(-1) !== id) return false;
+      if (isKept) say(whyKept);
+      else if (action === 'BACK') close();
+      return isKept || action === 'BACK';
     },
-    enableBeforeUnload: false,
+    enableBeforeUnload: isKept,
   });
   return null;
 }

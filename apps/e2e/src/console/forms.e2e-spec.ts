@@ -248,6 +248,42 @@ describeWhere(browserLack(), 'a form in the console', () => {
     expect(await seenBy(ids.viewer)).toEqual([[], [], ['Rotate', 'Revoke', 'Leave']]);
   });
 
+  it('is closed by Back, but not under the palette, and its page stays; the next Back leaves', async () => {
+    const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
+    const { page } = tab;
+    await logInWithKey(page, adminKey, '/operator/policies');
+    // Of a step that the router makes, Back is known for what it is.
+    await page.getByRole('link', { name: 'Teams', exact: true }).click();
+    const dialog = page.getByRole('dialog');
+    const opened = page.getByRole('button', { name: 'Create a team' });
+    for (const open of [() => opened.click(), () => page.keyboard.press('Control+k')]) {
+      await open();
+      await dialog.waitFor();
+      await page.goBack();
+      await dialog.waitFor({ state: 'detached' });
+      await page.getByRole('heading', { name: 'Teams', level: 1 }).waitFor();
+      await page.waitForURL((url) => url.pathname === '/operator/teams');
+    }
+    // Of two open dialogs, it closes the upper one, as Escape does.
+    await opened.click();
+    const name = page.getByLabel('Name', { exact: true });
+    await name.fill('Left');
+    const palette = page.getByRole('dialog', { name: 'Go to a page' });
+    for (const close of [() => page.goBack(), () => page.keyboard.press('Escape')]) {
+      await page.keyboard.press('Control+k');
+      await palette.waitFor();
+      await close();
+      await palette.waitFor({ state: 'detached' });
+      expect(await name.inputValue()).toBe('Left');
+    }
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    await page.goBack();
+    await page.getByRole('heading', { name: 'Image policies', level: 1 }).waitFor();
+    expect(tab.faults).toEqual([]);
+    await tab.close();
+  });
+
   it('takes a date as it is typed, digit by digit, and changes nothing else', async () => {
     const tenant = await createTenant('Date typists', ['team_owner']);
     const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });

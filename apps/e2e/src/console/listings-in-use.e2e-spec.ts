@@ -189,32 +189,6 @@ describeWhere(browserLack(), 'a listing in use in the console', () => {
     await tab.close();
   });
 
-  it('closes an open dialog by Back, and stays where it is; the next Back leaves', async () => {
-    const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });
-    const { page } = tab;
-    await logInWithKey(page, adminKey, '/operator/policies');
-    // Of a step that the router makes, Back is known for what it is.
-    await page.getByRole('link', { name: 'Teams', exact: true }).click();
-    const dialog = page.getByRole('dialog');
-    const opened = page.getByRole('button', { name: 'Create a team' });
-    for (const open of [() => opened.click(), () => page.keyboard.press('Control+k')]) {
-      await open();
-      await dialog.waitFor();
-      await page.goBack();
-      await dialog.waitFor({ state: 'detached' });
-      await page.getByRole('heading', { name: 'Teams', level: 1 }).waitFor();
-      await page.waitForURL((url) => url.pathname === '/operator/teams');
-    }
-    await opened.click();
-    await dialog.getByLabel('Name', { exact: true }).fill('Left');
-    await dialog.getByRole('button', { name: 'Cancel' }).click();
-    await dialog.waitFor({ state: 'detached' });
-    await page.goBack();
-    await page.getByRole('heading', { name: 'Image policies', level: 1 }).waitFor();
-    expect(tab.faults).toEqual([]);
-    await tab.close();
-  });
-
   it('shows nothing of one team on the page of another to which the history leads while a dialog is open', async () => {
     const [ours, theirs] = [await createTeam('Former'), await createTeam('Latter')];
     const tab = await openTab(platformUrl, { viewport: { width: 1440, height: 900 } });

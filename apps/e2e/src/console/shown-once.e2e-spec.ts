@@ -26,11 +26,16 @@ async function tryToClose(page: Page): Promise<void> {
 /** Whoever goes on before they have kept what is shown: to the page before, and to one that they look for. */
 async function tryToLeave(page: Page): Promise<void> {
   const said = page.getByText('Close the dialog first: what it shows is shown only once.');
+  const palette = page.getByRole('dialog', { name: 'Go to a page' });
   await Promise.all([said.first().waitFor(), page.goBack()]);
+  await page.keyboard.press('Control+k');
+  await palette.waitFor();
+  await page.goBack();
+  await palette.waitFor({ state: 'detached' });
   await page.keyboard.press('Control+k');
   await page.getByRole('combobox', { name: 'Page or team' }).fill('Team settings');
   await page.getByRole('option', { name: 'Team settings' }).click();
-  await page.getByRole('dialog', { name: 'Go to a page' }).waitFor({ state: 'detached' });
+  await palette.waitFor({ state: 'detached' });
   await page.waitForURL(/members$/);
 }
 
