@@ -45,7 +45,8 @@ export function Paged<Data extends PageRead>({
   const [isLong, setLong] = useState(false);
   // It stays long: a field that is in use must not disappear.
   if (!isLong && place && (place.typed !== '' || (read && read.total > read.limit))) setLong(true);
-  const isFound = place !== undefined && place.asked.find !== '';
+  // What was found before stays while the whole listing is read.
+  const isFound = place !== undefined && (place.asked.find !== '' || query.isPlaceholderData);
   const turn = (next: number, isEnd: boolean) => {
     onTurn(String(next));
     if (place) top.current?.scrollIntoView();

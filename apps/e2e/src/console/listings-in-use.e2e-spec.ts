@@ -1,7 +1,16 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { describeWhere } from '@atoll/testing';
 import { adminKey, createTeam, platformUrl } from '../client.js';
-import { browserLack, closeBrowser, goTo, logInWithKey, openBrowser, openTab, showAgain } from './browser.js';
+import {
+  browserLack,
+  closeBrowser,
+  goTo,
+  holdCalls,
+  logInWithKey,
+  openBrowser,
+  openTab,
+  showAgain,
+} from './browser.js';
 
 const at = '2026-11-30T06:00:00.000Z';
 const held = {
@@ -182,7 +191,13 @@ describeWhere(browserLack(), 'a listing in use in the console', () => {
     await find.fill('haystack%');
     await page.getByRole('heading', { name: 'Nothing matches' }).waitFor();
     await found.getByText('0 found', { exact: true }).waitFor();
+    // Until the answer comes, nothing says that there is no team.
+    const all = await holdCalls(page, '**/api/team?page=0&limit=20');
     await find.fill('');
+    await all.held;
+    await found.getByText('0 found', { exact: true }).waitFor({ state: 'detached' });
+    expect(await page.getByRole('heading', { level: 3 }).allInnerTexts()).toEqual(['Nothing matches']);
+    all.letGo();
     await pages.waitFor();
     expect([search(), await found.getByText('found').count()]).toEqual(['', 0]);
     expect(tab.faults).toEqual([]);
