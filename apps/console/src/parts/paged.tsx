@@ -1,4 +1,5 @@
 import type { UseQueryResult } from '@tanstack/react-query';
+import { useParams, useSearch } from '@tanstack/react-router';
 import { useRef, useState, type ReactNode } from 'react';
 import { quantity } from '../format/format.js';
 import { FindField } from './find-field.js';
@@ -38,10 +39,12 @@ export function Paged<Data extends PageRead>({
   children,
 }: PagedProps<Data>) {
   const top = useRef<HTMLDivElement>(null);
-  const [last, setLast] = useState<PageRead['pagination']>();
+  // Of another team, kind or text it is another listing, whose count is not known yet.
+  const listing = JSON.stringify([useParams({ strict: false }), { ...useSearch({ strict: false }), page: undefined }]);
+  const [last, setLast] = useState<{ listing: string; read: PageRead['pagination'] }>();
   const read = query.data?.pagination;
-  if (read !== undefined && read !== last) setLast(read);
-  const pagination = read ?? (last && { ...last, page: Number(page) });
+  if (read && !query.isPlaceholderData && (read !== last?.read || listing !== last.listing)) setLast({ listing, read });
+  const pagination = read ?? (last?.listing === listing ? { ...last.read, page: Number(page) } : undefined);
   const [isLong, setLong] = useState(false);
   // It stays long: a field that is in use must not disappear.
   if (!isLong && place && (place.typed !== '' || (read && read.total > read.limit))) setLong(true);

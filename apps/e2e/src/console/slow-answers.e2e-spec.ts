@@ -75,22 +75,22 @@ describeWhere(browserLack(), 'while an answer is under way, the console', () => 
     await logInWithKey(page, adminKey, '/profile');
     const row = { entered_at: '2026-11-22T12:00:00.000Z', error: null, lane: '', request_id: null };
     const process = { ...row, attempts: 1, next_try_at: null, deadline_at: null };
-    const one = { page: 1, limit: 20, total: 1 };
     await page.route('**/api/operator/machines/pods/pod?*', (route) => {
       const kind = new URL(route.request().url()).searchParams.get('kind') ?? '';
-      return route.fulfill({
-        json: { data: [{ ...process, key: `a ${kind} pod`, state: kind, kind }], pagination: one },
-      });
+      const pagination = { page: 1, limit: 20, total: kind === 'failed' ? 45 : 65 };
+      return route.fulfill({ json: { data: [{ ...process, key: `a ${kind} pod`, state: kind, kind }], pagination } });
     });
     await goTo(page, '/operator/machines/pods/pod');
     await page.getByText('a failed pod').waitFor();
+    await page.getByText('Page 1 of 3, 45 in all').waitFor();
     const processes = await holdCalls(page, '**/api/operator/machines/pods/pod?*kind=waiting*');
     await page.getByRole('radio', { name: 'Waiting' }).click();
     await processes.held;
     await page.locator('.skeleton').waitFor();
-    expect(await page.getByText('a failed pod').count()).toBe(0);
+    expect(await page.getByText(/a failed pod|45 in all/).count()).toBe(0);
     processes.letGo();
     await page.getByText('a waiting pod').waitFor();
+    await page.getByText('Page 1 of 4, 65 in all').waitFor();
 
     const letter = { event_name: 'teams.team_changed', occurred_at: row.entered_at, consumer: 'team-directory' };
     const failure = { tries: 1, last_failed_at: row.entered_at, replay_requested_at: null };
