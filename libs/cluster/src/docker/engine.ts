@@ -22,6 +22,8 @@ export interface EngineCall {
    * may ask for commands without a pause.
    */
   readonly forPod?: string;
+  /** It waits for no other: its caller bounds how many are made at once. */
+  readonly isBounded?: boolean;
 }
 
 /** Podman answers in the form of the Docker Engine API, with differences that its callers have to know. */
@@ -47,21 +49,23 @@ const logsAtOnce = 1_024;
 
 /** `stream`: what the platform needs, and ends by itself. `log`: that of a pod, which lasts as long. */
 type StreamKind = 'stream' | 'log';
-type ExchangeKind = StreamKind | 'call' | 'ping' | 'upgrade';
+/** `free`: a call that waits for no other. */
+type CallKind = 'call' | 'free';
+type ExchangeKind = StreamKind | CallKind | 'upgrade';
 
 /**
  * The HTTP API of a container engine, Docker's or Podman's. Calls, streams (events, pulls, stops) and logs are bounded
- * apart, so that no number of one kind delays another. Upgrades are bounded by who asks for them: `Sessions`; whether
- * it answers is asked beside all of them. Throws `EngineRefusal` for an answer that is an error, and `ClusterError`
- * where there is no answer in time.
+ * apart, so that no number of one kind delays another. Upgrades, resizes and signals are bounded by who asks for them:
+ * `Sessions` and `Shells`; whether it answers is asked beside all of them. Throws `EngineRefusal` for an answer that is
+ * an error, and `ClusterError` where there is no answer in time.
  */
 export class Engine {
   readonly #connection: EngineConnection;
   readonly #permits: Record<ExchangeKind, FairSemaphore> = {
     call: new FairSemaphore({ permits: callsAtOnce }),
+    free: new FairSemaphore({}),
     stream: new FairSemaphore({ permits: streamsAtOnce }),
     log: new FairSemaphore({ permits: logsAtOnce }),
-    ping: new FairSemaphore({}),
     upgrade: new FairSemaphore({}),
   };
   #greeting: Promise<Greeting> | undefined;
@@ -76,7 +80,7 @@ export class Engine {
   /** The response as JSON; null if it is empty, or if nothing had to change (304). */
   async json<T>(call: EngineCall): Promise<T> {
     return within(call, async (signal) => {
-      const reply = await this.#send(call, signal, 'call');
+      const reply = await this.#send(call, signal, kindOf(call));
       const body = await boundedText(reply.response, maxAnswerBytes);
       return (body.trim() === '' ? null : JSON.parse(body)) as T;
     });
@@ -85,7 +89,7 @@ export class Engine {
   /** A header of the answer; null where it is not there. */
   async header(call: EngineCall, name: string): Promise<string | null> {
     return within(call, async (signal) => {
-      const { response } = await this.#send(call, signal, 'call');
+      const { response } = await this.#send(call, signal, kindOf(call));
       response.resume();
       const value = response.headers[name];
       return typeof value === 'string' ? value : null;
@@ -158,7 +162,7 @@ export class Engine {
   #ping(deadlineMs = defaultDeadlineMs): Promise<Greeting> {
     const call: EngineCall = { method: 'GET', path: '/_ping', signal: new AbortController().signal, deadlineMs };
     return within(call, async (signal) => {
-      const { response } = await this.#exchange(messageOf(call, '', signal), 'ping', { signal });
+      const { response } = await this.#exchange(messageOf(call, '', signal), 'free', { signal });
       response.resume();
       return greetingIn(response.headers);
     });
@@ -188,7 +192,7 @@ export class Engine {
     const release = await this.#permits[kind].acquire(turn);
     try {
       onTurn?.();
-      const reply = await this.#connection.exchange(message, kind === 'call' || kind === 'ping' ? 'call' : 'stream');
+      const reply = await this.#connection.exchange(message, isCall(kind) ? 'call' : 'stream');
       this.#answeredAtMs = performance.now();
       (reply.socket ?? reply.response).once('close', release);
       const status = reply.response.statusCode ?? 0;
@@ -205,6 +209,14 @@ export class Engine {
     const { apiVersion } = await this.greeting();
     return `/v${Math.min(newestApi, Number(apiVersion)).toFixed(2)}`;
   }
+}
+
+function kindOf({ isBounded }: EngineCall): CallKind {
+  return isBounded ? 'free' : 'call';
+}
+
+function isCall(kind: ExchangeKind): kind is CallKind {
+  return kind === 'call' || kind === 'free';
 }
 
 /**

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { EventEmitter, once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import fc from 'fast-check';
 import type { Shell } from '../shell.js';
@@ -51,21 +52,25 @@ it('sends signals in order, and none twice that waits already', async () => {
 describe('shells of an engine', () => {
   let engine: FakeEngine;
   const held: ServerResponse[] = [];
+  /** Emits the pod whose terminal is resized. */
+  const resized = new EventEmitter();
   let [resizes, signals, isHolding] = [0, 0, true];
   beforeAll(async () => {
     engine = await FakeEngine.start(({ url }, response) => {
+      const [, pod = ''] = /\/(?:containers\/(?:.*pod-)?|exec\/of-)(p\d)/.exec(url) ?? [];
       if (url.includes('/resize?')) {
         resizes += 1;
         hold(response);
+        resized.emit(pod);
       } else if (/\/exec\/\w+\/start/.test(url)) {
         signals += 1;
         hold(response);
-      } else if (/\/containers\/[^/]+\/exec/.test(url)) response.writeHead(201).end('{"Id":"e1"}');
+      } else if (/\/containers\/[^/]+\/exec/.test(url)) response.writeHead(201).end(`{"Id":"of-${pod}"}`);
       else if (/\/exec\/\w+\/json/.test(url)) response.end('{"Running":true,"ExitCode":null}');
       else
         response.end(
           JSON.stringify({
-            Id: 'c1',
+            Id: pod,
             State: { Status: 'running' },
             Config: { Labels: { 'dev.atoll.installation': 'i1' } },
           }),
@@ -84,15 +89,15 @@ describe('shells of an engine', () => {
   }
 
   const ref = (id: string) => ({ kind: 'pod', id, run: 1 }) as const;
-  const open = (): Promise<Shell> =>
+  const open = (pod: string): Promise<Shell> =>
     engine.driver.openShell(
-      ref('p1'),
+      ref(pod),
       { command: null, terminal: { columns: 80, rows: 24, type: 'xterm' }, env: new Map() },
       soon(),
     );
 
   it('take the calls of nobody else, however often they are resized and signalled, and though nothing answers that', async () => {
-    const shells = await Promise.all(Array.from({ length: 20 }, open));
+    const shells = await Promise.all(Array.from({ length: 20 }, () => open('p1')));
     const asked: Promise<unknown>[] = [];
     for (let count = 0; count < 500; count++)
       for (const shell of shells) asked.push(shell.resize({ columns: 1 + count, rows: 24 }), shell.signal('SIGWINCH'));
@@ -105,5 +110,22 @@ describe('shells of an engine', () => {
     await Promise.all(asked);
     expect(resizes).toBeLessThanOrEqual(2 * shells.length);
     expect(signals).toBeLessThanOrEqual(2 * shells.length);
+  });
+
+  it('are resized after one call for each other pod, however many of those wait', async () => {
+    isHolding = true;
+    const shells = await Promise.all(Array.from({ length: 20 }, () => open('p1')));
+    const other = await open('p2');
+    resizes = 0;
+    const asked = shells.map((shell) => shell.resize({ columns: 100, rows: 24 }));
+    while (held.length < 4) await once(resized, 'p1', { signal: soon() });
+    const isTurn = once(resized, 'p2', { signal: soon() });
+    asked.push(other.resize({ columns: 100, rows: 24 }));
+    held.shift()?.end();
+    await isTurn;
+    expect(resizes).toBe(5);
+    isHolding = false;
+    for (const response of held.splice(0)) response.end();
+    await Promise.all(asked);
   });
 });

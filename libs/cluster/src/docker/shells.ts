@@ -13,21 +13,21 @@ import type { Names } from './names.js';
 import { endSession, sessionExec, signalSession } from './session-scripts.js';
 import type { Sessions } from './sessions.js';
 
-/** Resizes and signals that are under way: a few of the calls that an engine takes. */
+/** Resizes and signals that are under way, beside the other calls of an engine. */
 const gesturesAtOnce = 4;
 /** For a resize: no longer than somebody would wait for it. */
 const resizeMs = 5_000;
 /** Docker detaches a terminal at these keys, by default ctrl-p ctrl-q. Podman has no such keys. */
 const detachKeys: Record<EngineKind, string> = { docker: 'ctrl-@,ctrl-^,ctrl-@,ctrl-^', podman: '' };
 
-type PodCall = Required<Pick<EngineCall, 'forPod' | 'signal'>>;
+type ShellCall = Pick<EngineCall, 'forPod' | 'isBounded' | 'signal'>;
 
 /** Shells in pods by exec. The image needs `sh`. */
 export class Shells {
   readonly #open = new Set<ExecShell>();
   /**
-   * Resizes and signals of all shells of the engine: they take turns apart from its other calls, which no number of
-   * them delays.
+   * Resizes and signals of all shells of the engine: they take turns by pod, apart from its other calls. Neither delays
+   * the other, however many there are.
    */
   readonly #gestures = new FairSemaphore({ permits: gesturesAtOnce });
 
@@ -43,10 +43,13 @@ export class Shells {
     const { id, socket } = await this.#attach(pod, request, bodyOf(request, kind, mark), { forPod, signal });
     const calls: ExecCalls = {
       exit: () => this.#exitOf(id, forPod),
-      resize: ({ columns, rows }) => this.#gestures.run(() => this.#resize(id, columns, rows)),
+      resize: ({ columns, rows }) => this.#gestures.run(() => this.#resize(id, columns, rows), { key: forPod }),
       signal: (name, session) =>
-        this.#gestures.run(() => this.#run({ id: pod.Id, forPod }, [signalSession, 'sh', name, session])),
-      end: (session) => this.#run({ id: pod.Id, forPod }, [endSession[kind], 'sh', session]),
+        this.#gestures.run(
+          () => this.#run(pod.Id, [signalSession, 'sh', name, session], { isBounded: true, signal: unending() }),
+          { key: forPod },
+        ),
+      end: (session) => this.#run(pod.Id, [endSession[kind], 'sh', session], { forPod, signal: unending() }),
     };
     const shell = new ExecShell(socket, request.terminal !== null, calls, kind === 'podman' ? mark : null);
     this.#open.add(shell);
@@ -59,7 +62,7 @@ export class Shells {
     pod: ContainerAnswer,
     request: ShellRequest,
     exec: object,
-    call: PodCall,
+    call: ShellCall,
   ): Promise<{ id: string; socket: Duplex }> {
     const { engine, names, sessions } = this.parts;
     const end = sessions.begin(names.teamOf(pod.Config.Labels));
@@ -75,9 +78,9 @@ export class Shells {
     }
   }
 
-  async #create(containerId: string, body: object, podCall: PodCall): Promise<string> {
+  async #create(containerId: string, body: object, shellCall: ShellCall): Promise<string> {
     try {
-      const call = { method: 'POST', path: `/containers/${containerId}/exec`, body, ...podCall } as const;
+      const call = { method: 'POST', path: `/containers/${containerId}/exec`, body, ...shellCall } as const;
       return (await this.parts.engine.json<{ Id: string }>(call)).Id;
     } catch (error) {
       if (!isMissing(error) && !isRefusal(error, 409)) throw error;
@@ -86,20 +89,20 @@ export class Shells {
   }
 
   /** A script as root in the pod, without waiting for its end. */
-  async #run(pod: { id: string; forPod: string }, script: readonly string[]): Promise<void> {
-    const call: PodCall = { forPod: pod.forPod, signal: new AbortController().signal };
-    const id = await this.#create(pod.id, { Cmd: ['sh', '-c', ...script], User: '0' }, call);
+  async #run(containerId: string, script: readonly string[], call: ShellCall): Promise<void> {
+    const id = await this.#create(containerId, { Cmd: ['sh', '-c', ...script], User: '0' }, call);
     await this.parts.engine.json({ method: 'POST', path: `/exec/${id}/start`, body: { Detach: true }, ...call });
   }
 
   async #resize(id: string, columns: number, rows: number): Promise<void> {
-    const [query, { signal }] = [{ h: rows, w: columns }, new AbortController()];
-    await this.parts.engine.json({ method: 'POST', path: `/exec/${id}/resize`, query, signal, deadlineMs: resizeMs });
+    const query = { h: rows, w: columns };
+    const call = { isBounded: true, signal: unending(), deadlineMs: resizeMs };
+    await this.parts.engine.json({ method: 'POST', path: `/exec/${id}/resize`, query, ...call });
   }
 
   /** null while it runs. An end that Podman has not seen has the code -1, as with containers. */
   async #exitOf(id: string, forPod: string): Promise<ShellExit | null> {
-    const call = { method: 'GET', path: `/exec/${id}/json`, forPod, signal: new AbortController().signal } as const;
+    const call = { method: 'GET', path: `/exec/${id}/json`, forPod, signal: unending() } as const;
     const { Running, ExitCode } = await this.parts.engine.json<{ Running: boolean; ExitCode: number | null }>(call);
     return Running ? null : { code: ExitCode !== null && ExitCode < 0 ? null : ExitCode };
   }
@@ -107,6 +110,11 @@ export class Shells {
   close(): void {
     for (const shell of this.#open) shell.disconnect();
   }
+}
+
+/** For what only its deadline ends. */
+function unending(): AbortSignal {
+  return new AbortController().signal;
 }
 
 function bodyOf(request: ShellRequest, kind: EngineKind, mark: string): object {
