@@ -18,8 +18,8 @@ export interface EngineCall {
   /** `libpod`: Podman's own API, for what its Docker API leaves out. */
   readonly api?: 'docker' | 'libpod';
   /**
-   * The pod for whose user it is made. Calls for pods and those of the platform, which are one more, take turns: users
-   * may ask for commands without a pause.
+   * The pod for whose user it is made. Such calls take turns by pod, apart from those of the platform: users may ask
+   * for commands and connections without a pause, in any number of pods.
    */
   readonly forPod?: string;
   /** It waits for no other: its caller bounds how many are made at once. */
@@ -44,25 +44,27 @@ const defaultDeadlineMs = 15_000;
 /** The longest answer is the list of all containers, of some kB each. */
 const maxAnswerBytes = 64 * 1024 * 1024;
 const callsAtOnce = 16;
+const userCallsAtOnce = 8;
 const streamsAtOnce = 1_024;
 const logsAtOnce = 1_024;
 
 /** `stream`: what the platform needs, and ends by itself. `log`: that of a pod, which lasts as long. */
 type StreamKind = 'stream' | 'log';
 /** `free`: a call that waits for no other. */
-type CallKind = 'call' | 'free';
+type CallKind = 'call' | 'userCall' | 'free';
 type ExchangeKind = StreamKind | CallKind | 'upgrade';
 
 /**
- * The HTTP API of a container engine, Docker's or Podman's. Calls, streams (events, pulls, stops) and logs are bounded
- * apart, so that no number of one kind delays another. Upgrades, resizes and signals are bounded by who asks for them:
- * `Sessions` and `Shells`; whether it answers is asked beside all of them. Throws `EngineRefusal` for an answer that is
- * an error, and `ClusterError` where there is no answer in time.
+ * The HTTP API of a container engine, Docker's or Podman's. Calls of the platform, calls for users of pods, streams
+ * (events, pulls, stops) and logs are bounded apart, so that no number of one kind delays another. Upgrades, resizes
+ * and signals are bounded by who asks for them: `Sessions` and `Shells`; whether it answers is asked beside all of
+ * them. Throws `EngineRefusal` for an answer that is an error, and `ClusterError` where there is no answer in time.
  */
 export class Engine {
   readonly #connection: EngineConnection;
   readonly #permits: Record<ExchangeKind, FairSemaphore> = {
     call: new FairSemaphore({ permits: callsAtOnce }),
+    userCall: new FairSemaphore({ permits: userCallsAtOnce }),
     free: new FairSemaphore({}),
     stream: new FairSemaphore({ permits: streamsAtOnce }),
     log: new FairSemaphore({ permits: logsAtOnce }),
@@ -211,12 +213,13 @@ export class Engine {
   }
 }
 
-function kindOf({ isBounded }: EngineCall): CallKind {
-  return isBounded ? 'free' : 'call';
+function kindOf({ forPod, isBounded }: EngineCall): CallKind {
+  if (isBounded) return 'free';
+  return forPod === undefined ? 'call' : 'userCall';
 }
 
 function isCall(kind: ExchangeKind): kind is CallKind {
-  return kind === 'call' || kind === 'free';
+  return kind === 'call' || kind === 'userCall' || kind === 'free';
 }
 
 /**

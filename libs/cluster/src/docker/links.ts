@@ -44,7 +44,8 @@ export class Links {
   ) {}
 
   async connect(ref: ObjectRef, port: number, signal: AbortSignal): Promise<PodConnection> {
-    const pod = await this.parts.containers.find(this.parts.names.of(ref), signal);
+    const name = this.parts.names.of(ref);
+    const pod = await this.parts.containers.find(name, signal, name);
     if (pod?.State.Status !== 'running') throw new ClusterError('not_found', 'The pod is not running.');
     const link = await untilAborted(signal, this.#linkTo(pod));
     const connection = link.connect(port);

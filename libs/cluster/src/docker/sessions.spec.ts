@@ -1,5 +1,6 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { EventEmitter, once } from 'node:events';
+import type { ServerResponse } from 'node:http';
 import type { RunRef } from '../objects.js';
 import type { Shell } from '../shell.js';
 import { FakeEngine } from './fake-engine-fixture.js';
@@ -13,12 +14,15 @@ let asked: EventEmitter;
 let execs: number;
 /** Of each process that has ended. */
 let exitCode: number;
+/** The engine has not answered them: what asks for a pod of `busy…`. */
+let held: ServerResponse[];
 beforeEach(async () => {
-  [asked, execs, exitCode] = [new EventEmitter(), 0, 0];
+  [asked, execs, exitCode, held] = [new EventEmitter(), 0, 0, []];
   engine = await FakeEngine.start(({ url }, response) => {
     const [, teamId = ''] = /pod-(\w+)-1\/json/.exec(url) ?? [];
     if (teamId) asked.emit('pod', teamId);
-    if (url.includes('/stop?')) asked.emit('stop');
+    if (teamId.startsWith('busy')) held.push(response);
+    else if (url.includes('/stop?')) asked.emit('stop');
     else if (url.includes('/logs?')) {
       response.writeHead(200).flushHeaders();
       asked.emit('log');
@@ -62,6 +66,44 @@ it('a pod has a shell, and is stopped, before all the shells that are asked for 
   await engine.driver.stopPod(podOf('t2'), 0, soon());
   expect(ofOther).toBeLessThan(150);
   await Promise.all(many);
+});
+
+describe('however many pods are busy with what their users ask for, and though the engine answers none of that,', () => {
+  let over: AbortController;
+  let shell: Shell;
+  let ended: number;
+  let asking: Promise<unknown>[];
+  beforeEach(async () => {
+    [over, shell, ended, asking] = [new AbortController(), await open('t0'), 0, []];
+  });
+
+  /** Asks 5 times for each of 20 pods. */
+  function ask(work: (pod: RunRef, signal: AbortSignal) => Promise<unknown>): void {
+    for (let at = 0; at < 100; at += 1)
+      asking.push(work(podOf(`busy${at % 20}`), over.signal).catch(() => (ended += 1)));
+  }
+
+  async function othersAreServed(): Promise<void> {
+    await stopOf('t0');
+    await Promise.all(Array.from({ length: 50 }, () => engine.driver.observePods([podOf('t0')], soon())));
+    await shell.signal('SIGWINCH');
+    await shell.resize({ columns: 100, rows: 24 });
+    expect(ended).toBe(0);
+    expect(held).toHaveLength(8);
+    over.abort();
+    await Promise.all(asking);
+  }
+
+  it('other pods are stopped, observed, resized and signalled beside commands', async () => {
+    const request = { command: ['true'], terminal: null, env: new Map() };
+    ask((pod, signal) => engine.driver.openShell(pod, request, signal));
+    await othersAreServed();
+  });
+
+  it('other pods are stopped, observed, resized and signalled beside forwarded connections', async () => {
+    ask((pod, signal) => engine.driver.connect(pod, 80, signal));
+    await othersAreServed();
+  });
 });
 
 it('a pod is stopped, and has a shell, however many logs are read', async () => {
