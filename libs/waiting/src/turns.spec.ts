@@ -65,16 +65,31 @@ it('law: nobody who waits is served later for what another has queued', async ()
   );
 });
 
-it('a turn that is passed serves nobody, and no more than 32 are passed in a row', async () => {
+it('a turn that is passed serves nobody, and no more than 8 are passed in a row', async () => {
   const turns = new Turns();
   const servedIn: number[] = [];
   let turn = 0;
   for (let piece = 0; piece < 3; piece++) turns.queue('a', () => servedIn.push(turn));
   for (turn = 1; servedIn.length < 3; turn++) {
-    if (turn !== 1 && turn < 60) turns.pass();
+    if (turn !== 1 && turn < 15) turns.pass();
     await new Promise(setImmediate);
   }
-  expect(servedIn).toEqual([1, 34, 60]);
+  expect(servedIn).toEqual([1, 10, 15]);
+});
+
+it('a piece that is withdrawn does not run, and takes no turn', async () => {
+  const turns = new Turns();
+  const servedIn: string[] = [];
+  let turn = 0;
+  const queue = (key: string, piece: string) => turns.queue(key, () => servedIn.push(`${piece} in ${turn}`));
+  const withdrawals = [queue('a', 'a1'), queue('a', 'a2'), queue('b', 'b1')];
+  queue('b', 'b2');
+  queue('c', 'c1');
+  withdrawals.forEach((withdraw) => withdraw());
+  queue('a', 'a3');
+  withdrawals.forEach((withdraw) => withdraw());
+  for (; servedIn.length < 3; turn++) await new Promise(setImmediate);
+  expect(servedIn).toEqual(['b2 in 0', 'c1 in 1', 'a3 in 2']);
 });
 
 it('once all are served it takes no further turns of the event loop', async () => {

@@ -1,5 +1,5 @@
 /** Turns of the loop in a row that are left to everything else, where something asks for each. */
-const mostPassed = 32;
+const mostPassed = 8;
 
 /**
  * The event loop, shared (a cooperative round-robin scheduler): work is queued in small pieces, a turn of the loop does
@@ -8,7 +8,7 @@ const mostPassed = 32;
  */
 export class Turns {
   /** Pieces by key, in the order in which the keys are served next. */
-  readonly #waiting = new Map<string, (() => void)[]>();
+  readonly #waiting = new Map<string, Set<{ readonly run: () => void }>>();
   #isScheduled = false;
   #isPassed = false;
   #passed = 0;
@@ -22,12 +22,18 @@ export class Turns {
     private readonly nowMs: () => number = () => performance.now(),
   ) {}
 
-  /** Runs a piece of work in a later turn. It must not throw, and is best short: nothing interrupts it. */
-  queue(key: string, piece: () => void): void {
-    const pieces = this.#waiting.get(key);
-    if (pieces) pieces.push(piece);
-    else this.#waiting.set(key, [piece]);
+  /**
+   * Runs a piece of work in a later turn. It must not throw, and is best short: nothing interrupts it. What it returns
+   * withdraws the piece, where it has not run.
+   */
+  queue(key: string, run: () => void): () => void {
+    const piece = { run };
+    const pieces = this.#waiting.get(key) ?? new Set();
+    this.#waiting.set(key, pieces.add(piece));
     this.#schedule();
+    return () => {
+      if (pieces.delete(piece) && pieces.size === 0) this.#waiting.delete(key);
+    };
   }
 
   /** Leaves the next turn of the loop to everything else, at most `mostPassed` times in a row. */
@@ -37,7 +43,7 @@ export class Turns {
 
   /** Resolves when it is the turn of a slice. `items`: what the slice that ends here has worked on. */
   next(_items: number): Promise<void> {
-    return new Promise((resolve) => this.queue('', resolve));
+    return new Promise((resolve) => void this.queue('', resolve));
   }
 
   #schedule(): void {
@@ -70,10 +76,11 @@ export class Turns {
     const [next] = this.#waiting;
     if (!next) return;
     const [key, pieces] = next;
-    const piece = pieces.shift();
+    const [piece] = pieces;
     this.#waiting.delete(key);
-    if (pieces.length > 0) this.#waiting.set(key, pieces);
-    piece?.();
+    if (piece) pieces.delete(piece);
+    if (pieces.size > 0) this.#waiting.set(key, pieces);
+    piece?.run();
   }
 }
 

@@ -1,30 +1,19 @@
 import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Turns } from '@atoll/waiting';
 import { startGateway } from '../testing/gateway-fixture.js';
 import { takeTurns } from './request-turns.js';
 
-/** Paths of requests, in the order in which they were begun. */
-let begun: string[];
 let server: Server;
 let sockets: Socket[];
-
-beforeEach(async () => {
-  [begun, sockets] = [[], []];
-  server = createServer((request, response) => {
-    begun.push(request.url ?? '');
-    response.end();
-  });
-  takeTurns(server, () => [], new Turns());
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+beforeEach(() => {
+  sockets = [];
 });
 afterEach(() => {
   sockets.forEach((socket) => socket.destroy());
-  server.close();
 });
 
 async function open(from: string, to: Server = server): Promise<Socket> {
@@ -36,50 +25,111 @@ async function open(from: string, to: Server = server): Promise<Socket> {
   return socket;
 }
 
-const ask = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
+const ask = (path: string, from = ''): string =>
+  `GET ${path} HTTP/1.1\r\nHost: x\r\n${from && `X-Forwarded-For: ${from}\r\n`}\r\n`;
 
-async function allBegun(count: number): Promise<void> {
-  while (begun.length < count) await turn();
-}
+describe('a server', () => {
+  /** Paths of requests, in the order in which they were begun. */
+  let begun: string[];
+  let countBegun: () => void;
+  let turns: Turns;
 
-it('a request of one address waits for one of each other address', async () => {
-  const many = await open('127.0.0.2');
-  const few = await open('127.0.0.3');
-  const came = new Promise<void>((resolve) =>
-    server.on('request', ({ url }) => {
-      if (url === '/many/0') few.write(ask('/few'));
-      if (url === '/few') resolve();
-    }),
-  );
-  many.write(Array.from({ length: 200 }, (_, at) => ask(`/many/${at}`)).join(''));
-  await came;
-  const before = begun.length;
-  await allBegun(201);
-  expect(begun.indexOf('/few')).toBeLessThanOrEqual(before + 1);
+  beforeEach(async () => {
+    begun = [];
+    countBegun = () => undefined;
+    server = createServer((request, response) => {
+      begun.push(request.url ?? '');
+      response.end();
+      countBegun();
+    });
+    turns = new Turns();
+    takeTurns(server, () => [], turns);
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+  });
+  afterEach(() => {
+    server.close();
+  });
+
+  const allBegun = (count: number): Promise<void> =>
+    new Promise((resolve) => {
+      countBegun = () => void (begun.length >= count && resolve());
+      countBegun();
+    });
+
+  it('begins a request of one address after one of each other address', async () => {
+    const many = await open('127.0.0.2');
+    const few = await open('127.0.0.3');
+    const came = new Promise<void>((resolve) =>
+      server.on('request', ({ url }) => {
+        if (url === '/many/0') few.write(ask('/few'));
+        if (url === '/few') resolve();
+      }),
+    );
+    many.write(Array.from({ length: 200 }, (_, at) => ask(`/many/${at}`)).join(''));
+    await came;
+    const before = begun.length;
+    await allBegun(201);
+    expect(begun.indexOf('/few')).toBeLessThanOrEqual(before + 1);
+  });
+
+  it('does not begin a request whose client has gone before its turn', async () => {
+    const socket = await open('127.0.0.2');
+    const other = await open('127.0.0.2');
+    server.on('request', ({ url, socket: peer }) => url === '/gone' && peer.destroy());
+    socket.write(ask('/gone').repeat(2));
+    await once(socket, 'close');
+    other.write(ask('/next'));
+    await allBegun(1);
+    expect(begun).toEqual(['/next']);
+  });
+
+  it('keeps no requests whose clients have gone', async () => {
+    let waiting = 0;
+    jest.spyOn(turns, 'queue').mockImplementation(() => {
+      waiting += 1;
+      return () => void (waiting -= 1);
+    });
+    const accepted = once(server, 'connection');
+    const socket = await open('127.0.0.2');
+    const [peer] = (await accepted) as [Socket];
+    const came = new Promise<void>((resolve) => server.on('request', () => waiting === 16 && resolve()));
+    socket.write(ask('/gone').repeat(16));
+    await came;
+    const gone = new Promise((resolve) => peer.once('close', resolve));
+    socket.resetAndDestroy();
+    await gone;
+    await turn();
+    expect(waiting).toBe(0);
+  });
+
+  it('begins no requests in a turn that accepts a connection, unless it refuses it', async () => {
+    const pass = jest.spyOn(turns, 'pass');
+    await open('127.0.0.2');
+    expect(pass).toHaveBeenCalledTimes(1);
+    server.prependListener('connection', (socket: Socket) => socket.destroy());
+    await open('127.0.0.2');
+    expect(pass).toHaveBeenCalledTimes(1);
+  });
 });
 
-it('a request whose client has gone before its turn is not begun', async () => {
-  const socket = await open('127.0.0.2');
-  const other = await open('127.0.0.2');
-  server.on('request', ({ url, socket: peer }) => url === '/gone' && peer.destroy());
-  socket.write(ask('/gone'));
-  await once(socket, 'close');
-  other.write(ask('/next'));
-  await allBegun(1);
-  expect(begun).toEqual(['/next']);
-});
-
-it('an address that sends many requests at once to a gateway has not half of its answers before another has its own', async () => {
-  const gateway = await startGateway();
+it('a gateway that gets many requests of one address at once answers another before half of them', async () => {
+  const gateway = await startGateway({ trustedProxies: ['127.0.0.2'] });
   await gateway.app.listen(0, '127.0.0.1');
   const ofGateway = gateway.app.getHttpServer();
-  const many: Socket[] = [];
-  for (let each = 0; each < 20; each++) many.push(await open('127.0.0.2', ofGateway));
-  const few = await open('127.0.0.3', ofGateway);
-  for (const socket of many) socket.write(ask('/api/docs').repeat(16));
-  few.write(ask('/api/docs'));
-  const answered = (): unknown[] => gateway.logged().flatMap(({ msg, address }) => (msg === 'answered' ? address : []));
-  while (answered().length < 20 * 16 + 1) await turn();
-  expect(answered().indexOf('127.0.0.3')).toBeLessThan(10 * 16);
+  const proxy = await open('127.0.0.2', ofGateway);
+  const answered: unknown[] = [];
+  const all = new Promise<void>((resolve) =>
+    ofGateway.on('request', ({ headers }, response: ServerResponse) => {
+      const end = response.end.bind(response) as (...what: unknown[]) => ServerResponse;
+      response.end = (...what: unknown[]) => {
+        if (answered.push(headers['x-forwarded-for']) === 16) resolve();
+        return end(...what);
+      };
+    }),
+  );
+  proxy.write(ask('/livez', '192.0.2.1').repeat(15) + ask('/livez', '198.51.100.1'));
+  await all;
+  expect(answered.indexOf('198.51.100.1')).toBeLessThan(8);
   await gateway.close();
 });

@@ -16,7 +16,7 @@ export function arrivedAtMs(request: IncomingMessage): number {
 /**
  * Begins the requests of `server` a few in a turn of the event loop, and networks take turns: whoever sends many, over
  * however many connections, delays others by a few. Node accepts one connection in a turn, so that each would wait for
- * all requests that have arrived; while connections come, they are accepted first. A request whose client has gone
+ * all requests that have arrived; while connections come, some are accepted first. A request whose client has gone
  * before its turn is not begun.
  */
 export function takeTurns(
@@ -26,13 +26,14 @@ export function takeTurns(
 ): void {
   const begin = server.listeners('request') as ((request: IncomingMessage, response: ServerResponse) => void)[];
   server.removeAllListeners('request');
-  server.on('connection', () => turns.pass());
+  server.on('connection', ({ destroyed }) => destroyed || turns.pass());
   server.on('request', (request, response) => {
     arrivals.set(request, performance.now());
     const forwarded = request.headers['x-forwarded-for']?.toString();
     const address = clientAddress(request.socket.remoteAddress, forwarded, trustedProxies());
-    turns.queue(networkOf(address), () => {
-      if (!response.destroyed) begin.forEach((each) => each(request, response));
+    const withdraw = turns.queue(networkOf(address), () => {
+      if (!request.socket.destroyed) begin.forEach((each) => each(request, response));
     });
+    request.once('close', withdraw);
   });
 }
