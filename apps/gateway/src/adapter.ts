@@ -73,11 +73,9 @@ export function createAdapter(
   // bare 417.
   instance.server.on('checkExpectation', (request, response) => instance.server.emit('request', request, response));
   instance.server.on('connect', (_request: unknown, socket: Duplex) => refuseTunnel(socket, noted, parts().unreadForm));
-  const countRefused = (peer: string | undefined): void =>
-    noted(errorKinds.too_many_requests.status, randomUUID(), peer);
   takeTurns(instance.server, () => parts().connections.trustedProxies);
   noteResponses(instance.server);
-  boundUnanswered(instance.server, countRefused);
+  boundUnanswered(instance.server, (peer) => noted(errorKinds.too_many_requests.status, randomUUID(), peer));
   boundConnections(instance.server, () => parts().connections);
   declareRequestState(instance);
   return adapter;
