@@ -51,6 +51,21 @@ async function openAndAsk(from: string, count: number): Promise<Socket[]> {
   return opened;
 }
 
+/** Connections from an address that no machine of a test has. */
+function add(remoteAddress: string, count: number, state: 'idle' | 'busy' = 'idle'): Socket[] {
+  const connections = gateway.app.get(OpenConnections);
+  return Array.from({ length: count }, () => {
+    const socket = Object.defineProperty(new Socket(), 'remoteAddress', { value: remoteAddress });
+    sockets.push(socket);
+    connections.add(socket);
+    if (state === 'busy') connections.count(socket, 1);
+    return socket;
+  });
+}
+
+/** Which of them are still open. */
+const left = (opened: readonly Socket[]): number[] => opened.flatMap(({ destroyed }, at) => (destroyed ? [] : at));
+
 describe('an address that opens more connections than one may have', () => {
   it('loses those that have been idle for longest, and no other address loses one', async () => {
     await start({ ofNetwork: 3 });
@@ -63,13 +78,15 @@ describe('an address that opens more connections than one may have', () => {
     for (const kept of [first, third, fourth, other]) expect(await ask(kept as Socket)).toBe(ok);
   });
 
-  it('loses those whose first request has not come whole', async () => {
-    await start({ ofNetwork: 1 });
+  it('loses those whose first request has not come whole before one that has been idle for less time', async () => {
+    await start({ ofNetwork: 2 });
     const slow = await open('127.0.0.3');
+    const [idle] = await openAndAsk('127.0.0.3', 1);
     slow.write('GET /livez HTTP/1.1\r\nHost: ');
     const gone = closed(slow);
-    await openAndAsk('127.0.0.3', 1);
+    const [newcomer] = await openAndAsk('127.0.0.3', 1);
     await gone;
+    for (const kept of [idle, newcomer]) expect(await ask(kept as Socket)).toBe(ok);
   });
 
   it('gets no further one while requests of all of them wait for their answers', async () => {
@@ -93,18 +110,11 @@ describe('an address that opens more connections than one may have', () => {
 
   it('may have them if it is a trusted proxy, but no other address of the same network', async () => {
     await start({ ofNetwork: 2 }, { trustedProxies: ['2001:db8::5'] });
-    const connections = gateway.app.get(OpenConnections);
-    const from = (remoteAddress: string): Socket => {
-      const socket = Object.defineProperty(new Socket(), 'remoteAddress', { value: remoteAddress });
-      sockets.push(socket);
-      connections.add(socket);
-      return socket;
-    };
-    const neighbours = [from('2001:db8::7')];
-    const ofProxy = Array.from({ length: 4 }, () => from('2001:db8::5'));
-    neighbours.push(...Array.from({ length: 3 }, () => from('2001:db8::7')));
-    expect(ofProxy.filter(({ destroyed }) => destroyed)).toHaveLength(0);
-    expect(neighbours.filter(({ destroyed }) => !destroyed)).toHaveLength(2);
+    const neighbours = add('2001:db8::7', 1);
+    const ofProxy = add('2001:db8::5', 4);
+    neighbours.push(...add('2001:db8::7', 3));
+    expect(left(ofProxy)).toEqual([0, 1, 2, 3]);
+    expect(left(neighbours)).toEqual([2, 3]);
   });
 
   it('may have them without limits', async () => {
@@ -122,5 +132,59 @@ describe('where as many connections are open as there may be', () => {
     const [newcomer] = await openAndAsk('127.0.0.4', 1);
     await gone;
     for (const kept of [few, ...rest, newcomer]) expect(await ask(kept as Socket)).toBe(ok);
+  });
+
+  it('and none is idle, a new one takes the place of the longest busy one of an address that has more', async () => {
+    await start({ ofAll: 5 });
+    const few = add('192.0.2.1', 2, 'busy');
+    const many = add('192.0.2.2', 3, 'busy');
+    const [first] = many as [Socket];
+    gateway.app.get(OpenConnections).count(first, -1);
+    gateway.app.get(OpenConnections).count(first, 1);
+    const newcomers = add('192.0.2.3', 1, 'busy');
+    expect([few, many, newcomers].map(left)).toEqual([[0, 1], [0, 2], [0]]);
+  });
+
+  it('and none is idle, one of an address that has as many as any other is closed', async () => {
+    await start({ ofAll: 4 });
+    const one = add('192.0.2.1', 2, 'busy');
+    const other = add('192.0.2.2', 2, 'busy');
+    expect(left(add('192.0.2.1', 1))).toEqual([]);
+    expect([one, other].map(left)).toEqual([
+      [0, 1],
+      [0, 1],
+    ]);
+  });
+
+  it('addresses with few of them lose no idle one to an address that keeps many busy', async () => {
+    await start({ ofAll: 8 });
+    const few = [...add('192.0.2.1', 1), ...add('192.0.2.2', 1)];
+    const many = add('192.0.2.3', 6, 'busy');
+    const newcomers = add('192.0.2.4', 1);
+    const further = add('192.0.2.3', 1);
+    expect([few, many, newcomers, further].map(left)).toEqual([[0, 1], [1, 2, 3, 4, 5], [0], []]);
+  });
+
+  it.each(['idle', 'busy'] as const)(
+    'a trusted proxy that has less than half of them loses none (others: %s)',
+    async (state) => {
+      await start({ ofAll: 8 }, { trustedProxies: ['192.0.2.9'] });
+      const ofProxy = add('192.0.2.9', 4);
+      const others = [...add('192.0.2.1', 2, state), ...add('192.0.2.2', 2, state)];
+      const newcomers = [...add('192.0.2.3', 1), ...add('192.0.2.9', 1)];
+      expect([ofProxy, others, newcomers].map(left)).toEqual([
+        [0, 1, 2, 3],
+        [1, 3],
+        [0, 1],
+      ]);
+    },
+  );
+
+  it('a trusted proxy that has more than half of them loses its longest idle one', async () => {
+    await start({ ofAll: 4 }, { trustedProxies: ['192.0.2.9'] });
+    const others = add('192.0.2.1', 1);
+    const ofProxy = [...add('192.0.2.9', 1, 'busy'), ...add('192.0.2.9', 2)];
+    const newcomers = add('192.0.2.2', 1);
+    expect([ofProxy, others, newcomers].map(left)).toEqual([[0, 2], [0], [0]]);
   });
 });

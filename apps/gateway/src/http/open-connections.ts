@@ -28,12 +28,17 @@ interface Network {
   open: number;
   /** Connections on which no request waits for its answer, the one that has been so for longest first. */
   readonly idle: Set<Connection>;
+  /** The others, the one on which requests have waited for longest first. */
+  readonly busy: Set<Connection>;
 }
 
 /**
- * Bounds the open connections of each network, and of all. One that comes then takes the place of the one that has been
- * idle for longest: of its own network where that has too many, else of the network that has most. Without an idle one
- * it is closed itself. What has not yet sent the whole head of a request is idle.
+ * Bounds the open connections of each network, and of all. What has not yet sent the whole head of a request is idle.
+ *
+ * One that comes to a network that has too many takes the place of the one that has been idle there for longest. Where
+ * all are too many, it takes the place of one of a network that has no less than it has itself, nor than networks have
+ * on average: the longest idle one or, where none is idle, the longest busy one of a network that has still no less
+ * then. Proxies lose only idle ones, while they have more than half of all. Without any of these it is closed itself.
  */
 @Injectable()
 export class OpenConnections {
@@ -71,16 +76,17 @@ export class OpenConnections {
     const connection = this.#connections.get(socket);
     if (!connection) return;
     connection.requests += more;
-    const { idle } = connection.network;
-    if (connection.requests === 0) idle.add(connection);
-    else idle.delete(connection);
+    const { idle, busy } = connection.network;
+    const [from, to] = connection.requests === 0 ? [busy, idle] : [idle, busy];
+    from.delete(connection);
+    to.add(connection);
   }
 
   #networkOf(address: string): Network {
     const isProxy = addressInRanges(address, this.trustedProxies);
     // In IPv6 a proxy often lies in one network with others.
     const name = isProxy ? address : networkOf(address);
-    return this.#networks.get(name) ?? { name, isProxy, open: 0, idle: new Set() };
+    return this.#networks.get(name) ?? { name, isProxy, open: 0, idle: new Set(), busy: new Set() };
   }
 
   #makeRoomFor(network: Network): boolean {
@@ -89,28 +95,32 @@ export class OpenConnections {
       this.#log.log('network', {
         message: `An address has ${ofNetwork} connections open. Each further one takes the place of its longest idle one, or is closed. Last such address: ${network.name}. If a proxy has it, add it to TRUSTED_PROXIES`,
       });
-      return this.#cutIdlest(network);
+      return this.#cutFirst(network.idle);
     }
     if (this.#open < ofAll) return true;
     this.#log.log('all', {
-      message: `${ofAll} connections are open. Each further one takes the place of an idle one of the address that has most, or is closed`,
+      message: `${ofAll} connections are open. Each further one takes the place of one of the addresses that have most, an idle one first, or is closed`,
     });
-    return this.#cutIdlest(this.#largest());
+    return this.#cutForOneOf(network);
   }
 
-  /** Of those that have an idle connection, the one with the most connections. */
-  #largest(): Network | undefined {
-    let largest: Network | undefined;
-    for (const network of this.#networks.values())
-      if (network.idle.size > 0 && network.open > (largest?.open ?? 0)) largest = network;
-    return largest;
+  #cutForOneOf(newcomer: Network): boolean {
+    const networks = [...this.#networks.values()];
+    const proxies = networks.filter(({ isProxy }) => isProxy);
+    const callers = networks.filter(({ isProxy }) => !isProxy);
+    if (openOf(proxies) > this.limits.ofAll / 2 && this.#cutFirst(largest(proxies.filter(hasIdle))?.idle)) return true;
+    const own = newcomer.isProxy ? 0 : newcomer.open;
+    const least = Math.max(own, openOf(callers) / callers.length);
+    const large = callers.filter(({ open }) => open >= least);
+    if (this.#cutFirst(largest(large.filter(hasIdle))?.idle)) return true;
+    return this.#cutFirst(largest(large.filter(({ open }) => open > own + 1))?.busy);
   }
 
-  #cutIdlest(network: Network | undefined): boolean {
-    const [idlest] = network?.idle ?? [];
-    if (!idlest) return false;
-    this.#remove(idlest);
-    idlest.socket.destroy();
+  #cutFirst(connections: ReadonlySet<Connection> = new Set()): boolean {
+    const [first] = connections;
+    if (!first) return false;
+    this.#remove(first);
+    first.socket.destroy();
     return true;
   }
 
@@ -118,10 +128,21 @@ export class OpenConnections {
     const { socket, network } = connection;
     if (!this.#connections.delete(socket)) return;
     network.idle.delete(connection);
+    network.busy.delete(connection);
     network.open -= 1;
     this.#open -= 1;
     if (network.open === 0) this.#networks.delete(network.name);
   }
+}
+
+const hasIdle = ({ idle }: Network): boolean => idle.size > 0;
+
+const openOf = (networks: readonly Network[]): number => networks.reduce((sum, { open }) => sum + open, 0);
+
+function largest(networks: readonly Network[]): Network | undefined {
+  let found: Network | undefined;
+  for (const network of networks) if (network.open > (found?.open ?? 0)) found = network;
+  return found;
 }
 
 /** Bounds the connections of `server`, together with those of other listeners. */
