@@ -33,12 +33,13 @@ interface Network {
 }
 
 /**
- * Bounds the open connections of each network, and of all. What has not yet sent the whole head of a request is idle.
+ * Bounds the open connections of each network, and of all. A connection that has not yet sent the whole head of a
+ * request is idle.
  *
- * One that comes to a network that has too many takes the place of the one that has been idle there for longest. Where
- * all are too many, it takes the place of one of a network that has no less than it has itself, nor than networks have
- * on average: the longest idle one or, where none is idle, the longest busy one of a network that has still no less
- * then. Proxies lose only idle ones, while they have more than half of all. Without any of these it is closed itself.
+ * Where a network has too many, it loses the longest idle one. Where all are too many, a network loses one that has at
+ * least as many as the newcomer's, and as networks have on average: the longest idle one or, where none is idle, the
+ * longest busy one, if the network has at least as many as the newcomer's even then. Proxies lose only idle ones, and
+ * only while they have more than half of all. Where none can go, the newcomer is closed.
  */
 @Injectable()
 export class OpenConnections {
