@@ -43,7 +43,8 @@ interface Network {
  */
 @Injectable()
 export class OpenConnections {
-  readonly #networks = new Map<string, Network>();
+  readonly #callers = new Map<string, Network>();
+  readonly #proxies = new Map<string, Network>();
   readonly #connections = new WeakMap<Duplex, Connection>();
   readonly #log: ThrottledLog;
   #open = 0;
@@ -65,7 +66,7 @@ export class OpenConnections {
     if (!this.#makeRoomFor(network)) return void socket.destroy();
     const connection: Connection = { socket, network, requests: 0 };
     this.#connections.set(socket, connection);
-    this.#networks.set(network.name, network);
+    this.#alike(network).set(network.name, network);
     network.open += 1;
     network.idle.add(connection);
     this.#open += 1;
@@ -87,7 +88,12 @@ export class OpenConnections {
     const isProxy = addressInRanges(address, this.trustedProxies);
     // In IPv6 a proxy often lies in one network with others.
     const name = isProxy ? address : networkOf(address);
-    return this.#networks.get(name) ?? { name, isProxy, open: 0, idle: new Set(), busy: new Set() };
+    const none = { name, isProxy, open: 0, idle: new Set<Connection>(), busy: new Set<Connection>() };
+    return this.#alike(none).get(name) ?? none;
+  }
+
+  #alike({ isProxy }: Network): Map<string, Network> {
+    return isProxy ? this.#proxies : this.#callers;
   }
 
   #makeRoomFor(network: Network): boolean {
@@ -106,15 +112,12 @@ export class OpenConnections {
   }
 
   #cutForOneOf(newcomer: Network): boolean {
-    const networks = [...this.#networks.values()];
-    const proxies = networks.filter(({ isProxy }) => isProxy);
-    const callers = networks.filter(({ isProxy }) => !isProxy);
-    if (openOf(proxies) > this.limits.ofAll / 2 && this.#cutFirst(largest(proxies.filter(hasIdle))?.idle)) return true;
+    const ofProxies = [...this.#proxies.values()].reduce((sum, { open }) => sum + open, 0);
+    if (ofProxies > this.limits.ofAll / 2 && this.#cutFirst(largest(this.#proxies, hasIdle)?.idle)) return true;
     const own = newcomer.isProxy ? 0 : newcomer.open;
-    const least = Math.max(own, openOf(callers) / callers.length);
-    const large = callers.filter(({ open }) => open >= least);
-    if (this.#cutFirst(largest(large.filter(hasIdle))?.idle)) return true;
-    return this.#cutFirst(largest(large.filter(({ open }) => open > own + 1))?.busy);
+    const least = Math.max(own, (this.#open - ofProxies) / this.#callers.size);
+    if (this.#cutFirst(largest(this.#callers, (each) => each.open >= least && hasIdle(each))?.idle)) return true;
+    return this.#cutFirst(largest(this.#callers, ({ open }) => open > own + 1)?.busy);
   }
 
   #cutFirst(connections: ReadonlySet<Connection> = new Set()): boolean {
@@ -132,17 +135,15 @@ export class OpenConnections {
     network.busy.delete(connection);
     network.open -= 1;
     this.#open -= 1;
-    if (network.open === 0) this.#networks.delete(network.name);
+    if (network.open === 0) this.#alike(network).delete(network.name);
   }
 }
 
 const hasIdle = ({ idle }: Network): boolean => idle.size > 0;
 
-const openOf = (networks: readonly Network[]): number => networks.reduce((sum, { open }) => sum + open, 0);
-
-function largest(networks: readonly Network[]): Network | undefined {
+function largest(networks: Map<string, Network>, fits: (network: Network) => boolean): Network | undefined {
   let found: Network | undefined;
-  for (const network of networks) if (network.open > (found?.open ?? 0)) found = network;
+  for (const network of networks.values()) if (network.open > (found?.open ?? 0) && fits(network)) found = network;
   return found;
 }
 
