@@ -199,10 +199,16 @@ describe('buckets in NATS', () => {
       jest.restoreAllMocks();
     });
 
-    it('tries five times, however long one takes', async () => {
-      [outrun, share] = [4, 2];
+    it('tries five times where two take longer than all may', async () => {
+      [outrun, share] = [4, 0.7];
       expect((await take(late, 'crowded', 2)).isBlocked).toBe(false);
       expect([tries, counted.mock.calls.length, warnings]).toEqual([5, 0, []]);
+    });
+
+    it('counts by itself after three times the time for all tries, however few there were', async () => {
+      [outrun, share] = [Infinity, 1.5];
+      expect((await take(late, 'crowded', 2)).isBlocked).toBe(false);
+      expect([tries, counted.mock.calls.length]).toEqual([2, 1]);
     });
 
     it('counts by itself after the time for all tries, says so once a minute, and shares the rest', async () => {
@@ -251,6 +257,29 @@ describe('buckets in NATS', () => {
     const blocked = [];
     for (let index = 0; index < 4; index++) blocked.push((await take(cut, 'cut off', 3)).isBlocked);
     expect(blocked).toEqual([false, false, false, true]);
+  });
+
+  it('says at once that it counts by itself for another cause than before, and once a minute for one cause', async () => {
+    const warnings: string[] = [];
+    jest.spyOn(Logger.prototype, 'warn').mockImplementation((message: string) => void warnings.push(message));
+    let timeMs = 0;
+    jest.spyOn(performance, 'now').mockImplementation(() => (timeMs += 1_001));
+    try {
+      const connection = await connect({ servers: server.url });
+      connections.push(connection);
+      let cause = new Error('one');
+      const failing = await open({ connection: () => connection, now: () => Promise.reject(cause) });
+      await take(failing, 'failing', 3);
+      await take(failing, 'failing', 3);
+      cause = new TypeError('another');
+      await take(failing, 'failing', 3);
+      expect(warnings).toEqual([
+        expect.stringMatching(/: Error: one$/),
+        expect.stringMatching(/: TypeError: another$/),
+      ]);
+    } finally {
+      jest.restoreAllMocks();
+    }
   });
 
   it('is shared again a second after a failure, although the clock was set back meanwhile', async () => {
