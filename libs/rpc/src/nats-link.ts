@@ -69,7 +69,7 @@ export class NatsLink {
   readonly #first: Promise<NatsConnection | undefined>;
   #connection: NatsConnection | undefined;
   #up = false;
-  /** That NATS refused the last attempt which reached it. */
+  /** That NATS refused the last attempt to connect. */
   #refusal: string | undefined;
 
   private constructor(private readonly options: NatsLinkOptions) {
@@ -179,6 +179,7 @@ export class NatsLink {
       pingInterval: pingIntervalMs,
       noAsyncTraces: true,
     };
+    let isTold = false;
     for (let attempt = 1; !this.#stop.signal.aborted; attempt += 1) {
       try {
         const connection = await this.#adopt(await connect(options));
@@ -186,7 +187,11 @@ export class NatsLink {
         return connection;
       } catch (error) {
         if (isRefusal(error)) this.#refuse();
-        else if (attempt === 1) this.#logger.warn(`Cannot connect to NATS; retrying: ${String(error)}`);
+        else {
+          this.#refusal = undefined;
+          if (!isTold) this.#logger.warn(`Cannot connect to NATS; retrying: ${String(error)}`);
+          isTold = true;
+        }
         await delay(reconnectWaitMs, undefined, { signal: this.#stop.signal }).catch(() => undefined);
       }
     }
@@ -228,6 +233,8 @@ export class NatsLink {
   async #follow(connection: NatsConnection): Promise<void> {
     for await (const event of connection.status()) {
       if (event.type === 'disconnect') this.#fall();
+      // The client does not tell that nothing answers.
+      if (event.type === 'reconnecting') this.#refusal = undefined;
       if (event.type === 'reconnect') {
         this.#logger.log('Reconnected to NATS.');
         this.#rise();
@@ -243,9 +250,11 @@ export class NatsLink {
 
   /** Each attempt is refused, until this process or NATS is restarted with another password. */
   #refuse(): void {
-    this.#refusal = 'NATS refuses the user or password of NATS_URL';
+    const { user, token, authenticator } = this.options.connection ?? {};
+    const isOfAddress = !user && !token && !authenticator;
+    this.#refusal = `NATS refuses the user or password${isOfAddress ? ' of NATS_URL' : ''}`;
     this.#refusals.log('refused', {
-      message: `${this.#refusal}; retrying. Set the same password on both sides, and restart what has the former one`,
+      message: `${this.#refusal}; retrying. Set the same password on both sides, and restart the process that has the old password`,
     });
   }
 

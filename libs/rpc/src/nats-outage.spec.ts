@@ -138,11 +138,15 @@ describe('when NATS refuses the password', () => {
       }
       attempts = 0;
       await until(() => attempts > 3);
-      const reason = 'NATS refuses the user or password of NATS_URL';
-      expect(link.status()).toEqual({ ready: false, reason });
+      const reason = 'NATS refuses the user or password';
+      await until(() => link.status().reason === reason);
       expect(lines.filter((line) => !line.startsWith('Lost'))).toEqual([
-        `${reason}; retrying. Set the same password on both sides, and restart what has the former one`,
+        `${reason}; retrying. Set the same password on both sides, and restart the process that has the old password`,
       ]);
+      await server.kill();
+      await until(() => link.status().reason === 'NATS is not connected');
+      await server.restart();
+      await until(() => link.status().reason === reason);
       pass = 'current';
       await until(() => link.status().ready);
       await link.close();
@@ -150,6 +154,23 @@ describe('when NATS refuses the password', () => {
       jest.restoreAllMocks();
     },
   );
+
+  it('names the setting that has it, and says so no longer once nothing answers', async () => {
+    const lines: string[] = [];
+    jest.spyOn(Logger.prototype, 'warn').mockImplementation((line: string) => void lines.push(line));
+    jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
+    const server = await startNats({ configuration: 'authorization { user: teams, password: current }' });
+    const servers = server.url.replace('//', '//teams:former@');
+    const link = NatsLink.open({ servers, reconnectWaitMs: 10 });
+    await until(() => link.status().reason === 'NATS refuses the user or password of NATS_URL');
+    await server.kill();
+    await until(() => lines.length > 0);
+    expect(link.status().reason).toBe('NATS is not connected');
+    expect(lines).toEqual([expect.stringMatching(/^Cannot connect to NATS; retrying: /)]);
+    await link.close();
+    await server.stop();
+    jest.restoreAllMocks();
+  });
 });
 
 function countAttempts(link: NatsLink): { count: number } {
