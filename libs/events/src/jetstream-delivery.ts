@@ -51,7 +51,8 @@ export class JetStreamDelivery {
 
   /**
    * Takes no new messages for good and finishes the one in hand. The others go back at once, those too that the server
-   * has sent and that have not arrived yet.
+   * has sent and that have not arrived yet. Those that a pause has dropped, or that a start which comes after is sent,
+   * are delivered again when `ackWaitMs` is over.
    */
   async stop(): Promise<void> {
     this.#stopping = true;
@@ -60,10 +61,13 @@ export class JetStreamDelivery {
     await this.#running;
   }
 
-  /** The client's own `stop` drops what arrives after it, and the server would wait for it to be acknowledged. */
+  /**
+   * The client's own `stop` drops what arrives after it, and the server would wait for it to be acknowledged. The
+   * subscription is no part of the client's interface: without it, messages wait so.
+   */
   private async drain(): Promise<void> {
-    const messages = this.#messages as (ConsumerMessages & { readonly sub: Subscription }) | undefined;
-    const drained = messages?.sub.drain().catch(() => undefined);
+    const messages: (ConsumerMessages & { readonly sub?: Subscription }) | undefined = this.#messages;
+    const drained = messages?.sub?.drain().catch(() => undefined);
     if (drained) await withPatience(drained, drainTimeoutMs, undefined);
   }
 

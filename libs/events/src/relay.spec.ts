@@ -172,13 +172,16 @@ describe('the relay', () => {
     await world.orders.place([1]);
     await eventually(async () => expect(await world.noted('letters')).toEqual([1]));
     for (const spy of [warn, fetch]) spy.mockRestore();
-    expect(lines.filter((line) => line.startsWith('The relay lost'))).toEqual([
+    expect(lines.filter((line) => line.startsWith('The relay of events cannot'))).toEqual([
       expect.stringContaining('57P01: terminating connection due to administrator command'),
     ]);
   });
 
-  it('names what the database refuses, as on a full disk, in the reason why it is not ready', async () => {
-    const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
+  it('names what the database refuses, as on a full disk, in the reason why it is not ready and in the log', async () => {
+    const lines: string[] = [];
+    const warn = jest
+      .spyOn(Logger.prototype, 'warn')
+      .mockImplementation((line: unknown) => void lines.push(String(line)));
     const full = Object.assign(new Error('could not extend file "base/1": No space left on device'), { code: '53100' });
     const refuse = () => Promise.reject(full);
     const fetch = jest.spyOn(RelaySession.prototype, 'fetch').mockImplementation(refuse);
@@ -186,11 +189,10 @@ describe('the relay', () => {
     try {
       await world.orders.place([1]);
       const events = world.app('orders').get(Events);
-      await eventually(() =>
-        expect(events.status().reason).toContain(
-          'the relay of events cannot use the database: Error 53100: could not extend file "…": No space left on device',
-        ),
-      );
+      const words =
+        'relay of events cannot use the database: Error 53100: could not extend file "…": No space left on device';
+      await eventually(() => expect(events.status().reason).toContain(`the ${words}`));
+      expect(lines).toContain(`The ${words}`);
     } finally {
       for (const spy of [open, fetch, warn]) spy.mockRestore();
     }
@@ -202,7 +204,7 @@ describe('the relay', () => {
     const warn = jest
       .spyOn(Logger.prototype, 'warn')
       .mockImplementation((line: unknown) => void lines.push(String(line)));
-    const lost = () => lines.filter((line) => line.startsWith('The relay lost')).length;
+    const lost = () => lines.filter((line) => line.startsWith('The relay of events cannot')).length;
     const away = () => Promise.reject(new Error('away'));
     const fetch = jest.spyOn(RelaySession.prototype, 'fetch').mockImplementation(away);
     const open = jest.spyOn(RelaySession, 'open').mockImplementation(away);

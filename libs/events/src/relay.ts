@@ -132,7 +132,7 @@ export class Relay {
         if (this.stopping()) return;
         failures += 1;
         this.#failure = describeError(error);
-        this.#lost.log('session', { message: `The relay lost its connection to the database: ${this.#failure}` });
+        this.#lost.log('session', { message: `The relay of events cannot use the database: ${this.#failure}` });
         await this.#wakeUp.wait(backOffMs(reconnect, failures));
       }
     }
