@@ -233,10 +233,13 @@ export function WholeNumber(options: FieldOptions & { min: number; max: number; 
   );
 }
 
-/** A number that grows with every change of what a fact is about: of two facts the one with the highest value holds. */
-export const Revision = (): PropertyDecorator =>
+/**
+ * A number that grows with every change of what a fact is about: of two facts the one with the highest value holds.
+ * `first`: that of a new one.
+ */
+export const Revision = (first: 0 | 1 = 1): PropertyDecorator =>
   WholeNumber({
-    min: 0,
+    min: first,
     max: Number.MAX_SAFE_INTEGER,
     description: 'Grows with every change: the highest value wins.',
   });

@@ -7,7 +7,7 @@ export class BaremetalChanged {
   @Uuid()
   instance_id!: string;
 
-  @Revision()
+  @Revision(0)
   revision!: number;
 
   @Uuid()

@@ -179,7 +179,7 @@ export class VmChanged {
   @Uuid()
   instance_id!: string;
 
-  @Revision()
+  @Revision(0)
   revision!: number;
 
   @Uuid()
