@@ -17,7 +17,7 @@ import { requireRoomForTeam } from './most-teams.js';
 /** What members were before the change that is published. */
 interface MembersBefore {
   /** Whether any of them had accepted an invitation, or needed none. */
-  readonly hadJoined?: boolean;
+  readonly hadJoined: boolean;
 }
 
 /**
@@ -94,7 +94,7 @@ export class TeamChanges {
     team: TeamEntity,
     userId: string,
     context: CallContext,
-    before: MembersBefore = {},
+    before: MembersBefore,
   ): Promise<void> {
     await this.saveMembers(manager, team, [userId], context, before);
   }
@@ -105,7 +105,7 @@ export class TeamChanges {
     team: TeamEntity,
     userIds: readonly string[],
     context: CallContext,
-    before: MembersBefore = {},
+    before: MembersBefore,
   ): Promise<void> {
     await this.writeNextRevision(manager, team);
     await this.publishMembers(manager, team, userIds, context, before);
@@ -130,7 +130,7 @@ export class TeamChanges {
       acceptedAt: () => 'now()',
       requiredFactorAtJoin: team.requireSecondFactor,
     });
-    await this.saveMember(manager, team, userId, context);
+    await this.saveMember(manager, team, userId, context, { hadJoined: false });
     return true;
   }
 
@@ -140,7 +140,7 @@ export class TeamChanges {
     { id, revision }: TeamEntity,
     userIds: readonly string[],
     context: CallContext,
-    { hadJoined = true }: MembersBefore = {},
+    { hadJoined }: MembersBefore,
   ): Promise<void> {
     const members = await manager.findBy(MembershipEntity, { teamId: id, userId: In(userIds) });
     const memberOf = new Map(members.map((member) => [member.userId, member]));

@@ -46,7 +46,7 @@ export class AccountTakeover {
       const team = await this.changes.lock(manager, teamId);
       const invited = { status: 'invited', acceptedAt: null, requiredFactorAtJoin: null } as const;
       await manager.update(MembershipEntity, { teamId, userId }, invited);
-      await this.changes.saveMember(manager, team, userId, context);
+      await this.changes.saveMember(manager, team, userId, context, { hadJoined: true });
     }
   }
 }

@@ -95,7 +95,7 @@ export class SsoMemberships {
         ssoProvider: provider,
       });
     }
-    await this.changes.saveMember(manager, team, userId, context);
+    await this.changes.saveMember(manager, team, userId, context, { hadJoined: membership !== null });
     return undefined;
   }
 }

@@ -101,8 +101,7 @@ export class MembershipChanged extends TeamFact {
 
   @Flag({
     optional: true,
-    description:
-      'Whether they had not accepted before this change either, if they were invited at all. Who knows nothing of them has nothing to keep.',
+    description: 'True where the person was no member before this change. A reader that has no row need not add one.',
   })
   had_not_joined?: boolean;
 }
