@@ -44,7 +44,7 @@ export class TeamsController {
     TeamPage,
     0,
     'List teams',
-    'Returns the teams of the caller; all teams for a platform_admin. With `search` those that match, and `total` counts them.',
+    'Returns the teams of the caller; all teams for a platform_admin. With `search`, only matching teams; `total` counts them.',
   )
   listTeams(
     @Query() query: ListTeams,

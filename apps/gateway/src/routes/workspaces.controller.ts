@@ -35,7 +35,7 @@ export class WorkspacesController {
     201,
     Workspace,
     'Create a workspace',
-    'Creates a workspace in a team, which has at most 1000; it creates at most 1000 at once, and one in 7.2 minutes after that. Requires team_owner or team_admin.',
+    'Creates a workspace in a team. A team has at most 1000 workspaces, and creates at most 1000 at once and one in 7.2 minutes after that. Requires team_owner or team_admin.',
   )
   createWorkspace(@Body() body: CreateWorkspace, @Context() context: CallContext): Promise<Workspace> {
     return this.rpc.call(workspaces.create, body, context);

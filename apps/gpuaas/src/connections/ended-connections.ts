@@ -5,7 +5,7 @@ import { GpuaasSettings } from '../gpuaas-settings.js';
 
 const batchSize = 1_000;
 
-/** Replicas do not wait for each other. */
+/** Replicas do not wait for each other: each skips the rows that another one has locked (`SKIP LOCKED`). */
 const removal = `DELETE FROM connection WHERE subscription_id IN (
     SELECT subscription_id FROM connection JOIN subscription USING (subscription_id)
     WHERE NOT (${liveSubscription}) LIMIT $1 FOR UPDATE OF connection SKIP LOCKED

@@ -24,7 +24,10 @@ const oneTeam = (team: string) => `SELECT ${team} AS team FROM team t WHERE t.id
 export const teamQuery = oneTeam(teamJson('t'));
 export const teamTextQuery = oneTeam(teamText('t'));
 
-/** Whether `$1` is part of the name of a team in either case, with no wildcards, or its whole id; any is if empty. */
+/**
+ * Whether `$1` is part of the name of a team, in upper or lower case, with no wildcards, or its whole id. Every team
+ * matches an empty `$1`.
+ */
 export const isSought = `($1 = '' OR strpos(lower(name), lower($1)) > 0 OR id::text = lower($1))`;
 
 /** The teams of one page of all teams, found by the index of those that are not deleted, from one of its ends. */

@@ -76,7 +76,7 @@ export class TeamsService {
       const found = await this.statements.query<{ total: number; team: string | null }>(allTeamsQuery, window);
       return { total: found[0]?.total ?? 0, rows: found.flatMap(({ team }) => (team === null ? [] : [{ team }])) };
     }
-    // Two statements: a plan for either would read all teams for those of one user.
+    // Another statement for the teams of a user: a plan that served both would read all teams to find these.
     const [from, values] =
       teamIds === null
         ? [`team WHERE deleted_at IS NULL AND ${isSought}`, [search, ...window]]

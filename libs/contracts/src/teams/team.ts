@@ -181,7 +181,7 @@ class TeamSearch {
     optional: true,
     example: 'research',
     description:
-      'Part of the name of a team, in either case, or the whole id of one; `%` and `_` stand for themselves. All if empty.',
+      'Part of the name of a team, in upper or lower case, or the whole id of one; `%` and `_` stand for themselves. All if empty.',
   })
   search?: string;
 }
