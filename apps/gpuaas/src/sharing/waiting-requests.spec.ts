@@ -75,5 +75,5 @@ it('requests that wait for one pool are not read by what is done with another, h
     [pool_id, team.team_id, id],
   );
   // It, and the first of its pool.
-  expect(await readBy((manager) => requestOf(manager as never, 'subscription', id))).toBe(2);
+  expect(await readBy((manager) => requestOf(manager, 'subscription', id))).toBe(2);
 });

@@ -132,7 +132,11 @@ export interface OwnRequest {
 }
 
 /** What a subscription, or a workload, waits for; undefined: for nothing. */
-export async function requestOf(statements: Statements, of: RequestKey, id: string): Promise<OwnRequest | undefined> {
+export async function requestOf(
+  statements: Pick<Statements, 'query'>,
+  of: RequestKey,
+  id: string,
+): Promise<OwnRequest | undefined> {
   const [request] = await statements.query<OwnRequest>(
     `SELECT pool_id AS "poolId", refusal, coalesce((
        SELECT waiting_id FROM waiting_request first WHERE ${isQueuedFor('request.pool_id', 'first')} AND refusal IS NULL ORDER BY ${inTurn} LIMIT 1
