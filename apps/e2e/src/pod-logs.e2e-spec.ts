@@ -93,7 +93,7 @@ describe('the log of a pod', () => {
     [{ order: 'up' }, 'order'],
     [{ since: 'yesterday' }, 'since'],
     [{ cursor: 'x' }, 'cursor'],
-    [{ search: '' }, 'search'],
+    [{ search: 'x'.repeat(201) }, 'search'],
     [{ level: 'error' }, 'level'],
   ])('refuses %j by the name of the field', async (query, path) => {
     const { status, body } = await read(query);
