@@ -84,7 +84,7 @@ export const errorKinds = {
   payload_too_large: {
     status: 413,
     title: 'Request too large',
-    advice: 'Send a smaller body (64 KiB at most) and smaller headers (16 KiB at most).',
+    advice: 'Send a smaller body (64 KiB at most) and fewer or smaller headers (1000, and 16 KiB, at most).',
   },
   uri_too_long: {
     status: 414,

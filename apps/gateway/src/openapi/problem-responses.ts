@@ -27,7 +27,8 @@ const everywhere = [
 const unread = {
   headers_too_large: {
     status: 431,
-    description: 'Request header fields too large. Send a request line and headers of 16 KiB at most.',
+    description:
+      'Request header fields too large. Send at most 1000 headers, and a request line and headers of 16 KiB at most.',
   },
 };
 

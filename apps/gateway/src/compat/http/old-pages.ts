@@ -4,8 +4,7 @@ import { ShownInteger } from './old-answers.js';
 
 const largestPage = 1_000_000_000;
 
-/** Which part of a listing an old client asks for: pages count from 0. */
-export class OldPage {
+class PageNumber {
   @ApiPropertyOptional({ default: 0 })
   @WholeNumber({
     min: 0,
@@ -15,31 +14,27 @@ export class OldPage {
     example: 0,
   })
   page?: number;
+}
 
+const entriesPerPage = {
+  min: 1,
+  max: largestPage,
+  optional: true,
+  description: 'Entries per page; 1000 at most are returned.',
+  example: 10,
+} as const;
+
+/** Which part of a listing an old client asks for: pages count from 0. */
+export class OldPage extends PageNumber {
   @ApiPropertyOptional({ default: 10 })
-  @WholeNumber({
-    min: 1,
-    max: largestPage,
-    optional: true,
-    description: 'Entries per page; 1000 at most are returned.',
-    example: 10,
-  })
+  @WholeNumber(entriesPerPage)
   itemsPerPage?: number;
 }
 
 /** As `OldPage`, in the calls that have another name for the entries per page. */
-export class PerPage {
-  @ApiPropertyOptional({ default: 0 })
-  @WholeNumber({ min: 0, max: largestPage, optional: true, description: 'Number of the page, counted from 0.' })
-  page?: number;
-
+export class PerPage extends PageNumber {
   @ApiPropertyOptional({ default: 10 })
-  @WholeNumber({
-    min: 1,
-    max: largestPage,
-    optional: true,
-    description: 'Entries per page; 1000 at most are returned.',
-  })
+  @WholeNumber(entriesPerPage)
   per_page?: number;
 }
 
